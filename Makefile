@@ -1,0 +1,44 @@
+# The two commands a newcomer needs are `make demo` and `make test`; `make help` lists the rest.
+# Everything goes through CMake presets, so `cmake --workflow --preset dev` does the same from an IDE.
+
+.DEFAULT_GOAL := all
+BUILD := build
+CMAKE_CONFIGURE = cmake --preset release -DRTCG_BUILD_TESTS=$(1) -DRTCG_BUILD_BENCH=$(1) -DRTCG_BUILD_EXAMPLES=ON
+
+.PHONY: all demo test bench install clean help sanitize packages-build packages-test
+
+all: packages-build            ## build the library and the command line, build/bin/rtcg
+	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
+	cmake --build $(BUILD)
+
+demo: packages-build           ## build a kernel as a tree, run it on the best device, check the result
+	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
+	cmake --build $(BUILD) --target demo_program
+	$(BUILD)/bin/demo_program
+
+test: packages-test            ## build everything and run all tests
+	$(call CMAKE_CONFIGURE,ON)
+	cmake --build $(BUILD)
+	ctest --test-dir $(BUILD) --output-on-failure
+
+bench: packages-test           ## run the CPU benchmarks, JSON to build/bench/*.json
+	$(call CMAKE_CONFIGURE,ON)
+	cmake --build $(BUILD) --target run_benchmarks
+
+sanitize: packages-test        ## build and test under the address and undefined-behaviour sanitizers
+	cmake --workflow --preset asan
+
+install: all                   ## install to PREFIX (default: CMake's)
+	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
+
+clean:                         ## remove the build folder
+	cmake -E rm -rf $(BUILD)
+
+help:                          ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+packages-build:
+	@scripts/install_packages.sh build
+
+packages-test:
+	@scripts/install_packages.sh test

@@ -1,0 +1,28 @@
+#include "rtcg/cgen/support/error.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace rtcg {
+
+Error::Error(std::string code, std::string message)
+    : code_(std::move(code)),
+      message_(std::move(message)),
+      text_(fmt::format("{} [{}]", message_, code_)) {}
+
+CompileFailure::CompileFailure(std::string code, std::string message, Details details)
+    : Error(std::move(code), std::move(message)), details_(std::move(details)) {}
+
+DeviceError::DeviceError(std::string code, std::string message, std::string api, std::string status)
+    : Error(std::move(code),
+            fmt::format("{}: {} returned {}", std::move(message), api, status)),
+      api_(std::move(api)),
+      status_(std::move(status)) {}
+
+InternalError::InternalError(std::string_view what_was_expected, std::source_location where)
+    : Error("internal",
+            fmt::format("bug in rtcg, please report it: expected {} at {}:{}", what_was_expected,
+                        where.file_name(), where.line())) {}
+
+}  // namespace rtcg
