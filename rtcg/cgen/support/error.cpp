@@ -20,9 +20,9 @@ DeviceError::DeviceError(std::string code, std::string message, std::string api,
       api_(std::move(api)),
       status_(std::move(status)) {}
 
-InternalError::InternalError(std::string_view what_was_expected, std::source_location where)
+InternalError::InternalError(std::string_view what_was_expected, SourceOrigin where)
     : Error("internal",
             fmt::format("bug in rtcg, please report it: expected {} at {}:{}", what_was_expected,
-                        where.file_name(), where.line())) {}
+                        where.file, where.line)) {}
 
 }  // namespace rtcg

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <exception>
-#include <source_location>
 #include <string>
 #include <string_view>
+
+#include "rtcg/cgen/support/source_origin.h"
 
 namespace rtcg {
 
@@ -75,12 +76,12 @@ class DeviceError : public Error {
 /// A bug of rtcg itself; never the user's fault. Its code is always `internal`.
 class InternalError : public Error {
  public:
-  InternalError(std::string_view what_was_expected, std::source_location where);
+  InternalError(std::string_view what_was_expected, SourceOrigin where);
 };
 
 /// Throws InternalError unless `condition` holds. Stays on in optimised builds.
 inline void require_internal(bool condition, std::string_view what_was_expected,
-                             std::source_location where = std::source_location::current()) {
+                             SourceOrigin where = SourceOrigin::current()) {
   if (!condition) {
     throw InternalError(what_was_expected, where);
   }

@@ -22,7 +22,7 @@ Result call_handler(const Variant& variant, Handler& handler) {
   if constexpr (index < boost::variant2::variant_size_v<Variant>) {
     using Kind = boost::variant2::variant_alternative_t<index, Variant>;
     static_assert(std::is_invocable_v<Handler&, const Kind&>, "no handler for this node kind");
-    return handler(boost::variant2::unsafe_get<index>(variant));
+    return handler(*boost::variant2::get_if<index>(&variant));
   } else {
     __builtin_unreachable();
   }
@@ -52,9 +52,9 @@ Result switch_on_kind(const Variant& variant, Handler& handler) {
 /// Calls the handler for the kind of node that `handle` holds and returns what it returns.
 ///
 /// `handle` is any value for which `kinds(handle)`, found beside its type, gives its
-/// `boost::variant2::variant`. A kind without a handler is a compile error, so list every kind where
-/// meaning differs per kind and write `const auto&` only for "all others alike". The result has the
-/// type that the handler of the first kind returns.
+/// `boost::variant2::variant`. A kind without a handler is a compile error, so list every kind
+/// where meaning differs per kind and write `const auto&` only for "all others alike". The result
+/// has the type that the handler of the first kind returns.
 template <class Handle, class... Handlers>
 decltype(auto) match(const Handle& handle, Handlers&&... handlers) {
   detail::Overloaded<std::decay_t<Handlers>...> handler{std::forward<Handlers>(handlers)...};

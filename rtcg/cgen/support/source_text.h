@@ -1,16 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
-namespace rtcg {
+#include "rtcg/cgen/support/source_origin.h"
 
-/// A place in the C++ program that built a piece of generated text.
-struct SourceOrigin {
-  const char* file = nullptr;  ///< a string of static storage duration; null when unknown
-  std::uint32_t line = 0;      ///< 1-based; 0 when unknown
-};
+namespace rtcg {
 
 /// Generated text and, for each of its lines, the C++ call that built it.
 ///
