@@ -1,0 +1,156 @@
+// Types of intrinsic calls.
+#include <fmt/format.h>
+
+#include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/ast/describe.h"
+#include "rtcg/cgen/ast/infer_parts.h"
+
+namespace rtcg::cgen::detail {
+namespace {
+
+InferredType bad_argument(const IntrinsicCall& call, std::size_t index, std::string_view wanted) {
+  return problem("cgen.check_types.argument_type",
+                 fmt::format("argument {} of '{}' has to be {}, not '{}'", index + 1,
+                             intrinsic_info(call.intrinsic).name, wanted,
+                             describe(call.arguments[index].type())));
+}
+
+/// The common type of all arguments, which are scalars of the kinds that `accepts` names, or
+/// vectors of them.
+template <class Accepts>
+InferredType common_type(const IntrinsicCall& call, std::string_view wanted, Accepts accepts) {
+  std::optional<ScalarKind> common;
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+    const Type value = value_type(call.arguments[i].type());
+    if (const auto* vector = get_if<Vector>(value)) {
+      const auto kind = scalar_kind(vector->element);
+      return kind && accepts(*kind) ? InferredType{value, {}} : bad_argument(call, i, wanted);
+    }
+    const auto kind = scalar_kind(value);
+    if (!kind || !accepts(*kind)) {
+      return bad_argument(call, i, wanted);
+    }
+    common = common ? common_kind(*common, *kind) : promoted(*kind);
+    if (!common) {
+      return bad_argument(call, i, "of a type common with the others");
+    }
+  }
+  return {Scalar{*common}, {}};
+}
+
+InferredType infer_atomic(const IntrinsicCall& call) {
+  const Type type = decayed(call.arguments[0].type());
+  const auto* pointer = get_if<Pointer>(type);
+  const auto kind = pointer != nullptr ? scalar_kind(pointer->pointee) : std::nullopt;
+  if (!kind || kind == ScalarKind::void_ || is_const(pointer->pointee)) {
+    return bad_argument(call, 0, "a pointer to a scalar that is not const");
+  }
+  const bool is_bitwise =
+      call.intrinsic >= Intrinsic::atomic_and && call.intrinsic <= Intrinsic::atomic_xor;
+  if (is_bitwise && !is_integral(*kind)) {
+    return bad_argument(call, 0, "a pointer to an integer");
+  }
+  for (std::size_t i = 1; i < call.arguments.size(); ++i) {
+    if (!is_arithmetic(value_type(call.arguments[i].type()))) {
+      return bad_argument(call, i, "a number");
+    }
+  }
+  return {without_qualifiers(pointer->pointee), {}};
+}
+
+InferredType infer_complex_part(const IntrinsicCall& call, bool same) {
+  const Type value = value_type(call.arguments[0].type());
+  const auto* complex = get_if<Complex>(value);
+  if (complex == nullptr) {
+    return bad_argument(call, 0, "a complex number");
+  }
+  return {same ? value : complex->element, {}};
+}
+
+InferredType infer_stated(const IntrinsicCall& call) {
+  const auto* vector = get_if<Vector>(call.stated_type);
+  if (call.intrinsic == Intrinsic::make_vector) {
+    if (vector == nullptr || call.arguments.size() != static_cast<std::size_t>(vector->lanes)) {
+      return problem("cgen.check_types.argument_count",
+                     fmt::format("'make_vector' of type '{}' was given {} lanes",
+                                 describe(call.stated_type), call.arguments.size()));
+    }
+    for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+      if (!is_arithmetic(value_type(call.arguments[i].type()))) {
+        return bad_argument(call, i, "a number");
+      }
+    }
+  }
+  return {call.stated_type, {}};
+}
+
+InferredType infer_family(const IntrinsicCall& call, IntrinsicFamily family) {
+  const auto floating = [](ScalarKind kind) { return is_floating(kind); };
+  const auto integral = [](ScalarKind kind) { return is_integral(kind); };
+  const auto any = [](ScalarKind kind) { return kind != ScalarKind::void_; };
+  switch (family) {
+    case IntrinsicFamily::floating:
+      return common_type(call, "a floating-point number", floating);
+    case IntrinsicFamily::floating_test: {
+      InferredType tested = common_type(call, "a floating-point number", floating);
+      return tested.problem ? tested : InferredType{boolean, {}};
+    }
+    case IntrinsicFamily::arithmetic:
+      return common_type(call, "a number", any);
+    case IntrinsicFamily::integral: {
+      InferredType counted = common_type(call, "an integer", integral);
+      return counted.problem ? counted : InferredType{i32, {}};
+    }
+    case IntrinsicFamily::complex_make: {
+      InferredType part = common_type(call, "a floating-point number", floating);
+      return part.problem ? part : InferredType{Complex{part.type}, {}};
+    }
+    case IntrinsicFamily::complex_part:
+      return infer_complex_part(call, false);
+    case IntrinsicFamily::complex_same:
+      return infer_complex_part(call, true);
+    case IntrinsicFamily::stated:
+      return infer_stated(call);
+    case IntrinsicFamily::atomic:
+      return infer_atomic(call);
+    case IntrinsicFamily::shuffle_value: {
+      const auto lane = scalar_kind(call.arguments[1].type());
+      if (!lane || !is_integral(*lane)) {
+        return bad_argument(call, 1, "an integer");
+      }
+      const Type value = value_type(call.arguments[0].type());
+      return is_arithmetic(value) ? InferredType{value, {}} : bad_argument(call, 0, "a number");
+    }
+    case IntrinsicFamily::vote:
+    case IntrinsicFamily::ballot:
+      if (!is_condition(call.arguments[0].type())) {
+        return bad_argument(call, 0, "a condition");
+      }
+      return {family == IntrinsicFamily::vote ? boolean : u32, {}};
+  }
+  return {};
+}
+
+}  // namespace
+
+InferredType infer_intrinsic(const IntrinsicCall& call) {
+  const IntrinsicInfo info = intrinsic_info(call.intrinsic);
+  if (info.arguments >= 0 && call.arguments.size() != static_cast<std::size_t>(info.arguments)) {
+    return problem("cgen.check_types.argument_count",
+                   fmt::format("'{}' takes {} arguments, not {}", info.name, info.arguments,
+                               call.arguments.size()));
+  }
+  bool is_any_opaque = false;
+  for (const Expr& argument : call.arguments) {
+    if (is<Invalid>(argument.type())) {
+      return {Invalid{}, {}};
+    }
+    is_any_opaque = is_any_opaque || is_opaque(argument.type());
+  }
+  if (is_any_opaque && info.family != IntrinsicFamily::stated) {
+    return {};
+  }
+  return infer_family(call, info.family);
+}
+
+}  // namespace rtcg::cgen::detail

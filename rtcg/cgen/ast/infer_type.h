@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rtcg/cgen/ast/expr.h"
+
+namespace rtcg::cgen {
+
+/// What is wrong with one expression, given that its operands are right.
+struct TypeProblem {
+  const char* code;  ///< an error code `cgen.check_types...`
+  std::string message;
+};
+
+struct InferredType {
+  Type type;
+  std::optional<TypeProblem> problem;
+};
+
+/// The C type of an expression made of these operands, by C's promotions and conversions.
+///
+/// With a problem the type is still the likely one where there is one, else Invalid. Operands that
+/// are Invalid make it Invalid without a problem of its own; opaque operands make it Unknown.
+/// Comparisons and logical operators give bool, as in C++.
+[[nodiscard]] InferredType infer_type(const ExprKinds::Variant& kind);
+
+/// What `left op right` converts both operands to, for scalars (C's usual arithmetic conversions).
+/// A half and a bfloat16 have no common type.
+[[nodiscard]] std::optional<ScalarKind> common_kind(ScalarKind left, ScalarKind right);
+
+/// C's integer promotion; other kinds stay.
+[[nodiscard]] ScalarKind promoted(ScalarKind kind);
+
+/// Why a value of type `from` cannot initialise, be assigned to, passed or returned as `to`;
+/// nothing when it can. `is_null` says that the value is a null pointer constant.
+[[nodiscard]] std::optional<std::string> why_not_convertible(const Type& from, const Type& to,
+                                                             bool is_null = false);
+
+}  // namespace rtcg::cgen

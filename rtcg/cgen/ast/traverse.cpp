@@ -1,0 +1,303 @@
+#include "rtcg/cgen/ast/traverse.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "rtcg/cgen/ast/fields.h"
+
+namespace rtcg::cgen {
+namespace {
+
+void visit_child(const Type& child, const ChildVisitor& visitor) {
+  if (visitor.type) {
+    visitor.type(child);
+  }
+}
+void visit_child(const Expr& child, const ChildVisitor& visitor) {
+  if (visitor.expr) {
+    visitor.expr(child);
+  }
+}
+void visit_child(const Statement& child, const ChildVisitor& visitor) {
+  if (visitor.statement) {
+    visitor.statement(child);
+  }
+}
+
+template <class Tree>
+void visit_children(const Tree& tree, const ChildVisitor& visitor) {
+  match(tree, [&](const auto& kind) {
+    auto visit = [&](const auto& child) { visit_child(child, visitor); };
+    detail::for_each_handle(kind, visit);
+  });
+}
+
+/// A tree of any family, not owned.
+struct AnyTree {
+  const Type* type = nullptr;
+  const Expr* expr = nullptr;
+  const Statement* statement = nullptr;
+};
+
+template <class Tree>
+bool enters(const Tree& tree, const std::function<bool(const Tree&)>& visit) {
+  return !visit || visit(tree);
+}
+
+void walk_from(AnyTree root, const WalkVisitor& visitor) {
+  std::vector<AnyTree> stack{root};
+  std::vector<AnyTree> children;
+  const ChildVisitor collect{[&](const Type& t) {
+                               children.push_back({&t, nullptr, nullptr});
+                             },
+                             [&](const Expr& e) {
+                               children.push_back({nullptr, &e, nullptr});
+                             },
+                             [&](const Statement& s) {
+                               children.push_back({nullptr, nullptr, &s});
+                             }};
+  while (!stack.empty()) {
+    const AnyTree tree = stack.back();
+    stack.pop_back();
+    children.clear();
+    if (tree.type != nullptr && enters(*tree.type, visitor.type)) {
+      for_each_child(*tree.type, collect);
+    } else if (tree.expr != nullptr && enters(*tree.expr, visitor.expr)) {
+      for_each_child(*tree.expr, collect);
+    } else if (tree.statement != nullptr && enters(*tree.statement, visitor.statement)) {
+      for_each_child(*tree.statement, collect);
+    }
+    stack.insert(stack.end(), children.rbegin(), children.rend());
+  }
+}
+
+SourceOrigin origin_of(const Expr& expr) {
+  return expr.where();
+}
+SourceOrigin origin_of(const Statement& statement) {
+  return statement.where();
+}
+
+template <class Kind>
+Type make_again(const Type&, Kind kind) {
+  return Type(std::move(kind));
+}
+template <class Tree, class Kind>
+Tree make_again(const Tree& tree, Kind kind) {
+  return Tree(std::move(kind), origin_of(tree));
+}
+
+/// The node with `map` applied to each child in turn; the same node when no child changes.
+template <class Tree, class Map>
+Tree map_children(const Tree& tree, Map& map) {
+  return match(tree, [&](const auto& kind) -> Tree {
+    auto copy = kind;
+    bool is_changed = false;
+    auto replace = [&](auto& child) {
+      auto mapped = map(child);
+      if (&mapped.node() != &child.node()) {
+        child = std::move(mapped);
+        is_changed = true;
+      }
+    };
+    detail::for_each_handle(copy, replace);
+    return is_changed ? make_again(tree, std::move(copy)) : tree;
+  });
+}
+
+class Rewriting {
+ public:
+  explicit Rewriting(const Rewriter& rewriter) : rewriter_(rewriter) {}
+
+  /// Rewrites the deepest expressions first, so that a long chain needs no deep stack.
+  template <class Tree>
+  Tree from_leaves(const Tree& tree) {
+    std::vector<const Expr*> order;
+    std::unordered_set<const void*> seen;
+    walk(tree, {[&](const Type& t) { return seen.insert(&t.node()).second; },
+                [&](const Expr& e) {
+                  const bool is_new = seen.insert(&e.node()).second;
+                  if (is_new) {
+                    order.push_back(&e);
+                  }
+                  return is_new;
+                },
+                [&](const Statement& s) { return seen.insert(&s.node()).second; }});
+    for (auto e = order.rbegin(); e != order.rend(); ++e) {
+      (*this)(**e);
+    }
+    return (*this)(tree);
+  }
+
+  Type operator()(const Type& tree) { return run(tree, rewriter_.type, types_); }
+  Expr operator()(const Expr& tree) { return run(tree, rewriter_.expr, exprs_); }
+  Statement operator()(const Statement& tree) {
+    return run(tree, rewriter_.statement, statements_);
+  }
+
+ private:
+  // The key owns its node, so that no address is used twice while we run.
+  template <class Tree>
+  struct Done {
+    Tree from;
+    Tree to;
+  };
+  template <class Tree>
+  using Memory = std::unordered_map<const void*, Done<Tree>>;
+
+  template <class Tree>
+  Tree run(const Tree& tree, const std::function<Tree(const Tree&)>& function,
+           Memory<Tree>& memory) {
+    if (const auto found = memory.find(&tree.node()); found != memory.end()) {
+      return found->second.to;
+    }
+    Tree result = map_children(tree, *this);
+    if (function) {
+      result = function(result);
+    }
+    memory.emplace(&tree.node(), Done<Tree>{tree, result});
+    return result;
+  }
+
+  const Rewriter& rewriter_;
+  Memory<Type> types_;
+  Memory<Expr> exprs_;
+  Memory<Statement> statements_;
+};
+
+using Values = std::map<std::string, Expr>;
+
+/// Removes from `values` the names that `statement` declares for what follows it.
+void hide_declared(const Statement& statement, Values& values) {
+  match(
+      statement, [&](const Declaration& d) { values.erase(d.name); },
+      [&](const Function& f) { values.erase(f.name); },
+      [&](const RawStatement& r) {
+        for (const std::string& name : r.names_declared) {
+          values.erase(name);
+        }
+      },
+      [&](const Group& g) {
+        for (const Statement& inner : g.statements) {
+          hide_declared(inner, values);
+        }
+      },
+      [&](const PreprocessorIf& p) {
+        for (const PreprocessorBranch& branch : p.branches) {
+          for (const Statement& inner : branch.body) {
+            hide_declared(inner, values);
+          }
+        }
+      },
+      [](const auto&) {});
+}
+
+void hide_parameters(const std::vector<Parameter>& parameters, Values& values) {
+  for (const Parameter& parameter : parameters) {
+    values.erase(parameter.name);
+  }
+}
+
+/// Substitution within one scope: the values shrink as declarations hide them.
+class Substitution {
+ public:
+  explicit Substitution(Values values) : values_(std::move(values)) {}
+
+  Type operator()(const Type& type) { return map_children(type, *this); }
+
+  Expr operator()(const Expr& expr) {
+    if (const auto* variable = get_if<Variable>(expr)) {
+      const auto found = values_.find(variable->name);
+      return found == values_.end() ? expr : found->second;
+    }
+    if (const auto found = done_.find(&expr.node()); found != done_.end()) {
+      return found->second.second;
+    }
+    Expr result = substitute_within(expr);
+    done_.emplace(&expr.node(), std::make_pair(expr, result));
+    return result;
+  }
+
+  Statement operator()(const Statement& statement) {
+    Values inner_values = values_;
+    if (const auto* function = get_if<Function>(statement)) {
+      hide_parameters(function->parameters, inner_values);
+    }
+    Substitution inner(std::move(inner_values));
+    Statement result = map_children(statement, inner);
+    const std::size_t count = values_.size();
+    hide_declared(statement, values_);
+    if (values_.size() != count) {
+      done_.clear();
+    }
+    return result;
+  }
+
+ private:
+  Expr substitute_within(const Expr& expr) {
+    if (const auto* lambda = get_if<Lambda>(expr)) {
+      Values inner_values = values_;
+      hide_parameters(lambda->parameters, inner_values);
+      Substitution inner(std::move(inner_values));
+      return map_children(expr, inner);
+    }
+    return map_children(expr, *this);
+  }
+
+  Values values_;
+  std::unordered_map<const void*, std::pair<Expr, Expr>> done_;
+};
+
+}  // namespace
+
+void for_each_child(const Type& tree, const ChildVisitor& visitor) {
+  visit_children(tree, visitor);
+}
+void for_each_child(const Expr& tree, const ChildVisitor& visitor) {
+  visit_children(tree, visitor);
+}
+void for_each_child(const Statement& tree, const ChildVisitor& visitor) {
+  visit_children(tree, visitor);
+}
+
+void walk(const Type& tree, const WalkVisitor& visitor) {
+  walk_from({&tree, nullptr, nullptr}, visitor);
+}
+void walk(const Expr& tree, const WalkVisitor& visitor) {
+  walk_from({nullptr, &tree, nullptr}, visitor);
+}
+void walk(const Statement& tree, const WalkVisitor& visitor) {
+  walk_from({nullptr, nullptr, &tree}, visitor);
+}
+void walk(const Module& module, const WalkVisitor& visitor) {
+  for (const Statement& item : module.items) {
+    walk(item, visitor);
+  }
+}
+
+Type rewrite(const Type& tree, const Rewriter& rewriter) {
+  return Rewriting(rewriter).from_leaves(tree);
+}
+Expr rewrite(const Expr& tree, const Rewriter& rewriter) {
+  return Rewriting(rewriter).from_leaves(tree);
+}
+Statement rewrite(const Statement& tree, const Rewriter& rewriter) {
+  return Rewriting(rewriter).from_leaves(tree);
+}
+Module rewrite(const Module& module, const Rewriter& rewriter) {
+  Rewriting rewriting(rewriter);
+  Module result{module.name, {}};
+  for (const Statement& item : module.items) {
+    result.items.push_back(rewriting.from_leaves(item));
+  }
+  return result;
+}
+
+Expr substitute(const Expr& tree, const std::map<std::string, Expr>& values) {
+  return Substitution(values)(tree);
+}
+Statement substitute(const Statement& tree, const std::map<std::string, Expr>& values) {
+  return Substitution(values)(tree);
+}
+
+}  // namespace rtcg::cgen

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "rtcg/cgen/support/source_origin.h"
+
+// How the checks report. Internal to check.
+
+namespace rtcg::cgen {
+
+/// ` (built at FILE:LINE)`, or nothing when the origin is unknown.
+[[nodiscard]] std::string built_at(SourceOrigin where);
+
+/// Throws InvalidInput: `message (built at FILE:LINE)`.
+[[noreturn]] void complain(const char* code, const std::string& message, SourceOrigin where);
+
+}  // namespace rtcg::cgen

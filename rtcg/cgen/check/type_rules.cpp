@@ -1,0 +1,316 @@
+#include "rtcg/cgen/check/type_rules.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/ast/describe.h"
+#include "rtcg/cgen/ast/infer_type.h"
+#include "rtcg/cgen/ast/traverse.h"
+#include "rtcg/cgen/check/complain.h"
+
+namespace rtcg::cgen {
+namespace {
+
+const char* why_no_element(const Type& element) {
+  const Type plain = without_qualifiers(element);
+  if (is<FunctionType>(plain)) {
+    return "an array cannot hold functions; make it an array of pointers to functions";
+  }
+  if (is<Reference>(plain)) {
+    return "an array cannot hold references";
+  }
+  const auto* array = get_if<Array>(plain);
+  if (array != nullptr && !array->extent) {
+    return "only the outermost extent of an array may be left out";
+  }
+  return plain == void_type ? "an array cannot hold void" : nullptr;
+}
+
+const char* why_no_result(const Type& result) {
+  const Type plain = without_qualifiers(result);
+  return is<Array>(plain) || is<FunctionType>(plain)
+             ? "a function cannot return an array or a function; return a pointer"
+             : nullptr;
+}
+
+const char* why_no_parameters(const FunctionType& function) {
+  for (const Type& parameter : function.parameters) {
+    if (without_qualifiers(parameter) == void_type) {
+      return "a parameter cannot be void; no parameters are an empty list";
+    }
+  }
+  return why_no_result(function.result);
+}
+
+const char* why_no_reference(const Reference& reference) {
+  const Type plain = without_qualifiers(reference.referee);
+  if (is<Reference>(plain)) {
+    return "there is no reference to a reference";
+  }
+  return plain == void_type ? "there is no reference to void" : nullptr;
+}
+
+const char* why_no_array(const Array& array) {
+  if (array.extent) {
+    const auto kind = scalar_kind(array.extent->type());
+    if (!is_opaque(array.extent->type()) && (!kind || !is_integral(*kind))) {
+      return "the extent of an array has to be an integer";
+    }
+    const auto* literal = get_if<IntLiteral>(*array.extent);
+    if (literal != nullptr && (literal->is_negative || literal->magnitude == 0)) {
+      return "the extent of an array has to be positive";
+    }
+  }
+  return why_no_element(array.element);
+}
+
+const char* why_no_vector(const Vector& vector) {
+  const auto kind = scalar_kind(vector.element);
+  if (!is<Scalar>(vector.element) || kind == ScalarKind::void_ || kind == ScalarKind::bool_) {
+    return "the lanes of a vector have to be numbers";
+  }
+  const int n = vector.lanes;
+  return n == 2 || n == 3 || n == 4 || n == 8 || n == 16 ? nullptr
+                                                         : "a vector has 2, 3, 4, 8 or 16 lanes";
+}
+
+const char* why_not_valid(const Type& type) {
+  return match(
+      type, [](const Unknown&) -> const char* { return nullptr; },
+      [](const Invalid&) -> const char* { return "the type of an ill-typed expression"; },
+      [](const Complex& c) -> const char* {
+        return c.element == f32 || c.element == f64 ? nullptr : "complex numbers are of f32 or f64";
+      },
+      [](const Vector& v) { return why_no_vector(v); },
+      [](const Pointer& p) -> const char* {
+        return is<Reference>(without_qualifiers(p.pointee)) ? "there is no pointer to a reference"
+                                                            : nullptr;
+      },
+      [](const Reference& r) { return why_no_reference(r); },
+      [](const Array& a) { return why_no_array(a); },
+      [](const FunctionType& f) { return why_no_parameters(f); },
+      [](const Qualified& q) -> const char* {
+        const Type plain = without_qualifiers(q.type);
+        if (is<Reference>(plain)) {
+          return "a reference is never const itself; make it a reference to const";
+        }
+        return is<FunctionType>(plain) ? "a function cannot be qualified" : nullptr;
+      },
+      [](const Image& i) -> const char* {
+        return i.dimensions >= 1 && i.dimensions <= 3 ? nullptr : "images have 1 to 3 dimensions";
+      },
+      [](const auto&) -> const char* { return nullptr; });
+}
+
+}  // namespace
+
+void require_valid(const Type& type, SourceOrigin where) {
+  WalkVisitor visitor;
+  visitor.type = [&](const Type& part) {
+    if (const char* reason = why_not_valid(part)) {
+      complain("cgen.check_types.bad_type",
+               fmt::format("there is no type '{}': {}", describe(type), reason), where);
+    }
+    return true;
+  };
+  visitor.expr = [](const Expr&) { return false; };
+  walk(type, visitor);
+}
+
+void require_object(const Type& type, const std::string& name, SourceOrigin where) {
+  require_valid(type, where);
+  const Type plain = without_qualifiers(type);
+  if (plain == void_type) {
+    complain("cgen.check_types.void_object", fmt::format("'{}' cannot be of type void", name),
+             where);
+  }
+}
+
+namespace {
+
+bool initializes_array(const Array& array, const Expr& value) {
+  const auto* string = get_if<StringLiteral>(value);
+  const auto element = scalar_kind(array.element);
+  return string != nullptr && element && size_bytes(*element) == 1;
+}
+
+void require_elements(const Type& type, const InitializerList& list, const std::string& name,
+                      SourceOrigin where);
+
+void require_field(const Record& record, std::size_t index, const Initializer& element,
+                   const std::string& name, SourceOrigin where) {
+  const RecordField* field = index < record.fields.size() ? &record.fields[index] : nullptr;
+  if (element.member) {
+    field = nullptr;
+    for (const RecordField& candidate : record.fields) {
+      field = candidate.name == *element.member ? &candidate : field;
+    }
+  }
+  if (field == nullptr) {
+    complain("cgen.check_types.conversion",
+             fmt::format("initialiser {} of '{}' is for no member of '{}'", index + 1, name,
+                         record.name),
+             where);
+  }
+  require_initializes(field->type, element.value, name + "." + field->name, where);
+}
+
+void require_elements(const Type& type, const InitializerList& list, const std::string& name,
+                      SourceOrigin where) {
+  if (const auto* record = get_if<Record>(type)) {
+    for (std::size_t i = 0; i < list.elements.size(); ++i) {
+      require_field(*record, i, list.elements[i], name, where);
+    }
+    return;
+  }
+  const auto* array = get_if<Array>(type);
+  const auto* vector = get_if<Vector>(type);
+  const auto* extent =
+      array != nullptr && array->extent ? get_if<IntLiteral>(*array->extent) : nullptr;
+  const std::size_t most = extent != nullptr   ? extent->magnitude
+                           : array != nullptr  ? list.elements.size()
+                           : vector != nullptr ? static_cast<std::size_t>(vector->lanes)
+                                               : 1;
+  if (list.elements.size() > most && !is_opaque(type) && !is<Complex>(type)) {
+    complain("cgen.check_types.conversion",
+             fmt::format("'{}' of type '{}' has {} initialisers, {} at most are right", name,
+                         describe(type), list.elements.size(), most),
+             where);
+  }
+  for (const Initializer& element : list.elements) {
+    require_initializes(array != nullptr    ? array->element
+                        : vector != nullptr ? vector->element
+                                            : type,
+                        element.value, name, where);
+  }
+}
+
+}  // namespace
+
+void require_initializes(const Type& type, const Expr& value, const std::string& name,
+                         SourceOrigin where) {
+  const Type target = value_type(type);
+  if (is_opaque(target)) {
+    return;
+  }
+  if (const auto* list = get_if<InitializerList>(value)) {
+    require_elements(target, *list, name, where);
+    return;
+  }
+  const auto* array = get_if<Array>(target);
+  if (array != nullptr && !is<Reference>(without_qualifiers(type))) {
+    if (!initializes_array(*array, value) && !is_opaque(value.type())) {
+      complain(
+          "cgen.check_types.conversion",
+          fmt::format("the array '{}' needs an initialiser list, not '{}'", name, describe(value)),
+          where);
+    }
+    return;
+  }
+  const auto* integer = get_if<IntLiteral>(value);
+  const bool is_null = is<NullPointer>(value) || (integer != nullptr && integer->magnitude == 0);
+  if (const auto reason = why_not_convertible(value.type(), type, is_null)) {
+    complain("cgen.check_types.conversion",
+             fmt::format("'{}' of type '{}' cannot be initialised with '{}' of type '{}': {}", name,
+                         describe(type), describe(value), describe(value.type()), *reason),
+             where);
+  }
+}
+
+void require_alignment(std::optional<int> align_bytes, const std::string& name,
+                       SourceOrigin where) {
+  if (align_bytes && (*align_bytes <= 0 || (*align_bytes & (*align_bytes - 1)) != 0)) {
+    complain("cgen.check_types.bad_alignment",
+             fmt::format("'{}' cannot be aligned to {} bytes, only to a power of two", name,
+                         *align_bytes),
+             where);
+  }
+}
+
+void require_memory(const Declaration& declaration, bool is_in_function, SourceOrigin where) {
+  const Declaration& d = declaration;
+  require_alignment(d.align_bytes, d.name, where);
+  const bool is_shared = d.memory == MemorySpace::shared || d.memory == MemorySpace::dynamic_shared;
+  if (is_shared && d.initializer) {
+    complain("cgen.check_types.shared_initializer",
+             fmt::format("'{}' in shared memory cannot have an initialiser: assign to it, then "
+                         "wait at a barrier",
+                         d.name),
+             where);
+  }
+  const bool is_of_file = d.memory == MemorySpace::constant || d.memory == MemorySpace::device ||
+                          d.memory == MemorySpace::managed;
+  if (is_of_file ? is_in_function : d.memory == MemorySpace::shared && !is_in_function) {
+    complain("cgen.check_types.misplaced",
+             fmt::format("'{}' may not stand {}: its memory belongs {}", d.name,
+                         is_in_function ? "in a function" : "at file scope",
+                         is_in_function ? "to the module" : "to a thread block"),
+             where);
+  }
+  const auto* array = get_if<Array>(d.type);
+  if (d.memory == MemorySpace::dynamic_shared && (array == nullptr || array->extent)) {
+    complain("cgen.check_types.bad_type",
+             fmt::format("dynamic shared memory '{}' has to be an array without extent", d.name),
+             where);
+  }
+}
+
+namespace {
+
+void require_positive(const std::optional<WorkGroupSize>& size, const Function& function,
+                      SourceOrigin where) {
+  for (const int extent : size.value_or(WorkGroupSize{1, 1, 1})) {
+    if (extent < 1) {
+      complain("cgen.check_types.launch_bounds",
+               fmt::format("the work-group size of '{}' has to be positive on each axis, not {}",
+                           function.name, extent),
+               where);
+    }
+  }
+}
+
+}  // namespace
+
+void require_kernel_rules(const Function& function, SourceOrigin where) {
+  const Function& f = function;
+  const bool has_bounds =
+      f.launch_bounds || f.required_work_group_size || f.work_group_size_hint || f.vector_type_hint;
+  const bool bounds_are_wrong =
+      f.launch_bounds && (f.launch_bounds->max_threads < 1 || f.launch_bounds->min_blocks < 0);
+  if ((has_bounds && !f.specifiers.is_kernel) || bounds_are_wrong) {
+    complain("cgen.check_types.launch_bounds",
+             bounds_are_wrong ? fmt::format("the launch bounds of '{}' have to be positive", f.name)
+                              : fmt::format("'{}' has launch bounds, but is no kernel", f.name),
+             where);
+  }
+  require_positive(f.required_work_group_size, f, where);
+  require_positive(f.work_group_size_hint, f, where);
+  if (!f.specifiers.is_kernel) {
+    return;
+  }
+  if (!f.result || *f.result != void_type) {
+    complain("cgen.check_types.kernel_result",
+             fmt::format("the kernel '{}' has to return void", f.name), where);
+  }
+  for (const Parameter& parameter : f.parameters) {
+    if (is<Reference>(without_qualifiers(parameter.type)) || f.is_variadic) {
+      complain("cgen.check_types.kernel_parameter",
+               fmt::format("the kernel '{}' can take neither references, as '{}', nor a variable "
+                           "number of arguments",
+                           f.name, parameter.name),
+               where);
+    }
+  }
+}
+
+void require_condition(const Expr& condition) {
+  const Type& type = condition.type();
+  const auto kind = scalar_kind(type);
+  if (!is_opaque(type) && (!kind || kind == ScalarKind::void_) && !is<Pointer>(decayed(type))) {
+    complain("cgen.check_types.condition",
+             fmt::format("'{}' of type '{}' is no condition", describe(condition), describe(type)),
+             condition.where());
+  }
+}
+
+}  // namespace rtcg::cgen

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace rtcg::cgen {
+
+/// A language that modules are printed in: C11, C++17, CUDA C++, OpenCL C 1.2 and later.
+enum class Dialect { c, cpp, cuda, opencl };
+
+/// `C`, `C++`, `CUDA`, `OpenCL C`.
+[[nodiscard]] std::string_view name(Dialect dialect);
+
+/// The words that no generated name may be: keywords, and what the language declares by itself.
+/// Sorted.
+[[nodiscard]] const std::vector<std::string_view>& reserved_words(Dialect dialect);
+
+[[nodiscard]] bool is_reserved(Dialect dialect, std::string_view word);
+
+}  // namespace rtcg::cgen
