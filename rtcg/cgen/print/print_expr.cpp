@@ -1,0 +1,355 @@
+// Expressions. The left operand of an operator keeps the operator's own level, the right one gets
+// the next tighter; parentheses stand only where C or a careful reader needs them.
+#include <cmath>
+
+#include "rtcg/cgen/ast/describe.h"
+#include "rtcg/cgen/print/printer.h"
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::cgen {
+
+namespace {
+
+Level level_of(const Expr& tree, Dialect dialect) {
+  return match(
+      tree,
+      [&](const IntLiteral& e) {
+        const std::string text = int_literal(e, dialect);
+        return text[0] == '-' || (text[0] == '(' && text.back() != ')') ? Level::unary
+                                                                        : Level::primary;
+      },
+      [&](const FloatLiteral& e) {
+        const std::string text = float_literal(e, dialect);
+        return text[0] == '-' || text[0] == '(' ? Level::unary : Level::primary;
+      },
+      [](const Unary& e) {
+        return e.op == UnaryOp::post_increment || e.op == UnaryOp::post_decrement ? Level::postfix
+                                                                                  : Level::unary;
+      },
+      [](const Binary& e) { return cgen::level_of(e.op); },
+      [](const Assignment&) { return Level::assignment; },
+      [](const Conditional&) { return Level::conditional; },
+      [](const Cast& e) { return e.style == CastStyle::c_style ? Level::unary : Level::postfix; },
+      [](const SizeOf&) { return Level::unary; }, [](const Call&) { return Level::postfix; },
+      [](const Subscript&) { return Level::postfix; }, [](const Member&) { return Level::postfix; },
+      [](const CompoundLiteral&) { return Level::postfix; },
+      [](const KernelLaunch&) { return Level::postfix; },
+      [](const auto&) { return Level::primary; });
+}
+
+// Whether a left operand of this level needs no parentheses under an operator of level `parent`.
+// Chains of one operator read from left to right, but `a < b < c` is no chain to a reader.
+bool fits_on_the_left(Level operand, Level parent) {
+  if (operand == parent) {
+    return parent != Level::equality && parent != Level::relational && parent != Level::shift;
+  }
+  return operand > parent && operand >= readable_operand_level(parent);
+}
+
+bool is_pointer(const Expr& object) {
+  return is<Pointer>(decayed(object.type()));
+}
+
+// `- -x` and `-(-x)` mean the same, `--x` does not: the operand of a sign must not start with one.
+bool starts_with(const Expr& tree, char sign, Dialect dialect) {
+  return match(
+      tree, [&](const IntLiteral& e) { return int_literal(e, dialect)[0] == sign; },
+      [&](const FloatLiteral& e) { return float_literal(e, dialect)[0] == sign; },
+      [&](const Unary& e) {
+        return e.op != UnaryOp::post_increment && e.op != UnaryOp::post_decrement &&
+               spelling(e.op)[0] == sign;
+      },
+      [](const auto&) { return false; });
+}
+
+}  // namespace
+
+void Printer::break_here(Level level) {
+  out.allow_break(brackets_ * 20 + static_cast<unsigned>(level));
+}
+
+void Printer::operand_list(const std::vector<Expr>& operands) {
+  out.append('(');
+  ++brackets_;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (i > 0) {
+      out.append(", ");
+      break_here(Level::comma);
+    }
+    expr(operands[i], Level::assignment);
+  }
+  --brackets_;
+  out.append(')');
+}
+
+void Printer::template_argument(const TemplateArgument& argument) {
+  if (argument.type) {
+    declarator(*argument.type, "");
+  } else {
+    // `a > b` and `a >> b` would end the list
+    expr(*argument.value, Level::additive);
+  }
+}
+
+void Printer::template_arguments(const std::vector<TemplateArgument>& arguments) {
+  if (arguments.empty()) {
+    return;
+  }
+  out.append('<');
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    out.append(i > 0 ? ", " : "");
+    template_argument(arguments[i]);
+  }
+  out.append('>');
+}
+
+void Printer::initializer_list(const InitializerList& list) {
+  out.append('{');
+  ++brackets_;
+  for (std::size_t i = 0; i < list.elements.size(); ++i) {
+    const Initializer& element = list.elements[i];
+    if (i > 0) {
+      out.append(", ");
+      break_here(Level::comma);
+    }
+    if (element.member) {
+      out.append(".");
+      out.append(*element.member);
+      out.append(" = ");
+    } else if (element.index) {
+      out.append('[');
+      expr(*element.index, Level::conditional);
+      out.append("] = ");
+    }
+    expr(element.value, Level::assignment);
+  }
+  --brackets_;
+  out.append('}');
+}
+
+void Printer::binary(const Expr& tree) {
+  // The left spine is walked in a loop: a sum of 100,000 terms is as deep as it is long.
+  std::vector<const Binary*> spine;
+  const Expr* leftmost = &tree;
+  while (const Binary* node = get_if<Binary>(*leftmost)) {
+    if (!spine.empty() && !fits_on_the_left(level_of(node->op), level_of(spine.back()->op))) {
+      break;
+    }
+    spine.push_back(node);
+    leftmost = &node->left;
+  }
+  const Level first_level = level_of(spine.back()->op);
+  const Unary* sign = get_if<Unary>(*leftmost);
+  // compilers and readers take `!a == b` for a slip
+  const bool is_misread = sign != nullptr && sign->op == UnaryOp::logical_not &&
+                          first_level >= Level::bit_or && first_level <= Level::relational;
+  const bool bare = fits_on_the_left(level_of(*leftmost, dialect_), first_level) && !is_misread;
+  expr(*leftmost, bare ? Level::comma : tighter(Level::primary));
+  for (auto it = spine.rbegin(); it != spine.rend(); ++it) {
+    const Binary& node = **it;
+    const Level own = level_of(node.op);
+    if (node.op != BinaryOp::comma) {
+      out.append(' ');
+    }
+    out.append(spelling(node.op));
+    out.append(' ');
+    break_here(own);
+    expr(node.right, std::max(tighter(own), readable_operand_level(own)));
+  }
+}
+
+void Printer::unary(const Unary& node) {
+  const std::string_view sign = spelling(node.op);
+  if (node.op == UnaryOp::post_increment || node.op == UnaryOp::post_decrement) {
+    expr(node.operand, Level::postfix);
+    out.append(sign);
+    return;
+  }
+  out.append(sign);
+  const bool would_merge = (sign[0] == '-' || sign[0] == '+' || sign[0] == '&') &&
+                           starts_with(node.operand, sign[0], dialect_);
+  expr(node.operand, would_merge ? tighter(Level::primary) : Level::unary);
+}
+
+void Printer::cast(const Cast& node) {
+  const auto named_cast = [&](std::string_view name) {
+    out.append(name);
+    out.append('<');
+    declarator(node.type, "");
+    out.append(">(");
+    ++brackets_;
+    expr(node.operand, Level::comma);
+    --brackets_;
+    out.append(')');
+  };
+  switch (node.style) {
+    case CastStyle::c_style:
+      out.append('(');
+      declarator(node.type, "");
+      out.append(')');
+      expr(node.operand, Level::unary);
+      return;
+    case CastStyle::functional:
+      declarator(node.type, "");
+      operand_list({node.operand});
+      return;
+    case CastStyle::static_cast_:
+      named_cast("static_cast");
+      return;
+    case CastStyle::reinterpret_cast_:
+      named_cast("reinterpret_cast");
+      return;
+    case CastStyle::const_cast_:
+      named_cast("const_cast");
+      return;
+  }
+}
+
+void Printer::kernel_launch(const KernelLaunch& node) {
+  expr(node.callee, Level::postfix);
+  template_arguments(node.template_arguments);
+  out.append("<<<");
+  expr(node.grid, Level::assignment);
+  out.append(", ");
+  expr(node.block, Level::assignment);
+  if (node.shared_bytes || node.stream) {
+    out.append(", ");
+    expr(node.shared_bytes.value_or(Expr(0)), Level::assignment);
+  }
+  if (node.stream) {
+    out.append(", ");
+    expr(*node.stream, Level::assignment);
+  }
+  out.append(">>>");
+  operand_list(node.arguments);
+}
+
+void Printer::lambda(const Lambda& node) {
+  out.append('[');
+  std::string_view separator;
+  if (node.capture_default != CaptureDefault::none) {
+    out.append(node.capture_default == CaptureDefault::by_value ? "=" : "&");
+    separator = ", ";
+  }
+  for (const Capture& capture : node.captures) {
+    out.append(separator);
+    out.append(capture.by_reference ? "&" : "");
+    out.append(capture.name);
+    if (capture.initializer) {
+      out.append(" = ");
+      expr(*capture.initializer, Level::assignment);
+    }
+    separator = ", ";
+  }
+  out.append(']');
+  if (node.is_device) {
+    out.append(" __device__ ");
+  }
+  parameters(node.parameters, false);
+  out.append(node.is_mutable ? " mutable" : "");
+  if (node.result) {
+    out.append(" -> ");
+    declarator(*node.result, "");
+  }
+  // The body has lines of its own; the line of the expression goes on behind its brace.
+  out.append(" {");
+  out.end_line();
+  out.indent();
+  if (const Block* block = get_if<Block>(node.body)) {
+    statements(block->statements);
+  } else {
+    statement(node.body);
+  }
+  out.outdent();
+  out.begin_line();
+  out.append('}');
+}
+
+void Printer::expr(const Expr& tree, Level least_level) {
+  if (level_of(tree, dialect_) < least_level) {
+    out.append('(');
+    ++brackets_;
+    expr(tree, Level::comma);
+    --brackets_;
+    out.append(')');
+    return;
+  }
+  match(
+      tree, [&](const IntLiteral& e) { out.append(int_literal(e, dialect_)); },
+      [&](const FloatLiteral& e) { out.append(float_literal(e, dialect_)); },
+      [&](const BoolLiteral& e) { out.append(e.value ? words_.true_ : words_.false_); },
+      [&](const CharLiteral& e) { out.append(char_literal(e.value)); },
+      [&](const StringLiteral& e) { out.append(string_literal(e.text)); },
+      [&](const NullPointer&) { out.append(words_.null_pointer); },
+      [&](const Variable& e) { out.append(e.name); },
+      [&](const BuiltinIndex&) { require_internal(false, "thread indices to be lowered"); },
+      [&](const IntrinsicCall&) { require_internal(false, "intrinsics to be lowered"); },
+      [&](const Unary& e) { unary(e); }, [&](const Binary&) { binary(tree); },
+      [&](const Assignment& e) {
+        expr(e.target, Level::unary);
+        out.append(' ');
+        out.append(e.op ? spelling(*e.op) : "");
+        out.append("= ");
+        expr(e.value, Level::assignment);
+      },
+      [&](const Conditional& e) {
+        expr(e.condition, Level::logical_or);
+        out.append(" ? ");
+        break_here(Level::conditional);
+        expr(e.then_value, Level::assignment);
+        out.append(" : ");
+        break_here(Level::conditional);
+        expr(e.else_value, Level::conditional);
+      },
+      [&](const Cast& e) { cast(e); },
+      [&](const Call& e) {
+        expr(e.callee, Level::postfix);
+        template_arguments(e.template_arguments);
+        operand_list(e.arguments);
+      },
+      [&](const Subscript& e) {
+        expr(e.array, Level::postfix);
+        out.append('[');
+        ++brackets_;
+        expr(e.index, Level::assignment);  // C++20 frowns on a bare comma here
+        --brackets_;
+        out.append(']');
+      },
+      [&](const Member& e) {
+        // `1.x` is one token
+        expr(e.object, is<IntLiteral>(e.object) ? tighter(Level::primary) : Level::postfix);
+        out.append(is_pointer(e.object) ? "->" : ".");
+        out.append(e.name);
+      },
+      [&](const InitializerList& e) { initializer_list(e); },
+      [&](const CompoundLiteral& e) {
+        const bool has_cast = dialect_ == Dialect::c || dialect_ == Dialect::opencl;
+        out.append(has_cast ? "(" : "");
+        declarator(e.type, "");
+        out.append(has_cast ? ")" : "");
+        initializer_list(e.value);
+      },
+      [&](const SizeOf& e) {
+        out.append("sizeof(");
+        if (e.operand.type) {
+          declarator(*e.operand.type, "");
+        } else {
+          expr(*e.operand.value, Level::comma);
+        }
+        out.append(')');
+      },
+      [&](const AlignOf& e) {
+        out.append(words_.align_of);
+        out.append('(');
+        declarator(e.type, "");
+        out.append(')');
+      },
+      [&](const KernelLaunch& e) { kernel_launch(e); }, [&](const Lambda& e) { lambda(e); },
+      [&](const RawExpr& e) {
+        out.append(e.is_primary ? "" : "(");
+        out.append(e.text);
+        out.append(e.is_primary ? "" : ")");
+      });
+}
+
+}  // namespace rtcg::cgen

@@ -1,0 +1,168 @@
+#include "rtcg/cgen/dialect/lower.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/cgen.h"
+#include "rtcg/cgen/print/print_module.h"
+#include "tests/support/compile_text.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::cgen {
+namespace {
+
+using testing::compile_text;
+using testing::HostLanguage;
+
+std::string text_of(const Expr& value, Dialect dialect) {
+  const Module module{"m",
+                      {function(value_type(value.type()), "f",
+                                {param(f32, "x"), param(f64, "y"), param(i32, "i"), param(u64, "u"),
+                                 param(pointer_to(f32), "p"), param(pointer_to(i32), "q")},
+                                return_(value))}};
+  std::string text = print_module(module, dialect).text;
+  const std::size_t begin = text.rfind("return ") + 7;
+  return text.substr(begin, text.rfind(';') - begin);
+}
+
+const Expr x = variable("x", f32);
+const Expr y = variable("y", f64);
+const Expr i = variable("i", i32);
+const Expr u = variable("u", u64);
+
+TEST(Lower, SpellsMathInEachDialect) {
+  EXPECT_EQ(text_of(call(Intrinsic::sqrt, {x}), Dialect::c), "sqrtf(x)");
+  EXPECT_EQ(text_of(call(Intrinsic::sqrt, {y}), Dialect::c), "sqrt(y)");
+  EXPECT_EQ(text_of(call(Intrinsic::sqrt, {x}), Dialect::cuda), "sqrtf(x)");
+  EXPECT_EQ(text_of(call(Intrinsic::sqrt, {x}), Dialect::opencl), "sqrt(x)");
+  EXPECT_EQ(text_of(call(Intrinsic::rsqrt, {x}), Dialect::c), "1.0f / sqrtf(x)");
+  EXPECT_EQ(text_of(call(Intrinsic::rsqrt, {x}), Dialect::cuda), "rsqrtf(x)");
+  EXPECT_EQ(text_of(call(Intrinsic::pow, {x, y}), Dialect::cuda), "pow((double)x, y)");
+  EXPECT_EQ(text_of(call(Intrinsic::isnan, {x}), Dialect::cpp), "__builtin_isnan(x)");
+}
+
+TEST(Lower, PicksIntegerFunctionsByWidthAndSign) {
+  EXPECT_EQ(text_of(call(Intrinsic::min, {i, 3}), Dialect::cuda), "min(i, 3)");
+  EXPECT_EQ(text_of(call(Intrinsic::min, {i, 3}), Dialect::c), "rtcg_min_i32(i, 3)");
+  EXPECT_EQ(text_of(call(Intrinsic::max, {u, i}), Dialect::opencl), "max(u, (ulong)i)");
+  EXPECT_EQ(text_of(call(Intrinsic::abs, {u}), Dialect::cuda), "u");
+  EXPECT_EQ(text_of(call(Intrinsic::abs, {i}), Dialect::opencl), "(int)abs(i)");
+  EXPECT_EQ(text_of(call(Intrinsic::popcount, {u}), Dialect::cuda), "(int)__popcll(u)");
+  EXPECT_EQ(text_of(bit_cast(u32, x), Dialect::cuda), "__float_as_uint(x)");
+  EXPECT_EQ(text_of(bit_cast(u32, x), Dialect::opencl), "as_uint(x)");
+  EXPECT_EQ(text_of(bit_cast(u32, x), Dialect::c), "rtcg_u32_from_bits_of_f32(x)");
+}
+
+TEST(Lower, SpellsAtomicsWarpsAndVectors) {
+  const Expr q = variable("q", pointer_to(i32));
+  EXPECT_EQ(text_of(call(Intrinsic::atomic_sub, {q, i}), Dialect::cuda), "atomicAdd(q, -i)");
+  EXPECT_EQ(text_of(call(Intrinsic::atomic_sub, {q, i}), Dialect::opencl), "atomic_sub(q, i)");
+  EXPECT_EQ(text_of(call(Intrinsic::shuffle_down, {x, 16}), Dialect::cuda),
+            "__shfl_down_sync(0xffffffffu, x, 16)");
+  EXPECT_EQ(text_of(make_vector(vector_of(f32, 2), {x, 1.0f}), Dialect::cuda),
+            "make_float2(x, 1.0f)");
+  EXPECT_EQ(text_of(make_vector(vector_of(f32, 2), {x, 1.0f}), Dialect::opencl),
+            "(float2)(x, 1.0f)");
+}
+
+TEST(Lower, GivesCudaVectorsTheOperatorsThatAreUsed) {
+  const Expr v = variable("v", vector_of(f32, 4));
+  const Module module{
+      "m",
+      {function(vector_of(f32, 4), "f", {param(vector_of(f32, 4), "v")}, return_(2.0f * v + v))}};
+  EXPECT_EQ(print_module(module, Dialect::cuda).text,
+            R"(static __device__ inline float4 operator*(float a, float4 b) {
+  return make_float4(a * b.x, a * b.y, a * b.z, a * b.w);
+}
+
+static __device__ inline float4 operator+(float4 a, float4 b) {
+  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+__device__ float4 f(float4 v) {
+  return 2.0f * v + v;
+}
+)");
+}
+
+TEST(Lower, MakesBarriersAndSharedMemory) {
+  const auto tile = shared_array(f32, "tile", {16, 17});
+  const auto all = dynamic_shared_array(f32, "all");
+  BlockBuilder body;
+  body << tile << all << assign(tile[thread_idx_y][thread_idx_x], 0.0f) << barrier();
+  const Module module{"m", {kernel("k", {param(pointer_to(f32), "x")}, body)}};
+  EXPECT_EQ(print_module(module, Dialect::cuda).text, R"(extern "C" __global__ void k(float *x) {
+  __shared__ float tile[16][17];
+  extern __shared__ float all[];
+  tile[threadIdx.y][threadIdx.x] = 0.0f;
+  __syncthreads();
+}
+)");
+  EXPECT_EQ(print_module(module, Dialect::opencl).text,
+            R"(__kernel void k(__global float *x, __local float *all) {
+  __local float tile[16][17];
+  tile[(uint)get_local_id(1)][(uint)get_local_id(0)] = 0.0f;
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+}
+)");
+  EXPECT_ERROR("cgen.lower.host_barrier", lower(module, Dialect::c));
+}
+
+TEST(Lower, HostHelpersComputeWhatTheyShould) {
+  // every helper and builtin of the C dialect, against values worked out here
+  BlockBuilder body;
+  const auto check = [&](const Expr& condition) {
+    body << if_(!Expr(condition), return_(static_cast<int>(body.statements().size() + 1)));
+  };
+  const auto cell = declare(i32, "cell", 5);
+  const auto real = declare(f32, "real", 1.5f);
+  body << cell << real;
+  check(equal(call(Intrinsic::min, {Expr(-3), Expr(2)}), -3));
+  check(equal(call(Intrinsic::max, {Expr(3u), Expr(7u)}), 7u));
+  check(equal(call(Intrinsic::abs, {Expr(-9)}), 9));
+  check(equal(call(Intrinsic::popcount, {Expr(255u)}), 8));
+  check(equal(call(Intrinsic::count_leading_zeros, {Expr(1u)}), 31));
+  check(equal(call(Intrinsic::count_leading_zeros, {Expr(0u)}), 32));
+  check(equal(bit_cast(u32, Expr(1.0f)), 0x3f800000u));
+  check(equal(call(Intrinsic::atomic_add, {address_of(cell), 2}), 5));
+  check(equal(call(Intrinsic::atomic_max, {address_of(cell), 100}), 7));
+  check(equal(call(Intrinsic::atomic_compare_exchange, {address_of(cell), 100, 1}), 100));
+  check(equal(cell, 1));
+  check(equal(call(Intrinsic::atomic_add, {address_of(real), 0.5f}), 1.5f));
+  check(equal(real, 2.0f));
+  check(equal(call(Intrinsic::rsqrt, {Expr(4.0f)}), 0.5f));
+  check(call(Intrinsic::isnan, {Expr(NAN)}));
+  body << return_(0);
+  const Module module{"m", {function(i32, "main", {}, body)}};
+  for (const auto& [dialect, language] :
+       {std::pair{Dialect::c, HostLanguage::c}, std::pair{Dialect::cpp, HostLanguage::cpp}}) {
+    const std::string text = print_module(module, dialect).text;
+    const auto result = compile_text(text, language, "-lm", true);
+    EXPECT_EQ(result.status, 0) << text << result.output;
+  }
+}
+
+TEST(Lower, RefusesWhatADialectLacks) {
+  const auto refused = [](const Statement& item, Dialect dialect) {
+    return lower({"m", {item}}, dialect);
+  };
+  const Statement generic = Template{{{"T", {}, {}, false}}, declare_function(void_type, "f", {})};
+  EXPECT_ERROR("cgen.lower.cpp_only", refused(generic, Dialect::opencl));
+  EXPECT_ERROR("cgen.lower.cpp_only", refused(declare(reference_to(i32), "r"), Dialect::c));
+  EXPECT_ERROR("cgen.lower.cuda_only",
+               refused(launch(variable("k", Type()), 1, 1, {}), Dialect::opencl));
+  EXPECT_ERROR("cgen.lower.no_complex", refused(declare(complex_of(f32), "z"), Dialect::opencl));
+  EXPECT_ERROR("cgen.lower.no_vector", refused(declare(vector_of(f32, 8), "v"), Dialect::cuda));
+  EXPECT_ERROR("cgen.lower.no_image", refused(declare(Type(Image{}), "im"), Dialect::cuda));
+  EXPECT_ERROR("cgen.lower.no_bf16", refused(declare(bf16, "h"), Dialect::opencl));
+  EXPECT_ERROR("cgen.lower.no_barrier", refused(barrier(BarrierScope::grid), Dialect::cuda));
+  EXPECT_ERROR("cgen.lower.no_warp", refused(call(Intrinsic::shuffle, {x, 0}), Dialect::opencl));
+  EXPECT_ERROR(
+      "cgen.lower.no_atomic",
+      refused(call(Intrinsic::atomic_min, {variable("p", pointer_to(f32)), x}), Dialect::cuda));
+  EXPECT_ERROR("cgen.lower.no_bit_cast", refused(bit_cast(vector_of(u8, 4), x), Dialect::cuda));
+  EXPECT_ERROR("cgen.lower.index_outside_kernel",
+               refused(function(u32, "f", {}, return_(thread_idx_x)), Dialect::c));
+}
+
+}  // namespace
+}  // namespace rtcg::cgen

@@ -1,0 +1,368 @@
+#include "rtcg/cgen/print/print_module.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/cgen.h"
+#include "tests/support/compile_text.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::cgen {
+namespace {
+
+using testing::compile_text;
+using testing::HostLanguage;
+
+/// Prints and has the host compiler judge what it can judge.
+std::string printed(const std::vector<Statement>& items, Dialect dialect = Dialect::cpp,
+                    const PrintOptions& options = {}) {
+  const std::string text = print_module({"test", items}, dialect, options).text;
+  if (dialect == Dialect::c || dialect == Dialect::cpp) {
+    const auto language = dialect == Dialect::c ? HostLanguage::c : HostLanguage::cpp;
+    const auto result = compile_text(text, language, "-Wno-unused -Wno-unknown-pragmas");
+    EXPECT_EQ(result.status, 0) << text << result.output;
+  }
+  return text;
+}
+
+const Expr a = variable("a", i32);
+const Expr b = variable("b", i32);
+const Expr c = variable("c", i32);
+
+std::string expr_text(const Expr& tree, Dialect dialect = Dialect::c) {
+  return print_expr(tree, dialect);
+}
+
+TEST(PrintExpr, PutsParenthesesWhereGroupingNeedsThem) {
+  EXPECT_EQ(expr_text((a + b) * c), "(a + b) * c");
+  EXPECT_EQ(expr_text(a + b * c), "a + b * c");
+  EXPECT_EQ(expr_text(a - (b - c)), "a - (b - c)");
+  EXPECT_EQ(expr_text(a - b - c), "a - b - c");
+  EXPECT_EQ(expr_text(5 * (a % 2)), "5 * (a % 2)");
+  EXPECT_EQ(expr_text(-(-a)), "-(-a)");
+  EXPECT_EQ(expr_text(a - -b), "a - -b");
+  EXPECT_EQ(expr_text(a - (-5)), "a - -5");
+  EXPECT_EQ(expr_text(-Expr(-5)), "-(-5)");
+  EXPECT_EQ(expr_text(cast(f32, a + b)), "(float)(a + b)");
+  EXPECT_EQ(expr_text(deref(variable("p", pointer_to(i32)) + 1)), "*(p + 1)");
+  EXPECT_EQ(expr_text(select(a < b, assign(a, b), c)), "a < b ? a = b : c");
+  EXPECT_EQ(expr_text(call(variable("f", Type()), {comma(a, b), c})), "f((a, b), c)");
+}
+
+TEST(PrintExpr, AddsParenthesesThatCompilersAskFor) {
+  EXPECT_EQ(expr_text((a && b) || c), "(a && b) || c");
+  EXPECT_EQ(expr_text((a + b) << c), "(a + b) << c");
+  EXPECT_EQ(expr_text((a & b) < c), "(a & b) < c");
+  EXPECT_EQ(expr_text((a < b) < c), "(a < b) < c");
+  EXPECT_EQ(expr_text((a | b) | c), "a | b | c");
+}
+
+TEST(PrintExpr, WritesLiteralsThatReadBackExactly) {
+  EXPECT_EQ(expr_text(Expr(2.0f)), "2.0f");
+  EXPECT_EQ(expr_text(Expr(0.1)), "0.1");
+  EXPECT_EQ(expr_text(literal(0.1, f32)), "0.1f");
+  EXPECT_EQ(expr_text(Expr(1e-30f)), "1e-30f");
+  EXPECT_EQ(expr_text(Expr(7u)), "7u");
+  EXPECT_EQ(expr_text(Expr(std::int64_t{7})), "7ll");
+  EXPECT_EQ(expr_text(Expr(std::int64_t{7}), Dialect::opencl), "7l");
+  EXPECT_EQ(expr_text(Expr(INT32_MIN)), "(-2147483647 - 1)");
+  EXPECT_EQ(expr_text(Expr(INT64_MIN)), "(-9223372036854775807ll - 1)");
+  EXPECT_EQ(expr_text(Expr(-INFINITY)), "-__builtin_inff()");
+  EXPECT_EQ(expr_text(Expr(INFINITY), Dialect::cuda), "__int_as_float(0x7f800000)");
+  EXPECT_EQ(expr_text(Expr(double{NAN}), Dialect::opencl), "(double)NAN");
+  EXPECT_EQ(expr_text(literal(0.5, f16), Dialect::opencl), "(half)0.5f");
+  EXPECT_EQ(expr_text(literal("a\"b\\\n?" "?/\x01")), R"("a\"b\\\n\??/\001")");
+  EXPECT_EQ(expr_text(literal('\'')), R"('\'')");
+}
+
+TEST(PrintDeclarator, TellsPointersToArraysFromArraysOfPointers) {
+  EXPECT_EQ(print_declarator(pointer_to(array_of(f32, 3)), "x", Dialect::c), "float (*x)[3]");
+  EXPECT_EQ(print_declarator(array_of(pointer_to(f32), 3), "x", Dialect::c), "float *x[3]");
+  EXPECT_EQ(print_declarator(pointer_to(function_type(i32, {f32})), "f", Dialect::c),
+            "int (*f)(float)");
+  EXPECT_EQ(print_declarator(reference_to(const_(f32)), "x", Dialect::cpp), "const float &x");
+  EXPECT_EQ(print_declarator(const_(pointer_to(const_(f32))), "x", Dialect::c),
+            "const float *const x");
+  EXPECT_EQ(print_declarator(pointer_to(in_space(AddressSpace::global, const_(f32))), "x",
+                             Dialect::opencl),
+            "__global const float *x");
+}
+
+TEST(PrintDeclarator, RefusesTypesThatWereNeverStated) {
+  EXPECT_ERROR("cgen.print.untyped", print_declarator(Type(), "x", Dialect::c));
+  EXPECT_ERROR("cgen.print.untyped", print_declarator(Type(Invalid{}), "x", Dialect::c));
+}
+
+TEST(PrintModule, PrintsAKernelInEachDialect) {
+  const auto target = param(restrict_pointer_to(f32), "target");
+  const auto source = param(restrict_pointer_to(const_(f32)), "source");
+  const auto n = param(i32, "n");
+  const auto index = declare(i32, "index", cast(i32, thread_idx_x + block_dim_x * block_idx_x));
+  BlockBuilder body;
+  body << index << if_(index < n, assign(target[index], 2.0f * source[index]));
+  const std::vector<Statement> items = {kernel("twice", {target, source, n}, body)};
+  EXPECT_EQ(
+      printed(items, Dialect::cuda),
+      R"(extern "C" __global__ void twice(float *__restrict__ target, const float *__restrict__ source,
+    int n) {
+  int index = (int)(threadIdx.x + blockDim.x * blockIdx.x);
+  if (index < n) {
+    target[index] = 2.0f * source[index];
+  }
+}
+)");
+  EXPECT_EQ(
+      printed(items, Dialect::opencl),
+      R"(__kernel void twice(__global float *restrict target, __global const float *restrict source, int n) {
+  int index = (int)((uint)get_local_id(0) + (uint)get_local_size(0) * (uint)get_group_id(0));
+  if (index < n) {
+    target[index] = 2.0f * source[index];
+  }
+}
+)");
+  const std::string host = print_module({"test", items}, Dialect::c).text;
+  EXPECT_NE(host.find("#include <rtcg/host_kernel.h>\n\nstatic inline void twice_thread("),
+            std::string::npos)
+      << host;
+  EXPECT_NE(host.find("#pragma omp parallel for collapse(3)\n"), std::string::npos) << host;
+  EXPECT_NE(host.find("RTCG_PARAMETER_BYTES(twice, 3, "), std::string::npos) << host;
+}
+
+TEST(PrintModule, IsDeterministic) {
+  const std::vector<Statement> items = {
+      function(f32, "f", {param(f32, "x")}, return_(call(Intrinsic::sqrt, {variable("x", f32)})))};
+  EXPECT_EQ(printed(items), printed(items));
+}
+
+TEST(PrintModule, NamesTheCppLineOfEachLine) {
+  const SourceOrigin here{"user.cpp", 7};
+  const Module module{"m", {Statement(Declaration{.type = i32, .name = "x"}, here)}};
+  const SourceText text = print_module(module, Dialect::c);
+  ASSERT_EQ(text.origins.size(), 1U);
+  EXPECT_EQ(text.origins[0].line, 7U);
+  EXPECT_EQ(print_module(module, Dialect::c, {.line_directives = true}).text,
+            "#line 7 \"user.cpp\"\nint x;\n");
+}
+
+// ---- the weaknesses of the original, each shown absent -----------------------------------------
+
+std::vector<Statement> in_function(const std::vector<Statement>& body) {
+  return {function(void_type, "f", {param(i32, "a"), param(i32, "b"), param(i32, "c")},
+                   BlockBuilder() << Statement(Group{body}))};
+}
+
+TEST(Weaknesses, W1OperandsKeepTheirGrouping) {
+  EXPECT_EQ(expr_text(assign(variable("x", i32), (a + b) * (c + a))), "x = (a + b) * (c + a)");
+}
+
+TEST(Weaknesses, W3ElseBelongsToItsIf) {
+  const std::string text = printed(
+      in_function({if_(a, Statement(if_(b, assign(c, 1)))).else_(Statement(assign(c, 2)))}));
+  EXPECT_EQ(text, R"(void f(int a, int b, int c) {
+  if (a) {
+    if (b) {
+      c = 1;
+    }
+  } else {
+    c = 2;
+  }
+}
+)");
+}
+
+TEST(Weaknesses, W4GroupAsBodyIsGuardedAsAWhole) {
+  const Statement both = Group{{Statement(assign(b, 1)), Statement(assign(c, 2))}};
+  EXPECT_NE(printed(in_function({Statement(If{a, both, {}})})).find(R"(  if (a) {
+    b = 1;
+    c = 2;
+  }
+)"),
+            std::string::npos);
+}
+
+TEST(Weaknesses, W5LoopHeadersTakeDeclarationsAndAssignments) {
+  EXPECT_NE(printed(in_function({for_(i32, "i", 0, 10, [](Expr, BlockBuilder&) {})}))
+                .find("for (int i = 0; i < 10; ++i) {}\n"),
+            std::string::npos);
+  EXPECT_NE(printed(in_function({Statement(For{
+                        Statement(assign(a, 0)), a < b, increment(a), Statement(Block{}), {}})}))
+                .find("for (a = 0; a < b; ++a) {}\n"),
+            std::string::npos);
+}
+
+TEST(Weaknesses, W6TemplatesKeepTheirHeadAroundKernels) {
+  Function generic;
+  generic.result = void_type;
+  generic.name = "fill";
+  generic.parameters = {param(pointer_to(named("T")), "x")};
+  generic.body = Statement(Block{});
+  generic.specifiers.is_kernel = true;
+  EXPECT_EQ(
+      printed({Statement(Template{{{"T", {}, {}, false}}, Statement(generic)})}, Dialect::cuda),
+      "template <typename T>\n__global__ void fill(T *x) {}\n");
+}
+
+TEST(Weaknesses, W8CommentsCannotBreakOut) {
+  EXPECT_EQ(printed({comment("evil */ int x;\nends in \\")}, Dialect::c),
+            "/*\n * evil * / int x;\n * ends in \\ .\n */\n");
+  EXPECT_EQ(printed({comment("ends in \\")}, Dialect::cpp), "// ends in \\ .\n");
+}
+
+TEST(Weaknesses, W9PreprocessorLinesStartInTheFirstColumn) {
+  EXPECT_EQ(printed(in_function({Statement(PreprocessorIf{
+                {{PreprocessorTest::ifdef, "FAST", {Statement(assign(a, 1))}},
+                 {PreprocessorTest::if_, "defined(SLOW)", {Statement(assign(a, 2))}}},
+                std::vector<Statement>{Statement(assign(a, 3))}})})),
+            R"(void f(int a, int b, int c) {
+#ifdef FAST
+  a = 1;
+#elif defined(SLOW)
+  a = 2;
+#else
+  a = 3;
+#endif
+}
+)");
+  EXPECT_EQ(
+      printed({Statement(Define{"TWICE", "((x) + \\\n(x))", {{"x"}}}), Statement(Undef{"TWICE"})}),
+      "#define TWICE(x) ((x) + \\ \\\n(x))\n#undef TWICE\n");
+}
+
+TEST(Weaknesses, W10EveryConstructHasANode) {
+  const std::string text = printed(in_function(
+      {switch_(a)
+           .case_({0, 1}, Body{Statement(assign(b, 1))})
+           .case_({2}, Body{return_()})
+           .default_(Body{Statement(declare(i32, "t", 3)), Statement(add_assign(b, 4))}),
+       Statement(Label{"again"}), Statement(if_(a < b, Statement(Goto{"again"}))),
+       do_while_(Body{break_()}, a < b), while_(a < b, continue_()),
+       Statement(Declaration{
+           .type = auto_type,
+           .name = "twice",
+           .initializer = Expr(
+               Lambda{{param(i32, "x")}, Statement(Block{{return_(variable("x", i32) * 2)}})})}),
+       Statement(StaticAssert{Expr(Binary{BinaryOp::equal, sizeof_(i32), 4u}), "int is 32 bits"}),
+       Statement(InlineAsm{"nop\nnop", {}, {}, {"memory"}, true})}));
+  EXPECT_EQ(text, R"(void f(int a, int b, int c) {
+  switch (a) {
+    case 0:
+    case 1:
+      b = 1;
+      break;
+    case 2:
+      return;
+    default: {
+      int t = 3;
+      b += 4;
+      break;
+    }
+  }
+again:
+  if (a < b) {
+    goto again;
+  }
+  do {
+    break;
+  } while (a < b);
+  while (a < b) {
+    continue;
+  }
+  auto twice = [](int x) {
+    return x * 2;
+  };
+  static_assert(sizeof(int) == 4u, "int is 32 bits");
+  asm volatile("nop\n" "nop" : : : "memory");
+}
+)");
+}
+
+TEST(Weaknesses, W10ClassesUnionsEnumsAndNamespaces) {
+  Function sum;
+  sum.result = i32;
+  sum.name = "sum";
+  sum.body = Statement(Block{{return_(variable("x", i32) + variable("y", i32))}});
+  sum.specifiers.is_const_member = true;
+  Function make;
+  make.name = "pair";
+  make.parameters = {param(i32, "first")};
+  make.member_initializers = {{"x", {variable("first", i32)}}, {"y", {Expr(0)}}};
+  make.body = Statement(Block{});
+  make.specifiers.is_explicit = true;
+  const std::string text = printed(
+      {Statement(Namespace{
+           "tools",
+           {Statement(RecordDefinition{
+               .tag = RecordTag::class_,
+               .name = "pair",
+               .members = {Statement(AccessSpecifier{Access::public_}), Statement(make),
+                           Statement(sum), Statement(AccessSpecifier{Access::private_}),
+                           Statement(Declaration{.type = i32, .name = "x"}),
+                           Statement(Declaration{.type = i32, .name = "y", .bit_width = 7})}})}}),
+       Statement(RecordDefinition{.tag = RecordTag::union_,
+                                  .name = "bits",
+                                  .members = {Statement(Declaration{.type = f32, .name = "f"}),
+                                              Statement(Declaration{.type = u32, .name = "u"})},
+                                  .align_bytes = 16}),
+       Statement(EnumDefinition{"color", {{"red"}, {"green", Expr(5)}}, true, u8}),
+       Statement(UsingAlias{"number", f64}), Statement(UsingDirective{"tools"}),
+       Statement(ExternC{{declare_function(void_type, "g", {})}})});
+  EXPECT_EQ(text, R"(namespace tools {
+class pair {
+public:
+  explicit pair(int first) : x(first), y(0) {}
+  int sum() const {
+    return x + y;
+  }
+private:
+  int x;
+  int y : 7;
+};
+}  // namespace tools
+
+union alignas(16) bits {
+  float f;
+  unsigned int u;
+};
+
+enum class color : unsigned char {
+  red,
+  green = 5,
+};
+
+using number = double;
+using namespace tools;
+
+extern "C" {
+void g();
+}
+)");
+}
+
+TEST(Weaknesses, W10LaunchesAndTemplateCalls) {
+  EXPECT_EQ(expr_text(launch(variable("k", Type()), 4, 128, {a}, Expr(64)), Dialect::cuda),
+            "k<<<4, 128, 64>>>(a)");
+  EXPECT_EQ(expr_text(call(variable("f", Type()), {a}, {f32, a > b}), Dialect::cpp),
+            "f<float, (a > b)>(a)");
+}
+
+TEST(Weaknesses, W11LongLinesAreWrapped) {
+  Expr sum = variable("term_0", i32);
+  for (int i = 1; i < 40; ++i) {
+    sum = sum + variable("term_" + std::to_string(i), i32);
+  }
+  const std::string text = print_statement(assign(a, sum), Dialect::c);
+  std::size_t longest = 0;
+  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    longest = std::max(longest, end - begin);
+  }
+  EXPECT_LE(longest, 100U);
+  EXPECT_NE(text.find(" +\n    term_"), std::string::npos) << text;
+}
+
+TEST(Weaknesses, W16FloatsKeepTheirTypeAndStringsTheirCharacters) {
+  EXPECT_EQ(expr_text(2.0f * variable("x", f32)), "2.0f * x");
+  EXPECT_EQ(expr_text(literal("say \"hi\"\n")), R"("say \"hi\"\n")");
+}
+
+}  // namespace
+}  // namespace rtcg::cgen
