@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/runtime/compile/cache_key.h"
+#include "rtcg/runtime/compile/compile_request.h"
+#include "rtcg/runtime/compile/compiler.h"
+
+namespace rtcg::runtime {
+
+struct CacheOptions {
+  std::string folder;  ///< empty: no cache
+  /// Least recently used entries go when the entries exceed this.
+  std::uint64_t max_bytes = std::uint64_t{1} << 30;
+  bool enabled = true;
+
+  /// RTCG_CACHE_DIR, else XDG_CACHE_HOME/rtcg, else ~/.cache/rtcg; RTCG_CACHE_MAX_BYTES;
+  /// RTCG_NO_CACHE=1 switches reading and writing off.
+  [[nodiscard]] static CacheOptions from_environment();
+};
+
+/// What this object did so far, and what lies in its folder.
+struct CacheStatistics {
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;
+  std::uint64_t stored = 0;
+  std::uint64_t bypassed = 0;       ///< not looked up: switched off, debug mode, or uncachable
+  std::uint64_t bad_entries = 0;    ///< found damaged or foreign, and removed
+  std::uint64_t failed_writes = 0;  ///< the disk or the folder refused; `last_problem` says why
+  std::string last_problem;
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct CacheEntryInfo {
+  std::string key;  ///< 64 hexadecimal digits
+  OutputKind kind = OutputKind::cubin;
+  std::string target;
+  std::string program_name;
+  std::string compiler;
+  std::uint64_t size_bytes = 0;
+  double age_seconds = 0;  ///< since its last use; 0 when dated in the future
+};
+
+/// Binaries on disk, by the content of what they were made from.
+///
+/// An entry is one file, complete and checked when it has its final name, so any number of threads
+/// and processes may use one folder at once, and any of them may die at any moment. No lock is held
+/// while compiling. A folder that cannot be read or written, or that others could write to, makes
+/// compiling slower and never fails; statistics() tells. Files are private to the user (0700).
+class CompileCache {
+ public:
+  explicit CompileCache(CacheOptions options);
+  ~CompileCache();
+  CompileCache(const CompileCache&) = delete;
+  CompileCache& operator=(const CompileCache&) = delete;
+
+  /// The process's own, from the environment at first use.
+  [[nodiscard]] static CompileCache& standard();
+
+  [[nodiscard]] const std::string& folder() const noexcept;
+  /// Whether it reads and writes at all, and if not, why.
+  [[nodiscard]] bool is_enabled() const noexcept { return why_disabled().empty(); }
+  [[nodiscard]] const std::string& why_disabled() const noexcept;
+
+  /// The entry of that key, verified, or nothing. A bad entry is removed.
+  [[nodiscard]] std::optional<CompiledProgram> find(const CacheKey& key);
+  /// Never throws for the disk's sake; statistics() tells what went wrong.
+  void store(const CacheKey& key, const CompiledProgram& program);
+  /// find, else `compile` and store. One call of `compile` at a time for a key in this object; the
+  /// others wait for its result.
+  [[nodiscard]] CompiledProgram get(const CacheKey& key,
+                                    const std::function<CompiledProgram()>& compile);
+  /// Counts a request that went past the cache.
+  void note_bypass(const std::string& reason);
+
+  /// Why the request is not found, in words: which fields of the key differ from the nearest stored
+  /// entry, or why it is never stored.
+  [[nodiscard]] std::string why_missed(Compiler& compiler, const CompileRequest& request);
+
+  /// All entries, most recently used first.
+  [[nodiscard]] std::vector<CacheEntryInfo> list() const;
+  /// Removes least recently used entries until at most that many bytes are left; how many went.
+  std::size_t trim(std::uint64_t max_bytes);
+  /// Removes every entry; how many there were.
+  std::size_t clear();
+  /// Writes all entries into one file; how many.
+  ///
+  /// @throws DeviceError  runtime.cache.export_failed
+  std::size_t export_to(const std::string& path) const;
+  /// Adds the entries of such a file; each is checked first. How many were new.
+  ///
+  /// @throws InvalidInput  runtime.cache.bad_pack; nothing has been added then
+  std::size_t import_from(const std::string& path);
+  [[nodiscard]] CacheStatistics statistics() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rtcg::runtime

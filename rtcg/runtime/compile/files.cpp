@@ -1,0 +1,153 @@
+#include "rtcg/runtime/compile/files.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <functional>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::runtime {
+namespace {
+
+std::string failure(std::string_view call) {
+  return fmt::format("{}: {}", call, std::strerror(errno));
+}
+
+// Tells machines apart that share a home folder.
+const std::string& machine_name() {
+  static const std::string name = [] {
+    char host[256] = "unknown";
+    ::gethostname(host, sizeof host - 1);
+    return fmt::format("{:08x}", std::hash<std::string>()(host) & 0xffffffffu);
+  }();
+  return name;
+}
+
+std::string write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {
+      return failure("write");
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::string> read_file(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) {
+    return std::nullopt;
+  }
+  struct stat status = {};
+  std::optional<std::string> bytes;
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+    bytes.emplace(static_cast<std::size_t>(status.st_size), '\0');
+    std::size_t filled = 0;
+    while (filled < bytes->size()) {
+      const ssize_t got = ::read(descriptor, bytes->data() + filled, bytes->size() - filled);
+      if (got < 0 && errno == EINTR) {
+        continue;
+      }
+      if (got <= 0) {
+        break;
+      }
+      filled += static_cast<std::size_t>(got);
+    }
+    bytes->resize(filled);
+  }
+  ::close(descriptor);
+  return bytes;
+}
+
+std::string write_file(const std::string& path, std::string_view bytes, bool sync) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    return failure("open");
+  }
+  std::string problem = write_all(descriptor, bytes);
+  if (problem.empty() && sync && ::fdatasync(descriptor) != 0) {
+    problem = failure("fdatasync");
+  }
+  if (::close(descriptor) != 0 && problem.empty()) {
+    problem = failure("close");
+  }
+  if (!problem.empty()) {
+    ::unlink(path.c_str());
+  }
+  return problem;
+}
+
+std::string write_file_atomically(const std::string& path, std::string_view bytes) {
+  static std::atomic<unsigned> counter = 0;
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const std::string unfinished = fmt::format("{}/{}{}-{}-{}", folder, unfinished_prefix,
+                                             machine_name(), ::getpid(), counter.fetch_add(1));
+  std::string problem = write_file(unfinished, bytes, true);
+  if (problem.empty() && ::rename(unfinished.c_str(), path.c_str()) != 0) {
+    problem = failure("rename");
+    ::unlink(unfinished.c_str());
+  }
+  return problem;
+}
+
+bool is_abandoned(const std::string& file_name) {
+  char machine[16] = {};
+  int process = 0;
+  const std::string pattern = fmt::format("{}%15[0-9a-f]-%d", unfinished_prefix);
+  if (std::sscanf(file_name.c_str(), pattern.c_str(), machine, &process) != 2 || process <= 0) {
+    return false;
+  }
+  return machine == machine_name() && ::kill(process, 0) != 0 && errno == ESRCH;
+}
+
+std::string make_private_folder(const std::string& path) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (!part.empty() && ::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+      return fmt::format("mkdir '{}': {}", part, std::strerror(errno));
+    }
+    if (end == std::string::npos) {
+      break;
+    }
+  }
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+    return fmt::format("'{}' is not a folder", path);
+  }
+  return {};
+}
+
+TemporaryFolder::TemporaryFolder() {
+  const char* parent = std::getenv("TMPDIR");
+  path_ = std::string(parent != nullptr && *parent != '\0' ? parent : "/tmp") + "/rtcg-XXXXXX";
+  if (::mkdtemp(path_.data()) == nullptr) {
+    throw DeviceError("runtime.files.no_temporary_folder",
+                      fmt::format("cannot make a folder '{}' for the compiler: {}; set TMPDIR to "
+                                  "a folder that can be written",
+                                  path_, std::strerror(errno)),
+                      "mkdtemp", std::strerror(errno));
+  }
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace rtcg::runtime

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/runtime/compile/compiler.h"
+
+namespace rtcg::runtime {
+
+/// Text of `#include <rtcg/host_kernel.h>`, valid C99 and C++: the shape of a launch and how a
+/// kernel for the host is declared.
+///
+///     typedef struct rtcg_launch { grid[3], block[3], shared_bytes } rtcg_launch;
+///     RTCG_KERNEL void NAME(const rtcg_launch *launch, void *const *arguments)
+///     RTCG_PARAMETER_BYTES(NAME, count, bytes...)
+///
+/// `arguments` points to the arguments' values, as cuLaunchKernel takes them. The second defines
+/// `const unsigned NAME_parameter_bytes[]`, the count and then the bytes of each parameter, against
+/// which launches are checked. Every request to the host's compiler has this header.
+[[nodiscard]] std::string_view host_kernel_header();
+
+/// The system's C and C++ compiler, run as a process with an argument vector.
+///
+/// C is compiled by RTCG_CC or CC, else cc, gcc, clang; C++ by RTCG_CXX or CXX, else c++, g++,
+/// clang++. Options: -O3 -march=native -fopenmp; in debug mode -O0 -g. Nothing stays on disk but
+/// the source in debug mode. A target other than `host` is passed as -march.
+class HostCompiler : public Compiler {
+ public:
+  /// The process's own. It may be asked for on a machine without any compiler: compiling is what
+  /// fails then.
+  [[nodiscard]] static HostCompiler& instance();
+
+  [[nodiscard]] std::string identity(const CompileRequest& request) override;
+  [[nodiscard]] std::vector<std::string> system_include_dirs(
+      const CompileRequest& request) override;
+
+  /// Makes a host_object or a host_shared_object.
+  ///
+  /// @throws CompileFailure  runtime.host_compiler.refused
+  /// @throws Unsupported     runtime.host_compiler.no_compiler, naming what was looked for
+  /// @throws InvalidInput    runtime.host_compiler.wrong_kind,
+  ///                         runtime.host_compiler.name_expression,
+  ///                         runtime.host_compiler.bad_header_name
+  /// @throws DeviceError     runtime.host_compiler.io_failed, runtime.files.no_temporary_folder
+  [[nodiscard]] CompiledProgram compile(const CompileRequest& request) override;
+
+  /// Makes one shared object of several objects (host_object). `flags` are passed on.
+  ///
+  /// @throws CompileFailure, Unsupported, InvalidInput, DeviceError  as compile
+  [[nodiscard]] CompiledProgram link(const std::vector<CompiledProgram>& objects,
+                                     const std::vector<std::string>& flags = {},
+                                     HostLanguage language = HostLanguage::c);
+};
+
+}  // namespace rtcg::runtime

@@ -1,0 +1,280 @@
+#include "rtcg/runtime/compile/host_compiler.h"
+
+#include <csignal>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/runtime/compile/child_process.h"
+#include "rtcg/runtime/host/shared_object.h"
+#include "tests/runtime/compile/fake_compiler.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::runtime {
+namespace {
+
+using namespace testing;
+namespace fs = std::filesystem;
+
+HostCompiler& compiler() {
+  return HostCompiler::instance();
+}
+
+TEST(HostCompiler, RunsAKernelOfTheBundledHeader) {
+  const CompiledProgram program = compiler().compile(request_of(R"(#include <rtcg/host_kernel.h>
+RTCG_PARAMETER_BYTES(scale, 3, sizeof(float), sizeof(float *), sizeof(int));
+RTCG_KERNEL void scale(const rtcg_launch *launch, void *const *arguments) {
+  const float a = *(const float *)arguments[0];
+  float *x = *(float **)arguments[1];
+  const int n = *(const int *)arguments[2];
+#pragma omp parallel for
+  for (long long i = 0; i < (long long)(launch->grid[0] * launch->block[0]); ++i)
+    if (i < n) x[i] *= a;
+}
+)"));
+  EXPECT_EQ(program.log, "");
+  const SharedObject object(program.binary);
+  const auto* bytes = object.symbol_as<const unsigned*>("scale_parameter_bytes");
+  EXPECT_EQ(std::vector<unsigned>(bytes, bytes + 4), (std::vector<unsigned>{3, 4, 8, 4}));
+  struct Launch {
+    unsigned long long grid[3];
+    unsigned block[3];
+    unsigned long long shared_bytes;
+  } launch = {{2, 1, 1}, {64, 1, 1}, 0};
+  std::vector<float> x(100, 3.0f);
+  float a = 2.0f;
+  float* pointer = x.data();
+  int n = 100;
+  void* arguments[] = {&a, &pointer, &n};
+  object.symbol_as<void (*)(const Launch*, void* const*)>("scale")(&launch, arguments);
+  EXPECT_EQ(x, std::vector<float>(100, 6.0f));
+}
+
+TEST(HostCompiler, TheBundledHeaderIsValidC99AndCpp) {
+  const std::string text =
+      "#include <rtcg/host_kernel.h>\n"
+      "RTCG_PARAMETER_BYTES(k, 1, sizeof(int));\n"
+      "RTCG_KERNEL void k(const rtcg_launch *launch, void *const *arguments) {\n"
+      "  (void)launch;\n  (void)arguments;\n}\n";
+  CompileRequest request = request_of(text);
+  request.options.flags = {"-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"};
+  EXPECT_EQ(compiler().compile(request).log, "");
+  request.options.language = HostLanguage::cpp;
+  request.options.flags[0] = "-std=c++11";
+  const CompiledProgram program = compiler().compile(request);
+  const SharedObject object(program.binary);
+  EXPECT_NE(object.find_symbol("k"), nullptr);
+  EXPECT_EQ(object.symbol_as<const unsigned*>("k_parameter_bytes")[1], 4u);
+}
+
+// A32: two objects that export one name.
+TEST(HostCompiler, KeepsEqualNamesOfTwoObjectsApart) {
+  const SharedObject one(
+      compiler().compile(request_of("const char *greet(void) { return \"one\"; }")).binary);
+  const SharedObject two(
+      compiler().compile(request_of("const char *greet(void) { return \"two\"; }")).binary);
+  EXPECT_STREQ(one.symbol_as<const char* (*)()>("greet")(), "one");
+  EXPECT_STREQ(two.symbol_as<const char* (*)()>("greet")(), "two");
+}
+
+// A33: source to objects, objects to one shared object.
+TEST(HostCompiler, LinksObjects) {
+  CompileRequest first = request_of("int other(void);\nint greet(void) { return other() - 1; }");
+  CompileRequest second = request_of("int other(void) { return 2; }");
+  first.kind = second.kind = OutputKind::host_object;
+  const CompiledProgram linked =
+      compiler().link({compiler().compile(first), compiler().compile(second)});
+  EXPECT_EQ(linked.kind, OutputKind::host_shared_object);
+  EXPECT_EQ(SharedObject(linked.binary).symbol_as<int (*)()>("greet")(), 1);
+  EXPECT_ERROR("runtime.host_compiler.wrong_kind", compiler().link({linked}));
+}
+
+// A34: definitions change the program.
+TEST(HostCompiler, PassesDefinitionsHeadersAndFolders) {
+  const ScratchFolder folder;
+  write_text(folder / "file.h", "#define FROM_FILE 100\n");
+  CompileRequest request = request_of(
+      "#include \"sub/memory.h\"\n#include <file.h>\n"
+      "#ifdef ADD_ONE\nint f(void) { return FROM_MEMORY + FROM_FILE + ADD_ONE; }\n"
+      "#else\nint f(void) { return 0; }\n#endif\n");
+  request.options.headers = {{"sub/memory.h", "#define FROM_MEMORY 10\n"}};
+  request.options.include_dirs = {folder.path()};
+  const auto call = [&] {
+    return SharedObject(compiler().compile(request).binary).symbol_as<int (*)()>("f")();
+  };
+  EXPECT_EQ(call(), 0);
+  request.options.defines = {{"ADD_ONE", "1"}};
+  EXPECT_EQ(call(), 111);
+}
+
+TEST(HostCompiler, ShowsTheOffendingLineAndWhoBuiltIt) {
+  CompileRequest request = request_of("int f(void) {\n  return missing + 1;\n}\n");
+  request.source.origins = {{"model.cpp", 10}, {"model.cpp", 11}, {"model.cpp", 12}};
+  request.program_name = "axpy";
+  try {
+    static_cast<void>(compiler().compile(request));
+    FAIL() << "was compiled";
+  } catch (const CompileFailure& failure) {
+    const std::string& text = failure.message();
+    EXPECT_EQ(failure.code(), "runtime.host_compiler.refused");
+    EXPECT_NE(text.find("axpy.c:2:10: error: "), std::string::npos) << text;
+    EXPECT_NE(text.find("     1 | int f(void) {\n     2 |   return missing + 1;\n"
+                        "       |          ^\n  built at model.cpp:11"),
+              std::string::npos)
+        << text;
+    EXPECT_EQ(failure.source(), request.source.text);
+    EXPECT_NE(failure.options().find("-O3 -march=native"), std::string::npos);
+    EXPECT_EQ(failure.log().find("rtcg-"), std::string::npos) << failure.log();
+  }
+}
+
+TEST(HostCompiler, ShowsTheLinkersWords) {
+  CompileRequest request = request_of("int f(void);\nint g(void) { return f(); }\n");
+  request.options.flags = {"-Wl,-z,defs"};
+  EXPECT_ERROR("runtime.host_compiler.refused", compiler().compile(request));
+}
+
+TEST(HostCompiler, RefusesWhatItCannotMake) {
+  CompileRequest request = request_of("int a;");
+  request.kind = OutputKind::cubin;
+  EXPECT_ERROR("runtime.host_compiler.wrong_kind", compiler().compile(request));
+  request = request_of("int a;");
+  request.options.name_expressions = {"f<int>"};
+  EXPECT_ERROR("runtime.host_compiler.name_expression", compiler().compile(request));
+  for (const char* name : {"", "/etc/x.h", "../x.h", "a/../../x.h"}) {
+    request = request_of("int a;");
+    request.options.headers = {{name, ""}};
+    EXPECT_ERROR("runtime.host_compiler.bad_header_name", compiler().compile(request));
+  }
+}
+
+TEST(HostCompiler, SaysWhatItLookedForWhenThereIsNoCompiler) {
+  const ScratchFolder empty;
+  const EnvironmentGuard path("PATH", empty.path().c_str());
+  const EnvironmentGuard cc("CC", "no-such-compiler");
+  const EnvironmentGuard own("RTCG_CC", nullptr);
+  EXPECT_ERROR("runtime.host_compiler.no_compiler", compiler().compile(request_of("int a;")));
+  EXPECT_EQ(compiler().identity(request_of("int a;")), "none");
+}
+
+TEST(HostCompiler, PassesArgumentsWithoutAShell) {
+  const ScratchFolder folder;
+  CompileRequest request = request_of("const char *f(void) { return TEXT; }");
+  const std::string marker = folder / "marker";
+  request.options.defines = {{"TEXT", "\"$HOME; touch " + marker + "\""}};
+  request.program_name = "a b; touch " + marker;
+  const SharedObject object(compiler().compile(request).binary);
+  EXPECT_EQ(object.symbol_as<const char* (*)()>("f")(), "$HOME; touch " + marker);
+  EXPECT_FALSE(fs::exists(marker));
+}
+
+TEST(HostCompiler, LeavesNothingBehind) {
+  const ScratchFolder folder;
+  const EnvironmentGuard guard("TMPDIR", folder.path().c_str());
+  static_cast<void>(compiler().compile(request_of("int a;")));
+  EXPECT_ERROR("runtime.host_compiler.refused", compiler().compile(request_of("int a")));
+  const SharedObject object(compiler().compile(request_of("int b;")).binary);
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child is left
+  const EnvironmentGuard gone("TMPDIR", (folder / "gone").c_str());
+  EXPECT_ERROR("runtime.files.no_temporary_folder", compiler().compile(request_of("int a;")));
+}
+
+TEST(HostCompiler, CompilesInManyThreadsAtOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&right, i] {
+      const auto request = request_of("int f(void) { return " + std::to_string(i) + "; }");
+      const SharedObject object(HostCompiler::instance().compile(request).binary);
+      right += object.symbol_as<int (*)()>("f")() == i ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(right, 8);
+}
+
+TEST(HostCompiler, TellsAFullDisk) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {100, 100};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    int code = 1;
+    try {
+      static_cast<void>(compiler().compile(request_of("int a;")));
+    } catch (const DeviceError& error) {
+      code = error.code() == "runtime.host_compiler.io_failed" ? 0 : 2;
+    }
+    ::_exit(code);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(HostCompiler, AHitStartsNoProcess) {
+  const ScratchFolder folder;
+  // A compiler that writes down each of its runs.
+  const std::string wrapper = folder / "counting-cc";
+  write_text(wrapper, "#!/bin/sh\necho run >> " + (folder / "runs") + "\nexec cc \"$@\"\n");
+  fs::permissions(wrapper, fs::perms::owner_all);
+  const EnvironmentGuard guard("RTCG_CC", wrapper.c_str());
+  CompileCache cache({folder / "cache", 1 << 20, true});
+  CompileRequest request = request_of("#include <math.h>\ndouble f(double x) { return sin(x); }");
+  request.options.flags = {"-lm"};
+  EXPECT_FALSE(compile_cached(compiler(), request, cache).from_cache);
+  EXPECT_EQ(read_text(folder / "runs"), "run\n");
+  const CompiledProgram again = compile_cached(compiler(), request, cache);
+  EXPECT_TRUE(again.from_cache);
+  EXPECT_EQ(SharedObject(again.binary).symbol_as<double (*)(double)>("f")(0.0), 0.0);
+  EXPECT_EQ(read_text(folder / "runs"), "run\n");
+  // Nor does the identity ask the compiler for its version.
+  write_text(folder / "runs", "");
+  EXPECT_NE(compiler().identity(request).find("counting-cc"), std::string::npos);
+  EXPECT_EQ(read_text(folder / "runs"), "");
+}
+
+TEST(HostCompiler, DebugModeCompilesTheKeptFile) {
+  const ScratchFolder folder;
+  CompileCache cache({folder / "cache", 1 << 20, true});
+  CompileRequest request = request_of("#include \"h.h\"\nint f(void) { return N; }\n");
+  request.options.headers = {{"h.h", "#define N 7\n"}};
+  request.options.debug = true;
+  const CompiledProgram program = compile_cached(compiler(), request, cache);
+  EXPECT_EQ(read_text(program.source_path), request.source.text);
+  const std::string binary = text_of(program);
+  EXPECT_NE(binary.find(".debug_line"), std::string::npos);
+  EXPECT_NE(binary.find(fs::path(program.source_path).filename()), std::string::npos);
+  EXPECT_EQ(SharedObject(program.binary).symbol_as<int (*)()>("f")(), 7);
+}
+
+TEST(HostCompiler, TargetsAnotherCpuOnRequest) {
+  CompileRequest request = request_of("int a;");
+  request.target = "x86-64";
+#if defined(__x86_64__)
+  EXPECT_FALSE(compiler().compile(request).binary.empty());
+#endif
+  request.target = "no-such-cpu";
+  EXPECT_ERROR("runtime.host_compiler.refused", compiler().compile(request));
+}
+
+TEST(ChildProcess, GivesExitCodesAndLongOutputs) {
+  EXPECT_EQ(run_process({"false"}).exit_code, 1);
+  EXPECT_EQ(run_process({"sh", "-c", "kill -9 $$"}).exit_code, 128 + 9);
+  const ProcessResult none = run_process({"/no/such/program"});
+  EXPECT_EQ(none.exit_code, -1);
+  EXPECT_EQ(none.why_failed, "/no/such/program: No such file or directory");
+  // More than any pipe holds, on both streams.
+  const ProcessResult both =
+      run_process({"sh", "-c", "head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2"});
+  EXPECT_EQ(both.output.size(), 2000000u);
+}
+
+}  // namespace
+}  // namespace rtcg::runtime
