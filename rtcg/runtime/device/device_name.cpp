@@ -10,9 +10,12 @@ namespace rtcg::runtime {
 
 std::string_view to_string(BackendKind kind) {
   switch (kind) {
-    case BackendKind::host: return "host";
-    case BackendKind::opencl: return "opencl";
-    case BackendKind::cuda: return "cuda";
+    case BackendKind::host:
+      return "host";
+    case BackendKind::opencl:
+      return "opencl";
+    case BackendKind::cuda:
+      return "cuda";
   }
   return "unknown";
 }
@@ -26,8 +29,9 @@ std::string to_string(const DeviceName& name) {
 
 DeviceName parse_device_name(std::string_view text) {
   const auto refuse = [&]() -> InvalidInput {
-    return {"runtime.device.bad_name",
-            fmt::format("'{}' names no device: write 'host', 'opencl:INDEX' or 'cuda:INDEX'", text)};
+    return {
+        "runtime.device.bad_name",
+        fmt::format("'{}' names no device: write 'host', 'opencl:INDEX' or 'cuda:INDEX'", text)};
   };
   const std::size_t colon = text.find(':');
   const std::string_view backend = text.substr(0, colon);

@@ -15,8 +15,8 @@ TEST(DeviceName, ReadsWhatItPrints) {
 }
 
 TEST(DeviceName, RefusesOtherSpellings) {
-  for (const char* text : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "host:0", "CUDA:0",
-                           "cuda:99999999999"}) {
+  for (const char* text :
+       {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "host:0", "CUDA:0", "cuda:99999999999"}) {
     EXPECT_ERROR("runtime.device.bad_name", parse_device_name(text));
   }
 }

@@ -1,0 +1,89 @@
+// rtcg_bench_gpu [section...] [--json FILE]: ours and the peers in one run, on one GPU.
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/gpu/sections.h"
+#include "rtcg/runtime/device/device.h"
+
+namespace rtcg::bench {
+namespace {
+
+using Section = void (*)(runtime::Device, Report&);
+
+const std::map<std::string, Section>& sections() {
+  static const std::map<std::string, Section> all = {{"launch", measure_launch}};
+  return all;
+}
+
+int fail(const std::string& message) {
+  std::fprintf(stderr, "rtcg_bench_gpu: %s\n", message.c_str());
+  return 2;
+}
+
+void print_help() {
+  std::printf("usage: rtcg_bench_gpu [section...] [--json FILE]\nsections, all by default:");
+  for (const auto& [name, section] : sections()) {
+    std::printf(" %s", name.c_str());
+  }
+  std::printf("\n");
+}
+
+int run(const std::vector<std::string>& wanted, const std::string& json_path) {
+  const std::string& why_none = runtime::why_no_devices(runtime::BackendKind::cuda);
+  if (!why_none.empty()) {
+    return fail("there is no CUDA device: " + why_none);
+  }
+  const runtime::Device device = runtime::Device::find("cuda:0");
+  std::printf("%s, %s\n", device.info().name.c_str(), device.identity().c_str());
+  Report report;
+  for (const std::string& name : wanted) {
+    sections().at(name)(device, report);
+  }
+  report.print();
+  if (!json_path.empty() && !report.write_json_lines(json_path)) {
+    return fail("cannot write '" + json_path + "'");
+  }
+  return 0;
+}
+
+int main_of(const std::vector<std::string>& arguments) {
+  std::vector<std::string> wanted;
+  std::string json_path;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--help") {
+      print_help();
+      return 0;
+    }
+    if (arguments[i] == "--json") {
+      if (i + 1 == arguments.size()) {
+        return fail("--json takes the name of a file");
+      }
+      json_path = arguments[++i];
+    } else if (sections().count(arguments[i]) != 0) {
+      wanted.push_back(arguments[i]);
+    } else {
+      return fail("there is no section '" + arguments[i] + "'; --help lists them");
+    }
+  }
+  if (wanted.empty()) {
+    for (const auto& [name, section] : sections()) {
+      wanted.push_back(name);
+    }
+  }
+  return run(wanted, json_path);
+}
+
+}  // namespace
+}  // namespace rtcg::bench
+
+int main(int argc, char** argv) {
+  try {
+    return rtcg::bench::main_of({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rtcg_bench_gpu: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "bench/gpu/report.h"
+#include "rtcg/runtime/device/device.h"
+
+namespace rtcg::bench {
+
+// Each measures one area on the device, ours and the peers alternating in the same run, and checks
+// the results; a wrong one throws std::runtime_error.
+
+/// The cost of a launch: `function(...)` and `Kernel::launch` against raw cuLaunchKernel.
+void measure_launch(runtime::Device device, Report& report);
+
+}  // namespace rtcg::bench

@@ -1,0 +1,179 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/runtime/compile/compile_request.h"
+#include "rtcg/runtime/compile/compiler.h"
+#include "rtcg/runtime/device/device_info.h"
+#include "rtcg/runtime/device/launch_shape.h"
+
+namespace rtcg::runtime {
+
+/// An address on a device: a host pointer, an OpenCL shared-virtual-memory pointer or a
+/// CUdeviceptr. Arithmetic on it is plain byte arithmetic on every back end.
+using DeviceAddress = std::uint64_t;
+
+enum class MemoryKind {
+  device,   ///< default: on the device, the host cannot touch it
+  pinned,   ///< page-locked host memory: copies overlap; the device may read it where supported
+  managed,  ///< one address for both sides, moved on demand
+};
+
+struct StreamOptions {
+  int priority = 0;          ///< lower runs first; clamped to what the device offers
+  bool non_blocking = true;  ///< does not wait for the legacy default stream (CUDA only)
+};
+
+struct EventOptions {
+  bool with_timing = true;
+};
+
+/// One 1-D, 2-D or 3-D copy: `extent` is bytes in a row, rows, planes; pitches are in bytes.
+struct CopyRegion {
+  enum class Side { host, device };
+  struct End {
+    Side side = Side::device;
+    DeviceAddress address = 0;  ///< a host pointer when side is host
+    std::size_t row_pitch_bytes = 0;
+    std::size_t plane_pitch_bytes = 0;
+  };
+  End source;
+  End target;
+  std::size_t row_bytes = 0;
+  std::size_t rows = 1;
+  std::size_t planes = 1;
+};
+
+struct MemoryInfo {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+};
+
+/// One parameter of a kernel as its binary declares it.
+struct KernelParameter {
+  std::size_t size_bytes = 0;
+  std::optional<bool> is_pointer;  ///< unknown to CUDA's driver
+  std::string type_name;           ///< where the back end tells (OpenCL)
+};
+
+/// What a loaded kernel is made of. Zero: the back end cannot tell.
+struct KernelAttributes {
+  std::string name;  ///< lowered
+  std::optional<std::vector<KernelParameter>>
+      parameters;  ///< nullopt: not known, launches go unchecked
+  int registers = 0;
+  int max_threads_per_block = 0;
+  std::size_t static_shared_bytes = 0;
+  std::size_t constant_bytes = 0;
+  std::size_t local_bytes = 0;
+  int preferred_block_multiple = 1;
+};
+
+struct SymbolAddress {
+  DeviceAddress address = 0;
+  std::size_t size_bytes = 0;
+};
+
+/// Pointers to the arguments' values, in order, as cuLaunchKernel takes them; `sizes_bytes` beside.
+struct ArgumentView {
+  std::span<void* const> values;
+  std::span<const std::size_t> sizes_bytes;
+};
+
+/// Everything one device can do, with raw handles: the seam between the public nouns and the back
+/// ends.
+///
+/// There is one object a device, made at first use and never destroyed (drivers tear themselves
+/// down at exit in an order nobody controls). All calls may come from any thread. Functions that
+/// create throw; functions that destroy do not. What a device lacks throws Unsupported with the
+/// reason. Handles are the native ones (CUstream, cl_command_queue, CUevent, ...), so foreign code
+/// can share them; a stream handle of null is the device's default stream.
+class Backend {
+ public:
+  using Stream = void*;
+  using Event = void*;
+  using Program = void*;
+  using Kernel = void*;
+
+  virtual ~Backend() = default;
+
+  [[nodiscard]] virtual const DeviceInfo& info() const = 0;
+  /// Raw handle of the device or its context: CUcontext, cl_context; null on the host.
+  [[nodiscard]] virtual void* native_context() const = 0;
+
+  // Memory. `allocate` of 0 bytes gives address 0, which `free` accepts. `free` waits for the work
+  // submitted before.
+  // @throws DeviceError  runtime.memory.out_of_memory
+  virtual DeviceAddress allocate(std::size_t size_bytes, MemoryKind kind) = 0;
+  virtual void free(DeviceAddress address, MemoryKind kind) noexcept = 0;
+  /// Ordered on `stream`; only where info().has_stream_ordered_allocation.
+  virtual DeviceAddress allocate_on(Stream stream, std::size_t size_bytes) = 0;
+  virtual void free_on(Stream stream, DeviceAddress address) noexcept = 0;
+  [[nodiscard]] virtual MemoryInfo memory_info() const = 0;
+  /// Page-locks memory the caller owns, or ends that.
+  virtual void register_host_memory(void* pointer, std::size_t size_bytes) = 0;
+  virtual void unregister_host_memory(void* pointer) noexcept = 0;
+  /// The address by which the device reaches pinned or registered host memory (zero-copy).
+  virtual DeviceAddress device_address_of_host(void* pointer) = 0;
+
+  // Streams and events.
+  virtual Stream create_stream(const StreamOptions& options) = 0;
+  virtual void destroy_stream(Stream stream) noexcept = 0;
+  virtual void synchronize(Stream stream) = 0;
+  /// May be false a moment too long, but gets true without anybody waiting.
+  [[nodiscard]] virtual bool is_done(Stream stream) = 0;
+  virtual void wait_event(Stream stream, Event event) = 0;
+  virtual void synchronize_device() = 0;
+  virtual Event create_event(const EventOptions& options) = 0;
+  virtual void destroy_event(Event event) noexcept = 0;
+  virtual void record(Event event, Stream stream) = 0;
+  virtual void synchronize_event(Event event) = 0;
+  [[nodiscard]] virtual bool is_event_done(Event event) = 0;
+  [[nodiscard]] virtual double elapsed_ms(Event begin, Event end) = 0;
+
+  // Copies and fills: asynchronous on `stream`; host memory must stay valid until they are done.
+  virtual void copy(Stream stream, const CopyRegion& region) = 0;
+  /// Repeats a pattern of 1, 2, 4, 8 or 16 bytes `count` times.
+  virtual void fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
+                    std::size_t count) = 0;
+
+  // Programs. The request's kind and target are what this device loads.
+  [[nodiscard]] virtual Compiler& compiler() = 0;
+  [[nodiscard]] virtual OutputKind output_kind() const = 0;
+  virtual Program load(const CompiledProgram& compiled) = 0;
+  virtual void unload(Program program) noexcept = 0;
+  /// @throws InvalidInput  runtime.program.unknown_kernel, naming the kernels there are where known
+  virtual Kernel find_kernel(Program program, const std::string& lowered_name) = 0;
+  [[nodiscard]] virtual KernelAttributes kernel_attributes(Kernel kernel) = 0;
+  /// A constant or global variable. @throws InvalidInput runtime.program.unknown_global
+  virtual SymbolAddress find_global(Program program, const std::string& lowered_name) = 0;
+  virtual void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
+                      const ArgumentView& arguments) = 0;
+
+  // Occupancy. @throws Unsupported  runtime.occupancy.unsupported
+  /// Blocks of that many threads that one multiprocessor holds at once.
+  [[nodiscard]] virtual int blocks_per_multiprocessor(Kernel kernel, int block_threads,
+                                                      std::size_t shared_bytes) = 0;
+  /// The block length with the highest occupancy.
+  [[nodiscard]] virtual int suggested_block_threads(Kernel kernel, std::size_t shared_bytes) = 0;
+};
+
+/// The devices of one back end, or the reason why there are none (in words for a person).
+struct BackendDevices {
+  std::vector<Backend*> devices;
+  std::string why_none;
+};
+
+// Each back end's door; they do not throw. The objects live as long as the process.
+[[nodiscard]] const BackendDevices& host_devices();    // runtime/host
+[[nodiscard]] const BackendDevices& opencl_devices();  // runtime/opencl
+[[nodiscard]] const BackendDevices& cuda_devices();    // runtime/cuda
+
+}  // namespace rtcg::runtime

@@ -1,0 +1,101 @@
+#include "rtcg/runtime/device/device.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/stream.h"
+
+namespace rtcg::runtime {
+namespace {
+
+const BackendDevices& devices_of(BackendKind kind) {
+  switch (kind) {
+    case BackendKind::cuda:
+      return cuda_devices();
+    case BackendKind::opencl:
+      return opencl_devices();
+    case BackendKind::host:
+      break;
+  }
+  return host_devices();
+}
+
+constexpr BackendKind best_first[] = {BackendKind::cuda, BackendKind::opencl, BackendKind::host};
+
+std::string names_of_all() {
+  std::string names;
+  for (const Device& device : all_devices()) {
+    names += (names.empty() ? "" : ", ") + to_string(device.info().id);
+  }
+  return names;
+}
+
+}  // namespace
+
+Device Device::best() {
+  const char* wanted = std::getenv("RTCG_DEVICE");
+  if (wanted != nullptr && *wanted != '\0') {
+    return find(wanted);
+  }
+  for (const BackendKind kind : best_first) {
+    if (!devices_of(kind).devices.empty()) {
+      return Device(*devices_of(kind).devices.front());
+    }
+  }
+  return host();
+}
+
+Device Device::host() {
+  return Device(*host_devices().devices.at(0));
+}
+
+Device Device::find(std::string_view name) {
+  return find(parse_device_name(name));
+}
+
+Device Device::find(const DeviceName& name) {
+  const BackendDevices& there = devices_of(name.kind);
+  if (name.index >= 0 && static_cast<std::size_t>(name.index) < there.devices.size()) {
+    return Device(*there.devices[static_cast<std::size_t>(name.index)]);
+  }
+  const std::string reason =
+      there.devices.empty()
+          ? there.why_none
+          : fmt::format("there are {} devices of this kind", there.devices.size());
+  throw Unsupported("runtime.device.not_found",
+                    fmt::format("there is no device '{}': {}; this machine has {}", to_string(name),
+                                reason, names_of_all()));
+}
+
+StreamRef Device::default_stream() const {
+  return StreamRef::default_of(*this);
+}
+
+std::string Device::identity() const {
+  const DeviceInfo& about = info();
+  CompileRequest request;
+  request.kind = backend_->output_kind();
+  request.target = about.target;
+  return fmt::format("{}; {}; {}; driver {}; {}", about.name, about.uuid, about.target,
+                     about.driver_version, backend_->compiler().identity(request));
+}
+
+std::vector<Device> all_devices() {
+  std::vector<Device> all;
+  for (const BackendKind kind : best_first) {
+    for (Backend* backend : devices_of(kind).devices) {
+      all.emplace_back(*backend);
+    }
+  }
+  return all;
+}
+
+const std::string& why_no_devices(BackendKind kind) {
+  static const std::string there_is_one;
+  const BackendDevices& there = devices_of(kind);
+  return there.devices.empty() ? there.why_none : there_is_one;
+}
+
+}  // namespace rtcg::runtime

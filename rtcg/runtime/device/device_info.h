@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "rtcg/runtime/device/device_name.h"
+
+namespace rtcg::runtime {
+
+/// What is fixed about a device for the life of the process. Zero or empty: the back end cannot
+/// tell.
+struct DeviceInfo {
+  DeviceName id;     ///< how users name it: cuda:0
+  std::string name;  ///< "NVIDIA H200"
+  std::string vendor;
+  std::string driver_version;
+  std::string target;  ///< what compilers are told: "sm_90", "host", an OpenCL device's identity
+  std::string uuid;    ///< hexadecimal; PCI address where there is no UUID
+  std::array<int, 2> compute_capability = {0, 0};
+
+  int multiprocessors = 0;  ///< multiprocessors, compute units or cores
+  int warp_lanes = 1;       ///< threads that run in lock step
+  int max_threads_per_block = 1;
+  int max_threads_per_multiprocessor = 0;
+  int max_blocks_per_multiprocessor = 0;
+  int registers_per_multiprocessor = 0;
+  std::array<std::uint64_t, 3> max_block = {1, 1, 1};
+  std::array<std::uint64_t, 3> max_grid = {1, 1, 1};  ///< in blocks
+
+  std::size_t total_memory_bytes = 0;
+  std::size_t max_allocation_bytes = 0;
+  std::size_t shared_bytes_per_block = 0;
+  std::size_t shared_bytes_per_block_opt_in = 0;  ///< what a kernel may ask for by opting in
+  std::size_t shared_bytes_per_multiprocessor = 0;
+  std::size_t constant_bytes = 0;
+  std::size_t l2_cache_bytes = 0;
+  std::size_t memory_alignment_bytes = 1;
+
+  int clock_khz = 0;
+  int memory_clock_khz = 0;
+  int memory_bus_bits = 0;
+
+  bool has_f64 = false;
+  bool has_f16 = false;
+  bool has_cooperative_launch = false;
+  bool has_managed_memory = false;
+  bool has_stream_ordered_allocation = false;
+  bool is_cpu = false;
+};
+
+}  // namespace rtcg::runtime

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+
+#include "rtcg/runtime/device/device.h"
+#include "rtcg/runtime/device/event.h"
+
+namespace rtcg::runtime {
+
+/// A queue of a device, whose work runs in the order in which it came; does not own it. A cheap
+/// value. Any thread may submit.
+class StreamRef {
+ public:
+  /// Takes a foreign stream: CUstream, cl_command_queue. It must live as long as work is submitted.
+  StreamRef(Device device, void* native_handle) noexcept
+      : device_(device), handle_(native_handle), is_foreign_(true) {}
+  StreamRef(Device device, int) = delete;
+  StreamRef(Device device, std::nullptr_t) = delete;
+  [[nodiscard]] static StreamRef default_of(Device device) noexcept {
+    return {device, nullptr, false};
+  }
+
+  [[nodiscard]] Device device() const noexcept { return device_; }
+  /// CUstream, cl_command_queue; null for the default stream.
+  [[nodiscard]] void* native_handle() const noexcept { return handle_; }
+  /// Whether somebody else made it, so that its end is not noticed.
+  [[nodiscard]] bool is_foreign() const noexcept { return is_foreign_; }
+
+  /// Waits for all work submitted so far.
+  ///
+  /// @throws DeviceError  a fault of earlier asynchronous work
+  void synchronize() const { device_.backend().synchronize(handle_); }
+  [[nodiscard]] bool is_done() const { return device_.backend().is_done(handle_); }
+  /// Lets later work of this stream wait for the event's latest record; does not block the host.
+  void wait(EventRef event) const { device_.backend().wait_event(handle_, event.native_handle()); }
+  /// Marks this place; a second record of one event moves it.
+  void record(EventRef event) const { device_.backend().record(event.native_handle(), handle_); }
+  /// A new event at this place.
+  [[nodiscard]] Event record(const EventOptions& options = {}) const;
+
+  friend bool operator==(const StreamRef& a, const StreamRef& b) noexcept {
+    return a.device_ == b.device_ && a.handle_ == b.handle_;
+  }
+
+ private:
+  friend class Stream;
+  StreamRef(Device device, void* handle, bool is_foreign) noexcept
+      : device_(device), handle_(handle), is_foreign_(is_foreign) {}
+
+  Device device_;
+  void* handle_;
+  bool is_foreign_;
+};
+
+/// Owns a stream. Move-only. Work still queued when it is destroyed is completed.
+class Stream {
+ public:
+  explicit Stream(Device device, const StreamOptions& options = {});
+  ~Stream();
+  Stream(Stream&& other) noexcept;
+  Stream& operator=(Stream&& other) noexcept;
+
+  // NOLINTNEXTLINE(google-explicit-constructor): an owner serves where a reference is asked for.
+  operator StreamRef() const noexcept { return {device_, handle_, false}; }
+  [[nodiscard]] Device device() const noexcept { return device_; }
+  [[nodiscard]] void* native_handle() const noexcept { return handle_; }
+  void synchronize() const { StreamRef(*this).synchronize(); }
+  [[nodiscard]] bool is_done() const { return StreamRef(*this).is_done(); }
+  void wait(EventRef event) const { StreamRef(*this).wait(event); }
+  void record(EventRef event) const { StreamRef(*this).record(event); }
+  [[nodiscard]] Event record(const EventOptions& options = {}) const {
+    return StreamRef(*this).record(options);
+  }
+
+ private:
+  Device device_;
+  void* handle_;
+};
+
+}  // namespace rtcg::runtime

@@ -1,0 +1,361 @@
+#include "rtcg/runtime/host/host_backend.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/compile/host_compiler.h"
+#include "rtcg/runtime/host/host_info.h"
+#include "rtcg/runtime/host/shared_object.h"
+
+namespace rtcg::runtime {
+namespace {
+
+// As in host_kernel_header().
+struct HostLaunch {
+  unsigned long long grid[3];
+  unsigned block[3];
+  unsigned long long shared_bytes;
+};
+using KernelEntry = void (*)(const HostLaunch*, void* const*);
+
+struct HostKernel {
+  std::string name;
+  KernelEntry entry = nullptr;
+  const unsigned* parameter_bytes = nullptr;  // the count first
+};
+
+struct HostProgram {
+  SharedObject object;
+  std::mutex mutex;  // of kernels
+  std::map<std::string, HostKernel> kernels;
+};
+
+// The argument values of one launch, copied: the caller's are gone when it runs.
+class ArgumentValues {
+ public:
+  explicit ArgumentValues(const ArgumentView& arguments) {
+    std::size_t cells = 0;
+    for (const std::size_t size_bytes : arguments.sizes_bytes) {
+      cells += cells_of(size_bytes);
+    }
+    cells_.resize(cells);
+    pointers_.reserve(arguments.values.size());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < arguments.values.size(); ++i) {
+      std::memcpy(&cells_[next], arguments.values[i], arguments.sizes_bytes[i]);
+      pointers_.push_back(&cells_[next]);
+      next += cells_of(arguments.sizes_bytes[i]);
+    }
+  }
+  [[nodiscard]] void* const* pointers() const noexcept { return pointers_.data(); }
+
+ private:
+  struct alignas(16) Cell {
+    std::byte bytes[16];
+  };
+  static std::size_t cells_of(std::size_t size_bytes) {
+    return std::max<std::size_t>(1, (size_bytes + sizeof(Cell) - 1) / sizeof(Cell));
+  }
+  std::vector<Cell> cells_;
+  std::vector<void*> pointers_;
+};
+
+HostLaunch host_launch(const LaunchShape& shape) {
+  return {{shape.grid.x, shape.grid.y, shape.grid.z},
+          {static_cast<unsigned>(shape.block.x), static_cast<unsigned>(shape.block.y),
+           static_cast<unsigned>(shape.block.z)},
+          shape.shared_bytes};
+}
+
+// Exceptions of C++ kernels become ours; what is no std::exception has nothing to tell.
+void run_kernel(const HostKernel& kernel, const HostLaunch& launch, void* const* arguments) {
+  std::string what = "an exception of unknown type";
+  try {
+    kernel.entry(&launch, arguments);
+    return;
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+  }
+  throw DeviceError("runtime.host.kernel_failed",
+                    fmt::format("kernel '{}' of the host threw an exception", kernel.name),
+                    kernel.name, what);
+}
+
+void copy_rows(const CopyRegion& region) {
+  for (std::size_t plane = 0; plane < region.planes; ++plane) {
+    for (std::size_t row = 0; row < region.rows; ++row) {
+      const auto at = [&](const CopyRegion::End& end) {
+        return reinterpret_cast<void*>(end.address + plane * end.plane_pitch_bytes +
+                                       row * end.row_pitch_bytes);
+      };
+      std::memmove(at(region.target), at(region.source), region.row_bytes);
+    }
+  }
+}
+
+const HostEvent& host_event(Backend::Event event) {
+  return *static_cast<const HostEvent*>(event);
+}
+
+HostProgram& host_program(Backend::Program program) {
+  return *static_cast<HostProgram*>(program);
+}
+
+const HostKernel& host_kernel(Backend::Kernel kernel) {
+  return *static_cast<const HostKernel*>(kernel);
+}
+
+[[noreturn]] void throw_no_occupancy() {
+  throw Unsupported("runtime.occupancy.unsupported",
+                    "the host has no multiprocessors that hold several blocks: occupancy is a "
+                    "question for a CUDA device");
+}
+
+}  // namespace
+
+HostBackend::HostBackend() : info_(host_info()), default_queue_(std::make_shared<HostQueue>()) {}
+
+DeviceAddress HostBackend::allocate(std::size_t size_bytes, MemoryKind /*kind*/) {
+  if (size_bytes == 0) {
+    return 0;
+  }
+  void* memory = nullptr;
+  // the system would promise more than there is, and kill the process when it is used
+  const bool fits = size_bytes <= info_.max_allocation_bytes;
+  if (!fits || ::posix_memalign(&memory, info_.memory_alignment_bytes, size_bytes) != 0) {
+    throw DeviceError("runtime.memory.out_of_memory",
+                      fmt::format("the host cannot allocate {} bytes of its {}", size_bytes,
+                                  info_.total_memory_bytes),
+                      "posix_memalign", "ENOMEM");
+  }
+  return reinterpret_cast<DeviceAddress>(memory);
+}
+
+void HostBackend::free(DeviceAddress address, MemoryKind /*kind*/) noexcept {
+  if (address == 0) {
+    return;
+  }
+  for (const auto& queue : queues()) {
+    queue->wait();
+  }
+  std::free(reinterpret_cast<void*>(address));
+}
+
+DeviceAddress HostBackend::allocate_on(Stream /*stream*/, std::size_t /*size_bytes*/) {
+  throw Unsupported("runtime.memory.not_stream_ordered",
+                    "the host has no stream-ordered allocation: use a MemoryPool");
+}
+
+void HostBackend::free_on(Stream stream, DeviceAddress address) noexcept {
+  queue(stream).wait();
+  std::free(reinterpret_cast<void*>(address));
+}
+
+MemoryInfo HostBackend::memory_info() const {
+  return host_memory_info();
+}
+
+void HostBackend::register_host_memory(void* /*pointer*/, std::size_t /*size_bytes*/) {}
+
+void HostBackend::unregister_host_memory(void* /*pointer*/) noexcept {}
+
+DeviceAddress HostBackend::device_address_of_host(void* pointer) {
+  return reinterpret_cast<DeviceAddress>(pointer);
+}
+
+HostQueue& HostBackend::queue(Stream stream) {
+  return stream == nullptr ? *default_queue_ : *static_cast<HostQueue*>(stream);
+}
+
+HostBackend::QueueList HostBackend::queues() const {
+  const std::lock_guard lock(mutex_);
+  QueueList all = queues_;
+  all.push_back(default_queue_);
+  return all;
+}
+
+Backend::Stream HostBackend::create_stream(const StreamOptions& /*options*/) {
+  auto queue = std::make_shared<HostQueue>();
+  const std::lock_guard lock(mutex_);
+  queues_.push_back(queue);
+  return queue.get();
+}
+
+void HostBackend::destroy_stream(Stream stream) noexcept {
+  // so that nothing runs any more that free() would not know of
+  queue(stream).wait();
+  const std::lock_guard lock(mutex_);
+  queues_.erase(std::remove_if(queues_.begin(), queues_.end(),
+                               [&](const auto& queue) { return queue.get() == stream; }),
+                queues_.end());
+}
+
+void HostBackend::synchronize(Stream stream) {
+  queue(stream).synchronize();
+}
+
+bool HostBackend::is_done(Stream stream) {
+  return queue(stream).is_done();
+}
+
+void HostBackend::wait_event(Stream stream, Event event) {
+  host_event(event).hold_up(queue(stream));
+}
+
+void HostBackend::synchronize_device() {
+  for (const auto& queue : queues()) {
+    queue->synchronize();
+  }
+}
+
+Backend::Event HostBackend::create_event(const EventOptions& options) {
+  return new HostEvent(options.with_timing);
+}
+
+void HostBackend::destroy_event(Event event) noexcept {
+  delete static_cast<HostEvent*>(event);
+}
+
+void HostBackend::record(Event event, Stream stream) {
+  host_event(event).record(queue(stream));
+}
+
+void HostBackend::synchronize_event(Event event) {
+  host_event(event).synchronize();
+}
+
+bool HostBackend::is_event_done(Event event) {
+  return host_event(event).is_done();
+}
+
+double HostBackend::elapsed_ms(Event begin, Event end) {
+  for (const Event event : {begin, end}) {
+    if (!host_event(event).has_timing()) {
+      throw InvalidInput("runtime.event.no_timing",
+                         "no time was taken: the event was created without timing");
+    }
+    if (!host_event(event).is_recorded()) {
+      throw InvalidInput("runtime.event.not_recorded",
+                         "the time between two events asks for both to be recorded");
+    }
+  }
+  host_event(begin).synchronize();
+  host_event(end).synchronize();
+  return std::chrono::duration<double, std::milli>(host_event(end).time() -
+                                                   host_event(begin).time())
+      .count();
+}
+
+void HostBackend::copy(Stream stream, const CopyRegion& region) {
+  queue(stream).submit([region] { copy_rows(region); });
+}
+
+void HostBackend::fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
+                       std::size_t count) {
+  std::array<std::byte, 16> kept = {};
+  std::copy(pattern.begin(), pattern.end(), kept.begin());
+  queue(stream).submit([kept, address, count, pattern_bytes = pattern.size()] {
+    auto* target = reinterpret_cast<std::byte*>(address);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(target + i * pattern_bytes, kept.data(), pattern_bytes);
+    }
+  });
+}
+
+Compiler& HostBackend::compiler() {
+  return HostCompiler::instance();
+}
+
+Backend::Program HostBackend::load(const CompiledProgram& compiled) {
+  return new HostProgram{SharedObject(compiled.binary), {}, {}};
+}
+
+void HostBackend::unload(Program program) noexcept {
+  // a program that is given up while its kernels are queued: they need its HostKernel
+  for (const auto& queue : queues()) {
+    queue->wait();
+  }
+  delete static_cast<HostProgram*>(program);
+}
+
+Backend::Kernel HostBackend::find_kernel(Program program, const std::string& lowered_name) {
+  HostProgram& owner = host_program(program);
+  void* entry = owner.object.find_symbol(lowered_name);
+  if (entry == nullptr) {
+    throw InvalidInput(
+        "runtime.program.unknown_kernel",
+        fmt::format("the program has no kernel '{}': a kernel of the host is declared "
+                    "with RTCG_KERNEL",
+                    lowered_name));
+  }
+  HostKernel kernel;
+  kernel.name = lowered_name;
+  kernel.entry = reinterpret_cast<KernelEntry>(entry);
+  kernel.parameter_bytes =
+      static_cast<const unsigned*>(owner.object.find_symbol(lowered_name + "_parameter_bytes"));
+  const std::lock_guard lock(owner.mutex);
+  return &owner.kernels.emplace(lowered_name, kernel).first->second;
+}
+
+KernelAttributes HostBackend::kernel_attributes(Kernel kernel) {
+  const HostKernel& about = host_kernel(kernel);
+  KernelAttributes attributes;
+  attributes.name = about.name;
+  attributes.max_threads_per_block = info_.max_threads_per_block;
+  if (about.parameter_bytes != nullptr) {
+    attributes.parameters.emplace(about.parameter_bytes[0]);
+    for (std::size_t i = 0; i < attributes.parameters->size(); ++i) {
+      (*attributes.parameters)[i].size_bytes = about.parameter_bytes[i + 1];
+    }
+  }
+  return attributes;
+}
+
+SymbolAddress HostBackend::find_global(Program program, const std::string& lowered_name) {
+  void* address = host_program(program).object.find_symbol(lowered_name);
+  Dl_info where;
+  void* entry = nullptr;
+  if (address == nullptr || ::dladdr1(address, &where, &entry, RTLD_DL_SYMENT) == 0 ||
+      entry == nullptr) {
+    throw InvalidInput("runtime.program.unknown_global",
+                       fmt::format("the program exports no variable '{}'", lowered_name));
+  }
+  return {reinterpret_cast<DeviceAddress>(address),
+          static_cast<std::size_t>(static_cast<const ElfW(Sym)*>(entry)->st_size)};
+}
+
+void HostBackend::launch(Stream stream, Kernel kernel, const LaunchShape& shape,
+                         const ArgumentView& arguments) {
+  auto values = std::make_shared<const ArgumentValues>(arguments);
+  queue(stream).submit([kernel, launch = host_launch(shape), values = std::move(values)] {
+    run_kernel(host_kernel(kernel), launch, values->pointers());
+  });
+}
+
+int HostBackend::blocks_per_multiprocessor(Kernel /*kernel*/, int /*block_threads*/,
+                                           std::size_t /*shared_bytes*/) {
+  throw_no_occupancy();
+}
+
+int HostBackend::suggested_block_threads(Kernel /*kernel*/, std::size_t /*shared_bytes*/) {
+  throw_no_occupancy();
+}
+
+const BackendDevices& host_devices() {
+  // never destroyed: its default stream has a thread
+  static const auto* devices = new BackendDevices{{new HostBackend}, {}};
+  return *devices;
+}
+
+}  // namespace rtcg::runtime

@@ -1,0 +1,135 @@
+#include "rtcg/runtime/opencl/opencl_buffers.h"
+
+#include <cstring>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::runtime::opencl {
+namespace {
+
+// Between allocations lie as many bytes as are never asked for: one that is left by a little is
+// found to be nobody's, not its neighbour's.
+constexpr DeviceAddress granularity = DeviceAddress{1} << 20;
+
+void* pointer(DeviceAddress address) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
+}
+
+}  // namespace
+
+std::optional<DeviceAddress> BufferMemory::allocate(cl_context context, std::size_t size_bytes) {
+  cl_int status = CL_SUCCESS;
+  HeldBuffer buffer(
+      api_.clCreateBuffer(context, CL_MEM_READ_WRITE, size_bytes, nullptr, &status), {&api_});
+  if (status != CL_SUCCESS) {
+    return std::nullopt;
+  }
+  const std::lock_guard lock(mutex_);
+  const DeviceAddress address = next_;
+  allocations_[address] = {buffer.get(), size_bytes};
+  static_cast<void>(buffer.release());
+  next_ += (size_bytes / granularity + 2) * granularity;
+  return address;
+}
+
+void BufferMemory::free(DeviceAddress address) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto known = allocations_.find(address);
+  if (known != allocations_.end()) {
+    api_.clReleaseMemObject(known->second.buffer);
+    allocations_.erase(known);
+  }
+}
+
+std::optional<BufferMemory::Place> BufferMemory::find(DeviceAddress address) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) {
+    return std::nullopt;
+  }
+  const auto& [begin, allocation] = *std::prev(after);
+  const std::size_t offset_bytes = address - begin;
+  if (offset_bytes >= allocation.size_bytes) {
+    return std::nullopt;
+  }
+  return Place{allocation.buffer, offset_bytes, allocation.size_bytes - offset_bytes};
+}
+
+void BufferMemory::copy(cl_command_queue queue, DeviceAddress target, DeviceAddress source,
+                        std::size_t size_bytes, bool blocking) const {
+  const cl_bool waits = blocking ? CL_TRUE : CL_FALSE;
+  const std::optional<Place> to = find(target);
+  const std::optional<Place> from = find(source);
+  if (to && from) {
+    api_.clEnqueueCopyBuffer.must("copy memory", queue, from->buffer, to->buffer,
+                                  from->offset_bytes, to->offset_bytes, size_bytes, 0, nullptr,
+                                  nullptr);
+  } else if (to) {
+    api_.clEnqueueWriteBuffer.must("copy to the device", queue, to->buffer, waits,
+                                   to->offset_bytes, size_bytes, pointer(source), 0, nullptr,
+                                   nullptr);
+  } else if (from) {
+    api_.clEnqueueReadBuffer.must("copy to the host", queue, from->buffer, waits,
+                                  from->offset_bytes, size_bytes, pointer(target), 0, nullptr,
+                                  nullptr);
+  } else {
+    // no command copies on the host alone
+    api_.clFinish.must("wait for a stream", queue);
+    std::memmove(pointer(target), pointer(source), size_bytes);
+  }
+}
+
+void BufferMemory::fill(cl_command_queue queue, DeviceAddress address,
+                        std::span<const std::byte> pattern, std::size_t size_bytes) const {
+  if (const std::optional<Place> place = find(address)) {
+    api_.clEnqueueFillBuffer.must("fill memory", queue, place->buffer, pattern.data(),
+                                  pattern.size(), place->offset_bytes, size_bytes, 0, nullptr,
+                                  nullptr);
+    return;
+  }
+  api_.clFinish.must("wait for a stream", queue);
+  for (std::size_t i = 0; i < size_bytes; i += pattern.size()) {
+    std::memcpy(pointer(address + i), pattern.data(), pattern.size());
+  }
+}
+
+HeldBuffer BufferMemory::set_argument(cl_kernel kernel, cl_uint index,
+                                      DeviceAddress address) const {
+  HeldBuffer part(nullptr, {&api_});
+  cl_mem buffer = nullptr;
+  if (address != 0) {
+    const std::optional<Place> place = find(address);
+    if (!place) {
+      throw Unsupported("runtime.opencl.no_zero_copy",
+                        fmt::format("argument {} points to no memory of the device, and without "
+                                    "shared virtual memory kernels reach no other: copy it there",
+                                    index + 1));
+    }
+    buffer = place->buffer;
+    if (place->offset_bytes != 0) {
+      const cl_buffer_region region = {place->offset_bytes, place->rest_bytes};
+      cl_int status = CL_SUCCESS;
+      buffer = api_.clCreateSubBuffer(place->buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &region,
+                                      &status);
+      part.reset(buffer);
+      if (status == CL_MISALIGNED_SUB_BUFFER_OFFSET) {
+        throw Unsupported(
+            "runtime.opencl.unaligned_pointer",
+            fmt::format("argument {} points {} bytes into its memory; this device, without shared "
+                        "virtual memory, takes multiples of its info().memory_alignment_bytes: "
+                        "pass an index beside the pointer",
+                        index + 1, place->offset_bytes));
+      }
+      if (status != CL_SUCCESS) {
+        throw_status(status, api_.clCreateSubBuffer.name(), "pass part of a buffer");
+      }
+    }
+  }
+  api_.clSetKernelArg.must("set a pointer", kernel, index, sizeof(buffer), &buffer);
+  return part;
+}
+
+}  // namespace rtcg::runtime::opencl

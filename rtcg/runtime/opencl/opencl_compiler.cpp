@@ -1,0 +1,196 @@
+#include "rtcg/runtime/opencl/opencl_compiler.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/compile/diagnostics.h"
+#include "rtcg/runtime/compile/files.h"
+#include "rtcg/runtime/opencl/opencl_backend.h"
+#include "rtcg/runtime/opencl/opencl_kernel.h"
+
+namespace rtcg::runtime::opencl {
+namespace {
+
+void check_request(const CompileRequest& request, const DeviceInfo& info) {
+  if (request.kind != OutputKind::opencl_binary) {
+    throw InvalidInput("runtime.opencl.wrong_kind",
+                       fmt::format("an OpenCL device makes no '{}': ask for '{}'",
+                                   to_string(request.kind), to_string(OutputKind::opencl_binary)));
+  }
+  if (request.target != info.target) {
+    throw InvalidInput("runtime.opencl.wrong_target",
+                       fmt::format("this device compiles for itself, '{}', not for '{}'",
+                                   info.target, request.target));
+  }
+  if (!request.options.name_expressions.empty()) {
+    throw InvalidInput("runtime.opencl.name_expression",
+                       fmt::format("OpenCL C has no templates: '{}' cannot be instantiated",
+                                   request.options.name_expressions.front()));
+  }
+}
+
+[[noreturn]] void throw_io_failed(const std::string& path, const std::string& problem) {
+  throw DeviceError("runtime.opencl.io_failed",
+                    fmt::format("cannot write '{}' for the compiler: {}", path, problem), "write",
+                    problem);
+}
+
+void write_header(const std::string& folder, const std::string& name, const std::string& text) {
+  const std::filesystem::path relative(name);
+  const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
+  if (name.empty() || relative.is_absolute() || climbs) {
+    throw InvalidInput("runtime.opencl.bad_header_name",
+                       fmt::format("the header '{}' needs a relative name without '..'", name));
+  }
+  const std::filesystem::path path = std::filesystem::path(folder) / relative;
+  std::string problem = make_private_folder(path.parent_path().string());
+  if (problem.empty()) {
+    problem = write_file(path.string(), text);
+  }
+  if (!problem.empty()) {
+    throw_io_failed(path.string(), problem);
+  }
+}
+
+// Options are one string cut at blanks, and drivers disagree about quotes: folders whose names
+// would need them get another name.
+std::string plain_path(const std::string& folder, const std::string& links, std::size_t index) {
+  if (folder.find_first_of(" \t\"'\\") == std::string::npos) {
+    return folder;
+  }
+  const std::string link = fmt::format("{}/folder{}", links, index);
+  std::error_code problem;
+  std::filesystem::create_directory_symlink(std::filesystem::absolute(folder), link, problem);
+  if (problem) {
+    throw_io_failed(link, problem.message());
+  }
+  return link;
+}
+
+std::vector<std::string> options_of(const CompileRequest& request, const std::string& folder) {
+  const CompileOptions& given = request.options;
+  std::vector<std::string> options = {"-cl-kernel-arg-info"};
+  if (given.fast_math) {
+    options.emplace_back("-cl-fast-relaxed-math");
+  }
+  if (given.debug) {
+    options.emplace_back("-g");
+  }
+  if (!given.headers.empty()) {
+    const std::string headers = folder + "/include";
+    for (const auto& [name, text] : given.headers) {
+      write_header(headers, name, text);
+    }
+    options.push_back("-I" + headers);
+  }
+  for (std::size_t i = 0; i < given.include_dirs.size(); ++i) {
+    options.push_back("-I" + plain_path(given.include_dirs[i], folder, i));
+  }
+  options.insert(options.end(), given.flags.begin(), given.flags.end());
+  return options;
+}
+
+// Macros stand before the text, since their values could not be quoted as options.
+std::string text_of(const CompileRequest& request) {
+  std::string text;
+  for (const auto& [name, value] : request.options.defines) {
+    text += fmt::format("#define {} {}\n", name, value);
+  }
+  std::string file =
+      request.source_path.empty() ? request.program_name + ".cl" : request.source_path;
+  std::replace_if(
+      file.begin(), file.end(), [](char c) { return c == '"' || c == '\\' || c == '\n'; }, '_');
+  return fmt::format("{}#line 1 \"{}\"\n{}", text, file, request.source.text);
+}
+
+std::string build_log(const Api& api, cl_program program, cl_device_id device) {
+  const cl_program_build_info what = CL_PROGRAM_BUILD_LOG;
+  std::size_t size_bytes = 0;
+  api.clGetProgramBuildInfo.must("read the compiler's log", program, device, what, 0, nullptr,
+                                 &size_bytes);
+  std::string log(size_bytes, '\0');
+  api.clGetProgramBuildInfo.must("read the compiler's log", program, device, what, size_bytes,
+                                 log.data(), nullptr);
+  return log.substr(0, log.find('\0'));
+}
+
+std::vector<std::byte> binary_of(const Api& api, cl_program program) {
+  std::size_t size_bytes = 0;
+  api.clGetProgramInfo.must("ask for a program's binary", program, CL_PROGRAM_BINARY_SIZES,
+                            sizeof(size_bytes), &size_bytes, nullptr);
+  std::vector<std::byte> binary(size_bytes);
+  std::byte* bytes = binary.data();
+  api.clGetProgramInfo.must("ask for a program's binary", program, CL_PROGRAM_BINARIES,
+                            sizeof(bytes), &bytes, nullptr);
+  return binary;
+}
+
+// The resources of each kernel, and its parameters behind the binary.
+void add_kernels(const Api& api, cl_program program, cl_device_id device,
+                 CompiledProgram& compiled) {
+  ParameterTable parameters;
+  for (const std::string& name : kernel_names(api, program)) {
+    const HeldKernel kernel = create_kernel(api, program, name);
+    const auto& declared = parameters[name] = read_parameters(api, kernel.get());
+    const KernelAttributes attributes =
+        describe_kernel(api, kernel.get(), device, declared)->attributes;
+    KernelResources taken;
+    taken.name = name;
+    taken.shared_bytes = attributes.static_shared_bytes;
+    taken.stack_bytes = attributes.local_bytes;
+    compiled.resources.push_back(std::move(taken));
+  }
+  compiled.binary = with_parameters(std::move(compiled.binary), parameters);
+}
+
+}  // namespace
+
+std::string OpenClCompiler::identity(const CompileRequest& /*request*/) {
+  return "OpenCL, binaries with parameters: " + backend_.info().target;
+}
+
+CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
+  check_request(request, backend_.info());
+  const Api& api = backend_.api();
+  cl_device_id const device = backend_.device();
+  const TemporaryFolder folder;
+  const std::vector<std::string> options = options_of(request, folder.path());
+  const std::string text = text_of(request);
+  const char* begin = text.data();
+  const std::size_t length = text.size();
+  cl_int status = CL_SUCCESS;
+  const HeldProgram program(
+      api.clCreateProgramWithSource(backend_.context(), 1, &begin, &length, &status), {&api});
+  if (status != CL_SUCCESS) {
+    throw_status(status, api.clCreateProgramWithSource.name(), "hand a text to the compiler");
+  }
+  const std::string joined = fmt::format("{}", fmt::join(options, " "));
+  status = api.clBuildProgram(program.get(), 1, &device, joined.c_str(), nullptr, nullptr);
+  if (status == CL_INVALID_BUILD_OPTIONS || status == CL_INVALID_COMPILER_OPTIONS) {
+    throw InvalidInput("runtime.opencl.bad_option",
+                       fmt::format("the compiler of '{}' does not know one of the options '{}'",
+                                   backend_.info().name, joined));
+  }
+  if (status == CL_BUILD_PROGRAM_FAILURE) {
+    throw compile_failure("runtime.opencl.refused", backend_.info().name, request, options,
+                          build_log(api, program.get(), device));
+  }
+  if (status != CL_SUCCESS) {
+    throw_status(status, api.clBuildProgram.name(),
+                 fmt::format("compile '{}'", request.program_name));
+  }
+  CompiledProgram compiled;
+  compiled.kind = request.kind;
+  compiled.target = request.target;
+  compiled.binary = binary_of(api, program.get());
+  add_kernels(api, program.get(), device, compiled);
+  compiled.log = build_log(api, program.get(), device);
+  return compiled;
+}
+
+}  // namespace rtcg::runtime::opencl

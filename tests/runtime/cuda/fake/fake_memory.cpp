@@ -1,0 +1,212 @@
+// Memory, streams, events, copies and fills.
+#include "tests/runtime/cuda/fake/fake_state.h"
+
+namespace fake_driver {
+namespace {
+
+CUresult allocate(const char* function, CUdeviceptr* address, std::size_t bytes) {
+  RETURN_IF_FAILED(function, bytes);
+  if (!is_current()) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  const std::lock_guard lock(state().mutex);
+  if (bytes > total_bytes - state().used_bytes - state().cached_bytes) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *address = number(std::malloc(bytes));
+  state().memory[*address] = bytes;
+  state().used_bytes += bytes;
+  ++state().live["memory"];
+  return CUDA_SUCCESS;
+}
+
+CUresult release(const char* function, CUdeviceptr address, bool keeps) {
+  const CUresult status = enter(function);
+  const std::lock_guard lock(state().mutex);
+  const auto found = state().memory.find(address);
+  if (status != CUDA_SUCCESS || found == state().memory.end()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  state().used_bytes -= found->second;
+  state().cached_bytes += keeps ? found->second : 0;
+  state().memory.erase(found);
+  --state().live["memory"];
+  std::free(reinterpret_cast<void*>(address));
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_alloc(CUdeviceptr* address, std::size_t bytes) {
+  return allocate("cuMemAlloc", address, bytes);
+}
+CUresult mem_free(CUdeviceptr address) {
+  return release("cuMemFree", address, false);
+}
+CUresult mem_managed(CUdeviceptr* address, std::size_t bytes, unsigned int /*flags*/) {
+  return allocate("cuMemAllocManaged", address, bytes);
+}
+CUresult host_alloc(void** pointer, std::size_t bytes, unsigned int /*flags*/) {
+  CUdeviceptr address = 0;
+  const CUresult status = allocate("cuMemHostAlloc", &address, bytes);
+  *pointer = reinterpret_cast<void*>(address);
+  return status;
+}
+CUresult free_host(void* pointer) {
+  return release("cuMemFreeHost", number(pointer), false);
+}
+
+CUresult mem_info(std::size_t* free_bytes, std::size_t* all_bytes) {
+  *free_bytes = total_bytes - state().used_bytes - state().cached_bytes;
+  *all_bytes = total_bytes;
+  return enter("cuMemGetInfo");
+}
+
+CUresult host_address(CUdeviceptr* address, void* pointer, unsigned int /*flags*/) {
+  *address = number(pointer);
+  return enter("cuMemHostGetDevicePointer");
+}
+
+CUresult pool_create(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  RETURN_IF_FAILED("cuMemPoolCreate", properties->location.id);
+  *pool = reinterpret_cast<CUmemoryPool>(0x99);
+  return CUDA_SUCCESS;
+}
+CUresult pool_set(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  return enter("cuMemPoolSetAttribute", number(pool), attribute, *static_cast<cuuint64_t*>(value));
+}
+CUresult pool_trim(CUmemoryPool /*pool*/, std::size_t keep_bytes) {
+  RETURN_IF_FAILED("cuMemPoolTrimTo", keep_bytes);
+  state().cached_bytes = 0;
+  return CUDA_SUCCESS;
+}
+CUresult pool_alloc(CUdeviceptr* address, std::size_t bytes, CUmemoryPool /*pool*/,
+                    CUstream /*stream*/) {
+  return allocate("cuMemAllocFromPoolAsync", address, bytes);
+}
+CUresult pool_free(CUdeviceptr address, CUstream /*stream*/) {
+  return release("cuMemFreeAsync", address, true);
+}
+
+CUresult stream_create(CUstream* stream, unsigned int flags, int priority) {
+  RETURN_IF_FAILED("cuStreamCreateWithPriority", flags, priority);
+  *stream = static_cast<CUstream>(make("stream"));
+  return CUDA_SUCCESS;
+}
+CUresult stream_destroy(CUstream stream) {
+  RETURN_IF_FAILED("cuStreamDestroy", number(stream) != 0);
+  drop("stream");
+  return CUDA_SUCCESS;
+}
+CUresult event_create(CUevent* event, unsigned int flags) {
+  RETURN_IF_FAILED("cuEventCreate", flags);
+  *event = static_cast<CUevent>(make("event"));
+  return CUDA_SUCCESS;
+}
+CUresult event_destroy(CUevent event) {
+  RETURN_IF_FAILED("cuEventDestroy", number(event) != 0);
+  drop("event");
+  return CUDA_SUCCESS;
+}
+CUresult elapsed(float* time_ms, CUevent /*begin*/, CUevent /*end*/) {
+  RETURN_IF_FAILED("cuEventElapsedTime");
+  *time_ms = 1.5F;
+  return CUDA_SUCCESS;
+}
+
+CUresult copy_in(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
+  RETURN_IF_FAILED("cuMemcpyHtoDAsync", bytes, number(stream) != 0);
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult copy_out(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  RETURN_IF_FAILED("cuMemcpyDtoHAsync", bytes, number(stream) != 0);
+  std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult copy_inside(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  RETURN_IF_FAILED("cuMemcpyDtoDAsync", bytes, number(stream) != 0);
+  std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult copy_any(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  RETURN_IF_FAILED("cuMemcpyAsync", bytes, number(stream) != 0);
+  std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult copy_box(const CUDA_MEMCPY3D* box, CUstream /*stream*/) {
+  RETURN_IF_FAILED("cuMemcpy3DAsync", box->WidthInBytes, box->Height, box->Depth, box->srcPitch,
+                   box->srcHeight, box->dstPitch, box->dstHeight);
+  const auto* from = box->srcMemoryType == CU_MEMORYTYPE_HOST
+                         ? static_cast<const char*>(box->srcHost)
+                         : reinterpret_cast<const char*>(box->srcDevice);
+  auto* to = box->dstMemoryType == CU_MEMORYTYPE_HOST ? static_cast<char*>(box->dstHost)
+                                                      : reinterpret_cast<char*>(box->dstDevice);
+  for (std::size_t plane = 0; plane < box->Depth; ++plane) {
+    for (std::size_t row = 0; row < box->Height; ++row) {
+      std::memcpy(to + (plane * box->dstHeight + row) * box->dstPitch,
+                  from + (plane * box->srcHeight + row) * box->srcPitch, box->WidthInBytes);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+template <class Word>
+void set(CUdeviceptr address, Word value, std::size_t count, std::size_t stride_bytes) {
+  for (std::size_t index = 0; index < count; ++index) {
+    std::memcpy(reinterpret_cast<char*>(address) + index * stride_bytes, &value, sizeof(Word));
+  }
+}
+CUresult set_8(CUdeviceptr address, unsigned char value, std::size_t count, CUstream /*stream*/) {
+  RETURN_IF_FAILED("cuMemsetD8Async", count);
+  set(address, value, count, 1);
+  return CUDA_SUCCESS;
+}
+CUresult set_16(CUdeviceptr address, unsigned short value, std::size_t count, CUstream /*stream*/) {
+  RETURN_IF_FAILED("cuMemsetD16Async", count);
+  set(address, value, count, 2);
+  return CUDA_SUCCESS;
+}
+CUresult set_32(CUdeviceptr address, unsigned int value, std::size_t count, CUstream /*stream*/) {
+  RETURN_IF_FAILED("cuMemsetD32Async", count);
+  set(address, value, count, 4);
+  return CUDA_SUCCESS;
+}
+CUresult set_2d(CUdeviceptr address, std::size_t pitch_bytes, unsigned int value, std::size_t width,
+                std::size_t height, CUstream /*stream*/) {
+  RETURN_IF_FAILED("cuMemsetD2D32Async", pitch_bytes, width, height);
+  set(address, value, height, pitch_bytes);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+void add_memory_functions(Table& table) {
+  MADE(cuMemAlloc, 3020, mem_alloc)
+  MADE(cuMemFree, 3020, mem_free)
+  MADE(cuMemAllocManaged, 6000, mem_managed)
+  MADE(cuMemHostAlloc, 2020, host_alloc)
+  MADE(cuMemFreeHost, 2000, free_host)
+  MADE(cuMemGetInfo, 3020, mem_info)
+  MADE(cuMemHostGetDevicePointer, 3020, host_address)
+  MADE(cuMemPoolCreate, 11020, pool_create)
+  MADE(cuMemPoolSetAttribute, 11020, pool_set)
+  MADE(cuMemPoolTrimTo, 11020, pool_trim)
+  MADE(cuMemAllocFromPoolAsync, 11020, pool_alloc)
+  MADE(cuMemFreeAsync, 11020, pool_free)
+  MADE(cuStreamCreateWithPriority, 5050, stream_create)
+  MADE(cuStreamDestroy, 4000, stream_destroy)
+  MADE(cuEventCreate, 2000, event_create)
+  MADE(cuEventDestroy, 4000, event_destroy)
+  MADE(cuEventElapsedTime, 2000, elapsed)
+  MADE(cuMemcpyHtoDAsync, 3020, copy_in)
+  MADE(cuMemcpyDtoHAsync, 3020, copy_out)
+  MADE(cuMemcpyDtoDAsync, 3020, copy_inside)
+  MADE(cuMemcpyAsync, 4000, copy_any)
+  MADE(cuMemcpy3DAsync, 3020, copy_box)
+  MADE(cuMemsetD8Async, 3020, set_8)
+  MADE(cuMemsetD16Async, 3020, set_16)
+  MADE(cuMemsetD32Async, 3020, set_32)
+  MADE(cuMemsetD2D32Async, 3020, set_2d)
+}
+
+}  // namespace fake_driver

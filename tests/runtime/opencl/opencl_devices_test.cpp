@@ -1,0 +1,94 @@
+#include <cstdlib>
+#include <unistd.h>
+
+#include "rtcg/runtime/compile/child_process.h"
+#include "rtcg/runtime/opencl/opencl_api.h"
+#include "tests/runtime/opencl/opencl_fixture.h"
+
+namespace rtcg::runtime {
+namespace {
+
+class OpenClDevices : public OpenClTest {};
+
+TEST_F(OpenClDevices, AreNumberedAndDescribed) {
+  const auto& devices = opencl_devices().devices;
+  EXPECT_TRUE(opencl_devices().why_none.empty());
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const DeviceInfo& info = devices[i]->info();
+    EXPECT_EQ(info.id, (DeviceName{BackendKind::opencl, static_cast<int>(i)}));
+    EXPECT_FALSE(info.name.empty());
+    EXPECT_FALSE(info.driver_version.empty());
+    EXPECT_NE(info.target.find(info.name), std::string::npos);
+    EXPECT_NE(info.target.find(info.driver_version), std::string::npos);
+    EXPECT_GT(info.multiprocessors, 0);
+    EXPECT_GE(info.max_threads_per_block, 1);
+    EXPECT_GE(info.max_block[0], 1U);
+    EXPECT_GT(info.max_grid[0], 1000U);
+    EXPECT_GT(info.total_memory_bytes, 0U);
+    EXPECT_GT(info.max_allocation_bytes, 0U);
+    EXPECT_GT(info.shared_bytes_per_block, 0U);
+    EXPECT_NE(devices[i]->native_context(), nullptr);
+  }
+}
+
+TEST_F(OpenClDevices, ListGpusBeforeCpus) {
+  bool cpu_seen = false;
+  for (const Backend* each : opencl_devices().devices) {
+    EXPECT_FALSE(cpu_seen && !each->info().is_cpu);
+    cpu_seen |= each->info().is_cpu;
+  }
+}
+
+TEST(OpenClApi, SaysThatTheLoaderIsMissing) {
+  const opencl::Api none("libOpenCL-that-is-not-there.so.1");
+  EXPECT_NE(none.why_unavailable().find("libOpenCL-that-is-not-there.so.1"), std::string::npos);
+  EXPECT_NE(none.why_unavailable().find("pocl-opencl-icd"), std::string::npos);
+}
+
+TEST(OpenClApi, SaysWhatAnotherLibraryLacks) {
+  const opencl::Api none("libc.so.6");
+  EXPECT_NE(none.why_unavailable().find("has no clGetPlatformIDs"), std::string::npos)
+      << none.why_unavailable();
+}
+
+TEST(OpenClApi, NamesStatuses) {
+  EXPECT_EQ(opencl::status_name(CL_INVALID_WORK_GROUP_SIZE), "CL_INVALID_WORK_GROUP_SIZE");
+  EXPECT_EQ(opencl::status_name(-1001), "CL_PLATFORM_NOT_FOUND_KHR");
+  EXPECT_EQ(opencl::status_name(-7777), "status -7777");
+  EXPECT_ERROR("runtime.memory.out_of_memory",
+               opencl::throw_status(CL_OUT_OF_HOST_MEMORY, "clCreateContext", "make a context"));
+  EXPECT_ERROR("runtime.opencl.call_failed",
+               opencl::throw_status(CL_INVALID_VALUE, "clCreateContext", "make a context"));
+}
+
+std::string own_path() {
+  std::string path(4096, '\0');
+  path.resize(static_cast<std::size_t>(
+      std::max<ssize_t>(0, ::readlink("/proc/self/exe", path.data(), path.size()))));
+  return path;
+}
+
+// What is installed is decided once a process, so each answer is asked for in a new one.
+ProcessResult run_itself(const std::string& variable) {
+  return run_process({"/usr/bin/env", variable, "RTCG_TEST_WITHOUT_OPENCL=1", own_path(),
+                      "--gtest_filter=OpenClWithout.HasNoDevicesButAReason"});
+}
+
+TEST(OpenClWithout, HasNoDevicesButAReason) {
+  if (std::getenv("RTCG_TEST_WITHOUT_OPENCL") == nullptr) {
+    const ProcessResult no_platform = run_itself("OCL_ICD_VENDORS=/nowhere");
+    EXPECT_EQ(no_platform.exit_code, 0) << no_platform.output;
+    EXPECT_NE(no_platform.output.find("reason: "), std::string::npos) << no_platform.output;
+    const ProcessResult no_loader = run_itself("RTCG_LIBOPENCL=/nowhere/libOpenCL.so.1");
+    EXPECT_EQ(no_loader.exit_code, 0) << no_loader.output;
+    EXPECT_NE(no_loader.output.find("/nowhere/libOpenCL.so.1"), std::string::npos);
+    return;
+  }
+  EXPECT_TRUE(opencl_devices().devices.empty());
+  EXPECT_NE(opencl_devices().why_none.find("pocl-opencl-icd"), std::string::npos);
+  std::printf("reason: %s\n", opencl_devices().why_none.c_str());
+  EXPECT_ERROR("runtime.device.not_found", Device::find("opencl:0"));
+}
+
+}  // namespace
+}  // namespace rtcg::runtime
