@@ -14,8 +14,8 @@ endif()
 # OpenCL: headers only; the loader is opened at run time.
 find_path(RTCG_OPENCL_INCLUDE_DIR CL/cl.h REQUIRED)
 
-# CUDA: headers only and optional; without them rtcg has the host and OpenCL back ends and still prints CUDA.
-find_package(CUDAToolkit QUIET)
+# CUDA: headers only and optional; without them, or with older ones, rtcg has the host and OpenCL back ends and still prints CUDA.
+find_package(CUDAToolkit 12.4 QUIET)
 if(CUDAToolkit_FOUND)
   message(STATUS "CUDA headers: ${CUDAToolkit_INCLUDE_DIRS}")
 else()

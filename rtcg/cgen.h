@@ -13,3 +13,4 @@
 #include "rtcg/cgen/dialect/dialect.h"
 #include "rtcg/cgen/dialect/lower.h"
 #include "rtcg/cgen/print/print_module.h"
+#include "rtcg/cgen/support/error.h"

@@ -127,9 +127,11 @@ Type type_for() {
   } else if constexpr (detail::is_std_complex<Plain>) {
     return complex_of(type_for<typename Plain::value_type>());
   } else if constexpr (std::is_array_v<Plain>) {
-    return array_of(type_for<std::remove_extent_t<Plain>>(), std::extent_v<Plain>);
+    return array_of(type_for<std::remove_extent_t<Plain>>(),
+                    static_cast<int>(std::extent_v<Plain>));
   } else if constexpr (detail::is_std_array<Plain>) {
-    return array_of(type_for<typename Plain::value_type>(), std::tuple_size_v<Plain>);
+    return array_of(type_for<typename Plain::value_type>(),
+                    static_cast<int>(std::tuple_size_v<Plain>));
   } else {
     static_assert(detail::has_no_type_here<T>, "name the field's type: field(name, member, type)");
   }

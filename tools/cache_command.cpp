@@ -1,0 +1,107 @@
+// rtcg cache: what lies in the compile cache, and what to do with it.
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime.h"
+#include "tools/command.h"
+
+namespace rtcg::tools {
+
+namespace {
+
+std::string human_age(double seconds) {
+  if (seconds < 120) {
+    return fmt::format("{:.0f} s", seconds);
+  }
+  if (seconds < 7200) {
+    return fmt::format("{:.0f} min", seconds / 60);
+  }
+  return seconds < 172800 ? fmt::format("{:.0f} h", seconds / 3600)
+                          : fmt::format("{:.0f} days", seconds / 86400);
+}
+
+void list_entries(bool as_json) {
+  const runtime::CompileCache& cache = runtime::CompileCache::standard();
+  const auto entries = cache.list();
+  if (as_json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const runtime::CacheEntryInfo& entry : entries) {
+      list.push_back({{"key", entry.key},
+                      {"name", entry.program_name},
+                      {"kind", std::string(to_string(entry.kind))},
+                      {"target", entry.target},
+                      {"compiler", entry.compiler},
+                      {"size_bytes", entry.size_bytes},
+                      {"age_seconds", entry.age_seconds}});
+    }
+    std::puts(list.dump(2).c_str());
+    return;
+  }
+  std::uint64_t bytes = 0;
+  std::vector<std::vector<std::string>> rows = {
+      {"key", "name", "kind", "target", "size", "last used"}};
+  for (const runtime::CacheEntryInfo& entry : entries) {
+    bytes += entry.size_bytes;
+    rows.push_back({entry.key.substr(0, 12), entry.program_name, std::string(to_string(entry.kind)),
+                    entry.target.substr(0, 24), human_bytes(static_cast<double>(entry.size_bytes)),
+                    human_age(entry.age_seconds)});
+  }
+  if (!entries.empty()) {
+    std::fputs(table(rows).c_str(), stdout);
+  }
+  std::printf("%zu entries, %s in %s\n", entries.size(),
+              human_bytes(static_cast<double>(bytes)).c_str(), cache.folder().c_str());
+  if (!cache.is_enabled()) {
+    std::printf("the cache is off: %s\n", cache.why_disabled().c_str());
+  }
+}
+
+void tell(bool as_json, const char* what, std::size_t count) {
+  if (as_json) {
+    std::puts(nlohmann::ordered_json({{what, count}}).dump().c_str());
+  } else {
+    std::printf("%s: %zu entries\n", what, count);
+  }
+}
+
+}  // namespace
+
+// `why` compiles nothing: it is the compile command's question, asked of the cache.
+void add_cache_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("cache", "Look at and manage the compile cache");
+  command->require_subcommand(1);
+  const auto as_json = std::make_shared<bool>(false);
+  const auto text = std::make_shared<std::string>();
+  const auto add = [&](const char* name, const char* help) {
+    CLI::App* sub = command->add_subcommand(name, help);
+    sub->add_flag("--json", *as_json, "Print JSON");
+    return sub;
+  };
+  add("list", "All entries, latest used first")->callback([as_json] { list_entries(*as_json); });
+  CLI::App* trim = add("trim", "Remove the least recently used entries");
+  trim->add_option("SIZE", *text, "What may stay: bytes, or 200M, 1G")->required();
+  trim->callback([as_json, text] {
+    tell(*as_json, "removed", runtime::CompileCache::standard().trim(parse_bytes(*text)));
+  });
+  add("clear", "Remove every entry")->callback([as_json] {
+    tell(*as_json, "removed", runtime::CompileCache::standard().clear());
+  });
+  CLI::App* exporting = add("export", "Write all entries into one file");
+  exporting->add_option("FILE", *text, "The file to write")->required();
+  exporting->callback([as_json, text] {
+    tell(*as_json, "exported", runtime::CompileCache::standard().export_to(*text));
+  });
+  CLI::App* importing = add("import", "Add the entries of such a file");
+  importing->add_option("FILE", *text, "A file that `rtcg cache export` wrote")->required();
+  importing->callback([as_json, text] {
+    tell(*as_json, "imported", runtime::CompileCache::standard().import_from(*text));
+  });
+  add_cache_why_command(*command);
+}
+
+}  // namespace rtcg::tools

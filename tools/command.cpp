@@ -1,0 +1,68 @@
+#include "tools/command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::tools {
+
+bool is_terminal() {
+  return ::isatty(STDOUT_FILENO) == 1;
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (std::size_t i = 0; i < rows[r].size(); ++i) {
+      line += i + 1 < rows[r].size() ? fmt::format("{:<{}}  ", rows[r][i], widths[i]) : rows[r][i];
+    }
+    text += r == 0 && is_terminal() ? "\x1b[1m" + line + "\x1b[0m\n" : line + "\n";
+  }
+  return text;
+}
+
+std::string human_bytes(double bytes) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  while (bytes >= 1024 && unit < 4) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
+}
+
+unsigned long long parse_bytes(const std::string& text) {
+  unsigned long long number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, number);
+  unsigned shift = 0;
+  std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  if (unit.ends_with("iB")) {
+    unit.remove_suffix(2);
+  }
+  static constexpr std::string_view units = "KMGT";
+  const bool has_unit = unit.size() == 1 && units.find(unit[0]) != std::string_view::npos;
+  if (has_unit) {
+    shift = 10 * (static_cast<unsigned>(units.find(unit[0])) + 1);
+  }
+  if (status != std::errc() || (!unit.empty() && !has_unit) || number >> (63 - shift) != 0) {
+    throw InvalidInput(
+        "tools.rtcg.bad_size",
+        fmt::format("'{}' is no size: write bytes, or a number with K, M, G or T", text));
+  }
+  return number << shift;
+}
+
+}  // namespace rtcg::tools

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+// What the subcommands of `rtcg` share. Each command stands in its own file.
+
+namespace rtcg::tools {
+
+/// Where results go: `as_json` for programs, else text for people.
+struct Output {
+  bool as_json = false;
+};
+
+void add_devices_command(CLI::App& app);
+void add_compile_command(CLI::App& app);
+void add_cache_command(CLI::App& app);
+/// `rtcg cache why FILE`, which takes what `rtcg compile` takes.
+void add_cache_why_command(CLI::App& cache);
+
+/// Rows with aligned columns, the first row in bold when a terminal reads.
+[[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
+/// `1.5 MiB`.
+[[nodiscard]] std::string human_bytes(double bytes);
+/// A size as people write it: `200M`, `1G`, `4096`.
+///
+/// @throws InvalidInput  tools.rtcg.bad_size
+[[nodiscard]] unsigned long long parse_bytes(const std::string& text);
+[[nodiscard]] bool is_terminal();
+
+}  // namespace rtcg::tools

@@ -1,0 +1,182 @@
+// rtcg compile: text in, resource use out; no device is needed for CUDA or the host.
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime.h"
+#include "rtcg/runtime/compile/host_compiler.h"
+#include "rtcg/runtime/compile/nvrtc.h"
+#include "tools/command.h"
+
+namespace rtcg::tools {
+
+namespace {
+
+struct CompileArguments {
+  std::string file;
+  std::string target = "host";
+  std::string output;
+  std::vector<std::string> flags;
+  std::vector<std::string> include_dirs;
+  std::vector<std::string> defines;
+  bool as_json = false;
+  bool no_cache = false;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream stream(path);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) {
+    throw InvalidInput("tools.compile.unreadable_file",
+                       fmt::format("cannot read '{}': give a file of kernel source", path));
+  }
+  return text.str();
+}
+
+struct Target {
+  runtime::Compiler* compiler;
+  runtime::OutputKind kind;
+  std::string name;
+};
+
+/// `host`, `opencl[:INDEX]`, `cuda:sm_90`, `ptx:sm_90`; `cuda:INDEX` is a device of this machine.
+Target find_target(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string backend = text.substr(0, colon);
+  const std::string rest = colon == std::string::npos ? "" : text.substr(colon + 1);
+  if ((backend == "cuda" || backend == "ptx") && rest.starts_with("sm_")) {
+    return {&runtime::Nvrtc::instance(),
+            backend == "ptx" ? runtime::OutputKind::ptx : runtime::OutputKind::cubin, rest};
+  }
+  if (text == "host") {
+    return {&runtime::HostCompiler::instance(), runtime::OutputKind::host_shared_object, "host"};
+  }
+  if (backend != "opencl" && backend != "cuda") {
+    throw InvalidInput(
+        "tools.compile.bad_target",
+        fmt::format("'{}' is no target: write host, opencl:INDEX, cuda:sm_90 or ptx:sm_90", text));
+  }
+  runtime::Backend& device = runtime::Device::find(text).backend();
+  return {&device.compiler(), device.output_kind(), device.info().target};
+}
+
+nlohmann::ordered_json resources_json(const runtime::KernelResources& kernel) {
+  nlohmann::ordered_json object = {{"kernel", kernel.name}};
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) {
+      object[name] = *value;
+    }
+  };
+  add("registers", kernel.registers);
+  add("spill_store_bytes", kernel.spill_store_bytes);
+  add("spill_load_bytes", kernel.spill_load_bytes);
+  add("shared_bytes", kernel.shared_bytes);
+  add("constant_bytes", kernel.constant_bytes);
+  add("stack_bytes", kernel.stack_bytes);
+  return object;
+}
+
+runtime::CompileRequest make_request(const CompileArguments& arguments, const Target& target) {
+  runtime::CompileRequest request;
+  request.kind = target.kind;
+  request.target = target.name;
+  request.source.text = read_file(arguments.file);
+  request.program_name = arguments.file;
+  request.options.flags = arguments.flags;
+  request.options.include_dirs = arguments.include_dirs;
+  request.options.use_cache = !arguments.no_cache;
+  const bool is_cpp = arguments.file.ends_with(".cpp") || arguments.file.ends_with(".cc");
+  request.options.language = is_cpp ? runtime::HostLanguage::cpp : runtime::HostLanguage::c;
+  for (const std::string& define : arguments.defines) {
+    const std::size_t equals = define.find('=');
+    request.options.defines.emplace_back(
+        define.substr(0, equals), equals == std::string::npos ? "1" : define.substr(equals + 1));
+  }
+  return request;
+}
+
+void compile_file(const CompileArguments& arguments) {
+  const Target target = find_target(arguments.target);
+  const runtime::CompileRequest request = make_request(arguments, target);
+  const runtime::CompiledProgram compiled = compile_cached(*target.compiler, request);
+  if (!arguments.output.empty()) {
+    std::ofstream stream(arguments.output, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(compiled.binary.data()),
+                 static_cast<std::streamsize>(compiled.binary.size()));
+    stream.close();
+    if (!stream) {
+      throw InvalidInput("tools.compile.unwritable_file",
+                         fmt::format("cannot write '{}'", arguments.output));
+    }
+  }
+  if (arguments.as_json) {
+    nlohmann::ordered_json object = {{"file", arguments.file},
+                                     {"kind", std::string(to_string(compiled.kind))},
+                                     {"target", compiled.target},
+                                     {"binary_bytes", compiled.binary.size()},
+                                     {"from_cache", compiled.from_cache},
+                                     {"kernels", nlohmann::ordered_json::array()}};
+    for (const runtime::KernelResources& kernel : compiled.resources) {
+      object["kernels"].push_back(resources_json(kernel));
+    }
+    std::puts(object.dump(2).c_str());
+    return;
+  }
+  std::printf("%s for %s: %zu bytes%s\n", std::string(to_string(compiled.kind)).c_str(),
+              compiled.target.c_str(), compiled.binary.size(),
+              compiled.from_cache ? ", from the cache" : "");
+  for (const runtime::KernelResources& kernel : compiled.resources) {
+    std::printf("  %s: %s\n", kernel.name.c_str(), to_string(kernel).c_str());
+  }
+  if (compiled.resources.empty()) {
+    std::puts("  this compiler tells nothing about resources");
+  }
+}
+
+void add_request_options(CLI::App& command, CompileArguments& arguments) {
+  command.add_option("FILE", arguments.file, "CUDA C++, OpenCL C, or C for the host")->required();
+  command.add_option("--target,-t", arguments.target,
+                     "host, opencl:INDEX, cuda:sm_90, ptx:sm_90 or cuda:INDEX");
+  command.add_option("--include-dir,-I", arguments.include_dirs, "Search headers here");
+  command.add_option("--define,-D", arguments.defines, "NAME or NAME=VALUE");
+  command.add_option("--flag", arguments.flags, "Pass this on to the compiler");
+  command.add_flag("--json", arguments.as_json, "Print JSON");
+}
+
+}  // namespace
+
+void add_compile_command(CLI::App& app) {
+  const auto arguments = std::make_shared<CompileArguments>();
+  CLI::App* command =
+      app.add_subcommand("compile", "Compile a file of kernels and tell what they take");
+  add_request_options(*command, *arguments);
+  command->add_option("--output,-o", arguments->output, "Write the binary here");
+  command->add_flag("--no-cache", arguments->no_cache, "Compile even what was compiled before");
+  command->callback([arguments] { compile_file(*arguments); });
+}
+
+void add_cache_why_command(CLI::App& cache) {
+  const auto arguments = std::make_shared<CompileArguments>();
+  CLI::App* command =
+      cache.add_subcommand("why", "Why a file would be compiled again, without compiling it");
+  add_request_options(*command, *arguments);
+  command->callback([arguments] {
+    const Target target = find_target(arguments->target);
+    const std::string why = runtime::CompileCache::standard().why_missed(
+        *target.compiler, make_request(*arguments, target));
+    if (arguments->as_json) {
+      std::puts(nlohmann::ordered_json({{"why", why}}).dump().c_str());
+    } else {
+      std::puts(why.empty() ? "it is in the cache" : why.c_str());
+    }
+  });
+}
+
+}  // namespace rtcg::tools
