@@ -26,9 +26,9 @@ constexpr std::string_view axis_words[] = {"x", "y", "z"};
 /// One module on its way into one dialect.
 class Lowering {
  public:
-  Lowering(const Module& module, Dialect dialect)
-      : module_(module), dialect_(dialect), names_(fresh_names(dialect, module)) {
+  Lowering(const Module& module, Dialect dialect) : module_(module), dialect_(dialect) {
     if (is_host(dialect)) {
+      names_ = fresh_names(dialect, module);
       for (int kind = 0; kind < 4; ++kind) {
         for (int axis = 0; axis < 3; ++axis) {
           indices_.name[kind][axis] =
@@ -39,13 +39,11 @@ class Lowering {
   }
 
   Module run() {
-    refuse_what_is_missing(module_, dialect_);
-    note_types();
-    // leaves first, so that what replaces an intrinsic sees lowered arguments
-    Module lowered = rewrite(
-        module_, {.type = {},
-                  .expr = [this](const Expr& tree) { return lower_expr(tree); },
-                  .statement = [this](const Statement& tree) { return lower_statement(tree); }});
+    refuse_what_is_missing(module_, dialect_, [this](const Type& type) { note_type(type); });
+    Module lowered = module_;
+    for (Statement& item : lowered.items) {
+      item = lower_item(item);
+    }
     // after the rewriting: kernels only at file scope become entries
     lowered.items = lower_items(lowered.items);
     add_needs(lowered);  // last: it knows what the others used
@@ -53,13 +51,15 @@ class Lowering {
   }
 
  private:
+  Statement lower_item(const Statement& item);
+  Statement rewritten(const Statement& tree);
   Expr lower_expr(const Expr& tree);
   Expr lower_index(const Expr& tree, const BuiltinIndex& index);
   Statement lower_statement(const Statement& tree);
   std::vector<Statement> lower_items(const std::vector<Statement>& items);
   Function lower_opencl_kernel(const Function& kernel);
   void refuse_indices_outside_kernels(const Statement& tree, const Function& function);
-  void note_types();
+  void note_type(const Type& type);
   void note_vector_operator(const Binary& node);
   void vector_operator(const Vector& vector, BinaryOp op, bool left_is_vector,
                        bool right_is_vector);
@@ -73,6 +73,68 @@ class Lowering {
   std::map<std::string, std::string> vector_typedefs_;
   bool has_host_kernel_ = false;
 };
+
+/// Whether anything below `tree` may come out differently: most statements of most kernels are the
+/// same in every dialect, and looking is ten times cheaper than rebuilding.
+bool may_need_lowering(const Statement& tree) {
+  bool found = false;
+  const auto is_vector = [](const Expr& e) { return is<Vector>(value_type(e.type())); };
+  walk(tree, {{},
+              [&](const Expr& expr) {
+                found =
+                    found ||
+                    match(
+                        expr, [](const IntLiteral&) { return false; },
+                        [](const FloatLiteral&) { return false; },
+                        [](const Variable&) { return false; },
+                        [&](const Binary& e) { return is_vector(e.left) || is_vector(e.right); },
+                        [&](const Assignment& e) { return is_vector(e.target); },
+                        [&](const Unary& e) { return is_vector(e.operand); },
+                        [&](const Member& e) { return is_vector(e.object); },
+                        [](const Subscript&) { return false; }, [](const Call&) { return false; },
+                        [](const Conditional&) { return false; },
+                        [](const Cast& e) { return e.style != CastStyle::c_style; },
+                        [](const auto&) { return true; });
+                return !found;
+              },
+              [&](const Statement& statement) {
+                found = found ||
+                        match(
+                            statement, [](const ExpressionStatement&) { return false; },
+                            [](const Declaration& s) { return s.specifiers.is_constexpr; },
+                            [](const Block&) { return false; }, [](const If&) { return false; },
+                            [](const For&) { return false; }, [](const Comment&) { return false; },
+                            [](const BlankLine&) { return false; },
+                            [](const Return&) { return false; }, [](const auto&) { return true; });
+                return !found;
+              }});
+  return found;
+}
+
+/// Leaves first, so that what replaces an intrinsic sees lowered arguments.
+Statement Lowering::rewritten(const Statement& tree) {
+  return rewrite(tree, {.type = {},
+                        .expr = [this](const Expr& e) { return lower_expr(e); },
+                        .statement = [this](const Statement& s) { return lower_statement(s); }});
+}
+
+Statement Lowering::lower_item(const Statement& item) {
+  const Function* function = get_if<Function>(item);
+  const Block* body =
+      function != nullptr && function->body ? get_if<Block>(*function->body) : nullptr;
+  if (body == nullptr) {
+    return rewritten(item);
+  }
+  Function lowered = *function;
+  std::vector<Statement> statements = body->statements;
+  for (Statement& statement : statements) {
+    if (may_need_lowering(statement)) {
+      statement = rewritten(statement);
+    }
+  }
+  lowered.body = Statement(Block{std::move(statements)}, function->body->where());
+  return lower_statement(Statement(std::move(lowered), item.where()));
+}
 
 Expr Lowering::lower_index(const Expr& tree, const BuiltinIndex& index) {
   const std::string axis(axis_words[index.axis]);
@@ -210,72 +272,61 @@ Expr Lowering::lower_expr(const Expr& tree) {
       [&](const auto&) { return tree; });
 }
 
-void Lowering::note_types() {
-  const auto note = [&](const Type& type) {
-    match(
-        type,
-        [&](const Scalar& t) {
-          const bool is_sized = t.kind == ScalarKind::size || t.kind == ScalarKind::ptrdiff;
-          if (is_sized && is_host(dialect_)) {
-            needs_.includes.insert(dialect_ == Dialect::c ? "stddef.h" : "cstddef");
-          }
-          if (t.kind == ScalarKind::bool_ && dialect_ == Dialect::c) {
-            needs_.includes.insert("stdbool.h");
-          }
-          if (t.kind == ScalarKind::f16 && dialect_ == Dialect::cuda) {
-            needs_.includes.insert("cuda_fp16.h");
-          }
-          if (t.kind == ScalarKind::bf16 && dialect_ == Dialect::cuda) {
-            needs_.includes.insert("cuda_bf16.h");
-          }
-          if (t.kind == ScalarKind::f16 && dialect_ == Dialect::opencl) {
-            needs_.pragmas.insert("OPENCL EXTENSION cl_khr_fp16 : enable");
-          }
-          if (t.kind == ScalarKind::f64 && dialect_ == Dialect::opencl) {
-            needs_.pragmas.insert("OPENCL EXTENSION cl_khr_fp64 : enable");
-          }
-        },
-        [&](const Complex&) {
-          needs_.includes.insert(dialect_ == Dialect::c      ? "complex.h"
-                                 : dialect_ == Dialect::cuda ? "cuda/std/complex"
-                                                             : "complex");
-        },
-        [&](const Vector& t) {
-          if (!is_host(dialect_)) {
-            return;
-          }
-          static const std::map<ScalarKind, std::pair<const char*, const char*>> names = {
-              {ScalarKind::i8, {"char", "signed char"}},
-              {ScalarKind::u8, {"uchar", "unsigned char"}},
-              {ScalarKind::i16, {"short", "short"}},
-              {ScalarKind::u16, {"ushort", "unsigned short"}},
-              {ScalarKind::i32, {"int", "int"}},
-              {ScalarKind::u32, {"uint", "unsigned int"}},
-              {ScalarKind::i64, {"longlong", "long long"}},
-              {ScalarKind::u64, {"ulonglong", "unsigned long long"}},
-              {ScalarKind::f32, {"float", "float"}},
-              {ScalarKind::f64, {"double", "double"}}};
-          const auto found = names.find(scalar_kind(t.element).value_or(ScalarKind::f32));
-          if (found == names.end() || t.lanes == 3) {
-            refuse("cgen.lower.no_vector", dialect_, "vectors of three or of half lanes",
-                   "use 2, 4, 8 or 16 lanes of another element", {});
-          }
-          const std::string name = fmt::format("{}{}", found->second.first, t.lanes);
-          vector_typedefs_[name] =
-              fmt::format("typedef {} {} __attribute__((vector_size({})));", found->second.second,
-                          name, t.lanes * size_bytes(found->first));
-        },
-        [](const auto&) {});
-    return true;
-  };
-  walk(module_, {note,
-                 [&](const Expr& tree) {
-                   if (const auto* e = get_if<FloatLiteral>(tree)) {
-                     note(e->type);
-                   }
-                   return true;
-                 },
-                 {}});
+void Lowering::note_type(const Type& type) {
+  match(
+      type,
+      [&](const Scalar& t) {
+        const bool is_sized = t.kind == ScalarKind::size || t.kind == ScalarKind::ptrdiff;
+        if (is_sized && is_host(dialect_)) {
+          needs_.includes.insert(dialect_ == Dialect::c ? "stddef.h" : "cstddef");
+        }
+        if (t.kind == ScalarKind::bool_ && dialect_ == Dialect::c) {
+          needs_.includes.insert("stdbool.h");
+        }
+        if (t.kind == ScalarKind::f16 && dialect_ == Dialect::cuda) {
+          needs_.includes.insert("cuda_fp16.h");
+        }
+        if (t.kind == ScalarKind::bf16 && dialect_ == Dialect::cuda) {
+          needs_.includes.insert("cuda_bf16.h");
+        }
+        if (t.kind == ScalarKind::f16 && dialect_ == Dialect::opencl) {
+          needs_.pragmas.insert("OPENCL EXTENSION cl_khr_fp16 : enable");
+        }
+        if (t.kind == ScalarKind::f64 && dialect_ == Dialect::opencl) {
+          needs_.pragmas.insert("OPENCL EXTENSION cl_khr_fp64 : enable");
+        }
+      },
+      [&](const Complex&) {
+        needs_.includes.insert(dialect_ == Dialect::c      ? "complex.h"
+                               : dialect_ == Dialect::cuda ? "cuda/std/complex"
+                                                           : "complex");
+      },
+      [&](const Vector& t) {
+        if (!is_host(dialect_)) {
+          return;
+        }
+        static const std::map<ScalarKind, std::pair<const char*, const char*>> names = {
+            {ScalarKind::i8, {"char", "signed char"}},
+            {ScalarKind::u8, {"uchar", "unsigned char"}},
+            {ScalarKind::i16, {"short", "short"}},
+            {ScalarKind::u16, {"ushort", "unsigned short"}},
+            {ScalarKind::i32, {"int", "int"}},
+            {ScalarKind::u32, {"uint", "unsigned int"}},
+            {ScalarKind::i64, {"longlong", "long long"}},
+            {ScalarKind::u64, {"ulonglong", "unsigned long long"}},
+            {ScalarKind::f32, {"float", "float"}},
+            {ScalarKind::f64, {"double", "double"}}};
+        const auto found = names.find(scalar_kind(t.element).value_or(ScalarKind::f32));
+        if (found == names.end() || t.lanes == 3) {
+          refuse("cgen.lower.no_vector", dialect_, "vectors of three or of half lanes",
+                 "use 2, 4, 8 or 16 lanes of another element", {});
+        }
+        const std::string name = fmt::format("{}{}", found->second.first, t.lanes);
+        vector_typedefs_[name] =
+            fmt::format("typedef {} {} __attribute__((vector_size({})));", found->second.second,
+                        name, t.lanes * size_bytes(found->first));
+      },
+      [](const auto&) {});
 }
 
 Statement Lowering::lower_statement(const Statement& tree) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -34,8 +35,10 @@ struct HostIndexNames {
 [[noreturn]] void refuse(const char* code, Dialect dialect, const std::string& construct,
                          const std::string& advice, SourceOrigin where);
 
-/// Throws when the module holds what the dialect lacks and no pass below replaces.
-void refuse_what_is_missing(const Module& module, Dialect dialect);
+/// Throws when the module holds what the dialect lacks and no pass below replaces. Shows every type
+/// on the way to `note_type`, so that one walk serves both.
+void refuse_what_is_missing(const Module& module, Dialect dialect,
+                            const std::function<void(const Type&)>& note_type);
 
 /// A call of what the dialect offers in place of an intrinsic, whose arguments are lowered already.
 [[nodiscard]] Expr lower_intrinsic(const Expr& tree, const IntrinsicCall& call, Dialect dialect,

@@ -167,15 +167,20 @@ void refuse_statement(const Statement& tree, Dialect dialect) {
 
 }  // namespace
 
-void refuse_what_is_missing(const Module& module, Dialect dialect) {
+void refuse_what_is_missing(const Module& module, Dialect dialect,
+                            const std::function<void(const Type&)>& note_type) {
   SourceOrigin last;  // types know no place; the statement or expression around them does
   walk(module, {[&](const Type& type) {
                   refuse_types(type, dialect, last);
+                  note_type(type);
                   return true;
                 },
                 [&](const Expr& tree) {
                   last = tree.where();
                   refuse_expr(tree, dialect);
+                  if (const auto* number = get_if<FloatLiteral>(tree)) {
+                    note_type(number->type);
+                  }
                   return true;
                 },
                 [&](const Statement& tree) {
