@@ -1,0 +1,292 @@
+#include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <regex>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/compile/host_compiler.h"
+#include "rtcg/runtime/host/shared_object.h"
+#include "tests/support/cuda_on_cpu/run_block.h"
+
+namespace rtcg::testing {
+
+namespace {
+
+using Order = CudaOnCpuSchedule::Order;
+constexpr std::byte canary{0xc9};
+constexpr std::size_t canary_bytes = 4096;
+constexpr std::size_t most_threads = 1024;
+
+std::vector<std::string> kernel_names(const std::string& source) {
+  static const std::regex kernel(
+      R"(__global__\s+(?:__launch_bounds__\s*\([^)]*\)|[\w\s])*?\b(?!__launch_bounds__)(\w+)\s*\()");
+  std::vector<std::string> names;
+  for (auto it = std::sregex_iterator(source.begin(), source.end(), kernel);
+       it != std::sregex_iterator(); ++it) {
+    const std::string name = (*it)[1];
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// A CUDA array of unknown length has no counterpart; a pointer to the block's memory does.
+std::string host_text(const std::string& source, const std::vector<std::string>& kernels) {
+  static const std::regex dynamic(
+      R"(extern\s+__shared__\s+((?:__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|[\w:\s])+?)\s*\b(\w+)\s*\[\s*\]\s*;)");
+  static const std::regex alignment(R"((__align__|alignas)\s*\([^)]*\))");
+  std::string text = "#include <rtcg_cuda.h>\n#line 1 \"kernel.cu\"\n";
+  auto rest = source.begin();
+  for (auto it = std::sregex_iterator(source.begin(), source.end(), dynamic);
+       it != std::sregex_iterator(); ++it) {
+    text.append(rest, source.begin() + it->position());
+    const std::string type = std::regex_replace((*it)[1].str(), alignment, "");
+    text += fmt::format("{0}* const {1} = reinterpret_cast<{0}*>(::rtcg_cuda::dynamic_shared);",
+                        type, (*it)[2].str());
+    rest = source.begin() + it->position() + it->length();
+  }
+  text.append(rest, source.end());
+  for (const std::string& name : kernels) {
+    text += fmt::format(R"(
+extern "C" __attribute__((visibility("default"))) void rtcg_call_{0}(void** arguments) {{
+  ::rtcg_cuda::call({0}, arguments);
+}}
+extern "C" __attribute__((visibility("default"))) const unsigned* rtcg_parameters_{0}() {{
+  return ::rtcg_cuda::parameters({0});
+}}
+)",
+                        name);
+  }
+  return text;
+}
+
+runtime::SharedObject compile(const std::string& source, const std::vector<std::string>& kernels) {
+  runtime::CompileRequest request;
+  request.source.text = host_text(source, kernels);
+  request.options.language = runtime::HostLanguage::cpp;
+  request.options.include_dirs = {RTCG_CUDA_ON_CPU_INCLUDE};
+  // No contraction: the text says where a fused multiply-add is meant.
+  request.options.flags = {"-std=c++20",          "-O1",
+                           "-ffp-contract=off",   "-fno-strict-aliasing",
+                           "-fvisibility=hidden", "-w"};
+  return runtime::SharedObject(runtime::HostCompiler::instance().compile(request).binary);
+}
+
+// One buffer and what lies around it while the kernel runs.
+class GuardedBuffer {
+ public:
+  explicit GuardedBuffer(BufferRef original)
+      : original_(original), bytes_(original.bytes + 2 * canary_bytes, canary) {
+    std::memcpy(data(), original.data, original.bytes);
+  }
+
+  [[nodiscard]] std::byte* data() { return bytes_.data() + canary_bytes; }
+  [[nodiscard]] const std::byte* data() const { return bytes_.data() + canary_bytes; }
+  [[nodiscard]] std::size_t size_bytes() const { return original_.bytes; }
+  void copy_back() const { std::memcpy(original_.data, data(), original_.bytes); }
+
+  /// The copy's address for one in the original; null for any other.
+  [[nodiscard]] std::byte* translate(std::uintptr_t address) {
+    const auto first = reinterpret_cast<std::uintptr_t>(original_.data);
+    // One past the end may be meant, but belongs to a neighbour just as well.
+    return address >= first && address - first < std::max<std::size_t>(original_.bytes, 1)
+               ? data() + (address - first)
+               : nullptr;
+  }
+
+  void check(std::size_t number) const {
+    for (std::size_t i = 0; i < bytes_.size(); ++i) {
+      const bool inside = i >= canary_bytes && i < canary_bytes + original_.bytes;
+      if (!inside && bytes_[i] != canary) {
+        throw InvalidInput(
+            "tests.cuda_on_cpu.out_of_bounds",
+            fmt::format("the kernel wrote at byte {} of buffer {}, which has {} bytes",
+                        static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(canary_bytes),
+                        number, original_.bytes));
+      }
+    }
+  }
+
+ private:
+  BufferRef original_;
+  std::vector<std::byte> bytes_;
+};
+
+std::string to_string(const CudaOnCpuSchedule& schedule) {
+  const char* order = schedule.order == Order::forward   ? "forward"
+                      : schedule.order == Order::reverse ? "reverse"
+                                                         : "random";
+  return fmt::format("{} (seed {}, shared memory filled with 0x{:02x})", order, schedule.seed,
+                     schedule.poison);
+}
+
+void check_same(const std::vector<GuardedBuffer>& first, const std::vector<GuardedBuffer>& second,
+                const CudaOnCpuSchedule& one, const CudaOnCpuSchedule& other) {
+  for (std::size_t b = 0; b < first.size(); ++b) {
+    const std::byte* end = first[b].data() + first[b].size_bytes();
+    const auto* found = std::mismatch(first[b].data(), end, second[b].data()).first;
+    if (found != end) {
+      throw InvalidInput("tests.cuda_on_cpu.race",
+                         fmt::format("race or read of uninitialised shared memory: byte {} of "
+                                     "buffer {} differs between the orders {} and {}",
+                                     found - first[b].data(), b, to_string(one), to_string(other)));
+    }
+  }
+}
+
+void check_launch(const CudaOnCpuLaunch& launch, unsigned long long most_shared_bytes) {
+  const auto product = [](const unsigned* n) { return std::uint64_t{n[0]} * n[1] * n[2]; };
+  const std::uint64_t threads = product(launch.block);
+  if (threads == 0 || threads > most_threads || product(launch.grid) == 0 ||
+      launch.shared_bytes > most_shared_bytes) {
+    throw InvalidInput("tests.cuda_on_cpu.bad_launch",
+                       fmt::format("a launch needs 1 to {} threads a block, a block and at most {} "
+                                   "bytes of shared memory, found {} threads and {} bytes",
+                                   most_threads, most_shared_bytes, threads, launch.shared_bytes));
+  }
+}
+
+}  // namespace
+
+struct CudaOnCpu::Program {
+  explicit Program(const std::string& source)
+      : kernels(kernel_names(source)),
+        object(compile(source, kernels)),
+        state(*object.symbol_as<rtcg_cuda::State* (*)()>("rtcg_cuda_state")()) {}
+
+  std::vector<std::string> kernels;
+  runtime::SharedObject object;
+  rtcg_cuda::State& state;
+  FiberStacks stacks{most_threads};
+
+  std::vector<unsigned> parameter_bytes(const std::string& kernel, std::size_t arguments) const {
+    if (std::find(kernels.begin(), kernels.end(), kernel) == kernels.end()) {
+      throw InvalidInput("tests.cuda_on_cpu.unknown_kernel",
+                         fmt::format("the text has no kernel '{}'", kernel));
+    }
+    const unsigned* found = object.symbol_as<const unsigned* (*)()>("rtcg_parameters_" + kernel)();
+    if (found[0] != arguments) {
+      throw InvalidInput(
+          "tests.cuda_on_cpu.argument_count",
+          fmt::format("kernel '{}' takes {} arguments, found {}", kernel, found[0], arguments));
+    }
+    return {found + 1, found + 1 + found[0]};
+  }
+
+  void run(const std::string& kernel, const CudaOnCpuLaunch& launch, void** arguments,
+           const CudaOnCpuSchedule& schedule) {
+    check_launch(launch, state.dynamic_shared_bytes - canary_bytes);
+    const auto call = object.symbol_as<void (*)(void**)>("rtcg_call_" + kernel);
+    state.grid_size = {launch.grid[0], launch.grid[1], launch.grid[2]};
+    state.block_size = {launch.block[0], launch.block[1], launch.block[2]};
+    std::vector<std::size_t> blocks(std::size_t{launch.grid[0]} * launch.grid[1] * launch.grid[2]);
+    std::uint32_t random = schedule.seed;
+    next_order(schedule, &random, &blocks);
+    for (const std::size_t i : blocks) {
+      const std::size_t x = i % launch.grid[0];
+      const std::size_t y = i / launch.grid[0] % launch.grid[1];
+      const std::size_t z = i / launch.grid[0] / launch.grid[1];
+      state.block = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+      poison_shared(schedule, launch.shared_bytes);
+      run_block(state, call, arguments, schedule, stacks);
+      check_shared(kernel, launch.shared_bytes);
+    }
+  }
+
+  void poison_shared(const CudaOnCpuSchedule& schedule, std::size_t dynamic_bytes) const {
+    std::fill(state.static_shared, state.static_shared_end, static_cast<char>(schedule.poison));
+    std::memset(state.dynamic_shared, schedule.poison, dynamic_bytes);
+    std::memset(state.dynamic_shared + dynamic_bytes, static_cast<int>(canary), canary_bytes);
+  }
+
+  void check_shared(const std::string& kernel, std::size_t dynamic_bytes) const {
+    const char* first = state.dynamic_shared + dynamic_bytes;
+    const char* found = std::find_if(first, first + canary_bytes,
+                                     [](char c) { return static_cast<std::byte>(c) != canary; });
+    if (found != first + canary_bytes) {
+      throw InvalidInput("tests.cuda_on_cpu.out_of_bounds",
+                         fmt::format("kernel '{}' wrote at byte {} of its {} bytes of dynamic "
+                                     "shared memory",
+                                     kernel, found - state.dynamic_shared, dynamic_bytes));
+    }
+  }
+};
+
+CudaOnCpu::CudaOnCpu(std::string cuda_source) : program_(std::make_unique<Program>(cuda_source)) {}
+
+CudaOnCpu::~CudaOnCpu() = default;
+
+void CudaOnCpu::launch(const std::string& kernel, const CudaOnCpuLaunch& launch,
+                       const std::vector<void*>& argument_values) {
+  static_cast<void>(program_->parameter_bytes(kernel, argument_values.size()));
+  std::vector<void*> values = argument_values;
+  program_->run(kernel, launch, values.data(), {});
+}
+
+namespace {
+
+using Value = std::vector<std::max_align_t>;
+
+// The argument's value, with every pointer into a buffer replaced by one into the buffer's copy.
+Value translate(const void* value, std::size_t bytes, std::vector<GuardedBuffer>& buffers) {
+  Value storage(bytes / sizeof(std::max_align_t) + 1);
+  auto* copy = reinterpret_cast<std::byte*>(storage.data());
+  std::memcpy(copy, value, bytes);
+  for (std::size_t i = 0; i + sizeof(void*) <= bytes; i += sizeof(void*)) {
+    std::uintptr_t address = 0;
+    std::memcpy(&address, copy + i, sizeof(address));
+    for (GuardedBuffer& buffer : buffers) {
+      if (std::byte* to = buffer.translate(address)) {
+        std::memcpy(copy + i, &to, sizeof(to));
+        break;
+      }
+    }
+  }
+  return storage;
+}
+
+}  // namespace
+
+void CudaOnCpu::run_checked(const std::string& kernel, const CudaOnCpuLaunch& launch,
+                            const std::vector<void*>& argument_values,
+                            const std::vector<BufferRef>& buffers) {
+  const std::vector<unsigned> bytes = program_->parameter_bytes(kernel, argument_values.size());
+  const CudaOnCpuSchedule schedules[] = {{Order::forward, 0, 0xff},
+                                         {Order::reverse, 0, 0x00},
+                                         {Order::random, 1, 0xa5},
+                                         {Order::random, 2, 0x3c}};
+  std::vector<GuardedBuffer> first;
+  for (const CudaOnCpuSchedule& schedule : schedules) {
+    std::vector<GuardedBuffer> copies;
+    for (const BufferRef& buffer : buffers) {
+      copies.emplace_back(buffer);
+    }
+    std::vector<Value> values;
+    std::vector<void*> pointers;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      values.push_back(translate(argument_values[i], bytes[i], copies));
+      pointers.push_back(values.back().data());
+    }
+    program_->run(kernel, launch, pointers.data(), schedule);
+    for (std::size_t b = 0; b < copies.size(); ++b) {
+      copies[b].check(b);
+    }
+    if (first.empty()) {
+      first = std::move(copies);
+    } else {
+      check_same(first, copies, schedules[0], schedule);
+    }
+  }
+  for (const GuardedBuffer& buffer : first) {
+    buffer.copy_back();
+  }
+}
+
+}  // namespace rtcg::testing

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rtcg::testing {
+
+/// The shape of one launch.
+struct CudaOnCpuLaunch {
+  unsigned grid[3] = {1, 1, 1};
+  unsigned block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+};
+
+/// Memory that a kernel gets by pointer.
+struct BufferRef {
+  void* data;
+  std::size_t bytes;
+};
+
+/// A CUDA C++ text, compiled by the host's C++ compiler and run on the CPU: one fiber a thread, the
+/// blocks one after another.
+///
+/// Kernels are `extern "C"`. `extern __shared__` arrays, static shared memory outside of
+/// templates, warp operations, atomics, vector types, __half and __nv_bfloat16 are there; streams,
+/// textures, cooperative groups and launches from kernels are not. Any number of texts may live at
+/// once; launches must come from one thread at a time.
+class CudaOnCpu {
+ public:
+  explicit CudaOnCpu(std::string cuda_source);
+  ~CudaOnCpu();
+  CudaOnCpu(const CudaOnCpu&) = delete;
+  CudaOnCpu& operator=(const CudaOnCpu&) = delete;
+
+  /// Runs a kernel once, its threads in order, on the memory that the arguments point to.
+  ///
+  /// @param argument_values  where the value of each argument lies, as cuLaunchKernel takes them
+  /// @throws CompileFailure  runtime.host_compiler.refused, with the log
+  /// @throws InvalidInput    tests.cuda_on_cpu.unknown_kernel, tests.cuda_on_cpu.argument_count,
+  ///                         tests.cuda_on_cpu.bad_launch, tests.cuda_on_cpu.divergent_barrier,
+  ///                         tests.cuda_on_cpu.out_of_bounds (behind dynamic shared memory)
+  void launch(const std::string& kernel, const CudaOnCpuLaunch& launch,
+              const std::vector<void*>& argument_values);
+
+  /// Runs a kernel in several orders of threads and blocks, with several contents of shared memory,
+  /// each time on the same initial buffers, which then hold the result.
+  ///
+  /// The kernel gets copies of `buffers` with canaries around: pointers into them are replaced,
+  /// also within struct arguments. A sum by floating-point atomics depends on the order, and is
+  /// reported as a race.
+  ///
+  /// @throws InvalidInput  as `launch`; tests.cuda_on_cpu.race: two orders gave other bytes;
+  ///                       tests.cuda_on_cpu.out_of_bounds: a canary was overwritten
+  void run_checked(const std::string& kernel, const CudaOnCpuLaunch& launch,
+                   const std::vector<void*>& argument_values,
+                   const std::vector<BufferRef>& buffers);
+
+ private:
+  struct Program;
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace rtcg::testing

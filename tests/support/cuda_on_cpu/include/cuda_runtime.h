@@ -1,0 +1,2 @@
+// Everything is there before the text begins.
+#pragma once

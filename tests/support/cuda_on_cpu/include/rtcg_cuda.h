@@ -1,0 +1,75 @@
+// CUDA C++ for the host's compiler, as far as generated kernels use it: comes before their text.
+#pragma once
+
+#include <cassert>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "rtcg_cuda_state.h"
+
+#define __CUDACC__ 1
+#define __CUDA_ARCH__ 900
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline
+#define __noinline__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+// One section, so that its begin and end are known; `used`, or else the optimiser takes what is
+// never written for zero.
+#define __shared__ static __attribute__((section("rtcg_shared"), used))
+
+namespace rtcg_cuda {
+
+// Nothing here has external linkage: every text loaded has its own.
+constexpr unsigned long long dynamic_bytes = 232448;
+alignas(1024) static char dynamic_shared[dynamic_bytes + 4096];
+static State state;
+
+}  // namespace rtcg_cuda
+
+extern "C" {
+extern char __start_rtcg_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_rtcg_shared[] __attribute__((weak, visibility("hidden")));
+
+__attribute__((visibility("default"))) rtcg_cuda::State* rtcg_cuda_state() {
+  rtcg_cuda::state.static_shared = __start_rtcg_shared;
+  rtcg_cuda::state.static_shared_end = __stop_rtcg_shared;
+  rtcg_cuda::state.dynamic_shared = rtcg_cuda::dynamic_shared;
+  rtcg_cuda::state.dynamic_shared_bytes = sizeof(rtcg_cuda::dynamic_shared);
+  return &rtcg_cuda::state;
+}
+}
+
+#include "rtcg_cuda_math.h"
+#include "rtcg_cuda_threads.h"
+#include "rtcg_cuda_vectors.h"
+
+namespace rtcg_cuda {
+
+template <class... A, std::size_t... I>
+static void call(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
+  kernel(*static_cast<std::remove_reference_t<A>*>(arguments[I])...);
+}
+
+template <class... A>
+static void call(void (*kernel)(A...), void** arguments) {
+  call(kernel, arguments, std::index_sequence_for<A...>());
+}
+
+/// The count of the parameters, then the bytes of each.
+template <class... A>
+static const unsigned* parameters(void (*)(A...)) {
+  static const unsigned bytes[] = {static_cast<unsigned>(sizeof...(A)),
+                                   static_cast<unsigned>(sizeof(A))...};
+  return bytes;
+}
+
+}  // namespace rtcg_cuda
