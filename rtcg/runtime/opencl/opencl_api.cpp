@@ -32,6 +32,7 @@ constexpr StatusName status_names[] = {
     {CL_MEM_COPY_OVERLAP, "CL_MEM_COPY_OVERLAP"},
     {CL_BUILD_PROGRAM_FAILURE, "CL_BUILD_PROGRAM_FAILURE"},
     {CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
+    {CL_MISALIGNED_SUB_BUFFER_OFFSET, "CL_MISALIGNED_SUB_BUFFER_OFFSET"},
     {CL_KERNEL_ARG_INFO_NOT_AVAILABLE, "CL_KERNEL_ARG_INFO_NOT_AVAILABLE"},
     {CL_INVALID_VALUE, "CL_INVALID_VALUE"},
     {CL_INVALID_PLATFORM, "CL_INVALID_PLATFORM"},
@@ -80,7 +81,10 @@ void choose_pocl_cache() {
 
 std::string loader_path() {
   const char* named = std::getenv("RTCG_LIBOPENCL");
-  return named != nullptr && *named != '\0' ? named : versioned_name;
+  if (named != nullptr && *named != '\0') {
+    return named;
+  }
+  return ::dlsym(RTLD_DEFAULT, "clGetPlatformIDs") != nullptr ? "" : versioned_name;
 }
 
 }  // namespace
@@ -111,7 +115,7 @@ const Api& Api::instance() {
 Api::Api(const std::string& path) : why_unavailable_(open(path)) {}
 
 std::string Api::open(const std::string& path) {
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = ::dlopen(path.empty() ? nullptr : path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = ::dlerror();
     return fmt::format(

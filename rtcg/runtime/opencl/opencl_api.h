@@ -56,6 +56,13 @@ class Entry<Result(Arguments...)> {
   X(clReleaseCommandQueue)              \
   X(clFinish)                           \
   X(clFlush)                            \
+  X(clCreateBuffer)                     \
+  X(clCreateSubBuffer)                  \
+  X(clReleaseMemObject)                 \
+  X(clEnqueueReadBuffer)                \
+  X(clEnqueueWriteBuffer)               \
+  X(clEnqueueCopyBuffer)                \
+  X(clEnqueueFillBuffer)                \
   X(clSVMAlloc)                         \
   X(clSVMFree)                          \
   X(clEnqueueSVMMemcpy)                 \
@@ -85,10 +92,12 @@ class Entry<Result(Arguments...)> {
 /// The OpenCL loader's functions. Immutable once made; any thread may call them.
 class Api {
  public:
-  /// `libOpenCL.so.1`, or the file that RTCG_LIBOPENCL names, opened at the first use and never
-  /// closed.
+  /// The file that RTCG_LIBOPENCL names, else the OpenCL that is in the process already (so that
+  /// `oclgrind PROGRAM` finds the program's mistakes), else `libOpenCL.so.1`. Opened at the first
+  /// use and never closed.
   [[nodiscard]] static const Api& instance();
 
+  /// @param path  empty: what is in the process already
   explicit Api(const std::string& path);
 
   /// Empty where the loader is there and new enough, else the reason for a person.

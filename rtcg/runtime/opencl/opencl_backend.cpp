@@ -46,7 +46,8 @@ OpenClBackend::OpenClBackend(const Api& api, cl_device_id device, int index)
       device_(device),
       info_(read_device_info(api, device, index)),
       svm_(read_svm_capabilities(api, device)),
-      compiler_(*this) {}
+      compiler_(*this),
+      buffers_(api) {}
 
 cl_context OpenClBackend::context() const {
   std::call_once(context_made_, [&] {

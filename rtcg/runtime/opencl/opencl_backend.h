@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
@@ -12,6 +13,7 @@
 
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/opencl/opencl_api.h"
+#include "rtcg/runtime/opencl/opencl_buffers.h"
 #include "rtcg/runtime/opencl/opencl_compiler.h"
 #include "rtcg/runtime/opencl/opencl_kernel.h"
 
@@ -19,7 +21,7 @@ namespace rtcg::runtime::opencl {
 
 /// Flags to allocate memory of that kind.
 ///
-/// @throws Unsupported  runtime.opencl.no_shared_virtual_memory, runtime.opencl.no_managed_memory
+/// @throws Unsupported  runtime.opencl.no_managed_memory
 [[nodiscard]] cl_svm_mem_flags svm_flags(cl_device_svm_capabilities capabilities, MemoryKind kind,
                                          const std::string& device_name);
 
@@ -27,6 +29,8 @@ namespace rtcg::runtime::opencl {
 ///
 /// Memory is shared virtual memory, so an address is a plain pointer on both sides; pinned memory
 /// is too where the device is coherent with the host (fine grain), else it is aligned host memory.
+/// Without shared virtual memory it is buffer objects (BufferMemory): there a kernel takes pointers
+/// into memory only at multiples of info().memory_alignment_bytes.
 /// Streams are in-order queues with profiling. Programs and kernels are cl_program and cl_kernel; a
 /// kernel lives as long as its program. An event is an object of rtcg, since a cl_event cannot be
 /// recorded twice; a foreign cl_event may be waited for and timed, not recorded.
@@ -94,6 +98,10 @@ class OpenClBackend : public Backend {
     cl_event marker = nullptr;  // of is_done, behind submission `marked`
     std::uint64_t marked = 0;
   };
+  struct Allocation {
+    std::size_t size_bytes = 0;
+    bool is_on_host = false;
+  };
   struct LoadedProgram {
     ParameterTable parameters;
     std::map<std::string, cl_kernel> kernels;
@@ -126,18 +134,29 @@ class OpenClBackend : public Backend {
   [[nodiscard]] double end_ms(Event event);
 
   [[nodiscard]] bool is_coherent() const noexcept;
+  [[nodiscard]] bool has_svm() const noexcept;
+  /// Whether memory of that kind is plain memory of the host.
+  [[nodiscard]] bool is_host_memory(MemoryKind kind) const noexcept;
+  /// The allocation in which the address lies.
+  [[nodiscard]] std::optional<Allocation> find_allocation(DeviceAddress address) const;
+  [[nodiscard]] bool is_in_host_memory(DeviceAddress address) const;
+  /// 0 where there is not that much.
+  [[nodiscard]] DeviceAddress try_allocate(std::size_t size_bytes, MemoryKind kind);
   void copy_bytes(cl_command_queue queue, DeviceAddress target, DeviceAddress source,
                   std::size_t size_bytes, bool blocking);
 
   [[nodiscard]] LoadedKernel& loaded_kernel(Kernel kernel);
-  void set_arguments(cl_kernel kernel, const LoadedKernel& loaded, const LaunchShape& shape,
-                     const ArgumentView& arguments) const;
+  /// @returns  what must live until the kernel is enqueued
+  [[nodiscard]] std::vector<HeldBuffer> set_arguments(cl_kernel kernel, const LoadedKernel& loaded,
+                                                      const LaunchShape& shape,
+                                                      const ArgumentView& arguments) const;
 
   const Api& api_;
   const cl_device_id device_;
   const DeviceInfo info_;
   const cl_device_svm_capabilities svm_;
   OpenClCompiler compiler_;
+  BufferMemory buffers_;  // unused where there is shared virtual memory
 
   mutable std::once_flag context_made_;
   mutable cl_context context_ = nullptr;
@@ -147,8 +166,8 @@ class OpenClBackend : public Backend {
   mutable std::mutex mutex_;  // of everything below
   std::unordered_map<cl_command_queue, Progress> progress_;
   std::uint64_t submissions_ = 0;
-  std::unordered_set<Event> events_;                  // all of ours
-  std::map<DeviceAddress, std::size_t> allocations_;  // bytes
+  std::unordered_set<Event> events_;  // all of ours
+  std::map<DeviceAddress, Allocation> allocations_;
   std::size_t allocated_bytes_ = 0;
   std::unordered_map<cl_program, LoadedProgram> programs_;
   std::unordered_map<cl_kernel, std::unique_ptr<LoadedKernel>> kernels_;

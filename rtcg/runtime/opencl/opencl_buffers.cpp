@@ -10,22 +10,42 @@
 namespace rtcg::runtime::opencl {
 namespace {
 
-// Between allocations lie as many bytes as are never asked for: one that is left by a little is
-// found to be nobody's, not its neighbour's.
+// At least that many bytes between two allocations are nobody's: an address a little outside one is
+// not taken for its neighbour's.
 constexpr DeviceAddress granularity = DeviceAddress{1} << 20;
 
 void* pointer(DeviceAddress address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
+HeldBuffer part_of(const Api& api, cl_mem buffer, std::size_t offset_bytes,
+                   std::size_t size_bytes) {
+  const cl_buffer_region region = {offset_bytes, size_bytes};
+  cl_int status = CL_SUCCESS;
+  HeldBuffer part(api.clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status),
+                  {&api});
+  if (status == CL_MISALIGNED_SUB_BUFFER_OFFSET) {
+    throw Unsupported(
+        "runtime.opencl.unaligned_pointer",
+        fmt::format("an argument points {} bytes into its memory; this device has no shared "
+                    "virtual memory and takes multiples of info().memory_alignment_bytes: pass an "
+                    "index beside the pointer",
+                    offset_bytes));
+  }
+  if (status != CL_SUCCESS) {
+    throw_status(status, api.clCreateSubBuffer.name(), "pass part of a buffer");
+  }
+  return part;
+}
+
 }  // namespace
 
-std::optional<DeviceAddress> BufferMemory::allocate(cl_context context, std::size_t size_bytes) {
+DeviceAddress BufferMemory::allocate(cl_context context, std::size_t size_bytes) {
   cl_int status = CL_SUCCESS;
-  HeldBuffer buffer(
-      api_.clCreateBuffer(context, CL_MEM_READ_WRITE, size_bytes, nullptr, &status), {&api_});
+  HeldBuffer buffer(api_.clCreateBuffer(context, CL_MEM_READ_WRITE, size_bytes, nullptr, &status),
+                    {&api_});
   if (status != CL_SUCCESS) {
-    return std::nullopt;
+    return 0;
   }
   const std::lock_guard lock(mutex_);
   const DeviceAddress address = next_;
@@ -58,6 +78,16 @@ std::optional<BufferMemory::Place> BufferMemory::find(DeviceAddress address) con
   return Place{allocation.buffer, offset_bytes, allocation.size_bytes - offset_bytes};
 }
 
+BufferMemory::Place BufferMemory::must_find(DeviceAddress address, std::string_view what) const {
+  if (const std::optional<Place> place = find(address)) {
+    return *place;
+  }
+  throw Unsupported("runtime.opencl.no_zero_copy",
+                    fmt::format("{} goes to no memory of the device, and without shared virtual "
+                                "memory it reaches no other: copy it there",
+                                what));
+}
+
 void BufferMemory::copy(cl_command_queue queue, DeviceAddress target, DeviceAddress source,
                         std::size_t size_bytes, bool blocking) const {
   const cl_bool waits = blocking ? CL_TRUE : CL_FALSE;
@@ -68,9 +98,8 @@ void BufferMemory::copy(cl_command_queue queue, DeviceAddress target, DeviceAddr
                                   from->offset_bytes, to->offset_bytes, size_bytes, 0, nullptr,
                                   nullptr);
   } else if (to) {
-    api_.clEnqueueWriteBuffer.must("copy to the device", queue, to->buffer, waits,
-                                   to->offset_bytes, size_bytes, pointer(source), 0, nullptr,
-                                   nullptr);
+    api_.clEnqueueWriteBuffer.must("copy to the device", queue, to->buffer, waits, to->offset_bytes,
+                                   size_bytes, pointer(source), 0, nullptr, nullptr);
   } else if (from) {
     api_.clEnqueueReadBuffer.must("copy to the host", queue, from->buffer, waits,
                                   from->offset_bytes, size_bytes, pointer(target), 0, nullptr,
@@ -84,16 +113,9 @@ void BufferMemory::copy(cl_command_queue queue, DeviceAddress target, DeviceAddr
 
 void BufferMemory::fill(cl_command_queue queue, DeviceAddress address,
                         std::span<const std::byte> pattern, std::size_t size_bytes) const {
-  if (const std::optional<Place> place = find(address)) {
-    api_.clEnqueueFillBuffer.must("fill memory", queue, place->buffer, pattern.data(),
-                                  pattern.size(), place->offset_bytes, size_bytes, 0, nullptr,
-                                  nullptr);
-    return;
-  }
-  api_.clFinish.must("wait for a stream", queue);
-  for (std::size_t i = 0; i < size_bytes; i += pattern.size()) {
-    std::memcpy(pointer(address + i), pattern.data(), pattern.size());
-  }
+  const Place place = must_find(address, "a fill");
+  api_.clEnqueueFillBuffer.must("fill memory", queue, place.buffer, pattern.data(), pattern.size(),
+                                place.offset_bytes, size_bytes, 0, nullptr, nullptr);
 }
 
 HeldBuffer BufferMemory::set_argument(cl_kernel kernel, cl_uint index,
@@ -101,31 +123,11 @@ HeldBuffer BufferMemory::set_argument(cl_kernel kernel, cl_uint index,
   HeldBuffer part(nullptr, {&api_});
   cl_mem buffer = nullptr;
   if (address != 0) {
-    const std::optional<Place> place = find(address);
-    if (!place) {
-      throw Unsupported("runtime.opencl.no_zero_copy",
-                        fmt::format("argument {} points to no memory of the device, and without "
-                                    "shared virtual memory kernels reach no other: copy it there",
-                                    index + 1));
-    }
-    buffer = place->buffer;
-    if (place->offset_bytes != 0) {
-      const cl_buffer_region region = {place->offset_bytes, place->rest_bytes};
-      cl_int status = CL_SUCCESS;
-      buffer = api_.clCreateSubBuffer(place->buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &region,
-                                      &status);
-      part.reset(buffer);
-      if (status == CL_MISALIGNED_SUB_BUFFER_OFFSET) {
-        throw Unsupported(
-            "runtime.opencl.unaligned_pointer",
-            fmt::format("argument {} points {} bytes into its memory; this device, without shared "
-                        "virtual memory, takes multiples of its info().memory_alignment_bytes: "
-                        "pass an index beside the pointer",
-                        index + 1, place->offset_bytes));
-      }
-      if (status != CL_SUCCESS) {
-        throw_status(status, api_.clCreateSubBuffer.name(), "pass part of a buffer");
-      }
+    const Place place = must_find(address, fmt::format("argument {}", index + 1));
+    buffer = place.buffer;
+    if (place.offset_bytes != 0) {
+      part = part_of(api_, place.buffer, place.offset_bytes, place.rest_bytes);
+      buffer = part.get();
     }
   }
   api_.clSetKernelArg.must("set a pointer", kernel, index, sizeof(buffer), &buffer);

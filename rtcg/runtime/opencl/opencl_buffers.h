@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <type_traits>
 
 #include "rtcg/runtime/device/backend.h"
@@ -27,14 +28,16 @@ class BufferMemory {
  public:
   explicit BufferMemory(const Api& api) noexcept : api_(api) {}
 
-  /// Nothing where the driver has not that much.
-  [[nodiscard]] std::optional<DeviceAddress> allocate(cl_context context, std::size_t size_bytes);
+  /// 0 where the driver has not that much.
+  [[nodiscard]] DeviceAddress allocate(cl_context context, std::size_t size_bytes);
   void free(DeviceAddress address) noexcept;
 
   /// Either address may be the host's.
   void copy(cl_command_queue queue, DeviceAddress target, DeviceAddress source,
             std::size_t size_bytes, bool blocking) const;
   /// The pattern's length divides the address.
+  ///
+  /// @throws Unsupported  runtime.opencl.no_zero_copy
   void fill(cl_command_queue queue, DeviceAddress address, std::span<const std::byte> pattern,
             std::size_t size_bytes) const;
 
@@ -56,6 +59,7 @@ class BufferMemory {
     std::size_t rest_bytes = 0;
   };
   [[nodiscard]] std::optional<Place> find(DeviceAddress address) const;
+  [[nodiscard]] Place must_find(DeviceAddress address, std::string_view what) const;
 
   const Api& api_;
   mutable std::mutex mutex_;  // of everything below

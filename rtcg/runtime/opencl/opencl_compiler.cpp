@@ -1,6 +1,7 @@
 #include "rtcg/runtime/opencl/opencl_compiler.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -95,17 +96,38 @@ std::vector<std::string> options_of(const CompileRequest& request, const std::st
   return options;
 }
 
-// Macros stand before the text, since their values could not be quoted as options.
-std::string text_of(const CompileRequest& request) {
-  std::string text;
-  for (const auto& [name, value] : request.options.defines) {
-    text += fmt::format("#define {} {}\n", name, value);
-  }
+std::string file_of(const CompileRequest& request) {
   std::string file =
       request.source_path.empty() ? request.program_name + ".cl" : request.source_path;
   std::replace_if(
       file.begin(), file.end(), [](char c) { return c == '"' || c == '\\' || c == '\n'; }, '_');
-  return fmt::format("{}#line 1 \"{}\"\n{}", text, file, request.source.text);
+  return file;
+}
+
+// Macros stand before the text, since their values could not be quoted as options.
+std::string lines_before_text(const CompileRequest& request) {
+  std::string text;
+  for (const auto& [name, value] : request.options.defines) {
+    text += fmt::format("#define {} {}\n", name, value);
+  }
+  return fmt::format("{}#line 1 \"{}\"\n", text, file_of(request));
+}
+
+// NVIDIA's compiler does not heed #line: it speaks of `<kernel>` and counts our lines, too.
+std::string in_lines_of_text(const std::string& log, const CompileRequest& request) {
+  const std::string before = lines_before_text(request);
+  const long offset = std::count(before.begin(), before.end(), '\n');
+  constexpr std::string_view mark = "<kernel>:";
+  std::string result;
+  std::size_t done = 0;
+  for (std::size_t at = log.find(mark); at != std::string::npos; at = log.find(mark, done)) {
+    char* end = nullptr;
+    const long line = std::strtol(log.c_str() + at + mark.size(), &end, 10);
+    result.append(log, done, at - done);
+    result += fmt::format("{}:{}", file_of(request), line > offset ? line - offset : line);
+    done = static_cast<std::size_t>(end - log.c_str());
+  }
+  return result.append(log, done, std::string::npos);
 }
 
 std::string build_log(const Api& api, cl_program program, cl_device_id device) {
@@ -160,7 +182,7 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   cl_device_id const device = backend_.device();
   const TemporaryFolder folder;
   const std::vector<std::string> options = options_of(request, folder.path());
-  const std::string text = text_of(request);
+  const std::string text = lines_before_text(request) + request.source.text;
   const char* begin = text.data();
   const std::size_t length = text.size();
   cl_int status = CL_SUCCESS;
@@ -171,14 +193,19 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   }
   const std::string joined = fmt::format("{}", fmt::join(options, " "));
   status = api.clBuildProgram(program.get(), 1, &device, joined.c_str(), nullptr, nullptr);
-  if (status == CL_INVALID_BUILD_OPTIONS || status == CL_INVALID_COMPILER_OPTIONS) {
+  const std::string log = in_lines_of_text(build_log(api, program.get(), device), request);
+  // NVIDIA's compiler tells of a bad option in the log only
+  const bool is_bad_option = status == CL_INVALID_BUILD_OPTIONS ||
+                             status == CL_INVALID_COMPILER_OPTIONS ||
+                             (status == CL_BUILD_PROGRAM_FAILURE &&
+                              log.find("processing command line") != std::string::npos);
+  if (is_bad_option) {
     throw InvalidInput("runtime.opencl.bad_option",
                        fmt::format("the compiler of '{}' does not know one of the options '{}'",
                                    backend_.info().name, joined));
   }
   if (status == CL_BUILD_PROGRAM_FAILURE) {
-    throw compile_failure("runtime.opencl.refused", backend_.info().name, request, options,
-                          build_log(api, program.get(), device));
+    throw compile_failure("runtime.opencl.refused", backend_.info().name, request, options, log);
   }
   if (status != CL_SUCCESS) {
     throw_status(status, api.clBuildProgram.name(),
@@ -189,7 +216,7 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   compiled.target = request.target;
   compiled.binary = binary_of(api, program.get());
   add_kernels(api, program.get(), device, compiled);
-  compiled.log = build_log(api, program.get(), device);
+  compiled.log = log;
   return compiled;
 }
 

@@ -30,15 +30,7 @@ DeviceAddress row_address(const CopyRegion::End& end, std::size_t plane, std::si
 
 cl_svm_mem_flags svm_flags(cl_device_svm_capabilities capabilities, MemoryKind kind,
                            const std::string& device_name) {
-  const bool is_fine = (capabilities & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0;
-  if (kind == MemoryKind::device && (capabilities & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) == 0 &&
-      !is_fine) {
-    throw Unsupported("runtime.opencl.no_shared_virtual_memory",
-                      fmt::format("OpenCL device '{}' has no shared virtual memory, by which alone "
-                                  "rtcg addresses memory: take another device",
-                                  device_name));
-  }
-  if (kind == MemoryKind::managed && !is_fine) {
+  if (kind == MemoryKind::managed && (capabilities & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) == 0) {
     throw Unsupported("runtime.opencl.no_managed_memory",
                       fmt::format("OpenCL device '{}' has no fine-grained shared virtual memory: "
                                   "take device memory and copy",
@@ -52,29 +44,64 @@ bool OpenClBackend::is_coherent() const noexcept {
   return (svm_ & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0;
 }
 
+bool OpenClBackend::has_svm() const noexcept {
+  return (svm_ & (CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_BUFFER)) != 0;
+}
+
+bool OpenClBackend::is_host_memory(MemoryKind kind) const noexcept {
+  return kind == MemoryKind::pinned && !is_coherent();
+}
+
+std::optional<OpenClBackend::Allocation> OpenClBackend::find_allocation(
+    DeviceAddress address) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) {
+    return std::nullopt;
+  }
+  const auto& [begin, allocation] = *std::prev(after);
+  return address - begin < allocation.size_bytes ? std::optional(allocation) : std::nullopt;
+}
+
+bool OpenClBackend::is_in_host_memory(DeviceAddress address) const {
+  const std::optional<Allocation> allocation = find_allocation(address);
+  return allocation && allocation->is_on_host;
+}
+
+DeviceAddress OpenClBackend::try_allocate(std::size_t size_bytes, MemoryKind kind) {
+  const cl_svm_mem_flags flags = svm_flags(svm_, kind, info_.name);
+  if (size_bytes > info_.max_allocation_bytes) {
+    return 0;
+  }
+  void* memory = nullptr;
+  if (is_host_memory(kind)) {
+    if (::posix_memalign(&memory, alignment_bytes, size_bytes) != 0) {
+      return 0;
+    }
+  } else if (has_svm()) {
+    memory = api_.clSVMAlloc(context(), flags, size_bytes, 0);
+  } else {
+    return buffers_.allocate(context(), size_bytes);
+  }
+  return static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(memory));
+}
+
 DeviceAddress OpenClBackend::allocate(std::size_t size_bytes, MemoryKind kind) {
   if (size_bytes == 0) {
     return 0;
   }
-  const bool is_svm = kind != MemoryKind::pinned || is_coherent();
-  const bool fits = size_bytes <= info_.max_allocation_bytes;
-  void* memory = nullptr;
-  if (is_svm) {
-    const cl_svm_mem_flags flags = svm_flags(svm_, kind, info_.name);
-    memory = fits ? api_.clSVMAlloc(context(), flags, size_bytes, 0) : nullptr;
-  } else if (!fits || ::posix_memalign(&memory, alignment_bytes, size_bytes) != 0) {
-    memory = nullptr;
-  }
-  const auto address = static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(memory));
-  if (memory == nullptr) {
+  const DeviceAddress address = try_allocate(size_bytes, kind);
+  if (address == 0) {
     throw DeviceError(
         "runtime.memory.out_of_memory",
         fmt::format("cannot allocate {} bytes: '{}' gives at most {} at once, of {}", size_bytes,
                     info_.name, info_.max_allocation_bytes, info_.total_memory_bytes),
-        is_svm ? api_.clSVMAlloc.name() : "posix_memalign", "CL_MEM_OBJECT_ALLOCATION_FAILURE");
+        is_host_memory(kind) ? "posix_memalign"
+                             : (has_svm() ? api_.clSVMAlloc.name() : api_.clCreateBuffer.name()),
+        "CL_MEM_OBJECT_ALLOCATION_FAILURE");
   }
   const std::lock_guard lock(mutex_);
-  allocations_.emplace(address, size_bytes);
+  allocations_.emplace(address, Allocation{size_bytes, is_host_memory(kind)});
   allocated_bytes_ += size_bytes;
   return address;
 }
@@ -90,12 +117,14 @@ void OpenClBackend::free(DeviceAddress address, MemoryKind kind) noexcept {
     const std::lock_guard lock(mutex_);
     const auto known = allocations_.find(address);
     if (known != allocations_.end()) {
-      allocated_bytes_ -= known->second;
+      allocated_bytes_ -= known->second.size_bytes;
       allocations_.erase(known);
     }
   }
-  if (kind == MemoryKind::pinned && !is_coherent()) {
+  if (is_host_memory(kind)) {
     std::free(pointer(address));
+  } else if (!has_svm()) {
+    buffers_.free(address);
   } else {
     api_.clSVMFree(context_, pointer(address));
   }
@@ -129,13 +158,8 @@ DeviceAddress OpenClBackend::device_address_of_host(void* host_pointer) {
   if ((svm_ & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0) {
     return address;
   }
-  const std::lock_guard lock(mutex_);
-  const auto after = allocations_.upper_bound(address);
-  if (is_coherent() && after != allocations_.begin()) {
-    const auto& [begin, size_bytes] = *std::prev(after);
-    if (address - begin < size_bytes) {
-      return address;
-    }
+  if (is_coherent() && find_allocation(address)) {
+    return address;
   }
   throw Unsupported("runtime.opencl.no_zero_copy",
                     fmt::format("kernels on OpenCL device '{}' reach no host memory but pinned "
@@ -146,6 +170,9 @@ DeviceAddress OpenClBackend::device_address_of_host(void* host_pointer) {
 
 void OpenClBackend::copy_bytes(cl_command_queue queue, DeviceAddress target, DeviceAddress source,
                                std::size_t size_bytes, bool blocking) {
+  if (!has_svm()) {
+    return buffers_.copy(queue, target, source, size_bytes, blocking);
+  }
   api_.clEnqueueSVMMemcpy.must("copy memory", queue, blocking ? CL_TRUE : CL_FALSE, pointer(target),
                                pointer(source), size_bytes, 0, nullptr, nullptr);
 }
@@ -175,12 +202,17 @@ void OpenClBackend::fill(Stream stream, DeviceAddress address, std::span<const s
     return;
   }
   cl_command_queue const on = queue(stream);
-  if (address % pattern.size() == 0) {
-    api_.clEnqueueSVMMemFill.must("fill memory", on, pointer(address), pattern.data(),
-                                  pattern.size(), count * pattern.size(), 0, nullptr, nullptr);
+  const std::size_t size_bytes = count * pattern.size();
+  if (address % pattern.size() == 0 && !is_in_host_memory(address)) {
+    if (has_svm()) {
+      api_.clEnqueueSVMMemFill.must("fill memory", on, pointer(address), pattern.data(),
+                                    pattern.size(), size_bytes, 0, nullptr, nullptr);
+    } else {
+      buffers_.fill(on, address, pattern, size_bytes);
+    }
     return submit(on);
   }
-  // clEnqueueSVMMemFill refuses such an address: one pattern, then copies of twice the length each
+  // OpenCL's fills refuse such an address: one pattern, then copies of twice the length each
   const auto first = static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(pattern.data()));
   copy_bytes(on, address, first, pattern.size(), true);
   for (std::size_t done = 1; done < count;) {

@@ -144,8 +144,10 @@ SymbolAddress OpenClBackend::find_global(Program /*program*/, const std::string&
                                 lowered_name));
 }
 
-void OpenClBackend::set_arguments(cl_kernel kernel, const LoadedKernel& loaded,
-                                  const LaunchShape& shape, const ArgumentView& arguments) const {
+std::vector<HeldBuffer> OpenClBackend::set_arguments(cl_kernel kernel, const LoadedKernel& loaded,
+                                                     const LaunchShape& shape,
+                                                     const ArgumentView& arguments) const {
+  std::vector<HeldBuffer> parts;
   for (std::size_t i = 0; i < loaded.kinds.size(); ++i) {
     const auto index = static_cast<cl_uint>(i);
     const void* const value = arguments.values[i];
@@ -156,10 +158,17 @@ void OpenClBackend::set_arguments(cl_kernel kernel, const LoadedKernel& loaded,
       status = api_.clSetKernelArg(kernel, index, size_bytes, value);
     } else if (size_bytes != sizeof(std::uint64_t)) {
       refuse_argument(loaded, i, size_bytes, "the 8 bytes of an address or a length");
+    } else if (loaded.kinds[i] == ArgumentKind::memory && !has_svm()) {
+      parts.push_back(buffers_.set_argument(kernel, index, read<DeviceAddress>(value)));
     } else if (loaded.kinds[i] == ArgumentKind::memory) {
       void* const address = read<void*>(value);
-      function = api_.clSetKernelArgSVMPointer.name();
-      status = api_.clSetKernelArgSVMPointer(kernel, index, address);
+      if (address == nullptr) {
+        // NVIDIA's driver takes no null as a shared-memory pointer, but as a memory object
+        status = api_.clSetKernelArg(kernel, index, sizeof(cl_mem), nullptr);
+      } else {
+        function = api_.clSetKernelArgSVMPointer.name();
+        status = api_.clSetKernelArgSVMPointer(kernel, index, address);
+      }
     } else {
       const auto asked_bytes = read<std::size_t>(value);
       status = api_.clSetKernelArg(kernel, index,
@@ -172,6 +181,7 @@ void OpenClBackend::set_arguments(cl_kernel kernel, const LoadedKernel& loaded,
       throw_status(status, function, fmt::format("set argument {}", i + 1));
     }
   }
+  return parts;
 }
 
 void OpenClBackend::launch(Stream stream, Kernel kernel, const LaunchShape& shape,
@@ -186,7 +196,7 @@ void OpenClBackend::launch(Stream stream, Kernel kernel, const LaunchShape& shap
   cl_int status = CL_SUCCESS;
   {
     const std::lock_guard lock(loaded.mutex);
-    set_arguments(entry, loaded, shape, arguments);
+    const std::vector<HeldBuffer> parts = set_arguments(entry, loaded, shape, arguments);
     status = api_.clEnqueueNDRangeKernel(on, entry, 3, nullptr, global.data(), block.data(), 0,
                                          nullptr, nullptr);
   }

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -26,8 +28,17 @@ class ProfilerRangeDeathTest : public testing::Test {
   std::_Exit(0);
 }
 
+/// Where the build put it, or beside this program when both were carried to another machine.
+std::string fake_profiler() {
+  const std::filesystem::path built = RTCG_FAKE_PROFILER;
+  return std::filesystem::exists(built)
+             ? built.string()
+             : (std::filesystem::read_symlink("/proc/self/exe").parent_path() / built.filename())
+                   .string();
+}
+
 TEST_F(ProfilerRangeDeathTest, TellsTheToolThatIsAttached) {
-  EXPECT_EXIT(run_with_tool(RTCG_FAKE_PROFILER), testing::ExitedWithCode(0),
+  EXPECT_EXIT(run_with_tool(fake_profiler().c_str()), testing::ExitedWithCode(0),
               "attached;push outer;push inner;mark here;pop;pop;end");
 }
 

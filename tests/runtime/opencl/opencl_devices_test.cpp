@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include "rtcg/runtime/compile/child_process.h"
@@ -74,11 +75,19 @@ ProcessResult run_itself(const std::string& variable) {
                       "--gtest_filter=OpenClWithout.HasNoDevicesButAReason"});
 }
 
+/// Debian's loader takes the folder of drivers from a variable; others need not.
+bool loader_reads_ocl_icd_vendors() {
+  void* const loader = ::dlopen("libOpenCL.so.1", RTLD_NOW);
+  return loader != nullptr && ::dlsym(loader, "clGetICDLoaderInfoOCLICD") != nullptr;
+}
+
 TEST(OpenClWithout, HasNoDevicesButAReason) {
   if (std::getenv("RTCG_TEST_WITHOUT_OPENCL") == nullptr) {
-    const ProcessResult no_platform = run_itself("OCL_ICD_VENDORS=/nowhere");
-    EXPECT_EQ(no_platform.exit_code, 0) << no_platform.output;
-    EXPECT_NE(no_platform.output.find("reason: "), std::string::npos) << no_platform.output;
+    if (loader_reads_ocl_icd_vendors()) {
+      const ProcessResult no_platform = run_itself("OCL_ICD_VENDORS=/nowhere");
+      EXPECT_EQ(no_platform.exit_code, 0) << no_platform.output;
+      EXPECT_NE(no_platform.output.find("reason: "), std::string::npos) << no_platform.output;
+    }
     const ProcessResult no_loader = run_itself("RTCG_LIBOPENCL=/nowhere/libOpenCL.so.1");
     EXPECT_EQ(no_loader.exit_code, 0) << no_loader.output;
     EXPECT_NE(no_loader.output.find("/nowhere/libOpenCL.so.1"), std::string::npos);

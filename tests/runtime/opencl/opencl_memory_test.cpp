@@ -129,8 +129,6 @@ TEST_F(OpenClMemory, RefusesStreamOrderAndForeignZeroCopy) {
 
 TEST(OpenClMemoryKinds, NeedWhatTheDeviceTells) {
   using opencl::svm_flags;
-  EXPECT_ERROR("runtime.opencl.no_shared_virtual_memory",
-               svm_flags(0, MemoryKind::device, "an old device"));
   EXPECT_ERROR("runtime.opencl.no_managed_memory",
                svm_flags(CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, MemoryKind::managed, "a GPU"));
   EXPECT_EQ(svm_flags(CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, MemoryKind::device, "a GPU"),

@@ -59,8 +59,10 @@ TEST_F(OpenClStream, TellsWhenItIsDone) {
   EXPECT_TRUE(event.is_done());
   spin(stream, out, 3);
   stream.record(event);
-  EXPECT_FALSE(stream.is_done());
-  EXPECT_FALSE(event.is_done());
+  if (device().info().is_cpu) {  // a GPU may be faster than the question
+    EXPECT_FALSE(stream.is_done());
+    EXPECT_FALSE(event.is_done());
+  }
   wait_until_done(stream);
   EXPECT_TRUE(event.is_done());
   EXPECT_EQ(out.to_vector().front(), 3);
@@ -133,8 +135,9 @@ TEST_F(OpenClStream, DeviceWaitsForAllStreams) {
   spin(two, out + 1, 2);
   device().synchronize();
   EXPECT_EQ(out.to_vector(), (std::vector<int>{1, 2}));
-  EXPECT_TRUE(one.is_done());
-  EXPECT_TRUE(two.is_done());
+  // is_done may answer no for a moment after the work is done, never yes before
+  wait_until_done(one);
+  wait_until_done(two);
 }
 
 }  // namespace
