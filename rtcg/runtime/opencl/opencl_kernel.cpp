@@ -37,8 +37,16 @@ std::string argument_text(const Api& api, cl_kernel kernel, cl_uint index,
 
 DeclaredParameter read_parameter(const Api& api, cl_kernel kernel, cl_uint index) {
   cl_kernel_arg_address_qualifier space = CL_KERNEL_ARG_ADDRESS_PRIVATE;
-  api.clGetKernelArgInfo.must("ask for a kernel's parameters", kernel, index,
-                              CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(space), &space, nullptr);
+  const cl_int status = api.clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
+                                               sizeof(space), &space, nullptr);
+  if (status == CL_KERNEL_ARG_INFO_NOT_AVAILABLE) {
+    throw Unsupported("runtime.opencl.no_parameter_list",
+                      "this driver does not tell the parameters of a kernel that was loaded from "
+                      "a binary: load a binary that rtcg compiled, or the text");
+  }
+  if (status != CL_SUCCESS) {
+    throw_status(status, api.clGetKernelArgInfo.name(), "ask for a kernel's parameters");
+  }
   DeclaredParameter parameter;
   parameter.type_name = argument_text(api, kernel, index, CL_KERNEL_ARG_TYPE_NAME);
   if (space == CL_KERNEL_ARG_ADDRESS_LOCAL) {

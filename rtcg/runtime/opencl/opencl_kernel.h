@@ -60,6 +60,7 @@ struct LoadedKernel {
 /// A kernel's parameters as the driver tells them. It does so for programs made from text; for one
 /// made from a binary it need not.
 ///
+/// @throws Unsupported  runtime.opencl.no_parameter_list
 /// @throws DeviceError  runtime.opencl.call_failed
 [[nodiscard]] std::vector<DeclaredParameter> read_parameters(const Api& api, cl_kernel kernel);
 

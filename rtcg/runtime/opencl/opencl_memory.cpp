@@ -182,6 +182,10 @@ void OpenClBackend::copy(Stream stream, const CopyRegion& region) {
     return;
   }
   cl_command_queue const on = queue(stream);
+  if (region.source.side == CopyRegion::Side::host && !info_.is_cpu) {
+    // NVIDIA's driver reads host memory when the copy is enqueued, not when its turn comes
+    api_.clFinish.must("wait for a stream", on);
+  }
   if (!has_gaps(region, region.source) && !has_gaps(region, region.target)) {
     copy_bytes(on, region.target.address, region.source.address,
                region.row_bytes * region.rows * region.planes, false);

@@ -2,6 +2,7 @@
 
 #include "rtcg/runtime/compile/compile_cache.h"
 #include "rtcg/runtime/compile/files.h"
+#include "rtcg/runtime/opencl/opencl_backend.h"
 #include "rtcg/runtime/opencl/opencl_kernel.h"
 #include "tests/runtime/opencl/opencl_fixture.h"
 
@@ -113,7 +114,35 @@ TEST_F(OpenClCompilerTest, LoadsABinaryOfTheDriverItself) {
   ASSERT_EQ(parts.parameters.count("answer"), 1U);
   EXPECT_LT(parts.driver_bytes, compiled.binary.size());
   compiled.binary.resize(parts.driver_bytes);
-  EXPECT_EQ(answer(compiled), 33);
+  try {
+    EXPECT_EQ(answer(compiled), 33);
+  } catch (const Unsupported& error) {
+    // drivers are free not to tell the parameters of such a program
+    EXPECT_EQ(error.code(), "runtime.opencl.no_parameter_list");
+  }
+}
+
+cl_int CL_API_CALL no_argument_info(cl_kernel /*kernel*/, cl_uint /*index*/,
+                                    cl_kernel_arg_info /*what*/, std::size_t /*size_bytes*/,
+                                    void* /*value*/, std::size_t* /*value_bytes*/) {
+  return CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
+}
+
+TEST_F(OpenClCompilerTest, KnowsTheParametersOfItsBinariesWhereTheDriverDoesNot) {
+  auto& real = dynamic_cast<opencl::OpenClBackend&>(device().backend());
+  static auto* const api = new opencl::Api(real.api());
+  api->clGetKernelArgInfo.set(reinterpret_cast<void*>(&no_argument_info));
+  static auto* const backend = new opencl::OpenClBackend(*api, real.device(), 0);
+  const Device silent(*backend);
+  CompileRequest made = request(answer_text);
+  made.options.defines = {{"ANSWER", "34"}};
+  CompiledProgram compiled = compile(made);
+  const Buffer<int> out(silent, 1);
+  Program::load(silent, compiled).function<int*>("answer")(silent.default_stream(), {1, 1}, out);
+  EXPECT_EQ(out.to_vector().front(), 34);
+  compiled.binary.resize(opencl::split_binary(compiled.binary).driver_bytes);
+  EXPECT_ERROR("runtime.opencl.no_parameter_list",
+               Program::load(silent, compiled).kernel("answer"));
 }
 
 TEST(OpenClBinary, KeepsParametersBehindTheDriversPart) {
