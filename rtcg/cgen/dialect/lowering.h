@@ -46,6 +46,10 @@ void refuse_what_is_missing(const Module& module, Dialect dialect,
 [[nodiscard]] Expr lower_atomic(const Expr& tree, const IntrinsicCall& call, Dialect dialect,
                                 Needs& needs);
 
+/// CUDA's vectors have no operators: adds the overload for one that is used.
+void add_cuda_vector_operator(const Vector& vector, BinaryOp op, bool left_is_vector,
+                              bool right_is_vector, Needs& needs);
+
 /// The statements that replace a host kernel whose body is lowered already.
 [[nodiscard]] std::vector<Statement> lower_host_kernel(const Statement& tree,
                                                        const Function& kernel,

@@ -15,7 +15,8 @@ namespace rtcg::cgen {
 /// Writes lowered trees into a TextBuffer. Private to print/; one object a text.
 ///
 /// The methods stand in the file of what they print: print_expr.cpp, print_declarator.cpp,
-/// print_statement.cpp, print_function.cpp (functions, records and the like).
+/// print_statement.cpp, print_text.cpp (comments, raw text, preprocessor), print_function.cpp
+/// (functions, records and the like).
 class Printer {
  public:
   Printer(Dialect dialect, const PrintOptions& options)
