@@ -3,6 +3,8 @@
 #include <benchmark/benchmark.h>
 
 #include "rtcg/cgen.h"
+#include "rtcg/cgen/dialect/lower.h"
+#include "rtcg/cgen/print/printer.h"
 
 namespace {
 
@@ -52,6 +54,27 @@ void print(benchmark::State& state) {
   state.counters["bytes"] = static_cast<double>(bytes);
 }
 BENCHMARK(print)->Name("cgen/print_10000_statements")->Unit(benchmark::kMillisecond);
+
+// The two halves of print_module.
+void lower_alone(benchmark::State& state) {
+  const Module module = ten_thousand_statements();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(lower(module, Dialect::cuda));
+  }
+}
+BENCHMARK(lower_alone)->Name("cgen/lower_10000_statements")->Unit(benchmark::kMillisecond);
+
+void print_lowered(benchmark::State& state) {
+  const Module lowered = lower(ten_thousand_statements(), Dialect::cuda);
+  for (auto _ : state) {
+    Printer printer(Dialect::cuda, {});
+    printer.file_items(lowered.items);
+    benchmark::DoNotOptimize(printer.out.take());
+  }
+}
+BENCHMARK(print_lowered)
+    ->Name("cgen/print_10000_lowered_statements")
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

@@ -96,7 +96,9 @@ InferredType infer_family(const IntrinsicCall& call, IntrinsicFamily family) {
       return tested.problem ? tested : InferredType{boolean, {}};
     }
     case IntrinsicFamily::arithmetic:
-      return common_type(call, "a number", any);
+      return call.intrinsic == Intrinsic::abs && is<Complex>(value_type(call.arguments[0].type()))
+                 ? infer_complex_part(call, false)
+                 : common_type(call, "a number", any);
     case IntrinsicFamily::integral: {
       InferredType counted = common_type(call, "an integer", integral);
       return counted.problem ? counted : InferredType{i32, {}};

@@ -214,9 +214,11 @@ InferredType infer_unary(const Unary& unary) {
       }
       return {is_opaque(type) && !is<Named>(value) ? Type() : Type(Pointer{referee_of(type)}), {}};
     case UnaryOp::logical_not:
-      return is_condition(type) || is<Vector>(value)
-                 ? InferredType{is_opaque(type) || is<Vector>(value) ? value : boolean, {}}
-                 : bad_operand(unary, "a condition");
+      if (const auto* vector = get_if<Vector>(value)) {
+        return {scalar_kind(vector->element) ? lane_mask(*vector) : value, {}};
+      }
+      return is_condition(type) ? InferredType{is_opaque(type) ? value : boolean, {}}
+                                : bad_operand(unary, "a condition");
     case UnaryOp::dereference:
       return is_opaque(type) ? InferredType{} : infer_dereference(unary);
     case UnaryOp::plus:

@@ -3,72 +3,45 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "rtcg/cgen/ast/fields.h"
+#include "rtcg/cgen/ast/walk.h"
 
 namespace rtcg::cgen {
 namespace {
 
-void visit_child(const Type& child, const ChildVisitor& visitor) {
-  if (visitor.type) {
-    visitor.type(child);
-  }
-}
-void visit_child(const Expr& child, const ChildVisitor& visitor) {
-  if (visitor.expr) {
-    visitor.expr(child);
-  }
-}
-void visit_child(const Statement& child, const ChildVisitor& visitor) {
-  if (visitor.statement) {
-    visitor.statement(child);
-  }
-}
+/// Calls what `functions`, a ChildVisitor or WalkVisitor, has for the family of a tree.
+template <class Visitor>
+class ByFamily {
+ public:
+  explicit ByFamily(const Visitor& functions) : functions_(functions) {}
+  auto operator()(const Type& tree) const { return call(functions_.type, tree); }
+  auto operator()(const Expr& tree) const { return call(functions_.expr, tree); }
+  auto operator()(const Statement& tree) const { return call(functions_.statement, tree); }
 
-template <class Tree>
-void visit_children(const Tree& tree, const ChildVisitor& visitor) {
-  match(tree, [&](const auto& kind) {
-    auto visit = [&](const auto& child) { visit_child(child, visitor); };
-    detail::for_each_handle(kind, visit);
-  });
-}
+ private:
+  template <class Tree>
+  static bool call(const std::function<bool(const Tree&)>& function, const Tree& tree) {
+    return !function || function(tree);
+  }
+  template <class Tree>
+  static void call(const std::function<void(const Tree&)>& function, const Tree& tree) {
+    if (function) {
+      function(tree);
+    }
+  }
 
-/// A tree of any family, not owned.
-struct AnyTree {
-  const Type* type = nullptr;
-  const Expr* expr = nullptr;
-  const Statement* statement = nullptr;
+  const Visitor& functions_;
 };
 
 template <class Tree>
-bool enters(const Tree& tree, const std::function<bool(const Tree&)>& visit) {
-  return !visit || visit(tree);
+void visit_by_family(const Tree& tree, const ChildVisitor& visitor) {
+  const ByFamily visit(visitor);
+  detail::visit_children(tree, visit);
 }
 
-void walk_from(AnyTree root, const WalkVisitor& visitor) {
-  std::vector<AnyTree> stack{root};
-  std::vector<AnyTree> children;
-  const ChildVisitor collect{[&](const Type& t) {
-                               children.push_back({&t, nullptr, nullptr});
-                             },
-                             [&](const Expr& e) {
-                               children.push_back({nullptr, &e, nullptr});
-                             },
-                             [&](const Statement& s) {
-                               children.push_back({nullptr, nullptr, &s});
-                             }};
-  while (!stack.empty()) {
-    const AnyTree tree = stack.back();
-    stack.pop_back();
-    children.clear();
-    if (tree.type != nullptr && enters(*tree.type, visitor.type)) {
-      for_each_child(*tree.type, collect);
-    } else if (tree.expr != nullptr && enters(*tree.expr, visitor.expr)) {
-      for_each_child(*tree.expr, collect);
-    } else if (tree.statement != nullptr && enters(*tree.statement, visitor.statement)) {
-      for_each_child(*tree.statement, collect);
-    }
-    stack.insert(stack.end(), children.rbegin(), children.rend());
-  }
+template <class Tree>
+void walk_by_family(const Tree& tree, const WalkVisitor& visitor) {
+  const ByFamily visit(visitor);
+  detail::Walk{visit}(tree);
 }
 
 SourceOrigin origin_of(const Expr& expr) {
@@ -114,15 +87,16 @@ class Rewriting {
   Tree from_leaves(const Tree& tree) {
     std::vector<const Expr*> order;
     std::unordered_set<const void*> seen;
-    walk(tree, {[&](const Type& t) { return seen.insert(&t.node()).second; },
-                [&](const Expr& e) {
-                  const bool is_new = seen.insert(&e.node()).second;
-                  if (is_new) {
-                    order.push_back(&e);
-                  }
-                  return is_new;
-                },
-                [&](const Statement& s) { return seen.insert(&s.node()).second; }});
+    const auto visit = [&](const auto& part) {
+      const bool is_new = seen.insert(&part.node()).second;
+      if constexpr (std::is_same_v<decltype(part), const Expr&>) {
+        if (is_new) {
+          order.push_back(&part);
+        }
+      }
+      return is_new;
+    };
+    detail::Walk{visit}(tree);
     for (auto e = order.rbegin(); e != order.rend(); ++e) {
       (*this)(**e);
     }
@@ -251,23 +225,23 @@ class Substitution {
 }  // namespace
 
 void for_each_child(const Type& tree, const ChildVisitor& visitor) {
-  visit_children(tree, visitor);
+  visit_by_family(tree, visitor);
 }
 void for_each_child(const Expr& tree, const ChildVisitor& visitor) {
-  visit_children(tree, visitor);
+  visit_by_family(tree, visitor);
 }
 void for_each_child(const Statement& tree, const ChildVisitor& visitor) {
-  visit_children(tree, visitor);
+  visit_by_family(tree, visitor);
 }
 
 void walk(const Type& tree, const WalkVisitor& visitor) {
-  walk_from({&tree, nullptr, nullptr}, visitor);
+  walk_by_family(tree, visitor);
 }
 void walk(const Expr& tree, const WalkVisitor& visitor) {
-  walk_from({nullptr, &tree, nullptr}, visitor);
+  walk_by_family(tree, visitor);
 }
 void walk(const Statement& tree, const WalkVisitor& visitor) {
-  walk_from({nullptr, nullptr, &tree}, visitor);
+  walk_by_family(tree, visitor);
 }
 void walk(const Module& module, const WalkVisitor& visitor) {
   for (const Statement& item : module.items) {

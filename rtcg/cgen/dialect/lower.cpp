@@ -35,14 +35,16 @@ class Lowering {
               names_.make(fmt::format("{}_{}", kind_words[kind], axis_words[axis]));
         }
       }
+      indices_.launch = names_.make("launch");
+      indices_.arguments = names_.make("arguments");
     }
   }
 
   Module run() {
-    refuse_what_is_missing(module_, dialect_, [this](const Type& type) { note_type(type); });
+    const Survey found = survey(module_, dialect_, [this](const Type& type) { note_type(type); });
     Module lowered = module_;
-    for (Statement& item : lowered.items) {
-      item = lower_item(item);
+    for (std::size_t i = 0; i < lowered.items.size(); ++i) {
+      lowered.items[i] = lower_item(lowered.items[i], found.changing[i]);
     }
     // after the rewriting: kernels only at file scope become entries
     lowered.items = lower_items(lowered.items);
@@ -51,16 +53,17 @@ class Lowering {
   }
 
  private:
-  Statement lower_item(const Statement& item);
+  Statement lower_item(const Statement& item, const std::vector<std::size_t>& changing);
   Statement rewritten(const Statement& tree);
   Expr lower_expr(const Expr& tree);
   Expr lower_index(const Expr& tree, const BuiltinIndex& index);
+  IntrinsicCall with_space_stated(const IntrinsicCall& node);
   Statement lower_statement(const Statement& tree);
   std::vector<Statement> lower_items(const std::vector<Statement>& items);
+  Statement lower_dynamic_array(const Statement& tree, const Declaration& node);
   Function lower_opencl_kernel(const Function& kernel);
   void refuse_indices_outside_kernels(const Statement& tree, const Function& function);
   void note_type(const Type& type);
-  void note_vector_operator(const Binary& node);
   void add_needs(Module& lowered);
 
   const Module& module_;
@@ -69,45 +72,11 @@ class Lowering {
   HostIndexNames indices_;
   Needs needs_;
   std::map<std::string, std::string> vector_typedefs_;
+  const Statement* item_ = nullptr;  ///< the one being lowered
+  std::optional<std::set<std::string>> shared_names_;  ///< its arrays in shared memory; when asked
+  std::map<std::string, Type> dynamic_arrays_;  ///< CUDA's dynamic shared memory, by name
   bool has_host_kernel_ = false;
 };
-
-/// Whether anything below `tree` may come out differently: most statements of most kernels are the
-/// same in every dialect, and looking is ten times cheaper than rebuilding.
-bool may_need_lowering(const Statement& tree) {
-  bool found = false;
-  const auto is_vector = [](const Expr& e) { return is<Vector>(value_type(e.type())); };
-  walk(tree, {{},
-              [&](const Expr& expr) {
-                found =
-                    found ||
-                    match(
-                        expr, [](const IntLiteral&) { return false; },
-                        [](const FloatLiteral&) { return false; },
-                        [](const Variable&) { return false; },
-                        [&](const Binary& e) { return is_vector(e.left) || is_vector(e.right); },
-                        [&](const Assignment& e) { return is_vector(e.target); },
-                        [&](const Unary& e) { return is_vector(e.operand); },
-                        [&](const Member& e) { return is_vector(e.object); },
-                        [](const Subscript&) { return false; }, [](const Call&) { return false; },
-                        [](const Conditional&) { return false; },
-                        [](const Cast& e) { return e.style != CastStyle::c_style; },
-                        [](const auto&) { return true; });
-                return !found;
-              },
-              [&](const Statement& statement) {
-                found = found ||
-                        match(
-                            statement, [](const ExpressionStatement&) { return false; },
-                            [](const Declaration& s) { return s.specifiers.is_constexpr; },
-                            [](const Block&) { return false; }, [](const If&) { return false; },
-                            [](const For&) { return false; }, [](const Comment&) { return false; },
-                            [](const BlankLine&) { return false; },
-                            [](const Return&) { return false; }, [](const auto&) { return true; });
-                return !found;
-              }});
-  return found;
-}
 
 /// Leaves first, so that what replaces an intrinsic sees lowered arguments.
 Statement Lowering::rewritten(const Statement& tree) {
@@ -116,21 +85,22 @@ Statement Lowering::rewritten(const Statement& tree) {
                         .statement = [this](const Statement& s) { return lower_statement(s); }});
 }
 
-Statement Lowering::lower_item(const Statement& item) {
-  const Function* function = get_if<Function>(item);
-  const Block* body =
-      function != nullptr && function->body ? get_if<Block>(*function->body) : nullptr;
+Statement Lowering::lower_item(const Statement& item, const std::vector<std::size_t>& changing) {
+  item_ = &item;
+  shared_names_.reset();
+  const Block* body = body_of(item);
   if (body == nullptr) {
     return rewritten(item);
   }
-  Function lowered = *function;
-  std::vector<Statement> statements = body->statements;
-  for (Statement& statement : statements) {
-    if (may_need_lowering(statement)) {
-      statement = rewritten(statement);
-    }
+  if (changing.empty()) {
+    return lower_statement(item);
   }
-  lowered.body = Statement(Block{std::move(statements)}, function->body->where());
+  Function lowered = *get_if<Function>(item);
+  std::vector<Statement> statements = body->statements;
+  for (const std::size_t i : changing) {
+    statements[i] = rewritten(statements[i]);
+  }
+  lowered.body = Statement(Block{std::move(statements)}, lowered.body->where());
   return lower_statement(Statement(std::move(lowered), item.where()));
 }
 
@@ -152,62 +122,56 @@ Expr Lowering::lower_index(const Expr& tree, const BuiltinIndex& index) {
   return variable(indices_.name[static_cast<int>(index.kind)][index.axis], u32, tree.where());
 }
 
-void Lowering::note_vector_operator(const Binary& node) {
-  const Type left = value_type(node.left.type());
-  const Type right = value_type(node.right.type());
-  const auto* left_vector = get_if<Vector>(left);
-  const auto* right_vector = get_if<Vector>(right);
-  const Vector* vector = left_vector != nullptr ? left_vector : right_vector;
-  if (dialect_ == Dialect::cuda && vector != nullptr && node.op <= BinaryOp::bit_xor) {
-    add_cuda_vector_operator(*vector, node.op, left_vector != nullptr, right_vector != nullptr,
-                             needs_);
+/// OpenCL's update of a float is a function for one address space, which the type of `&sum[0]` does
+/// not tell where the array's declaration does.
+IntrinsicCall Lowering::with_space_stated(const IntrinsicCall& node) {
+  const bool is_atomic = intrinsic_info(node.intrinsic).family == IntrinsicFamily::atomic;
+  const Type type = is_atomic ? decayed(node.arguments[0].type()) : Type();
+  const auto* pointer = get_if<Pointer>(type);
+  if (dialect_ != Dialect::opencl || pointer == nullptr ||
+      scalar_kind(pointer->pointee) != ScalarKind::f32) {
+    return node;
   }
+  if (!shared_names_) {
+    shared_names_.emplace();
+    walk(*item_, {{}, {}, [&](const Statement& s) {
+                    const auto* declared = get_if<Declaration>(s);
+                    if (declared != nullptr && (declared->memory == MemorySpace::shared ||
+                                                declared->memory == MemorySpace::dynamic_shared)) {
+                      shared_names_->insert(declared->name);
+                    }
+                    return true;
+                  }});
+  }
+  IntrinsicCall stated = node;
+  if (shared_names_->count(name_of_memory(node.arguments[0])) > 0) {
+    stated.arguments[0] =
+        cast(pointer_to(in_space(AddressSpace::shared, pointer->pointee)), node.arguments[0]);
+  }
+  return stated;
 }
 
 Expr Lowering::lower_expr(const Expr& tree) {
   return match(
       tree, [&](const BuiltinIndex& e) { return lower_index(tree, e); },
-      [&](const IntrinsicCall& e) { return lower_intrinsic(tree, e, dialect_, needs_); },
-      [&](const Binary& e) {
-        note_vector_operator(e);
-        return tree;
+      [&](const IntrinsicCall& e) {
+        return lower_intrinsic(tree, with_space_stated(e), dialect_, needs_);
       },
-      [&](const Assignment& e) {
-        const auto* vector = get_if<Vector>(value_type(e.target.type()));
-        if (dialect_ == Dialect::cuda && vector != nullptr && e.op) {
-          // a vector's compound assignment has no overload: v op= w is v = v op w, v being a name
-          const Expr sum = Expr(Binary{*e.op, e.target, e.value}, tree.where());
-          note_vector_operator(*get_if<Binary>(sum));
-          return Expr(Assignment{{}, e.target, sum}, tree.where());
-        }
-        return tree;
+      [&](const Binary&) {
+        return lower_vector_operator(lower_complex_operator(tree, dialect_), dialect_, needs_);
       },
-      [&](const Unary& e) {
-        const auto* vector = get_if<Vector>(value_type(e.operand.type()));
-        if (dialect_ == Dialect::cuda && vector != nullptr && e.op == UnaryOp::negate) {
-          const Expr zero = literal(0.0, vector->element, tree.where());
-          const Expr negated = Expr(Binary{BinaryOp::subtract, zero, e.operand}, tree.where());
-          note_vector_operator(*get_if<Binary>(negated));
-          return negated;
-        }
-        return tree;
+      [&](const Assignment&) {
+        return lower_vector_operator(lower_complex_operator(tree, dialect_), dialect_, needs_);
       },
+      [&](const Unary&) { return lower_vector_operator(tree, dialect_, needs_); },
       [&](const Cast& e) {
         const bool is_plain = e.style == CastStyle::c_style || !is_c_like(dialect_);
-        return is_plain ? tree : Expr(Cast{e.type, e.operand, CastStyle::c_style}, tree.where());
+        return lower_vector_operator(
+            is_plain ? tree : Expr(Cast{e.type, e.operand, CastStyle::c_style}, tree.where()),
+            dialect_, needs_);
       },
-      [&](const Member& e) {
-        const auto* vector = get_if<Vector>(value_type(e.object.type()));
-        if (!is_host(dialect_) || vector == nullptr) {
-          return tree;
-        }
-        // the host compilers' vectors have lanes by number only
-        const std::size_t lane =
-            e.name.size() == 1
-                ? std::string("xyzw").find(e.name[0])
-                : std::string("0123456789abcdef").find(e.name.size() == 2 ? e.name[1] : ' ');
-        return Expr(Subscript{e.object, Expr(static_cast<int>(lane))}, tree.where());
-      },
+      [&](const Member&) { return lower_vector_operator(tree, dialect_, needs_); },
+      [&](const Conditional&) { return lower_vector_operator(tree, dialect_, needs_); },
       [&](const BoolLiteral&) {
         if (dialect_ == Dialect::c) {
           needs_.includes.insert("stdbool.h");
@@ -256,26 +220,15 @@ void Lowering::note_type(const Type& type) {
         if (!is_host(dialect_)) {
           return;
         }
-        static const std::map<ScalarKind, std::pair<const char*, const char*>> names = {
-            {ScalarKind::i8, {"char", "signed char"}},
-            {ScalarKind::u8, {"uchar", "unsigned char"}},
-            {ScalarKind::i16, {"short", "short"}},
-            {ScalarKind::u16, {"ushort", "unsigned short"}},
-            {ScalarKind::i32, {"int", "int"}},
-            {ScalarKind::u32, {"uint", "unsigned int"}},
-            {ScalarKind::i64, {"longlong", "long long"}},
-            {ScalarKind::u64, {"ulonglong", "unsigned long long"}},
-            {ScalarKind::f32, {"float", "float"}},
-            {ScalarKind::f64, {"double", "double"}}};
-        const auto found = names.find(scalar_kind(t.element).value_or(ScalarKind::f32));
-        if (found == names.end() || t.lanes == 3) {
+        const LaneNames* names = lane_names(t.element);
+        if (names == nullptr || t.lanes == 3) {
           refuse("cgen.lower.no_vector", dialect_, "vectors of three or of half lanes",
                  "use 2, 4, 8 or 16 lanes of another element", {});
         }
-        const std::string name = fmt::format("{}{}", found->second.first, t.lanes);
+        const std::string name = fmt::format("{}{}", names->prefix, t.lanes);
         vector_typedefs_[name] =
-            fmt::format("typedef {} {} __attribute__((vector_size({})));", found->second.second,
-                        name, t.lanes * size_bytes(found->first));
+            fmt::format("typedef {} {} __attribute__((vector_size({})));", names->scalar, name,
+                        t.lanes * size_bytes(*scalar_kind(t.element)));
       },
       [](const auto&) {});
 }
@@ -313,7 +266,19 @@ Statement Lowering::lower_statement(const Statement& tree) {
           plain.type = const_(s.type);
           return Statement(std::move(plain), tree.where());
         }
+        if (dialect_ == Dialect::cuda && s.memory == MemorySpace::dynamic_shared) {
+          return lower_dynamic_array(tree, s);
+        }
         return tree;
+      },
+      [&](const ExplicitInstantiation& s) {
+        const FunctionSpecifiers& specifiers = s.specifiers;
+        if (dialect_ != Dialect::cuda || specifiers.is_kernel || specifiers.is_host) {
+          return tree;
+        }
+        ExplicitInstantiation device = s;  // as the template itself, below
+        device.specifiers.is_device = true;
+        return Statement(std::move(device), tree.where());
       },
       [&](const Function& s) {
         const FunctionSpecifiers& specifiers = s.specifiers;
@@ -346,14 +311,55 @@ Statement Lowering::lower_statement(const Statement& tree) {
       [&](const auto&) { return tree; });
 }
 
+/// In CUDA all dynamic shared arrays of one name are one variable: a second one of another type
+/// becomes a pointer to the same memory.
+Statement Lowering::lower_dynamic_array(const Statement& tree, const Declaration& node) {
+  const Type& known = dynamic_arrays_.emplace(node.name, node.type).first->second;
+  const auto* array = get_if<Array>(without_qualifiers(node.type));
+  if (known == node.type || array == nullptr) {
+    return tree;
+  }
+  const Declaration memory{.type = array_of(u8),
+                           .name = "rtcg_dynamic_shared",
+                           .memory = MemorySpace::dynamic_shared,
+                           .align_bytes = 16};
+  const Type pointer = pointer_to(array->element);
+  const Declaration view{.type = pointer,
+                         .name = node.name,
+                         .initializer = cast(pointer, variable(memory.name, memory.type))};
+  return Statement(
+      Group{{Statement(memory, tree.where()), Statement(view, tree.where())}}, tree.where());
+}
+
+/// What OpenCL takes as a kernel's parameter in place of a type whose size is the device's matter.
+Type opencl_parameter(const Type& type) {
+  const auto* scalar = get_if<Scalar>(type);
+  if (scalar == nullptr) {
+    return type;
+  }
+  switch (scalar->kind) {
+    case ScalarKind::size:
+      return u64;
+    case ScalarKind::ptrdiff:
+      return i64;
+    case ScalarKind::bool_:
+      return u8;
+    default:
+      return type;
+  }
+}
+
 Function Lowering::lower_opencl_kernel(const Function& kernel) {
   Function lowered = kernel;
   for (Parameter& parameter : lowered.parameters) {
     const Qualified outer = qualifiers_of(parameter.type);
     const auto* pointer = get_if<Pointer>(outer.type);
+    Qualified again = outer;
+    again.type = opencl_parameter(outer.type);
     if (pointer != nullptr && qualifiers_of(pointer->pointee).space == AddressSpace::unspecified) {
-      Qualified again = outer;
       again.type = Pointer{in_space(AddressSpace::global, pointer->pointee), pointer->is_restrict};
+    }
+    if (again.type != outer.type) {
       const bool is_bare =
           !outer.is_const && !outer.is_volatile && outer.space == AddressSpace::unspecified;
       parameter.type = is_bare ? again.type : Type(again);

@@ -212,6 +212,16 @@ Expr lower_host_atomic(const Expr& tree, const IntrinsicCall& node, ScalarKind k
 
 }  // namespace
 
+std::string name_of_memory(const Expr& address) {
+  return match(
+      address, [](const Variable& e) { return e.name; },
+      [](const Unary& e) { return name_of_memory(e.operand); },
+      [](const Binary& e) { return name_of_memory(e.left); },
+      [](const Subscript& e) { return name_of_memory(e.array); },
+      [](const Member& e) { return name_of_memory(e.object); },
+      [](const auto&) { return std::string(); });
+}
+
 Expr lower_atomic(const Expr& tree, const IntrinsicCall& call, Dialect dialect, Needs& needs) {
   const Type type = value_type(tree.type());
   const std::optional<ScalarKind> kind = scalar_kind(type);

@@ -34,7 +34,7 @@ std::vector<Statement> lower_host_kernel(const Statement& tree, const Function& 
   thread.specifiers.is_static = true;
   thread.specifiers.is_inline = true;
   thread.launch_bounds.reset();
-  const Expr launch = variable("launch", pointer_to(const_(named("rtcg_launch"))), where);
+  const Expr launch = variable(indices.launch, pointer_to(const_(named("rtcg_launch"))), where);
   const Expr grid = Expr(Member{launch, "grid"}, where);
   const Expr block = Expr(Member{launch, "block"}, where);
   std::vector<Expr> arguments;
@@ -77,12 +77,12 @@ std::vector<Statement> lower_host_kernel(const Statement& tree, const Function& 
   Function entry;
   entry.result = named("RTCG_KERNEL void");  // the macro makes the symbol visible and unmangled
   entry.name = kernel.name;
-  entry.parameters = {{pointer_to(const_(named("rtcg_launch"))), "launch", {}, {}},
-                      {pointer_to(const_(pointer_to(void_type))), "arguments", {}, {}}};
+  entry.parameters = {{pointer_to(const_(named("rtcg_launch"))), indices.launch, {}, {}},
+                      {pointer_to(const_(pointer_to(void_type))), indices.arguments, {}, {}}};
   std::vector<Statement> body;
   std::vector<Expr> sizes = {variable(kernel.name, Type(), where),
                              Expr(static_cast<int>(kernel.parameters.size()))};
-  const Expr values = variable("arguments", entry.parameters[1].type, where);
+  const Expr values = variable(indices.arguments, entry.parameters[1].type, where);
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const Parameter& parameter = kernel.parameters[i];
     const Type type = without_qualifiers(parameter.type);

@@ -11,6 +11,9 @@ namespace {
 bool is_host(Dialect dialect) {
   return dialect == Dialect::c || dialect == Dialect::cpp;
 }
+bool is_c_like(Dialect dialect) {
+  return dialect == Dialect::c || dialect == Dialect::opencl;
+}
 
 /// `inline` functions of a header-free text.
 std::string_view helper_prefix(Dialect dialect) {
@@ -40,8 +43,10 @@ Expr lower_floating(const Expr& tree, const IntrinsicCall& node, Dialect dialect
       const Expr root = plain_call(is_single ? "sqrtf" : "sqrt", arguments, working, tree.where());
       made = Expr(Binary{BinaryOp::divide, literal(1.0, working), root}, tree.where());
     } else {
-      if (node.intrinsic == Intrinsic::exp10) {
-        name = "__builtin_exp10";  // no standard C function
+      if (node.intrinsic == Intrinsic::exp10 && dialect == Dialect::c) {
+        // in the library, but not declared to standard C
+        needs.helper(is_single ? "exp10f" : "exp10",
+                     is_single ? "float exp10f(float);\n" : "double exp10(double);\n");
       }
       made = plain_call(name + (is_single ? "f" : ""), arguments, working, tree.where());
     }
@@ -158,21 +163,24 @@ Expr lower_bits(const Expr& tree, const IntrinsicCall& node, Dialect dialect, Ne
 Expr lower_complex(const Expr& tree, const IntrinsicCall& node, Dialect dialect) {
   const std::string space = dialect == Dialect::cuda ? "cuda::std::" : "std::";
   if (node.intrinsic == Intrinsic::make_complex) {
-    if (dialect == Dialect::c) {
-      return plain_call("__builtin_complex", node.arguments, tree.type(), tree.where());
-    }
     const auto* type = get_if<Complex>(value_type(tree.type()));
-    return Expr(Call{variable(space + "complex", Type()), node.arguments, {type->element}},
-                tree.where());
+    const std::vector<Expr> parts = {converted(node.arguments[0], type->element),
+                                     converted(node.arguments[1], type->element)};
+    if (dialect == Dialect::c) {
+      return plain_call("__builtin_complex", parts, tree.type(), tree.where());
+    }
+    return Expr(Call{variable(space + "complex", Type()), parts, {type->element}}, tree.where());
   }
   const Type argument = value_type(node.arguments[0].type());
   const auto* type = get_if<Complex>(argument);
   const bool is_single = type != nullptr && scalar_kind(type->element) == ScalarKind::f32;
   const std::string name(intrinsic_info(node.intrinsic).name);
-  return dialect == Dialect::c
-             ? plain_call("c" + name + (is_single ? "f" : ""), node.arguments, tree.type(),
-                          tree.where())
-             : plain_call(space + name, node.arguments, tree.type(), tree.where());
+  if (dialect != Dialect::c) {
+    return plain_call(space + name, node.arguments, tree.type(), tree.where());
+  }
+  return plain_call(
+      (node.intrinsic == Intrinsic::conj ? name : "c" + name) + (is_single ? "f" : ""),
+      node.arguments, tree.type(), tree.where());
 }
 
 Expr lower_make_vector(const Expr& tree, const IntrinsicCall& node, Dialect dialect) {
@@ -185,17 +193,12 @@ Expr lower_make_vector(const Expr& tree, const IntrinsicCall& node, Dialect dial
     return Expr(Cast{node.stated_type, lanes, CastStyle::c_style}, tree.where());
   }
   if (dialect == Dialect::cuda && type != nullptr) {
-    const std::string element = describe(type->element);
-    static const std::map<std::string, std::string> names = {
-        {"i8", "char"},   {"u8", "uchar"},  {"i16", "short"},    {"u16", "ushort"},
-        {"i32", "int"},   {"u32", "uint"},  {"i64", "longlong"}, {"u64", "ulonglong"},
-        {"f32", "float"}, {"f64", "double"}};
-    const auto found = names.find(element);
-    if (found == names.end()) {
-      refuse("cgen.lower.no_vector", dialect, "vectors of " + element, "use another element",
-             tree.where());
+    const LaneNames* names = lane_names(type->element);
+    if (names == nullptr) {
+      refuse("cgen.lower.no_vector", dialect, "vectors of " + describe(type->element),
+             "use another element", tree.where());
     }
-    return plain_call("make_" + found->second + std::to_string(type->lanes), node.arguments,
+    return plain_call(fmt::format("make_{}{}", names->prefix, type->lanes), node.arguments,
                       node.stated_type, tree.where());
   }
   return Expr(CompoundLiteral{node.stated_type, {{node.arguments.begin(), node.arguments.end()}}},
@@ -287,7 +290,49 @@ Expr lower_warp(const Expr& tree, const IntrinsicCall& node, Dialect dialect) {
 
 }  // namespace
 
+Expr lower_complex_operator(const Expr& tree, Dialect dialect) {
+  if (is_c_like(dialect)) {
+    return tree;
+  }
+  // C++ combines complex numbers with numbers of their own element type only
+  const auto as_operand = [](const Expr& value, const Type& element) {
+    return converted(value, is<Complex>(value_type(value.type())) ? Complex{element} : element);
+  };
+  const auto element_of = [](const Expr& value) {
+    const auto* complex = get_if<Complex>(value_type(value.type()));
+    return complex == nullptr ? std::nullopt : std::optional(complex->element);
+  };
+  return match(
+      tree,
+      [&](const Binary& e) {
+        const auto left = element_of(e.left);
+        const auto right = element_of(e.right);
+        if ((!left && !right) || e.op == BinaryOp::comma) {
+          return tree;
+        }
+        const Expr sum = Binary{BinaryOp::add, e.left, e.right};  // of the common type
+        const auto common = element_of(sum);
+        return common
+                   ? Expr(Binary{e.op, as_operand(e.left, *common), as_operand(e.right, *common)},
+                          tree.where())
+                   : tree;
+      },
+      [&](const Assignment& e) {
+        const auto target = element_of(e.target);
+        return target && e.op
+                   ? Expr(Assignment{e.op, e.target, as_operand(e.value, *target)}, tree.where())
+                   : tree;
+      },
+      [&](const auto&) { return tree; });
+}
+
 Expr lower_intrinsic(const Expr& tree, const IntrinsicCall& call, Dialect dialect, Needs& needs) {
+  if (is<Vector>(value_type(tree.type())) && dialect != Dialect::opencl &&
+      call.intrinsic != Intrinsic::make_vector && call.intrinsic != Intrinsic::bit_cast) {
+    refuse("cgen.lower.no_vector", dialect,
+           fmt::format("'{}' of vectors", intrinsic_info(call.intrinsic).name),
+           "apply it to each lane in make_vector", tree.where());
+  }
   switch (intrinsic_info(call.intrinsic).family) {
     case IntrinsicFamily::floating:
       return lower_floating(tree, call, dialect, needs);

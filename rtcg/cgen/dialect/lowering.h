@@ -29,15 +29,29 @@ struct Needs {
 /// How a kernel's text speaks of its place in the launch on the host: variables of these names.
 struct HostIndexNames {
   std::string name[4][3];  ///< by BuiltinKind and axis
+  std::string launch;      ///< the parameters of an entry
+  std::string arguments;
 };
 
 /// Throws Unsupported: `DIALECT has no CONSTRUCT: ADVICE (built at FILE:LINE)`.
 [[noreturn]] void refuse(const char* code, Dialect dialect, const std::string& construct,
                          const std::string& advice, SourceOrigin where);
 
-/// Throws when the module holds what the dialect lacks and no pass below replaces. Shows every type
-/// on the way to `note_type`, so that one walk serves both.
-void refuse_what_is_missing(const Module& module, Dialect dialect,
+/// The body of a function at file scope; null when `item` is something else.
+[[nodiscard]] const Block* body_of(const Statement& item);
+
+/// What one look at a module tells.
+struct Survey {
+  /// For each item that is a function with a body, which statements of the body may come out
+  /// differently: most statements of most kernels are the same in every dialect, and looking is ten
+  /// times cheaper than rebuilding.
+  std::vector<std::vector<std::size_t>> changing;
+};
+
+/// Looks at all of a module once, because that is where the time of lowering goes: throws when it
+/// holds what the dialect lacks and no pass below replaces, and shows every type at least once to
+/// `note_type`.
+[[nodiscard]] Survey survey(const Module& module, Dialect dialect,
                             const std::function<void(const Type&)>& note_type);
 
 /// A call of what the dialect offers in place of an intrinsic, whose arguments are lowered already.
@@ -45,10 +59,23 @@ void refuse_what_is_missing(const Module& module, Dialect dialect,
                                    Needs& needs);
 [[nodiscard]] Expr lower_atomic(const Expr& tree, const IntrinsicCall& call, Dialect dialect,
                                 Needs& needs);
+/// The variable that an address is computed from: `x` of `&x[i].field`; empty when there is none.
+[[nodiscard]] std::string name_of_memory(const Expr& address);
 
-/// CUDA's vectors have no operators: adds the overload for one that is used.
-void add_cuda_vector_operator(const Vector& vector, BinaryOp op, bool left_is_vector,
-                              bool right_is_vector, Needs& needs);
+/// `tree`, when it is an operator applied to complex numbers, with operands that the dialect takes.
+[[nodiscard]] Expr lower_complex_operator(const Expr& tree, Dialect dialect);
+
+/// What vectors are called in C, less the count of lanes (`uchar`), and what a lane is.
+struct LaneNames {
+  const char* prefix;
+  const char* scalar;
+};
+/// Null for lanes of which C and CUDA have no vectors.
+[[nodiscard]] const LaneNames* lane_names(const Type& element);
+
+/// `tree`, when it is an operator applied to vectors, a lane of one or a conversion to one, as the
+/// dialect has it; defines the operator where there is none.
+[[nodiscard]] Expr lower_vector_operator(const Expr& tree, Dialect dialect, Needs& needs);
 
 /// The statements that replace a host kernel whose body is lowered already.
 [[nodiscard]] std::vector<Statement> lower_host_kernel(const Statement& tree,

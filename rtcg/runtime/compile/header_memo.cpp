@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@
 namespace rtcg::runtime {
 namespace {
 
-constexpr std::string_view magic = "rtcghdr1";
+constexpr std::string_view magic = "rtcghdr2";
 constexpr std::size_t most_headers = 20'000;
 
 std::string_view view(const Digest& digest) {
@@ -26,19 +25,6 @@ std::string file_of(const std::string& folder) {
 }
 
 }  // namespace
-
-std::optional<FileStamp> file_stamp(const std::string& path) {
-  struct stat status = {};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return std::nullopt;
-  }
-  return FileStamp{static_cast<std::int64_t>(status.st_ino),
-                   status.st_size,
-                   status.st_mtim.tv_sec,
-                   status.st_mtim.tv_nsec,
-                   status.st_ctim.tv_sec,
-                   status.st_ctim.tv_nsec};
-}
 
 HeaderMemo& HeaderMemo::instance() {
   static HeaderMemo memo;
@@ -58,7 +44,7 @@ void HeaderMemo::use_folder(const std::string& folder) {
 // without such headers need not pay.
 void HeaderMemo::load() {
   is_load_due_ = false;
-  const auto bytes = read_file(file_of(folder_));
+  auto bytes = read_file(file_of(folder_));
   constexpr std::size_t head_bytes = magic.size() + sizeof(Digest);
   if (!bytes || bytes->size() < head_bytes || bytes->rfind(magic, 0) != 0) {
     return;
@@ -67,7 +53,13 @@ void HeaderMemo::load() {
   if (view(sha256(body)) != std::string_view(*bytes).substr(magic.size(), sizeof(Digest))) {
     return;
   }
-  ByteReader reader(body);
+  // The names stay where they are: there are thousands, and copying would take half of the time.
+  const auto kept = std::make_shared<const std::string>(std::move(*bytes));
+  ByteReader reader(std::string_view(*kept).substr(head_bytes));
+  std::vector<std::string_view> names;
+  for (std::uint64_t left = reader.number(); left > 0 && reader.is_good(); --left) {
+    names.push_back(reader.text());
+  }
   for (std::uint64_t left = reader.number(); left > 0 && reader.is_good(); --left) {
     std::string path(reader.text());
     FileStamp stamp = {};
@@ -75,11 +67,16 @@ void HeaderMemo::load() {
       number = static_cast<std::int64_t>(reader.number());
     }
     auto header = std::make_shared<ScannedHeader>();
+    header->names = kept;
     const std::string_view digest = reader.text();
     std::memcpy(header->digest.data(), digest.data(), std::min(digest.size(), sizeof(Digest)));
-    for (std::uint64_t names = reader.number(); names > 0 && reader.is_good(); --names) {
-      const bool is_quoted = reader.number() != 0;
-      header->includes.push_back({std::string(reader.text()), is_quoted});
+    const std::uint64_t count = reader.number();
+    header->includes.reserve(std::min<std::uint64_t>(count, kept->size() / sizeof count));
+    for (std::uint64_t i = 0; i < count && reader.is_good(); ++i) {
+      const std::uint64_t number = reader.number();
+      if (number / 2 < names.size()) {
+        header->includes.push_back({names[number / 2], number % 2 != 0});
+      }
     }
     headers_.try_emplace(std::move(path), stamp, std::move(header));
   }
@@ -110,8 +107,40 @@ void HeaderMemo::add(const std::string& path, const FileStamp& stamp,
   has_news_ = true;
 }
 
-void HeaderMemo::save() {
+// Headers name each other again and again: each name stands in the file once, and an include is
+// twice its number, odd when it is quoted.
+std::string HeaderMemo::bytes_of_headers() const {
+  std::unordered_map<std::string_view, std::uint64_t> numbers;
+  std::vector<std::string_view> names;
+  for (const auto& header : headers_) {
+    for (const IncludeName& include : header.second.second->includes) {
+      if (numbers.try_emplace(include.name, names.size()).second) {
+        names.push_back(include.name);
+      }
+    }
+  }
   ByteWriter writer;
+  writer.number(names.size());
+  for (const std::string_view name : names) {
+    writer.text(name);
+  }
+  writer.number(headers_.size());
+  for (const auto& [path, known] : headers_) {
+    writer.text(path);
+    for (const std::int64_t number : known.first) {
+      writer.number(static_cast<std::uint64_t>(number));
+    }
+    writer.text(view(known.second->digest));
+    writer.number(known.second->includes.size());
+    for (const IncludeName& include : known.second->includes) {
+      writer.number(2 * numbers.at(include.name) + (include.is_quoted ? 1 : 0));
+    }
+  }
+  return writer.bytes();
+}
+
+void HeaderMemo::save() {
+  std::string bytes;
   std::string target;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -120,22 +149,10 @@ void HeaderMemo::save() {
     }
     has_news_ = false;
     target = file_of(folder_);
-    writer.number(headers_.size());
-    for (const auto& [path, known] : headers_) {
-      writer.text(path);
-      for (const std::int64_t number : known.first) {
-        writer.number(static_cast<std::uint64_t>(number));
-      }
-      writer.text(view(known.second->digest));
-      writer.number(known.second->includes.size());
-      for (const IncludeName& include : known.second->includes) {
-        writer.number(include.is_quoted ? 1 : 0);
-        writer.text(include.name);
-      }
-    }
+    bytes = bytes_of_headers();
   }
-  static_cast<void>(write_file_atomically(
-      target, fmt::format("{}{}{}", magic, view(sha256(writer.bytes())), writer.bytes())));
+  static_cast<void>(
+      write_file_atomically(target, fmt::format("{}{}{}", magic, view(sha256(bytes)), bytes)));
 }
 
 void HeaderMemo::remove_from(const std::string& folder) {

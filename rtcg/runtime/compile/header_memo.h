@@ -6,28 +6,26 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "rtcg/runtime/compile/cache_key.h"
+#include "rtcg/runtime/compile/file_stamps.h"
 
 namespace rtcg::runtime {
 
-/// Inode, length, and the times of the last change of content and of attributes, to the nanosecond.
-using FileStamp = std::array<std::int64_t, 6>;
-
-/// Nothing when it is no regular file.
-[[nodiscard]] std::optional<FileStamp> file_stamp(const std::string& path);
-
 struct IncludeName {
-  std::string name;
+  std::string_view name;
   bool is_quoted = false;
 };
 
 /// What one header says by itself, wherever it lies.
 struct ScannedHeader {
   std::vector<IncludeName> includes;
+  std::shared_ptr<const std::string>
+      names{};  ///< keeps what `includes` points into, if not the text
   std::string why_uncachable;
   Digest digest = {};
 };
@@ -57,6 +55,7 @@ class HeaderMemo {
 
  private:
   void load();
+  [[nodiscard]] std::string bytes_of_headers() const;
 
   using Known = std::pair<FileStamp, std::shared_ptr<const ScannedHeader>>;
 

@@ -6,9 +6,11 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <sys/stat.h>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
+#include "rtcg/runtime/compile/file_stamps.h"
 #include "rtcg/runtime/compile/files.h"
 #include "rtcg/runtime/compile/header_memo.h"
 
@@ -40,7 +42,7 @@ std::optional<IncludeName> read_name(std::string_view text) {
   if (end == text.npos || end > text.find('\n')) {
     return std::nullopt;
   }
-  return IncludeName{std::string(text.substr(1, end - 1)), text[0] == '"'};
+  return IncludeName{text.substr(1, end - 1), text[0] == '"'};
 }
 
 bool starts_with_word(std::string_view text, std::string_view word) {
@@ -91,6 +93,7 @@ bool is_directive(std::string_view line, std::string_view& rest) {
   return true;
 }
 
+// The includes point into `text`.
 ScannedHeader scan_text(std::string_view text) {
   ScannedHeader scanned;
   scanned.digest = sha256(text);
@@ -114,12 +117,33 @@ ScannedHeader scan_text(std::string_view text) {
   return scanned;
 }
 
+// The same for a text that will be gone.
+std::shared_ptr<const ScannedHeader> scan_and_keep(std::string_view text) {
+  ScannedHeader scanned = scan_text(text);
+  std::string names;
+  for (const IncludeName& include : scanned.includes) {
+    names += include.name;
+  }
+  scanned.names = std::make_shared<const std::string>(std::move(names));
+  std::size_t begin = 0;
+  for (IncludeName& include : scanned.includes) {
+    include.name = std::string_view(*scanned.names).substr(begin, include.name.size());
+    begin += include.name.size();
+  }
+  return std::make_shared<const ScannedHeader>(std::move(scanned));
+}
+
 // What an #include stands for.
 struct Target {
   std::string path;  // of a file, or the name of a header in memory
   bool is_memory = false;
   bool is_system = false;
   std::optional<FileStamp> stamp;
+};
+
+struct Resolution {
+  std::optional<Target> target;
+  bool is_enqueued = false;
 };
 
 class Scan {
@@ -131,7 +155,7 @@ class Scan {
     }
     const auto& flags = request.options.flags;
     for (std::size_t i = 0; i < flags.size(); ++i) {
-      read_flag(flags[i], i + 1 < flags.size() ? flags[i + 1] : std::string());
+      read_flag(flags[i], i + 1 < flags.size() ? std::string_view(flags[i + 1]) : "");
     }
     user_dirs_.insert(user_dirs_.begin(), request.options.include_dirs.begin(),
                       request.options.include_dirs.end());
@@ -150,7 +174,7 @@ class Scan {
     while (!queue_.empty()) {
       const auto [target, index] = queue_.front();
       queue_.pop_front();
-      visit(target, index);
+      visit(*target, index);
     }
     return std::move(result_);
   }
@@ -158,16 +182,18 @@ class Scan {
  private:
   // Flags that name further folders or files. Those whose effect on the output cannot be told from
   // the request make it uncachable.
-  void read_flag(const std::string& flag, const std::string& next) {
+  void read_flag(const std::string& flag, std::string_view next) {
     for (std::string_view name : {"-I", "--include-path=", "-isystem", "-iquote", "-idirafter"}) {
       if (flag.rfind(name, 0) == 0) {
-        user_dirs_.push_back(flag.size() > name.size() ? flag.substr(name.size()) : next);
+        user_dirs_.emplace_back(
+            flag.size() > name.size() ? std::string_view(flag).substr(name.size()) : next);
         return;
       }
     }
     for (std::string_view name : {"-include", "--pre-include=", "-imacros", "--pre-include"}) {
       if (flag.rfind(name, 0) == 0) {
-        forced_.push_back({flag.size() > name.size() ? flag.substr(name.size()) : next, true});
+        const std::string_view file = std::string_view(flag).substr(name.size());
+        forced_.push_back({file.empty() ? next : file, true});
         return;
       }
     }
@@ -186,68 +212,76 @@ class Scan {
     }
   }
 
-  std::optional<Target> find_file(const std::string& path, bool is_system) const {
-    if (auto stamp = file_stamp(path)) {
-      return Target{path, false, is_system, stamp};
+  // Of the files that are asked for, most are not there: `path_` keeps its memory from one to the
+  // next.
+  std::optional<Target> find_file(std::string_view folder, std::string_view name, bool is_system) {
+    path_.assign(folder).append("/").append(name);
+    if (auto stamp = stamps_.find(path_)) {
+      return Target{path_, false, is_system, stamp};
     }
     return std::nullopt;
   }
 
   // The compiler's own headers name each other again and again: each name is looked for once.
-  std::optional<Target> resolve(const IncludeName& include, const std::string& folder,
-                                bool from_system) {
-    std::string question = (include.is_quoted ? folder : std::string()) + "\n" + include.name;
-    const auto [found, is_new] = resolved_.try_emplace(std::move(question));
-    if (is_new) {
-      found->second = look_for(include, folder, from_system);
+  Resolution& resolve(const IncludeName& include, std::string_view folder, bool from_system) {
+    question_.assign(include.is_quoted ? folder : "").append("\n").append(include.name);
+    if (const auto known = resolved_.find(question_); known != resolved_.end()) {
+      return known->second;
     }
-    return found->second;
+    return resolved_.try_emplace(question_, Resolution{look_for(include, folder, from_system)})
+        .first->second;
   }
 
-  std::optional<Target> look_for(const IncludeName& include, const std::string& folder,
-                                 bool from_system) const {
-    const std::string& name = include.name;
+  std::optional<Target> look_for(const IncludeName& include, std::string_view folder,
+                                 bool from_system) {
+    const std::string_view name = include.name;
     if (!name.empty() && name[0] == '/') {
-      return find_file(name, from_system);
+      return find_file({}, name.substr(1), from_system);
     }
     if (include.is_quoted && !folder.empty()) {
-      if (auto found = find_file(folder + "/" + name, from_system)) {
+      if (auto found = find_file(folder, name, from_system)) {
         return found;
       }
     }
     if (memory_.count(name) != 0) {
-      return Target{name, true, false, {}};
+      return Target{std::string(name), true, false, {}};
     }
     for (const std::string& dir : user_dirs_) {
-      if (auto found = find_file(dir + "/" + name, false)) {
+      if (auto found = find_file(dir, name, false)) {
         return found;
       }
     }
     for (const std::string& dir : system_dirs_) {
-      if (auto found = find_file(dir + "/" + name, true)) {
+      if (auto found = find_file(dir, name, true)) {
         return found;
       }
     }
     return std::nullopt;
   }
 
-  void enqueue(const std::vector<IncludeName>& includes, const std::string& folder,
+  void enqueue(const std::vector<IncludeName>& includes, std::string_view folder,
                bool from_system) {
     for (const IncludeName& include : includes) {
-      const auto target = resolve(include, folder, from_system);
+      auto& [target, is_enqueued] = resolve(include, folder, from_system);
       if (!target) {
         // A header that is nowhere: should it appear one day, the key changes.
-        if (!from_system && missing_.insert(include.name).second) {
-          result_.headers.push_back({include.name, {}, {}, false});
+        if (!from_system && missing_.emplace(include.name).second) {
+          result_.headers.push_back({std::string(include.name), {}, {}, false});
           result_.needs_system = true;
         }
         continue;
       }
       result_.needs_system = result_.needs_system || target->is_system;
-      if (seen_.insert((target->is_memory ? "memory:" : "file:") + target->path).second) {
-        result_.headers.push_back(
-            {include.name, target->is_memory ? "" : target->path, {}, target->is_system});
-        queue_.emplace_back(*target, result_.headers.size() - 1);
+      if (std::exchange(is_enqueued, true)) {
+        continue;
+      }
+      // several names may stand for one file
+      if ((target->is_memory ? seen_in_memory_ : seen_files_).insert(target->path).second) {
+        result_.headers.push_back({std::string(include.name),
+                                   target->is_memory ? "" : target->path,
+                                   {},
+                                   target->is_system});
+        queue_.emplace_back(&*target, result_.headers.size() - 1);
       }
     }
   }
@@ -260,7 +294,7 @@ class Scan {
     if (!bytes) {
       return nullptr;
     }
-    auto scanned = std::make_shared<const ScannedHeader>(scan_text(*bytes));
+    auto scanned = scan_and_keep(*bytes);
     HeaderMemo::instance().add(target.path, *target.stamp, scanned);
     return scanned;
   }
@@ -268,11 +302,11 @@ class Scan {
   void visit(const Target& target, std::size_t index) {
     std::shared_ptr<const ScannedHeader> scanned;
     if (target.is_memory) {
-      scanned = std::make_shared<const ScannedHeader>(scan_text(*memory_.at(target.path)));
+      scanned = scan_and_keep(*memory_.find(target.path)->second);
     } else if (target.is_system) {
       scanned = system_header(target);
     } else if (const auto bytes = read_file(target.path)) {
-      scanned = std::make_shared<const ScannedHeader>(scan_text(*bytes));
+      scanned = scan_and_keep(*bytes);
     }
     if (scanned == nullptr) {
       return;  // gone since it was found: the same as not found
@@ -282,21 +316,24 @@ class Scan {
     }
     result_.headers[index].digest = scanned->digest;
     const std::size_t slash = target.path.rfind('/');
-    const std::string folder = target.is_memory || slash == std::string::npos
-                                   ? std::string()
-                                   : target.path.substr(0, slash);
+    const bool has_folder = !target.is_memory && slash != std::string::npos;
+    const std::string_view folder = std::string_view(target.path).substr(0, has_folder ? slash : 0);
     enqueue(scanned->includes, folder, target.is_system);
   }
 
   const CompileRequest& request_;
   const std::vector<std::string>& system_dirs_;
-  std::map<std::string, const std::string*> memory_;
+  std::map<std::string, const std::string*, std::less<>> memory_;
   std::vector<std::string> user_dirs_;
   std::vector<IncludeName> forced_;
-  std::deque<std::pair<Target, std::size_t>> queue_;
-  std::set<std::string> seen_;
+  FileStamps stamps_;
+  std::deque<std::pair<const Target*, std::size_t>> queue_;  // into resolved_
+  std::unordered_set<std::string_view> seen_in_memory_;      // into resolved_
+  std::unordered_set<std::string_view> seen_files_;          // into resolved_
   std::set<std::string> missing_;
-  std::unordered_map<std::string, std::optional<Target>> resolved_;
+  std::unordered_map<std::string, Resolution> resolved_;
+  std::string path_;      // the file that is asked for
+  std::string question_;  // the key under construction: thousands are asked
   HeaderScan result_;
 };
 

@@ -140,6 +140,8 @@ class OpenClBackend : public Backend {
   /// The allocation in which the address lies.
   [[nodiscard]] std::optional<Allocation> find_allocation(DeviceAddress address) const;
   [[nodiscard]] bool is_in_host_memory(DeviceAddress address) const;
+  /// Null where the driver refuses even once all work is done.
+  [[nodiscard]] void* allocate_svm(cl_svm_mem_flags flags, std::size_t size_bytes);
   /// 0 where there is not that much.
   [[nodiscard]] DeviceAddress try_allocate(std::size_t size_bytes, MemoryKind kind);
   void copy_bytes(cl_command_queue queue, DeviceAddress target, DeviceAddress source,
@@ -163,6 +165,7 @@ class OpenClBackend : public Backend {
   std::once_flag default_queue_made_;
   cl_command_queue default_queue_ = nullptr;
 
+  std::mutex svm_mutex_;      // of clSVMAlloc and clSVMFree
   mutable std::mutex mutex_;  // of everything below
   std::unordered_map<cl_command_queue, Progress> progress_;
   std::uint64_t submissions_ = 0;

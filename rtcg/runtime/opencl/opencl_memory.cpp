@@ -68,6 +68,22 @@ bool OpenClBackend::is_in_host_memory(DeviceAddress address) const {
   return allocation && allocation->is_on_host;
 }
 
+void* OpenClBackend::allocate_svm(cl_svm_mem_flags flags, std::size_t size_bytes) {
+  const cl_context own_context = context();
+  {
+    // NVIDIA's driver refuses now and then while another thread allocates or frees.
+    const std::lock_guard lock(svm_mutex_);
+    if (void* memory = api_.clSVMAlloc(own_context, flags, size_bytes, 0)) {
+      return memory;
+    }
+  }
+  for (const HeldQueue& each : queues()) {
+    api_.clFinish(each.get());
+  }
+  const std::lock_guard lock(svm_mutex_);
+  return api_.clSVMAlloc(own_context, flags, size_bytes, 0);
+}
+
 DeviceAddress OpenClBackend::try_allocate(std::size_t size_bytes, MemoryKind kind) {
   const cl_svm_mem_flags flags = svm_flags(svm_, kind, info_.name);
   if (size_bytes > info_.max_allocation_bytes) {
@@ -79,7 +95,7 @@ DeviceAddress OpenClBackend::try_allocate(std::size_t size_bytes, MemoryKind kin
       return 0;
     }
   } else if (has_svm()) {
-    memory = api_.clSVMAlloc(context(), flags, size_bytes, 0);
+    memory = allocate_svm(flags, size_bytes);
   } else {
     return buffers_.allocate(context(), size_bytes);
   }
@@ -126,6 +142,7 @@ void OpenClBackend::free(DeviceAddress address, MemoryKind kind) noexcept {
   } else if (!has_svm()) {
     buffers_.free(address);
   } else {
+    const std::lock_guard lock(svm_mutex_);
     api_.clSVMFree(context_, pointer(address));
   }
 }

@@ -38,6 +38,7 @@ TEST(Lower, SpellsMathInEachDialect) {
   EXPECT_EQ(text_of(call(Intrinsic::rsqrt, {x}), Dialect::cuda), "rsqrtf(x)");
   EXPECT_EQ(text_of(call(Intrinsic::pow, {x, y}), Dialect::cuda), "pow((double)x, y)");
   EXPECT_EQ(text_of(call(Intrinsic::isnan, {x}), Dialect::cpp), "__builtin_isnan(x)");
+  EXPECT_EQ(text_of(call(Intrinsic::exp10, {x}), Dialect::c), "exp10f(x)");
 }
 
 TEST(Lower, PicksIntegerFunctionsByWidthAndSign) {
@@ -105,6 +106,81 @@ TEST(Lower, MakesBarriersAndSharedMemory) {
 }
 )");
   EXPECT_ERROR("cgen.lower.host_barrier", lower(module, Dialect::c));
+}
+
+TEST(Lower, SharesDynamicMemoryBetweenKernelsOfACudaModule) {
+  const auto first = dynamic_shared_array(f64, "all");
+  const auto second = dynamic_shared_array(i32, "all");
+  const Module module{"m",
+                      {kernel("k", {}, BlockBuilder{first, assign(first[0], 1.0)}),
+                       kernel("j", {}, BlockBuilder{second, assign(second[0], 1)})}};
+  EXPECT_EQ(print_module(module, Dialect::cuda).text, R"(extern "C" __global__ void k() {
+  extern __shared__ double all[];
+  all[0] = 1.0;
+}
+
+extern "C" __global__ void j() {
+  extern __shared__ __align__(16) unsigned char rtcg_dynamic_shared[];
+  int *all = (int *)rtcg_dynamic_shared;
+  all[0] = 1;
+}
+)");
+}
+
+TEST(Lower, GivesOpenClParametersOfFixedSize) {
+  const Module module{
+      "m",
+      {kernel("k", {param(size_type, "n"), param(const_(boolean), "b"), param(ptrdiff_type, "d")},
+              return_())}};
+  EXPECT_EQ(print_module(module, Dialect::opencl).text,
+            R"(__kernel void k(ulong n, const uchar b, long d) {
+  return;
+}
+)");
+}
+
+TEST(Lower, KeepsHostEntriesApartFromParameters) {
+  const Module module{"m", {kernel("k", {param(i32, "launch")}, return_())}};
+  const std::string text = print_module(module, Dialect::c).text;
+  EXPECT_NE(text.find("void k(const rtcg_launch *launch_1, void *const *arguments) {\n"
+                      "  int launch = *(int *)arguments[0];\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Lower, AddsFloatsInTheMemoryOfTheArray) {
+  const auto sums = shared_array(f32, "sums", {4});
+  const auto total = param(pointer_to(f32), "total");
+  const Module module{"m",
+                      {kernel("k", {total},
+                              BlockBuilder{sums, call(Intrinsic::atomic_add, {sums + 1, x}),
+                                           call(Intrinsic::atomic_add, {total, x})})}};
+  const std::string text = print_module(module, Dialect::opencl).text;
+  EXPECT_NE(text.find("  rtcg_atomic_add_local_f32((__local float *)(sums + 1), x);\n"
+                      "  rtcg_atomic_add_f32(total, x);\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Lower, InstantiatesTemplatesForTheDevice) {
+  const Statement instance = ExplicitInstantiation{f32, "f", {f32}, {f32}, {}, false};
+  EXPECT_EQ(print_module({"m", {instance}}, Dialect::cuda).text,
+            "template __device__ float f<float>(float);\n");
+  EXPECT_EQ(print_module({"m", {instance}}, Dialect::cpp).text,
+            "template float f<float>(float);\n");
+}
+
+TEST(Lower, SpellsComplexNumbers) {
+  const Expr z = variable("z", complex_of(f32));
+  EXPECT_EQ(text_of(call(Intrinsic::conj, {z}), Dialect::c), "conjf(z)");
+  EXPECT_EQ(text_of(call(Intrinsic::real, {z}), Dialect::c), "crealf(z)");
+  EXPECT_EQ(text_of(call(Intrinsic::abs, {z}), Dialect::c), "cabsf(z)");
+  EXPECT_EQ(text_of(call(Intrinsic::make_complex, {x, y}), Dialect::c),
+            "__builtin_complex((double)x, y)");
+  // C++ has operators for equal element types only
+  EXPECT_EQ(text_of(z * 2, Dialect::cpp), "z * (float)2");
+  EXPECT_EQ(text_of(y - z, Dialect::cpp), "y - (std::complex<double>)z");
+  EXPECT_EQ(text_of(z * 2, Dialect::c), "z * 2");
 }
 
 TEST(Lower, HostHelpersComputeWhatTheyShould) {

@@ -1,7 +1,11 @@
-// What a dialect has not and cannot be given.
+// The look at a module before it is lowered: what the dialect has not and cannot be given, and
+// where there is something to rewrite.
+#include <array>
+#include <utility>
+
 #include <fmt/format.h>
 
-#include "rtcg/cgen/ast/traverse.h"
+#include "rtcg/cgen/ast/walk.h"
 #include "rtcg/cgen/dialect/lowering.h"
 #include "rtcg/cgen/support/error.h"
 
@@ -13,6 +17,11 @@ void refuse(const char* code, Dialect dialect, const std::string& construct,
       where.file == nullptr ? "" : fmt::format(" (built at {}:{})", where.file, where.line);
   throw Unsupported(code,
                     fmt::format("{} has no {}: {}{}", name(dialect), construct, advice, place));
+}
+
+const Block* body_of(const Statement& item) {
+  const Function* function = get_if<Function>(item);
+  return function != nullptr && function->body ? get_if<Block>(*function->body) : nullptr;
 }
 
 namespace {
@@ -165,29 +174,157 @@ void refuse_statement(const Statement& tree, Dialect dialect) {
       [](const auto&) {});
 }
 
+/// value_type(type), without a copy.
+const Type& value_type_within(const Type& type) {
+  const auto unqualified = [](const Type* inner) {
+    while (const auto* qualified = get_if<Qualified>(*inner)) {
+      inner = &qualified->type;
+    }
+    return inner;
+  };
+  const Type* plain = unqualified(&type);
+  const auto* reference = get_if<Reference>(*plain);
+  return reference == nullptr ? *plain : *unqualified(&reference->referee);
+}
+
+bool is_vector(const Expr& tree) {
+  return is<Vector>(value_type_within(tree.type()));
+}
+bool is_compound(const Expr& tree) {
+  return is_vector(tree) || is<Complex>(value_type_within(tree.type()));
+}
+
+/// Whether it selects from a vector, or through a pointer to one.
+bool is_lane(const Member& member) {
+  const Type& object = value_type_within(member.object.type());
+  const auto* pointer = get_if<Pointer>(object);
+  const auto* array = get_if<Array>(object);
+  return is<Vector>(pointer != nullptr ? value_type_within(pointer->pointee)
+                    : array != nullptr ? value_type_within(array->element)
+                                       : object);
+}
+
+// Whether a node may come out differently, whatever is below it.
+bool may_change(const Expr& tree) {
+  return match(
+      tree, [](const IntLiteral&) { return false; }, [](const FloatLiteral&) { return false; },
+      [](const Variable&) { return false; },
+      [](const Binary& e) { return is_compound(e.left) || is_compound(e.right); },
+      [](const Assignment& e) { return is_compound(e.target); },
+      [](const Unary& e) { return is_vector(e.operand); },
+      [](const Member& e) { return is_lane(e); }, [](const Subscript&) { return false; },
+      [](const Call&) { return false; },
+      [](const Conditional& e) { return is_vector(e.condition); },
+      [](const Cast& e) {
+        return e.style != CastStyle::c_style || is<Vector>(value_type_within(e.type));
+      },
+      [](const auto&) { return true; });
+}
+bool may_change(const Statement& tree) {
+  return match(
+      tree, [](const ExpressionStatement&) { return false; },
+      [](const Declaration& s) {
+        return s.specifiers.is_constexpr || s.memory == MemorySpace::dynamic_shared;
+      },
+      [](const Block&) { return false; }, [](const If&) { return false; },
+      [](const For&) { return false; }, [](const Comment&) { return false; },
+      [](const BlankLine&) { return false; }, [](const Return&) { return false; },
+      [](const auto&) { return true; });
+}
+
+/// Types met before, of those without expressions in them: of the thousands of places where a
+/// module says `float*` one is looked at. Forgets some, which costs a second look.
+class SimpleTypesSeen {
+ public:
+  bool has(const Type& type) const { return places_[place_of(type)] == &type.node(); }
+  void add(const Type& type) {
+    const Type* inner = &type;
+    while (const auto* pointer = get_if<Pointer>(*inner)) {
+      inner = &pointer->pointee;
+    }
+    if (is<Scalar>(*inner)) {
+      places_[place_of(type)] = &type.node();
+    }
+  }
+
+ private:
+  std::size_t place_of(const Type& type) const { return type.hash() % places_.size(); }
+
+  std::array<const TypeNode*, 64> places_{};
+};
+
+/// What the survey does at each node, parents before children.
+class Surveying {
+ public:
+  Surveying(Dialect dialect, const std::function<void(const Type&)>& note_type)
+      : dialect_(dialect), note_type_(note_type) {}
+
+  bool is_done(const Type& type) const { return seen_.has(type); }
+  static bool is_done(const Expr&) { return false; }
+  static bool is_done(const Statement&) { return false; }
+
+  bool operator()(const Type& type) {
+    refuse_types(type, dialect_, last_);
+    note_type_(type);
+    seen_.add(type);
+    return true;
+  }
+  bool operator()(const Expr& tree) {
+    last_ = tree.where();
+    refuse_expr(tree, dialect_);
+    changes_ = changes_ || may_change(tree);
+    return true;
+  }
+  bool operator()(const Statement& tree) {
+    last_ = tree.where();
+    refuse_statement(tree, dialect_);
+    changes_ = changes_ || may_change(tree);
+    return true;
+  }
+
+  /// Whether something that was visited since the last call may come out differently.
+  bool take_changes() { return std::exchange(changes_, false); }
+
+ private:
+  Dialect dialect_;
+  const std::function<void(const Type&)>& note_type_;
+  SourceOrigin last_;  // types know no place; the statement or expression around them does
+  SimpleTypesSeen seen_;
+  bool changes_ = false;
+};
+
 }  // namespace
 
-void refuse_what_is_missing(const Module& module, Dialect dialect,
-                            const std::function<void(const Type&)>& note_type) {
-  SourceOrigin last;  // types know no place; the statement or expression around them does
-  walk(module, {[&](const Type& type) {
-                  refuse_types(type, dialect, last);
-                  note_type(type);
-                  return true;
-                },
-                [&](const Expr& tree) {
-                  last = tree.where();
-                  refuse_expr(tree, dialect);
-                  if (const auto* number = get_if<FloatLiteral>(tree)) {
-                    note_type(number->type);
-                  }
-                  return true;
-                },
-                [&](const Statement& tree) {
-                  last = tree.where();
-                  refuse_statement(tree, dialect);
-                  return true;
-                }});
+Survey survey(const Module& module, Dialect dialect,
+              const std::function<void(const Type&)>& note_type) {
+  Surveying visit(dialect, note_type);
+  detail::Walk walk(visit);
+  Survey found;
+  for (const Statement& item : module.items) {
+    std::vector<std::size_t>& changing = found.changing.emplace_back();
+    const Block* body = body_of(item);
+    if (body == nullptr) {
+      walk(item);
+      continue;
+    }
+    visit(item);
+    const auto enter = [&](const auto& child) {
+      if constexpr (!std::is_same_v<decltype(child), const Statement&>) {
+        walk(child);
+      } else {  // the body
+        visit(child);
+        (void)visit.take_changes();
+        for (std::size_t i = 0; i < body->statements.size(); ++i) {
+          walk(body->statements[i]);
+          if (visit.take_changes()) {
+            changing.push_back(i);
+          }
+        }
+      }
+    };
+    detail::visit_children(item, enter);
+  }
+  return found;
 }
 
 }  // namespace rtcg::cgen
