@@ -118,6 +118,11 @@ bool has_extensions(const runtime::DeviceInfo& info, const std::string& text) {
          (info.has_f64 || text.find("cl_khr_fp64") == std::string::npos);
 }
 
+/// NVIDIA's OpenCL driver makes PTX that its own assembler refuses of any kernel without parameters.
+bool has_parameters_or_may_lack_them(const runtime::DeviceInfo& info, const EverywhereRun& run) {
+  return !run.arguments.empty() || info.name.find("NVIDIA") == std::string::npos;
+}
+
 BackendKind backend_of(Dialect dialect) {
   return dialect == Dialect::cuda     ? BackendKind::cuda
          : dialect == Dialect::opencl ? BackendKind::opencl
@@ -158,7 +163,8 @@ void run_in_dialect(const EverywhereRun& run, Dialect dialect) {
   }
   for (const runtime::Device& device : runtime::all_devices()) {
     if (device.info().id.kind == backend_of(dialect) &&
-        (dialect != Dialect::opencl || has_extensions(device.info(), source.text))) {
+        (dialect != Dialect::opencl || (has_extensions(device.info(), source.text) &&
+                                        has_parameters_or_may_lack_them(device.info(), run)))) {
       guarded(language + " on " + device.info().name, source,
               [&] { run_on_device(run, device, dialect, source); });
     }

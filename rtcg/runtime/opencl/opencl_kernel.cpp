@@ -1,5 +1,7 @@
 #include "rtcg/runtime/opencl/opencl_kernel.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -209,8 +211,12 @@ std::unique_ptr<LoadedKernel> describe_kernel(const Api& api, cl_kernel kernel, 
     described->has_local_parameter |= declared.kind == ArgumentKind::local;
     attributes.parameters->push_back(launch_parameter(declared));
   }
+  // NVIDIA's driver says 256 even of a kernel that requires larger groups, and then runs those
+  const auto required = work_group_value<std::array<std::size_t, 3>>(
+      api, kernel, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE);
   attributes.max_threads_per_block = static_cast<int>(
-      work_group_value<std::size_t>(api, kernel, device, CL_KERNEL_WORK_GROUP_SIZE));
+      std::max(work_group_value<std::size_t>(api, kernel, device, CL_KERNEL_WORK_GROUP_SIZE),
+               required[0] * required[1] * required[2]));
   attributes.preferred_block_multiple = static_cast<int>(work_group_value<std::size_t>(
       api, kernel, device, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE));
   attributes.static_shared_bytes =

@@ -35,6 +35,8 @@ kernel void constants(constant float* weights, global float* out) {
 }
 __attribute__((reqd_work_group_size(4, 1, 1)))
 kernel void in_fours(global int* out) { out[get_global_id(0)] = (int)get_group_id(0); }
+__attribute__((reqd_work_group_size(67, 4, 1)))
+kernel void in_large_groups(global int* out) { out[get_local_id(0) + 67*get_local_id(1)] = 7; }
 )";
 
 Program arguments_program(Device device) {
@@ -77,6 +79,12 @@ TEST_F(OpenClLaunch, PassesVectorsAndStructsByValue) {
   const Buffer<double> sum(device(), 1);
   program.function<double*, Pair>("of_struct")(stream(), {1, 1}, sum, Pair{1, 0.5});
   EXPECT_EQ(sum.to_vector().front(), 1.5);
+}
+
+TEST_F(OpenClLaunch, TakesTheGroupThatAKernelRequires) {
+  const Buffer<int> out(device(), 268);
+  arguments_program(device()).function<int*>("in_large_groups")(stream(), {1, {67, 4}}, out);
+  EXPECT_EQ(out.to_vector(), std::vector<int>(268, 7));
 }
 
 TEST_F(OpenClLaunch, PassesNullAndConstantPointers) {
