@@ -14,7 +14,7 @@ run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
 run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/stranger -B ${WORK}/build -G Ninja
   -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run(${CMAKE_COMMAND} --build ${WORK}/build)
-foreach(program stranger runtime_alone)
+foreach(program stranger runtime_alone loops)
   run(${WORK}/build/${program})
   if(NOT output MATCHES "correct")
     message(FATAL_ERROR "${program} printed:\n${output}")

@@ -1,0 +1,224 @@
+#include "rtcg/loopy/analyze/index_cases.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+namespace rtcg::loopy {
+namespace {
+
+using Cases = std::vector<IndexCase>;
+constexpr std::size_t most_cases = 16;
+
+template <class Combine>
+Cases combined(const Cases& left, const Cases& right, const Combine& combine) {
+  Cases all;
+  if (left.size() * right.size() > most_cases) {
+    return all;
+  }
+  for (const IndexCase& l : left) {
+    for (const IndexCase& r : right) {
+      ConstraintSet facts = l.facts;
+      facts.add(r.facts);
+      combine(all, l.value, r.value, std::move(facts));
+    }
+  }
+  return all;
+}
+
+Cases sum_of(const std::vector<Expr>& terms) {
+  Cases sum = index_cases(terms.front());
+  for (std::size_t i = 1; i < terms.size(); ++i) {
+    sum = combined(sum, index_cases(terms[i]),
+                   [](Cases& all, const Affine& l, const Affine& r, ConstraintSet facts) {
+                     all.push_back({l + r, std::move(facts)});
+                   });
+  }
+  return sum;
+}
+
+Cases product_of(const std::vector<Expr>& factors) {
+  Cases product = index_cases(factors.front());
+  for (std::size_t i = 1; i < factors.size(); ++i) {
+    bool is_affine = true;
+    product = combined(
+        product, index_cases(factors[i]),
+        [&](Cases& all, const Affine& l, const Affine& r, ConstraintSet facts) {
+          is_affine = is_affine && (l.is_constant() || r.is_constant());
+          all.push_back({l.is_constant() ? r * l.constant() : l * r.constant(), std::move(facts)});
+        });
+    if (!is_affine) {
+      return {};
+    }
+  }
+  return product;
+}
+
+/// `numerator // divisor`, or the remainder; the quotient gets the name of its expression.
+Cases quotient_of(const Expr& numerator, std::int64_t divisor, bool is_remainder) {
+  if (divisor <= 0) {
+    return {};
+  }
+  const Affine quotient(fmt::format("//{:016x}", Expr(FloorDiv{numerator, divisor}).hash()));
+  Cases cases = index_cases(numerator);
+  for (IndexCase& each : cases) {
+    const Affine remainder = each.value - quotient * divisor;
+    each.facts.add_nonnegative(remainder);
+    each.facts.add_nonnegative(Affine(divisor - 1) - remainder);
+    each.value = is_remainder ? remainder : quotient;
+  }
+  return cases;
+}
+
+Cases modulo_of(const Modulo& modulo) {
+  if (const auto divisor = as_integer(modulo.denominator)) {
+    return quotient_of(modulo.numerator, *divisor, true);
+  }
+  Cases cases = index_cases(modulo.denominator);
+  const Affine remainder(fmt::format("%{:016x}", Expr(modulo).hash()));
+  for (IndexCase& each : cases) {
+    // of the divisor's sign, whatever is divided; a divisor below 1 gets no claim
+    each.facts.add_nonnegative(remainder);
+    each.facts.add_nonnegative(each.value - remainder - 1);
+    each.value = remainder;
+  }
+  return cases;
+}
+
+Cases larger_of(const Cases& left, const Cases& right) {
+  return 2 * left.size() * right.size() > most_cases
+             ? Cases{}
+             : combined(left, right,
+                        [](Cases& all, const Affine& l, const Affine& r, ConstraintSet facts) {
+                          all.push_back({l, facts});
+                          all.back().facts.add_nonnegative(l - r);
+                          all.push_back({r, std::move(facts)});
+                          all.back().facts.add_nonnegative(r - l - 1);
+                        });
+}
+
+Cases negated_cases(Cases cases) {
+  for (IndexCase& each : cases) {
+    each.value = -each.value;
+  }
+  return cases;
+}
+
+Cases cases_of_call(const Call& call) {
+  if (call.function == "abs" && call.arguments.size() == 1) {
+    // not larger_of(x, -x): its cases would pair each case of x with all others
+    Cases all;
+    for (const IndexCase& each : index_cases(call.arguments[0])) {
+      for (const Affine& value : {each.value, -each.value}) {
+        all.push_back({value, each.facts});
+        all.back().facts.add_nonnegative(value);
+      }
+    }
+    return all.size() > most_cases ? Cases{} : all;
+  }
+  if (call.arguments.size() == 2 && (call.function == "max" || call.function == "min")) {
+    const Cases left = index_cases(call.arguments[0]);
+    const Cases right = index_cases(call.arguments[1]);
+    return call.function == "max"
+               ? larger_of(left, right)
+               : negated_cases(larger_of(negated_cases(left), negated_cases(right)));
+  }
+  return {};
+}
+
+Cases cases_of_conditional(const Conditional& conditional) {
+  Cases all = index_cases(conditional.then_value);
+  Cases others = index_cases(conditional.else_value);
+  if (all.empty() || others.empty() || all.size() + others.size() > most_cases) {
+    return {};
+  }
+  const ConstraintSet held = facts_of(conditional.condition);
+  const ConstraintSet failed = facts_of(logical_not(conditional.condition));
+  for (IndexCase& each : all) {
+    each.facts.add(held);
+  }
+  for (IndexCase& each : others) {
+    each.facts.add(failed);
+    all.push_back(std::move(each));
+  }
+  return all;
+}
+
+void add_comparison(const Comparison& comparison, ConstraintSet& facts) {
+  const Cases difference = index_cases(comparison.left - comparison.right);
+  // a disjunction of cases is no set of constraints
+  if (difference.size() != 1) {
+    return;
+  }
+  const Affine& value = difference.front().value;
+  switch (comparison.op) {
+    case ComparisonOp::less:
+      facts.add_nonnegative(-value - 1);
+      break;
+    case ComparisonOp::less_equal:
+      facts.add_nonnegative(-value);
+      break;
+    case ComparisonOp::greater:
+      facts.add_nonnegative(value - 1);
+      break;
+    case ComparisonOp::greater_equal:
+      facts.add_nonnegative(value);
+      break;
+    case ComparisonOp::equal:
+      facts.add_zero(value);
+      break;
+    case ComparisonOp::not_equal:
+      return;
+  }
+  facts.add(difference.front().facts);
+}
+
+void add_facts(const Expr& condition, ConstraintSet& facts) {
+  if (const Comparison* comparison = get_if<Comparison>(condition)) {
+    add_comparison(*comparison, facts);
+  }
+  if (const Logical* logical = get_if<Logical>(condition);
+      logical != nullptr && logical->op == LogicalOp::and_) {
+    for (const Expr& operand : logical->operands) {
+      add_facts(operand, facts);
+    }
+  }
+  if (const Not* negation = get_if<Not>(condition)) {
+    const Logical* either = get_if<Logical>(negation->operand);
+    if (either != nullptr && either->op == LogicalOp::or_) {
+      for (const Expr& operand : either->operands) {
+        add_facts(logical_not(operand), facts);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<IndexCase> index_cases(const Expr& index) {
+  return match(
+      index,
+      [](const Integer& e) -> Cases {
+        return {{Affine(e.value), {}}};
+      },
+      [](const Name& e) -> Cases {
+        return {{Affine(e.name), {}}};
+      },
+      [](const Sum& e) { return sum_of(e.terms); },
+      [](const Product& e) { return product_of(e.factors); },
+      [](const FloorDiv& e) {
+        return quotient_of(e.numerator, as_integer(e.denominator).value_or(0), false);
+      },
+      [](const Modulo& e) { return modulo_of(e); },
+      [](const Conditional& e) { return cases_of_conditional(e); },
+      [](const Call& e) { return cases_of_call(e); }, [](const auto&) -> Cases { return {}; });
+}
+
+ConstraintSet facts_of(const Expr& condition) {
+  ConstraintSet facts;
+  add_facts(condition, facts);
+  return facts;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,195 @@
+#include "rtcg/loopy/analyze/statistics.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/ast/describe.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/name_generator.h"
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/count_points.h"
+#include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+class OperationCounter {
+ public:
+  OperationCounter(const Kernel& kernel, Statistics& statistics)
+      : kernel_(kernel), statistics_(statistics) {}
+
+  void count(const Instruction& instruction) {
+    const Assignment* assignment = get_if<Assignment>(instruction);
+    if (assignment == nullptr) {
+      return;
+    }
+    inames_ = instruction.within_inames;
+    conditions_ = instruction.predicates;
+    count_value(assignment->value);
+    for (const ArrayAccess& access : accesses_of(kernel_, instruction)) {
+      inames_ = access.inames;
+      conditions_ = access.conditions;
+      if (!access.indices.empty()) {
+        add_here((access.is_write ? statistics_.stores : statistics_.loads)[access.array]);
+      }
+    }
+  }
+
+ private:
+  void count_value(const Expr& expr);
+  void count_reduction(const Reduction& reduction);
+  void count_conditional(const Conditional& conditional);
+  void add_operations(const std::string& operation, const Expr& expr, std::size_t times) {
+    for (std::size_t i = 0; i < times; ++i) {
+      add_here(statistics_.operations[{operation, cgen::describe(type_of(kernel_, expr))}]);
+    }
+  }
+  void add_here(Count& count) const;
+
+  const Kernel& kernel_;
+  Statistics& statistics_;
+  NameSet inames_;
+  std::vector<Expr> conditions_;
+};
+
+void OperationCounter::add_here(Count& count) const {
+  const NameSet all = with_parent_inames(kernel_, inames_);
+  ConstraintSet points = constraints_of(kernel_, all);
+  for (const Expr& condition : conditions_) {
+    const ConstraintSet facts = facts_of(condition);
+    const std::vector<std::string> names = facts.names();
+    // quotients would be counted as if they were loops
+    if (std::all_of(names.begin(), names.end(),
+                    [](const auto& name) { return is_identifier(name); })) {
+      points.add(facts);
+    }
+  }
+  count.add(std::move(points), {all.begin(), all.end()});
+}
+
+void OperationCounter::count_reduction(const Reduction& reduction) {
+  NameSet outer = inames_;
+  inames_.insert(reduction.inames.begin(), reduction.inames.end());
+  for (const Expr& operand : reduction.operands) {
+    count_value(operand);
+  }
+  const std::string operation = reduction.operation == "sum"       ? "add"
+                                : reduction.operation == "product" ? "multiply"
+                                                                   : reduction.operation;
+  add_operations(operation, reduction, 1);
+  inames_ = std::move(outer);
+}
+
+void OperationCounter::count_conditional(const Conditional& conditional) {
+  conditions_.push_back(conditional.condition);
+  count_value(conditional.then_value);
+  conditions_.back() = logical_not(conditional.condition);
+  count_value(conditional.else_value);
+  conditions_.pop_back();
+}
+
+void OperationCounter::count_value(const Expr& expr) {
+  const auto count_parts = [&] {
+    for_each_child(expr, [&](const Expr& child) { count_value(child); });
+  };
+  match(
+      expr, [](const Access&) {}, [](const LinearAccess&) {},
+      [&](const Reduction& e) { count_reduction(e); },
+      [&](const Conditional& e) { count_conditional(e); },
+      [&](const Sum& e) {
+        count_parts();
+        add_operations("add", expr, e.terms.size() - 1);
+      },
+      [&](const Product& e) {
+        count_parts();
+        // a factor of -1 is a sign
+        const bool is_negation = as_integer(e.factors.front()) == -1;
+        add_operations("multiply", expr, e.factors.size() - (is_negation ? 2 : 1));
+      },
+      [&](const Quotient&) {
+        count_parts();
+        add_operations("divide", expr, 1);
+      },
+      [&](const Power&) {
+        count_parts();
+        add_operations("power", expr, 1);
+      },
+      [&](const Comparison& e) {
+        count_parts();
+        add_operations("compare", e.left, 1);
+      },
+      [&](const Call& e) {
+        count_parts();
+        add_operations(e.function, expr, 1);
+      },
+      [&](const auto&) { count_parts(); });
+}
+
+}  // namespace
+
+void Count::add(ConstraintSet points, std::vector<std::string> inames) {
+  for (Part& part : parts_) {
+    if (part.points == points && part.inames == inames) {
+      ++part.times;
+      return;
+    }
+  }
+  parts_.push_back({std::move(points), std::move(inames), 1});
+}
+
+std::int64_t Count::evaluate(const IntegerValues& parameters) const {
+  Polynomial total;
+  for (const Part& part : parts_) {
+    ConstraintSet points = part.points;
+    for (const auto& [name, value] : parameters) {
+      points = points.substitute(name, value);
+    }
+    const auto pieces = count_points(points, part.inames);
+    if (!pieces) {
+      throw Unsupported("loopy.statistics.not_countable",
+                        "the points of a loop are not bounded by affine functions of the "
+                        "parameters alone: they cannot be counted");
+    }
+    for (const CountPiece& piece : *pieces) {
+      const std::vector<std::string> missing = piece.conditions.names();
+      if (!missing.empty()) {
+        throw InvalidInput(
+            "loopy.statistics.missing_parameter",
+            fmt::format("the count depends on '{}', which was given no value", missing.front()));
+      }
+      total = total + piece.count * Polynomial(part.times);
+    }
+  }
+  const auto value = total.evaluate(parameters);
+  require_internal(value.has_value(), "counts without names once parameters have values");
+  return *value;
+}
+
+std::optional<Polynomial> Count::closed_form() const {
+  Polynomial total;
+  for (const Part& part : parts_) {
+    const auto pieces = count_points(part.points, part.inames);
+    if (!pieces || pieces->size() > 1) {
+      return std::nullopt;
+    }
+    if (!pieces->empty()) {
+      total = total + pieces->front().count * Polynomial(part.times);
+    }
+  }
+  return total;
+}
+
+Statistics count_operations(const Kernel& kernel) {
+  Statistics statistics;
+  OperationCounter counter(kernel, statistics);
+  for (const Instruction& instruction : kernel.instructions) {
+    counter.count(instruction);
+  }
+  return statistics;
+}
+
+}  // namespace rtcg::loopy

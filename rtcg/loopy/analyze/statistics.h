@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/analyze/polynomial.h"
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// How often something happens, as a function of the parameters of the kernel.
+class Count {
+ public:
+  /// Once for each value that `inames` take in `points`.
+  void add(ConstraintSet points, std::vector<std::string> inames);
+
+  /// Exact where the points are described by affine bounds.
+  /// @throws InvalidInput  loopy.statistics.missing_parameter
+  /// @throws Unsupported   loopy.statistics.not_countable, where the bounds depend on what the
+  ///                       kernel computes or are congruences
+  [[nodiscard]] std::int64_t evaluate(const IntegerValues& parameters) const;
+  /// Holds for all parameters that leave no loop empty; nothing where one polynomial does not do.
+  [[nodiscard]] std::optional<Polynomial> closed_form() const;
+
+ private:
+  struct Part {
+    ConstraintSet points;
+    std::vector<std::string> inames;
+    std::int64_t times = 1;
+  };
+  std::vector<Part> parts_;
+};
+
+struct Statistics {
+  /// Arithmetic on values by `add`, `multiply`, `divide`, `power`, `compare` or the function's
+  /// name, and the type it is done in: `{"add", "f32"}`. A reduction does one operation for each
+  /// value of its inames; subtracting is adding. Arithmetic of indices and conditions is left out.
+  std::map<std::pair<std::string, std::string>, Count> operations{};
+  /// By array.
+  std::map<std::string, Count> loads{};
+  std::map<std::string, Count> stores{};
+};
+
+/// Counts what the statements of a kernel do in one run, over all its lanes, before any compiler
+/// has its way. Predicates and branches count where they are affine; what stands under others is
+/// counted as if they always held.
+///
+/// @param kernel  with types, and rules expanded
+[[nodiscard]] Statistics count_operations(const Kernel& kernel);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,350 @@
+#include "rtcg/loopy/analyze/type_of.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/functions.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using cgen::ScalarKind;
+
+bool is_integral_type(const cgen::Type& type) {
+  const auto kind = cgen::scalar_kind(type);
+  return kind && cgen::is_integral(*kind);
+}
+
+ScalarKind common_scalar(ScalarKind left, ScalarKind right) {
+  if (cgen::is_floating(left) != cgen::is_floating(right)) {
+    return cgen::is_floating(left) ? left : right;
+  }
+  const int left_bytes = cgen::size_bytes(left);
+  const int right_bytes = cgen::size_bytes(right);
+  if (left_bytes != right_bytes) {
+    return left_bytes > right_bytes ? left : right;
+  }
+  if (cgen::is_floating(left)) {
+    return left == right ? left : ScalarKind::f32;  // f16 and bf16 hold each other's values not
+  }
+  return cgen::is_signed(left) ? right : left;
+}
+
+/// What takes part in arithmetic in place of `type`.
+cgen::Type arithmetic_type(const cgen::Type& type) {
+  const auto kind = cgen::scalar_kind(type);
+  return kind == ScalarKind::bool_ ? cgen::i32 : type;
+}
+LooseType arithmetic_type(const LooseType& operand) {
+  return {arithmetic_type(operand.type), operand.firmness};
+}
+
+/// Types expressions from the inside out.
+class TypeFinder {
+ public:
+  TypeFinder(const Kernel& kernel, const TypeLookup& lookup) : kernel_(kernel), lookup_(lookup) {}
+
+  LooseType find(const Expr& expr);
+  std::vector<LooseType> find_all(const std::vector<Expr>& exprs);
+  std::vector<LooseType> find_targets(const Reduction& reduction);
+
+ private:
+  LooseType find_name(const std::string& name);
+  LooseType find_common(const std::vector<Expr>& exprs);
+  LooseType find_quotient(const Quotient& quotient);
+  LooseType find_power(const Power& power);
+  LooseType find_bitwise(const Bitwise& bitwise);
+  LooseType find_conditional(const Conditional& conditional);
+  LooseType find_rule(const SubstitutionRule& rule, const Call& call);
+  LooseType find_call(const Call& call);
+
+  const Kernel& kernel_;
+  const TypeLookup& lookup_;
+  // parameters of the rule that is being typed, and the rules around it
+  std::map<std::string, LooseType, std::less<>> bound_;
+  std::vector<std::string> open_rules_;
+};
+
+const LooseType boolean{cgen::boolean, Firmness::fixed};
+
+LooseType TypeFinder::find(const Expr& expr) {
+  return match(
+      expr,
+      [](const Integer& e) -> LooseType {
+        const bool is_small = e.value > -(std::int64_t{1} << 31) && e.value < std::int64_t{1} << 31;
+        return is_small ? LooseType{cgen::i32, Firmness::integer_constant}
+                        : LooseType{cgen::i64, Firmness::fixed};
+      },
+      [](const Real& e) {
+        return e.stated_kind ? LooseType{cgen::Scalar{*e.stated_kind}, Firmness::fixed}
+                             : LooseType{cgen::f64, Firmness::real_constant};
+      },
+      [&](const Name& e) { return find_name(e.name); },
+      [&](const Sum& e) { return find_common(e.terms); },
+      [&](const Product& e) { return find_common(e.factors); },
+      [&](const Quotient& e) { return find_quotient(e); },
+      [&](const FloorDiv& e) {
+        return find_common({e.numerator, e.denominator});
+      },
+      [&](const Modulo& e) {
+        return find_common({e.numerator, e.denominator});
+      },
+      [&](const Power& e) { return find_power(e); }, [](const Comparison&) { return boolean; },
+      [](const Logical&) { return boolean; }, [](const Not&) { return boolean; },
+      [&](const Bitwise& e) { return find_bitwise(e); },
+      [&](const Conditional& e) { return find_conditional(e); },
+      [&](const Access& e) { return lookup_(e.array); },
+      [&](const LinearAccess& e) { return lookup_(e.array); },
+      [&](const Call& e) { return find_call(e); },
+      [](const Cast& e) {
+        return LooseType{e.type, Firmness::fixed};
+      },
+      [&](const Reduction& e) {
+        const std::vector<LooseType> targets = find_targets(e);
+        return targets.empty() ? LooseType{} : targets.front();
+      });
+}
+
+std::vector<LooseType> TypeFinder::find_all(const std::vector<Expr>& exprs) {
+  std::vector<LooseType> types;
+  for (const Expr& each : exprs) {
+    types.push_back(find(each));
+  }
+  return types;
+}
+
+LooseType TypeFinder::find_name(const std::string& name) {
+  const auto found = bound_.find(name);
+  return found == bound_.end() ? lookup_(name) : found->second;
+}
+
+LooseType TypeFinder::find_common(const std::vector<Expr>& exprs) {
+  LooseType common = arithmetic_type(find(exprs.front()));
+  for (std::size_t i = 1; i < exprs.size(); ++i) {
+    common = common_type(common, arithmetic_type(find(exprs[i])));
+  }
+  return common;
+}
+
+LooseType TypeFinder::find_quotient(const Quotient& quotient) {
+  const LooseType common = find_common({quotient.numerator, quotient.denominator});
+  if (!is_integral_type(common.type)) {
+    return common;
+  }
+  return {cgen::f64,
+          common.firmness == Firmness::fixed ? Firmness::fixed : Firmness::real_constant};
+}
+
+LooseType TypeFinder::find_power(const Power& power) {
+  const LooseType base = arithmetic_type(find(power.base));
+  const LooseType exponent = arithmetic_type(find(power.exponent));
+  if (!is_known(exponent.type)) {
+    return {};
+  }
+  if (is_integral_type(exponent.type)) {
+    const bool is_negative = as_integer(power.exponent).value_or(0) < 0;
+    if (is_negative && is_integral_type(base.type)) {
+      return {cgen::f64,
+              base.firmness == Firmness::fixed ? Firmness::fixed : Firmness::real_constant};
+    }
+    return base;
+  }
+  return common_type(base, exponent);
+}
+
+LooseType TypeFinder::find_bitwise(const Bitwise& bitwise) {
+  const LooseType left = find(bitwise.left);
+  if (bitwise.op == BitOp::shift_left || bitwise.op == BitOp::shift_right) {
+    return arithmetic_type(left);
+  }
+  return common_type(left, find(bitwise.right));
+}
+
+LooseType TypeFinder::find_conditional(const Conditional& conditional) {
+  return common_type(find(conditional.then_value), find(conditional.else_value));
+}
+
+std::vector<LooseType> TypeFinder::find_targets(const Reduction& reduction) {
+  std::vector<LooseType> types = find_all(reduction.operands);
+  for (LooseType& type : types) {
+    if (reduction.operation == "any" || reduction.operation == "all") {
+      type = boolean;
+    } else {
+      type = arithmetic_type(type);
+    }
+  }
+  return types;
+}
+
+LooseType TypeFinder::find_rule(const SubstitutionRule& rule, const Call& call) {
+  if (std::find(open_rules_.begin(), open_rules_.end(), rule.name) != open_rules_.end()) {
+    throw InvalidInput("loopy.type_of.recursive_rule",
+                       fmt::format("the rule '{}' of kernel '{}' calls itself, through {}; a rule "
+                                   "has to end",
+                                   rule.name, kernel_.name, fmt::join(open_rules_, ", ")));
+  }
+  if (rule.parameters.size() != call.arguments.size()) {
+    throw InvalidInput("loopy.type_of.argument_count",
+                       fmt::format("the rule '{}' takes {} arguments and was given {}", rule.name,
+                                   rule.parameters.size(), call.arguments.size()));
+  }
+  std::map<std::string, LooseType, std::less<>> bound;
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+    bound[rule.parameters[i]] = find(call.arguments[i]);
+  }
+  std::swap(bound, bound_);
+  open_rules_.push_back(rule.name);
+  const LooseType type = find(rule.body);
+  open_rules_.pop_back();
+  std::swap(bound, bound_);
+  return type;
+}
+
+/// The result of a function of `arguments`, which are of the number it takes.
+LooseType result_of(cgen::Intrinsic function, const std::vector<LooseType>& arguments) {
+  LooseType common = arithmetic_type(arguments.front());
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    common = common_type(common, arithmetic_type(arguments[i]));
+  }
+  const auto* complex = get_if<cgen::Complex>(common.type);
+  const LooseType in_real_numbers =
+      is_integral_type(common.type) ? LooseType{cgen::f64, Firmness::fixed} : common;
+  switch (cgen::intrinsic_info(function).family) {
+    case cgen::IntrinsicFamily::floating:
+      return in_real_numbers;
+    case cgen::IntrinsicFamily::arithmetic:
+      return complex == nullptr ? common : LooseType{complex->element, Firmness::fixed};
+    case cgen::IntrinsicFamily::floating_test:
+      return boolean;
+    case cgen::IntrinsicFamily::integral:
+      return {cgen::i32, Firmness::fixed};
+    case cgen::IntrinsicFamily::complex_make:
+      return is_known(in_real_numbers.type)
+                 ? LooseType{cgen::complex_of(in_real_numbers.type), Firmness::fixed}
+                 : LooseType{};
+    case cgen::IntrinsicFamily::complex_part:
+      return complex == nullptr ? common : LooseType{complex->element, Firmness::fixed};
+    case cgen::IntrinsicFamily::complex_same:
+      return common;
+    default:
+      return {};
+  }
+}
+
+LooseType TypeFinder::find_call(const Call& call) {
+  if (const SubstitutionRule* rule = loopy::find_rule(kernel_, call.function)) {
+    return find_rule(*rule, call);
+  }
+  const auto function = find_function(call.function);
+  if (!function) {
+    std::vector<std::string> candidates = function_names();
+    for (const SubstitutionRule& rule : kernel_.rules) {
+      candidates.push_back(rule.name);
+    }
+    const std::vector<std::string> close = close_names(call.function, candidates);
+    throw InvalidInput(
+        "loopy.type_of.unknown_function",
+        fmt::format("kernel '{}' calls '{}', which is neither a function nor a rule; {}",
+                    kernel_.name, call.function,
+                    close.empty()
+                        ? fmt::format("the functions are {}", fmt::join(function_names(), ", "))
+                        : fmt::format("close names are '{}'", fmt::join(close, "', '"))));
+  }
+  const int wanted = cgen::intrinsic_info(*function).arguments;
+  if (call.arguments.size() != static_cast<std::size_t>(wanted)) {
+    throw InvalidInput("loopy.type_of.argument_count",
+                       fmt::format("the function '{}' takes {} arguments and was given {}",
+                                   call.function, wanted, call.arguments.size()));
+  }
+  return result_of(*function, find_all(call.arguments));
+}
+
+bool is_in_constraints(const Kernel& kernel, const std::string& name) {
+  return kernel.assumptions.mentions(name) ||
+         std::any_of(kernel.domains.begin(), kernel.domains.end(),
+                     [&](const Domain& domain) { return domain.constraints.mentions(name); });
+}
+
+}  // namespace
+
+cgen::Type common_type(const cgen::Type& left, const cgen::Type& right) {
+  if (left == right || !is_known(left)) {
+    return left;
+  }
+  const auto* left_complex = get_if<cgen::Complex>(left);
+  const auto* right_complex = get_if<cgen::Complex>(right);
+  if (left_complex != nullptr || right_complex != nullptr) {
+    const cgen::Type element =
+        common_type(left_complex != nullptr ? left_complex->element : left,
+                    right_complex != nullptr ? right_complex->element : right);
+    return is_known(element) ? cgen::complex_of(element) : element;
+  }
+  const auto left_kind = cgen::scalar_kind(left);
+  const auto right_kind = cgen::scalar_kind(right);
+  if (left_kind && right_kind) {
+    return cgen::Scalar{common_scalar(*left_kind, *right_kind)};
+  }
+  // a vector meets a scalar in itself
+  if (is<cgen::Vector>(left) && right_kind) {
+    return left;
+  }
+  return is<cgen::Vector>(right) && left_kind ? right : cgen::Type(cgen::Unknown{});
+}
+
+LooseType common_type(const LooseType& left, const LooseType& right) {
+  if (!is_known(left.type) || !is_known(right.type)) {
+    return {};
+  }
+  if (left.firmness == right.firmness) {
+    return {common_type(left.type, right.type), left.firmness};
+  }
+  const LooseType& looser = left.firmness < right.firmness ? left : right;
+  const LooseType& firmer = left.firmness < right.firmness ? right : left;
+  if (looser.firmness == Firmness::real_constant && is_integral_type(firmer.type)) {
+    return looser;  // an index times a real constant, still to meet its surroundings
+  }
+  return arithmetic_type(firmer);
+}
+
+LooseType declared_type(const Kernel& kernel, const std::string& name) {
+  if (is_iname(kernel, name)) {
+    return {cgen::i32, Firmness::fixed};
+  }
+  if (const Argument* argument = find_argument(kernel, name)) {
+    return {argument->type.value_or(cgen::Unknown{}), Firmness::fixed};
+  }
+  if (const Temporary* temporary = find_temporary(kernel, name)) {
+    return {temporary->type.value_or(cgen::Unknown{}), Firmness::fixed};
+  }
+  return is_in_constraints(kernel, name) ? LooseType{cgen::i32, Firmness::fixed} : LooseType{};
+}
+
+std::vector<LooseType> loose_types_of_targets(const Kernel& kernel, const TypeLookup& lookup,
+                                              const Expr& value) {
+  TypeFinder finder(kernel, lookup);
+  const Reduction* reduction = get_if<Reduction>(value);
+  if (reduction != nullptr && reduction->operands.size() > 1) {
+    return finder.find_targets(*reduction);
+  }
+  return {finder.find(value)};
+}
+
+std::vector<cgen::Type> types_of_targets(const Kernel& kernel, const Expr& value) {
+  std::vector<cgen::Type> types;
+  const auto lookup = [&](const std::string& name) { return declared_type(kernel, name); };
+  for (LooseType& each : loose_types_of_targets(kernel, lookup, value)) {
+    types.push_back(std::move(each.type));
+  }
+  return types;
+}
+
+cgen::Type type_of(const Kernel& kernel, const Expr& expr) {
+  return types_of_targets(kernel, expr).front();
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,13 @@
+#include "rtcg/loopy/check/check_kernel.h"
+
+#include "rtcg/loopy/check/check_inames.h"
+#include "rtcg/loopy/check/check_statements.h"
+
+namespace rtcg::loopy {
+
+void check_kernel(const Kernel& kernel) {
+  check_inames(kernel);  // first: the others ask for the domains of inames
+  check_statements(kernel);
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// Most threads that a block has on any device that rtcg knows.
+inline constexpr std::int64_t most_threads_of_block = 1024;
+
+/// Refuses kernels that mean nothing: names that nobody declares, statements outside of the loops
+/// whose inames they use, dependencies without an order, axes without a length.
+///
+/// Expects expanded rules and no types; with types, indices have to be integers. What each array
+/// element sees is the matter of check_bounds and check_races.
+///
+/// @throws InvalidInput
+///   of statements: loopy.check_kernel.duplicate_id, unknown_dependency, dependency_cycle,
+///     bad_target, undefined_temporary, unknown_name, index_count, index_type;
+///   of inames: loopy.check_kernel.unknown_iname, inactive_iname, missing_outer_iname,
+///     reduced_twice, axis_used_twice, data_dependent_axis, no_constant_length, too_many_threads
+void check_kernel(const Kernel& kernel);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,320 @@
+#include "rtcg/loopy/check/check_races.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/name_generator.h"
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/find_point.h"
+#include "rtcg/loopy/analyze/index_cases.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// The indices of an access, in one part of the space.
+struct PointCase {
+  std::vector<Affine> indices{};
+  ConstraintSet facts{};
+};
+
+std::vector<PointCase> point_cases(const ArrayAccess& access) {
+  std::vector<PointCase> points(1);
+  for (const Expr& condition : access.conditions) {
+    points.front().facts.add(facts_of(condition));
+  }
+  for (const Expr& index : access.indices) {
+    std::vector<PointCase> longer;
+    for (const IndexCase& each : index_cases(index)) {
+      for (PointCase point : points) {
+        point.indices.push_back(each.value);
+        point.facts.add(each.facts);
+        longer.push_back(std::move(point));
+      }
+    }
+    points = std::move(longer);
+  }
+  constexpr std::size_t most_cases = 16;
+  return points.size() > most_cases ? std::vector<PointCase>{} : points;
+}
+
+/// Which inames lanes of a variable differ in.
+enum class Sharing { none, block, device };
+
+Sharing sharing_of(const Kernel& kernel, const std::string& variable) {
+  if (const Argument* argument = find_argument(kernel, variable)) {
+    return argument->is_array ? Sharing::device : Sharing::none;
+  }
+  const Temporary* temporary = find_temporary(kernel, variable);
+  if (temporary != nullptr && temporary->address_space == AddressSpace::local) {
+    return Sharing::block;
+  }
+  const bool is_global = temporary != nullptr && temporary->address_space == AddressSpace::global;
+  return is_global ? Sharing::device : Sharing::none;
+}
+
+bool tells_lanes_apart(const InameTag& tag, Sharing sharing) {
+  const bool is_in_block = tag.kind == AxisKind::block || tag.kind == AxisKind::block_auto;
+  return is_in_block ||
+         (sharing == Sharing::device && (tag.is_lane() || tag.kind == AxisKind::grid));
+}
+
+/// The names of one of two instances: `i'A`. Parameters are common to both.
+class Instance {
+ public:
+  Instance(const Kernel& kernel, const ArrayAccess& access, const char* mark)
+      : kernel_(kernel),
+        access_(access),
+        mark_(mark),
+        inames_(with_parent_inames(kernel, access.inames)) {}
+
+  [[nodiscard]] const ArrayAccess& access() const { return access_; }
+  [[nodiscard]] const NameSet& inames() const { return inames_; }
+  [[nodiscard]] std::string renamed(const std::string& name) const {
+    // quotients of index_cases, no identifiers, belong to the instance as well
+    return inames_.count(name) != 0 || !is_identifier(name) ? name + mark_ : name;
+  }
+  [[nodiscard]] Affine renamed(const Affine& affine) const {
+    return affine.rename([&](const std::string& name) { return renamed(name); });
+  }
+  [[nodiscard]] ConstraintSet renamed(const ConstraintSet& set) const {
+    return set.rename([&](const std::string& name) { return renamed(name); });
+  }
+  [[nodiscard]] ConstraintSet domain() const {
+    return renamed(constraints_of(kernel_, access_.inames));
+  }
+  [[nodiscard]] std::vector<std::string> renamed_inames() const {
+    std::vector<std::string> names;
+    for (const std::string& each : all_inames(kernel_)) {
+      if (inames_.count(each) != 0) {
+        names.push_back(renamed(each));
+      }
+    }
+    return names;
+  }
+  /// The values of this instance alone, under the kernel's names.
+  [[nodiscard]] IntegerValues values_of(const IntegerValues& both) const {
+    IntegerValues values;
+    for (const auto& [name, value] : both) {
+      if (is_identifier(name)) {
+        values[name] = value;
+      }
+    }
+    for (const std::string& each : inames_) {
+      if (const auto found = both.find(renamed(each)); found != both.end()) {
+        values[each] = found->second;
+      }
+    }
+    return values;
+  }
+  /// The element, where the instance takes place at all.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> element(const IntegerValues& both) const {
+    const IntegerValues values = values_of(both);
+    std::vector<std::int64_t> element;
+    for (const Expr& index : access_.indices) {
+      const auto place = evaluate_integer(index, values);
+      if (!place) {
+        return std::nullopt;
+      }
+      element.push_back(*place);
+    }
+    const bool holds = std::all_of(access_.conditions.begin(), access_.conditions.end(),
+                                   [&](const Expr& condition) {
+                                     return evaluate_integer(condition, values).value_or(0) != 0;
+                                   });
+    return holds && contains(constraints_of(kernel_, access_.inames), values)
+               ? std::optional(element)
+               : std::nullopt;
+  }
+  /// `i = 1, j = 2`, without the parameters.
+  [[nodiscard]] std::string describe_lane(const IntegerValues& both) const {
+    IntegerValues values = values_of(both);
+    std::erase_if(values, [&](const auto& each) { return inames_.count(each.first) == 0; });
+    return describe(kernel_, values);
+  }
+
+ private:
+  const Kernel& kernel_;
+  const ArrayAccess& access_;
+  std::string mark_;
+  NameSet inames_;
+};
+
+/// Two writes to one array.
+class RaceSearch {
+ public:
+  RaceSearch(const Kernel& kernel, const ArrayAccess& first, const ArrayAccess& second,
+             bool has_global_barrier)
+      : kernel_(kernel),
+        sharing_(sharing_of(kernel, first.array)),
+        has_global_barrier_(has_global_barrier),
+        first_(kernel, first, "'A"),
+        second_(kernel, second, "'B") {}
+
+  void run() const {
+    const bool is_one_statement = &first_.access() == &second_.access();
+    for (const PointCase& a : point_cases(first_.access())) {
+      for (const PointCase& b : point_cases(second_.access())) {
+        const ConstraintSet meeting = same_element(a, b);
+        if (is_one_statement) {
+          search_one_statement(meeting);
+        } else {
+          search_two_statements(meeting);
+        }
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] ConstraintSet same_element(const PointCase& a, const PointCase& b) const {
+    ConstraintSet set;
+    for (std::size_t axis = 0; axis < a.indices.size(); ++axis) {
+      set.add_zero(first_.renamed(a.indices[axis]) - second_.renamed(b.indices[axis]));
+    }
+    set.add(first_.domain());
+    set.add(second_.domain());
+    set.add(first_.renamed(a.facts));
+    set.add(second_.renamed(b.facts));
+    return set;
+  }
+
+  void search_one_statement(const ConstraintSet& meeting) const {
+    ConstraintSet same_iteration = meeting;
+    for (const std::string& each : first_.inames()) {
+      if (!tells_lanes_apart(tag_of(kernel_, each), sharing_)) {
+        same_iteration.add_zero(Affine(first_.renamed(each)) - Affine(second_.renamed(each)));
+      }
+    }
+    for (const std::string& each : first_.inames()) {
+      const InameTag tag = tag_of(kernel_, each);
+      if (tells_lanes_apart(tag, sharing_)) {
+        const bool is_ordered = tag.kind != AxisKind::grid || has_global_barrier_;
+        search(is_ordered ? same_iteration : meeting, each, each);
+      }
+    }
+  }
+
+  void search_two_statements(const ConstraintSet& meeting) const {
+    if (has_global_barrier_ || sharing_ != Sharing::device) {
+      return;
+    }
+    for (const std::string& a : first_.inames()) {
+      for (const std::string& b : second_.inames()) {
+        const InameTag tag = tag_of(kernel_, a);
+        if (tag.kind == AxisKind::grid && tag == tag_of(kernel_, b)) {
+          search(meeting, a, b);
+          search(meeting, b, a, true);
+        }
+      }
+    }
+  }
+
+  /// Looks for a meeting where the lane of `low` comes before that of `high` on their axis.
+  void search(ConstraintSet meeting, const std::string& low, const std::string& high,
+              bool is_swapped = false) const {
+    const Instance& low_instance = is_swapped ? second_ : first_;
+    const Instance& high_instance = is_swapped ? first_ : second_;
+    Affine distance = Affine(high_instance.renamed(high)) - Affine(low_instance.renamed(low));
+    if (low != high) {
+      // the place on the axis counts from the lowest value
+      const auto low_start = constraints_of(kernel_, {low}).minimum(Affine(low));
+      const auto high_start = constraints_of(kernel_, {high}).minimum(Affine(high));
+      if (!low_start || !high_start) {
+        return;
+      }
+      distance = distance + *low_start - *high_start;
+    }
+    meeting.add_nonnegative(distance - 1);
+    if (meeting.is_empty()) {
+      return;
+    }
+    auto names = witness_names(kernel_, {}, meeting);
+    if (!names) {
+      return;
+    }
+    for (const Instance* instance : {&first_, &second_}) {
+      for (std::string& each : instance->renamed_inames()) {
+        names->push_back(std::move(each));
+      }
+    }
+    const auto witness = find_point(meeting, *names, [&](const IntegerValues& values) {
+      const auto element = first_.element(values);
+      return element && element == second_.element(values);
+    });
+    if (witness) {
+      complain(*witness, low);
+    }
+  }
+
+  [[noreturn]] void complain(const IntegerValues& witness, const std::string& iname) const {
+    const std::string& first = first_.access().statement;
+    const std::string& second = second_.access().statement;
+    IntegerValues others = witness;
+    std::erase_if(others, [](const auto& each) { return !is_identifier(each.first); });
+    throw InvalidInput(
+        "loopy.check_races.write_race",
+        fmt::format("{} of kernel '{}' write{} element [{}] of '{}' both at {} and at {}{}{}; "
+                    "'{}' lies on the axis {}, and nothing orders the two",
+                    first == second ? fmt::format("statement '{}'", first)
+                                    : fmt::format("statements '{}' and '{}'", first, second),
+                    kernel_.name, first == second ? "s" : "",
+                    fmt::join(*first_.element(witness), ", "), first_.access().array,
+                    first_.describe_lane(witness), second_.describe_lane(witness),
+                    others.empty() ? "" : " where ", describe(kernel_, others), iname,
+                    to_string(tag_of(kernel_, iname))));
+  }
+
+  const Kernel& kernel_;
+  Sharing sharing_;
+  bool has_global_barrier_;
+  Instance first_;
+  Instance second_;
+};
+
+bool has_global_barrier(const Kernel& kernel) {
+  return std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
+                     [](const Instruction& instruction) {
+                       const auto* barrier = get_if<BarrierInstruction>(instruction);
+                       return barrier != nullptr && barrier->scope == BarrierScope::global;
+                     });
+}
+
+bool is_in_lanes(const Kernel& kernel, const ArrayAccess& access) {
+  const Sharing sharing = sharing_of(kernel, access.array);
+  return sharing != Sharing::none &&
+         std::any_of(access.inames.begin(), access.inames.end(), [&](const std::string& iname) {
+           return tells_lanes_apart(tag_of(kernel, iname), sharing);
+         });
+}
+
+}  // namespace
+
+void check_races(const Kernel& kernel) {
+  std::vector<ArrayAccess> writes;
+  for (const Instruction& instruction : kernel.instructions) {
+    const Assignment* assignment = get_if<Assignment>(instruction);
+    if (assignment == nullptr || assignment->is_atomic) {
+      continue;
+    }
+    for (ArrayAccess& access : accesses_of(kernel, instruction)) {
+      if (access.is_write && is_in_lanes(kernel, access)) {
+        writes.push_back(std::move(access));
+      }
+    }
+  }
+  const bool is_ordered = has_global_barrier(kernel);
+  for (std::size_t first = 0; first < writes.size(); ++first) {
+    for (std::size_t second = first; second < writes.size(); ++second) {
+      const ArrayAccess& a = writes[first];
+      const ArrayAccess& b = writes[second];
+      if (a.array == b.array && a.is_linear == b.is_linear &&
+          a.indices.size() == b.indices.size()) {
+        RaceSearch(kernel, a, b, is_ordered).run();
+      }
+    }
+  }
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// The part of check_kernel that concerns statements, their order and what they touch.
+void check_statements(const Kernel& kernel);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,179 @@
+#include "rtcg/loopy/codegen/code_block.h"
+
+#include <algorithm>
+
+#include "rtcg/cgen/build/block_builder.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using Variables = std::map<std::string, PrivateVariable>;
+
+std::set<std::string> variables_of(const CodeBlock& block) {
+  std::set<std::string> all;
+  for (const CodeItem& item : block.items) {
+    all.insert(item.variables.begin(), item.variables.end());
+  }
+  return all;
+}
+
+cgen::Statement declaration(const std::string& name, const PrivateVariable& variable,
+                            std::optional<cgen::Expr> value = {}) {
+  cgen::Type type = variable.type;
+  for (std::size_t axis = variable.extents.size(); axis-- > 0;) {
+    type = cgen::array_of(type, variable.extents[axis]);
+  }
+  return cgen::Declaration{.type = std::move(type), .name = name, .initializer = std::move(value)};
+}
+
+/// Whether, whenever the block runs, the variable is written before it is read: nothing reaches it
+/// from an earlier run of the block.
+bool starts_with_write(const CodeBlock& block, const std::string& variable) {
+  for (const CodeItem& item : block.items) {
+    if (item.variables.count(variable) == 0) {
+      continue;
+    }
+    if (const auto* assignment = get_if<CodeScalarAssignment>(item)) {
+      return assignment->variable == variable;
+    }
+    const CodeIf* conditional = get_if<CodeIf>(item);
+    const bool is_last =
+        std::count_if(block.items.begin(), block.items.end(), [&](const CodeItem& each) {
+          return each.variables.count(variable) != 0;
+        }) == 1;
+    if (const CodeLoop* loop = get_if<CodeLoop>(item)) {
+      return is_last && starts_with_write(loop->body, variable);
+    }
+    return conditional != nullptr && is_last && !conditional->else_body &&
+           starts_with_write(conditional->then_body, variable);
+  }
+  return false;
+}
+
+class Placement {
+ public:
+  explicit Placement(const Variables& variables) : variables_(variables) {}
+
+  std::vector<cgen::Statement> run(CodeBlock block) {
+    std::vector<std::string> outer;
+    std::set<std::string> used = variables_of(block);
+    cgen::BlockBuilder top;
+    std::set<std::string> inside;
+    for (const std::string& each : used) {
+      const PrivateVariable& variable = variables_.at(each);
+      if (variable.is_at_top) {
+        top << declaration(each, variable);
+      } else {
+        inside.insert(each);
+      }
+    }
+    std::vector<cgen::Statement> statements = top.statements();
+    const std::vector<cgen::Statement> rest = emit(std::move(block), inside);
+    statements.insert(statements.end(), rest.begin(), rest.end());
+    return statements;
+  }
+
+ private:
+  /// @param open  variables that must be declared in this block or further in
+  std::vector<cgen::Statement> emit(CodeBlock block, const std::set<std::string>& open) {
+    std::vector<std::set<std::string>> pushed(block.items.size());
+    std::vector<std::vector<std::string>> declared_before(block.items.size());
+    for (const std::string& each : open) {
+      place(block, each, pushed, declared_before);
+    }
+    std::vector<cgen::Statement> statements;
+    for (std::size_t i = 0; i < block.items.size(); ++i) {
+      std::optional<std::string> with_value;
+      if (const auto* first = get_if<CodeScalarAssignment>(block.items[i])) {
+        const auto found =
+            std::find(declared_before[i].begin(), declared_before[i].end(), first->variable);
+        if (found != declared_before[i].end()) {
+          with_value = *found;
+          declared_before[i].erase(found);
+        }
+      }
+      for (const std::string& each : declared_before[i]) {
+        statements.push_back(declaration(each, variables_.at(each)));
+      }
+      statements.push_back(emit_item(std::move(block.items[i]), pushed[i], with_value));
+    }
+    return statements;
+  }
+
+  void place(const CodeBlock& block, const std::string& variable,
+             std::vector<std::set<std::string>>& pushed,
+             std::vector<std::vector<std::string>>& declared_before) const {
+    std::vector<std::size_t> users;
+    for (std::size_t i = 0; i < block.items.size(); ++i) {
+      if (block.items[i].variables.count(variable) != 0) {
+        users.push_back(i);
+      }
+    }
+    if (users.empty()) {
+      return;
+    }
+    const CodeItem& first = block.items[users.front()];
+    bool goes_further = users.size() == 1;
+    if (const CodeLoop* loop = get_if<CodeLoop>(first)) {
+      goes_further = goes_further && starts_with_write(loop->body, variable);
+    } else if (!is<CodeIf>(first)) {
+      goes_further = false;
+    }
+    if (goes_further) {
+      pushed[users.front()].insert(variable);
+    } else {
+      declared_before[users.front()].push_back(variable);
+    }
+  }
+
+  cgen::Statement emit_item(CodeItem item, const std::set<std::string>& pushed,
+                            const std::optional<std::string>& with_value) {
+    return match(
+        item, [&](const CodeStatement& e) { return e.statement; },
+        [&](const CodeScalarAssignment& e) -> cgen::Statement {
+          return with_value ? declaration(e.variable, variables_.at(e.variable), e.value)
+                            : cgen::Statement(cgen::assign(e.target, e.value));
+        },
+        [&](const CodeLoop& e) -> cgen::Statement {
+          cgen::ForOptions options;
+          options.step = e.step;
+          options.unroll = e.unroll;
+          cgen::Statement loop = cgen::counted_loop(e.type, e.name, e.begin, e.end,
+                                                    cgen::Block{emit(e.body, pushed)}, options);
+          if (!e.pragma) {
+            return loop;
+          }
+          return cgen::Group{{cgen::Pragma{*e.pragma}, loop}};
+        },
+        [&](const CodeIf& e) -> cgen::Statement {
+          cgen::If conditional{e.condition, cgen::Block{emit(e.then_body, pushed)}, std::nullopt};
+          if (e.else_body) {
+            conditional.else_body = cgen::Block{emit(*e.else_body, pushed)};
+          }
+          return conditional;
+        });
+  }
+
+  const Variables& variables_;
+};
+
+}  // namespace
+
+CodeItem make_loop(CodeLoop loop) {
+  std::set<std::string> variables = variables_of(loop.body);
+  return {std::move(loop), std::move(variables)};
+}
+
+CodeItem make_if(CodeIf conditional) {
+  std::set<std::string> variables = variables_of(conditional.then_body);
+  if (conditional.else_body) {
+    variables.merge(variables_of(*conditional.else_body));
+  }
+  return {std::move(conditional), std::move(variables)};
+}
+
+std::vector<cgen::Statement> place_declarations(CodeBlock block, const Variables& variables) {
+  return Placement(variables).run(std::move(block));
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rtcg/cgen/ast/statement.h"
+
+namespace rtcg::loopy {
+
+struct CodeItem;
+
+/// Statements in the making: before the places of the declarations of a kernel's private variables
+/// are known. Internal to codegen.
+struct CodeBlock {
+  std::vector<CodeItem> items{};
+};
+
+/// `for (iname = begin; iname < end; iname += step) body`
+struct CodeLoop {
+  std::string name{};
+  cgen::Type type{};
+  cgen::Expr begin;
+  cgen::Expr end;
+  cgen::Expr step = 1;
+  std::optional<int> unroll{};
+  /// Text of a `#pragma` before the loop.
+  std::optional<std::string> pragma{};
+  CodeBlock body{};
+};
+struct CodeIf {
+  cgen::Expr condition;
+  CodeBlock then_body{};
+  std::optional<CodeBlock> else_body{};
+};
+/// `variable = value` for a private scalar.
+struct CodeScalarAssignment {
+  std::string variable{};
+  cgen::Expr target;
+  cgen::Expr value;
+};
+struct CodeStatement {
+  cgen::Statement statement;
+};
+
+using CodeItemKinds = cgen::KindList<CodeStatement, CodeScalarAssignment, CodeLoop, CodeIf>;
+struct CodeItem {
+  CodeItemKinds::Variant kind;
+  /// Private variables that the item reads or writes, those within included.
+  std::set<std::string> variables{};
+};
+inline const CodeItemKinds::Variant& kinds(const CodeItem& item) {
+  return item.kind;
+}
+
+/// A private variable: a scalar where it has no extents.
+struct PrivateVariable {
+  cgen::Type type{};
+  std::vector<cgen::Expr> extents{};
+  /// Where set, it is declared at the very top: it lives longer than its innermost block.
+  bool is_at_top = false;
+};
+
+[[nodiscard]] CodeItem make_loop(CodeLoop loop);
+[[nodiscard]] CodeItem make_if(CodeIf conditional);
+
+/// The statements with each variable declared as far in as its life allows, with its first value
+/// where that is assigned at once. An adjacent equal condition is joined.
+[[nodiscard]] std::vector<cgen::Statement> place_declarations(
+    CodeBlock block, const std::map<std::string, PrivateVariable>& variables);
+
+}  // namespace rtcg::loopy

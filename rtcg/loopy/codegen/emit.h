@@ -1,0 +1,27 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/codegen/code_block.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/codegen/launch_axes.h"
+#include "rtcg/loopy/schedule/loop_tree.h"
+
+namespace rtcg::loopy {
+
+/// The body of one kernel of the program. Internal to codegen.
+struct EmittedBody {
+  std::vector<cgen::Statement> statements;
+  std::int64_t shared_bytes = 0;
+};
+
+/// @param kernel  preprocessed and typed
+/// @param tree    with its barriers; no launch boundaries
+/// @param helpers  names of helper functions that the body calls; added to
+[[nodiscard]] EmittedBody emit_body(const Kernel& kernel, const LoopTree& tree,
+                                    const LaunchAxes& axes, Target target,
+                                    const GenerateOptions& options, std::set<std::string>& helpers);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,189 @@
+#include "rtcg/loopy/codegen/generate.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/print/print_module.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/codegen/emit.h"
+#include "rtcg/loopy/codegen/launch_axes.h"
+#include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/schedule/insert_barriers.h"
+#include "rtcg/loopy/schedule/loop_tree.h"
+#include "rtcg/loopy/transform/recipe.h"
+
+namespace rtcg::loopy {
+namespace {
+
+std::vector<LoopTree> launches_of(LoopTree tree) {
+  std::vector<LoopTree> launches(1);
+  for (LoopTreeNode& node : tree) {
+    if (is<LaunchBoundaryNode>(node)) {
+      launches.emplace_back();
+    } else {
+      launches.back().push_back(std::move(node));
+    }
+  }
+  std::erase_if(launches, [](const LoopTree& launch) { return statements_in(launch).empty(); });
+  return launches;
+}
+
+NameSet variables_of(const Kernel& kernel, const LoopTree& launch) {
+  NameSet used;
+  for (const std::size_t statement : statements_in(launch)) {
+    used.merge(written_variables(kernel.instructions[statement]));
+    used.merge(read_variables(kernel, kernel.instructions[statement]));
+  }
+  return used;
+}
+
+void check_temporaries(const Kernel& kernel, const std::vector<LoopTree>& launches) {
+  std::vector<NameSet> used;
+  for (const LoopTree& launch : launches) {
+    used.push_back(variables_of(kernel, launch));
+  }
+  for (const Temporary& temporary : kernel.temporaries) {
+    if (temporary.address_space == AddressSpace::global) {
+      throw Unsupported(
+          "loopy.generate.global_temporary",
+          fmt::format("temporary '{}' lies in global memory: make it an argument", temporary.name));
+    }
+    const auto users = std::count_if(used.begin(), used.end(), [&](const NameSet& names) {
+      return names.count(temporary.name) != 0;
+    });
+    if (users > 1) {
+      throw InvalidInput("loopy.generate.temporary_across_launches",
+                         fmt::format("temporary '{}' is used before and after a global barrier, "
+                                     "where one launch ends and another begins: keep it in an "
+                                     "array that is an argument",
+                                     temporary.name));
+    }
+  }
+}
+
+std::vector<KernelParameter> parameters_of(const Kernel& kernel) {
+  NameSet written;
+  for (const Instruction& instruction : kernel.instructions) {
+    written.merge(written_variables(instruction));
+  }
+  std::vector<KernelParameter> parameters;
+  for (const Argument& argument : kernel.arguments) {
+    parameters.push_back(
+        {argument.name, *argument.type, argument.is_array, written.count(argument.name) != 0});
+  }
+  return parameters;
+}
+
+std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
+                                          const std::vector<KernelParameter>& parameters) {
+  std::vector<cgen::Parameter> result;
+  for (const KernelParameter& parameter : parameters) {
+    if (!parameter.is_array) {
+      result.push_back({cgen::const_(parameter.type), parameter.name});
+      continue;
+    }
+    const Argument* argument = find_argument(kernel, parameter.name);
+    const bool is_constant = argument->address_space == AddressSpace::constant;
+    cgen::Type element = parameter.is_written ? parameter.type : cgen::const_(parameter.type);
+    element = cgen::in_space(
+        is_constant ? cgen::AddressSpace::constant : cgen::AddressSpace::global, element);
+    result.push_back({cgen::restrict_pointer_to(element), parameter.name});
+  }
+  return result;
+}
+
+LaunchPlan plan_of(const LaunchAxes& axes, Target target, std::string name,
+                   std::int64_t shared_bytes) {
+  LaunchPlan plan;
+  plan.kernel_name = std::move(name);
+  plan.shared_bytes = shared_bytes;
+  for (const HardwareAxis& axis : axes.axes) {
+    const auto number = static_cast<std::size_t>(axis.number);
+    if (axis.kind == AxisKind::grid) {
+      plan.grid[number] = axis.extent;
+    } else if (target != Target::host) {
+      plan.block[number] = *as_integer(axis.extent);
+    }
+  }
+  const std::int64_t threads = plan.block[0] * plan.block[1] * plan.block[2];
+  if (threads > 1024) {
+    throw InvalidInput("loopy.generate.too_many_threads",
+                       fmt::format("a block would have {}x{}x{} = {} threads, and no device takes "
+                                   "more than 1024: use shorter axes, or ilp for a part of them",
+                                   plan.block[0], plan.block[1], plan.block[2], threads));
+  }
+  return plan;
+}
+
+cgen::Statement kernel_function(const Kernel& kernel, const GeneratedProgram& program,
+                                const LaunchPlan& plan, EmittedBody body) {
+  cgen::Function function;
+  function.result = cgen::void_type;
+  function.name = plan.kernel_name;
+  function.parameters = c_parameters(kernel, program.parameters);
+  function.body = cgen::Block{std::move(body.statements)};
+  function.specifiers.is_kernel = true;
+  function.specifiers.is_extern_c = program.target != Target::opencl;
+  if (program.target == Target::cuda) {
+    function.launch_bounds =
+        cgen::LaunchBounds{static_cast<int>(plan.block[0] * plan.block[1] * plan.block[2]), 0};
+  }
+  if (program.target == Target::opencl) {
+    function.required_work_group_size = {static_cast<int>(plan.block[0]),
+                                         static_cast<int>(plan.block[1]),
+                                         static_cast<int>(plan.block[2])};
+  }
+  return function;
+}
+
+}  // namespace
+
+GeneratedProgram generate(const Kernel& described, Target target, const GenerateOptions& options) {
+  const Kernel kernel = preprocess(described);
+  const LoopTree tree = insert_barriers(kernel, build_loop_tree(kernel));
+  const std::vector<LoopTree> launches = launches_of(tree);
+  check_temporaries(kernel, launches);
+
+  GeneratedProgram program;
+  program.target = target;
+  program.module.name = kernel.name;
+  program.parameters = parameters_of(kernel);
+  cgen::BlockBuilder items;
+  if (options.recipe_comment && !kernel.recipe.empty()) {
+    std::string text = "Made from kernel '" + kernel.name + "' by";
+    for (const RecipeStep& step : kernel.recipe) {
+      text += "\n  " + to_string(step);
+    }
+    items << cgen::comment(text);
+  }
+  std::set<std::string> helpers;
+  std::vector<cgen::Statement> functions;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const LaunchAxes axes = launch_axes(kernel, statements_in(launches[i]));
+    EmittedBody body = emit_body(kernel, launches[i], axes, target, options, helpers);
+    program.launches.push_back(plan_of(
+        axes, target, launches.size() == 1 ? kernel.name : fmt::format("{}_{}", kernel.name, i),
+        body.shared_bytes));
+    if (i > 0) {
+      functions.push_back(cgen::blank_line());
+    }
+    functions.push_back(kernel_function(kernel, program, program.launches.back(), std::move(body)));
+  }
+  for (const std::string& helper : helpers) {
+    items << helper_definition(helper) << cgen::blank_line();
+  }
+  program.module.items = items.statements();
+  program.module.items.insert(program.module.items.end(), functions.begin(), functions.end());
+  return program;
+}
+
+std::string generate_text(const Kernel& kernel, Target target, const GenerateOptions& options) {
+  const cgen::Dialect dialect = target == Target::cuda     ? cgen::Dialect::cuda
+                                : target == Target::opencl ? cgen::Dialect::opencl
+                                                           : cgen::Dialect::c;
+  return cgen::print_module(generate(kernel, target, options).module, dialect).text;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "rtcg/cgen/ast/module.h"
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// What a kernel is made into.
+enum class Target {
+  host,    ///< C: grid axes as OpenMP loops, block axes as SIMD loops split at barriers
+  opencl,  ///< OpenCL C
+  cuda,    ///< CUDA C++
+};
+
+struct GenerateOptions {
+  /// Type of inames and of indices into arrays, i32 or i64. i32 is right as long as no array has
+  /// more than 2^31 - 1 elements; the executor chooses by the arrays it gets.
+  cgen::Type index_type = cgen::i32;
+  /// Writes the statement's text before its code.
+  bool statement_comments = false;
+  /// Writes the transformations that led here at the head of the text.
+  bool recipe_comment = true;
+};
+
+/// A parameter of all kernels of the program, in order.
+struct KernelParameter {
+  std::string name;
+  cgen::Type type;  ///< of an element, for an array
+  bool is_array = false;
+  bool is_written = false;
+};
+
+/// One kernel of the program, and the launch that runs it.
+struct LaunchPlan {
+  std::string kernel_name;
+  /// Blocks along each axis, in terms of scalar parameters; at least 0.
+  std::array<Expr, 3> grid = {1, 1, 1};
+  /// Threads along each axis. On the host 1: the kernel loops over them itself.
+  std::array<std::int64_t, 3> block = {1, 1, 1};
+  std::int64_t shared_bytes = 0;  ///< of a block, static
+};
+
+/// C for a kernel, and how to run it.
+struct GeneratedProgram {
+  cgen::Module module;
+  Target target = Target::host;
+  std::vector<KernelParameter> parameters;
+  /// To be run one after the other.
+  std::vector<LaunchPlan> launches;
+};
+
+/// The program for a kernel: preprocesses, schedules, places barriers and guards.
+///
+/// Deterministic: equal kernels give equal trees. Statements run for exactly the points of their
+/// domains; those that only compute private values may run for lanes outside them.
+/// @throws InvalidInput  what preprocess, build_loop_tree and insert_barriers throw;
+///         loopy.generate.unbounded, loopy.generate.block_not_constant,
+///         loopy.generate.too_many_copies, loopy.generate.temporary_across_launches
+/// @throws Unsupported   loopy.generate.global_temporary, loopy.generate.launch_in_loop,
+///         loopy.generate.axis_start
+[[nodiscard]] GeneratedProgram generate(const Kernel& kernel, Target target,
+                                        const GenerateOptions& options = {});
+
+/// The text of the program in the target's language.
+[[nodiscard]] std::string generate_text(const Kernel& kernel, Target target,
+                                        const GenerateOptions& options = {});
+
+}  // namespace rtcg::loopy

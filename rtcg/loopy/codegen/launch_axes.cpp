@@ -1,0 +1,158 @@
+#include "rtcg/loopy/codegen/launch_axes.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// The inames on an axis that the statements use, in the order of the domains.
+std::vector<std::string> inames_on(const Kernel& kernel, const NameSet& used, AxisKind kind,
+                                   int number) {
+  std::vector<std::string> inames;
+  for (const std::string& iname : all_inames(kernel)) {
+    if (used.count(iname) != 0 && tag_of(kernel, iname) == InameTag{kind, number}) {
+      inames.push_back(iname);
+    }
+  }
+  return inames;
+}
+
+std::vector<std::string> inames_but(const Kernel& kernel, const std::string& iname) {
+  std::vector<std::string> others = all_inames(kernel);
+  others.erase(std::remove(others.begin(), others.end(), iname), others.end());
+  // scalars that statements assign are not known at the launch either
+  for (const Temporary& temporary : kernel.temporaries) {
+    others.push_back(temporary.name);
+  }
+  return others;
+}
+
+/// The first value as an affine expression of parameters.
+Affine affine_start(const LoopBounds& bounds, const std::string& iname) {
+  if (const auto constant = constant_lower(bounds)) {
+    return *constant;
+  }
+  if (bounds.lower.size() == 1 && bounds.lower.front().divisor == 1) {
+    return bounds.lower.front().numerator;
+  }
+  throw Unsupported("loopy.generate.axis_start",
+                    fmt::format("iname '{}' is an axis of hardware, but its first value is none "
+                                "of whole parameters: shift the domain to start at 0",
+                                iname));
+}
+
+std::int64_t constant_extent(const ConstraintSet& constraints, const std::string& iname,
+                             const Affine& start) {
+  const auto largest = constraints.maximum(Affine(iname) - start);
+  if (!largest) {
+    throw InvalidInput("loopy.generate.block_not_constant",
+                       fmt::format("iname '{}' is an axis of the block, whose length must be a "
+                                   "constant, but its length depends on parameters: split it, or "
+                                   "fix the parameters",
+                                   iname));
+  }
+  return std::max<std::int64_t>(*largest + 1, 1);
+}
+
+class AxisFinder {
+ public:
+  AxisFinder(const Kernel& kernel, const std::vector<std::size_t>& statements) : kernel_(kernel) {
+    for (const std::size_t statement : statements) {
+      const NameSet& within = kernel.instructions[statement].within_inames;
+      used_.insert(within.begin(), within.end());
+    }
+  }
+
+  LaunchAxes find() {
+    for (const AxisKind kind : {AxisKind::grid, AxisKind::block}) {
+      for (int number = 0; number < 3; ++number) {
+        const std::vector<std::string> inames = inames_on(kernel_, used_, kind, number);
+        if (!inames.empty()) {
+          add_axis(kind, number, inames);
+        }
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void add_axis(AxisKind kind, int number, const std::vector<std::string>& inames) {
+    HardwareAxis axis{kind, number, inames.front()};
+    std::vector<ConstraintSet> constraints;
+    std::vector<LoopBounds> bounds;
+    std::vector<Affine> starts;
+    for (const std::string& iname : inames) {
+      constraints.push_back(constraints_of(kernel_, {iname}));
+      bounds.push_back(
+          loop_bounds(constraints.back(), iname, inames_but(kernel_, iname), kernel_.assumptions));
+      starts.push_back(affine_start(bounds.back(), iname));
+    }
+    const Affine offset = Affine(axis.variable) - starts.front();
+    axis.first = to_expr(starts.front());
+    result_.facts.add_nonnegative(offset);
+    for (std::size_t i = 1; i < inames.size(); ++i) {
+      result_.values.emplace(inames[i], offset + starts[i]);
+    }
+    if (kind == AxisKind::block) {
+      std::int64_t extent = 1;
+      for (std::size_t i = 0; i < inames.size(); ++i) {
+        extent = std::max(extent, constant_extent(constraints[i], inames[i], starts[i]));
+      }
+      axis.extent = extent;
+      result_.facts.add_nonnegative(Affine(extent - 1) - offset);
+    } else {
+      set_grid_extent(axis, bounds, starts);
+    }
+    result_.axes.push_back(std::move(axis));
+  }
+
+  void set_grid_extent(HardwareAxis& axis, const std::vector<LoopBounds>& bounds,
+                       const std::vector<Affine>& starts) {
+    std::vector<Expr> extents;
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      Expr extent = simplify_index(end_value(bounds[i]) - to_expr(starts[i]));
+      if (std::find(extents.begin(), extents.end(), extent) == extents.end()) {
+        extents.push_back(std::move(extent));
+      }
+    }
+    axis.extent = extents.front();
+    for (std::size_t i = 1; i < extents.size(); ++i) {
+      axis.extent = call("max", {axis.extent, extents[i]});
+    }
+    if (extents.size() == 1) {
+      // the launch has exactly these blocks
+      for (const Constraint& constraint : bounds.front().implemented.constraints()) {
+        result_.facts.add(constraint);
+      }
+    }
+  }
+
+  const Kernel& kernel_;
+  NameSet used_;
+  LaunchAxes result_;
+};
+
+}  // namespace
+
+const HardwareAxis* LaunchAxes::find(AxisKind kind, int number) const {
+  const auto found = std::find_if(axes.begin(), axes.end(), [&](const HardwareAxis& axis) {
+    return axis.kind == kind && axis.number == number;
+  });
+  return found == axes.end() ? nullptr : &*found;
+}
+
+bool LaunchAxes::has_block_axes() const {
+  return std::any_of(axes.begin(), axes.end(),
+                     [](const HardwareAxis& axis) { return axis.kind == AxisKind::block; });
+}
+
+LaunchAxes launch_axes(const Kernel& kernel, const std::vector<std::size_t>& statements) {
+  return AxisFinder(kernel, statements).find();
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/codegen/bounds.h"
+#include "rtcg/loopy/codegen/generate.h"
+
+namespace rtcg::loopy {
+
+/// One axis of the grid or of a block within a launch.
+struct HardwareAxis {
+  AxisKind kind = AxisKind::grid;
+  int number = 0;
+  /// The iname after which the C variable is named.
+  std::string variable{};
+  /// Value of the variable in the first block or thread.
+  Expr first = 0;
+  /// Blocks or threads along the axis.
+  Expr extent = 1;
+};
+
+/// The axes that the statements of one launch use.
+struct LaunchAxes {
+  std::vector<HardwareAxis> axes{};  ///< grid first, then block, by number
+  /// What is known of their variables: 0 <= variable - first < extent.
+  ConstraintSet facts{};
+  /// Further inames on an axis, in terms of its variable.
+  std::map<std::string, Affine, std::less<>> values{};
+
+  [[nodiscard]] const HardwareAxis* find(AxisKind kind, int number) const;
+  [[nodiscard]] bool has_block_axes() const;
+};
+
+/// @throws InvalidInput  loopy.generate.block_not_constant, loopy.generate.unbounded
+/// @throws Unsupported   loopy.generate.axis_start
+[[nodiscard]] LaunchAxes launch_axes(const Kernel& kernel,
+                                     const std::vector<std::size_t>& statements);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,430 @@
+#include "rtcg/loopy/codegen/lower_expr.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using cgen::Type;
+
+bool is_floating_type(const Type& type) {
+  const auto kind = cgen::scalar_kind(type);
+  return kind && cgen::is_floating(*kind);
+}
+
+/// -1 * x, or -3 * x: what is subtracted rather than added.
+std::optional<Expr> as_subtracted(const Expr& term) {
+  if (const auto value = as_integer(term); value && *value < 0 && *value != INT64_MIN) {
+    return Expr(-*value);
+  }
+  const Product* product = get_if<Product>(term);
+  if (product == nullptr) {
+    return std::nullopt;
+  }
+  const auto first = as_integer(product->factors.front());
+  if (!first || *first >= 0 || *first == INT64_MIN) {
+    return std::nullopt;
+  }
+  Expr positive = -*first;
+  for (std::size_t i = 1; i < product->factors.size(); ++i) {
+    positive = positive * product->factors[i];
+  }
+  return positive;
+}
+
+class Lowering {
+ public:
+  explicit Lowering(const ExprScope& scope) : scope_(scope) {}
+
+  cgen::Expr lower(const Expr& expr, const Type& type) const {
+    return match(
+        expr, [&](const Integer& e) { return integer(e.value, type); },
+        [&](const Real& e) {
+          return cgen::literal(e.value, e.stated_kind ? Type(cgen::Scalar{*e.stated_kind})
+                                        : is_floating_type(type) ? type
+                                                                 : cgen::f64);
+        },
+        [&](const Name& e) { return name_value(e, type); },
+        [&](const Sum& e) { return sum(e, type); },
+        [&](const Product& e) { return product(e, type); },
+        [&](const Quotient& e) {
+          return cast_unless_floating(lower(e.numerator, type), type) / lower(e.denominator, type);
+        },
+        [&](const FloorDiv& e) { return floor_division(e, type); },
+        [&](const Modulo& e) { return remainder(e, type); },
+        [&](const Power& e) { return power_of(e, type); },
+        [&](const Comparison& e) { return comparison(e); },
+        [&](const Logical& e) { return logical(e); },
+        [&](const Not& e) { return !condition(e.operand); },
+        [&](const Bitwise& e) { return bitwise(e, type); },
+        [&](const Conditional& e) { return conditional(e, type); },
+        [&](const Access& e) {
+          std::vector<Expr> indices;
+          for (const Expr& index : e.indices) {
+            indices.push_back(with_values(scope_, index));
+          }
+          return scope_.element(e.array, indices);
+        },
+        [&](const LinearAccess& e) {
+          return scope_.linear_element(e.array, with_values(scope_, e.index));
+        },
+        [&](const Call& e) { return function_call(e, expr, type); },
+        [&](const Cast& e) { return cgen::cast(e.type, lower(e.operand, own_type(e.operand))); },
+        [&](const Reduction&) -> cgen::Expr {
+          throw InternalError("reductions realised before C is made", SourceOrigin::current());
+        });
+  }
+
+  cgen::Expr condition(const Expr& expr) const { return lower(expr, cgen::boolean); }
+
+ private:
+  [[nodiscard]] Type own_type(const Expr& expr) const { return type_of(*scope_.kernel, expr); }
+
+  [[nodiscard]] static cgen::Expr integer(std::int64_t value, const Type& type) {
+    if (is_floating_type(type)) {
+      return cgen::literal(static_cast<double>(value), type);
+    }
+    if (value >= INT32_MIN && value <= INT32_MAX) {
+      return static_cast<int>(value);
+    }
+    return value;
+  }
+
+  static cgen::Expr cast_unless_floating(const cgen::Expr& expr, const Type& type) {
+    return is_floating_type(type) && !is_floating_type(expr.type()) ? cgen::cast(type, expr) : expr;
+  }
+
+  cgen::Expr name_value(const Name& e, const Type& type) const {
+    const auto found = scope_.values->find(e.name);
+    if (found == scope_.values->end()) {
+      return scope_.variable(e.name);
+    }
+    return found->second.is_constant() ? integer(found->second.constant(), type)
+                                       : lower(to_expr(found->second), scope_.index_type);
+  }
+
+  cgen::Expr sum(const Sum& e, const Type& type) const {
+    // a sum that begins with a subtracted term is turned round where one that is added follows
+    std::vector<Expr> terms = e.terms;
+    if (as_subtracted(terms[0]) && terms.size() == 2 && !as_subtracted(terms[1])) {
+      std::swap(terms[0], terms[1]);
+    }
+    cgen::Expr result = lower(terms.front(), type);
+    for (std::size_t i = 1; i < terms.size(); ++i) {
+      const std::optional<Expr> subtracted = as_subtracted(terms[i]);
+      result = subtracted ? result - lower(*subtracted, type) : result + lower(terms[i], type);
+    }
+    return result;
+  }
+
+  cgen::Expr product(const Product& e, const Type& type) const {
+    std::size_t first = 0;
+    const bool is_negated = as_integer(e.factors.front()) == -1;
+    first = is_negated ? 1 : 0;
+    cgen::Expr result = lower(e.factors[first], type);
+    for (std::size_t i = first + 1; i < e.factors.size(); ++i) {
+      result = result * lower(e.factors[i], type);
+    }
+    return is_negated ? -result : result;
+  }
+
+  /// Whether 0 <= expr, and expr < bound, are known.
+  [[nodiscard]] bool is_known_nonnegative(const Expr& expr) const {
+    const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
+    return affine && scope_.facts->implies_nonnegative(*affine);
+  }
+  [[nodiscard]] bool is_known_below(const Expr& expr, std::int64_t bound) const {
+    const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
+    return affine && scope_.facts->implies_nonnegative(Affine(bound - 1) - *affine);
+  }
+
+  cgen::Expr helper(const char* name, const Expr& left, const Expr& right) const {
+    const bool is_wide = scope_.index_type == cgen::i64;
+    const std::string full = fmt::format("{}_{}", name, is_wide ? "i64" : "i32");
+    scope_.helpers->insert(full);
+    return cgen::call(full, {lower(left, scope_.index_type), lower(right, scope_.index_type)},
+                      scope_.index_type);
+  }
+
+  cgen::Expr floor_division(const FloorDiv& e, const Type& type) const {
+    if (is_floating_type(type)) {
+      return cgen::call(cgen::Intrinsic::floor,
+                        {lower(e.numerator, type) / lower(e.denominator, type)});
+    }
+    const auto denominator = as_integer(e.denominator);
+    if (is_known_nonnegative(e.numerator) && denominator && *denominator > 0) {
+      return is_known_below(e.numerator, *denominator)
+                 ? cgen::Expr(0)
+                 : lower(e.numerator, type) / integer(*denominator, type);
+    }
+    if (is_known_nonnegative(e.numerator) && is_known_nonnegative(e.denominator)) {
+      return lower(e.numerator, type) / lower(e.denominator, type);
+    }
+    return helper("floor_div", e.numerator, e.denominator);
+  }
+
+  cgen::Expr remainder(const Modulo& e, const Type& type) const {
+    if (is_floating_type(type)) {
+      throw Unsupported("loopy.lower_expr.floating_modulo",
+                        "`%` of floating-point values is not supported: use fmod");
+    }
+    const auto denominator = as_integer(e.denominator);
+    if (is_known_nonnegative(e.numerator) && denominator && *denominator > 0) {
+      return is_known_below(e.numerator, *denominator)
+                 ? lower(e.numerator, type)
+                 : lower(e.numerator, type) % integer(*denominator, type);
+    }
+    if (is_known_nonnegative(e.numerator) && is_known_nonnegative(e.denominator)) {
+      return lower(e.numerator, type) % lower(e.denominator, type);
+    }
+    return helper("floor_mod", e.numerator, e.denominator);
+  }
+
+  cgen::Expr power_of(const Power& e, const Type& type) const {
+    const auto exponent = as_integer(e.exponent);
+    if (exponent && *exponent >= 2 && *exponent <= 4) {
+      const cgen::Expr base = lower(e.base, type);
+      cgen::Expr result = base;
+      for (std::int64_t i = 1; i < *exponent; ++i) {
+        result = result * base;
+      }
+      return result;
+    }
+    const Type real = is_floating_type(type) ? type : cgen::f64;
+    return cgen::call(cgen::Intrinsic::pow, {cast_unless_floating(lower(e.base, real), real),
+                                             cast_unless_floating(lower(e.exponent, real), real)});
+  }
+
+  cgen::Expr comparison(const Comparison& e) const {
+    const Type type = common_type(own_type(e.left), own_type(e.right));
+    const cgen::Expr left = lower(e.left, type);
+    const cgen::Expr right = lower(e.right, type);
+    switch (e.op) {
+      case ComparisonOp::less:
+        return left < right;
+      case ComparisonOp::less_equal:
+        return left <= right;
+      case ComparisonOp::greater:
+        return left > right;
+      case ComparisonOp::greater_equal:
+        return left >= right;
+      case ComparisonOp::equal:
+        return cgen::equal(left, right);
+      case ComparisonOp::not_equal:
+        return cgen::not_equal(left, right);
+    }
+    return left;
+  }
+
+  cgen::Expr logical(const Logical& e) const {
+    cgen::Expr result = condition(e.operands.front());
+    for (std::size_t i = 1; i < e.operands.size(); ++i) {
+      const cgen::Expr operand = condition(e.operands[i]);
+      result = e.op == LogicalOp::and_ ? result && operand : result || operand;
+    }
+    return result;
+  }
+
+  cgen::Expr bitwise(const Bitwise& e, const Type& type) const {
+    const cgen::Expr left = lower(e.left, type);
+    const cgen::Expr right = lower(e.right, type);
+    switch (e.op) {
+      case BitOp::and_:
+        return left & right;
+      case BitOp::or_:
+        return left | right;
+      case BitOp::xor_:
+        return left ^ right;
+      case BitOp::shift_left:
+        return left << right;
+      case BitOp::shift_right:
+        return left >> right;
+    }
+    return left;
+  }
+
+  // parts of the condition that are known to hold are left out
+  cgen::Expr conditional(const Conditional& e, const Type& type) const {
+    const Expr with = with_values(scope_, e.condition);
+    const std::optional<std::vector<Constraint>> constraints = affine_condition(with);
+    if (!constraints) {
+      return cgen::select(condition(e.condition), lower(e.then_value, type),
+                          lower(e.else_value, type));
+    }
+    std::optional<cgen::Expr> open;
+    for (const Constraint& constraint : *constraints) {
+      if (scope_.facts->implies(constraint)) {
+        continue;
+      }
+      if (scope_.facts->implies_nonnegative(-constraint.expr - 1)) {
+        return lower(e.else_value, type);
+      }
+      const cgen::Expr part = lower_constraint(scope_, constraint);
+      open = open ? *open && part : part;
+    }
+    return open ? cgen::select(*open, lower(e.then_value, type), lower(e.else_value, type))
+                : lower(e.then_value, type);
+  }
+
+  cgen::Expr function_call(const Call& e, const Expr& expr, const Type& wanted) const {
+    const std::optional<cgen::Intrinsic> intrinsic = find_function(e.function);
+    require_internal(intrinsic.has_value(), "only functions of the target are left to call");
+    const Type own = own_type(expr);
+    const cgen::IntrinsicInfo info = cgen::intrinsic_info(*intrinsic);
+    const bool tests = info.family == cgen::IntrinsicFamily::floating_test ||
+                       info.family == cgen::IntrinsicFamily::integral;
+    std::vector<cgen::Expr> arguments;
+    for (const Expr& argument : e.arguments) {
+      Type type = tests ? own_type(argument) : own;
+      if (is_floating_type(type) && is_floating_type(wanted) && as_integer(argument)) {
+        type = wanted;
+      }
+      cgen::Expr value = lower(argument, type);
+      if (info.family == cgen::IntrinsicFamily::floating) {
+        value = cast_unless_floating(value, type);
+      }
+      arguments.push_back(std::move(value));
+    }
+    return cgen::call(*intrinsic, std::move(arguments));
+  }
+
+  const ExprScope& scope_;
+};
+
+}  // namespace
+
+Expr with_values(const ExprScope& scope, const Expr& expr) {
+  if (scope.values->empty()) {
+    return expr;
+  }
+  Substitution values;
+  for (const auto& [iname, value] : *scope.values) {
+    values.emplace(iname, to_expr(value));
+  }
+  return substitute(expr, values);
+}
+
+Affine with_values(const ExprScope& scope, const Affine& affine) {
+  Affine result = affine;
+  for (const Affine::Term& term : affine.terms()) {
+    const auto found = scope.values->find(term.name);
+    if (found != scope.values->end()) {
+      result = result.substitute(term.name, found->second);
+    }
+  }
+  return result;
+}
+
+cgen::Expr lower_expr(const ExprScope& scope, const Expr& expr, const cgen::Type& type) {
+  return Lowering(scope).lower(expr, is_known(type) ? type : type_of(*scope.kernel, expr));
+}
+
+cgen::Expr lower_index(const ExprScope& scope, const Expr& expr) {
+  return Lowering(scope).lower(simplify_index(with_values(scope, expr)), scope.index_type);
+}
+
+cgen::Expr lower_index(const ExprScope& scope, const Affine& affine) {
+  return Lowering(scope).lower(to_expr(with_values(scope, affine)), scope.index_type);
+}
+
+cgen::Expr lower_floor_div(const ExprScope& scope, const Expr& numerator, const Expr& denominator) {
+  return Lowering(scope).lower(floor_div(numerator, denominator), scope.index_type);
+}
+
+cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint) {
+  const Affine expr = with_values(scope, constraint.expr);
+  Affine positive;
+  Affine negative;
+  for (const Affine::Term& term : expr.terms()) {
+    (term.coefficient > 0 ? positive : negative) = (term.coefficient > 0 ? positive : negative) +
+                                                   Affine(term.name, std::abs(term.coefficient));
+  }
+  const std::int64_t constant = expr.constant();
+  if (constraint.is_equality) {
+    (constant > 0 ? positive : negative) =
+        (constant > 0 ? positive : negative) + Affine(std::abs(constant));
+    return cgen::equal(lower_index(scope, positive), lower_index(scope, negative));
+  }
+  // positive + constant >= negative
+  if (negative.is_constant()) {
+    return lower_index(scope, positive) >= lower_index(scope, Affine(-constant));
+  }
+  if (positive.is_constant()) {
+    return lower_index(scope, negative) < lower_index(scope, Affine(constant + 1));
+  }
+  if (constant < 0) {
+    return lower_index(scope, negative + Affine(-constant - 1)) < lower_index(scope, positive);
+  }
+  return lower_index(scope, negative) <= lower_index(scope, positive + Affine(constant));
+}
+
+std::optional<std::vector<Constraint>> affine_condition(const Expr& condition) {
+  if (const auto value = as_integer(condition); value && *value == 1) {
+    return std::vector<Constraint>{};
+  }
+  if (const Logical* logical = get_if<Logical>(condition)) {
+    if (logical->op != LogicalOp::and_) {
+      return std::nullopt;
+    }
+    std::vector<Constraint> all;
+    for (const Expr& operand : logical->operands) {
+      const auto part = affine_condition(operand);
+      if (!part) {
+        return std::nullopt;
+      }
+      all.insert(all.end(), part->begin(), part->end());
+    }
+    return all;
+  }
+  const Comparison* comparison = get_if<Comparison>(condition);
+  if (comparison == nullptr || comparison->op == ComparisonOp::not_equal) {
+    return std::nullopt;
+  }
+  const std::optional<Affine> left = to_affine(comparison->left);
+  const std::optional<Affine> right = to_affine(comparison->right);
+  if (!left || !right) {
+    return std::nullopt;
+  }
+  switch (comparison->op) {
+    case ComparisonOp::less:
+      return std::vector<Constraint>{{*right - *left - 1, false}};
+    case ComparisonOp::less_equal:
+      return std::vector<Constraint>{{*right - *left, false}};
+    case ComparisonOp::greater:
+      return std::vector<Constraint>{{*left - *right - 1, false}};
+    case ComparisonOp::greater_equal:
+      return std::vector<Constraint>{{*left - *right, false}};
+    default:
+      return std::vector<Constraint>{{*left - *right, true}};
+  }
+}
+
+cgen::Statement helper_definition(const std::string& name) {
+  const cgen::Type type = name.ends_with("i64") ? cgen::i64 : cgen::i32;
+  const auto a = cgen::param(type, "a");
+  const auto b = cgen::param(type, "b");
+  cgen::FunctionSpecifiers specifiers;
+  specifiers.is_static = true;
+  specifiers.is_inline = true;
+  specifiers.is_device = true;
+  const cgen::Expr rest = cgen::variable("rest", type);
+  const cgen::Expr is_off = cgen::not_equal(rest, 0) && cgen::not_equal(rest < 0, b < 0);
+  cgen::BlockBuilder body;
+  body << cgen::declare(cgen::const_(type), "rest", a % b);
+  if (name.starts_with("floor_div")) {
+    body << cgen::return_(cgen::select(is_off, a / b - 1, a / b));
+  } else {
+    body << cgen::return_(cgen::select(is_off, rest + b, rest));
+  }
+  return cgen::function(type, name, {a, b}, body, specifiers);
+}
+
+}  // namespace rtcg::loopy

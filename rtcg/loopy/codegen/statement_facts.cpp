@@ -1,0 +1,241 @@
+#include "rtcg/loopy/codegen/statement_facts.h"
+
+#include <algorithm>
+
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/codegen/lower_expr.h"
+#include "rtcg/loopy/schedule/loop_tree.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+bool is_shared_space(AddressSpace space) {
+  return space == AddressSpace::local || space == AddressSpace::global;
+}
+
+/// Whether an expression may fault for values that its statement was not meant for.
+bool may_trap(const Expr& expr) {
+  bool found = false;
+  walk(expr, [&](const Expr& part) {
+    const FloorDiv* division = get_if<FloorDiv>(part);
+    const Modulo* remainder = get_if<Modulo>(part);
+    found = found || is<LinearAccess>(part) ||
+            (division != nullptr && !as_integer(division->denominator)) ||
+            (remainder != nullptr && !as_integer(remainder->denominator));
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
+StatementFacts::StatementFacts(const Kernel& kernel, const std::vector<std::size_t>& statements)
+    : kernel_(kernel) {
+  for (const std::size_t statement : statements) {
+    find_lanes(statement);
+    for (const std::string& each : written_variables(kernel.instructions[statement])) {
+      if (!is_private(each)) {
+        writes_shared_.insert(statement);
+      }
+    }
+  }
+  find_varying(statements);
+  find_guards(statements);
+}
+
+bool StatementFacts::is_private(const std::string& name) const {
+  const Temporary* temporary = find_temporary(kernel_, name);
+  return temporary != nullptr && !is_shared_space(temporary->address_space);
+}
+
+const std::vector<std::string>& StatementFacts::lanes_of_temporary(const std::string& name) const {
+  static const std::vector<std::string> none;
+  const auto found = lanes_of_temporary_.find(name);
+  return found == lanes_of_temporary_.end() ? none : found->second;
+}
+
+void StatementFacts::find_lanes(std::size_t statement) {
+  const Instruction& instruction = kernel_.instructions[statement];
+  std::vector<std::string>& lanes = lanes_[statement];
+  for (const std::string& iname : all_inames(kernel_)) {
+    if (instruction.within_inames.count(iname) != 0 && tag_of(kernel_, iname).is_lane()) {
+      lanes.push_back(iname);
+    }
+  }
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  if (assignment == nullptr || lanes.empty()) {
+    return;
+  }
+  for (const Expr& target : assignment->targets) {
+    const std::string& name = target_name(target);
+    if (!is_private(name)) {
+      continue;
+    }
+    // a lane that indexes the temporary has elements of its own already
+    const auto indexed = [&] {
+      NameSet names;
+      for_each_child(target, [&](const Expr& index) { names.merge(free_names(index)); });
+      return names;
+    }();
+    std::vector<std::string>& own = lanes_of_temporary_[name];
+    for (const std::string& lane : lanes) {
+      if (indexed.count(lane) == 0 && std::find(own.begin(), own.end(), lane) == own.end()) {
+        own.push_back(lane);
+      }
+    }
+  }
+}
+
+void StatementFacts::find_varying(const std::vector<std::size_t>& statements) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const std::size_t statement : statements) {
+      const Instruction& instruction = kernel_.instructions[statement];
+      bool differs = std::any_of(
+          instruction.within_inames.begin(), instruction.within_inames.end(),
+          [&](const std::string& iname) { return tag_of(kernel_, iname).kind == AxisKind::block; });
+      const NameSet written = written_variables(instruction);
+      NameSet touched = read_variables(kernel_, instruction);
+      touched.insert(written.begin(), written.end());
+      for (const std::string& each : touched) {
+        differs = differs || varying_.count(each) != 0;
+      }
+      if (!differs) {
+        continue;
+      }
+      changed = differs_by_thread_.insert(statement).second || changed;
+      for (const std::string& each : written) {
+        if (is_private(each)) {
+          changed = varying_.insert(each).second || changed;
+        }
+      }
+    }
+  }
+}
+
+bool StatementFacts::is_about_lanes_only(const Affine& expr) const {
+  bool has_lane = false;
+  bool has_outside = false;  // a parameter or an axis of the grid: not just the shape of a block
+  for (const Affine::Term& term : expr.terms()) {
+    if (!is_iname(kernel_, term.name)) {
+      if (find_temporary(kernel_, term.name) != nullptr) {
+        return false;
+      }
+      has_outside = true;
+      continue;
+    }
+    if (is_loop_iname(kernel_, term.name)) {
+      return false;
+    }
+    has_lane = true;
+    has_outside = has_outside || tag_of(kernel_, term.name).kind == AxisKind::grid;
+  }
+  return has_lane && has_outside;
+}
+
+bool StatementFacts::is_safe_outside(std::size_t statement, const ConstraintSet& kept) const {
+  const Instruction& instruction = kernel_.instructions[statement];
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  if (assignment == nullptr || writes_shared(statement) || assignment->is_atomic ||
+      may_trap(assignment->value)) {
+    return false;
+  }
+  for (const ArrayAccess& access : accesses_of(kernel_, instruction)) {
+    const Argument* argument = find_argument(kernel_, access.array);
+    const Temporary* temporary = find_temporary(kernel_, access.array);
+    const std::vector<Expr>* shape = argument != nullptr    ? &argument->shape
+                                     : temporary != nullptr ? &temporary->shape
+                                                            : nullptr;
+    if (shape == nullptr || access.indices.empty()) {
+      continue;
+    }
+    if (access.is_linear || shape->size() != access.indices.size()) {
+      return false;
+    }
+    ConstraintSet here = kept;
+    for (const Expr& condition : access.conditions) {
+      if (const auto constraints = affine_condition(condition)) {
+        for (const Constraint& constraint : *constraints) {
+          here.add(constraint);
+        }
+      }
+    }
+    for (std::size_t axis = 0; axis < shape->size(); ++axis) {
+      const auto index = to_affine(access.indices[axis]);
+      const auto length = to_affine((*shape)[axis]);
+      if (!index || !length || !here.implies_nonnegative(*index) ||
+          !here.implies_nonnegative(*length - *index - 1)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// The constraints on the inames of the statement alone.
+ConstraintSet StatementFacts::domain_of(const Instruction& instruction) const {
+  const ConstraintSet all = constraints_of(kernel_, instruction.within_inames);
+  std::vector<std::string> others;
+  for (const std::string& name : all.names()) {
+    if (is_iname(kernel_, name) && instruction.within_inames.count(name) == 0) {
+      others.push_back(name);
+    }
+  }
+  return others.empty() ? all : all.project_out(others);
+}
+
+void StatementFacts::find_guards(const std::vector<std::size_t>& statements) {
+  std::map<std::size_t, ConstraintSet> kept;
+  for (const std::size_t statement : statements) {
+    const Instruction& instruction = kernel_.instructions[statement];
+    const ConstraintSet all = domain_of(instruction);
+    domains_[statement] = all;
+    guards_[statement] = all;
+    ConstraintSet rest = kernel_.assumptions;
+    bool has_dropped = false;
+    for (const Constraint& constraint : all.constraints()) {
+      // one name alone is the range of an axis, which holds or is needed
+      if (constraint.expr.terms().size() > 1 && is_about_lanes_only(constraint.expr)) {
+        has_dropped = true;
+      } else {
+        rest.add(constraint);
+      }
+    }
+    for (const Congruence& congruence : all.congruences()) {
+      rest.add(congruence);
+    }
+    if (has_dropped && instruction.predicates.empty() && is_safe_outside(statement, rest)) {
+      kept[statement] = std::move(rest);
+      relaxed_.insert(statement);
+    }
+  }
+  // what reads a private value runs only where it was computed
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const std::size_t statement : std::set<std::size_t>(relaxed_)) {
+      const NameSet reads = read_variables(kernel_, kernel_.instructions[statement]);
+      for (const std::size_t writer : statements) {
+        const NameSet written = written_variables(kernel_.instructions[writer]);
+        const bool feeds = std::any_of(
+            written.begin(), written.end(),
+            [&](const std::string& each) { return is_private(each) && reads.count(each) != 0; });
+        if (feeds && relaxed_.count(writer) == 0 && has_lane_guard(writer)) {
+          changed = relaxed_.erase(statement) != 0 || changed;
+        }
+      }
+    }
+  }
+  for (const std::size_t statement : relaxed_) {
+    guards_[statement] = std::move(kept[statement]);
+  }
+}
+
+bool StatementFacts::has_lane_guard(std::size_t statement) const {
+  const std::vector<Constraint>& constraints = guards_.at(statement).constraints();
+  return std::any_of(constraints.begin(), constraints.end(), [&](const Constraint& constraint) {
+    return constraint.expr.terms().size() > 1 && is_about_lanes_only(constraint.expr);
+  });
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// What codegen asks about each statement and each temporary of a launch, answered once.
+/// Internal to codegen.
+class StatementFacts {
+ public:
+  StatementFacts(const Kernel& kernel, const std::vector<std::size_t>& statements);
+
+  /// The constraints that must hold where the statement runs. Those that it may ignore, since it
+  /// only computes private values that no one outside its domain reads, are left out.
+  [[nodiscard]] const ConstraintSet& guards(std::size_t statement) const {
+    return guards_.at(statement);
+  }
+  /// Whether guards() leaves some of the domain's constraints out.
+  [[nodiscard]] bool is_relaxed(std::size_t statement) const {
+    return relaxed_.count(statement) != 0;
+  }
+  /// All constraints of the statement's domain.
+  [[nodiscard]] const ConstraintSet& domain(std::size_t statement) const {
+    return domains_.at(statement);
+  }
+  /// Inames whose values the statement is copied for, in the order of the domains.
+  [[nodiscard]] const std::vector<std::string>& lanes(std::size_t statement) const {
+    return lanes_.at(statement);
+  }
+  /// Inames for each of whose values a private temporary exists of its own.
+  [[nodiscard]] const std::vector<std::string>& lanes_of_temporary(const std::string& name) const;
+  /// Whether different threads of a block run the statement differently.
+  [[nodiscard]] bool differs_by_thread(std::size_t statement) const {
+    return differs_by_thread_.count(statement) != 0;
+  }
+  /// Whether threads of a block have different values of the private temporary.
+  [[nodiscard]] bool is_varying(const std::string& temporary) const {
+    return varying_.count(temporary) != 0;
+  }
+  /// Whether the statement writes what other threads see.
+  [[nodiscard]] bool writes_shared(std::size_t statement) const {
+    return writes_shared_.count(statement) != 0;
+  }
+
+ private:
+  void find_lanes(std::size_t statement);
+  void find_varying(const std::vector<std::size_t>& statements);
+  void find_guards(const std::vector<std::size_t>& statements);
+  [[nodiscard]] bool is_private(const std::string& name) const;
+  [[nodiscard]] bool is_safe_outside(std::size_t statement, const ConstraintSet& kept) const;
+  [[nodiscard]] ConstraintSet domain_of(const Instruction& instruction) const;
+  /// Whether a constraint speaks of threads, blocks, lanes and parameters, not of loops, and of
+  /// more than the shape of a block.
+  [[nodiscard]] bool is_about_lanes_only(const Affine& expr) const;
+  [[nodiscard]] bool has_lane_guard(std::size_t statement) const;
+
+  const Kernel& kernel_;
+  std::map<std::size_t, ConstraintSet> domains_;
+  std::map<std::size_t, ConstraintSet> guards_;
+  std::map<std::size_t, std::vector<std::string>> lanes_;
+  std::map<std::string, std::vector<std::string>> lanes_of_temporary_;
+  std::set<std::size_t> relaxed_;
+  std::set<std::size_t> differs_by_thread_;
+  std::set<std::string> varying_;
+  std::set<std::size_t> writes_shared_;
+};
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,311 @@
+#include "rtcg/loopy/create/make_kernel.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/infer_arguments.h"
+#include "rtcg/loopy/create/infer_inames.h"
+#include "rtcg/loopy/create/parse_arguments.h"
+#include "rtcg/loopy/create/parse_domain.h"
+#include "rtcg/loopy/create/parse_statements.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// Whether `text` fits `pattern`, in which `*` stands for any characters.
+bool matches(std::string_view pattern, std::string_view text) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) {
+    return pattern == text;
+  }
+  if (!text.starts_with(pattern.substr(0, star))) {
+    return false;
+  }
+  const std::string_view rest = pattern.substr(star + 1);
+  for (std::size_t skip = star; skip <= text.size(); ++skip) {
+    if (matches(rest, text.substr(skip))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Turns `not i < n` into `i >= n` where both sides are integers: bounds are read off that form.
+Kernel with_simple_predicates(Kernel kernel) {
+  const auto is_integer = [&](const std::string& name) {
+    const Argument* argument = find_argument(kernel, name);
+    const auto kind =
+        argument != nullptr && argument->type ? cgen::scalar_kind(*argument->type) : std::nullopt;
+    return is_iname(kernel, name) || (kind && cgen::is_integral(*kind));
+  };
+  for (Instruction& instruction : kernel.instructions) {
+    for (Expr& predicate : instruction.predicates) {
+      const Not* negated = get_if<Not>(predicate);
+      const Comparison* inner = negated != nullptr ? get_if<Comparison>(negated->operand) : nullptr;
+      if (inner == nullptr || !to_affine(inner->left) || !to_affine(inner->right)) {
+        continue;
+      }
+      const NameSet names = free_names(predicate);
+      if (std::all_of(names.begin(), names.end(), is_integer)) {
+        predicate = logical_not(negated->operand);
+      }
+    }
+  }
+  return kernel;
+}
+
+class KernelMaker {
+ public:
+  KernelMaker(std::string_view domains, std::string_view statements, const KernelOptions& options)
+      : options_(options), parsed_(parse_statements(statements)) {
+    kernel_.name = options.name;
+    kernel_.domains = parse_domains(domains);
+    kernel_.assumptions = parse_assumptions(options.assumptions);
+    kernel_.arguments = parse_arguments(options.arguments);
+    kernel_.rules = parsed_.rules;
+    fix_parameters();
+  }
+
+  Kernel run() {
+    name_statements();
+    declare_temporaries();
+    for (const ParsedStatement& statement : parsed_.statements) {
+      kernel_.instructions.push_back(statement.instruction);
+    }
+    for (std::size_t i = 0; i < parsed_.statements.size(); ++i) {
+      kernel_.instructions[i].within_inames = inames_of(parsed_.statements[i]);
+    }
+    resolve_dependencies();
+    NameSet settled;
+    for (std::size_t i = 0; i < parsed_.statements.size(); ++i) {
+      if (parsed_.statements[i].stated_inames) {
+        settled.insert(kernel_.instructions[i].id);
+      }
+    }
+    kernel_ = infer_inames(std::move(kernel_), settled);
+    shape_temporaries();
+    Kernel kernel = infer_arguments(std::move(kernel_));
+    if (options_.default_type) {
+      for (Argument& argument : kernel.arguments) {
+        if (!argument.type) {
+          argument.type = options_.default_type;
+        }
+      }
+    }
+    return with_simple_predicates(std::move(kernel));
+  }
+
+ private:
+  void fix_parameters() {
+    if (options_.fixed_parameters.empty()) {
+      return;
+    }
+    Substitution values;
+    for (const auto& [name, value] : options_.fixed_parameters) {
+      values.emplace(name, Expr(value));
+      for (Domain& domain : kernel_.domains) {
+        domain.constraints = domain.constraints.substitute(name, Affine(value));
+      }
+      kernel_.assumptions = kernel_.assumptions.substitute(name, Affine(value));
+    }
+    const auto fixed = [&](const Expr& expr) { return substitute(expr, values); };
+    for (ParsedStatement& statement : parsed_.statements) {
+      statement.instruction = map_expressions(std::move(statement.instruction), fixed);
+    }
+    for (SubstitutionRule& rule : kernel_.rules) {
+      rule.body = fixed(rule.body);
+    }
+    for (Temporary& temporary : parsed_.temporaries) {
+      std::transform(temporary.shape.begin(), temporary.shape.end(), temporary.shape.begin(),
+                     fixed);
+    }
+    for (Argument& argument : kernel_.arguments) {
+      for (std::vector<Expr>* exprs : {&argument.shape, &argument.strides_elements}) {
+        std::transform(exprs->begin(), exprs->end(), exprs->begin(), fixed);
+      }
+      argument.offset_elements = fixed(argument.offset_elements);
+    }
+    std::erase_if(kernel_.arguments, [&](const Argument& argument) {
+      return options_.fixed_parameters.count(argument.name) != 0;
+    });
+  }
+
+  void name_statements() {
+    NameGenerator names;
+    for (const ParsedStatement& statement : parsed_.statements) {
+      const std::string& id = statement.instruction.id;
+      if (!id.empty() && !names.reserve(id)) {
+        throw InvalidInput(
+            "loopy.make_kernel.duplicate_id",
+            fmt::format("line {}: there is a statement '{}' already", statement.line, id));
+      }
+    }
+    for (ParsedStatement& statement : parsed_.statements) {
+      if (statement.instruction.id.empty()) {
+        statement.instruction.id = names.make(
+            statement.id_prefix.empty() ? default_id(statement.instruction) : statement.id_prefix);
+      }
+    }
+  }
+
+  static std::string default_id(const Instruction& instruction) {
+    if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+      return "set_" + target_name(assignment->targets.front());
+    }
+    return is<BarrierInstruction>(instruction) ? "barrier" : "nop";
+  }
+
+  void declare_temporaries() {
+    for (const Temporary& temporary : parsed_.temporaries) {
+      declare(temporary);
+    }
+    for (const ParsedStatement& statement : parsed_.statements) {
+      for (const Temporary& temporary : statement.declared) {
+        declare(temporary);
+      }
+    }
+  }
+
+  void declare(const Temporary& temporary) {
+    const bool is_argument = find_argument(kernel_, temporary.name) != nullptr;
+    if (is_argument || is_iname(kernel_, temporary.name)) {
+      throw InvalidInput("loopy.make_kernel.mixed_use",
+                         fmt::format("temporary '{}' is {} already: give it another name",
+                                     temporary.name, is_argument ? "an argument" : "an iname"));
+    }
+    if (find_temporary(kernel_, temporary.name) == nullptr) {
+      kernel_.temporaries.push_back(temporary);
+    }
+  }
+
+  /// Temporaries that statements index take the shape that their accesses need.
+  void shape_temporaries() {
+    NameSet indexed;
+    for (const Instruction& instruction : kernel_.instructions) {
+      if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+        for (const Expr& target : assignment->targets) {
+          if (const Access* access = get_if<Access>(target)) {
+            indexed.insert(access->array);
+          }
+        }
+      }
+    }
+    // they need what arguments need
+    Kernel probe = kernel_;
+    std::erase_if(probe.temporaries, [&](const Temporary& each) {
+      return each.shape.empty() && indexed.count(each.name) != 0;
+    });
+    if (probe.temporaries.size() == kernel_.temporaries.size()) {
+      return;
+    }
+    for (const Temporary& each : kernel_.temporaries) {
+      if (find_temporary(probe, each.name) == nullptr) {
+        probe.arguments.push_back({.name = each.name, .is_array = true});
+      }
+    }
+    const Kernel shaped = infer_arguments(std::move(probe));
+    for (Temporary& each : kernel_.temporaries) {
+      if (each.shape.empty() && indexed.count(each.name) != 0) {
+        each.shape = find_argument(shaped, each.name)->shape;
+      }
+    }
+  }
+
+  NameSet inames_of(const ParsedStatement& statement) const {
+    if (statement.stated_inames) {
+      check_inames(*statement.stated_inames, statement.line);
+      return with_parent_inames(kernel_, *statement.stated_inames);
+    }
+    NameSet inames = statement.for_inames;
+    inames.insert(statement.additional_inames.begin(), statement.additional_inames.end());
+    check_inames(inames, statement.line);
+    const auto add_from = [&](const Expr& expr) {
+      for (const std::string& each : free_names(expand_rules(kernel_, expr))) {
+        if (is_iname(kernel_, each)) {
+          inames.insert(each);
+        }
+      }
+      return expr;
+    };
+    const Instruction& instruction = statement.instruction;
+    static_cast<void>(map_expressions(instruction, add_from));
+    // inames on which the domains of reductions depend are outside of them
+    NameSet bound;
+    static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
+      bound.merge(reduction_inames(expand_rules(kernel_, expr)));
+      return expr;
+    }));
+    for (const std::string& each : bound) {
+      if (!is_iname(kernel_, each)) {
+        throw InvalidInput("loopy.make_kernel.unknown_iname",
+                           fmt::format("line {}: '{}' reduces over '{}', which no domain has",
+                                       statement.line, instruction.id, each));
+      }
+    }
+    NameSet outer = with_parent_inames(kernel_, bound);
+    for (const std::string& each : bound) {
+      outer.erase(each);
+    }
+    inames.merge(outer);
+    return with_parent_inames(kernel_, inames);
+  }
+
+  void check_inames(const NameSet& inames, std::size_t line) const {
+    for (const std::string& each : inames) {
+      if (!is_iname(kernel_, each)) {
+        throw InvalidInput("loopy.make_kernel.unknown_iname",
+                           fmt::format("line {}: no domain has iname '{}': there are {}", line,
+                                       each, fmt::join(all_inames(kernel_), ", ")));
+      }
+    }
+  }
+
+  void resolve_dependencies() {
+    for (std::size_t i = 0; i < parsed_.statements.size(); ++i) {
+      const ParsedStatement& statement = parsed_.statements[i];
+      NameSet& depends_on = kernel_.instructions[i].depends_on;
+      for (std::string pattern : statement.dependency_patterns) {
+        if (pattern.size() > 1 && pattern.starts_with("*")) {
+          // `*a:b` means "these beside what follows from the variables", which is always so
+          pattern.erase(0, 1);
+        }
+        bool found = false;
+        for (std::size_t other = 0; other < kernel_.instructions.size(); ++other) {
+          const std::string& id = kernel_.instructions[other].id;
+          const bool is_all = pattern == "*";
+          if (other != i && (is_all ? other < i : matches(pattern, id))) {
+            depends_on.insert(id);
+            found = true;
+          }
+          found = found || is_all;
+        }
+        if (!found) {
+          throw InvalidInput("loopy.make_kernel.unknown_dependency",
+                             fmt::format("line {}: statement '{}' depends on '{}', which is the id "
+                                         "of none",
+                                         statement.line, kernel_.instructions[i].id, pattern));
+        }
+      }
+      if (options_.sequential_dependencies && i > 0) {
+        depends_on.insert(kernel_.instructions[i - 1].id);
+      }
+    }
+  }
+
+  const KernelOptions& options_;
+  ParsedStatements parsed_;
+  Kernel kernel_;
+};
+
+}  // namespace
+
+Kernel make_kernel(std::string_view domains, std::string_view statements,
+                   const KernelOptions& options) {
+  return KernelMaker(domains, statements, options).run();
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,114 @@
+#include "rtcg/loopy/create/parse_arguments.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/affine.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
+
+namespace rtcg::loopy {
+namespace {
+
+std::vector<Expr> fortran_strides(const std::vector<Expr>& shape) {
+  std::vector<Expr> strides(shape.size(), Expr(1));
+  for (std::size_t axis = 1; axis < shape.size(); ++axis) {
+    strides[axis] = simplify_index(strides[axis - 1] * shape[axis - 1]);
+  }
+  return strides;
+}
+
+void read_option(TokenReader& reader, Argument& argument) {
+  const std::string key = reader.expect_name("an option");
+  reader.expect("=");
+  if (key == "order") {
+    const std::string order = reader.expect_name("C or F");
+    if (order != "C" && order != "F") {
+      reader.fail(fmt::format("order is C or F, found '{}'", order));
+    }
+    argument.strides_elements =
+        order == "F" ? fortran_strides(argument.shape) : std::vector<Expr>{};
+  } else if (key == "strides") {
+    argument.strides_elements.clear();
+    do {
+      argument.strides_elements.push_back(read_expr(reader));
+    } while (reader.accept(":"));
+    if (argument.strides_elements.size() != argument.shape.size()) {
+      reader.fail(fmt::format("'{}' has {} axes, but {} strides", argument.name,
+                              argument.shape.size(), argument.strides_elements.size()));
+    }
+  } else if (key == "offset") {
+    argument.offset_elements = read_expr(reader);
+  } else if (key == "space") {
+    const std::string space = reader.expect_name("global or constant");
+    if (space != "global" && space != "constant") {
+      reader.fail(fmt::format("space is global or constant, found '{}'", space));
+    }
+    argument.address_space = space == "constant" ? AddressSpace::constant : AddressSpace::global;
+  } else {
+    reader.fail(fmt::format("'{}' is no option: there are order, strides, offset and space", key));
+  }
+}
+
+void read_entry(TokenReader& reader, std::vector<Argument>& arguments) {
+  std::vector<std::string> names;
+  do {
+    if (!names.empty() && reader.accept("...")) {  // `a, b, ...`: the order of the first ones
+      break;
+    }
+    names.push_back(reader.expect_name("the name of an argument"));
+  } while (reader.accept(","));
+  Argument argument;
+  const bool is_described = reader.accept(":");
+  if (is_described && !reader.is_next("[") && reader.peek().kind != TokenKind::name) {
+    reader.fail("a type or a shape is missing");
+  }
+  if (is_described && reader.peek().kind == TokenKind::name) {
+    const std::size_t column = reader.peek().column;
+    const std::string type = reader.next().text;
+    argument.type = parse_scalar_type(type);
+    if (!argument.type) {
+      reader.fail_at(column, fmt::format("'{}' is no type: write f32, f64, i32, i64, ...", type));
+    }
+  }
+  if (is_described && reader.accept("[")) {
+    argument.is_array = true;
+    argument.is_shape_stated = true;
+    do {
+      argument.shape.push_back(read_expr(reader));
+    } while (reader.accept(","));
+    reader.expect("]");
+  }
+  if (is_described && reader.accept("{")) {
+    do {
+      read_option(reader, argument);
+    } while (reader.accept(","));
+    reader.expect("}");
+  }
+  for (const std::string& each : names) {
+    argument.name = each;
+    for (const Argument& known : arguments) {
+      if (known.name == each) {
+        reader.fail(fmt::format("argument '{}' is declared twice", each));
+      }
+    }
+    arguments.push_back(argument);
+  }
+}
+
+}  // namespace
+
+std::vector<Argument> parse_arguments(std::string_view text) {
+  TokenReader reader(text, "loopy.make_kernel.arguments");
+  std::vector<Argument> arguments;
+  while (!reader.is_at_end()) {
+    if (!reader.accept("...") && !reader.accept(";")) {
+      read_entry(reader, arguments);
+      if (!reader.is_at_end()) {
+        reader.expect(";");
+      }
+    }
+  }
+  return arguments;
+}
+
+}  // namespace rtcg::loopy

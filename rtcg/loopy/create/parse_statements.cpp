@@ -1,0 +1,491 @@
+#include "rtcg/loopy/create/parse_statements.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+constexpr const char* syntax = "loopy.parse_statements.syntax";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+/// The parts between separators that stand outside of all brackets.
+std::vector<std::string> split_at(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    const char c = at < text.size() ? text[at] : separator;
+    depth += c == '(' || c == '[' ? 1 : 0;
+    depth -= c == ')' || c == ']' ? 1 : 0;
+    if (at == text.size() || (c == separator && depth == 0)) {
+      parts.emplace_back(trimmed(text.substr(begin, at - begin)));
+      begin = at + 1;
+    }
+  }
+  return parts;
+}
+
+/// One statement with its number; a line that ends in an operator or within parentheses goes on.
+struct Line {
+  std::string text;
+  std::size_t number = 0;
+};
+
+std::vector<Line> split_lines(std::string_view text) {
+  std::vector<Line> lines;
+  std::string open;
+  std::size_t open_since = 1;
+  int depth = 0;
+  std::size_t number = 1;
+  const auto close = [&] {
+    if (const std::string_view body = trimmed(open); !body.empty()) {
+      lines.push_back({std::string(body), open_since});
+    }
+    open.clear();
+  };
+  bool in_comment = false;
+  for (const char c : text) {
+    if (c == '\n') {
+      in_comment = false;
+      ++number;
+      const std::string_view body = trimmed(open);
+      const bool goes_on = depth > 0 || (!body.empty() && body.back() == '\\');
+      if (goes_on) {
+        if (body.back() == '\\') {
+          open = std::string(body.substr(0, body.size() - 1));
+        }
+        open += ' ';
+        continue;
+      }
+      close();
+      open_since = number;
+      continue;
+    }
+    if (in_comment || c == '#') {
+      in_comment = true;
+      continue;
+    }
+    if (c == ';' && depth == 0) {
+      close();
+      open_since = number;
+      continue;
+    }
+    depth += c == '(' || c == '[' || c == '{' ? 1 : 0;
+    depth -= c == ')' || c == ']' || c == '}' ? 1 : 0;
+    open += c;
+  }
+  close();
+  return lines;
+}
+
+/// What `with` and the braces behind a statement say.
+struct Options {
+  std::vector<std::pair<std::string, std::string>> entries{};
+};
+
+class StatementParser {
+ public:
+  ParsedStatements run(std::string_view text) {
+    const std::vector<Line> lines = split_lines(text);
+    for (const Line& line : lines) {
+      reserve_names(line.text);
+    }
+    for (const Line& line : lines) {
+      line_ = line.number;
+      try {
+        parse_line(line.text);
+      } catch (const InvalidInput& error) {
+        throw InvalidInput(error.code(),
+                           error.code() == syntax && error.message().starts_with("line ")
+                               ? error.message()
+                               : fmt::format("line {}: {}", line.number, error.message()));
+      }
+    }
+    if (!scopes_.empty()) {
+      fail(
+          fmt::format("'{}' of line {} has no 'end'", scopes_.back().keyword, scopes_.back().line));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  struct Scope {
+    std::string keyword{};
+    std::size_t line = 0;
+    NameSet inames{};
+    std::vector<Expr> conditions{};  // hold within
+    std::vector<Expr> branches{};    // of an if: what its branches so far asked for
+    Options options{};
+    bool has_else = false;
+    std::size_t first_statement = 0;  // the first one within
+  };
+
+  void reserve_names(std::string_view text) {
+    const auto is_letter = [](char c) { return is_identifier(std::string{'_', c}); };
+    for (auto begin = text.begin(); begin != text.end();) {
+      begin = std::find_if(begin, text.end(), is_letter);
+      const auto end = std::find_if_not(begin, text.end(), is_letter);
+      names_.reserve(std::string(begin, end));
+      begin = end;
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw InvalidInput(syntax, fmt::format("line {}: {}", line_, problem));
+  }
+
+  void parse_line(std::string_view text) {
+    const std::size_t word_end = std::min(text.find_first_of(" \t({"), text.size());
+    const std::string_view word = text.substr(0, word_end);
+    const std::string_view rest = trimmed(text.substr(word_end));
+    if (word == "for") {
+      Scope scope{.keyword = "for", .line = line_};
+      for (const std::string& iname : split_at(rest, ',')) {
+        if (!is_identifier(iname)) {
+          fail(fmt::format("'for' takes inames, found '{}'", iname));
+        }
+        scope.inames.insert(iname);
+      }
+      scopes_.push_back(std::move(scope));
+    } else if (word == "with") {
+      scopes_.push_back({.keyword = "with", .line = line_, .options = parse_options(rest)});
+    } else if (word == "if" && !rest.empty()) {
+      const Expr condition = parse_expr(rest);
+      scopes_.push_back({.keyword = "if",
+                         .line = line_,
+                         .conditions = {condition},
+                         .branches = {condition},
+                         .first_statement = result_.statements.size()});
+    } else if (word == "elif" || word == "else") {
+      if (word == "else" && !rest.empty()) {
+        fail("'else' stands alone; with a condition it is 'elif'");
+      }
+      next_branch(word == "elif" ? std::optional(parse_expr(rest)) : std::nullopt);
+    } else if (text == "end") {
+      if (scopes_.empty()) {
+        fail("'end' without for, if or with");
+      }
+      if (scopes_.back().keyword == "if") {
+        keep_conditions(scopes_.back());
+      }
+      scopes_.pop_back();
+    } else {
+      parse_statement(text);
+    }
+  }
+
+  void next_branch(const std::optional<Expr>& condition) {
+    if (scopes_.empty() || scopes_.back().keyword != "if") {
+      fail("'else' without 'if'");
+    }
+    Scope& scope = scopes_.back();
+    if (scope.has_else) {
+      fail(fmt::format("the 'if' of line {} has its 'else' already", scope.line));
+    }
+    scope.conditions.clear();
+    for (const Expr& earlier : scope.branches) {
+      // not turned into the opposite comparison: neither holds for a NaN
+      scope.conditions.push_back(Not{earlier});
+    }
+    if (condition) {
+      scope.conditions.push_back(*condition);
+      scope.branches.push_back(*condition);
+    } else {
+      scope.has_else = true;
+    }
+  }
+
+  /// Every statement of an `if` asks for its conditions again. Where one of them changes what a
+  /// condition reads, the conditions are computed once before all of them.
+  void keep_conditions(const Scope& scope) {
+    NameSet written;
+    const auto first =
+        result_.statements.begin() + static_cast<std::ptrdiff_t>(scope.first_statement);
+    for (auto each = first; each != result_.statements.end(); ++each) {
+      written.merge(written_variables(each->instruction));
+    }
+    std::vector<std::pair<Expr, Expr>> kept;  // conditions and what stands for them
+    std::vector<ParsedStatement> computed;
+    for (const Expr& condition : scope.branches) {
+      NameSet read = free_names(condition);
+      read.merge(accessed_arrays(condition));
+      if (std::none_of(read.begin(), read.end(),
+                       [&](const std::string& each) { return written.count(each) != 0; })) {
+        continue;
+      }
+      const Expr stored = name(names_.make("condition"));
+      ParsedStatement statement;
+      statement.instruction.kind = Assignment{{stored}, condition};
+      statement.line = scope.line;
+      statement.declared = {{.name = target_name(stored), .type = cgen::boolean}};
+      enter_scopes(scopes_.size() - 1, statement);
+      for (const Expr& earlier : scope.branches) {
+        if (&earlier == &condition) {
+          break;
+        }
+        statement.instruction.predicates.push_back(replaced(Not{earlier}, kept));
+      }
+      kept.emplace_back(condition, stored);
+      computed.push_back(std::move(statement));
+    }
+    for (auto each = first; each != result_.statements.end(); ++each) {
+      for (Expr& predicate : each->instruction.predicates) {
+        predicate = replaced(predicate, kept);
+      }
+    }
+    result_.statements.insert(first, computed.begin(), computed.end());
+  }
+
+  static Expr replaced(const Expr& predicate, const std::vector<std::pair<Expr, Expr>>& kept) {
+    for (const auto& [condition, stored] : kept) {
+      if (predicate == condition) {
+        return stored;
+      }
+      if (predicate == Expr(Not{condition})) {
+        return Not{stored};
+      }
+    }
+    return predicate;
+  }
+
+  Options parse_options(std::string_view text) const {
+    if (!text.starts_with("{") || !text.ends_with("}")) {
+      fail("options stand in braces: {id=name}");
+    }
+    Options options{};
+    for (const std::string& entry : split_at(text.substr(1, text.size() - 2), ',')) {
+      if (entry.empty()) {
+        continue;
+      }
+      const std::size_t equals = entry.find('=');
+      if (equals == std::string::npos) {
+        options.entries.emplace_back(entry, "");
+      } else {
+        options.entries.emplace_back(trimmed(std::string_view(entry).substr(0, equals)),
+                                     trimmed(std::string_view(entry).substr(equals + 1)));
+      }
+    }
+    return options;
+  }
+
+  void parse_statement(std::string_view text) {
+    ParsedStatement statement;
+    statement.line = line_;
+    Options own;
+    if (text.ends_with("}")) {
+      const std::size_t brace = text.rfind('{');
+      if (brace == std::string_view::npos) {
+        fail("'}' without '{'");
+      }
+      own = parse_options(text.substr(brace));
+      text = trimmed(text.substr(0, brace));
+    }
+    if (text.starts_with("...")) {
+      parse_special(trimmed(text.substr(3)), statement);
+    } else if (text.find(":=") != std::string_view::npos) {
+      parse_rule(text);
+      return;
+    } else if (!parse_assignment(text, statement)) {
+      return;
+    }
+    enter_scopes(scopes_.size(), statement);
+    apply(own, statement);
+    result_.statements.push_back(std::move(statement));
+  }
+
+  /// Puts the statement into the outermost scopes.
+  void enter_scopes(std::size_t count, ParsedStatement& statement) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Scope& scope = scopes_[i];
+      statement.for_inames.insert(scope.inames.begin(), scope.inames.end());
+      statement.instruction.predicates.insert(statement.instruction.predicates.end(),
+                                              scope.conditions.begin(), scope.conditions.end());
+      apply(scope.options, statement);
+    }
+  }
+
+  void parse_special(std::string_view word, ParsedStatement& statement) const {
+    if (word == "lbarrier") {
+      statement.instruction.kind = BarrierInstruction{BarrierScope::local};
+    } else if (word == "gbarrier") {
+      statement.instruction.kind = BarrierInstruction{BarrierScope::global};
+    } else if (word == "nop") {
+      statement.instruction.kind = NoOperation{};
+    } else {
+      fail(fmt::format("'... {}' is no statement: there are lbarrier, gbarrier and nop", word));
+    }
+  }
+
+  void parse_rule(std::string_view text) {
+    TokenReader reader(text, syntax);
+    SubstitutionRule rule;
+    rule.name = reader.expect_name("the name of a rule");
+    if (reader.accept("(")) {
+      if (!reader.accept(")")) {
+        do {
+          rule.parameters.push_back(reader.expect_name("a parameter"));
+        } while (reader.accept(","));
+        reader.expect(")");
+      }
+    }
+    reader.expect(":=");
+    rule.body = read_expr(reader);
+    expect_end(reader);
+    result_.rules.push_back(std::move(rule));
+  }
+
+  static void expect_end(const TokenReader& reader) {
+    if (!reader.is_at_end()) {
+      reader.fail(fmt::format("'{}' does not belong to the statement", reader.peek().text));
+    }
+  }
+
+  /// Nothing to do at run time where it is but a declaration.
+  bool parse_assignment(std::string_view text, ParsedStatement& statement) {
+    TokenReader reader(text, syntax);
+    Assignment assignment;
+    do {
+      read_declaration(reader, statement);
+      const std::size_t column = reader.peek().column;
+      Expr target = read_target(reader);
+      if (!is<Name>(target) && !is<Access>(target) && !is<LinearAccess>(target)) {
+        reader.fail_at(column, "assigned to is a name or an element such as a[i]");
+      }
+      assignment.targets.push_back(std::move(target));
+    } while (reader.accept(","));
+    const Expr first = assignment.targets.front();
+    if (const Access* shape = get_if<Access>(first); shape != nullptr && reader.is_at_end() &&
+                                                     statement.declared.size() == 1 &&
+                                                     assignment.targets.size() == 1) {
+      statement.declared.front().shape = shape->indices;
+      result_.temporaries.push_back(statement.declared.front());
+      return false;
+    }
+    if (assignment.targets.size() > 1) {
+      reader.expect("=");
+      assignment.value = read_expr(reader);
+      const Reduction* reduction = get_if<Reduction>(assignment.value);
+      if (reduction == nullptr || reduction->operands.size() != assignment.targets.size()) {
+        fail(
+            fmt::format("{} targets take a reduction that gives as many values, such as "
+                        "argmax(i, a[i], i)",
+                        assignment.targets.size()));
+      }
+    } else if (reader.accept("+=")) {
+      assignment.value = first + read_expr(reader);
+    } else if (reader.accept("-=")) {
+      assignment.value = first - read_expr(reader);
+    } else if (reader.accept("*=")) {
+      assignment.value = first * read_expr(reader);
+    } else if (reader.accept("/=")) {
+      assignment.value = first / read_expr(reader);
+    } else {
+      reader.expect("=");
+      assignment.value = read_expr(reader);
+    }
+    expect_end(reader);
+    statement.instruction.kind = std::move(assignment);
+    return true;
+  }
+
+  /// `<>` or `<f32>` before a target.
+  static void read_declaration(TokenReader& reader, ParsedStatement& statement) {
+    std::optional<cgen::Type> type;
+    if (reader.accept("<")) {
+      const std::size_t column = reader.peek().column;
+      const std::string type_name = reader.expect_name("a type");
+      type = parse_scalar_type(type_name);
+      if (!type) {
+        reader.fail_at(column, fmt::format("'{}' is no type: write f32, f64, i32, ...", type_name));
+      }
+      reader.expect(">");
+    } else if (!reader.accept("<>")) {
+      return;
+    }
+    if (reader.peek().kind != TokenKind::name) {
+      reader.fail("the name of a new temporary is missing");
+    }
+    statement.declared.push_back({.name = reader.peek().text, .type = std::move(type)});
+  }
+
+  static Expr read_target(TokenReader& reader) {
+    if (reader.peek().kind != TokenKind::name) {
+      reader.fail("a statement begins with what it assigns to");
+    }
+    return read_expr(reader);
+  }
+
+  void apply(const Options& options, ParsedStatement& statement) const {
+    for (const auto& [key, value] : options.entries) {
+      Instruction& instruction = statement.instruction;
+      if (key == "id") {
+        instruction.id = value;
+      } else if (key == "id_prefix") {
+        statement.id_prefix = value;
+      } else if (key == "dep") {
+        const std::vector<std::string> patterns = split_at(value, ':');
+        statement.dependency_patterns.insert(statement.dependency_patterns.end(), patterns.begin(),
+                                             patterns.end());
+      } else if (key == "inames") {
+        const bool adds = value.starts_with("+");
+        NameSet& inames = adds                      ? statement.additional_inames
+                          : statement.stated_inames ? *statement.stated_inames
+                                                    : statement.stated_inames.emplace();
+        for (const std::string& iname : split_at(value.substr(adds ? 1 : 0), ':')) {
+          if (!iname.empty()) {  // `inames=` alone: within none
+            inames.insert(iname);
+          }
+        }
+      } else if (key == "if") {
+        instruction.predicates.push_back(parse_expr(value));
+      } else if (key == "tags") {
+        for (const std::string& tag : split_at(value, ':')) {
+          instruction.tags.insert(tag);
+        }
+      } else if (key == "atomic") {
+        set_atomic(instruction);
+      } else {
+        fail(
+            fmt::format("'{}' is no option: there are id, id_prefix, dep, inames, if, tags and "
+                        "atomic",
+                        key));
+      }
+    }
+  }
+
+  void set_atomic(Instruction& instruction) const {
+    const Assignment* assignment = get_if<Assignment>(instruction);
+    if (assignment == nullptr) {
+      fail("only assignments can be atomic");
+    }
+    Assignment copy = *assignment;
+    copy.is_atomic = true;
+    instruction.kind = std::move(copy);
+  }
+
+  ParsedStatements result_;
+  std::vector<Scope> scopes_;
+  NameGenerator names_;  // knows all words of the text
+  std::size_t line_ = 1;
+};
+
+}  // namespace
+
+ParsedStatements parse_statements(std::string_view text) {
+  return StatementParser().run(text);
+}
+
+}  // namespace rtcg::loopy

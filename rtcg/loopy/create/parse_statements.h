@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// A statement as it was written: what make_kernel makes an Instruction of.
+struct ParsedStatement {
+  Instruction instruction{};
+  /// From `for` around it.
+  NameSet for_inames{};
+  /// `inames=i:j`: exactly these; `inames=+i`: these too.
+  std::optional<NameSet> stated_inames{};
+  NameSet additional_inames{};
+  /// `id_prefix=`, empty else.
+  std::string id_prefix{};
+  /// `dep=a:b*`: ids and patterns.
+  std::vector<std::string> dependency_patterns{};
+  /// `<> t = ...`: targets that it declares, with a type where `<f32>` says so.
+  std::vector<Temporary> declared{};
+  std::size_t line = 0;  ///< from 1
+};
+
+struct ParsedStatements {
+  std::vector<ParsedStatement> statements{};
+  std::vector<SubstitutionRule> rules{};
+  /// Those with a shape: `<f32> m[12]` without a value.
+  std::vector<Temporary> temporaries{};
+};
+
+/// Statements, one a line or separated by `;`. `#` begins a comment.
+///
+///     out[i, j] = 2*a[i]            {id=twice, dep=first:other*, tags=x, if=i > 2}
+///     a[i] += 1                     also -=, *= and /=
+///     <> t = a[i]                   a new temporary; <f32> states its type
+///     <f32> m[12]                   a new temporary with a shape, not assigned to yet
+///     v, p = argmax(i, a[i], i)     several targets
+///     f(x) := x*x                   a substitution rule
+///     for i, j ... end;  if i > 2 ... elif ... else ... end;  with {tags=x} ... end
+///     ... lbarrier;  ... gbarrier;  ... nop
+///
+/// A statement within `if` has its conditions as predicates, those of earlier branches negated.
+/// Where the body writes what a condition reads, a boolean temporary keeps it from before.
+/// @throws InvalidInput  loopy.parse_statements.syntax, loopy.parse_expr.syntax, both with the line
+[[nodiscard]] ParsedStatements parse_statements(std::string_view text);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,134 @@
+#include "rtcg/loopy/execute/argument_data.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// Calls `use` with a value of the C++ type of `kind`.
+template <class Use>
+auto with_type(cgen::ScalarKind kind, const Use& use) {
+  using Kind = cgen::ScalarKind;
+  switch (kind) {
+    case Kind::bool_:
+    case Kind::u8:
+      return use(std::uint8_t{});
+    case Kind::i8:
+      return use(std::int8_t{});
+    case Kind::i16:
+      return use(std::int16_t{});
+    case Kind::u16:
+      return use(std::uint16_t{});
+    case Kind::i32:
+      return use(std::int32_t{});
+    case Kind::u32:
+      return use(std::uint32_t{});
+    case Kind::i64:
+      return use(std::int64_t{});
+    case Kind::u64:
+      return use(std::uint64_t{});
+    case Kind::f64:
+      return use(double{});
+    case Kind::f32:
+      return use(float{});
+    default:
+      throw Unsupported("loopy.argument_data.element_type",
+                        "arrays of this element type cannot be filled from the host");
+  }
+}
+
+std::size_t needed_count(const Argument& argument, const IntegerValues& parameters) {
+  const std::vector<Expr> strides = argument.strides_elements.empty()
+                                        ? c_order_strides(argument.shape)
+                                        : argument.strides_elements;
+  const auto evaluate = [&](const Expr& expr) {
+    const auto value = evaluate_integer(expr, parameters);
+    if (!value) {
+      throw InvalidInput("loopy.argument_data.unknown_length",
+                         fmt::format("the length {} of array '{}' cannot be computed: give a value "
+                                     "to each parameter",
+                                     to_string(expr), argument.name));
+    }
+    return *value;
+  };
+  std::int64_t last = evaluate(argument.offset_elements);
+  for (std::size_t axis = 0; axis < argument.shape.size(); ++axis) {
+    const std::int64_t length = evaluate(argument.shape[axis]);
+    if (length <= 0) {
+      return 0;
+    }
+    last += (length - 1) * evaluate(strides[axis]);
+  }
+  return static_cast<std::size_t>(last + 1);
+}
+
+}  // namespace
+
+std::size_t ArrayData::count() const {
+  return bytes.size() / static_cast<std::size_t>(cgen::size_bytes(kind));
+}
+
+double ArrayData::element(std::size_t index) const {
+  return with_type(kind, [&](auto value) {
+    std::memcpy(&value, bytes.data() + index * sizeof(value), sizeof(value));
+    return static_cast<double>(value);
+  });
+}
+
+void ArrayData::set_element(std::size_t index, double value) {
+  with_type(kind, [&](auto converted) {
+    converted = static_cast<decltype(converted)>(value);
+    std::memcpy(bytes.data() + index * sizeof(converted), &converted, sizeof(converted));
+  });
+}
+
+ArgumentData random_arguments(const Kernel& kernel, const IntegerValues& parameters,
+                              std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  ArgumentData data;
+  for (const Argument& argument : kernel.arguments) {
+    if (!argument.is_array) {
+      continue;
+    }
+    ArrayData array{*cgen::scalar_kind(*argument.type), {}};
+    const std::size_t count = needed_count(argument, parameters);
+    array.bytes.resize(count * static_cast<std::size_t>(cgen::size_bytes(array.kind)));
+    for (std::size_t i = 0; i < count; ++i) {
+      // the generator's bits are the same everywhere, the library's distributions are not
+      const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+      array.set_element(i, cgen::is_floating(array.kind) ? 2 * unit - 1 : std::floor(8 * unit));
+    }
+    data.emplace(argument.name, std::move(array));
+  }
+  return data;
+}
+
+DataDifference largest_difference(const ArgumentData& left, const ArgumentData& right) {
+  DataDifference worst;
+  for (const auto& [name, array] : left) {
+    const ArrayData& other = right.at(name);
+    for (std::size_t i = 0; i < array.count(); ++i) {
+      const double a = array.element(i);
+      const double b = other.element(i);
+      const bool is_same = a == b || (std::isnan(a) && std::isnan(b));
+      const double difference = std::fabs(a - b) / (1 + std::fabs(b));
+      const double error = is_same                     ? 0
+                           : std::isfinite(difference) ? difference
+                                                       : std::numeric_limits<double>::infinity();
+      if (error > worst.error) {
+        worst = {name, i, a, b, error};
+      }
+    }
+  }
+  return worst;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/runtime/device/buffer.h"
+#include "rtcg/runtime/device/device.h"
+#include "rtcg/runtime/device/launch_shape.h"
+#include "rtcg/runtime/device/stream.h"
+
+namespace rtcg::loopy {
+
+/// What a name of a kernel stands for in one call: made by `arg`.
+struct NamedArgument {
+  struct Array {
+    runtime::Device device;
+    runtime::DeviceAddress address;
+    std::size_t count;  ///< elements from the address on
+    cgen::ScalarKind element;
+    /// Lengths of the axes, where the caller said so; from them parameters follow.
+    std::vector<std::int64_t> shape;
+  };
+  std::string name;
+  std::variant<std::int64_t, double, Array> value;
+};
+
+namespace detail {
+template <class T>
+constexpr cgen::ScalarKind scalar_kind_of() {
+  using Kind = cgen::ScalarKind;
+  if constexpr (std::is_same_v<T, float>) {
+    return Kind::f32;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return Kind::f64;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return Kind::bool_;
+  } else {
+    static_assert(std::is_integral_v<T>, "kernels know arrays of numbers");
+    constexpr Kind of_signed[] = {Kind::i8, Kind::i16, Kind::i32, Kind::i64};
+    constexpr Kind of_unsigned[] = {Kind::u8, Kind::u16, Kind::u32, Kind::u64};
+    constexpr int width = sizeof(T) == 1 ? 0 : (sizeof(T) == 2 ? 1 : (sizeof(T) == 4 ? 2 : 3));
+    return std::is_signed_v<T> ? of_signed[width] : of_unsigned[width];
+  }
+}
+}  // namespace detail
+
+/// `arg("n", 1000)`: a scalar.
+template <class Number>
+requires std::is_arithmetic_v<Number>
+[[nodiscard]] NamedArgument arg(std::string name, Number value) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    return {std::move(name), static_cast<double>(value)};
+  } else {
+    return {std::move(name), static_cast<std::int64_t>(value)};
+  }
+}
+/// `arg("a", buffer)`: an array; with a shape, `arg("a", buffer, {n, m})`, parameters in it follow.
+template <class T>
+[[nodiscard]] NamedArgument arg(std::string name, const runtime::BufferRef<T>& buffer,
+                                std::vector<std::int64_t> shape = {}) {
+  return {std::move(name),
+          NamedArgument::Array{buffer.device(), buffer.address(), buffer.count(),
+                               detail::scalar_kind_of<std::remove_const_t<T>>(), std::move(shape)}};
+}
+template <class T>
+[[nodiscard]] NamedArgument arg(std::string name, const runtime::Buffer<T>& buffer,
+                                std::vector<std::int64_t> shape = {}) {
+  return arg(std::move(name), buffer.ref(), std::move(shape));
+}
+
+/// A kernel on a device: called with named arguments.
+///
+///     const Executor twice(kernel, device);
+///     twice(stream, {arg("a", a), arg("out", out), arg("n", 1000)});
+///
+/// Scalars that are not given follow from the arrays: from the shape stated with one, or from the
+/// number of elements of an array with one axis. The program is made at the first call, once with
+/// 32-bit and once with 64-bit indices as the arrays ask for, and compiled through the cache. A
+/// cheap value; any thread may call it.
+class Executor {
+ public:
+  /// @throws  what check_kernel, check_bounds, check_races and generate throw
+  Executor(const Kernel& kernel, runtime::Device device);
+
+  /// Runs the kernel on the stream, asynchronously.
+  ///
+  /// @throws InvalidInput  loopy.executor.unknown_argument, loopy.executor.missing_argument,
+  ///         loopy.executor.argument_type, loopy.executor.shape_mismatch,
+  ///         loopy.executor.array_too_short, loopy.executor.wrong_device,
+  ///         loopy.executor.assumption
+  /// @throws  what Program::compile and launches throw
+  void operator()(runtime::StreamRef stream, const std::vector<NamedArgument>& arguments) const;
+
+  /// The text that the call would run with 32-bit indices.
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] const Kernel& kernel() const noexcept;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// The target whose programs a device runs.
+[[nodiscard]] Target target_of(runtime::Device device);
+
+}  // namespace rtcg::loopy

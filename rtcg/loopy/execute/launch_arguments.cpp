@@ -1,0 +1,242 @@
+#include "rtcg/loopy/execute/launch_arguments.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+
+namespace rtcg::loopy {
+namespace {
+
+std::string argument_names(const Kernel& kernel) {
+  std::string text;
+  for (const Argument& argument : kernel.arguments) {
+    text += (text.empty() ? "" : ", ") + argument.name;
+  }
+  return text;
+}
+
+void add_integer(runtime::ArgumentPack& pack, cgen::ScalarKind kind, std::int64_t value) {
+  using Kind = cgen::ScalarKind;
+  switch (kind) {
+    case Kind::bool_:
+      pack.add(value != 0);
+      break;
+    case Kind::i8:
+      pack.add(static_cast<std::int8_t>(value));
+      break;
+    case Kind::u8:
+      pack.add(static_cast<std::uint8_t>(value));
+      break;
+    case Kind::i16:
+      pack.add(static_cast<std::int16_t>(value));
+      break;
+    case Kind::u16:
+      pack.add(static_cast<std::uint16_t>(value));
+      break;
+    case Kind::i32:
+      pack.add(static_cast<std::int32_t>(value));
+      break;
+    case Kind::u32:
+      pack.add(static_cast<std::uint32_t>(value));
+      break;
+    case Kind::f32:
+      pack.add(static_cast<float>(value));
+      break;
+    case Kind::f64:
+      pack.add(static_cast<double>(value));
+      break;
+    default:
+      pack.add(value);
+      break;
+  }
+}
+
+}  // namespace
+
+LaunchArguments::LaunchArguments(const Kernel& kernel, runtime::Device device,
+                                 const std::vector<NamedArgument>& given)
+    : kernel_(kernel), device_(device) {
+  for (const NamedArgument& argument : given) {
+    add(argument);
+  }
+  find_parameters();
+  for (const Argument& argument : kernel.arguments) {
+    const bool is_there =
+        argument.is_array ? arrays_.count(argument.name) != 0
+                          : integers_.count(argument.name) != 0 || reals_.count(argument.name) != 0;
+    if (!is_there) {
+      throw InvalidInput(
+          "loopy.executor.missing_argument",
+          fmt::format("kernel '{}' takes {} '{}', which is not given{}", kernel.name,
+                      argument.is_array ? "an array" : "a number", argument.name,
+                      argument.is_array ? "" : " and does not follow from the lengths of arrays"));
+    }
+  }
+  if (!contains(kernel.assumptions, integers_)) {
+    throw InvalidInput("loopy.executor.assumption",
+                       fmt::format("kernel '{}' was made for {}, which these arguments do not "
+                                   "meet",
+                                   kernel.name, to_string(kernel.assumptions)));
+  }
+  check_arrays();
+}
+
+void LaunchArguments::add(const NamedArgument& argument) {
+  const Argument* declared = find_argument(kernel_, argument.name);
+  if (declared == nullptr) {
+    throw InvalidInput("loopy.executor.unknown_argument",
+                       fmt::format("kernel '{}' has no argument '{}': it takes {}", kernel_.name,
+                                   argument.name, argument_names(kernel_)));
+  }
+  const auto kind = cgen::scalar_kind(*declared->type);
+  const auto refuse = [&](const std::string& found) {
+    throw InvalidInput(
+        "loopy.executor.argument_type",
+        fmt::format("argument '{}' of kernel '{}' is {} of {}, but {} was given", argument.name,
+                    kernel_.name, declared->is_array ? "an array" : "a number",
+                    scalar_type_name(*declared->type), found));
+  };
+  if (const auto* array = std::get_if<NamedArgument::Array>(&argument.value)) {
+    if (!declared->is_array || kind != array->element) {
+      refuse(fmt::format("an array of {}", scalar_type_name(cgen::Scalar{array->element})));
+    }
+    if (array->device != device_) {
+      throw InvalidInput("loopy.executor.wrong_device",
+                         fmt::format("argument '{}' of kernel '{}' lies on another device",
+                                     argument.name, kernel_.name));
+    }
+    arrays_.insert_or_assign(argument.name, *array);
+  } else if (declared->is_array) {
+    refuse("a number");
+  } else if (const auto* integer = std::get_if<std::int64_t>(&argument.value)) {
+    integers_.insert_or_assign(argument.name, *integer);
+  } else if (!kind || !cgen::is_floating(*kind)) {
+    refuse("a floating-point number");
+  } else {
+    reals_.insert_or_assign(argument.name, std::get<double>(argument.value));
+  }
+}
+
+/// A parameter that is the only unknown of a length follows from it.
+bool LaunchArguments::solve(const Expr& length, std::int64_t value, const std::string& array) {
+  const std::optional<Affine> affine = to_affine(length);
+  if (!affine) {
+    return false;
+  }
+  Affine open = *affine;
+  for (const Affine::Term& term : affine->terms()) {
+    const auto known = integers_.find(term.name);
+    if (known != integers_.end()) {
+      open = open.substitute(term.name, Affine(known->second));
+    }
+  }
+  if (open.terms().size() != 1) {
+    return false;
+  }
+  const Affine::Term& term = open.terms().front();
+  const std::int64_t rest = value - open.constant();
+  if (rest % term.coefficient != 0) {
+    throw InvalidInput("loopy.executor.shape_mismatch",
+                       fmt::format("array '{}' has an axis of length {}, but {} is asked for",
+                                   array, value, to_string(length)));
+  }
+  integers_.emplace(term.name, rest / term.coefficient);
+  return true;
+}
+
+void LaunchArguments::find_parameters() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto& [name, array] : arrays_) {
+      const Argument* declared = find_argument(kernel_, name);
+      std::vector<std::int64_t> shape = array.shape;
+      if (shape.empty() && declared->shape.size() == 1) {
+        shape = {static_cast<std::int64_t>(array.count)};
+      }
+      if (!shape.empty() && shape.size() != declared->shape.size()) {
+        throw InvalidInput("loopy.executor.shape_mismatch",
+                           fmt::format("array '{}' has {} axes, but {} lengths were given", name,
+                                       declared->shape.size(), shape.size()));
+      }
+      for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        changed = solve(declared->shape[axis], shape[axis], name) || changed;
+      }
+    }
+  }
+}
+
+std::int64_t LaunchArguments::evaluate(const Expr& expr, const std::string& array) const {
+  const auto value = evaluate_integer(expr, integers_);
+  if (!value) {
+    throw InvalidInput("loopy.executor.shape_mismatch",
+                       fmt::format("the length {} of array '{}' cannot be computed from the "
+                                   "arguments",
+                                   to_string(expr), array));
+  }
+  return *value;
+}
+
+void LaunchArguments::check_arrays() {
+  for (const auto& [name, array] : arrays_) {
+    const Argument* declared = find_argument(kernel_, name);
+    const std::vector<Expr> strides = declared->strides_elements.empty()
+                                          ? c_order_strides(declared->shape)
+                                          : declared->strides_elements;
+    std::int64_t last = evaluate(declared->offset_elements, name);
+    bool is_empty = declared->shape.empty();
+    for (std::size_t axis = 0; axis < declared->shape.size(); ++axis) {
+      const std::int64_t length = evaluate(declared->shape[axis], name);
+      is_empty = is_empty || length <= 0;
+      if (!array.shape.empty() && array.shape[axis] != length) {
+        throw InvalidInput(
+            "loopy.executor.shape_mismatch",
+            fmt::format("axis {} of array '{}' has {} elements, but {} = {} are "
+                        "asked for",
+                        axis, name, array.shape[axis], to_string(declared->shape[axis]), length));
+      }
+      last += (length - 1) * evaluate(strides[axis], name);
+    }
+    if (!is_empty && static_cast<std::int64_t>(array.count) <= last) {
+      throw InvalidInput("loopy.executor.array_too_short",
+                         fmt::format("array '{}' has {} elements, but kernel '{}' needs {}", name,
+                                     array.count, kernel_.name, last + 1));
+    }
+    // room for what indices overshoot before their guard is tested
+    fits_32_bits_ = fits_32_bits_ && last < INT32_MAX - (1 << 20);
+  }
+  for (const auto& [name, value] : integers_) {
+    const Argument* declared = find_argument(kernel_, name);
+    const bool is_narrow = declared != nullptr && declared->type == cgen::i32;
+    fits_32_bits_ = fits_32_bits_ && value < INT32_MAX - (1 << 20);
+    if (is_narrow && (value > INT32_MAX || value < INT32_MIN)) {
+      throw InvalidInput("loopy.executor.argument_type",
+                         fmt::format("'{}' is {}, beyond the 32 bits of its type: declare it as "
+                                     "i64",
+                                     name, value));
+    }
+  }
+}
+
+runtime::ArgumentPack LaunchArguments::pack(const std::vector<KernelParameter>& parameters) const {
+  runtime::ArgumentPack result;
+  for (const KernelParameter& parameter : parameters) {
+    if (parameter.is_array) {
+      result.add(arrays_.at(parameter.name).address);
+      continue;
+    }
+    const cgen::ScalarKind kind = *cgen::scalar_kind(parameter.type);
+    if (const auto integer = integers_.find(parameter.name); integer != integers_.end()) {
+      add_integer(result, kind, integer->second);
+    } else if (kind == cgen::ScalarKind::f32) {
+      result.add(static_cast<float>(reals_.at(parameter.name)));
+    } else {
+      result.add(reals_.at(parameter.name));
+    }
+  }
+  return result;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/runtime/device/kernel.h"
+
+namespace rtcg::loopy {
+
+/// The arguments of one call, checked against the kernel. Internal to execute.
+class LaunchArguments {
+ public:
+  /// @throws  as Executor::operator()
+  LaunchArguments(const Kernel& kernel, runtime::Device device,
+                  const std::vector<NamedArgument>& given);
+
+  /// Integer scalars, given or found.
+  [[nodiscard]] const IntegerValues& integers() const noexcept { return integers_; }
+  /// Whether all elements of all arrays are within reach of 32-bit indices.
+  [[nodiscard]] bool fits_32_bits() const noexcept { return fits_32_bits_; }
+  [[nodiscard]] runtime::ArgumentPack pack(const std::vector<KernelParameter>& parameters) const;
+
+ private:
+  void add(const NamedArgument& argument);
+  void find_parameters();
+  bool solve(const Expr& length, std::int64_t value, const std::string& array);
+  void check_arrays();
+  [[nodiscard]] std::int64_t evaluate(const Expr& expr, const std::string& array) const;
+
+  const Kernel& kernel_;
+  runtime::Device device_;
+  std::map<std::string, NamedArgument::Array> arrays_;
+  IntegerValues integers_;
+  std::map<std::string, double> reals_;
+  bool fits_32_bits_ = true;
+};
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,260 @@
+#include "rtcg/loopy/kernel/kernel.h"
+
+#include <algorithm>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+template <class Named>
+const Named* find_by_name(const std::vector<Named>& all, std::string_view name) {
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Named& each) { return each.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+template <class Visit>
+void for_each_expression(const Instruction& instruction, const Visit& visit) {
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    for (const Expr& target : assignment->targets) {
+      visit(target);
+    }
+    visit(assignment->value);
+  }
+  for (const Expr& predicate : instruction.predicates) {
+    visit(predicate);
+  }
+}
+
+void add_reads(const Kernel& kernel, const Expr& expr, NameSet& reads) {
+  reads.merge(accessed_arrays(expr));
+  for (const std::string& each : free_names(expr)) {
+    if (!is_iname(kernel, each)) {
+      reads.insert(each);
+    }
+  }
+}
+
+}  // namespace
+
+const Domain* find_home_domain(const Kernel& kernel, std::string_view iname) {
+  for (const Domain& domain : kernel.domains) {
+    if (std::find(domain.inames.begin(), domain.inames.end(), iname) != domain.inames.end()) {
+      return &domain;
+    }
+  }
+  return nullptr;
+}
+
+const Argument* find_argument(const Kernel& kernel, std::string_view name) {
+  return find_by_name(kernel.arguments, name);
+}
+const Temporary* find_temporary(const Kernel& kernel, std::string_view name) {
+  return find_by_name(kernel.temporaries, name);
+}
+const SubstitutionRule* find_rule(const Kernel& kernel, std::string_view name) {
+  return find_by_name(kernel.rules, name);
+}
+
+const Instruction* find_instruction(const Kernel& kernel, std::string_view id) {
+  for (const Instruction& instruction : kernel.instructions) {
+    if (instruction.id == id) {
+      return &instruction;
+    }
+  }
+  return nullptr;
+}
+
+bool is_iname(const Kernel& kernel, std::string_view name) {
+  return find_home_domain(kernel, name) != nullptr;
+}
+
+InameTag tag_of(const Kernel& kernel, std::string_view iname) {
+  const auto found = kernel.iname_tags.find(iname);
+  return found == kernel.iname_tags.end() ? InameTag{} : found->second;
+}
+
+std::vector<std::string> all_inames(const Kernel& kernel) {
+  std::vector<std::string> inames;
+  for (const Domain& domain : kernel.domains) {
+    inames.insert(inames.end(), domain.inames.begin(), domain.inames.end());
+  }
+  return inames;
+}
+
+NameSet parameters(const Kernel& kernel) {
+  NameSet names;
+  for (const Domain& domain : kernel.domains) {
+    for (std::string& each : domain.constraints.names()) {
+      names.insert(std::move(each));
+    }
+  }
+  for (std::string& each : kernel.assumptions.names()) {
+    names.insert(std::move(each));
+  }
+  for (const std::string& iname : all_inames(kernel)) {
+    names.erase(iname);
+  }
+  return names;
+}
+
+NameSet with_parent_inames(const Kernel& kernel, const NameSet& inames) {
+  NameSet all;
+  std::vector<std::string> open(inames.begin(), inames.end());
+  while (!open.empty()) {
+    const std::string iname = std::move(open.back());
+    open.pop_back();
+    const Domain* domain = find_home_domain(kernel, iname);
+    if (domain == nullptr || !all.insert(iname).second) {
+      continue;
+    }
+    for (const std::string& each : domain->constraints.names()) {
+      const bool is_own =
+          std::find(domain->inames.begin(), domain->inames.end(), each) != domain->inames.end();
+      if (!is_own && is_iname(kernel, each)) {
+        open.push_back(each);
+      }
+    }
+  }
+  return all;
+}
+
+ConstraintSet constraints_of(const Kernel& kernel, const NameSet& inames) {
+  const NameSet all = with_parent_inames(kernel, inames);
+  ConstraintSet result = kernel.assumptions;
+  for (const Domain& domain : kernel.domains) {
+    if (std::any_of(domain.inames.begin(), domain.inames.end(),
+                    [&](const std::string& iname) { return all.count(iname) != 0; })) {
+      result.add(domain.constraints);
+    }
+  }
+  return result;
+}
+
+NameSet read_variables(const Kernel& kernel, const Instruction& instruction) {
+  NameSet reads;
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    reads = raw->reads;
+  }
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    add_reads(kernel, assignment->value, reads);
+    for (const Expr& target : assignment->targets) {
+      for_each_child(target, [&](const Expr& index) { add_reads(kernel, index, reads); });
+    }
+  }
+  for (const Expr& predicate : instruction.predicates) {
+    add_reads(kernel, predicate, reads);
+  }
+  for (const std::string& iname : instruction.within_inames) {
+    // bounds may be scalars that statements assign
+    if (const Domain* domain = find_home_domain(kernel, iname)) {
+      for (const std::string& each : domain->constraints.names()) {
+        if (find_temporary(kernel, each) != nullptr) {
+          reads.insert(each);
+        }
+      }
+    }
+  }
+  return reads;
+}
+
+NameSet written_variables(const Instruction& instruction) {
+  NameSet written;
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    written = raw->writes;
+  }
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    for (const Expr& target : assignment->targets) {
+      written.insert(target_name(target));
+    }
+  }
+  return written;
+}
+
+const std::string& target_name(const Expr& target) {
+  if (const Name* scalar = get_if<Name>(target)) {
+    return scalar->name;
+  }
+  if (const LinearAccess* linear = get_if<LinearAccess>(target)) {
+    return linear->array;
+  }
+  const Access* element = get_if<Access>(target);
+  require_internal(element != nullptr, "a target that is a name or an access");
+  return element->array;
+}
+
+NameSet reduction_inames(const Instruction& instruction) {
+  NameSet inames;
+  for_each_expression(instruction, [&](const Expr& expr) { inames.merge(reduction_inames(expr)); });
+  return inames;
+}
+
+Instruction map_expressions(Instruction instruction, const std::function<Expr(const Expr&)>& map) {
+  if (const Assignment* old = get_if<Assignment>(instruction)) {
+    Assignment assignment = *old;
+    for (Expr& target : assignment.targets) {
+      target = map(target);
+    }
+    assignment.value = map(assignment.value);
+    instruction.kind = std::move(assignment);
+  }
+  for (Expr& predicate : instruction.predicates) {
+    predicate = map(predicate);
+  }
+  return instruction;
+}
+
+Kernel map_expressions(Kernel kernel, const std::function<Expr(const Expr&)>& map) {
+  for (Instruction& instruction : kernel.instructions) {
+    instruction = map_expressions(std::move(instruction), map);
+  }
+  for (SubstitutionRule& rule : kernel.rules) {
+    rule.body = map(rule.body);
+  }
+  return kernel;
+}
+
+NameGenerator make_name_generator(const Kernel& kernel) {
+  NameGenerator names;
+  const auto reserve_all = [&](const NameSet& all) {
+    for (const std::string& each : all) {
+      names.reserve(each);
+    }
+  };
+  const auto reserve_expression = [&](const Expr& expr) {
+    reserve_all(free_names(expr));
+    reserve_all(accessed_arrays(expr));
+    reserve_all(called_functions(expr));
+  };
+  for (const std::string& iname : all_inames(kernel)) {
+    names.reserve(iname);
+  }
+  reserve_all(parameters(kernel));
+  for (const Argument& argument : kernel.arguments) {
+    names.reserve(argument.name);
+  }
+  for (const Temporary& temporary : kernel.temporaries) {
+    names.reserve(temporary.name);
+  }
+  for (const SubstitutionRule& rule : kernel.rules) {
+    names.reserve(rule.name);
+    reserve_expression(rule.body);
+  }
+  for (const Instruction& instruction : kernel.instructions) {
+    names.reserve(instruction.id);
+    for_each_expression(instruction, reserve_expression);
+  }
+  return names;
+}
+
+std::vector<Expr> c_order_strides(const std::vector<Expr>& shape) {
+  std::vector<Expr> strides(shape.size(), Expr(1));
+  for (std::size_t axis = shape.size(); axis-- > 1;) {
+    strides[axis - 1] = simplify_index(shape[axis] * strides[axis]);
+  }
+  return strides;
+}
+
+}  // namespace rtcg::loopy

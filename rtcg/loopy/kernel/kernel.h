@@ -1,0 +1,178 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/ast/type.h"
+#include "rtcg/cgen/support/name_generator.h"
+#include "rtcg/loopy/kernel/iname_tag.h"
+#include "rtcg/loopy/polyhedral/constraint_set.h"
+#include "rtcg/loopy/symbolic/expr.h"
+
+namespace rtcg::loopy {
+
+using NameSet = std::set<std::string, std::less<>>;
+
+/// The values that some inames take together: `{ [inames] : constraints }`. The constraints may
+/// mention inames of other domains, parameters and scalar temporaries: these are settled outside.
+struct Domain {
+  std::vector<std::string> inames{};
+  ConstraintSet constraints{};
+};
+
+/// In which memory an array lies.
+enum class AddressSpace {
+  automatic,  ///< temporaries: local where several threads share it, else private
+  private_,   ///< registers of a thread
+  local,      ///< shared memory of a block
+  global,
+  constant,  ///< arguments: read-only, cached by the device
+};
+
+/// What kernels read and write from outside. A scalar where it has no shape.
+struct Argument {
+  std::string name{};
+  std::optional<cgen::Type> type{};
+  bool is_array = false;
+  /// Outermost axis first.
+  std::vector<Expr> shape{};
+  /// Distance of neighbours along each axis, in elements; empty for C order without gaps.
+  std::vector<Expr> strides_elements{};
+  Expr offset_elements = 0;
+  AddressSpace address_space = AddressSpace::global;
+  /// Whether the shape was written by the user; else it was inferred from the accesses.
+  bool is_shape_stated = false;
+};
+
+/// A variable of the kernel: a scalar where it has no shape.
+struct Temporary {
+  std::string name{};
+  std::optional<cgen::Type> type{};
+  std::vector<Expr> shape{};
+  std::vector<Expr> strides_elements{};
+  AddressSpace address_space = AddressSpace::automatic;
+  /// Values of a read-only table, in C order of the shape.
+  std::vector<Expr> initial_values{};
+};
+
+/// `name(parameters) := body`, expanded where it is called.
+struct SubstitutionRule {
+  std::string name{};
+  std::vector<std::string> parameters{};
+  Expr body = 0;
+};
+
+/// `targets = value`; several targets where the value is a reduction over tuples.
+struct Assignment {
+  std::vector<Expr> targets{};  ///< Name, Access or LinearAccess
+  Expr value = 0;
+  bool is_atomic = false;
+};
+enum class BarrierScope { local, global };
+struct BarrierInstruction {
+  BarrierScope scope = BarrierScope::local;
+};
+struct NoOperation {};
+/// C text that stands as it is; `reads` and `writes` are the variables it touches.
+struct RawCode {
+  std::string text{};
+  NameSet reads{};
+  NameSet writes{};
+};
+
+using InstructionKinds = cgen::KindList<Assignment, BarrierInstruction, NoOperation, RawCode>;
+
+/// One statement of a kernel.
+struct Instruction {
+  std::string id{};
+  InstructionKinds::Variant kind{};
+  /// Ids of what must run before.
+  NameSet depends_on{};
+  /// The inames around it; those of its reductions do not belong to them.
+  NameSet within_inames{};
+  /// Runs only where all of these hold.
+  std::vector<Expr> predicates{};
+  NameSet tags{};
+};
+inline const InstructionKinds::Variant& kinds(const Instruction& instruction) {
+  return instruction.kind;
+}
+
+/// One transformation as it was called: `split_iname(i, 16, outer_tag=g.0)`.
+struct RecipeStep {
+  std::string transformation{};
+  std::vector<std::string> arguments{};
+  /// Options that differ from their defaults, sorted by name.
+  std::map<std::string, std::string> options{};
+  friend bool operator==(const RecipeStep&, const RecipeStep&) = default;
+};
+
+/// A loop kernel: what is computed, and how its loops are sliced.
+///
+/// A value: transformations take one and give another. Made by make_kernel.
+struct Kernel {
+  std::string name = "loopy_kernel";
+  std::vector<Domain> domains{};
+  std::vector<Instruction> instructions{};
+  std::vector<Argument> arguments{};
+  std::vector<Temporary> temporaries{};
+  std::vector<SubstitutionRule> rules{};
+  /// Facts about the parameters.
+  ConstraintSet assumptions{};
+  /// Inames without an entry are sequential.
+  std::map<std::string, InameTag, std::less<>> iname_tags{};
+  /// Each lists inames from the outermost to the innermost.
+  std::vector<std::vector<std::string>> loop_priorities{};
+  /// The transformations so far.
+  std::vector<RecipeStep> recipe{};
+};
+
+// Questions. A null pointer means "no such".
+[[nodiscard]] const Domain* find_home_domain(const Kernel& kernel, std::string_view iname);
+[[nodiscard]] const Argument* find_argument(const Kernel& kernel, std::string_view name);
+[[nodiscard]] const Temporary* find_temporary(const Kernel& kernel, std::string_view name);
+[[nodiscard]] const SubstitutionRule* find_rule(const Kernel& kernel, std::string_view name);
+[[nodiscard]] const Instruction* find_instruction(const Kernel& kernel, std::string_view id);
+[[nodiscard]] bool is_iname(const Kernel& kernel, std::string_view name);
+[[nodiscard]] InameTag tag_of(const Kernel& kernel, std::string_view iname);
+/// All inames, in the order of the domains.
+[[nodiscard]] std::vector<std::string> all_inames(const Kernel& kernel);
+/// Names in domains that are no inames of the kernel: parameters, and scalars assigned by
+/// statements.
+[[nodiscard]] NameSet parameters(const Kernel& kernel);
+
+/// The constraints of the domains of `inames`, of the domains that those depend on through inames,
+/// and so on, with the kernel's assumptions.
+[[nodiscard]] ConstraintSet constraints_of(const Kernel& kernel, const NameSet& inames);
+/// `inames` with those on which their domains depend.
+[[nodiscard]] NameSet with_parent_inames(const Kernel& kernel, const NameSet& inames);
+
+/// Arrays and scalars that the statement reads, in its values, indices and predicates; inames and
+/// rules are not among them. Rules must be expanded for the answer to be complete.
+[[nodiscard]] NameSet read_variables(const Kernel& kernel, const Instruction& instruction);
+[[nodiscard]] NameSet written_variables(const Instruction& instruction);
+/// The name that a target assigns to.
+[[nodiscard]] const std::string& target_name(const Expr& target);
+/// Inames of the reductions within the statement.
+[[nodiscard]] NameSet reduction_inames(const Instruction& instruction);
+
+/// Each expression of the statement (values, targets, predicates) replaced by `map(expression)`.
+[[nodiscard]] Instruction map_expressions(Instruction instruction,
+                                          const std::function<Expr(const Expr&)>& map);
+/// Each expression of statements and rules.
+[[nodiscard]] Kernel map_expressions(Kernel kernel, const std::function<Expr(const Expr&)>& map);
+
+/// Knows every name that the kernel uses.
+[[nodiscard]] NameGenerator make_name_generator(const Kernel& kernel);
+
+/// Strides of C order without gaps.
+[[nodiscard]] std::vector<Expr> c_order_strides(const std::vector<Expr>& shape);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,170 @@
+#include "rtcg/loopy/kernel/print_kernel.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/ast/describe.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+
+namespace rtcg::loopy {
+namespace {
+
+std::string join(const std::vector<Expr>& exprs) {
+  std::string text;
+  for (const Expr& each : exprs) {
+    text += (text.empty() ? "" : ", ") + to_string(each);
+  }
+  return text;
+}
+
+std::string type_text(const std::optional<cgen::Type>& type) {
+  if (!type) {
+    return "?";
+  }
+  const std::string name = scalar_type_name(*type);
+  return name.empty() ? cgen::describe(*type) : name;
+}
+
+/// Nothing where the space is the usual one.
+std::string space_text(AddressSpace space) {
+  switch (space) {
+    case AddressSpace::automatic:
+      return {};
+    case AddressSpace::private_:
+      return "private";
+    case AddressSpace::local:
+      return "local";
+    case AddressSpace::global:
+      return "global";
+    case AddressSpace::constant:
+      return "constant";
+  }
+  return {};
+}
+
+std::string in_braces(const std::vector<std::string>& options) {
+  return options.empty() ? "" : fmt::format("  {{{}}}", fmt::join(options, ", "));
+}
+
+/// A heading and lines below it; nothing where there are no lines.
+std::string section(std::string_view heading, const std::vector<std::string>& lines) {
+  return lines.empty() ? "" : fmt::format("{}:\n  {}\n", heading, fmt::join(lines, "\n  "));
+}
+
+std::string print_argument(const Argument& argument) {
+  std::vector<std::string> options;
+  if (!argument.strides_elements.empty()) {
+    options.push_back(fmt::format("strides=[{}]", join(argument.strides_elements)));
+  }
+  if (argument.offset_elements != Expr(0)) {
+    options.push_back("offset=" + to_string(argument.offset_elements));
+  }
+  if (argument.is_array && argument.address_space != AddressSpace::global) {
+    options.push_back("space=" + space_text(argument.address_space));
+  }
+  return fmt::format("{}: {}{}{}", argument.name, type_text(argument.type),
+                     argument.is_array ? fmt::format("[{}]", join(argument.shape)) : "",
+                     in_braces(options));
+}
+
+std::string print_temporary(const Temporary& temporary) {
+  std::vector<std::string> options;
+  if (!temporary.strides_elements.empty()) {
+    options.push_back(fmt::format("strides=[{}]", join(temporary.strides_elements)));
+  }
+  if (temporary.address_space != AddressSpace::automatic) {
+    options.push_back("space=" + space_text(temporary.address_space));
+  }
+  if (!temporary.initial_values.empty()) {
+    options.push_back(fmt::format("values=[{}]", join(temporary.initial_values)));
+  }
+  return fmt::format("{}: {}{}{}", temporary.name, type_text(temporary.type),
+                     temporary.shape.empty() ? "" : fmt::format("[{}]", join(temporary.shape)),
+                     in_braces(options));
+}
+
+std::string print_domain(const Domain& domain) {
+  const std::string conditions = to_string(domain.constraints);
+  return fmt::format("{{[{}]{}{}}}", fmt::join(domain.inames, ", "), conditions.empty() ? "" : ": ",
+                     conditions);
+}
+
+std::string print_statement(const Instruction& instruction) {
+  std::vector<std::string> options;
+  if (!instruction.within_inames.empty()) {
+    options.push_back(fmt::format("inames={}", fmt::join(instruction.within_inames, ":")));
+  }
+  if (!instruction.depends_on.empty()) {
+    options.push_back(fmt::format("dep={}", fmt::join(instruction.depends_on, ":")));
+  }
+  if (!instruction.predicates.empty()) {
+    options.push_back("if=" + to_string(logical_and(instruction.predicates)));
+  }
+  if (!instruction.tags.empty()) {
+    options.push_back(fmt::format("tags={}", fmt::join(instruction.tags, ":")));
+  }
+  if (const Assignment* assignment = get_if<Assignment>(instruction);
+      assignment != nullptr && assignment->is_atomic) {
+    options.emplace_back("atomic");
+  }
+  return fmt::format("{}: {}{}", instruction.id, to_string(instruction), in_braces(options));
+}
+
+std::string print_step(const RecipeStep& step) {
+  std::vector<std::string> parts = step.arguments;
+  for (const auto& [name, value] : step.options) {
+    parts.push_back(fmt::format("{}={}", name, value));
+  }
+  return fmt::format("{}({})", step.transformation, fmt::join(parts, ", "));
+}
+
+template <class Values, class Print>
+std::vector<std::string> lines_of(const Values& values, const Print& print) {
+  std::vector<std::string> lines;
+  for (const auto& each : values) {
+    lines.push_back(print(each));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string to_string(const Instruction& instruction) {
+  return match(
+      instruction,
+      [](const Assignment& e) {
+        return fmt::format("{} = {}", join(e.targets), to_string(e.value));
+      },
+      [](const BarrierInstruction& e) {
+        return std::string(e.scope == BarrierScope::local ? "... lbarrier" : "... gbarrier");
+      },
+      [](const NoOperation&) { return std::string("... nop"); },
+      [](const RawCode& e) {
+        return fmt::format("... code reading [{}], writing [{}]: {}", fmt::join(e.reads, ", "),
+                           fmt::join(e.writes, ", "), e.text);
+      });
+}
+
+std::string to_string(const Kernel& kernel) {
+  std::string text = fmt::format("kernel {}\n", kernel.name);
+  text += section("arguments", lines_of(kernel.arguments, print_argument));
+  text += section("domains", lines_of(kernel.domains, print_domain));
+  if (!kernel.assumptions.is_unconstrained()) {
+    text += section("assumptions", {to_string(kernel.assumptions)});
+  }
+  text += section("inames", lines_of(all_inames(kernel), [&](const std::string& iname) {
+                    return fmt::format("{}: {}", iname, to_string(tag_of(kernel, iname)));
+                  }));
+  text += section("order of loops", lines_of(kernel.loop_priorities, [](const auto& inames) {
+                    return fmt::format("{}", fmt::join(inames, ", "));
+                  }));
+  text += section("temporaries", lines_of(kernel.temporaries, print_temporary));
+  text += section("rules", lines_of(kernel.rules, [](const SubstitutionRule& rule) {
+                    return fmt::format("{}({}) := {}", rule.name, fmt::join(rule.parameters, ", "),
+                                       to_string(rule.body));
+                  }));
+  text += section("statements", lines_of(kernel.instructions, print_statement));
+  text += section("recipe", lines_of(kernel.recipe, print_step));
+  return text;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// A statement as kernels are written: `out[i] = 2*a[i]`, `... lbarrier`.
+[[nodiscard]] std::string to_string(const Instruction& instruction);
+
+/// All that a kernel holds, for people to read; equal kernels give equal text.
+///
+///     kernel scale
+///     arguments:
+///       a: f32[n]
+///       n: i32
+///     domains:
+///       {[i]: i >= 0 and i < n}
+///     inames:
+///       i: g.0
+///     statements:
+///       set_out: out[i] = 2*a[i]  {inames=i}
+[[nodiscard]] std::string to_string(const Kernel& kernel);
+
+}  // namespace rtcg::loopy

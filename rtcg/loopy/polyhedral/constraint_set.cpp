@@ -1,0 +1,247 @@
+#include "rtcg/loopy/polyhedral/constraint_set.h"
+
+#include <algorithm>
+
+#include "rtcg/loopy/polyhedral/elimination.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// Divided by the common divisor of its coefficients; as it is where that would lose something.
+Constraint tightened(Constraint constraint) {
+  const std::int64_t gcd = constraint.expr.coefficient_gcd();
+  if (gcd > 1 && (!constraint.is_equality || constraint.expr.constant() % gcd == 0)) {
+    constraint.expr = constraint.expr.divided_rounding_down(gcd);
+  }
+  return constraint;
+}
+
+void add_names(const Affine& expr, std::vector<std::string>& names) {
+  for (const Affine::Term& term : expr.terms()) {
+    if (std::find(names.begin(), names.end(), term.name) == names.end()) {
+      names.push_back(term.name);
+    }
+  }
+}
+
+std::vector<std::size_t> columns_of(const Affine& expr, Elimination& elimination) {
+  std::vector<std::size_t> columns;
+  for (const Affine::Term& term : expr.terms()) {
+    columns.push_back(elimination.column_of(term.name));
+  }
+  return columns;
+}
+
+/// The tightest bounds `expr` can have: smallest and largest value.
+std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>> bounds_of(
+    const ConstraintSet& set, const Affine& expr) {
+  Elimination elimination(set);
+  const std::string value = "=";  // no name of a kernel
+  elimination.add({Affine(value) - expr, true});
+  const std::size_t column = elimination.column_of(value);
+  elimination.keep_connected_to({column});
+  elimination.eliminate_all_but({column});
+  std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>> bounds;
+  if (elimination.is_contradictory()) {
+    return bounds;  // no points; the rows still have other names
+  }
+  for (const Constraint& constraint : elimination.named_constraints()) {
+    const std::int64_t coefficient = constraint.expr.coefficient(value);
+    const std::int64_t constant = constraint.expr.constant();
+    if (coefficient > 0 || constraint.is_equality) {
+      const std::int64_t low =
+          divide_rounding_up(-constant * (coefficient > 0 ? 1 : -1), std::abs(coefficient));
+      bounds.first = std::max(bounds.first.value_or(low), low);
+    }
+    if (coefficient < 0 || constraint.is_equality) {
+      const std::int64_t high =
+          divide_rounding_down(constant * (coefficient < 0 ? 1 : -1), std::abs(coefficient));
+      bounds.second = std::min(bounds.second.value_or(high), high);
+    }
+  }
+  return bounds;
+}
+
+}  // namespace
+
+void ConstraintSet::add(Constraint constraint) {
+  constraint = tightened(std::move(constraint));
+  if (constraint.expr.is_constant() && (constraint.is_equality ? constraint.expr.constant() == 0
+                                                               : constraint.expr.constant() >= 0)) {
+    return;
+  }
+  for (Constraint& known : constraints_) {
+    if (known.is_equality == constraint.is_equality &&
+        known.expr.terms() == constraint.expr.terms()) {
+      if (known.expr.constant() <= constraint.expr.constant() && !known.is_equality) {
+        return;
+      }
+      if (!known.is_equality || known == constraint) {
+        known = std::move(constraint);
+        return;
+      }
+    }
+  }
+  constraints_.push_back(std::move(constraint));
+}
+
+void ConstraintSet::add(Congruence congruence) {
+  if (congruence.modulus <= 1 ||
+      std::find(congruences_.begin(), congruences_.end(), congruence) != congruences_.end()) {
+    return;
+  }
+  congruences_.push_back(std::move(congruence));
+}
+
+void ConstraintSet::add(const ConstraintSet& other) {
+  for (const Constraint& constraint : other.constraints_) {
+    add(constraint);
+  }
+  for (const Congruence& congruence : other.congruences_) {
+    add(congruence);
+  }
+}
+
+std::vector<std::string> ConstraintSet::names() const {
+  std::vector<std::string> names;
+  for (const Constraint& constraint : constraints_) {
+    add_names(constraint.expr, names);
+  }
+  for (const Congruence& congruence : congruences_) {
+    add_names(congruence.expr, names);
+  }
+  return names;
+}
+
+bool ConstraintSet::mentions(std::string_view name) const {
+  const auto has_name = [&](const auto& each) { return each.expr.coefficient(name) != 0; };
+  return std::any_of(constraints_.begin(), constraints_.end(), has_name) ||
+         std::any_of(congruences_.begin(), congruences_.end(), has_name);
+}
+
+bool ConstraintSet::implies_nonnegative(const Affine& expr) const {
+  if (expr.is_constant()) {
+    return expr.constant() >= 0 || is_empty();
+  }
+  // the common case: the constraint stands there, as sharp or sharper
+  for (const Constraint& known : constraints_) {
+    if (known.expr.terms() == expr.terms() && known.expr.constant() <= expr.constant()) {
+      return true;
+    }
+  }
+  Elimination elimination(*this);
+  elimination.add({-expr - 1, false});
+  elimination.keep_connected_to(columns_of(expr, elimination));
+  elimination.eliminate_all_but({});
+  return elimination.is_contradictory();
+}
+
+bool ConstraintSet::implies(const Constraint& constraint) const {
+  return implies_nonnegative(constraint.expr) &&
+         (!constraint.is_equality || implies_nonnegative(-constraint.expr));
+}
+
+bool ConstraintSet::implies(const Congruence& congruence) const {
+  const auto reduced = [&](const Affine& expr) {
+    Affine rest(((expr.constant() % congruence.modulus) + congruence.modulus) % congruence.modulus);
+    for (const Affine::Term& term : expr.terms()) {
+      rest = rest + Affine(term.name, term.coefficient % congruence.modulus);
+    }
+    return rest;
+  };
+  Affine rest = reduced(congruence.expr);
+  for (const Congruence& known : congruences_) {
+    if (known.modulus % congruence.modulus == 0) {
+      for (const std::int64_t factor : {1, -1}) {
+        if (reduced(rest - known.expr * factor) == Affine(0)) {
+          return true;
+        }
+      }
+    }
+  }
+  return rest == Affine(0);
+}
+
+bool ConstraintSet::is_empty() const {
+  Elimination elimination(*this);
+  elimination.eliminate_all_but({});
+  return elimination.is_contradictory();
+}
+
+std::optional<std::int64_t> ConstraintSet::minimum(const Affine& expr) const {
+  return expr.is_constant() ? expr.constant() : bounds_of(*this, expr).first;
+}
+
+std::optional<std::int64_t> ConstraintSet::maximum(const Affine& expr) const {
+  return expr.is_constant() ? expr.constant() : bounds_of(*this, expr).second;
+}
+
+ConstraintSet ConstraintSet::project_out(const std::vector<std::string>& names) const {
+  ConstraintSet constraints_only;
+  constraints_only.constraints_ = constraints_;
+  Elimination elimination(constraints_only);
+  std::vector<std::size_t> kept;
+  for (const std::string& name : constraints_only.names()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      kept.push_back(elimination.column_of(name));
+    }
+  }
+  elimination.eliminate_all_but(kept);
+  ConstraintSet result;
+  if (elimination.is_contradictory()) {
+    result.constraints_.push_back({Affine(-1), false});
+  }
+  for (Constraint& constraint : elimination.named_constraints()) {
+    result.add(std::move(constraint));
+  }
+  for (const Congruence& congruence : congruences_) {
+    const bool is_kept = std::none_of(names.begin(), names.end(), [&](const std::string& name) {
+      return congruence.expr.coefficient(name) % congruence.modulus != 0;
+    });
+    if (is_kept) {
+      Congruence without = congruence;
+      for (const std::string& name : names) {
+        without.expr = without.expr.substitute(name, 0);
+      }
+      result.add(std::move(without));
+    }
+  }
+  return result;
+}
+
+ConstraintSet ConstraintSet::substitute(std::string_view name, const Affine& value) const {
+  ConstraintSet result;
+  for (const Constraint& constraint : constraints_) {
+    result.add(Constraint{constraint.expr.substitute(name, value), constraint.is_equality});
+  }
+  for (const Congruence& congruence : congruences_) {
+    result.add(Congruence{congruence.expr.substitute(name, value), congruence.modulus});
+  }
+  return result;
+}
+
+ConstraintSet ConstraintSet::rename(
+    const std::function<std::string(const std::string&)>& new_name) const {
+  ConstraintSet result;
+  for (const Constraint& constraint : constraints_) {
+    result.add(Constraint{constraint.expr.rename(new_name), constraint.is_equality});
+  }
+  for (const Congruence& congruence : congruences_) {
+    result.add(Congruence{congruence.expr.rename(new_name), congruence.modulus});
+  }
+  return result;
+}
+
+ConstraintSet ConstraintSet::without_redundancies() const {
+  ConstraintSet result = *this;
+  for (std::size_t i = result.constraints_.size(); i-- > 0;) {
+    ConstraintSet others = result;
+    others.constraints_.erase(others.constraints_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!result.constraints_[i].is_equality && others.implies(result.constraints_[i])) {
+      result = std::move(others);
+    }
+  }
+  return result;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "rtcg/loopy/schedule/loop_tree.h"
+
+namespace rtcg::loopy {
+
+/// Adds the barriers that the accesses ask for: wherever two threads of a block touch the same
+/// element of shared or global memory and one of them writes, a barrier stands between. Nothing
+/// is taken from stated dependencies: they order statements, accesses need barriers.
+///
+/// Accesses are compared by their affine indices; two accesses of which it cannot be shown that
+/// only one thread touches an element are kept apart.
+///
+/// @param kernel  preprocessed: every temporary has an address space
+/// @throws InvalidInput  loopy.insert_barriers.needs_global_barrier, where threads of different
+///         blocks would have to wait for each other; loopy.insert_barriers.divergent, where a
+///         barrier would stand in a loop that some threads leave earlier than others
+[[nodiscard]] LoopTree insert_barriers(const Kernel& kernel, LoopTree tree);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rtcg/loopy/symbolic/expr.h"
+
+namespace rtcg::loopy {
+
+/// `c1 * x1 + c2 * x2 + ... + constant` over integer names, exact in 64 bits.
+///
+/// An immutable value in a normal form: terms sorted by name, none with coefficient zero. Two
+/// Affines are equal where their forms are.
+/// @throws Unsupported  loopy.affine.overflow, from every operation, beyond 64 bits
+class Affine {
+ public:
+  struct Term {
+    std::string name;
+    std::int64_t coefficient = 0;
+    friend bool operator==(const Term&, const Term&) = default;
+  };
+
+  Affine(std::int64_t constant = 0) : constant_(constant) {}
+  /// The name itself, times `coefficient`.
+  explicit Affine(std::string name, std::int64_t coefficient = 1);
+
+  [[nodiscard]] const std::vector<Term>& terms() const noexcept { return terms_; }
+  [[nodiscard]] std::int64_t constant() const noexcept { return constant_; }
+  [[nodiscard]] bool is_constant() const noexcept { return terms_.empty(); }
+  /// 0 where the name does not occur.
+  [[nodiscard]] std::int64_t coefficient(std::string_view name) const noexcept;
+  /// Greatest common divisor of the coefficients, without the constant; 0 for a constant.
+  [[nodiscard]] std::int64_t coefficient_gcd() const noexcept;
+
+  [[nodiscard]] Affine operator+(const Affine& other) const { return combine(other, 1); }
+  [[nodiscard]] Affine operator-(const Affine& other) const { return combine(other, -1); }
+  [[nodiscard]] Affine operator-() const { return *this * -1; }
+  [[nodiscard]] Affine operator*(std::int64_t factor) const;
+  /// With `name` replaced.
+  [[nodiscard]] Affine substitute(std::string_view name, const Affine& value) const;
+  [[nodiscard]] Affine rename(const std::function<std::string(const std::string&)>& new_name) const;
+  /// `coefficients / divisor`, and the constant rounded down: what `this >= 0` says of integers.
+  [[nodiscard]] Affine divided_rounding_down(std::int64_t divisor) const;
+
+  friend bool operator==(const Affine&, const Affine&) = default;
+
+ private:
+  /// this + factor * other
+  [[nodiscard]] Affine combine(const Affine& other, std::int64_t factor) const;
+  std::vector<Term> terms_;
+  std::int64_t constant_ = 0;
+};
+
+/// Names, integers, and sums and multiples of them; nothing for any other expression.
+[[nodiscard]] std::optional<Affine> to_affine(const Expr& expr);
+/// As an expression: positive terms first, larger coefficients before smaller ones, the constant
+/// last.
+[[nodiscard]] Expr to_expr(const Affine& affine);
+/// An integer expression brought to a short form: affine parts are collected, constants folded.
+/// For indices and bounds only: floating-point sums would be reordered.
+[[nodiscard]] Expr simplify_index(const Expr& expr);
+
+/// numerator / denominator rounded down or up; denominator > 0.
+[[nodiscard]] std::int64_t divide_rounding_down(std::int64_t numerator, std::int64_t denominator);
+[[nodiscard]] std::int64_t divide_rounding_up(std::int64_t numerator, std::int64_t denominator);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,383 @@
+#include "rtcg/loopy/symbolic/parse_expr.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// 2^63: beyond 64 bits unless a minus stands before it.
+constexpr std::string_view lowest_integer = "9223372036854775808";
+
+constexpr int most_nested = 1000;
+
+bool is_reduction_function(std::string_view name) {
+  static constexpr std::string_view names[] = {"sum", "product", "any", "all", "argmin", "argmax"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+class ExprParser {
+ public:
+  explicit ExprParser(TokenReader& reader) : reader_(reader) {}
+
+  Expr conditional() {
+    const Nesting nesting(*this);
+    Expr value = logical_or();
+    if (reader_.accept("if")) {
+      Expr condition = logical_or();
+      reader_.expect("else");
+      return Conditional{condition, value, conditional()};
+    }
+    return value;
+  }
+
+ private:
+  /// Counts how deep the calls of the parser are nested: text must not overflow the stack.
+  class Nesting {
+   public:
+    explicit Nesting(ExprParser& parser) : parser_(parser) {
+      if (++parser_.depth_ > most_nested) {
+        parser_.reader_.fail("the expression is nested too deeply");
+      }
+    }
+    ~Nesting() { --parser_.depth_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+   private:
+    ExprParser& parser_;
+  };
+
+  Expr logical_or() {
+    std::vector<Expr> operands = {logical_and_level()};
+    while (reader_.accept("or")) {
+      operands.push_back(logical_and_level());
+    }
+    return operands.size() == 1 ? operands.front() : Expr(Logical{LogicalOp::or_, operands});
+  }
+
+  Expr logical_and_level() {
+    std::vector<Expr> operands = {not_level()};
+    while (reader_.accept("and")) {
+      operands.push_back(not_level());
+    }
+    return operands.size() == 1 ? operands.front() : Expr(Logical{LogicalOp::and_, operands});
+  }
+
+  Expr not_level() { return reader_.accept("not") ? Expr(Not{not_level()}) : comparison(); }
+
+  Expr comparison() {
+    static const std::map<std::string, ComparisonOp, std::less<>> ops = {
+        {"<", ComparisonOp::less},    {"<=", ComparisonOp::less_equal},
+        {">", ComparisonOp::greater}, {">=", ComparisonOp::greater_equal},
+        {"==", ComparisonOp::equal},  {"!=", ComparisonOp::not_equal}};
+    Expr left = bit_level(0);
+    // a chain, `0 <= i < n`, means that all of it holds
+    std::vector<Expr> parts;
+    for (auto op = ops.find(reader_.peek().text);
+         reader_.peek().kind == TokenKind::symbol && op != ops.end();
+         op = ops.find(reader_.peek().text)) {
+      reader_.next();
+      Expr right = bit_level(0);
+      parts.push_back(Comparison{op->second, left, right});
+      left = right;
+    }
+    if (parts.empty()) {
+      return left;
+    }
+    return parts.size() == 1 ? parts.front() : Expr(Logical{LogicalOp::and_, parts});
+  }
+
+  Expr bit_level(int level) {
+    static constexpr std::string_view spellings[][2] = {
+        {"|", ""}, {"^", ""}, {"&", ""}, {"<<", ">>"}};
+    static constexpr BitOp ops[][2] = {{BitOp::or_, BitOp::or_},
+                                       {BitOp::xor_, BitOp::xor_},
+                                       {BitOp::and_, BitOp::and_},
+                                       {BitOp::shift_left, BitOp::shift_right}};
+    if (level == 4) {
+      return sum();
+    }
+    Expr left = bit_level(level + 1);
+    while (true) {
+      const bool first = reader_.accept(spellings[level][0]);
+      if (!first && (spellings[level][1].empty() || !reader_.accept(spellings[level][1]))) {
+        return left;
+      }
+      left = Bitwise{ops[level][first ? 0 : 1], left, bit_level(level + 1)};
+    }
+  }
+
+  Expr sum() {
+    Expr left = product();
+    while (true) {
+      if (reader_.accept("+")) {
+        left = left + product();
+      } else if (reader_.accept("-")) {
+        left = left - product();
+      } else {
+        return left;
+      }
+    }
+  }
+
+  Expr product() {
+    Expr left = unary();
+    while (true) {
+      if (reader_.accept("*")) {
+        left = left * unary();
+      } else if (reader_.accept("//")) {
+        left = checked_division(left, [](const Expr& n, const Expr& d) { return floor_div(n, d); });
+      } else if (reader_.accept("/")) {
+        left = checked_division(left, [](const Expr& n, const Expr& d) { return n / d; });
+      } else if (reader_.accept("%")) {
+        left = checked_division(left, [](const Expr& n, const Expr& d) { return modulo(n, d); });
+      } else {
+        return left;
+      }
+    }
+  }
+
+  template <class Divide>
+  Expr checked_division(const Expr& numerator, const Divide& divide) {
+    const std::size_t column = reader_.peek().column;
+    const Expr denominator = unary();
+    if (as_integer(denominator) == 0) {
+      reader_.fail_at(column, "division by zero");
+    }
+    return divide(numerator, denominator);
+  }
+
+  Expr unary() {
+    const Nesting nesting(*this);
+    if (reader_.accept("-")) {
+      if (reader_.peek().text == lowest_integer) {
+        reader_.next();
+        return INT64_MIN;
+      }
+      return -unary();
+    }
+    if (reader_.accept("+")) {
+      return unary();
+    }
+    const Expr base = primary();
+    return reader_.accept("**") ? power(base, unary()) : base;
+  }
+
+  Expr primary() {
+    const Token& token = reader_.peek();
+    if (token.kind == TokenKind::number) {
+      return number(reader_.next());
+    }
+    if (reader_.accept("(")) {
+      const Expr inner = conditional();
+      reader_.expect(")");
+      return inner;
+    }
+    if (token.kind != TokenKind::name) {
+      reader_.fail(fmt::format("expected a value, found {}",
+                               reader_.is_at_end() ? "the end" : fmt::format("'{}'", token.text)));
+    }
+    return after_name(reader_.next());
+  }
+
+  Expr number(const Token& token) {
+    const char last = token.text.back();
+    const bool is_real =
+        token.text.find_first_of(".eE") != std::string::npos || last == 'f' || last == 'd';
+    if (!is_real) {
+      std::int64_t value = 0;
+      const char* end = token.text.data() + token.text.size();
+      if (std::from_chars(token.text.data(), end, value).ec != std::errc()) {
+        reader_.fail_at(token.column, fmt::format("the integer {} is beyond 64 bits", token.text));
+      }
+      return value;
+    }
+    Real real{std::strtod(token.text.c_str(), nullptr), std::nullopt};
+    if (last == 'f') {
+      real.stated_kind = cgen::ScalarKind::f32;
+      real.value = static_cast<double>(static_cast<float>(real.value));
+    } else if (last == 'd') {
+      real.stated_kind = cgen::ScalarKind::f64;
+    }
+    return real;
+  }
+
+  std::vector<Expr> list_until(std::string_view close) {
+    std::vector<Expr> values;
+    if (reader_.accept(close)) {
+      return values;
+    }
+    do {
+      values.push_back(conditional());
+    } while (reader_.accept(","));
+    reader_.expect(close);
+    return values;
+  }
+
+  Expr after_name(const Token& token) {
+    if (reader_.accept("[[")) {
+      const Expr index = conditional();
+      reader_.expect("]");
+      reader_.expect("]");
+      return LinearAccess{token.text, index};
+    }
+    if (reader_.accept("[")) {
+      std::vector<Expr> indices = list_until("]");
+      if (indices.empty()) {
+        reader_.fail(fmt::format("'{}[]' has no index", token.text));
+      }
+      return Access{token.text, std::move(indices)};
+    }
+    if (!reader_.accept("(")) {
+      if (token.text == "inf" || token.text == "nan") {
+        return Real{std::strtod(token.text.c_str(), nullptr), std::nullopt};
+      }
+      return Name{token.text};
+    }
+    if (token.text == "if") {
+      const std::vector<Expr> parts = list_until(")");
+      if (parts.size() != 3) {
+        reader_.fail(fmt::format("if() takes a condition and two values, found {}", parts.size()));
+      }
+      return Conditional{parts[0], parts[1], parts[2]};
+    }
+    if (token.text == "cast") {
+      return cast_after_parenthesis();
+    }
+    if (token.text == "reduce" || token.text == "simul_reduce") {
+      const std::string operation = reader_.expect_name("an operation such as sum");
+      reader_.expect(",");
+      return reduction(operation);
+    }
+    if (is_reduction_function(token.text)) {
+      return reduction(token.text);
+    }
+    if (const std::size_t end = token.text.find('_'); end != std::string::npos) {
+      const auto type = parse_scalar_type(std::string_view(token.text).substr(end + 1));
+      if (type && is_reduction_function(std::string_view(token.text).substr(0, end))) {
+        Reduction typed = reduction(token.text.substr(0, end));
+        typed.operands.front() = Cast{*type, typed.operands.front()};
+        return typed;
+      }
+    }
+    return Call{token.text, list_until(")")};
+  }
+
+  Expr cast_after_parenthesis() {
+    const std::size_t column = reader_.peek().column;
+    const std::string name = reader_.expect_name("a type");
+    const auto type = parse_scalar_type(name);
+    if (!type) {
+      reader_.fail_at(column, fmt::format("'{}' is no type: write f32, f64, i32, i64, ...", name));
+    }
+    reader_.expect(",");
+    const Expr operand = conditional();
+    reader_.expect(")");
+    return Cast{*type, operand};
+  }
+
+  /// After `operation(`: inames, a comma, operands.
+  Reduction reduction(const std::string& operation) {
+    Reduction result{operation, {}, {}};
+    if (reader_.accept("(")) {
+      do {
+        result.inames.push_back(reader_.expect_name("an iname"));
+      } while (reader_.accept(","));
+      reader_.expect(")");
+    } else {
+      result.inames.push_back(reader_.expect_name("an iname"));
+    }
+    reader_.expect(",");
+    result.operands = list_until(")");
+    const bool is_tuple = operation == "argmin" || operation == "argmax";
+    if (result.operands.size() != (is_tuple ? 2U : 1U)) {
+      reader_.fail(fmt::format("{} over inames takes {}, found {}", operation,
+                               is_tuple ? "a value and its place" : "one value",
+                               result.operands.size()));
+    }
+    return result;
+  }
+
+  TokenReader& reader_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Expr read_expr(TokenReader& reader) {
+  return ExprParser(reader).conditional();
+}
+
+Expr parse_expr(std::string_view text) {
+  TokenReader reader(text, "loopy.parse_expr.syntax");
+  Expr expr = read_expr(reader);
+  if (!reader.is_at_end()) {
+    reader.fail(fmt::format("'{}' does not belong to the expression", reader.peek().text));
+  }
+  return expr;
+}
+
+std::optional<cgen::Type> parse_scalar_type(std::string_view name) {
+  static const std::map<std::string, cgen::Type, std::less<>> types = {
+      {"bool", cgen::boolean},
+      {"i8", cgen::i8},
+      {"int8", cgen::i8},
+      {"i16", cgen::i16},
+      {"int16", cgen::i16},
+      {"i32", cgen::i32},
+      {"int32", cgen::i32},
+      {"int", cgen::i32},
+      {"i64", cgen::i64},
+      {"int64", cgen::i64},
+      {"u8", cgen::u8},
+      {"uint8", cgen::u8},
+      {"u16", cgen::u16},
+      {"uint16", cgen::u16},
+      {"u32", cgen::u32},
+      {"uint32", cgen::u32},
+      {"u64", cgen::u64},
+      {"uint64", cgen::u64},
+      {"f16", cgen::f16},
+      {"float16", cgen::f16},
+      {"bf16", cgen::bf16},
+      {"f32", cgen::f32},
+      {"float32", cgen::f32},
+      {"float", cgen::f32},
+      {"f64", cgen::f64},
+      {"float64", cgen::f64},
+      {"double", cgen::f64},
+      {"c64", cgen::complex_of(cgen::f32)},
+      {"complex64", cgen::complex_of(cgen::f32)},
+      {"c128", cgen::complex_of(cgen::f64)},
+      {"complex128", cgen::complex_of(cgen::f64)}};
+  if (const auto found = types.find(name); found != types.end()) {
+    return found->second;
+  }
+  // vectors: float4, f32x4
+  for (const int lanes : {2, 3, 4, 8, 16}) {
+    const std::string ending = std::to_string(lanes);
+    if (!name.ends_with(ending)) {
+      continue;
+    }
+    std::string_view element = name.substr(0, name.size() - ending.size());
+    const bool has_cross = element.ends_with('x');
+    if (has_cross) {
+      element.remove_suffix(1);
+    }
+    const bool is_c_name = element == "float" || element == "double" || element == "int";
+    const auto found = types.find(element);
+    if (found != types.end() && is<cgen::Scalar>(found->second) && (has_cross || is_c_name)) {
+      return cgen::vector_of(found->second, lanes);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "rtcg/loopy/symbolic/expr.h"
+#include "rtcg/loopy/symbolic/tokenizer.h"
+
+namespace rtcg::loopy {
+
+/// An expression from kernel text: `+ - * / // % **`, comparisons, `and or not`, `& | ^ << >>`,
+/// `a[i, j]`, `a[[k]]`, `f(x)`, `if(c, a, b)`, `a if c else b`, `cast(f32, x)`, numbers with the
+/// suffixes `f` and `d`, and reductions.
+///
+/// Reductions: `sum(i, e)`, `product(i, e)`, `any`, `all`, `argmin(i, e, place)`, `argmax`, over
+/// several inames `sum((i, j), e)`, with a stated type `sum_f32(i, e)`, and `reduce(max, i, e)` or
+/// `simul_reduce` for any operation. `min` and `max` of two values are functions: their reductions
+/// are written with `reduce`.
+/// @throws InvalidInput  loopy.parse_expr.syntax
+[[nodiscard]] Expr parse_expr(std::string_view text);
+
+/// Reads the longest expression at the front of `reader`.
+[[nodiscard]] Expr read_expr(TokenReader& reader);
+
+/// f32, f64, i32, ..., float32, float64, int32, ..., c64, c128 (complex), f32x4, float4 (vectors).
+[[nodiscard]] std::optional<cgen::Type> parse_scalar_type(std::string_view name);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rtcg::loopy {
+
+enum class TokenKind { name, number, symbol, end };
+
+struct Token {
+  TokenKind kind = TokenKind::end;
+  std::string text{};
+  std::size_t column = 0;  ///< from 0, in the text given
+};
+
+/// Names, numbers and symbols of kernel text; blanks are left out. Ends with a token of kind end.
+///
+/// @param code  of the error for what is no token, e.g. `loopy.parse_expr.syntax`
+[[nodiscard]] std::vector<Token> tokenize(std::string_view text, const char* code);
+
+/// Reads tokens from the front; what is not as it should be throws InvalidInput with the text, and
+/// a mark below the place.
+class TokenReader {
+ public:
+  TokenReader(std::string_view text, const char* code);
+
+  [[nodiscard]] const Token& peek(std::size_t ahead = 0) const;
+  [[nodiscard]] bool is_next(std::string_view symbol_or_name) const;
+  [[nodiscard]] bool is_at_end() const { return peek().kind == TokenKind::end; }
+  Token next();
+  /// Takes the token if it is next.
+  bool accept(std::string_view symbol_or_name);
+  void expect(std::string_view symbol_or_name);
+  [[nodiscard]] std::string expect_name(std::string_view what);
+  [[noreturn]] void fail(const std::string& problem) const;
+  [[noreturn]] void fail_at(std::size_t column, const std::string& problem) const;
+  [[nodiscard]] std::size_t position() const noexcept { return position_; }
+  void go_back_to(std::size_t position) noexcept { position_ = position; }
+
+ private:
+  std::string text_;
+  const char* code_;
+  std::vector<Token> tokens_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,317 @@
+// One row for each transformation that recipes know: how its arguments and options are read.
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/transform/arguments.h"
+#include "rtcg/loopy/transform/assignment_to_subst.h"
+#include "rtcg/loopy/transform/chunk_iname.h"
+#include "rtcg/loopy/transform/duplicate_inames.h"
+#include "rtcg/loopy/transform/edit_instructions.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/extract_subst.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
+#include "rtcg/loopy/transform/fold_constants.h"
+#include "rtcg/loopy/transform/instruction_inames.h"
+#include "rtcg/loopy/transform/join_inames.h"
+#include "rtcg/loopy/transform/precompute.h"
+#include "rtcg/loopy/transform/prioritize_loops.h"
+#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/transform/rename_iname.h"
+#include "rtcg/loopy/transform/split_array_axis.h"
+#include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/split_reduction.h"
+#include "rtcg/loopy/transform/tag_array_axes.h"
+#include "rtcg/loopy/transform/tag_inames.h"
+#include "rtcg/loopy/transform/temporaries.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// `[i, j]`, `i:j`, or one item; nothing for an empty text.
+Texts parse_list(std::string_view text) {
+  char separator = ':';
+  if (text.starts_with('[') && text.ends_with(']')) {
+    text = text.substr(1, text.size() - 2);
+    separator = ',';
+  }
+  Texts items;
+  std::string item;
+  for (const char c : text) {
+    if (c == separator) {
+      items.push_back(std::exchange(item, {}));
+    } else if (c != ' ') {
+      item += c;
+    }
+  }
+  if (!item.empty() || !items.empty()) {
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+/// A step whose arguments and options are asked for one after the other; what nobody asked for is
+/// an error in the end.
+class StepReader {
+ public:
+  explicit StepReader(const RecipeStep& step) : step_(step) {}
+
+  [[nodiscard]] std::string text() {
+    if (next_ == step_.arguments.size()) {
+      fail(fmt::format("argument {} is missing", next_ + 1));
+    }
+    return step_.arguments[next_++];
+  }
+  [[nodiscard]] std::string text_or_empty() {
+    return next_ == step_.arguments.size() ? std::string() : text();
+  }
+  [[nodiscard]] std::int64_t number() { return to_number(text()); }
+  [[nodiscard]] std::size_t axis() {
+    const std::int64_t value = number();
+    if (value < 0) {
+      fail(fmt::format("{} is no axis", value));
+    }
+    return static_cast<std::size_t>(value);
+  }
+  [[nodiscard]] Texts list() { return parse_list(text()); }
+  [[nodiscard]] Texts rest() {
+    Texts result(step_.arguments.begin() + static_cast<std::ptrdiff_t>(next_),
+                 step_.arguments.end());
+    next_ = step_.arguments.size();
+    return result;
+  }
+  /// All further arguments as `key:value`.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> pairs() {
+    std::vector<std::pair<std::string, std::string>> result;
+    for (const std::string& item : rest()) {
+      const Texts parts = parse_list(item);
+      if (parts.size() != 2) {
+        fail(fmt::format("expected 'name:value', found '{}'", item));
+      }
+      result.emplace_back(parts[0], parts[1]);
+    }
+    return result;
+  }
+  [[nodiscard]] std::string option(const std::string& name, std::string otherwise = {}) {
+    read_options_.push_back(name);
+    const auto found = step_.options.find(name);
+    return found == step_.options.end() ? std::move(otherwise) : found->second;
+  }
+  [[nodiscard]] Texts list_option(const std::string& name) { return parse_list(option(name)); }
+
+  [[nodiscard]] std::int64_t to_number(const std::string& text) const {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      fail(fmt::format("expected a number, found '{}'", text));
+    }
+    return value;
+  }
+  /// After all were read, before the transformation begins.
+  void finish() const {
+    if (next_ != step_.arguments.size()) {
+      fail(fmt::format("it takes {} arguments only", next_));
+    }
+    for (const auto& [name, value] : step_.options) {
+      if (std::find(read_options_.begin(), read_options_.end(), name) == read_options_.end()) {
+        fail(fmt::format(
+            "it has no option '{}', but {}", name,
+            read_options_.empty() ? "none" : fmt::format("{}", fmt::join(read_options_, ", "))));
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InvalidInput("loopy.apply_recipe.bad_arguments",
+                       fmt::format("cannot do '{}': {}", to_string(step_), what));
+  }
+
+  const RecipeStep& step_;
+  std::size_t next_ = 0;
+  Texts read_options_;
+};
+
+using Apply = std::function<Kernel(Kernel, StepReader&)>;
+
+/// A row for a transformation that takes what `read...` get from the step, in this order.
+template <class... Read>
+Apply row(auto transformation, Read... read) {
+  return [=](Kernel kernel, StepReader& step) {
+    // braces: the arguments are read from left to right
+    std::tuple<decltype(read(step))...> arguments{read(step)...};
+    step.finish();
+    return std::apply(
+        [&](auto&... argument) { return transformation(std::move(kernel), argument...); },
+        arguments);
+  };
+}
+
+std::string text(StepReader& step) {
+  return step.text();
+}
+std::string text_or_empty(StepReader& step) {
+  return step.text_or_empty();
+}
+std::int64_t number(StepReader& step) {
+  return step.number();
+}
+std::size_t axis(StepReader& step) {
+  return step.axis();
+}
+Texts list(StepReader& step) {
+  return step.list();
+}
+Texts rest(StepReader& step) {
+  return step.rest();
+}
+std::vector<std::pair<std::string, std::string>> pairs(StepReader& step) {
+  return step.pairs();
+}
+auto text_option(const char* name) {
+  return [name](StepReader& step) { return step.option(name); };
+}
+auto list_option(const char* name) {
+  return [name](StepReader& step) { return step.list_option(name); };
+}
+
+std::map<std::string, std::int64_t> numbers(StepReader& step) {
+  std::map<std::string, std::int64_t> values;
+  for (const auto& [name, value] : step.pairs()) {
+    values[name] = step.to_number(value);
+  }
+  return values;
+}
+std::map<std::string, std::string> texts(StepReader& step) {
+  const auto pairs = step.pairs();
+  return {pairs.begin(), pairs.end()};
+}
+SplitOptions split_options(StepReader& step) {
+  return {.outer_name = step.option("outer_name"),
+          .inner_name = step.option("inner_name"),
+          .outer_tag = step.option("outer_tag"),
+          .inner_tag = step.option("inner_tag")};
+}
+JoinOptions join_options(StepReader& step) {
+  return {.name = step.option("name"), .tag = step.option("tag")};
+}
+DuplicateOptions duplicate_options(StepReader& step) {
+  return {.within = step.option("within"), .new_names = step.list_option("new_names")};
+}
+BarrierOptions barrier_options(StepReader& step) {
+  return {.scope = step.option("scope", "global"), .id = step.option("id")};
+}
+PrecomputeOptions precompute_options(StepReader& step) {
+  const std::string space = step.option("address_space");
+  return {.default_tag = step.option("default_tag"),
+          .inames = step.list_option("inames"),
+          .temporary_name = step.option("temporary_name"),
+          .address_space = space == "private"  ? AddressSpace::private_
+                           : space == "local"  ? AddressSpace::local
+                           : space == "global" ? AddressSpace::global
+                                               : AddressSpace::automatic,
+          .outer_inames = step.list_option("outer_inames")};
+}
+
+using Table = std::map<std::string, Apply, std::less<>>;
+
+Table loop_rows() {
+  return {
+      {"add_inames_to_instructions", row(add_inames_to_instructions, list, text)},
+      {"assume", row(assume, text)},
+      {"chunk_iname", row(chunk_iname, text, number, split_options)},
+      {"duplicate_inames", row(duplicate_inames, list, duplicate_options)},
+      {"fix_parameters", row(fix_parameters, numbers)},
+      {"join_inames", row(join_inames, list, join_options)},
+      {"make_reduction_inames_unique", row(make_reduction_inames_unique)},
+      {"prioritize_loops", row(prioritize_loops, rest)},
+      {"remove_inames_from_instructions", row(remove_inames_from_instructions, list, text)},
+      {"remove_unused_inames", row(remove_unused_inames)},
+      {"rename_iname", row(rename_iname, text, text)},
+      {"split_iname", row(split_iname, text, number, split_options)},
+      {"split_reduction_inward", row(split_reduction_inward, rest)},
+      {"split_reduction_outward", row(split_reduction_outward, rest)},
+      {"tag_inames",
+       row([](Kernel kernel, const InameTags& tags) { return tag_inames(std::move(kernel), tags); },
+           pairs)},
+      {"untag_inames", row(untag_inames, rest)},
+  };
+}
+
+Table data_rows() {
+  return {
+      {"add_dtypes", row(add_dtypes, pairs)},
+      {"add_padding", row(add_padding, text, axis, number)},
+      {"add_prefetch", row(add_prefetch, text, list, precompute_options)},
+      {"precompute", row(precompute, text, list, precompute_options)},
+      {"privatize_temporaries", row(privatize_temporaries, list, list_option("temporaries"))},
+      {"remove_unused_arguments", row(remove_unused_arguments)},
+      {"rename_argument", row(rename_argument, text, text)},
+      {"set_argument_order", row(set_argument_order, list)},
+      {"set_temporary_address_space", row(set_temporary_address_space, list, text)},
+      {"split_array_axis", row(split_array_axis, text, axis, number)},
+      {"tag_array_axes", row(tag_array_axes, list, text)},
+  };
+}
+
+Table statement_rows() {
+  return {
+      {"add_barrier", row(add_barrier, text, text, barrier_options)},
+      {"add_dependency", row(add_dependency, text, text)},
+      {"assignment_to_subst", row(assignment_to_subst, text, text_option("rule"))},
+      {"expand_subst", row(expand_subst, text_or_empty, text_option("within"))},
+      {"extract_subst", row(extract_subst, text, text, list, text_option("within"))},
+      {"fold_constants", row(fold_constants)},
+      {"remove_instructions", row(remove_instructions, text)},
+      {"replace_instruction_ids", row(replace_instruction_ids, texts)},
+      {"tag_instructions", row(tag_instructions, text, text_option("match"))},
+  };
+}
+
+const Table& transformations() {
+  static const Table table = [] {
+    Table all = loop_rows();
+    all.merge(data_rows());
+    all.merge(statement_rows());
+    return all;
+  }();
+  return table;
+}
+
+}  // namespace
+
+Kernel apply_recipe(Kernel kernel, const std::vector<RecipeStep>& steps) {
+  for (const RecipeStep& step : steps) {
+    const auto found = transformations().find(step.transformation);
+    if (found == transformations().end()) {
+      const Texts close = close_names(step.transformation, transformation_names());
+      throw InvalidInput(
+          "loopy.apply_recipe.unknown_transformation",
+          fmt::format("there is no transformation '{}'{}{}", step.transformation,
+                      close.empty() ? "" : ": did you mean ", fmt::join(close, ", ")));
+    }
+    StepReader reader(step);
+    kernel = found->second(std::move(kernel), reader);
+  }
+  return kernel;
+}
+
+std::vector<std::string> transformation_names() {
+  Texts names;
+  for (const auto& [name, apply] : transformations()) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,66 @@
+#include "rtcg/loopy/transform/array_support.h"
+
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+
+std::optional<ArrayLayout> find_layout(const Kernel& kernel, std::string_view array) {
+  ArrayLayout layout;
+  if (const Argument* argument = find_argument(kernel, array)) {
+    layout = {argument->shape, argument->strides_elements};
+  } else if (const Temporary* temporary = find_temporary(kernel, array)) {
+    layout = {temporary->shape, temporary->strides_elements};
+  }
+  if (layout.shape.empty()) {
+    return std::nullopt;
+  }
+  if (layout.strides_elements.empty()) {
+    layout.strides_elements = c_order_strides(layout.shape);
+  }
+  return layout;
+}
+
+Kernel with_layout(Kernel kernel, std::string_view array, ArrayLayout layout) {
+  if (layout.strides_elements == c_order_strides(layout.shape)) {
+    layout.strides_elements.clear();
+  }
+  for (Argument& argument : kernel.arguments) {
+    if (argument.name == array) {
+      argument.shape = layout.shape;
+      argument.strides_elements = layout.strides_elements;
+    }
+  }
+  for (Temporary& temporary : kernel.temporaries) {
+    if (temporary.name == array) {
+      temporary.shape = layout.shape;
+      temporary.strides_elements = layout.strides_elements;
+    }
+  }
+  return kernel;
+}
+
+std::vector<Expr> strides_in_order(const std::vector<Expr>& shape,
+                                   const std::vector<std::size_t>& order) {
+  std::vector<Expr> strides(shape.size(), Expr(1));
+  Expr stride = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    strides[order[i]] = stride;
+    stride = simplify_index(shape[order[i]] * stride);
+  }
+  return strides;
+}
+
+bool has_linear_access(const Kernel& kernel, std::string_view array) {
+  bool is_found = false;
+  static_cast<void>(map_expressions(kernel, [&](const Expr& expr) {
+    walk(expr, [&](const Expr& part) {
+      const LinearAccess* access = get_if<LinearAccess>(part);
+      is_found = is_found || (access != nullptr && access->array == array);
+      return !is_found;
+    });
+    return expr;
+  }));
+  return is_found;
+}
+
+}  // namespace rtcg::loopy

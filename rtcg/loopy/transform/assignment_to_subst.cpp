@@ -1,0 +1,207 @@
+#include "rtcg/loopy/transform/assignment_to_subst.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// The only statement that writes the variable.
+const Instruction* find_only_writer(const Kernel& kernel, std::string_view variable) {
+  const Instruction* writer = nullptr;
+  for (const Instruction& instruction : kernel.instructions) {
+    if (written_variables(instruction).count(variable) != 0) {
+      if (writer != nullptr) {
+        return nullptr;
+      }
+      writer = &instruction;
+    }
+  }
+  return writer;
+}
+
+/// The indices of a target, where they are different inames.
+std::optional<std::vector<std::string>> find_parameters(const Kernel& kernel, const Expr& target) {
+  std::vector<std::string> inames;
+  if (is<Name>(target)) {
+    return inames;
+  }
+  const Access* element = get_if<Access>(target);
+  if (element == nullptr) {
+    return std::nullopt;
+  }
+  for (const Expr& index : element->indices) {
+    const Name* iname = get_if<Name>(index);
+    if (iname == nullptr || !is_iname(kernel, iname->name) ||
+        std::find(inames.begin(), inames.end(), iname->name) != inames.end()) {
+      return std::nullopt;
+    }
+    inames.push_back(iname->name);
+  }
+  return inames;
+}
+
+/// Whether each element is written once, before `reader`: its value then never changes.
+bool is_settled_before(const Instruction& writer, const Instruction& reader, const Kernel& kernel,
+                       std::string_view variable) {
+  const Instruction* first = kernel.instructions.data();
+  const Assignment* assignment = get_if<Assignment>(writer);
+  if (assignment == nullptr || &writer - first > &reader - first) {
+    return false;
+  }
+  for (const Expr& target : assignment->targets) {
+    if (target_name(target) != variable) {
+      continue;
+    }
+    const NameSet names = free_names(target);
+    for (const std::string& iname : writer.within_inames) {
+      if (names.count(iname) == 0) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::optional<Refusal> find_input_refusal(const Kernel& kernel, const Instruction& definition,
+                                          std::string_view temporary) {
+  Instruction expanded =
+      map_expressions(definition, [&](const Expr& expr) { return expand_rules(kernel, expr); });
+  for (const std::string& variable : read_variables(kernel, expanded)) {
+    for (const Instruction& writer : kernel.instructions) {
+      if (written_variables(writer).count(variable) != 0 &&
+          (&writer == &definition || !is_settled_before(writer, definition, kernel, variable))) {
+        return Refusal{"loopy.assignment_to_subst.input_changes",
+                       fmt::format("'{}' reads '{}', which statement '{}' changes", temporary,
+                                   variable, writer.id)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+bool reads(const Expr& expr, std::string_view temporary) {
+  return free_names(expr).count(temporary) != 0 || accessed_arrays(expr).count(temporary) != 0;
+}
+
+/// Inames that the value mentions besides the parameters have to be those of all readers.
+std::optional<Refusal> find_iname_refusal(const Kernel& kernel, const Expr& value,
+                                          const std::vector<std::string>& parameters,
+                                          std::string_view temporary) {
+  NameSet needed = free_names(value);
+  std::erase_if(needed, [&](const std::string& each) {
+    return !is_iname(kernel, each) ||
+           std::find(parameters.begin(), parameters.end(), each) != parameters.end();
+  });
+  for (const Instruction& instruction : kernel.instructions) {
+    if (read_variables(kernel, instruction).count(temporary) == 0) {
+      continue;
+    }
+    for (const std::string& iname : reduction_inames(value)) {
+      if (used_inames(instruction).count(iname) != 0) {
+        return Refusal{"loopy.assignment_to_subst.reduced_twice",
+                       fmt::format("'{}' is a reduction over '{}', which statement '{}' uses: give "
+                                   "one of them another iname with duplicate_inames",
+                                   temporary, iname, instruction.id)};
+      }
+    }
+    for (const std::string& iname : needed) {
+      if (instruction.within_inames.count(iname) == 0) {
+        return Refusal{"loopy.assignment_to_subst.inactive_iname",
+                       fmt::format("the value of '{}' depends on '{}', and statement '{}' is not "
+                                   "within it",
+                                   temporary, iname, instruction.id)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view temporary,
+                                    std::string_view rule) {
+  if (find_temporary(kernel, temporary) == nullptr) {
+    return Refusal{"loopy.assignment_to_subst.unknown_temporary",
+                   fmt::format("kernel '{}' has no temporary '{}'", kernel.name, temporary)};
+  }
+  const Instruction* writer = find_only_writer(kernel, temporary);
+  const Assignment* assignment = writer == nullptr ? nullptr : get_if<Assignment>(*writer);
+  if (assignment == nullptr || assignment->targets.size() != 1 || !writer->predicates.empty()) {
+    return Refusal{
+        "loopy.assignment_to_subst.not_one_assignment",
+        fmt::format("'{}' is not written by exactly one assignment without conditions", temporary)};
+  }
+  const auto indices = find_parameters(kernel, assignment->targets.front());
+  if (!indices) {
+    return Refusal{"loopy.assignment_to_subst.bad_target",
+                   fmt::format("the indices of '{}' in statement '{}' are not different inames",
+                               temporary, writer->id)};
+  }
+  if (parameters(kernel).count(temporary) != 0) {
+    return Refusal{"loopy.assignment_to_subst.bad_target",
+                   fmt::format("'{}' bounds a loop, which needs it as a variable", temporary)};
+  }
+  if (std::optional<Refusal> refusal = find_input_refusal(kernel, *writer, temporary)) {
+    return refusal;
+  }
+  if (std::optional<Refusal> refusal =
+          find_iname_refusal(kernel, assignment->value, *indices, temporary)) {
+    return refusal;
+  }
+  if (std::optional<std::string> why_not = why_not_new_name(kernel, rule)) {
+    return Refusal{"loopy.assignment_to_subst.name_taken", std::move(*why_not)};
+  }
+  return std::nullopt;
+}
+
+Expr with_calls(const Expr& expr, std::string_view temporary, const std::string& rule) {
+  return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+    if (const Name* name = get_if<Name>(part); name != nullptr && name->name == temporary) {
+      return call(rule, {});
+    }
+    if (const Access* element = get_if<Access>(part);
+        element != nullptr && element->array == temporary) {
+      return call(rule, element->indices);
+    }
+    return std::nullopt;
+  });
+}
+
+}  // namespace
+
+Kernel assignment_to_subst(Kernel kernel, std::string_view temporary, std::string_view rule) {
+  throw_if_refused(find_refusal(kernel, temporary, rule));
+  const std::string old(temporary);
+  const Instruction definition = *find_only_writer(kernel, old);
+  const Assignment& assignment = *get_if<Assignment>(definition);
+  const std::string rule_name =
+      rule.empty() ? make_name_generator(kernel).make(old + "_subst") : std::string(rule);
+  std::erase_if(kernel.instructions,
+                [&](const Instruction& each) { return each.id == definition.id; });
+  for (Instruction& instruction : kernel.instructions) {
+    // what waited for the definition now waits for what that waited for
+    if (instruction.depends_on.erase(definition.id) != 0) {
+      instruction.depends_on.insert(definition.depends_on.begin(), definition.depends_on.end());
+    }
+  }
+  kernel = map_expressions(std::move(kernel), [&](const Expr& expr) {
+    return reads(expr, old) ? with_calls(expr, old, rule_name) : expr;
+  });
+  const std::vector<std::string> parameters = *find_parameters(kernel, assignment.targets.front());
+  kernel.rules.push_back({rule_name, parameters, assignment.value});
+  std::erase_if(kernel.temporaries, [&](const Temporary& each) { return each.name == old; });
+  record(kernel, "assignment_to_subst", {old}, {{"rule", std::string(rule)}});
+  return kernel;
+}
+
+std::optional<std::string> why_not_assignment_to_subst(const Kernel& kernel,
+                                                       std::string_view temporary,
+                                                       std::string_view rule) {
+  return reason_of(find_refusal(kernel, temporary, rule));
+}
+
+}  // namespace rtcg::loopy

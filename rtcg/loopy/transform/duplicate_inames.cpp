@@ -1,0 +1,276 @@
+#include "rtcg/loopy/transform/duplicate_inames.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/match_instructions.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using NewNames = std::map<std::string, std::string, std::less<>>;
+
+bool has_any(const Affine& expr, const NewNames& names) {
+  return std::any_of(expr.terms().begin(), expr.terms().end(),
+                     [&](const Affine::Term& term) { return names.count(term.name) != 0; });
+}
+
+/// What `set` says of the new inames, with their names.
+ConstraintSet constraints_on_copies(const ConstraintSet& set, const NewNames& names) {
+  ConstraintSet result;
+  const auto new_name = [&](const std::string& old) {
+    const auto found = names.find(old);
+    return found == names.end() ? old : found->second;
+  };
+  for (const Constraint& each : set.constraints()) {
+    if (has_any(each.expr, names)) {
+      result.add(Constraint{each.expr.rename(new_name), each.is_equality});
+    }
+  }
+  for (const Congruence& each : set.congruences()) {
+    if (has_any(each.expr, names)) {
+      result.add(Congruence{each.expr.rename(new_name), each.modulus});
+    }
+  }
+  return result;
+}
+
+/// Copies of inames in domains of their own. Inames of the old domain that those who use the copies
+/// do not use (`used` has the others) are projected out: what they leave of the bounds stays.
+Kernel with_copied_inames(Kernel kernel, const NewNames& names, const NameSet& used) {
+  std::vector<Domain> copies;
+  for (const Domain& domain : kernel.domains) {
+    Domain copy;
+    std::vector<std::string> absent;
+    for (const std::string& iname : domain.inames) {
+      if (const auto found = names.find(iname); found != names.end()) {
+        copy.inames.push_back(found->second);
+      } else if (used.count(iname) == 0) {
+        absent.push_back(iname);
+      }
+    }
+    if (!copy.inames.empty()) {
+      copy.constraints = constraints_on_copies(
+          absent.empty() ? domain.constraints : domain.constraints.project_out(absent), names);
+      copies.push_back(std::move(copy));
+    }
+  }
+  kernel.domains.insert(kernel.domains.end(), copies.begin(), copies.end());
+  return kernel;
+}
+
+/// Inames that all of the statements use.
+NameSet used_by_all(const Kernel& kernel, const std::vector<std::string>& ids) {
+  std::optional<NameSet> common;
+  for (const std::string& id : ids) {
+    const NameSet used = used_inames(*find_instruction(kernel, id));
+    if (!common) {
+      common = used;
+    }
+    std::erase_if(*common, [&](const std::string& each) { return used.count(each) == 0; });
+  }
+  return common.value_or(NameSet{});
+}
+
+/// The matching statements that use one of the inames.
+std::vector<std::string> statements_to_change(const Kernel& kernel,
+                                              const std::vector<std::string>& inames,
+                                              const std::string& within) {
+  std::vector<std::string> ids;
+  for (std::string& id : match_instructions(kernel, within)) {
+    const NameSet used = used_inames(*find_instruction(kernel, id));
+    if (std::any_of(inames.begin(), inames.end(),
+                    [&](const std::string& iname) { return used.count(iname) != 0; })) {
+      ids.push_back(std::move(id));
+    }
+  }
+  return ids;
+}
+
+/// An iname whose bounds depend on one of `inames`, and that a changed statement keeps.
+std::optional<Refusal> find_dependent_iname(const Kernel& kernel,
+                                            const std::vector<std::string>& inames,
+                                            const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) {
+    for (const std::string& kept : used_inames(*find_instruction(kernel, id))) {
+      if (std::find(inames.begin(), inames.end(), kept) != inames.end()) {
+        continue;
+      }
+      const NameSet outer = with_parent_inames(kernel, {kept});
+      for (const std::string& iname : inames) {
+        if (outer.count(iname) != 0) {
+          return Refusal{"loopy.duplicate_inames.bounds_depend",
+                         fmt::format("the bounds of '{}' in statement '{}' depend on '{}': "
+                                     "duplicate '{}', too",
+                                     kept, id, iname, kept)};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<std::string>& inames,
+                                    const DuplicateOptions& options) {
+  for (const std::string& iname : inames) {
+    if (!is_iname(kernel, iname)) {
+      return Refusal{"loopy.duplicate_inames.unknown_iname", unknown_iname_text(kernel, iname)};
+    }
+  }
+  try {
+    const std::vector<std::string> ids = statements_to_change(kernel, inames, options.within);
+    if (std::optional<Refusal> refusal = find_dependent_iname(kernel, inames, ids)) {
+      return refusal;
+    }
+    if (ids.empty()) {
+      return Refusal{"loopy.duplicate_inames.unused",
+                     fmt::format("no statement that fits '{}' uses any of {}", options.within,
+                                 list_text(inames))};
+    }
+  } catch (const InvalidInput& error) {
+    return Refusal{error.code(), error.message()};
+  }
+  if (!options.new_names.empty() && options.new_names.size() != inames.size()) {
+    return Refusal{
+        "loopy.duplicate_inames.name_taken",
+        fmt::format("{} inames cannot have {} new names", inames.size(), options.new_names.size())};
+  }
+  for (const std::string& name : options.new_names) {
+    const auto count = std::count(options.new_names.begin(), options.new_names.end(), name);
+    if (const auto why_not = why_not_new_name(kernel, name); why_not || count > 1) {
+      return Refusal{"loopy.duplicate_inames.name_taken",
+                     why_not.value_or(fmt::format("two inames cannot both be called '{}'", name))};
+    }
+  }
+  return std::nullopt;
+}
+
+std::string copy_name(NameGenerator& names, const std::string& iname) {
+  for (int number = 0;; ++number) {
+    const std::string candidate = fmt::format("{}_{}", iname, number);
+    if (names.reserve(candidate)) {
+      return candidate;
+    }
+  }
+}
+
+NameSet renamed(const NameSet& inames, const NewNames& names) {
+  NameSet result;
+  for (const std::string& each : inames) {
+    const auto found = names.find(each);
+    result.insert(found == names.end() ? each : found->second);
+  }
+  return result;
+}
+
+/// Renames the inames of reductions that are taken already, from left to right and from the outside
+/// in, and takes the others.
+class UniqueReductions {
+ public:
+  explicit UniqueReductions(Kernel& kernel)
+      : kernel_(kernel), names_(make_name_generator(kernel)) {}
+
+  void take(const NameSet& inames) { taken_.insert(inames.begin(), inames.end()); }
+
+  [[nodiscard]] Expr rewrite(const Expr& expr) {
+    if (const Reduction* reduction = get_if<Reduction>(expr)) {
+      NewNames new_names;
+      for (const std::string& iname : reduction->inames) {
+        if (!taken_.insert(iname).second) {
+          new_names[iname] = copy_name(names_, iname);
+        }
+      }
+      if (!new_names.empty()) {
+        rename_dependent_inames(expr, new_names);
+        // all other inames count as used: the copies depend on what their originals depended on
+        const std::vector<std::string> all = all_inames(kernel_);
+        kernel_ = with_copied_inames(kernel_, new_names, NameSet(all.begin(), all.end()));
+        copy_tags(new_names);
+        return rewrite_operands(rename_all(expr, new_names));
+      }
+    }
+    return rewrite_operands(expr);
+  }
+
+ private:
+  Expr rewrite_operands(const Expr& expr) {
+    return map_children(expr, [&](const Expr& child) { return rewrite(child); });
+  }
+  /// Inames of inner reductions whose bounds depend on a renamed iname go with it.
+  void rename_dependent_inames(const Expr& expr, NewNames& new_names) {
+    for (const std::string& iname : reduction_inames(expr)) {
+      const NameSet outer = with_parent_inames(kernel_, {iname});
+      if (new_names.count(iname) == 0 &&
+          std::any_of(outer.begin(), outer.end(),
+                      [&](const std::string& each) { return new_names.count(each) != 0; })) {
+        new_names[iname] = copy_name(names_, iname);
+      }
+    }
+  }
+  void copy_tags(const NewNames& new_names) {
+    for (const auto& [old, fresh] : new_names) {
+      if (const InameTag tag = tag_of(kernel_, old); tag.kind != AxisKind::sequential) {
+        kernel_.iname_tags[fresh] = tag;
+      }
+    }
+  }
+
+  Kernel& kernel_;
+  NameGenerator names_;
+  NameSet taken_;
+};
+
+}  // namespace
+
+Kernel duplicate_inames(Kernel kernel, const std::vector<std::string>& inames,
+                        const DuplicateOptions& options) {
+  throw_if_refused(find_refusal(kernel, inames, options));
+  const std::vector<std::string> ids = statements_to_change(kernel, inames, options.within);
+  NameGenerator names = make_name_generator(kernel);
+  NewNames new_names;
+  for (std::size_t i = 0; i < inames.size(); ++i) {
+    const bool is_stated = !options.new_names.empty() && !options.new_names[i].empty();
+    new_names[inames[i]] = is_stated ? options.new_names[i] : copy_name(names, inames[i]);
+  }
+  const NameSet used = used_by_all(kernel, ids);
+  kernel = with_copied_inames(std::move(kernel), new_names, used);
+  for (Instruction& instruction : kernel.instructions) {
+    if (std::find(ids.begin(), ids.end(), instruction.id) == ids.end()) {
+      continue;
+    }
+    instruction = map_expressions(std::move(instruction),
+                                  [&](const Expr& expr) { return rename_all(expr, new_names); });
+    instruction.within_inames = renamed(instruction.within_inames, new_names);
+  }
+  record(kernel, "duplicate_inames", {list_text(inames)},
+         {{"within", options.within},
+          {"new_names", options.new_names.empty() ? "" : list_text(options.new_names)}});
+  return kernel;
+}
+
+std::optional<std::string> why_not_duplicate_inames(const Kernel& kernel,
+                                                    const std::vector<std::string>& inames,
+                                                    const DuplicateOptions& options) {
+  return reason_of(find_refusal(kernel, inames, options));
+}
+
+Kernel make_reduction_inames_unique(Kernel kernel) {
+  std::vector<Instruction> instructions = kernel.instructions;
+  UniqueReductions unique(kernel);
+  for (const Instruction& instruction : instructions) {
+    unique.take(instruction.within_inames);
+  }
+  for (Instruction& instruction : instructions) {
+    instruction = map_expressions(std::move(instruction),
+                                  [&](const Expr& expr) { return unique.rewrite(expr); });
+  }
+  kernel.instructions = std::move(instructions);
+  record(kernel, "make_reduction_inames_unique", {});
+  return kernel;
+}
+
+}  // namespace rtcg::loopy

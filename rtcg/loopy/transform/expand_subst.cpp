@@ -1,0 +1,80 @@
+#include "rtcg/loopy/transform/expand_subst.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+constexpr int deepest_nesting = 64;
+
+/// `sum(k, ...)` of a rule that is called twice in one expression keeps its iname: both reductions
+/// then share one loop, which is what Loo.py does too.
+Expr expand(const Kernel& kernel, const Expr& expr, std::string_view only, int depth) {
+  if (depth > deepest_nesting) {
+    throw InvalidInput(
+        "loopy.expand_subst.recursive",
+        fmt::format("the rules of kernel '{}' call each other in a circle", kernel.name));
+  }
+  return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+    const Call* call = get_if<Call>(part);
+    const Name* name = get_if<Name>(part);
+    const SubstitutionRule* rule = call != nullptr   ? find_rule(kernel, call->function)
+                                   : name != nullptr ? find_rule(kernel, name->name)
+                                                     : nullptr;
+    if (rule == nullptr || (!only.empty() && rule->name != only)) {
+      return std::nullopt;
+    }
+    const std::size_t given = call != nullptr ? call->arguments.size() : 0;
+    if (given != rule->parameters.size()) {
+      throw InvalidInput("loopy.expand_subst.argument_count",
+                         fmt::format("rule '{}' takes {} arguments, but is called with {}",
+                                     rule->name, rule->parameters.size(), given));
+    }
+    Substitution values;
+    for (std::size_t i = 0; i < given; ++i) {
+      values.emplace(rule->parameters[i], call->arguments[i]);
+    }
+    return expand(kernel, substitute(rule->body, values), only, depth + 1);
+  });
+}
+
+}  // namespace
+
+Expr expand_rules(const Kernel& kernel, const Expr& expr, std::string_view rule) {
+  return kernel.rules.empty() ? expr : expand(kernel, expr, rule, 0);
+}
+
+Kernel expand_subst(Kernel kernel, std::string_view rule, std::string_view within) {
+  if (!rule.empty() && find_rule(kernel, rule) == nullptr) {
+    throw InvalidInput("loopy.expand_subst.unknown_rule",
+                       fmt::format("kernel '{}' has no substitution rule '{}'", kernel.name, rule));
+  }
+  if (kernel.rules.empty()) {
+    return kernel;
+  }
+  const Kernel before = kernel;
+  const auto expand = [&](const Expr& expr) { return expand_rules(before, expr, rule); };
+  if (within.empty()) {
+    kernel = map_expressions(std::move(kernel), expand);
+    std::erase_if(kernel.rules,
+                  [&](const SubstitutionRule& each) { return rule.empty() || each.name == rule; });
+  } else {
+    kernel = map_matching(std::move(kernel), within, [&](Instruction& instruction) {
+      instruction = map_expressions(std::move(instruction), expand);
+    });
+  }
+  std::vector<std::string> arguments;
+  if (!rule.empty()) {
+    arguments.emplace_back(rule);
+  }
+  record(kernel, "expand_subst", std::move(arguments), {{"within", std::string(within)}});
+  return kernel;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string_view>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// Puts the bodies of substitution rules where they are called, and removes the rules.
+///
+/// Rewrites
+///     sq(x) := x*x;  b[i] = sq(a[i])
+///   into
+///     b[i] = a[i]*a[i]
+///
+/// @param rule    the rule to expand; empty: all of them
+/// @param within  the statements to expand them in, as match_instructions takes them: the rules
+///                remain; empty: everywhere
+/// @throws InvalidInput  loopy.expand_subst.unknown_rule, loopy.expand_subst.argument_count,
+///                       loopy.expand_subst.recursive, loopy.match_instructions.syntax
+/// @source Loo.py `expand_subst`
+[[nodiscard]] Kernel expand_subst(Kernel kernel, std::string_view rule = {},
+                                  std::string_view within = {});
+
+/// `expr` with the calls of the kernel's rules replaced by their bodies.
+[[nodiscard]] Expr expand_rules(const Kernel& kernel, const Expr& expr, std::string_view rule = {});
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,119 @@
+#include "rtcg/loopy/transform/fix_parameters.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/parse_domain.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using Values = std::map<std::string, std::int64_t>;
+
+ConstraintSet fixed(ConstraintSet set, const Values& values) {
+  for (const auto& [name, value] : values) {
+    set = set.substitute(name, value);
+  }
+  return set;
+}
+
+bool is_parameter(const Kernel& kernel, const std::string& name) {
+  const Argument* argument = find_argument(kernel, name);
+  return argument != nullptr
+             ? !argument->is_array
+             : parameters(kernel).count(name) != 0 && find_temporary(kernel, name) == nullptr;
+}
+
+std::optional<Refusal> find_fix_refusal(const Kernel& kernel, const Values& values) {
+  for (const auto& [name, value] : values) {
+    if (!is_parameter(kernel, name)) {
+      return Refusal{"loopy.fix_parameters.unknown_parameter",
+                     fmt::format("kernel '{}' has no parameter '{}': its parameters are {}",
+                                 kernel.name, name, list_text(parameters(kernel)))};
+    }
+  }
+  if (fixed(kernel.assumptions, values).is_empty()) {
+    return Refusal{"loopy.fix_parameters.contradiction",
+                   "the values contradict the assumptions of the kernel"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_assume_refusal(const Kernel& kernel, std::string_view facts) {
+  ConstraintSet set;
+  try {
+    set = parse_assumptions(facts);
+  } catch (const InvalidInput& error) {
+    return Refusal{error.code(), error.message()};
+  }
+  for (const std::string& name : set.names()) {
+    if (is_iname(kernel, name)) {
+      return Refusal{"loopy.assume.about_inames",
+                     fmt::format("'{}' is an iname: state what holds of it in its domain", name)};
+    }
+  }
+  set.add(kernel.assumptions);
+  if (set.is_empty()) {
+    return Refusal{"loopy.assume.contradiction",
+                   fmt::format("'{}' contradicts what is assumed already", facts)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Kernel fix_parameters(Kernel kernel, const std::map<std::string, std::int64_t>& values) {
+  throw_if_refused(find_fix_refusal(kernel, values));
+  std::vector<std::string> arguments;
+  for (const auto& [name, value] : values) {
+    const Expr number = value;
+    const auto replace = [&, &old = name](const Expr& expr) {
+      return replace_iname(expr, old, number, {});
+    };
+    kernel = map_expressions_unless_shadowed(std::move(kernel), name, replace);
+    const auto replace_all = [&](std::vector<Expr>& exprs) {
+      for (Expr& each : exprs) {
+        each = simplify_index(replace(each));
+      }
+    };
+    for (Argument& argument : kernel.arguments) {
+      replace_all(argument.shape);
+      replace_all(argument.strides_elements);
+      argument.offset_elements = simplify_index(replace(argument.offset_elements));
+    }
+    for (Temporary& temporary : kernel.temporaries) {
+      replace_all(temporary.shape);
+      replace_all(temporary.strides_elements);
+    }
+    std::erase_if(kernel.arguments,
+                  [&, &old = name](const Argument& argument) { return argument.name == old; });
+    arguments.push_back(fmt::format("{}:{}", name, value));
+  }
+  kernel = map_constraints(std::move(kernel),
+                           [&](const ConstraintSet& set) { return fixed(set, values); });
+  kernel.assumptions = fixed(std::move(kernel.assumptions), values);
+  record(kernel, "fix_parameters", std::move(arguments));
+  return kernel;
+}
+
+std::optional<std::string> why_not_fix_parameters(
+    const Kernel& kernel, const std::map<std::string, std::int64_t>& values) {
+  return reason_of(find_fix_refusal(kernel, values));
+}
+
+Kernel assume(Kernel kernel, std::string_view facts) {
+  throw_if_refused(find_assume_refusal(kernel, facts));
+  kernel.assumptions.add(parse_assumptions(facts));
+  record(kernel, "assume", {std::string(facts)});
+  return kernel;
+}
+
+std::optional<std::string> why_not_assume(const Kernel& kernel, std::string_view facts) {
+  return reason_of(find_assume_refusal(kernel, facts));
+}
+
+}  // namespace rtcg::loopy

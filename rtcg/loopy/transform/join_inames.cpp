@@ -1,0 +1,282 @@
+#include "rtcg/loopy/transform/join_inames.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using Inames = std::vector<std::string>;
+
+bool contains(const Inames& inames, std::string_view iname) {
+  return std::find(inames.begin(), inames.end(), iname) != inames.end();
+}
+
+struct Range {
+  std::int64_t low = 0;
+  std::int64_t length = 1;
+};
+
+/// The values of an iname that only constants bound, if all of them between its bounds are taken.
+std::optional<Range> constant_range(const ConstraintSet& set, const std::string& iname) {
+  for (const Congruence& congruence : set.congruences()) {
+    if (congruence.expr.coefficient(iname) != 0) {
+      return std::nullopt;
+    }
+  }
+  const auto low = set.minimum(Affine(iname));
+  const auto high = set.maximum(Affine(iname));
+  if (!low || !high || *high < *low) {
+    return std::nullopt;
+  }
+  return Range{*low, *high - *low + 1};
+}
+
+/// The home domains' constraints on the inames to be joined, in all domains.
+ConstraintSet constraints_on(const Kernel& kernel, const Inames& inames) {
+  ConstraintSet result;
+  for (const Domain& domain : kernel.domains) {
+    for (const Constraint& each : domain.constraints.constraints()) {
+      if (std::any_of(inames.begin(), inames.end(), [&](const std::string& iname) {
+            return each.expr.coefficient(iname) != 0;
+          })) {
+        result.add(each);
+      }
+    }
+    for (const Congruence& each : domain.constraints.congruences()) {
+      if (std::any_of(inames.begin(), inames.end(), [&](const std::string& iname) {
+            return each.expr.coefficient(iname) != 0;
+          })) {
+        result.add(each);
+      }
+    }
+  }
+  return result;
+}
+
+/// The ranges of all but the first, where the inames span a box whose first side may depend on
+/// parameters and outer inames.
+std::optional<std::vector<Range>> find_box(const Kernel& kernel, const Inames& inames) {
+  const ConstraintSet set = constraints_on(kernel, inames);
+  std::vector<Range> ranges;
+  for (std::size_t i = 1; i < inames.size(); ++i) {
+    // no constraint may tie it to anything: all of its bounds are constants
+    for (const Constraint& each : set.constraints()) {
+      if (each.expr.coefficient(inames[i]) != 0 && each.expr.terms().size() > 1) {
+        return std::nullopt;
+      }
+    }
+    const std::optional<Range> range = constant_range(set, inames[i]);
+    if (!range) {
+      return std::nullopt;
+    }
+    ranges.push_back(*range);
+  }
+  const Domain& home = *find_home_domain(kernel, inames.front());
+  for (const Congruence& each : set.congruences()) {
+    if (each.expr.coefficient(inames.front()) != 0) {
+      return std::nullopt;
+    }
+  }
+  for (const Constraint& each : set.constraints()) {
+    const std::int64_t coefficient = each.expr.coefficient(inames.front());
+    if (coefficient == 0) {
+      continue;
+    }
+    const auto& own = home.constraints.constraints();
+    const bool is_own = std::find(own.begin(), own.end(), each) != own.end();
+    if (!is_own || each.is_equality || std::abs(coefficient) != 1) {
+      return std::nullopt;
+    }
+    // an iname of the same domain would have bounds that depend on this one
+    for (const Affine::Term& term : each.expr.terms()) {
+      if (term.name != inames.front() && contains(home.inames, term.name)) {
+        return std::nullopt;
+      }
+    }
+  }
+  return ranges;
+}
+
+/// Whether the inames occur in all-or-nothing fashion.
+bool is_all_or_none(const NameSet& used, const Inames& inames) {
+  const auto count = std::count_if(inames.begin(), inames.end(), [&](const std::string& iname) {
+    return used.count(iname) != 0;
+  });
+  return count == 0 || count == static_cast<std::ptrdiff_t>(inames.size());
+}
+
+bool are_reduced_together(const Expr& expr, const Inames& inames) {
+  bool result = true;
+  walk(expr, [&](const Expr& part) {
+    if (const Reduction* reduction = get_if<Reduction>(part)) {
+      result = result &&
+               is_all_or_none(NameSet(reduction->inames.begin(), reduction->inames.end()), inames);
+    }
+    return result;
+  });
+  return result;
+}
+
+std::optional<std::string> find_apart(const Kernel& kernel, const Inames& inames) {
+  std::optional<std::string> apart;
+  for (const Instruction& instruction : kernel.instructions) {
+    bool is_fine = is_all_or_none(instruction.within_inames, inames);
+    static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
+      is_fine = is_fine && are_reduced_together(expr, inames);
+      return expr;
+    }));
+    if (!is_fine) {
+      return fmt::format("statement '{}'", instruction.id);
+    }
+  }
+  for (const SubstitutionRule& rule : kernel.rules) {
+    if (!are_reduced_together(rule.body, inames)) {
+      return fmt::format("rule '{}'", rule.name);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_name_refusal(const Kernel& kernel, const Inames& inames,
+                                         const JoinOptions& options) {
+  if (std::optional<std::string> why_not = why_not_new_name(kernel, options.name)) {
+    return Refusal{"loopy.join_inames.name_taken", std::move(*why_not)};
+  }
+  if (std::optional<Refusal> refusal = find_tag_refusal(options.tag)) {
+    return refusal;
+  }
+  if (std::optional<std::string> why_not =
+          why_not_on_axis(kernel, inames.front(), parse_iname_tag(options.tag))) {
+    return Refusal{"loopy.join_inames.axis_used_twice", std::move(*why_not)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_refusal(const Kernel& kernel, const Inames& inames,
+                                    const JoinOptions& options) {
+  if (NameSet(inames.begin(), inames.end()).size() != inames.size() || inames.size() < 2) {
+    return Refusal{
+        "loopy.join_inames.too_few",
+        fmt::format("{} cannot be joined: give two or more different inames", list_text(inames))};
+  }
+  for (const std::string& iname : inames) {
+    if (!is_iname(kernel, iname)) {
+      return Refusal{"loopy.join_inames.unknown_iname", unknown_iname_text(kernel, iname)};
+    }
+    if (const InameTag tag = tag_of(kernel, iname); tag.kind != AxisKind::sequential) {
+      return Refusal{
+          "loopy.join_inames.tagged_already",
+          fmt::format("'{}' is tagged {}: join first, then tag the result", iname, to_string(tag))};
+    }
+  }
+  if (!find_box(kernel, inames)) {
+    return Refusal{"loopy.join_inames.not_a_box",
+                   fmt::format("{} cannot be joined: all but '{}' need constant bounds, and no "
+                               "bound may depend on any of them",
+                               fmt::join(inames, ", "), inames.front())};
+  }
+  if (const std::optional<std::string> apart = find_apart(kernel, inames)) {
+    return Refusal{"loopy.join_inames.not_together",
+                   fmt::format("{} cannot be joined: {} uses some of them, but not all in one "
+                               "place",
+                               fmt::join(inames, ", "), *apart)};
+  }
+  return find_name_refusal(kernel, inames, options);
+}
+
+/// `c*first + rest >= 0` for `first = joined // step`, c = 1 or -1.
+Constraint over_joined(const Constraint& old, const std::string& first, const std::string& joined,
+                       std::int64_t step) {
+  const std::int64_t coefficient = old.expr.coefficient(first);
+  const Affine rest = old.expr - Affine(first, coefficient);
+  const Affine expr = coefficient > 0 ? Affine(joined) + rest * step
+                                      : rest * step + Affine(step - 1) - Affine(joined);
+  return {expr, false};
+}
+
+/// The domains with constraints on the joined iname instead of those on the old ones.
+Kernel with_joined_domain(Kernel kernel, const Inames& inames, const std::string& joined,
+                          std::int64_t step) {
+  for (Domain& domain : kernel.domains) {
+    ConstraintSet constraints;
+    for (const Constraint& each : domain.constraints.constraints()) {
+      if (each.expr.coefficient(inames.front()) != 0) {
+        constraints.add(over_joined(each, inames.front(), joined, step));
+      } else if (std::none_of(inames.begin(), inames.end(), [&](const std::string& iname) {
+                   return each.expr.coefficient(iname) != 0;
+                 })) {
+        constraints.add(each);
+      }
+    }
+    for (const Congruence& each : domain.constraints.congruences()) {
+      constraints.add(each);  // those on the joined inames were refused
+    }
+    domain.constraints = std::move(constraints);
+  }
+  return kernel;
+}
+
+/// The joined iname stands where the outermost of the old ones stood.
+Inames with_joined_once(const Inames& order, const Inames& inames, const std::string& joined) {
+  Inames result;
+  for (const std::string& each : order) {
+    if (!contains(inames, each)) {
+      result.push_back(each);
+    } else if (!contains(result, joined)) {
+      result.push_back(joined);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Kernel join_inames(Kernel kernel, const std::vector<std::string>& inames,
+                   const JoinOptions& options) {
+  throw_if_refused(find_refusal(kernel, inames, options));
+  const std::vector<Range> ranges = *find_box(kernel, inames);
+  NameGenerator names = make_name_generator(kernel);
+  const std::string joined =
+      options.name.empty() ? names.make(fmt::format("{}", fmt::join(inames, "_"))) : options.name;
+  std::int64_t step = 1;
+  for (const Range& range : ranges) {
+    step *= range.length;
+  }
+  std::vector<Inames> priorities;
+  for (const Inames& old : kernel.loop_priorities) {
+    priorities.push_back(with_joined_once(old, inames, joined));
+  }
+  kernel = with_joined_domain(std::move(kernel), inames, joined, step);
+  kernel =
+      replace_iname(std::move(kernel), inames.front(), floor_div(name(joined), step), {joined});
+  for (std::size_t i = 1; i < inames.size(); ++i) {
+    const Range& range = ranges[i - 1];
+    step /= range.length;
+    const Expr value = modulo(floor_div(name(joined), step), range.length) + range.low;
+    // the first one brought the new name into all lists
+    kernel = replace_iname(std::move(kernel), inames[i], value, {});
+  }
+  std::erase_if(kernel.domains, [](const Domain& domain) { return domain.inames.empty(); });
+  kernel.loop_priorities = std::move(priorities);
+  if (const InameTag tag = parse_iname_tag(options.tag); tag.kind != AxisKind::sequential) {
+    kernel.iname_tags[joined] = tag;
+  }
+  record(kernel, "join_inames", {list_text(inames)},
+         {{"name", options.name}, {"tag", options.tag}});
+  return kernel;
+}
+
+std::optional<std::string> why_not_join_inames(const Kernel& kernel,
+                                               const std::vector<std::string>& inames,
+                                               const JoinOptions& options) {
+  return reason_of(find_refusal(kernel, inames, options));
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,413 @@
+#include "rtcg/loopy/transform/precompute.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/footprint.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+
+namespace rtcg::loopy {
+namespace {
+
+NameSet as_set(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
+bool mentions_all(const std::vector<Expr>& exprs, const NameSet& names) {
+  NameSet found;
+  for (const Expr& each : exprs) {
+    found.merge(free_names(each));
+  }
+  return std::includes(found.begin(), found.end(), names.begin(), names.end());
+}
+
+bool is_block_iname(const Kernel& kernel, const std::string& iname) {
+  const InameTag tag = tag_of(kernel, iname);
+  return tag.kind == AxisKind::block || tag.kind == AxisKind::block_auto;
+}
+
+bool has_block_inames(const Kernel& kernel) {
+  return std::any_of(kernel.iname_tags.begin(), kernel.iname_tags.end(),
+                     [](const auto& each) { return each.second.kind == AxisKind::block; });
+}
+
+/// What is computed ahead, be it a rule or an array.
+struct Source {
+  std::string name;
+  std::string temporary_base;
+  /// The indices of an access or a call, where `expr` is one that may be replaced.
+  std::function<const std::vector<Expr>*(const Expr& expr)> indices;
+  /// The value at some indices; `box` are the constraints of where they lie.
+  std::function<Expr(const std::vector<Expr>& indices, const ConstraintSet& box)> value;
+  const char* nothing_replaced;  // code
+};
+
+class Stager {
+ public:
+  Stager(Kernel kernel, const Source& source, const std::vector<std::string>& sweep,
+         const PrecomputeOptions& options)
+      : kernel_(std::move(kernel)), source_(source), sweep_(as_set(sweep)), options_(options) {}
+
+  Kernel run() {
+    find_accesses();
+    box_ = footprint(kernel_, source_.name, accesses_, sweep_);
+    for (const FootprintAxis& axis : box_) {
+      is_kept_.push_back(axis.length_elements > 1);
+    }
+    NameGenerator names = make_name_generator(kernel_);
+    temporary_ = options_.temporary_name.empty() ? names.make(source_.temporary_base)
+                                                 : options_.temporary_name;
+    replace_accesses();
+    add_store(names);
+    return std::move(kernel_);
+  }
+
+ private:
+  void find_accesses() {
+    for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
+      const Assignment* assignment = get_if<Assignment>(kernel_.instructions[i]);
+      if (assignment == nullptr) {
+        continue;
+      }
+      bool found = false;
+      const auto look = [&](const Expr& expr) {
+        walk(expr, [&](const Expr& part) {
+          const std::vector<Expr>* indices = source_.indices(part);
+          if (indices != nullptr && mentions_all(*indices, sweep_)) {
+            accesses_.push_back(*indices);
+            found = true;
+          }
+          return true;
+        });
+      };
+      look(assignment->value);
+      for (const Expr& target : assignment->targets) {
+        for_each_child(target, look);
+      }
+      if (found) {
+        users_.push_back(i);
+      }
+    }
+    if (accesses_.empty()) {
+      throw InvalidInput(source_.nothing_replaced,
+                         fmt::format("no use of '{}' mentions all of {}: nothing would be replaced",
+                                     source_.name, fmt::join(sweep_, ", ")));
+    }
+  }
+
+  void replace_accesses() {
+    const auto replaced = [&](const Expr& expr) {
+      return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+        const std::vector<Expr>* indices = source_.indices(part);
+        if (indices == nullptr || !mentions_all(*indices, sweep_)) {
+          return std::nullopt;
+        }
+        std::vector<Expr> kept;
+        for (std::size_t axis = 0; axis < indices->size(); ++axis) {
+          if (is_kept_[axis]) {
+            kept.push_back(simplify_index((*indices)[axis] - to_expr(box_[axis].base)));
+          }
+        }
+        return kept.empty() ? Expr(Name{temporary_}) : Expr(Access{temporary_, kept});
+      });
+    };
+    for (const std::size_t user : users_) {
+      Assignment assignment = *get_if<Assignment>(kernel_.instructions[user]);
+      assignment.value = replaced(assignment.value);
+      for (Expr& target : assignment.targets) {
+        target = map_children(target, replaced);  // what is written stays
+      }
+      kernel_.instructions[user].kind = std::move(assignment);
+    }
+  }
+
+  void add_store(NameGenerator& names) {
+    Domain domain;
+    std::vector<Expr> indices;
+    std::vector<Expr> target_indices;
+    Temporary temporary;
+    temporary.name = temporary_;
+    temporary.address_space = options_.address_space;
+    NameSet within(options_.outer_inames.begin(), options_.outer_inames.end());
+    for (std::size_t axis = 0; axis < box_.size(); ++axis) {
+      for (const Affine::Term& term : box_[axis].base.terms()) {
+        if (is_iname(kernel_, term.name)) {
+          within.insert(term.name);
+        }
+      }
+      if (!is_kept_[axis]) {
+        indices.push_back(to_expr(box_[axis].base));
+        continue;
+      }
+      const std::size_t number = target_indices.size();
+      const std::string iname = number < options_.inames.size()
+                                    ? options_.inames[number]
+                                    : names.make(fmt::format("{}_{}", temporary_, number));
+      domain.inames.push_back(iname);
+      domain.constraints.add_nonnegative(Affine(iname));
+      domain.constraints.add_nonnegative(Affine(box_[axis].length_elements - 1) - Affine(iname));
+      indices.push_back(to_expr(box_[axis].base + Affine(iname)));
+      target_indices.push_back(Name{iname});
+      temporary.shape.emplace_back(box_[axis].length_elements);
+    }
+    within = with_parent_inames(kernel_, within);
+    ConstraintSet here = constraints_of(kernel_, within);
+    here.add(domain.constraints);
+    tag_inames_of(domain, within);
+
+    Instruction store;
+    store.id = names.make("fill_" + temporary_);
+    store.within_inames = within;
+    store.within_inames.insert(domain.inames.begin(), domain.inames.end());
+    store.kind = Assignment{{target_indices.empty() ? Expr(Name{temporary_})
+                                                    : Expr(Access{temporary_, target_indices})},
+                            source_.value(indices, here)};
+    if (!domain.inames.empty()) {
+      kernel_.domains.push_back(std::move(domain));
+    }
+    kernel_.temporaries.push_back(std::move(temporary));
+    for (const std::size_t user : users_) {
+      kernel_.instructions[user].depends_on.insert(store.id);
+    }
+    const std::size_t place = place_of(store);
+    kernel_.instructions.insert(kernel_.instructions.begin() + static_cast<std::ptrdiff_t>(place),
+                                std::move(store));
+  }
+
+  /// As early as what it reads allows, behind other such statements: neighbours share a barrier.
+  [[nodiscard]] std::size_t place_of(const Instruction& store) const {
+    const NameSet reads = read_variables(kernel_, store);
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < users_.front(); ++i) {
+      const Instruction& earlier = kernel_.instructions[i];
+      const NameSet written = written_variables(earlier);
+      const bool feeds = std::any_of(written.begin(), written.end(), [&](const std::string& each) {
+        return reads.count(each) != 0;
+      });
+      if (feeds || is<BarrierInstruction>(earlier) || earlier.id.starts_with("fill_")) {
+        place = i + 1;
+      }
+    }
+    return place;
+  }
+
+  void tag_inames_of(const Domain& domain, const NameSet& within) {
+    std::string tag = options_.default_tag;
+    if (tag.empty()) {
+      const bool differs_by_thread =
+          std::any_of(within.begin(), within.end(), [&](const std::string& iname) {
+            return is_block_iname(kernel_, iname) || tag_of(kernel_, iname).is_lane();
+          });
+      tag = has_block_inames(kernel_) && !differs_by_thread ? "l.auto" : "for";
+    }
+    const InameTag parsed = parse_iname_tag(tag);
+    for (const std::string& iname : domain.inames) {
+      if (parsed.kind != AxisKind::sequential) {
+        kernel_.iname_tags.insert_or_assign(iname, parsed);
+      }
+    }
+  }
+
+  Kernel kernel_;
+  const Source& source_;
+  const NameSet sweep_;
+  const PrecomputeOptions& options_;
+  std::vector<std::vector<Expr>> accesses_;
+  std::vector<std::size_t> users_;
+  std::vector<FootprintAxis> box_;
+  std::vector<bool> is_kept_;
+  std::string temporary_;
+};
+
+/// The array, and the indices that an access must have; none where any will do.
+Access parse_pattern(std::string_view text) {
+  if (text.find('[') == std::string_view::npos) {
+    return {std::string(text), {}};
+  }
+  const Expr pattern = parse_expr(text);
+  const Access* access = get_if<Access>(pattern);
+  if (access == nullptr) {
+    return {std::string(text), {}};
+  }
+  Access result = *access;
+  for (Expr& index : result.indices) {
+    index = simplify_index(index);
+  }
+  return result;
+}
+
+bool fits(const Access& pattern, const Access& access) {
+  if (pattern.array != access.array || pattern.indices.empty()) {
+    return pattern.array == access.array;
+  }
+  return std::equal(
+      pattern.indices.begin(), pattern.indices.end(), access.indices.begin(), access.indices.end(),
+      [](const Expr& left, const Expr& right) { return left == simplify_index(right); });
+}
+
+std::optional<std::string> why_not_sweep(const Kernel& kernel,
+                                         const std::vector<std::string>& sweep) {
+  for (const std::string& iname : sweep) {
+    if (!is_iname(kernel, iname)) {
+      return fmt::format("kernel '{}' has no iname '{}' to sweep: the inames are {}", kernel.name,
+                         iname, fmt::join(all_inames(kernel), ", "));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> why_not_names(const Kernel& kernel, const PrecomputeOptions& options) {
+  NameGenerator names = make_name_generator(kernel);
+  std::vector<std::string> stated = options.inames;
+  if (!options.temporary_name.empty()) {
+    stated.push_back(options.temporary_name);
+  }
+  for (const std::string& each : stated) {
+    if (!is_identifier(each) || !names.reserve(each)) {
+      return fmt::format("'{}' cannot be the name of something new: it is taken, or no name", each);
+    }
+  }
+  return std::nullopt;
+}
+
+RecipeStep recipe_step(const char* name, std::string_view what,
+                       const std::vector<std::string>& sweep, const PrecomputeOptions& options) {
+  RecipeStep step{name, {std::string(what), fmt::format("{}", fmt::join(sweep, ":"))}, {}};
+  const auto note = [&](const char* option, const std::string& value) {
+    if (!value.empty()) {
+      step.options.emplace(option, value);
+    }
+  };
+  note("default_tag", options.default_tag);
+  note("inames", fmt::format("{}", fmt::join(options.inames, ":")));
+  note("temporary_name", options.temporary_name);
+  note("outer_inames", fmt::format("{}", fmt::join(options.outer_inames, ":")));
+  switch (options.address_space) {
+    case AddressSpace::private_:
+      note("address_space", "private");
+      break;
+    case AddressSpace::local:
+      note("address_space", "local");
+      break;
+    case AddressSpace::global:
+      note("address_space", "global");
+      break;
+    default:
+      break;
+  }
+  return step;
+}
+
+/// `array[indices]`, or 0 where that may lie outside of the array.
+Expr clipped_element(const Argument& argument, const std::vector<Expr>& indices,
+                     const ConstraintSet& box) {
+  std::vector<Expr> conditions;
+  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+    const auto index = to_affine(indices[axis]);
+    const auto length = to_affine(argument.shape[axis]);
+    if (!index || !box.implies_nonnegative(*index)) {
+      conditions.push_back(Comparison{ComparisonOp::less_equal, 0, indices[axis]});
+    }
+    if (!index || !length || !box.implies_nonnegative(*length - *index - 1)) {
+      conditions.push_back(Comparison{ComparisonOp::less, indices[axis], argument.shape[axis]});
+    }
+  }
+  const Expr element = Access{argument.name, indices};
+  return conditions.empty() ? element
+                            : Expr(Conditional{logical_and(conditions), element, Expr(0)});
+}
+
+}  // namespace
+
+std::optional<std::string> why_not_precompute(const Kernel& kernel, std::string_view rule,
+                                              const std::vector<std::string>& sweep) {
+  if (find_rule(kernel, rule) == nullptr) {
+    return fmt::format("kernel '{}' has no substitution rule '{}'", kernel.name, rule);
+  }
+  return why_not_sweep(kernel, sweep);
+}
+
+std::optional<std::string> why_not_add_prefetch(const Kernel& kernel, std::string_view array,
+                                                const std::vector<std::string>& sweep) {
+  const Access pattern = parse_pattern(array);
+  const Argument* argument = find_argument(kernel, pattern.array);
+  if (argument == nullptr || !argument->is_array) {
+    return fmt::format("kernel '{}' has no array argument '{}'", kernel.name, pattern.array);
+  }
+  return why_not_sweep(kernel, sweep);
+}
+
+Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::string>& sweep,
+                  const PrecomputeOptions& options) {
+  auto reason = why_not_precompute(kernel, rule, sweep);
+  reason = reason ? reason : why_not_names(kernel, options);
+  if (reason) {
+    throw InvalidInput("loopy.precompute.not_possible", *reason);
+  }
+  const Kernel before = kernel;
+  const SubstitutionRule definition = *find_rule(before, rule);
+  Source source;
+  source.name = definition.name;
+  source.temporary_base = definition.name + "_store";
+  source.nothing_replaced = "loopy.precompute.nothing_replaced";
+  source.indices = [&](const Expr& expr) -> const std::vector<Expr>* {
+    const Call* call = get_if<Call>(expr);
+    return call != nullptr && call->function == definition.name &&
+                   call->arguments.size() == definition.parameters.size()
+               ? &call->arguments
+               : nullptr;
+  };
+  source.value = [&](const std::vector<Expr>& indices, const ConstraintSet&) {
+    return expand_rules(before, Call{definition.name, indices});
+  };
+  // calls within other rules become visible
+  std::vector<std::string> others;
+  for (const SubstitutionRule& each : kernel.rules) {
+    if (each.name != definition.name && called_functions(each.body).count(definition.name) != 0) {
+      others.push_back(each.name);
+    }
+  }
+  const std::vector<RecipeStep> recipe = kernel.recipe;
+  for (const std::string& other : others) {
+    kernel = expand_subst(std::move(kernel), other);
+  }
+  kernel = Stager(std::move(kernel), source, sweep, options).run();
+  kernel.recipe = recipe;
+  kernel.recipe.push_back(recipe_step("precompute", rule, sweep, options));
+  return kernel;
+}
+
+Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std::string>& sweep,
+                    const PrecomputeOptions& options) {
+  auto reason = why_not_add_prefetch(kernel, array, sweep);
+  reason = reason ? reason : why_not_names(kernel, options);
+  if (reason) {
+    throw InvalidInput("loopy.add_prefetch.not_possible", *reason);
+  }
+  const Access pattern = parse_pattern(array);
+  const Argument argument = *find_argument(kernel, pattern.array);
+  Source source;
+  source.name = argument.name;
+  source.temporary_base = argument.name + "_fetch";
+  source.nothing_replaced = "loopy.add_prefetch.nothing_replaced";
+  source.indices = [&](const Expr& expr) -> const std::vector<Expr>* {
+    const Access* access = get_if<Access>(expr);
+    return access != nullptr && fits(pattern, *access) ? &access->indices : nullptr;
+  };
+  source.value = [&](const std::vector<Expr>& indices, const ConstraintSet& box) {
+    return clipped_element(argument, indices, box);
+  };
+  kernel = Stager(std::move(kernel), source, sweep, options).run();
+  if (Temporary* temporary = &kernel.temporaries.back(); argument.type) {
+    temporary->type = argument.type;
+  }
+  kernel.recipe.push_back(recipe_step("add_prefetch", array, sweep, options));
+  return kernel;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+struct PrecomputeOptions {
+  /// Tag of the new inames. Empty: `l.auto` where all threads of a block need the same values,
+  /// loops else.
+  std::string default_tag{};
+  /// Names of the new inames, one for each axis that is kept; empty: `NAME_0`, `NAME_1`, ...
+  std::vector<std::string> inames{};
+  /// Name of the temporary; empty: `RULE_store`, `ARRAY_fetch`.
+  std::string temporary_name{};
+  AddressSpace address_space = AddressSpace::automatic;
+  /// Loops that the new statement is within beside those that its values depend on.
+  std::vector<std::string> outer_inames{};
+};
+
+/// Computes a substitution rule ahead, for all values that its arguments take while some inames are
+/// swept, into a temporary, and reads that where the rule was called.
+///
+/// Rewrites
+///     f(x) := a[x]*a[x];  out[16*io + ii] = f(16*io + ii)         swept: ii
+///   into
+///     f_store[f_store_0] = a[16*io + f_store_0]*a[16*io + f_store_0]
+///     out[16*io + ii] = f_store[ii]
+///
+/// Calls that mention all swept inames are replaced, others stay. The arguments' footprint is a box
+/// around what the calls ask for; axes of length 1 are dropped.
+/// @param sweep  inames with a constant range, of statements or of reductions
+/// @throws InvalidInput  loopy.precompute.not_possible, loopy.precompute.nothing_replaced, and what
+///                       footprint throws
+/// @source Loo.py `precompute`
+[[nodiscard]] Kernel precompute(Kernel kernel, std::string_view rule,
+                                const std::vector<std::string>& sweep,
+                                const PrecomputeOptions& options = {});
+
+/// Copies what an array's accesses touch, while some inames are swept, into a temporary ahead of
+/// them: into shared memory for a block, into registers for a thread.
+///
+/// Rewrites
+///     out[16*io + ii] = sum(k, a[16*io + k])                        swept: k
+///   into
+///     a_fetch[a_fetch_0] = a[16*io + a_fetch_0]
+///     out[16*io + ii] = sum(k, a_fetch[k])
+///
+/// What of the footprint may lie outside of the array is read as 0, without a branch around a
+/// barrier. Only reads that mention all swept inames are replaced.
+/// @param array  the array, or one of its accesses as it stands in the kernel now,
+///               `a[16*j_outer + j_inner, i]`: only reads with these indices are replaced
+/// @throws InvalidInput  loopy.add_prefetch.not_possible, loopy.add_prefetch.nothing_replaced,
+///                       loopy.parse_expr.syntax, and what footprint throws
+/// @source Loo.py `add_prefetch`
+[[nodiscard]] Kernel add_prefetch(Kernel kernel, std::string_view array,
+                                  const std::vector<std::string>& sweep,
+                                  const PrecomputeOptions& options = {});
+
+[[nodiscard]] std::optional<std::string> why_not_precompute(const Kernel& kernel,
+                                                            std::string_view rule,
+                                                            const std::vector<std::string>& sweep);
+[[nodiscard]] std::optional<std::string> why_not_add_prefetch(
+    const Kernel& kernel, std::string_view array, const std::vector<std::string>& sweep);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// States an order of loops, the outermost first, for the statements that are within several of
+/// them. Called more than once, all orders hold.
+///
+/// Rewrites
+///     for i: for j: S(i, j)
+///   with the order j, i into
+///     for j: for i: S(i, j)
+///
+/// @throws InvalidInput  loopy.prioritize_loops.unknown_iname, loopy.prioritize_loops.circle
+/// @source Loo.py `prioritize_loops`
+[[nodiscard]] Kernel prioritize_loops(Kernel kernel, const std::vector<std::string>& inames);
+[[nodiscard]] std::optional<std::string> why_not_prioritize_loops(
+    const Kernel& kernel, const std::vector<std::string>& inames);
+
+}  // namespace rtcg::loopy

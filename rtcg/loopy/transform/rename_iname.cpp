@@ -1,0 +1,146 @@
+#include "rtcg/loopy/transform/rename_iname.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+ConstraintSet renamed(const ConstraintSet& set, std::string_view old, const std::string& new_name) {
+  return set.rename([&](const std::string& each) { return each == old ? new_name : each; });
+}
+
+bool implies_all(const ConstraintSet& set, const ConstraintSet& others) {
+  return std::all_of(others.constraints().begin(), others.constraints().end(),
+                     [&](const Constraint& each) { return set.implies(each); }) &&
+         std::all_of(others.congruences().begin(), others.congruences().end(),
+                     [&](const Congruence& each) { return set.implies(each); });
+}
+
+/// What the domains say of `iname` alone, called `new_name`: bounds in terms of others but `other`.
+ConstraintSet bounds_of(const Kernel& kernel, std::string_view iname, std::string_view other,
+                        const std::string& new_name) {
+  const Domain& domain = *find_home_domain(kernel, iname);
+  ConstraintSet set = kernel.assumptions;
+  set.add(domain.constraints);
+  std::vector<std::string> others;
+  for (const std::string& each : domain.inames) {
+    if (each != iname || each == other) {
+      others.push_back(each);
+    }
+  }
+  return renamed(set.project_out(others), iname, new_name);
+}
+
+std::optional<Refusal> find_uniting_refusal(const Kernel& kernel, std::string_view iname,
+                                            std::string_view other) {
+  for (const Instruction& instruction : kernel.instructions) {
+    const NameSet inames = used_inames(instruction);
+    if (inames.count(iname) != 0 && inames.count(other) != 0) {
+      return Refusal{"loopy.rename_iname.used_together",
+                     fmt::format("'{}' cannot become '{}': statement '{}' uses both", iname, other,
+                                 instruction.id)};
+    }
+  }
+  const ConstraintSet old_bounds = bounds_of(kernel, iname, other, std::string(other));
+  const ConstraintSet new_bounds = bounds_of(kernel, other, iname, std::string(other));
+  if (!implies_all(old_bounds, new_bounds) || !implies_all(new_bounds, old_bounds)) {
+    return Refusal{
+        "loopy.rename_iname.different_bounds",
+        fmt::format("'{}' cannot become '{}': they do not take the same values", iname, other)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname,
+                                    std::string_view new_name) {
+  if (!is_iname(kernel, iname)) {
+    return Refusal{"loopy.rename_iname.unknown_iname", unknown_iname_text(kernel, iname)};
+  }
+  if (iname != new_name && is_iname(kernel, new_name)) {
+    return find_uniting_refusal(kernel, iname, new_name);
+  }
+  if (new_name.empty() || why_not_new_name(kernel, new_name)) {
+    return Refusal{"loopy.rename_iname.name_taken",
+                   why_not_new_name(kernel, new_name)
+                       .value_or(fmt::format("'{}' cannot have an empty name", iname))};
+  }
+  return std::nullopt;
+}
+
+/// The old iname's own bounds go; other domains that mention it now mention the new one.
+Kernel united(Kernel kernel, const std::string& iname, const std::string& other) {
+  for (Domain& domain : kernel.domains) {
+    const auto found = std::find(domain.inames.begin(), domain.inames.end(), iname);
+    if (found != domain.inames.end()) {
+      domain.inames.erase(found);
+      domain.constraints = domain.constraints.project_out({iname});
+    }
+  }
+  std::erase_if(kernel.domains, [](const Domain& domain) { return domain.inames.empty(); });
+  return replace_iname(std::move(kernel), iname, name(other), {other});
+}
+
+}  // namespace
+
+Kernel rename_iname(Kernel kernel, std::string_view iname, std::string_view new_name) {
+  throw_if_refused(find_refusal(kernel, iname, new_name));
+  const std::string old(iname);
+  const std::string fresh(new_name);
+  if (is_iname(kernel, fresh)) {
+    kernel = united(std::move(kernel), old, fresh);
+  } else {
+    kernel = replace_iname(std::move(kernel), old, name(fresh), {fresh});
+    if (const auto tag = kernel.iname_tags.find(old); tag != kernel.iname_tags.end()) {
+      kernel.iname_tags[fresh] = tag->second;
+    }
+  }
+  kernel.iname_tags.erase(old);
+  kernel = map_constraints(std::move(kernel),
+                           [&](const ConstraintSet& set) { return renamed(set, old, fresh); });
+  record(kernel, "rename_iname", {old, fresh});
+  return kernel;
+}
+
+std::optional<std::string> why_not_rename_iname(const Kernel& kernel, std::string_view iname,
+                                                std::string_view new_name) {
+  return reason_of(find_refusal(kernel, iname, new_name));
+}
+
+Kernel remove_unused_inames(Kernel kernel) {
+  NameSet used;
+  for (const Instruction& instruction : kernel.instructions) {
+    used.merge(used_inames(instruction));
+  }
+  for (const SubstitutionRule& rule : kernel.rules) {
+    used.merge(reduction_inames(rule.body));
+    used.merge(free_names(rule.body));
+  }
+  used = with_parent_inames(kernel, used);
+  for (Domain& domain : kernel.domains) {
+    std::vector<std::string> unused;
+    for (const std::string& iname : domain.inames) {
+      if (used.count(iname) == 0) {
+        unused.push_back(iname);
+        kernel.iname_tags.erase(iname);
+      }
+    }
+    std::erase_if(domain.inames, [&](const std::string& each) { return used.count(each) == 0; });
+    if (!unused.empty()) {
+      domain.constraints = domain.constraints.project_out(unused);
+    }
+  }
+  for (std::vector<std::string>& priority : kernel.loop_priorities) {
+    std::erase_if(priority, [&](const std::string& each) { return used.count(each) == 0; });
+  }
+  std::erase_if(kernel.loop_priorities, [](const auto& priority) { return priority.size() < 2; });
+  std::erase_if(kernel.domains, [](const Domain& domain) { return domain.inames.empty(); });
+  record(kernel, "remove_unused_inames", {});
+  return kernel;
+}
+
+}  // namespace rtcg::loopy

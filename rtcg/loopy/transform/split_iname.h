@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+struct SplitOptions {
+  /// Names of the new inames; empty: `i_outer`, `i_inner`, with a number where these are taken.
+  std::string outer_name{};
+  std::string inner_name{};
+  /// Tags of the new inames, as parse_iname_tag takes them; empty: sequential.
+  std::string outer_tag{};
+  std::string inner_tag{};
+};
+
+/// Splits a loop into an outer loop and an inner loop of fixed length.
+///
+/// Rewrites
+///     for i in [0, n): S(i)
+///   into
+///     for i_outer in [0, ceil(n / length)):
+///       for i_inner in [0, length):
+///         if (length*i_outer + i_inner < n) S(length*i_outer + i_inner)
+///   and sum(i, e(i)) into sum((i_outer, i_inner), e(length*i_outer + i_inner))
+///
+/// @param iname   an untagged iname
+/// @param length  iterations of the inner loop; > 0
+/// @throws InvalidInput  loopy.split_iname.unknown_iname, loopy.split_iname.bad_length,
+///                       loopy.split_iname.tagged_already, loopy.split_iname.name_taken,
+///                       loopy.split_iname.axis_used_twice, loopy.iname_tag.unknown
+/// @source Loo.py `split_iname`; Kloeckner 2014, arXiv:1405.7470
+[[nodiscard]] Kernel split_iname(Kernel kernel, std::string_view iname, std::int64_t length,
+                                 const SplitOptions& options = {});
+[[nodiscard]] std::optional<std::string> why_not_split_iname(const Kernel& kernel,
+                                                             std::string_view iname,
+                                                             std::int64_t length,
+                                                             const SplitOptions& options = {});
+
+}  // namespace rtcg::loopy

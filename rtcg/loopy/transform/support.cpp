@@ -1,0 +1,230 @@
+#include "rtcg/loopy/transform/support.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/match_instructions.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+std::vector<std::string> replaced(const std::vector<std::string>& names, std::string_view old,
+                                  const std::vector<std::string>& new_names) {
+  std::vector<std::string> result;
+  for (const std::string& each : names) {
+    if (each != old) {
+      result.push_back(each);
+      continue;
+    }
+    for (const std::string& name : new_names) {
+      if (std::find(result.begin(), result.end(), name) == result.end()) {
+        result.push_back(name);
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<Expr> simplified(std::vector<Expr> indices) {
+  for (Expr& index : indices) {
+    index = simplify_index(index);
+  }
+  return indices;
+}
+
+}  // namespace
+
+void throw_if_refused(const std::optional<Refusal>& refusal) {
+  if (refusal) {
+    throw InvalidInput(refusal->code, refusal->reason);
+  }
+}
+
+std::optional<std::string> reason_of(std::optional<Refusal> refusal) {
+  return refusal ? std::optional(std::move(refusal->reason)) : std::nullopt;
+}
+
+void record(Kernel& kernel, std::string transformation, std::vector<std::string> arguments,
+            std::map<std::string, std::string> options) {
+  std::erase_if(options, [](const auto& option) { return option.second.empty(); });
+  kernel.recipe.push_back({std::move(transformation), std::move(arguments), std::move(options)});
+}
+
+std::string list_text(const std::vector<std::string>& items) {
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+std::string list_text(const NameSet& items) {
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+std::string unknown_iname_text(const Kernel& kernel, std::string_view iname) {
+  return fmt::format("kernel '{}' has no iname '{}': its inames are {}", kernel.name, iname,
+                     fmt::join(all_inames(kernel), ", "));
+}
+
+std::optional<std::string> why_not_new_name(const Kernel& kernel, std::string_view name) {
+  if (name.empty()) {
+    return std::nullopt;
+  }
+  if (!is_identifier(name)) {
+    return fmt::format("'{}' is no name: use letters, digits and underscores", name);
+  }
+  if (make_name_generator(kernel).is_taken(name)) {
+    return fmt::format("the name '{}' is taken in kernel '{}'", name, kernel.name);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> why_not_on_axis(const Kernel& kernel, std::string_view iname,
+                                           const InameTag& tag) {
+  if (!tag.is_parallel()) {
+    return std::nullopt;
+  }
+  for (const Instruction& instruction : kernel.instructions) {
+    const NameSet inames = used_inames(instruction);
+    if (inames.count(iname) == 0) {
+      continue;
+    }
+    for (const std::string& other : inames) {
+      if (other != iname && tag_of(kernel, other) == tag) {
+        return fmt::format(
+            "'{}' cannot lie on {}: '{}' lies there, and statement '{}' is within "
+            "both",
+            iname, to_string(tag), other, instruction.id);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_tag_refusal(std::string_view tag) {
+  try {
+    static_cast<void>(parse_iname_tag(tag));
+    return std::nullopt;
+  } catch (const InvalidInput& error) {
+    return Refusal{error.code(), error.message()};
+  }
+}
+
+NameSet used_inames(const Instruction& instruction) {
+  NameSet inames = reduction_inames(instruction);
+  inames.insert(instruction.within_inames.begin(), instruction.within_inames.end());
+  return inames;
+}
+
+Expr replace_iname(const Expr& expr, std::string_view iname, const Expr& value,
+                   const std::vector<std::string>& new_inames) {
+  if (const Name* name = get_if<Name>(expr)) {
+    return name->name == iname ? value : expr;
+  }
+  const Expr mapped = map_children(
+      expr, [&](const Expr& child) { return replace_iname(child, iname, value, new_inames); });
+  const bool is_changed = &mapped.node() != &expr.node();
+  if (const Access* element = get_if<Access>(mapped); element != nullptr && is_changed) {
+    return Access{element->array, simplified(element->indices)};
+  }
+  if (const LinearAccess* element = get_if<LinearAccess>(mapped);
+      element != nullptr && is_changed) {
+    return LinearAccess{element->array, simplify_index(element->index)};
+  }
+  if (const Reduction* reduction = get_if<Reduction>(mapped)) {
+    if (std::find(reduction->inames.begin(), reduction->inames.end(), iname) !=
+        reduction->inames.end()) {
+      return Reduction{reduction->operation, replaced(reduction->inames, iname, new_inames),
+                       reduction->operands};
+    }
+  }
+  return mapped;
+}
+
+Kernel replace_iname(Kernel kernel, std::string_view iname, const Expr& value,
+                     const std::vector<std::string>& new_inames) {
+  kernel = map_expressions_unless_shadowed(std::move(kernel), iname, [&](const Expr& expr) {
+    return replace_iname(expr, iname, value, new_inames);
+  });
+  for (Domain& domain : kernel.domains) {
+    domain.inames = replaced(domain.inames, iname, new_inames);
+  }
+  for (Instruction& instruction : kernel.instructions) {
+    const auto found = instruction.within_inames.find(iname);
+    if (found != instruction.within_inames.end()) {
+      instruction.within_inames.erase(found);
+      instruction.within_inames.insert(new_inames.begin(), new_inames.end());
+    }
+  }
+  for (std::vector<std::string>& priority : kernel.loop_priorities) {
+    priority = replaced(priority, iname, new_inames);
+  }
+  return kernel;
+}
+
+Kernel map_constraints(Kernel kernel,
+                       const std::function<ConstraintSet(const ConstraintSet&)>& map) {
+  for (Domain& domain : kernel.domains) {
+    domain.constraints = map(domain.constraints);
+  }
+  return kernel;
+}
+
+Kernel map_expressions_unless_shadowed(Kernel kernel, std::string_view shadowed,
+                                       const std::function<Expr(const Expr&)>& map) {
+  for (Instruction& instruction : kernel.instructions) {
+    instruction = map_expressions(std::move(instruction), map);
+  }
+  for (SubstitutionRule& rule : kernel.rules) {
+    if (std::find(rule.parameters.begin(), rule.parameters.end(), shadowed) ==
+        rule.parameters.end()) {
+      rule.body = map(rule.body);
+    }
+  }
+  return kernel;
+}
+
+NameSet matching_ids(const Kernel& kernel, std::string_view match,
+                     std::optional<Refusal>& refusal) {
+  try {
+    const std::vector<std::string> ids = match_instructions(kernel, match);
+    return {ids.begin(), ids.end()};
+  } catch (const InvalidInput& error) {
+    refusal = Refusal{error.code(), error.message()};
+    return {};
+  }
+}
+
+Kernel map_matching(Kernel kernel, std::string_view match,
+                    const std::function<void(Instruction&)>& change) {
+  const std::vector<std::string> ids = match_instructions(kernel, match);
+  const NameSet chosen(ids.begin(), ids.end());
+  for (Instruction& instruction : kernel.instructions) {
+    if (chosen.count(instruction.id) != 0) {
+      change(instruction);
+    }
+  }
+  return kernel;
+}
+
+bool depends_on_any(const Kernel& kernel, const NameSet& ids, const NameSet& others) {
+  NameSet seen;
+  std::vector<std::string> open(ids.begin(), ids.end());
+  while (!open.empty()) {
+    const std::string id = std::move(open.back());
+    open.pop_back();
+    const Instruction* instruction = find_instruction(kernel, id);
+    if (instruction == nullptr || !seen.insert(id).second) {
+      continue;
+    }
+    for (const std::string& each : instruction->depends_on) {
+      if (others.count(each) != 0) {
+        return true;
+      }
+      open.push_back(each);
+    }
+  }
+  return false;
+}
+
+}  // namespace rtcg::loopy

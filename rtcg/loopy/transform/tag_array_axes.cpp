@@ -1,0 +1,198 @@
+#include "rtcg/loopy/transform/tag_array_axes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using Order = std::vector<std::size_t>;
+
+std::vector<std::string> split_at_commas(std::string_view text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else if (c != ' ') {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+/// `N2,N0,N1` as axes from the slowest to the fastest varying.
+std::optional<Order> parse_nesting(const std::vector<std::string>& parts) {
+  std::vector<std::optional<std::size_t>> axis_at(parts.size());
+  for (std::size_t axis = 0; axis < parts.size(); ++axis) {
+    const std::string& part = parts[axis];
+    std::size_t nesting = 0;
+    const auto [end, error] = std::from_chars(part.data() + 1, part.data() + part.size(), nesting);
+    if (!part.starts_with('N') || error != std::errc() || end != part.data() + part.size() ||
+        nesting >= parts.size() || axis_at[nesting]) {
+      return std::nullopt;
+    }
+    axis_at[nesting] = axis;
+  }
+  Order order;
+  for (std::size_t nesting = parts.size(); nesting-- > 0;) {
+    order.push_back(*axis_at[nesting]);
+  }
+  return order;
+}
+
+std::optional<std::vector<Expr>> parse_strides(const std::vector<std::string>& parts) {
+  std::vector<Expr> strides;
+  for (const std::string& part : parts) {
+    constexpr std::string_view key = "stride:";
+    if (!part.starts_with(key)) {
+      return std::nullopt;
+    }
+    try {
+      strides.push_back(parse_expr(std::string_view(part).substr(key.size())));
+    } catch (const InvalidInput&) {
+      return std::nullopt;
+    }
+  }
+  return strides;
+}
+
+std::optional<std::vector<Expr>> find_strides(const std::vector<Expr>& shape,
+                                              std::string_view layout) {
+  Order order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (layout == "C") {
+    return strides_in_order(shape, order);
+  }
+  if (layout == "F") {
+    return strides_in_order(shape, {order.rbegin(), order.rend()});
+  }
+  const std::vector<std::string> parts = split_at_commas(layout);
+  if (parts.size() != shape.size()) {
+    return std::nullopt;
+  }
+  if (const std::optional<Order> nesting = parse_nesting(parts)) {
+    return strides_in_order(shape, *nesting);
+  }
+  return parse_strides(parts);
+}
+
+std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<std::string>& arrays,
+                                    std::string_view layout) {
+  for (const std::string& array : arrays) {
+    const std::optional<ArrayLayout> old = find_layout(kernel, array);
+    if (!old) {
+      return Refusal{
+          "loopy.tag_array_axes.unknown_array",
+          fmt::format("kernel '{}' has no array '{}' of known shape", kernel.name, array)};
+    }
+    if (!find_strides(old->shape, layout)) {
+      return Refusal{"loopy.tag_array_axes.bad_layout",
+                     fmt::format("'{}' is no layout for the {} axes of '{}': write C, F, N1,N0 or "
+                                 "stride:32,stride:1",
+                                 layout, old->shape.size(), array)};
+    }
+  }
+  return std::nullopt;
+}
+
+/// Axes from the slowest to the fastest varying; nothing where symbolic strides leave it open.
+std::optional<Order> find_order(const ArrayLayout& layout) {
+  Order order(layout.shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  const std::vector<Expr>& strides = layout.strides_elements;
+  const bool is_constant = std::all_of(strides.begin(), strides.end(),
+                                       [](const Expr& each) { return as_integer(each); });
+  if (is_constant) {
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
+      return *as_integer(strides[left]) > *as_integer(strides[right]);
+    });
+    return order;
+  }
+  do {
+    if (strides_in_order(layout.shape, order) == strides) {
+      return order;
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_padding_refusal(const Kernel& kernel, std::string_view array,
+                                            std::size_t axis, std::int64_t count) {
+  const std::optional<ArrayLayout> layout = find_layout(kernel, array);
+  if (!layout) {
+    return Refusal{"loopy.add_padding.unknown_array",
+                   fmt::format("kernel '{}' has no array '{}' of known shape", kernel.name, array)};
+  }
+  if (axis >= layout->shape.size()) {
+    return Refusal{"loopy.add_padding.bad_axis",
+                   fmt::format("'{}' has no axis {}: it has {}, counted from 0", array, axis,
+                               layout->shape.size())};
+  }
+  if (count < 0) {
+    return Refusal{"loopy.add_padding.bad_count",
+                   fmt::format("'{}' cannot be padded by {} elements", array, count)};
+  }
+  if (!find_order(*layout)) {
+    return Refusal{"loopy.add_padding.unknown_order",
+                   fmt::format("the strides of '{}' do not tell which axis varies faster: lay it "
+                               "out with tag_array_axes first",
+                               array)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Kernel tag_array_axes(Kernel kernel, const std::vector<std::string>& arrays,
+                      std::string_view layout) {
+  throw_if_refused(find_refusal(kernel, arrays, layout));
+  for (const std::string& array : arrays) {
+    ArrayLayout changed = *find_layout(kernel, array);
+    changed.strides_elements = *find_strides(changed.shape, layout);
+    kernel = with_layout(std::move(kernel), array, std::move(changed));
+  }
+  record(kernel, "tag_array_axes", {list_text(arrays), std::string(layout)});
+  return kernel;
+}
+
+std::optional<std::string> why_not_tag_array_axes(const Kernel& kernel,
+                                                  const std::vector<std::string>& arrays,
+                                                  std::string_view layout) {
+  return reason_of(find_refusal(kernel, arrays, layout));
+}
+
+Kernel add_padding(Kernel kernel, std::string_view array, std::size_t axis, std::int64_t count) {
+  throw_if_refused(find_padding_refusal(kernel, array, axis, count));
+  ArrayLayout layout = *find_layout(kernel, array);
+  const Order order = *find_order(layout);
+  const std::vector<Expr> old = layout.strides_elements;
+  std::vector<Expr>& strides = layout.strides_elements;
+  strides[axis] = simplify_index(old[axis] + Expr(count));
+  const auto padded = std::find(order.begin(), order.end(), axis);
+  for (auto outer = padded; outer != order.begin(); --outer) {
+    // from an axis to the next slower one; the gap that was there stays
+    const std::size_t inner_axis = *outer;
+    const std::size_t outer_axis = *(outer - 1);
+    const Expr gap = old[outer_axis] - layout.shape[inner_axis] * old[inner_axis];
+    strides[outer_axis] =
+        simplify_index(layout.shape[inner_axis] * strides[inner_axis] + simplify_index(gap));
+  }
+  kernel = with_layout(std::move(kernel), array, std::move(layout));
+  record(kernel, "add_padding", {std::string(array), std::to_string(axis), std::to_string(count)});
+  return kernel;
+}
+
+std::optional<std::string> why_not_add_padding(const Kernel& kernel, std::string_view array,
+                                               std::size_t axis, std::int64_t count) {
+  return reason_of(find_padding_refusal(kernel, array, axis, count));
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,198 @@
+#include "rtcg/loopy/transform/temporaries.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::optional<AddressSpace> parse_space(std::string_view text) {
+  if (text == "private") {
+    return AddressSpace::private_;
+  }
+  if (text == "local") {
+    return AddressSpace::local;
+  }
+  if (text == "global") {
+    return AddressSpace::global;
+  }
+  return text == "auto" ? std::optional(AddressSpace::automatic) : std::nullopt;
+}
+
+std::optional<Refusal> find_space_refusal(const Kernel& kernel, const Names& temporaries,
+                                          std::string_view space) {
+  for (const std::string& name : temporaries) {
+    if (find_temporary(kernel, name) == nullptr) {
+      return Refusal{"loopy.set_temporary_address_space.unknown_temporary",
+                     fmt::format("kernel '{}' has no temporary '{}'", kernel.name, name)};
+    }
+  }
+  if (!parse_space(space)) {
+    return Refusal{"loopy.set_temporary_address_space.unknown_space",
+                   fmt::format("'{}' is no address space for temporaries: write private, local, "
+                               "global or auto",
+                               space)};
+  }
+  return std::nullopt;
+}
+
+/// The inames for which each temporary gets an axis.
+using NewAxes = std::map<std::string, Names, std::less<>>;
+
+Names inames_of_writers(const Kernel& kernel, const Names& inames, const std::string& temporary) {
+  Names result;
+  for (const std::string& iname : inames) {
+    for (const Instruction& instruction : kernel.instructions) {
+      if (instruction.within_inames.count(iname) != 0 &&
+          written_variables(instruction).count(temporary) != 0) {
+        result.push_back(iname);
+        break;
+      }
+    }
+  }
+  return result;
+}
+
+NewAxes find_new_axes(const Kernel& kernel, const Names& inames, const Names& temporaries) {
+  NewAxes axes;
+  for (const Temporary& temporary : kernel.temporaries) {
+    const bool is_chosen = temporaries.empty() || std::find(temporaries.begin(), temporaries.end(),
+                                                            temporary.name) != temporaries.end();
+    Names own = is_chosen ? inames_of_writers(kernel, inames, temporary.name) : Names{};
+    if (!own.empty()) {
+      axes[temporary.name] = std::move(own);
+    }
+  }
+  return axes;
+}
+
+std::optional<Refusal> find_usage_refusal(const Kernel& kernel, const NewAxes& axes) {
+  for (const auto& [temporary, inames] : axes) {
+    const bool bounds_a_loop = parameters(kernel).count(temporary) != 0;
+    if (bounds_a_loop || has_linear_access(kernel, temporary)) {
+      return Refusal{
+          "loopy.privatize_temporaries.used_outside",
+          fmt::format("'{}' {} and cannot get another axis", temporary,
+                      bounds_a_loop ? "bounds a loop" : "is accessed by its place in memory")};
+    }
+    for (const Instruction& instruction : kernel.instructions) {
+      const bool is_user = read_variables(kernel, instruction).count(temporary) != 0 ||
+                           written_variables(instruction).count(temporary) != 0;
+      for (const std::string& iname : inames) {
+        if (is_user && (instruction.within_inames.count(iname) == 0 || is<RawCode>(instruction))) {
+          return Refusal{"loopy.privatize_temporaries.used_outside",
+                         fmt::format("statement '{}' touches '{}' outside of '{}'", instruction.id,
+                                     temporary, iname)};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_privatize_refusal(const Kernel& kernel, const Names& inames,
+                                              const Names& temporaries) {
+  for (const std::string& iname : inames) {
+    if (!is_iname(kernel, iname)) {
+      return Refusal{"loopy.privatize_temporaries.unknown_iname",
+                     unknown_iname_text(kernel, iname)};
+    }
+    const ConstraintSet set = constraints_of(kernel, {iname});
+    if (!set.minimum(Affine(iname)) || !set.maximum(Affine(iname))) {
+      return Refusal{
+          "loopy.privatize_temporaries.no_constant_length",
+          fmt::format("'{}' has no constant bounds: split it, and take the inner iname", iname)};
+    }
+  }
+  for (const std::string& name : temporaries) {
+    if (find_temporary(kernel, name) == nullptr) {
+      return Refusal{"loopy.privatize_temporaries.unknown_temporary",
+                     fmt::format("kernel '{}' has no temporary '{}'", kernel.name, name)};
+    }
+  }
+  return find_usage_refusal(kernel, find_new_axes(kernel, inames, temporaries));
+}
+
+/// `t` and `t[i]` with further indices.
+Expr with_indices(const Expr& expr, const NewAxes& axes,
+                  const std::map<std::string, std::int64_t>& lowest) {
+  return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+    const Name* scalar = get_if<Name>(part);
+    const Access* element = get_if<Access>(part);
+    if (scalar == nullptr && element == nullptr) {
+      return std::nullopt;
+    }
+    const std::string& array = scalar != nullptr ? scalar->name : element->array;
+    const auto found = axes.find(array);
+    if (found == axes.end()) {
+      return std::nullopt;
+    }
+    std::vector<Expr> indices = element != nullptr ? element->indices : std::vector<Expr>{};
+    for (const std::string& iname : found->second) {
+      indices.push_back(name(iname) - Expr(lowest.at(iname)));
+    }
+    return access(array, std::move(indices));
+  });
+}
+
+}  // namespace
+
+Kernel set_temporary_address_space(Kernel kernel, const std::vector<std::string>& temporaries,
+                                   std::string_view space) {
+  throw_if_refused(find_space_refusal(kernel, temporaries, space));
+  for (Temporary& temporary : kernel.temporaries) {
+    if (std::find(temporaries.begin(), temporaries.end(), temporary.name) != temporaries.end()) {
+      temporary.address_space = *parse_space(space);
+    }
+  }
+  record(kernel, "set_temporary_address_space", {list_text(temporaries), std::string(space)});
+  return kernel;
+}
+
+std::optional<std::string> why_not_set_temporary_address_space(
+    const Kernel& kernel, const std::vector<std::string>& temporaries, std::string_view space) {
+  return reason_of(find_space_refusal(kernel, temporaries, space));
+}
+
+Kernel privatize_temporaries(Kernel kernel, const std::vector<std::string>& inames,
+                             const std::vector<std::string>& temporaries) {
+  throw_if_refused(find_privatize_refusal(kernel, inames, temporaries));
+  const NewAxes axes = find_new_axes(kernel, inames, temporaries);
+  std::map<std::string, std::int64_t> lengths;
+  std::map<std::string, std::int64_t> lowest;
+  for (const std::string& iname : inames) {
+    const ConstraintSet set = constraints_of(kernel, {iname});
+    lowest[iname] = *set.minimum(Affine(iname));
+    lengths[iname] = *set.maximum(Affine(iname)) - lowest[iname] + 1;
+  }
+  kernel = map_expressions(std::move(kernel),
+                           [&](const Expr& expr) { return with_indices(expr, axes, lowest); });
+  for (const auto& [array, own] : axes) {
+    ArrayLayout layout = find_layout(kernel, array).value_or(ArrayLayout{});
+    for (const std::string& iname : own) {
+      layout.shape.emplace_back(lengths[iname]);
+    }
+    // packed again: what gaps there were had their meaning without the new axes
+    layout.strides_elements = c_order_strides(layout.shape);
+    kernel = with_layout(std::move(kernel), array, std::move(layout));
+  }
+  record(kernel, "privatize_temporaries", {list_text(inames)},
+         {{"temporaries", temporaries.empty() ? "" : list_text(temporaries)}});
+  return kernel;
+}
+
+std::optional<std::string> why_not_privatize_temporaries(
+    const Kernel& kernel, const std::vector<std::string>& inames,
+    const std::vector<std::string>& temporaries) {
+  return reason_of(find_privatize_refusal(kernel, inames, temporaries));
+}
+
+}  // namespace rtcg::loopy

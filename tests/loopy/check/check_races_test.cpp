@@ -1,0 +1,135 @@
+#include "rtcg/loopy/check/check_races.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "tests/loopy/check/build_kernel.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+const Expr i = name("i");
+const Expr j = name("j");
+const Expr n = name("n");
+
+constexpr InameTag grid{AxisKind::grid, 0};
+constexpr InameTag block{AxisKind::block, 0};
+
+/// target = 1 within i in [0, 8) and j in [0, 4), i with a tag.
+Kernel kernel_of(const Expr& target, const InameTag& tag) {
+  Kernel kernel;
+  kernel.domains = {loop("i", 8), loop("j", 4)};
+  kernel.arguments = {array("out", {64}), array("grid_of", {8, 8})};
+  kernel.iname_tags["i"] = tag;
+  kernel.instructions = {assign("s", target, 1, {"i", "j"})};
+  return kernel;
+}
+
+std::string message_of(const Kernel& kernel) {
+  try {
+    check_races(kernel);
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.code(), "loopy.check_races.write_race");
+    return error.message();
+  }
+  return "";
+}
+
+TEST(CheckRaces, AcceptsLanesWithElementsOfTheirOwn) {
+  for (const InameTag& tag : {grid, block, InameTag{AxisKind::ilp, 0}}) {
+    EXPECT_EQ(message_of(kernel_of(access("out", {i}), tag)), "");
+    EXPECT_EQ(message_of(kernel_of(access("out", {4 * i + j}), tag)), "");
+    EXPECT_EQ(message_of(kernel_of(access("out", {7 - i}), tag)), "");
+    EXPECT_EQ(message_of(kernel_of(access("grid_of", {j, i}), tag)), "");
+    EXPECT_EQ(message_of(kernel_of(access("grid_of", {floor_div(i, 4), modulo(i, 4)}), tag)), "");
+  }
+  EXPECT_EQ(message_of(kernel_of(access("out", {j}), InameTag{})), "");
+}
+
+TEST(CheckRaces, RefusesATargetThatDoesNotMentionALane) {
+  EXPECT_ERROR("loopy.check_races.write_race", [] {
+    check_races(kernel_of(access("out", {j}), grid));
+    return 0;
+  }());
+  EXPECT_EQ(message_of(kernel_of(access("out", {j}), block)),
+            "statement 's' of kernel 'loopy_kernel' writes element [0] of 'out' both at i = 0, j = "
+            "0 and at i = 1, j = 0; 'i' lies on the axis l.0, and nothing orders the two");
+  EXPECT_NE(message_of(kernel_of(access("out", {j}), InameTag{AxisKind::vec, 0})), "");
+}
+
+TEST(CheckRaces, RefusesElementsThatTwoLanesShare) {
+  EXPECT_NE(message_of(kernel_of(access("out", {floor_div(i, 2)}), block)), "");
+  EXPECT_NE(message_of(kernel_of(access("out", {modulo(i, 4)}), block)), "");
+  EXPECT_NE(message_of(kernel_of(LinearAccess{"out", floor_div(i, 2)}, grid)), "");
+}
+
+TEST(CheckRaces, TellsApartWhatBarriersCanOrder) {
+  // lanes of a block meet in different iterations only; blocks do not wait for each other
+  EXPECT_EQ(message_of(kernel_of(access("out", {i + j}), block)), "");
+  EXPECT_NE(message_of(kernel_of(access("out", {i + j}), grid)), "");
+  Kernel kernel = kernel_of(access("out", {i + j}), grid);
+  kernel.instructions.push_back({.id = "b", .kind = BarrierInstruction{BarrierScope::global}});
+  EXPECT_EQ(message_of(kernel), "");
+}
+
+TEST(CheckRaces, NamesParametersOfTheWitness) {
+  Kernel kernel = kernel_of(access("out", {0}), grid);
+  kernel.domains[0] = loop("i", "n");
+  EXPECT_EQ(message_of(kernel),
+            "statement 's' of kernel 'loopy_kernel' writes element [0] of 'out' both at i = 0, j = "
+            "0 and at i = 1, j = 0 where n = 2; 'i' lies on the axis g.0, and nothing orders the "
+            "two");
+  kernel.assumptions.add_nonnegative(Affine(1) - Affine("n"));
+  EXPECT_EQ(message_of(kernel), "");
+}
+
+TEST(CheckRaces, KnowsPredicates) {
+  Kernel kernel = kernel_of(access("out", {j}), block);
+  kernel.instructions[0].predicates = {compare(ComparisonOp::equal, i, 3)};
+  EXPECT_EQ(message_of(kernel), "");
+  kernel.instructions[0].predicates = {compare(ComparisonOp::less_equal, i, 3)};
+  EXPECT_NE(message_of(kernel), "");
+}
+
+TEST(CheckRaces, ComparesStatementsAcrossBlocks) {
+  Kernel kernel = kernel_of(access("out", {i}), grid);
+  kernel.instructions = {assign("s", access("out", {i}), 1, {"i"}),
+                         assign("t", access("out", {7 - i}), 2, {"i"})};
+  EXPECT_NE(message_of(kernel).find("statements 's' and 't'"), std::string::npos);
+  // in one block, a barrier stands between the two
+  kernel.iname_tags["i"] = block;
+  EXPECT_EQ(message_of(kernel), "");
+}
+
+TEST(CheckRaces, ComparesPlacesOnAnAxisThatStartElsewhere) {
+  Kernel kernel = kernel_of(access("out", {i}), grid);
+  kernel.domains[1] = loop("j", 3, 11);
+  kernel.iname_tags["j"] = grid;
+  kernel.instructions = {assign("s", access("out", {i}), 1, {"i"}),
+                         assign("t", access("out", {j - 3}), 2, {"j"})};
+  EXPECT_EQ(message_of(kernel), "");
+  kernel.instructions[1] = assign("t", access("out", {j}), 2, {"j"});
+  EXPECT_NE(message_of(kernel), "");
+}
+
+TEST(CheckRaces, LooksAtSharedTemporariesOnly) {
+  for (const AddressSpace space : {AddressSpace::local, AddressSpace::private_}) {
+    Kernel kernel = kernel_of(access("t", {j}), block);
+    kernel.temporaries = {temporary("t", {4})};
+    kernel.temporaries[0].address_space = space;
+    EXPECT_EQ(message_of(kernel).empty(), space == AddressSpace::private_);
+    kernel.iname_tags["i"] = grid;  // each block has its own
+    EXPECT_EQ(message_of(kernel), "");
+  }
+}
+
+TEST(CheckRaces, PassesOverAtomicStatementsAndIndicesThatAreRead) {
+  Kernel kernel = kernel_of(access("out", {j}), grid);
+  kernel.instructions[0].kind = Assignment{{access("out", {j})}, 1, true};
+  EXPECT_EQ(message_of(kernel), "");
+  EXPECT_EQ(message_of(kernel_of(access("out", {access("grid_of", {i, j})}), grid)), "");
+}
+
+}  // namespace
+}  // namespace rtcg::loopy

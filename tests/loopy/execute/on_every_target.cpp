@@ -1,0 +1,127 @@
+#include "tests/loopy/execute/on_every_target.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/cgen/print/print_module.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/runtime/device/device.h"
+#include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// Storage for scalar arguments of any type.
+struct Scalars {
+  std::vector<std::unique_ptr<std::int64_t>> integers;
+  std::vector<std::unique_ptr<double>> reals;
+  std::vector<std::unique_ptr<float>> floats;
+
+  void* add(const KernelParameter& parameter, const IntegerValues& values,
+            const CompareOptions& options) {
+    const auto kind = *cgen::scalar_kind(parameter.type);
+    const auto integer = values.find(parameter.name);
+    const auto real = options.reals.find(parameter.name);
+    const double number = integer != values.end()       ? static_cast<double>(integer->second)
+                          : real != options.reals.end() ? real->second
+                                                        : 0;
+    if (kind == cgen::ScalarKind::f32) {
+      floats.push_back(std::make_unique<float>(static_cast<float>(number)));
+      return floats.back().get();
+    }
+    if (kind == cgen::ScalarKind::f64) {
+      reals.push_back(std::make_unique<double>(number));
+      return reals.back().get();
+    }
+    // little endian: the low bytes are the narrower value
+    integers.push_back(std::make_unique<std::int64_t>(static_cast<std::int64_t>(number)));
+    return integers.back().get();
+  }
+};
+
+ArgumentData run_in_harness(const Kernel& kernel, const IntegerValues& parameters,
+                            ArgumentData arrays, const CompareOptions& options) {
+  const GeneratedProgram program = generate(kernel, Target::cuda);
+  testing::CudaOnCpu harness(cgen::print_module(program.module, cgen::Dialect::cuda).text);
+  Scalars scalars;
+  std::vector<void*> pointers;
+  std::vector<testing::BufferRef> buffers;
+  pointers.reserve(program.parameters.size());
+  std::vector<void*> values;
+  for (const KernelParameter& parameter : program.parameters) {
+    if (!parameter.is_array) {
+      values.push_back(scalars.add(parameter, parameters, options));
+      continue;
+    }
+    ArrayData& array = arrays.at(parameter.name);
+    buffers.push_back({array.bytes.data(), array.bytes.size()});
+    pointers.push_back(array.bytes.data());
+    values.push_back(&pointers.back());
+  }
+  for (const LaunchPlan& plan : program.launches) {
+    testing::CudaOnCpuLaunch launch;
+    bool is_empty = false;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const std::int64_t blocks = evaluate_integer(plan.grid[axis], parameters).value();
+      is_empty = is_empty || blocks <= 0;
+      launch.grid[axis] = static_cast<unsigned>(std::max<std::int64_t>(blocks, 0));
+      launch.block[axis] = static_cast<unsigned>(plan.block[axis]);
+    }
+    if (!is_empty) {
+      harness.run_checked(plan.kernel_name, launch, values, buffers);
+    }
+  }
+  return arrays;
+}
+
+void expect_equal(const ArgumentData& found, const ArgumentData& expected,
+                  const CompareOptions& options, const std::string& where) {
+  const DataDifference worst = largest_difference(found, expected);
+  EXPECT_LE(worst.error, options.tolerance)
+      << where << ": " << worst.array << "[" << worst.index << "] is " << worst.left
+      << ", and should be " << worst.right;
+}
+
+}  // namespace
+
+void expect_same_everywhere(const Kernel& transformed, const Kernel& reference,
+                            const IntegerValues& parameters, const CompareOptions& options) {
+  ArgumentData arrays = random_arguments(infer_types(reference), parameters, options.seed);
+  for (const auto& [name, given] : options.values) {
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      arrays.at(name).set_element(i, given[i]);
+    }
+  }
+  const ArgumentData expected =
+      run_kernel(reference, parameters, arrays, runtime::Device::host(), options);
+  try {
+    expect_equal(run_in_harness(transformed, parameters, arrays, options), expected, options,
+                 "CUDA on the CPU");
+  } catch (const Error& error) {
+    ADD_FAILURE() << error.what() << "\n" << generate_text(transformed, Target::cuda);
+  }
+  for (const runtime::Device& device : runtime::all_devices()) {
+    const std::string where = device.info().name;
+    try {
+      expect_equal(run_kernel(transformed, parameters, arrays, device, options), expected, options,
+                   where);
+    } catch (const CompileFailure& error) {
+      ADD_FAILURE() << where << ": " << error.what() << "\n" << error.log() << error.source();
+    } catch (const Error& error) {
+      ADD_FAILURE() << where << ": " << error.what();
+    }
+  }
+}
+
+int count_of(const std::string& part, const std::string& text) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "rtcg/loopy/execute/compare_with_reference.h"
+
+namespace rtcg::loopy {
+
+/// Runs `transformed` on every device of the machine and, as CUDA text, on the CPU with checks for
+/// races and bounds; expects what `reference` gives on the host.
+void expect_same_everywhere(const Kernel& transformed, const Kernel& reference,
+                            const IntegerValues& parameters, const CompareOptions& options = {});
+
+/// How often a text stands in another one.
+[[nodiscard]] int count_of(const std::string& part, const std::string& text);
+
+}  // namespace rtcg::loopy
