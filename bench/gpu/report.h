@@ -7,9 +7,9 @@ namespace rtcg::bench {
 
 /// One figure: an operation, who did it, on how much, and how long one took.
 struct Measurement {
-  std::string op;
-  std::string impl;
-  std::string dtype;
+  std::string op{};
+  std::string impl{};
+  std::string dtype{};
   long long n = 1;
   double us = 0;      ///< median
   double gbs = 0;     ///< 0: says nothing about memory

@@ -10,5 +10,12 @@ namespace rtcg::bench {
 
 /// The cost of a launch: `function(...)` and `Kernel::launch` against raw cuLaunchKernel.
 void measure_launch(runtime::Device device, Report& report);
+/// Square single-precision products by scripted transformations against cuBLAS.
+void measure_matmul(runtime::Device device, Report& report);
+/// Against the device's own copy of as many bytes.
+void measure_transpose(runtime::Device device, Report& report);
+void measure_stencil(runtime::Device device, Report& report);
+/// Sums of the rows of a matrix against CUB.
+void measure_reduce(runtime::Device device, Report& report);
 
 }  // namespace rtcg::bench

@@ -1,0 +1,340 @@
+#include <algorithm>
+#include <cmath>
+#include <dlfcn.h>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/gpu/cub_peers.h"
+#include "bench/gpu/sections.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/event.h"
+
+namespace rtcg::bench {
+namespace {
+
+using loopy::arg;
+using loopy::Executor;
+using loopy::Kernel;
+using runtime::Buffer;
+using runtime::Device;
+using runtime::Stream;
+
+// Makes what one of ours or a peer runs on.
+struct Contestant {
+  std::string impl;
+  bool is_peer;
+  std::function<void()> run;
+  std::vector<double> times_us = {};
+};
+
+double time_us(const Stream& stream, const std::function<void()>& run, int launches) {
+  const runtime::Event begin = stream.record();
+  for (int i = 0; i < launches; ++i) {
+    run();
+  }
+  const runtime::Event end = stream.record();
+  return runtime::elapsed_ms(begin, end) * 1e3 / launches;
+}
+
+// In turns, so that clocks and temperature are the same for all.
+void compete(const Stream& stream, std::vector<Contestant>& contestants, Measurement measurement,
+             double bytes, double flops, Report& report) {
+  constexpr int rounds = 15;
+  for (Contestant& contestant : contestants) {
+    contestant.run();
+    const double once = time_us(stream, contestant.run, 1);
+    const int launches = std::max(1, std::min(50, static_cast<int>(2000.0 / once)));
+    for (int round = 0; round < rounds; ++round) {
+      contestant.times_us.push_back(time_us(stream, contestant.run, launches));
+    }
+  }
+  for (const Contestant& contestant : contestants) {
+    measurement.impl = contestant.impl;
+    measurement.is_peer = contestant.is_peer;
+    measurement.us = median(contestant.times_us);
+    measurement.gbs = bytes / measurement.us * 1e-3;
+    measurement.tflops = flops / measurement.us * 1e-6;
+    report.add(measurement);
+  }
+}
+
+std::vector<float> random_values(std::size_t count) {
+  std::vector<float> values(count);
+  std::uint32_t state = 1;
+  for (float& value : values) {
+    state = state * 1664525U + 1013904223U;
+    value = static_cast<float>(state >> 8) / 8388608.0F - 1.0F;
+  }
+  return values;
+}
+
+void expect_equal(const std::vector<float>& found, const std::vector<float>& expected,
+                  double tolerance, const std::string& what) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (!(std::abs(found[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i])))) {
+      throw std::runtime_error(what + " gives " + std::to_string(found[i]) + " at " +
+                               std::to_string(i) + ", not " + std::to_string(expected[i]));
+    }
+  }
+}
+
+// ---- matmul
+// --------------------------------------------------------------------------------------
+
+// The few functions of cuBLAS that are needed, from whatever version the machine has.
+class Cublas {
+ public:
+  explicit Cublas(const Stream& stream) {
+    for (const char* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}) {
+      library_ = library_ == nullptr ? ::dlopen(name, RTLD_NOW) : library_;
+    }
+    if (library_ == nullptr) {
+      throw std::runtime_error("there is no libcublas to compare with");
+    }
+    must(find<int(void**)>("cublasCreate_v2")(&handle_));
+    must(find<int(void*, void*)>("cublasSetStream_v2")(handle_, stream.native_handle()));
+    sgemm_ = find<Sgemm>("cublasSgemm_v2");
+  }
+
+  /// c = a b of row-major n x n matrices, in true single precision.
+  void multiply(std::uint64_t a, std::uint64_t b, std::uint64_t c, int n) const {
+    const float one = 1;
+    const float zero = 0;
+    must(sgemm_(handle_, 0, 0, n, n, n, &one, pointer(b), n, pointer(a), n, &zero, pointer(c), n));
+  }
+
+ private:
+  using Sgemm = int(void*, int, int, int, int, int, const float*, const float*, int, const float*,
+                    int, const float*, float*, int);
+
+  static float* pointer(std::uint64_t address) { return reinterpret_cast<float*>(address); }
+  static void must(int status) {
+    if (status != 0) {
+      throw std::runtime_error("cuBLAS failed with status " + std::to_string(status));
+    }
+  }
+  template <class Function>
+  Function* find(const char* name) const {
+    void* address = ::dlsym(library_, name);
+    if (address == nullptr) {
+      throw std::runtime_error(std::string("cuBLAS has no ") + name);
+    }
+    return reinterpret_cast<Function*>(address);
+  }
+
+  void* library_ = nullptr;
+  void* handle_ = nullptr;
+  Sgemm* sgemm_ = nullptr;
+};
+
+struct Tile {
+  int rows;         // of c, a block
+  int columns;      // of c, a block
+  int depth;        // of k
+  int row_threads;  // each with groups of four neighbouring rows
+  int column_threads;
+};
+
+std::string name_of(const Tile& tile) {
+  return "rtcg " + std::to_string(tile.rows) + "x" + std::to_string(tile.columns) + "x" +
+         std::to_string(tile.depth) + "/" + std::to_string(tile.row_threads) + "x" +
+         std::to_string(tile.column_threads);
+}
+
+Kernel matmul(int n, const Tile& tile) {
+  const Kernel described = loopy::make_kernel(
+      "{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+      {.name = "matmul", .default_type = cgen::f32, .fixed_parameters = {{"n", n}}});
+  const auto text = [](int value) { return std::to_string(value); };
+  return loopy::apply_recipe(
+      described,
+      "split_iname(i, " + text(tile.rows) +
+          ", outer_tag=g.1, outer_name=ig, inner_name=it)\n"
+          "split_iname(it, " +
+          text(4 * tile.row_threads) +
+          ", outer_tag=ilp, outer_name=iq, inner_name=ir)\n"
+          "split_iname(ir, 4, outer_tag=l.1, inner_tag=ilp, outer_name=il, inner_name=ip)\n"
+          "split_iname(j, " +
+          text(tile.columns) +
+          ", outer_tag=g.0, outer_name=jg, inner_name=jt)\n"
+          "split_iname(jt, " +
+          text(4 * tile.column_threads) +
+          ", outer_tag=ilp, outer_name=jq, inner_name=jr)\n"
+          "split_iname(jr, 4, outer_tag=l.0, inner_tag=ilp, outer_name=jl, inner_name=jp)\n"
+          "split_iname(k, " +
+          text(tile.depth) +
+          ", outer_name=ko, inner_name=ki)\n"
+          "add_prefetch(a, ki:iq:il:ip)\n"
+          "add_prefetch(b, ki:jq:jl:jp)\n"
+          "tag_array_axes([a_fetch], F)\n"
+          "add_padding(a_fetch, 1, 4)\n");
+}
+
+}  // namespace
+
+void measure_matmul(Device device, Report& report) {
+  const std::vector<Tile> tiles = {
+      {128, 128, 16, 16, 16}, {128, 128, 8, 16, 16}, {128, 64, 16, 16, 8}, {64, 64, 16, 8, 16},
+      {64, 64, 16, 8, 8},     {64, 32, 16, 16, 8},   {32, 32, 16, 8, 8}};
+  const Stream stream(device);
+  const Cublas cublas(stream);
+  for (const int n : {500, 512, 1000, 1024, 2048, 4096}) {
+    const auto count = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+    const Buffer<float> a(device, random_values(count));
+    const Buffer<float> b(device, random_values(count));
+    const Buffer<float> c(device, count);
+    const Buffer<float> expected(device, count);
+    std::vector<Contestant> contestants;
+    contestants.push_back({"cuBLAS sgemm", true, [&] {
+                             cublas.multiply(a.address(), b.address(), expected.address(), n);
+                           }});
+    contestants.front().run();
+    const std::vector<float> right = expected.to_vector(stream);
+    for (const Tile& tile : tiles) {
+      const Executor multiply(matmul(n, tile), device);
+      const auto run = [=, &stream, &a, &b, &c] {
+        multiply(stream, {arg("a", a), arg("b", b), arg("c", c)});
+      };
+      run();
+      expect_equal(c.to_vector(stream), right, 1e-4 * std::sqrt(n), "matmul of " + name_of(tile));
+      contestants.push_back({name_of(tile), false, run});
+    }
+    compete(stream, contestants, {.op = "matmul", .dtype = "f32", .n = n}, 0, 2.0 * n * n * n,
+            report);
+  }
+}
+
+// ---- what memory bounds ------------------------------------------------------------------------
+
+void measure_transpose(Device device, Report& report) {
+  const Stream stream(device);
+  for (const int n : {4096, 8192, 16384}) {
+    const auto count = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+    const Buffer<float> a(device, random_values(count));
+    const Buffer<float> out(device, count);
+    const Kernel described = loopy::make_kernel(
+        "{[i, j]: 0 <= i, j < n}", "out[j, i] = a[i, j]",
+        {.name = "transpose", .default_type = cgen::f32, .fixed_parameters = {{"n", n}}});
+    std::vector<Contestant> contestants;
+    contestants.push_back(
+        {"copy of the device", true, [&] { runtime::copy_on_device(stream, a, out); }});
+    const std::vector<float> values = a.to_vector(stream);
+    for (const int tile : {32, 64}) {
+      const std::string size = std::to_string(tile);
+      const std::string lanes = std::to_string(tile / 8);
+      const Kernel kernel = loopy::apply_recipe(
+          described,
+          "split_iname(i, " + size +
+              ", outer_tag=g.1, outer_name=ig, inner_name=ii)\n"
+              "split_iname(j, " +
+              size +
+              ", outer_tag=g.0, outer_name=jg, inner_name=ji)\n"
+              "split_iname(ii, 32, inner_tag=l.0, outer_tag=ilp, inner_name=il, outer_name=iq)\n"
+              "split_iname(ji, 8, inner_tag=l.1, outer_tag=ilp, inner_name=jl, outer_name=jq)\n"
+              "add_prefetch(a, iq:il:jq:jl)\n"
+              "add_padding(a_fetch, 0, 1)\n");
+      const Executor transpose(kernel, device);
+      const auto run = [=, &stream, &a, &out] {
+        transpose(stream, {arg("a", a), arg("out", out)});
+      };
+      run();
+      const std::vector<float> found = out.to_vector(stream);
+      for (std::size_t i = 0; i < count; i += 997) {
+        if (found[i] != values[(i % n) * n + i / n]) {
+          throw std::runtime_error("the transpose is wrong at " + std::to_string(i));
+        }
+      }
+      contestants.push_back({"rtcg tile " + size, false, run});
+    }
+    compete(stream, contestants, {.op = "transpose", .dtype = "f32", .n = n}, 8.0 * count, 0,
+            report);
+  }
+}
+
+void measure_stencil(Device device, Report& report) {
+  const Stream stream(device);
+  const int n = 8192;
+  const std::size_t count = std::size_t{n} * n;
+  const std::size_t padded = std::size_t{n + 2} * (n + 2);
+  const Buffer<float> a(device, random_values(padded));
+  const Buffer<float> out(device, count);
+  const Kernel described = loopy::make_kernel(
+      "{[i, j]: 0 <= i, j < n}",
+      "out[i, j] = a[i + 1, j] + a[i + 1, j + 2] + a[i, j + 1] + a[i + 2, j + 1] - 4*a[i + 1, j + "
+      "1]",
+      {.name = "stencil", .default_type = cgen::f32, .fixed_parameters = {{"n", n}}});
+  const std::vector<float> values = a.to_vector(stream);
+  std::vector<Contestant> contestants;
+  contestants.push_back({"copy of the device", true, [&] {
+                           runtime::copy_on_device(stream, a.ref().subrange(0, count), out);
+                         }});
+  const std::vector<std::pair<std::string, std::string>> recipes = {
+      {"rtcg rows in registers",
+       "split_iname(i, 8, outer_tag=g.1, inner_tag=ilp)\nsplit_iname(j, 256, outer_tag=g.0, "
+       "inner_tag=l.0)"},
+      {"rtcg plain",
+       "split_iname(i, 8, outer_tag=g.1, inner_tag=l.1)\nsplit_iname(j, 32, outer_tag=g.0, "
+       "inner_tag=l.0)"},
+      {"rtcg shared tile",
+       "split_iname(i, 16, outer_tag=g.1, inner_name=ii)\nsplit_iname(ii, 4, outer_tag=ilp, "
+       "inner_tag=l.1)\n"
+       "split_iname(j, 64, outer_tag=g.0, inner_tag=l.0)\n"
+       "add_prefetch(a, ii_outer:ii_inner:j_inner)"}};
+  for (const auto& [name, recipe] : recipes) {
+    const Executor stencil(loopy::apply_recipe(described, recipe), device);
+    const auto run = [=, &stream, &a, &out] { stencil(stream, {arg("a", a), arg("out", out)}); };
+    run();
+    const std::vector<float> found = out.to_vector(stream);
+    for (std::size_t i = 0; i < count; i += 1009) {
+      const std::size_t at = (i / n) * (n + 2) + i % n;
+      const float right = values[at + n + 2] + values[at + n + 4] + values[at + 1] +
+                          values[at + 2 * (n + 2) + 1] - 4 * values[at + n + 3];
+      expect_equal({found[i]}, {right}, 1e-5, name);
+    }
+    contestants.push_back({name, false, run});
+  }
+  compete(stream, contestants, {.op = "stencil", .dtype = "f32", .n = n}, 8.0 * count, 0, report);
+}
+
+void measure_reduce(Device device, Report& report) {
+  const Stream stream(device);
+  const int n = 8192;
+  const std::size_t count = std::size_t{n} * n;
+  const Buffer<float> a(device, random_values(count));
+  const Buffer<float> out(device, n);
+  const Kernel described = loopy::make_kernel(
+      "{[i, j]: 0 <= i, j < n}", "out[i] = sum(j, a[i, j])",
+      {.name = "row_sums", .default_type = cgen::f32, .fixed_parameters = {{"n", n}}});
+  std::vector<Contestant> contestants;
+  const CubSegmentedSum cub(a.address(), out.address(), n, n, stream.native_handle());
+  if (cub.is_there()) {
+    contestants.push_back({"cub::DeviceSegmentedReduce", true, [&] { cub.run(); }});
+  }
+  const std::vector<float> values = a.to_vector(stream);
+  for (const int threads : {128, 256, 512}) {
+    const Kernel kernel = loopy::apply_recipe(
+        described, "tag_inames(i:g.0)\nsplit_iname(j, " + std::to_string(threads) +
+                       ", outer_name=jo, inner_name=ji)\n"
+                       "split_reduction_outward(ji)\ntag_inames(ji:l.0)");
+    const Executor sums(kernel, device);
+    const auto run = [=, &stream, &a, &out] { sums(stream, {arg("a", a), arg("out", out)}); };
+    run();
+    const std::vector<float> found = out.to_vector(stream);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); i += 101) {
+      double right = 0;
+      for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) {
+        right += values[i * n + j];
+      }
+      expect_equal({found[i]}, {static_cast<float>(right)}, 1e-3, "row_sums");
+    }
+    contestants.push_back({"rtcg block of " + std::to_string(threads), false, run});
+  }
+  compete(stream, contestants, {.op = "row_sum", .dtype = "f32", .n = n}, 4.0 * count, 0, report);
+}
+
+}  // namespace rtcg::bench

@@ -1,0 +1,106 @@
+// From the description of a kernel to its CUDA text.
+#include <string>
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include "rtcg/loopy.h"
+
+namespace {
+
+using rtcg::loopy::add_prefetch;
+using rtcg::loopy::apply_recipe;
+using rtcg::loopy::generate_text;
+using rtcg::loopy::Kernel;
+using rtcg::loopy::make_kernel;
+using rtcg::loopy::split_iname;
+using rtcg::loopy::Target;
+namespace cgen = rtcg::cgen;
+
+void to_text(benchmark::State& state, Kernel (*make)()) {
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(generate_text(make(), Target::cuda));
+  }
+}
+
+Kernel axpy() {
+  return split_iname(
+      make_kernel("{[i]: 0 <= i < n}", "z[i] = a*x[i] + b*y[i]", {.default_type = cgen::f32}), "i",
+      256, {.outer_tag = "g.0", .inner_tag = "l.0"});
+}
+
+// Two arrays in shared memory; n is known.
+Kernel matmul_prefetch() {
+  Kernel kernel = make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                              {.default_type = cgen::f32, .fixed_parameters = {{"n", 1600}}});
+  kernel = split_iname(kernel, "i", 16, {.outer_tag = "g.1", .inner_tag = "l.1"});
+  kernel = split_iname(kernel, "j", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
+  kernel = split_iname(kernel, "k", 16);
+  kernel = add_prefetch(kernel, "a", {"k_inner", "i_inner"});
+  return add_prefetch(kernel, "b", {"j_inner", "k_inner"});
+}
+
+// 4 x 4 outputs a thread, guarded for any n.
+Kernel matmul_ilp_symbolic() {
+  Kernel kernel = make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                              {.default_type = cgen::f32});
+  kernel = split_iname(kernel, "i", 64, {.outer_tag = "g.1"});
+  kernel = split_iname(kernel, "i_inner", 4, {.outer_tag = "l.1", .inner_tag = "ilp"});
+  kernel = split_iname(kernel, "j", 64, {.outer_tag = "g.0"});
+  kernel = split_iname(kernel, "j_inner", 16, {.outer_tag = "ilp", .inner_tag = "l.0"});
+  kernel = split_iname(kernel, "k", 16);
+  kernel = add_prefetch(kernel, "a", {"k_inner", "i_inner_inner", "i_inner_outer"});
+  return add_prefetch(kernel, "b", {"j_inner_inner", "j_inner_outer", "k_inner"});
+}
+
+Kernel prefetch16() {
+  std::string sum = "x0[i, j]";
+  for (int i = 1; i < 16; ++i) {
+    sum += fmt::format(" + x{}[i, j]", i);
+  }
+  Kernel kernel =
+      make_kernel("{[i, j]: 0 <= i, j < n}", "y[i, j] = " + sum, {.default_type = cgen::f32});
+  kernel = split_iname(kernel, "i", 16, {.outer_tag = "g.1", .inner_tag = "l.1"});
+  kernel = split_iname(kernel, "j", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
+  for (int i = 0; i < 16; ++i) {
+    kernel = add_prefetch(kernel, fmt::format("x{}", i), {"i_inner", "j_inner"});
+  }
+  return kernel;
+}
+
+Kernel statements400() {
+  std::string statements;
+  for (int i = 0; i < 400; ++i) {
+    statements += fmt::format("a{}[i] = {} + b[i]\n", i, i);
+  }
+  return split_iname(make_kernel("{[i]: 0 <= i < n}", statements, {.default_type = cgen::f32}), "i",
+                     128, {.outer_tag = "g.0", .inner_tag = "l.0"});
+}
+
+// The Laplacian of spectral elements in two dimensions: an element a block, its derivatives and the
+// differentiation matrix in shared memory.
+Kernel sem2d() {
+  Kernel kernel = make_kernel(
+      "{[e, i, j, a, b, m, o]: 0 <= e < nelements and 0 <= i, j, a, b, m, o < 8}", R"(
+        <> ur[a, b] = sum(o, d[a, o]*u[e, o, b])
+        <> us[a, b] = sum(o, d[b, o]*u[e, a, o])
+        lap[e, i, j] = sum(m, d[m, i]*(g[0, e, m, j]*ur[m, j] + g[1, e, m, j]*us[m, j]) + \
+                              d[m, j]*(g[1, e, i, m]*ur[i, m] + g[2, e, i, m]*us[i, m]))
+      )",
+      {.arguments = "d: f32[8, 8]; u, lap: f32[nelements, 8, 8]; g: f32[3, nelements, 8, 8]",
+       .default_type = cgen::f32});
+  kernel = apply_recipe(kernel, "tag_inames(e:g.0, i:l.1, j:l.0, a:l.1, b:l.0)");
+  kernel = add_prefetch(kernel, "d[a, o]", {"a", "o"});
+  return add_prefetch(kernel, "u[e, o, b]", {"o", "b"});
+}
+
+BENCHMARK_CAPTURE(to_text, axpy, axpy)->Name("loopy/axpy_to_text");
+BENCHMARK_CAPTURE(to_text, matmul, matmul_prefetch)->Name("loopy/matmul_prefetch_to_text");
+BENCHMARK_CAPTURE(to_text, ilp, matmul_ilp_symbolic)->Name("loopy/matmul_ilp_symbolic_to_text");
+BENCHMARK_CAPTURE(to_text, prefetch16, prefetch16)->Name("loopy/prefetch16_to_text");
+BENCHMARK_CAPTURE(to_text, statements400, statements400)->Name("loopy/statements400_to_text");
+BENCHMARK_CAPTURE(to_text, sem2d, sem2d)->Name("loopy/sem2d_to_text");
+
+}  // namespace
+
+BENCHMARK_MAIN();
