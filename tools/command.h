@@ -19,6 +19,8 @@ struct Output {
 void add_devices_command(CLI::App& app);
 void add_compile_command(CLI::App& app);
 void add_cache_command(CLI::App& app);
+/// `rtcg show`, `rtcg run` and `rtcg explain`, which take kernel files.
+void add_kernel_commands(CLI::App& app);
 /// `rtcg cache why FILE`, which takes what `rtcg compile` takes.
 void add_cache_why_command(CLI::App& cache);
 

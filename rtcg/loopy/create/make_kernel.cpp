@@ -1,6 +1,8 @@
 #include "rtcg/loopy/create/make_kernel.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -58,12 +60,65 @@ Kernel with_simple_predicates(Kernel kernel) {
   return kernel;
 }
 
+/// Inames that share no condition, directly or through others, each in a domain of their own: a
+/// loop then runs whether or not another one has iterations, so that a sum over nothing is 0, and
+/// questions about a loop meet only the conditions that concern it.
+std::vector<Domain> separated(const std::vector<Domain>& domains) {
+  std::vector<Domain> result;
+  for (const Domain& domain : domains) {
+    std::vector<std::size_t> part(domain.inames.size());
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      part[i] = i;
+    }
+    const auto join = [&](const Affine& expr) {
+      std::optional<std::size_t> first;
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        if (expr.coefficient(domain.inames[i]) == 0) {
+          continue;
+        }
+        if (!first) {
+          first = part[i];
+        }
+        const std::size_t old = part[i];
+        std::replace(part.begin(), part.end(), std::max(old, *first), std::min(old, *first));
+        first = std::min(old, *first);
+      }
+      return first.value_or(0);  // conditions on parameters go with the first part
+    };
+    const auto for_each_condition = [&](const auto& use) {
+      for (const Constraint& each : domain.constraints.constraints()) {
+        use(each);
+      }
+      for (const Congruence& each : domain.constraints.congruences()) {
+        use(each);
+      }
+    };
+    for_each_condition([&](const auto& each) { join(each.expr); });
+    const std::size_t begin = result.size();
+    std::map<std::size_t, std::size_t> place;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const auto [found, is_new] = place.emplace(part[i], result.size() - begin);
+      if (is_new) {
+        result.emplace_back();
+      }
+      result[begin + found->second].inames.push_back(domain.inames[i]);
+    }
+    if (part.empty()) {
+      result.push_back(domain);
+      continue;
+    }
+    for_each_condition(
+        [&](const auto& each) { result[begin + place.at(join(each.expr))].constraints.add(each); });
+  }
+  return result;
+}
+
 class KernelMaker {
  public:
   KernelMaker(std::string_view domains, std::string_view statements, const KernelOptions& options)
       : options_(options), parsed_(parse_statements(statements)) {
     kernel_.name = options.name;
-    kernel_.domains = parse_domains(domains);
+    kernel_.domains = separated(parse_domains(domains));
     kernel_.assumptions = parse_assumptions(options.assumptions);
     kernel_.arguments = parse_arguments(options.arguments);
     kernel_.rules = parsed_.rules;

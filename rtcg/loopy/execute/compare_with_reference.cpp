@@ -1,5 +1,7 @@
 #include "rtcg/loopy/execute/compare_with_reference.h"
 
+#include <random>
+
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/runtime/observe/timer.h"
@@ -12,18 +14,30 @@ struct Run {
   double time_ms = 0;
 };
 
+bool is_real_scalar(const Argument& argument) {
+  const auto kind = cgen::scalar_kind(*argument.type);
+  return !argument.is_array && (kind == cgen::ScalarKind::f32 || kind == cgen::ScalarKind::f64);
+}
+
 Run run_on(const Kernel& kernel, const IntegerValues& parameters, const ArgumentData& arrays,
            runtime::Device device, const CompareOptions& options) {
   const Executor executor(kernel, device);
   const runtime::StreamRef stream = device.default_stream();
   std::vector<NamedArgument> arguments;
   for (const auto& [name, value] : parameters) {
-    if (find_argument(executor.kernel(), name) != nullptr) {
+    const Argument* declared = find_argument(executor.kernel(), name);
+    if (declared != nullptr && !is_real_scalar(*declared)) {
       arguments.push_back(arg(name, value));
     }
   }
-  for (const auto& [name, value] : options.reals) {
-    arguments.push_back(arg(name, value));
+  std::mt19937_64 random(options.seed);
+  for (const Argument& argument : executor.kernel().arguments) {
+    if (!is_real_scalar(argument)) {
+      continue;
+    }
+    const double value = static_cast<double>(random() >> 11) / 4503599627370496.0 - 1.0;
+    const auto given = options.reals.find(argument.name);
+    arguments.push_back(arg(argument.name, given == options.reals.end() ? value : given->second));
   }
   std::map<std::string, runtime::Buffer<std::byte>> buffers;
   for (const auto& [name, array] : arrays) {
@@ -47,7 +61,25 @@ Run run_on(const Kernel& kernel, const IntegerValues& parameters, const Argument
   return run;
 }
 
+ArgumentData random_data(const Kernel& kernel, const IntegerValues& parameters,
+                         const CompareOptions& options) {
+  ArgumentData arrays = random_arguments(infer_types(kernel), parameters, options.seed);
+  for (const auto& [name, values] : options.values) {
+    ArrayData& array = arrays.at(name);
+    for (std::size_t i = 0; i < values.size() && i < array.count(); ++i) {
+      array.set_element(i, values[i]);
+    }
+  }
+  return arrays;
+}
+
 }  // namespace
+
+double time_kernel_ms(const Kernel& kernel, const IntegerValues& parameters, runtime::Device device,
+                      const CompareOptions& options) {
+  return run_on(kernel, parameters, random_data(kernel, parameters, options), device, options)
+      .time_ms;
+}
 
 ArgumentData run_kernel(const Kernel& kernel, const IntegerValues& parameters,
                         const ArgumentData& arrays, runtime::Device device,
@@ -58,13 +90,7 @@ ArgumentData run_kernel(const Kernel& kernel, const IntegerValues& parameters,
 ComparisonReport compare_with_reference(const Kernel& transformed, const Kernel& reference,
                                         const IntegerValues& parameters, runtime::Device device,
                                         const CompareOptions& options) {
-  ArgumentData arrays = random_arguments(infer_types(reference), parameters, options.seed);
-  for (const auto& [name, values] : options.values) {
-    ArrayData& array = arrays.at(name);
-    for (std::size_t i = 0; i < values.size() && i < array.count(); ++i) {
-      array.set_element(i, values[i]);
-    }
-  }
+  const ArgumentData arrays = random_data(reference, parameters, options);
   const Run expected = run_on(reference, parameters, arrays, runtime::Device::host(), options);
   const Run found = run_on(transformed, parameters, arrays, device, options);
   ComparisonReport report;

@@ -17,7 +17,7 @@ struct CompareOptions {
   int repetitions = 0;
   /// Values of arrays that random ones cannot stand for, such as tables of indices.
   std::map<std::string, std::vector<double>> values{};
-  /// Floating-point scalars.
+  /// Floating-point scalars; those that are not listed get a random value in [-1, 1).
   std::map<std::string, double> reals{};
 };
 
@@ -38,6 +38,11 @@ struct ComparisonReport {
                                                       const IntegerValues& parameters,
                                                       runtime::Device device,
                                                       const CompareOptions& options = {});
+
+/// Time of one launch on random data, in milliseconds: the mean of options.repetitions after one
+/// that is not timed.
+[[nodiscard]] double time_kernel_ms(const Kernel& kernel, const IntegerValues& parameters,
+                                    runtime::Device device, const CompareOptions& options = {});
 
 /// The arrays after one run of the kernel on the device.
 [[nodiscard]] ArgumentData run_kernel(const Kernel& kernel, const IntegerValues& parameters,

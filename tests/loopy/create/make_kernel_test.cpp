@@ -32,6 +32,15 @@ std::string statements(std::string_view domains, std::string_view text,
   return section(make_kernel(domains, text, options), "statements");
 }
 
+TEST(MakeKernel, SeparatesInamesThatShareNoCondition) {
+  EXPECT_EQ(
+      section(make_kernel("{[i, j, k, l]: 0 <= i < n and i <= k < n and 0 <= j < 4 and l = 2*j}",
+                          "a[i, j, k, l] = 1.0", {.arguments = "a: f32[n, 4, n, 8]"}),
+              "domains"),
+      "  {[i, k]: i >= 0 and i < n and i <= k and k < n}\n"
+      "  {[j, l]: j >= 0 and j <= 3 and l == 2*j}\n");
+}
+
 TEST(MakeKernel, InfersAMatrixProduct) {
   const Kernel kernel =
       make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
@@ -43,7 +52,9 @@ arguments:
   c: f32[n, n]
   n: i32
 domains:
-  {[i, j, k]: i >= 0 and j >= 0 and k >= 0 and i < n and j < n and k < n}
+  {[i]: i >= 0 and i < n}
+  {[j]: j >= 0 and j < n}
+  {[k]: k >= 0 and k < n}
 inames:
   i: for
   j: for
@@ -214,7 +225,9 @@ arguments:
   pot: ?[n]
   n: i32
 domains:
-  {[i, j, k]: i >= 0 and j >= 0 and i < n and j < n and k >= 0 and k <= 2}
+  {[i]: i >= 0 and i < n}
+  {[j]: j >= 0 and j < n}
+  {[k]: k >= 0 and k <= 2}
 inames:
   i: for
   j: for

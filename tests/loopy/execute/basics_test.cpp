@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/prioritize_loops.h"
 #include "rtcg/loopy/transform/split_iname.h"
@@ -126,6 +127,18 @@ TEST(Reductions, OfAllOperations) {
   const Kernel extremum = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 50}",
                                       "v[i], p[i] = argmax(j, a[i, j], j)", f32_options());
   expect_same_everywhere(tag_inames(extremum, "i:g.0"), extremum, {{"n", 5}});
+}
+
+TEST(Reductions, OverNothingGiveTheNeutralElement) {
+  KernelOptions options = f32_options();
+  options.arguments = "a: f32[n, m + 1]";
+  const Kernel kernel =
+      make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}", "z[i] = sum(j, a[i, j])", options);
+  EXPECT_EQ(count_of("if (", generate_text(kernel, Target::cuda)), 0);
+  ArgumentData data = random_arguments(infer_types(kernel), {{"n", 3}, {"m", 0}}, 1);
+  data = run_kernel(kernel, {{"n", 3}, {"m", 0}}, data, runtime::Device::host());
+  EXPECT_EQ(data.at("z").element(0), 0);
+  EXPECT_EQ(data.at("z").element(2), 0);
 }
 
 TEST(Domains, OfTrianglesStayBelowTheDiagonal) {

@@ -30,7 +30,8 @@ arguments:
   count: ?[1]
   n: i32
 domains:
-  {[i, j]: i >= 0 and j >= 0 and i < n and j < n}
+  {[i]: i >= 0 and i < n}
+  {[j]: j >= 0 and j < n}
 assumptions:
   n >= 1 and n % 16 == 0
 inames:

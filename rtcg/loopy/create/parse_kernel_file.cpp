@@ -1,0 +1,356 @@
+#include "rtcg/loopy/create/parse_kernel_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/parse_arguments.h"
+#include "rtcg/loopy/create/parse_domain.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/transform/recipe.h"
+
+namespace rtcg::loopy {
+namespace {
+
+constexpr std::string_view section_names =
+    "kernel, domains, arguments, type, assume, fix, order, statements, transform";
+
+/// `axpy.loopy:7`, or `line 7 of the kernel file`.
+std::string place(const std::string& path, int line) {
+  return path.empty() ? fmt::format("line {} of the kernel file", line)
+                      : fmt::format("{}:{}", path, line);
+}
+
+[[noreturn]] void fail(const char* code, const std::string& place, const std::string& what) {
+  throw InvalidInput(code, fmt::format("{}: {}", place, what));
+}
+
+std::string trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) {
+    return {};
+  }
+  return std::string(text.substr(first, text.find_last_not_of(" \t\r") - first + 1));
+}
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// ---- sections --------------------------------------------------------------------------------
+
+/// Whether the parser of a section knows comments; out of the others they are taken.
+bool keeps_comments(std::string_view section) {
+  return section == "statements" || section == "transform";
+}
+
+struct Section {
+  std::string name;
+  std::string place;
+  int name_line = 0;
+  /// The line on which the text begins.
+  int first_line = 0;
+  /// What stands behind the name, and the lines below; empty ones too, so that lines can be
+  /// counted.
+  std::vector<std::string> lines{};
+
+  void add_line(std::string line) {
+    if (!keeps_comments(name)) {
+      line.erase(std::min(line.find('#'), line.size()));
+    }
+    line.erase(line.find_last_not_of(" \t\r") + 1);
+    lines.push_back(std::move(line));
+  }
+
+  void drop_empty_lines() {
+    while (!lines.empty() && lines.back().empty()) {
+      lines.pop_back();
+    }
+    while (!lines.empty() && lines.front().empty()) {
+      lines.erase(lines.begin());
+      ++first_line;
+    }
+  }
+
+  /// The lines without the blanks that all indented ones begin with.
+  [[nodiscard]] std::string text() const {
+    const bool begins_behind_name = first_line == name_line;
+    std::size_t indent = std::string::npos;
+    for (std::size_t i = begins_behind_name ? 1 : 0; i < lines.size(); ++i) {
+      indent = std::min(indent, lines[i].find_first_not_of(" \t"));
+    }
+    std::string text;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const bool is_behind_name = begins_behind_name && i == 0;
+      text += (i == 0 ? "" : "\n") +
+              lines[i].substr(is_behind_name ? 0 : std::min(indent, lines[i].size()));
+    }
+    return text;
+  }
+};
+
+// A section begins with its name in the first column; what belongs to it follows on the same line
+// or is indented.
+std::vector<Section> split_sections(const std::string& text, const std::string& path) {
+  std::vector<Section> sections;
+  int number = 0;
+  for (const std::string& line : split_lines(text)) {
+    ++number;
+    const std::string content = trimmed(line);
+    const bool is_indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
+    const bool is_comment = content.starts_with('#');
+    if (content.empty() || (is_comment && (!is_indented || sections.empty()))) {
+      if (!sections.empty()) {
+        sections.back().add_line({});
+      }
+    } else if (is_indented && sections.empty()) {
+      fail("loopy.parse_kernel_file.no_section", place(path, number),
+           fmt::format("'{}' belongs to no section: begin with one of {} in the first column",
+                       content, section_names));
+    } else if (is_indented) {
+      sections.back().add_line(line);
+    } else {
+      const std::size_t end = std::min(content.find_first_of(" \t#"), content.size());
+      const std::string rest = trimmed(content.substr(end));
+      sections.push_back({content.substr(0, end), place(path, number), number, number});
+      sections.back().add_line(rest.starts_with('#') ? "" : rest);
+    }
+  }
+  for (Section& section : sections) {
+    section.drop_empty_lines();
+  }
+  return sections;
+}
+
+std::map<std::string, std::int64_t> parse_values(const Section& section) {
+  std::map<std::string, std::int64_t> values;
+  std::string text = section.text();
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == ',' || c == ';'; }, '\n');
+  for (const std::string& item : split_lines(text)) {
+    if (trimmed(item).empty()) {
+      continue;
+    }
+    const std::size_t equal = item.find('=');
+    const std::string name = trimmed(item.substr(0, equal));
+    const std::string value = equal == std::string::npos ? "" : trimmed(item.substr(equal + 1));
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (!is_identifier(name) || error != std::errc() || end != value.data() + value.size()) {
+      fail("loopy.parse_kernel_file.bad_value", section.place,
+           fmt::format("'{}' is no value of a parameter: write n=1000", trimmed(item)));
+    }
+    values[name] = number;
+  }
+  return values;
+}
+
+void read_section(const Section& section, KernelFile& file) {
+  const std::string text = section.text();
+  const std::string& name = section.name;
+  const auto refuse = [&](const std::string& what) {
+    fail("loopy.parse_kernel_file.bad_value", section.place, what);
+  };
+  if (name == "kernel") {
+    file.options.name = text;
+    if (!is_identifier(text)) {
+      refuse(fmt::format("'{}' is no name of a kernel: write letters, digits and _", text));
+    }
+  } else if (name == "domains") {
+    file.domains = text;
+  } else if (name == "arguments") {
+    file.options.arguments = text;
+  } else if (name == "type") {
+    file.options.default_type = parse_scalar_type(text);
+    if (!file.options.default_type) {
+      refuse(fmt::format("'{}' is no type: write f32, f64, i32, ...", text));
+    }
+  } else if (name == "assume") {
+    file.options.assumptions = text;
+  } else if (name == "fix") {
+    file.options.fixed_parameters = parse_values(section);
+  } else if (name == "order") {
+    if (text != "sequential" && text != "data") {
+      refuse(fmt::format("statements are in no order '{}': write sequential or data", text));
+    }
+    file.options.sequential_dependencies = text == "sequential";
+  } else if (name == "statements") {
+    file.statements = text;
+  } else if (name == "transform") {
+    file.recipe = text;
+  } else {
+    fail("loopy.parse_kernel_file.unknown_section", section.place,
+         fmt::format("there is no section '{}': there are {}", name, section_names));
+  }
+}
+
+void write_section(std::string& text, std::string_view name, const std::string& content) {
+  if (content.empty()) {
+    return;
+  }
+  text += std::string(name) + "\n";
+  for (const std::string& line : split_lines(content)) {
+    text += line.empty() ? "\n" : "  " + line + "\n";
+  }
+}
+
+// ---- places in the file ----------------------------------------------------------------------
+
+int line_of(const KernelFile& file, std::string_view section) {
+  const auto found = file.lines.find(section);
+  return found == file.lines.end() ? 1 : found->second;
+}
+
+/// Below so many empty lines that its parser counts the lines of the file.
+std::string as_in_file(int first_line, const std::string& text) {
+  return std::string(static_cast<std::size_t>(first_line - 1), '\n') + text;
+}
+
+/// The message of an error with its place: on the line that it begins with, else on `line`.
+std::string located(const KernelFile& file, const std::string& message, int line) {
+  constexpr std::string_view word = "line ";
+  constexpr std::string_view in_recipe = " of the recipe";
+  const std::size_t digits_end =
+      message.starts_with(word) ? message.find_first_not_of("0123456789", word.size()) : 0;
+  if (digits_end == 0 || digits_end == word.size() || digits_end == std::string::npos) {
+    return fmt::format("{}: {}", place(file.path, line), message);
+  }
+  std::string_view rest = std::string_view(message).substr(digits_end);
+  if (rest.starts_with(in_recipe)) {
+    rest.remove_prefix(in_recipe.size());
+  }
+  const int number = std::stoi(message.substr(word.size(), digits_end - word.size()));
+  return place(file.path, number) + std::string(rest);
+}
+
+/// What `body` gives; its errors say where in the file they come from.
+template <class Body>
+auto with_place(const KernelFile& file, int line, const Body& body) {
+  try {
+    return body();
+  } catch (const InvalidInput& error) {
+    throw InvalidInput(error.code(), located(file, error.message(), line));
+  } catch (const Unsupported& error) {
+    throw Unsupported(error.code(), located(file, error.message(), line));
+  }
+}
+
+/// Whether a step of a recipe goes on in the next line: a bracket outside of quotes is open.
+bool is_open(const std::string& text) {
+  int depth = 0;
+  bool is_quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (is_quoted) {
+      i += c == '\\' ? 1 : 0;
+      is_quoted = c != '"';
+    } else if (c == '#' && depth == 0) {
+      i = std::min(text.find('\n', i), text.size());
+    } else {
+      is_quoted = c == '"';
+      depth += c == '(' || c == '[' ? 1 : 0;
+      depth -= c == ')' || c == ']' ? 1 : 0;
+    }
+  }
+  return depth > 0;
+}
+
+}  // namespace
+
+KernelFile parse_kernel_file(std::string_view text, const std::string& path) {
+  KernelFile file;
+  file.path = path;
+  for (const Section& section : split_sections(std::string(text), path)) {
+    if (!file.lines.emplace(section.name, section.first_line).second) {
+      fail("loopy.parse_kernel_file.duplicate_section", section.place,
+           fmt::format("a second section '{}'", section.name));
+    }
+    read_section(section, file);
+  }
+  for (const char* needed : {"domains", "statements"}) {
+    if (file.lines.count(needed) == 0) {
+      fail("loopy.parse_kernel_file.missing_section", place(path, 1),
+           fmt::format("there is no section '{}'", needed));
+    }
+  }
+  return file;
+}
+
+KernelFile read_kernel_file(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::stringstream text;
+  text << stream.rdbuf();
+  if (!stream) {
+    throw InvalidInput("loopy.read_kernel_file.unreadable",
+                       fmt::format("cannot read '{}': give the path of a kernel file", path));
+  }
+  return parse_kernel_file(text.str(), path);
+}
+
+std::string to_string(const KernelFile& file) {
+  std::string text = "kernel " + file.options.name + "\n";
+  write_section(text, "domains", file.domains);
+  write_section(text, "arguments", file.options.arguments);
+  if (file.options.default_type) {
+    text += "type " + scalar_type_name(*file.options.default_type) + "\n";
+  }
+  write_section(text, "assume", file.options.assumptions);
+  std::string values;
+  for (const auto& [name, value] : file.options.fixed_parameters) {
+    values += fmt::format("{}={}\n", name, value);
+  }
+  write_section(text, "fix", values);
+  if (file.options.sequential_dependencies) {
+    text += "order sequential\n";
+  }
+  write_section(text, "statements", file.statements);
+  write_section(text, "transform", file.recipe);
+  return text;
+}
+
+Kernel described_kernel(const KernelFile& file) {
+  // each section alone first: their errors do not say which of them they are about
+  with_place(file, line_of(file, "domains"), [&] { return parse_domains(file.domains); });
+  with_place(file, line_of(file, "arguments"),
+             [&] { return parse_arguments(file.options.arguments); });
+  with_place(file, line_of(file, "assume"),
+             [&] { return parse_assumptions(file.options.assumptions); });
+  const int first_line = line_of(file, "statements");
+  return with_place(file, first_line, [&] {
+    return make_kernel(file.domains, as_in_file(first_line, file.statements), file.options);
+  });
+}
+
+Kernel transformed_kernel(const KernelFile& file, Kernel described) {
+  Kernel kernel = std::move(described);
+  int line = line_of(file, "transform") - 1;
+  int first_line = 0;
+  std::string step;
+  const std::vector<std::string> lines = split_lines(file.recipe);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    ++line;
+    first_line = step.empty() ? line : first_line;
+    step += lines[i] + "\n";
+    if (i + 1 == lines.size() || !is_open(step)) {
+      kernel = with_place(file, first_line, [&] {
+        return apply_recipe(std::move(kernel), as_in_file(first_line, step));
+      });
+      step.clear();
+    }
+  }
+  return kernel;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "rtcg/loopy/create/make_kernel.h"
+
+namespace rtcg::loopy {
+
+/// What a `.loopy` file says: a kernel, and what is to be made of it. docs/kernel_files.md
+/// describes the form.
+struct KernelFile {
+  std::string domains{};
+  std::string statements{};
+  KernelOptions options{};
+  /// As apply_recipe takes it; may be empty.
+  std::string recipe{};
+  /// Where it was read from, for errors; empty where it was no file.
+  std::string path{};
+  /// The line on which the text of each section begins, for errors.
+  std::map<std::string, int, std::less<>> lines{};
+};
+
+/// @throws InvalidInput  loopy.parse_kernel_file.unknown_section,
+///         loopy.parse_kernel_file.duplicate_section, loopy.parse_kernel_file.missing_section,
+///         loopy.parse_kernel_file.bad_value, loopy.parse_kernel_file.no_section; all say
+///         `PATH:LINE`
+[[nodiscard]] KernelFile parse_kernel_file(std::string_view text, const std::string& path = {});
+/// @throws InvalidInput  loopy.read_kernel_file.unreadable; what parse_kernel_file throws
+[[nodiscard]] KernelFile read_kernel_file(const std::string& path);
+/// Text that parse_kernel_file reads as the same kernel and recipe.
+[[nodiscard]] std::string to_string(const KernelFile& file);
+
+/// The kernel as the file describes it, before its recipe.
+/// @throws  what make_kernel throws, with the place in the file
+[[nodiscard]] Kernel described_kernel(const KernelFile& file);
+/// The kernel that the file's recipe makes of `described`.
+/// @throws  what apply_recipe throws, with the place in the file
+[[nodiscard]] Kernel transformed_kernel(const KernelFile& file, Kernel described);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,133 @@
+#include "rtcg/loopy/create/parse_kernel_file.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+constexpr std::string_view everything = R"(# all that a file can say
+kernel scaled
+domains
+  {[i]: 0 <= i < n}
+  {[j]: 0 <= j < m}
+arguments
+  a, out: f64[n, m]
+type f32
+assume n >= 1 and m >= 1
+fix m=16
+order sequential
+statements
+  for i, j
+    # a comment
+    out[i, j] = factor*a[i, j]
+  end
+transform
+  split_iname(i, 4, outer_tag=g.0)
+)";
+
+TEST(KernelFiles, SayWhatOptionsSay) {
+  const KernelFile file = parse_kernel_file(everything);
+  EXPECT_EQ(file.options.name, "scaled");
+  EXPECT_EQ(file.domains, "{[i]: 0 <= i < n}\n{[j]: 0 <= j < m}");
+  EXPECT_EQ(file.options.arguments, "a, out: f64[n, m]");
+  EXPECT_EQ(*file.options.default_type == cgen::f32, true);
+  EXPECT_EQ(file.options.assumptions, "n >= 1 and m >= 1");
+  EXPECT_EQ(file.options.fixed_parameters, (std::map<std::string, std::int64_t>{{"m", 16}}));
+  EXPECT_TRUE(file.options.sequential_dependencies);
+  EXPECT_EQ(file.statements, "for i, j\n  # a comment\n  out[i, j] = factor*a[i, j]\nend");
+  EXPECT_EQ(file.recipe, "split_iname(i, 4, outer_tag=g.0)");
+}
+
+TEST(KernelFiles, AreReadAsTheyAreWritten) {
+  const KernelFile file = parse_kernel_file(everything);
+  const std::string text = to_string(file);
+  EXPECT_EQ(to_string(parse_kernel_file(text)), text);
+  EXPECT_EQ(to_string(described_kernel(parse_kernel_file(text))),
+            to_string(described_kernel(file)));
+}
+
+TEST(KernelFiles, RefuseWhatTheyCannotRead) {
+  EXPECT_ERROR("loopy.parse_kernel_file.no_section", parse_kernel_file("  {[i]: 0 <= i < n}"));
+  EXPECT_ERROR("loopy.parse_kernel_file.unknown_section", parse_kernel_file("domain {[i]: i = 0}"));
+  EXPECT_ERROR("loopy.parse_kernel_file.duplicate_section",
+               parse_kernel_file("type f32\ntype f32"));
+  EXPECT_ERROR("loopy.parse_kernel_file.missing_section", parse_kernel_file("kernel k"));
+  EXPECT_ERROR("loopy.parse_kernel_file.bad_value", parse_kernel_file("kernel two words"));
+  EXPECT_ERROR("loopy.parse_kernel_file.bad_value", parse_kernel_file("type real"));
+  EXPECT_ERROR("loopy.parse_kernel_file.bad_value", parse_kernel_file("fix n=many"));
+  EXPECT_ERROR("loopy.parse_kernel_file.bad_value", parse_kernel_file("order random"));
+  EXPECT_ERROR("loopy.read_kernel_file.unreadable", read_kernel_file("no/such.loopy"));
+}
+
+TEST(KernelFiles, MayHaveTextBehindTheNameOfASection) {
+  const KernelFile file = parse_kernel_file(
+      "domains {[i]: 0 <= i < n}  # all points\n"
+      "        {[j]: 0 <= j < n}\n"
+      "fix n=3; m=4,\n"
+      "    k=5\n"
+      "# the sum\n"
+      "statements # one\n"
+      "  s[i] = sum(j,\n"
+      "             a[i, j])\n");
+  EXPECT_EQ(file.domains, "{[i]: 0 <= i < n}\n{[j]: 0 <= j < n}");
+  EXPECT_EQ(file.statements, "s[i] = sum(j,\n           a[i, j])");
+  EXPECT_EQ(file.options.fixed_parameters,
+            (std::map<std::string, std::int64_t>{{"k", 5}, {"m", 4}, {"n", 3}}));
+}
+
+/// The message of the error that a file gives, up to its first line's end.
+std::string complaint_about(const std::string& text) {
+  try {
+    const KernelFile file = parse_kernel_file(text, "k.loopy");
+    static_cast<void>(transformed_kernel(file, described_kernel(file)));
+  } catch (const Error& error) {
+    return error.message().substr(0, error.message().find('\n'));
+  }
+  return "none";
+}
+
+TEST(KernelFiles, SayWhereTheirErrorsAre) {
+  const std::string start = "kernel k\ndomains\n  {[i]: 0 <= i < n}\n";
+  const std::string rest = "statements\n  # a comment\n\n  a[i] = 1\n";
+  EXPECT_EQ(complaint_about(start + rest), "none");
+  EXPECT_EQ(complaint_about("kernel k\ndomain\n").substr(0, 42),
+            "k.loopy:2: there is no section 'domain': t");
+  EXPECT_EQ(complaint_about("domains\n\n\n  {[i: 0 <= i < n}\n" + rest).substr(0, 11),
+            "k.loopy:4: ");
+  EXPECT_EQ(complaint_about(start + "arguments\n  a: real[n]\n" + rest).substr(0, 11),
+            "k.loopy:5: ");
+  EXPECT_EQ(complaint_about(start + "assume n >\n" + rest).substr(0, 11), "k.loopy:4: ");
+  EXPECT_EQ(complaint_about(start + rest + "  b[i] = (1\n").substr(0, 11), "k.loopy:8: ");
+  EXPECT_EQ(complaint_about(start + rest + "  for q\n    b[i] = 1\n  end\n").substr(0, 11),
+            "k.loopy:9: ");
+  EXPECT_EQ(complaint_about(start + rest + "transform\n  split_iname(i,\n    16)\n  oops(i)\n"),
+            "k.loopy:11: there is no transformation 'oops'");
+  EXPECT_EQ(complaint_about(start + rest + "transform\n  split_iname(i, 16)\n  split_iname(j\n"),
+            "k.loopy:10: a closing bracket or quote is missing");
+  EXPECT_EQ(complaint_about(start + rest + "transform\n\n  split_iname(j, 16)\n"),
+            "k.loopy:10: kernel 'k' has no iname 'j': its inames are i");
+}
+
+TEST(KernelFiles, OfTheExamplesGiveCode) {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(RTCG_SOURCE_DIR "/examples/kernels")) {
+    const KernelFile file = read_kernel_file(entry.path().string());
+    const Kernel kernel = transformed_kernel(file, described_kernel(file));
+    for (const Target target : {Target::host, Target::opencl, Target::cuda}) {
+      EXPECT_NE(generate_text(kernel, target).find(file.options.name), std::string::npos);
+    }
+    ++count;
+  }
+  EXPECT_GE(count, 5);
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
