@@ -10,6 +10,8 @@
 #include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/create/parse_kernel_file.h"
+#include "rtcg/loopy/create/write_kernel_file.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/transform/arguments.h"
 #include "rtcg/loopy/transform/assignment_to_subst.h"

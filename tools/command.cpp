@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -63,6 +64,28 @@ unsigned long long parse_bytes(const std::string& text) {
         fmt::format("'{}' is no size: write bytes, or a number with K, M, G or T", text));
   }
   return number << shift;
+}
+
+void parse_scalars(const std::vector<std::string>& items,
+                   std::map<std::string, std::int64_t, std::less<>>& integers,
+                   std::map<std::string, double>& reals) {
+  for (const std::string& item : items) {
+    const std::size_t equal = item.find('=');
+    const std::string text = equal == std::string::npos ? "" : item.substr(equal + 1);
+    const std::string name = item.substr(0, equal);
+    char* integer_end = nullptr;
+    char* real_end = nullptr;
+    const long long integer = std::strtoll(text.c_str(), &integer_end, 10);
+    const double real = std::strtod(text.c_str(), &real_end);
+    if (text.empty() || *real_end != '\0') {
+      throw InvalidInput("tools.rtcg.bad_value",
+                         fmt::format("'{}' sets nothing: write --set n=1000", item));
+    }
+    reals[name] = real;
+    if (*integer_end == '\0') {
+      integers[name] = integer;
+    }
+  }
 }
 
 }  // namespace rtcg::tools

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,8 @@ void add_compile_command(CLI::App& app);
 void add_cache_command(CLI::App& app);
 /// `rtcg show`, `rtcg run` and `rtcg explain`, which take kernel files.
 void add_kernel_commands(CLI::App& app);
+/// `rtcg tune` and `rtcg slicings`, which take them, too.
+void add_tune_commands(CLI::App& app);
 /// `rtcg cache why FILE`, which takes what `rtcg compile` takes.
 void add_cache_why_command(CLI::App& cache);
 
@@ -32,6 +37,13 @@ void add_cache_why_command(CLI::App& cache);
 ///
 /// @throws InvalidInput  tools.rtcg.bad_size
 [[nodiscard]] unsigned long long parse_bytes(const std::string& text);
+/// Scalars as people set them: `n=1000` is the value of a parameter and of a floating-point scalar,
+/// `a=2.5` of the latter alone.
+///
+/// @throws InvalidInput  tools.rtcg.bad_value
+void parse_scalars(const std::vector<std::string>& items,
+                   std::map<std::string, std::int64_t, std::less<>>& integers,
+                   std::map<std::string, double>& reals);
 [[nodiscard]] bool is_terminal();
 
 }  // namespace rtcg::tools

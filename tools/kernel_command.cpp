@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/statistics.h"
 #include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
@@ -17,7 +19,7 @@
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/compile/child_process.h"
 #include "tools/command.h"
 
@@ -50,30 +52,8 @@ Kernels read_kernels(const KernelWords& words) {
   const loopy::KernelFile file = loopy::read_kernel_file(words.file);
   Kernels kernels{loopy::described_kernel(file), {}};
   kernels.transformed =
-      words.as_described ? kernels.described : loopy::apply_recipe(kernels.described, file.recipe);
+      words.as_described ? kernels.described : loopy::transformed_kernel(file, kernels.described);
   return kernels;
-}
-
-// `n=1000` is the value of a parameter, `a=2.5` that of a floating-point scalar.
-void parse_values(const std::vector<std::string>& items, loopy::IntegerValues& integers,
-                  std::map<std::string, double>& reals) {
-  for (const std::string& item : items) {
-    const std::size_t equal = item.find('=');
-    const std::string text = equal == std::string::npos ? "" : item.substr(equal + 1);
-    const std::string name = item.substr(0, equal);
-    char* integer_end = nullptr;
-    char* real_end = nullptr;
-    const long long integer = std::strtoll(text.c_str(), &integer_end, 10);
-    const double real = std::strtod(text.c_str(), &real_end);
-    if (text.empty() || *real_end != '\0') {
-      throw InvalidInput("tools.run.bad_value",
-                         fmt::format("'{}' sets nothing: write --set n=1000", item));
-    }
-    reals[name] = real;
-    if (*integer_end == '\0') {
-      integers[name] = integer;
-    }
-  }
 }
 
 // ---- show ------------------------------------------------------------------------------------
@@ -135,7 +115,7 @@ void run(const KernelWords& words) {
   loopy::CompareOptions options;
   options.repetitions = words.repetitions;
   loopy::IntegerValues values;
-  parse_values(words.values, values, options.reals);
+  parse_scalars(words.values, values, options.reals);
   loopy::ComparisonReport report;
   if (words.check) {
     report = loopy::compare_with_reference(kernels.transformed, kernels.described, values, device,
@@ -160,23 +140,188 @@ std::string launch_text(const loopy::LaunchPlan& launch) {
                      launch.shared_bytes);
 }
 
-std::string counts_text(const Kernel& kernel) {
-  const loopy::Statistics statistics = loopy::count_operations(kernel);
-  std::string text;
-  const auto line = [&](const std::string& what, const loopy::Count& count) {
-    const auto form = count.closed_form();
-    text += fmt::format("  {}: {}\n", what, form ? to_string(*form) : "depends on the parameters");
+/// An array or scalar of the kernel, and where it lies.
+struct Variable {
+  std::string name;
+  std::string type;
+  std::string place;
+  std::string use;
+};
+
+Variable make_variable(const std::string& name, const std::optional<cgen::Type>& type,
+                       const std::vector<loopy::Expr>& shape, std::string place, std::string use) {
+  std::string text = type ? loopy::scalar_type_name(*type) : "?";
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    text += (axis == 0 ? "[" : ", ") + to_string(shape[axis]);
+  }
+  return {name, text + (shape.empty() ? "" : "]"), std::move(place), std::move(use)};
+}
+
+std::vector<Variable> variables_of(const Kernel& ready) {
+  loopy::NameSet read;
+  loopy::NameSet written;
+  for (const loopy::Instruction& instruction : ready.instructions) {
+    read.merge(loopy::read_variables(ready, instruction));
+    written.merge(loopy::written_variables(instruction));
+  }
+  const auto use_of = [&](const std::string& name) -> std::string {
+    const bool is_written = written.count(name) != 0;
+    return read.count(name) == 0 ? (is_written ? "written" : "in bounds and indices")
+                                 : (is_written ? "read and written" : "read");
+  };
+  std::vector<Variable> variables;
+  for (const loopy::Argument& each : ready.arguments) {
+    const bool is_constant = each.address_space == loopy::AddressSpace::constant;
+    variables.push_back(make_variable(
+        each.name, each.type, each.shape,
+        !each.is_array ? "argument" : (is_constant ? "constant" : "global"), use_of(each.name)));
+  }
+  for (const loopy::Temporary& each : ready.temporaries) {
+    const bool is_local = each.address_space == loopy::AddressSpace::local;
+    variables.push_back(make_variable(each.name, each.type, each.shape,
+                                      is_local ? "shared" : "registers", use_of(each.name)));
+  }
+  return variables;
+}
+
+/// What is counted, and how often: as a function of the parameters, or a number where they are set.
+using Counts = std::map<std::string, std::string>;
+
+Counts counts_of(const Kernel& kernel, const loopy::IntegerValues& values) {
+  const loopy::Statistics statistics =
+      loopy::count_operations(loopy::infer_types(loopy::expand_subst(kernel)));
+  Counts counts;
+  const auto add = [&](const std::string& what, const loopy::Count& count) {
+    if (values.empty()) {
+      const auto form = count.closed_form();
+      counts[what] = form ? to_string(*form) : "needs --set";
+      return;
+    }
+    try {
+      counts[what] = std::to_string(count.evaluate(values));
+    } catch (const Unsupported&) {  // what depends on data stays unknown; the rest is told
+      counts[what] = "unknown";
+    }
   };
   for (const auto& [operation, count] : statistics.operations) {
-    line(operation.first + " " + operation.second, count);
+    add(operation.first + " " + operation.second, count);
   }
   for (const auto& [array, count] : statistics.loads) {
-    line("loads of " + array, count);
+    add("loads of " + array, count);
   }
   for (const auto& [array, count] : statistics.stores) {
-    line("stores to " + array, count);
+    add("stores to " + array, count);
   }
-  return text;
+  return counts;
+}
+
+/// All that `rtcg explain` tells.
+struct Explanation {
+  Kernel ready;
+  loopy::LoopTree tree;
+  std::vector<loopy::LaunchPlan> launches;
+  Counts counts_as_described;
+  Counts counts;
+};
+
+Explanation explanation_of(const KernelWords& words) {
+  const Kernels kernels = read_kernels(words);
+  loopy::IntegerValues values;
+  std::map<std::string, double> reals;
+  parse_scalars(words.values, values, reals);
+  Explanation explanation;
+  explanation.ready = loopy::preprocess(kernels.transformed);
+  explanation.tree = scheduled(explanation.ready);
+  explanation.launches = loopy::generate(kernels.transformed, parse_target(words.target)).launches;
+  explanation.counts_as_described = counts_of(kernels.described, values);
+  explanation.counts = counts_of(kernels.transformed, values);
+  return explanation;
+}
+
+std::string indented(const std::string& text) {
+  std::istringstream stream(text);
+  std::string result;
+  for (std::string line; std::getline(stream, line);) {
+    result += "  " + line + "\n";
+  }
+  return result;
+}
+
+void print_text(const Explanation& explanation) {
+  const Kernel& ready = explanation.ready;
+  std::string text = fmt::format("kernel {}\n\nloops and barriers:\n{}", ready.name,
+                                 indented(loopy::to_string(ready, explanation.tree)));
+  text += "\nstatements:\n";
+  for (const std::size_t index : loopy::statements_in(explanation.tree)) {
+    const loopy::Instruction& instruction = ready.instructions[index];
+    text += fmt::format("  {}: {}\n", instruction.id, loopy::to_string(instruction));
+  }
+  text += "\nlaunches:\n";
+  for (const loopy::LaunchPlan& launch : explanation.launches) {
+    text += "  " + launch_text(launch);
+  }
+  std::vector<std::vector<std::string>> memory = {{"memory", "type", "where", "use"}};
+  for (const Variable& each : variables_of(ready)) {
+    memory.push_back({each.name, each.type, each.place, each.use});
+  }
+  std::vector<std::vector<std::string>> counts = {{"in one run", "as described", "transformed"}};
+  Counts all = explanation.counts_as_described;
+  all.insert(explanation.counts.begin(), explanation.counts.end());
+  const auto cell = [](const Counts& from, const std::string& what) {
+    const auto found = from.find(what);
+    return found == from.end() ? std::string("-") : found->second;
+  };
+  for (const auto& [what, count] : all) {
+    counts.push_back(
+        {what, cell(explanation.counts_as_described, what), cell(explanation.counts, what)});
+  }
+  text += "\n" + table(memory) + "\n" + table(counts);
+  std::fputs(text.c_str(), stdout);
+}
+
+nlohmann::ordered_json tree_json(const Kernel& kernel, const loopy::LoopTree& tree) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const loopy::LoopTreeNode& node : tree) {
+    list.push_back(match(
+        node,
+        [&](const loopy::LoopNode& loop) {
+          return Json{{"loop", loop.iname}, {"body", tree_json(kernel, loop.body)}};
+        },
+        [&](const loopy::StatementNode& statement) {
+          const loopy::Instruction& instruction = kernel.instructions[statement.index];
+          return Json{{"statement", instruction.id}, {"text", loopy::to_string(instruction)}};
+        },
+        [](const loopy::BarrierNode& barrier) {
+          return Json{{"barrier", barrier.reason}};
+        },
+        [](const loopy::LaunchBoundaryNode&) {
+          return Json{{"launch", "next"}};
+        }));
+  }
+  return list;
+}
+
+void print_json(const Explanation& explanation) {
+  nlohmann::ordered_json json = {{"kernel", explanation.ready.name},
+                                 {"tree", tree_json(explanation.ready, explanation.tree)}};
+  for (const loopy::LaunchPlan& launch : explanation.launches) {
+    nlohmann::ordered_json grid = nlohmann::ordered_json::array();
+    for (const loopy::Expr& blocks : launch.grid) {
+      grid.push_back(to_string(blocks));
+    }
+    json["launches"].push_back({{"kernel", launch.kernel_name},
+                                {"grid", grid},
+                                {"block", launch.block},
+                                {"shared_bytes", launch.shared_bytes}});
+  }
+  for (const Variable& each : variables_of(explanation.ready)) {
+    json["memory"].push_back(
+        {{"name", each.name}, {"type", each.type}, {"where", each.place}, {"use", each.use}});
+  }
+  json["counts_as_described"] = explanation.counts_as_described;
+  json["counts"] = explanation.counts;
+  std::puts(json.dump(2).c_str());
 }
 
 // The loop tree in Graphviz's language: loops as folders, statements and barriers as leaves.
@@ -243,18 +388,10 @@ void draw(const Kernel& kernel, const loopy::LoopTree& tree, const std::string& 
 }
 
 void explain(const KernelWords& words) {
-  const Kernel kernel = read_kernels(words).transformed;
-  const Kernel ready = loopy::preprocess(kernel);
-  const loopy::LoopTree tree = scheduled(ready);
-  std::string text = loopy::to_string(ready, tree) + "\nlaunches:\n";
-  const auto program = loopy::generate(kernel, parse_target(words.target));
-  for (const loopy::LaunchPlan& launch : program.launches) {
-    text += "  " + launch_text(launch);
-  }
-  text += "counts, as functions of the parameters:\n" + counts_text(ready);
-  std::fputs(text.c_str(), stdout);
+  const Explanation explanation = explanation_of(words);
+  words.output.as_json ? print_json(explanation) : print_text(explanation);
   if (!words.drawing.empty()) {
-    draw(ready, tree, words.drawing);
+    draw(explanation.ready, explanation.tree, words.drawing);
   }
 }
 
@@ -300,8 +437,11 @@ void add_kernel_commands(CLI::App& app) {
   run_command->callback([words] { run(*words); });
 
   CLI::App* explain_command = add_command(
-      app, "explain", "Print loops, barriers, launches and counts of a kernel file", words);
+      app, "explain", "Print loops, barriers, launches, memory and counts of a kernel file", words);
   add_target(explain_command, words);
+  explain_command->add_option("--set", words->values, "Count for this value of a parameter: n=1000")
+      ->allow_extra_args(false);
+  explain_command->add_flag("--json", words->output.as_json, "Print JSON");
   explain_command->add_option("--draw", words->drawing, "Draw the loop tree: FILE.svg or FILE.dot");
   explain_command->callback([words] { explain(*words); });
 }

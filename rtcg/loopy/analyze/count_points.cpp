@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace rtcg::loopy {
 namespace {
@@ -101,12 +102,71 @@ class PointCounter {
   std::vector<CountPiece> pieces_;
 };
 
+/// The length of the inner part of a split: `inner` lies in [0, length), and `outer` and `inner`
+/// occur as `length*outer + inner` everywhere else.
+std::optional<std::int64_t> split_length(const ConstraintSet& set, const std::string& outer,
+                                         const std::string& inner) {
+  std::optional<std::int64_t> length;
+  for (const Constraint& each : set.constraints()) {
+    if (!each.is_equality && each.expr.coefficient(inner) == -1 && each.expr.terms().size() == 1) {
+      length = each.expr.constant() + 1;
+    }
+  }
+  const Affine low(inner);
+  bool has_low = false;
+  const auto fits = [&](const Affine& expr) {
+    return expr.coefficient(outer) == *length * expr.coefficient(inner);
+  };
+  for (const Constraint& each : set.constraints()) {
+    const bool is_low = each == Constraint{low, false};
+    has_low = has_low || is_low;
+    if (!length ||
+        !(is_low || each == Constraint{Affine(*length - 1) - low, false} || fits(each.expr))) {
+      return std::nullopt;
+    }
+  }
+  const bool fits_congruences =
+      std::all_of(set.congruences().begin(), set.congruences().end(),
+                  [&](const Congruence& each) { return fits(each.expr); });
+  return has_low && fits_congruences ? length : std::nullopt;
+}
+
+/// Undoes splits: `length*outer + inner` takes each value once, so that it counts as one iname. The
+/// parts have bounds that are no whole numbers, the whole has not.
+bool join_one_split(ConstraintSet& set, std::vector<std::string>& inames) {
+  for (const std::string& inner : inames) {
+    for (auto outer = inames.begin(); outer != inames.end(); ++outer) {
+      const auto length = *outer == inner ? std::nullopt : split_length(set, *outer, inner);
+      if (!length) {
+        continue;
+      }
+      const ConstraintSet split = std::exchange(set, {});
+      const Affine low(inner);
+      for (const Constraint& each : split.constraints()) {
+        if (each.expr != low && each.expr != Affine(*length - 1) - low) {
+          set.add(Constraint{each.expr.substitute(*outer, 0), each.is_equality});
+        }
+      }
+      for (const Congruence& each : split.congruences()) {
+        set.add(Congruence{each.expr.substitute(*outer, 0), each.modulus});
+      }
+      inames.erase(outer);
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<std::vector<CountPiece>> count_points(const ConstraintSet& set,
                                                     const std::vector<std::string>& inames) {
+  ConstraintSet joined = set.without_redundancies();
+  std::vector<std::string> rest = inames;
+  while (join_one_split(joined, rest)) {
+  }
   PointCounter counter;
-  return counter.count(set, Polynomial(1), inames) ? std::optional(counter.take()) : std::nullopt;
+  return counter.count(joined, Polynomial(1), rest) ? std::optional(counter.take()) : std::nullopt;
 }
 
 }  // namespace rtcg::loopy

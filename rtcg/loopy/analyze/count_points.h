@@ -16,9 +16,10 @@ struct CountPiece {
 };
 
 /// How many values `inames` take together in `set`, as a function of the other names: the sum of
-/// the pieces. Exact. Nothing where a bound is not a whole number for all values of the others (a
-/// split of a symbolic length; with the length substituted it is counted), where congruences
-/// mention the inames, where something is unbounded, or where more than 64 pieces are needed.
+/// the pieces. Exact. Nothing where a bound is not a whole number for all values of the others (the
+/// blocks that a symbolic length is cut into; with the length substituted they are counted), where
+/// congruences mention the inames, where something is unbounded, or where more than 64 pieces are
+/// needed.
 [[nodiscard]] std::optional<std::vector<CountPiece>> count_points(
     const ConstraintSet& set, const std::vector<std::string>& inames);
 

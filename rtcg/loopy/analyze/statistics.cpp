@@ -1,6 +1,7 @@
 #include "rtcg/loopy/analyze/statistics.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,11 +28,14 @@ class OperationCounter {
     if (assignment == nullptr) {
       return;
     }
+    const NameSet blocks = blocks_around(*assignment, instruction.within_inames);
     inames_ = instruction.within_inames;
+    inames_.insert(blocks.begin(), blocks.end());
     conditions_ = instruction.predicates;
     count_value(assignment->value);
     for (const ArrayAccess& access : accesses_of(kernel_, instruction)) {
       inames_ = access.inames;
+      inames_.insert(blocks.begin(), blocks.end());
       conditions_ = access.conditions;
       if (!access.indices.empty()) {
         add_here((access.is_write ? statistics_.stores : statistics_.loads)[access.array]);
@@ -49,6 +53,7 @@ class OperationCounter {
     }
   }
   void add_here(Count& count) const;
+  [[nodiscard]] NameSet blocks_around(const Assignment& assignment, const NameSet& within) const;
 
   const Kernel& kernel_;
   Statistics& statistics_;
@@ -56,9 +61,38 @@ class OperationCounter {
   std::vector<Expr> conditions_;
 };
 
+/// Every block has its own temporaries: it computes them along grid axes of others, too.
+NameSet OperationCounter::blocks_around(const Assignment& assignment, const NameSet& within) const {
+  const bool fills_temporaries = std::all_of(
+      assignment.targets.begin(), assignment.targets.end(),
+      [&](const Expr& target) { return find_temporary(kernel_, target_name(target)) != nullptr; });
+  std::map<int, std::vector<std::string>> axes;
+  for (const std::string& iname : all_inames(kernel_)) {
+    if (const InameTag tag = tag_of(kernel_, iname); tag.kind == AxisKind::grid) {
+      axes[tag.number].push_back(iname);
+    }
+  }
+  NameSet blocks;
+  for (const auto& [axis, inames] : axes) {
+    // where launches share an axis, it is not known whose blocks they are
+    if (fills_temporaries && inames.size() == 1 && within.count(inames.front()) == 0) {
+      blocks.insert(inames.front());
+    }
+  }
+  return blocks;
+}
+
 void OperationCounter::add_here(Count& count) const {
   const NameSet all = with_parent_inames(kernel_, inames_);
   ConstraintSet points = constraints_of(kernel_, all);
+  // a statement within i_outer alone runs once, however many i_inner there are
+  std::vector<std::string> others;
+  for (const std::string& name : points.names()) {
+    if (is_iname(kernel_, name) && all.count(name) == 0) {
+      others.push_back(name);
+    }
+  }
+  points = points.project_out(others);
   for (const Expr& condition : conditions_) {
     const ConstraintSet facts = facts_of(condition);
     const std::vector<std::string> names = facts.names();

@@ -44,8 +44,9 @@ struct Statistics {
 };
 
 /// Counts what the statements of a kernel do in one run, over all its lanes, before any compiler
-/// has its way. Predicates and branches count where they are affine; what stands under others is
-/// counted as if they always held.
+/// has its way. What fills a temporary is done by every block of the grid, along axes that it does
+/// not mention too. Predicates and branches count where they are affine; what stands under others
+/// is counted as if they always held.
 ///
 /// @param kernel  with types, and rules expanded
 [[nodiscard]] Statistics count_operations(const Kernel& kernel);

@@ -23,6 +23,7 @@ namespace {
 struct Variant {
   GeneratedProgram generated;
   std::vector<runtime::Kernel> kernels;  // of each launch
+  std::vector<runtime::KernelResources> resources;
 };
 
 cgen::Dialect dialect_of(Target target) {
@@ -48,10 +49,11 @@ struct Executor::State {
   Variant make(bool is_wide) const {
     GenerateOptions options;
     options.index_type = is_wide ? cgen::i64 : cgen::i32;
-    Variant result{generate(kernel, target_of(device), options), {}};
+    Variant result{generate(kernel, target_of(device), options), {}, {}};
     const runtime::Program program = runtime::Program::compile(
         device, cgen::print_module(result.generated.module, dialect_of(result.generated.target)),
         {}, kernel.name);
+    result.resources = program.resources();
     for (const LaunchPlan& launch : result.generated.launches) {
       result.kernels.push_back(program.kernel(launch.kernel_name));
     }
@@ -103,6 +105,10 @@ void Executor::operator()(runtime::StreamRef stream,
     variant.kernels[i].launch(stream, {{grid[0], grid[1], grid[2]}, {block(0), block(1), block(2)}},
                               pack);
   }
+}
+
+std::vector<runtime::KernelResources> Executor::prepare() const {
+  return state_->variant(false).resources;
 }
 
 std::string Executor::text() const {

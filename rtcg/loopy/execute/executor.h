@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/runtime/compile/compile_request.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/device.h"
 #include "rtcg/runtime/device/launch_shape.h"
@@ -98,6 +99,10 @@ class Executor {
   ///         loopy.executor.assumption
   /// @throws  what Program::compile and launches throw
   void operator()(runtime::StreamRef stream, const std::vector<NamedArgument>& arguments) const;
+
+  /// Makes and loads the program for 32-bit indices now, and tells what its kernels take, one for
+  /// each launch. Several threads may prepare several executors at once.
+  [[nodiscard]] std::vector<runtime::KernelResources> prepare() const;
 
   /// The text that the call would run with 32-bit indices.
   [[nodiscard]] std::string text() const;

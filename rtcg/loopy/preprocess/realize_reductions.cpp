@@ -339,11 +339,12 @@ class Realizer {
                          const std::string& iname, const Instruction& around,
                          const cgen::Type& type) {
     const std::int64_t length = length_of(iname);
-    // threads along the other axes of the block reduce side by side
+    // threads along the other axes of the block reduce side by side, and so do lanes
     std::vector<Expr> shape;
     std::vector<Expr> others;
     for (const std::string& other : around.within_inames) {
-      if (tag_of(kernel_, other).kind == AxisKind::block) {
+      const InameTag tag = tag_of(kernel_, other);
+      if (tag.kind == AxisKind::block || tag.is_lane()) {
         shape.emplace_back(length_of(other));
         others.push_back(Name{other});
       }

@@ -12,7 +12,7 @@ struct LoopTreeNode;
 /// All iterations of an iname around `body`.
 struct LoopNode {
   std::string iname{};
-  std::vector<LoopTreeNode> body{};
+  std::vector<LoopTreeNode> body;  // clang 14 asks for a complete type where braces stand
 };
 /// A statement: its place in kernel.instructions.
 struct StatementNode {

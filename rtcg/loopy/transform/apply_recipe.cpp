@@ -131,12 +131,12 @@ class StepReader {
     }
   }
 
- private:
   [[noreturn]] void fail(const std::string& what) const {
     throw InvalidInput("loopy.apply_recipe.bad_arguments",
                        fmt::format("cannot do '{}': {}", to_string(step_), what));
   }
 
+ private:
   const RecipeStep& step_;
   std::size_t next_ = 0;
   Texts read_options_;
@@ -211,15 +211,27 @@ DuplicateOptions duplicate_options(StepReader& step) {
 BarrierOptions barrier_options(StepReader& step) {
   return {.scope = step.option("scope", "global"), .id = step.option("id")};
 }
-PrecomputeOptions precompute_options(StepReader& step) {
+AddressSpace address_space_option(StepReader& step) {
   const std::string space = step.option("address_space");
+  if (space == "private") {
+    return AddressSpace::private_;
+  }
+  if (space == "local") {
+    return AddressSpace::local;
+  }
+  if (space == "global") {
+    return AddressSpace::global;
+  }
+  if (!space.empty()) {
+    step.fail(fmt::format("'{}' is no address space: write private, local or global", space));
+  }
+  return AddressSpace::automatic;
+}
+PrecomputeOptions precompute_options(StepReader& step) {
   return {.default_tag = step.option("default_tag"),
           .inames = step.list_option("inames"),
           .temporary_name = step.option("temporary_name"),
-          .address_space = space == "private"  ? AddressSpace::private_
-                           : space == "local"  ? AddressSpace::local
-                           : space == "global" ? AddressSpace::global
-                                               : AddressSpace::automatic,
+          .address_space = address_space_option(step),
           .outer_inames = step.list_option("outer_inames")};
 }
 

@@ -11,7 +11,7 @@
 
 namespace rtcg::loopy {
 
-/// Removes arguments that no statement, rule, bound, shape or stride mentions.
+/// Removes arguments that no statement, rule, bound, assumption, shape or stride mentions.
 ///
 /// @source Loo.py `remove_unused_arguments`
 [[nodiscard]] Kernel remove_unused_arguments(Kernel kernel);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/support.h"
@@ -98,7 +99,10 @@ std::optional<Refusal> find_iname_refusal(const Kernel& kernel, const Expr& valu
     return !is_iname(kernel, each) ||
            std::find(parameters.begin(), parameters.end(), each) != parameters.end();
   });
-  for (const Instruction& instruction : kernel.instructions) {
+  for (const Instruction& each : kernel.instructions) {
+    // rules read the temporary for the statements that call them
+    const Instruction instruction =
+        map_expressions(each, [&](const Expr& expr) { return expand_rules(kernel, expr); });
     if (read_variables(kernel, instruction).count(temporary) == 0) {
       continue;
     }
@@ -171,6 +175,22 @@ Expr with_calls(const Expr& expr, std::string_view temporary, const std::string&
   });
 }
 
+/// What the temporary held: the value in the type that was stated for it.
+Expr stored_value(const Kernel& kernel, const Temporary& temporary, const Expr& value) {
+  if (!temporary.type) {
+    return value;
+  }
+  const cgen::Type found = type_of(kernel, value);
+  const auto is_integer = [](const cgen::Type& type) {
+    const auto kind = cgen::scalar_kind(type);
+    return kind && cgen::is_integral(*kind);
+  };
+  const bool is_same = found == *temporary.type;
+  return is_same || (is_integer(found) && is_integer(*temporary.type))
+             ? value
+             : Expr(Cast{*temporary.type, value});
+}
+
 }  // namespace
 
 Kernel assignment_to_subst(Kernel kernel, std::string_view temporary, std::string_view rule) {
@@ -180,6 +200,7 @@ Kernel assignment_to_subst(Kernel kernel, std::string_view temporary, std::strin
   const Assignment& assignment = *get_if<Assignment>(definition);
   const std::string rule_name =
       rule.empty() ? make_name_generator(kernel).make(old + "_subst") : std::string(rule);
+  const Expr value = stored_value(kernel, *find_temporary(kernel, old), assignment.value);
   std::erase_if(kernel.instructions,
                 [&](const Instruction& each) { return each.id == definition.id; });
   for (Instruction& instruction : kernel.instructions) {
@@ -192,7 +213,7 @@ Kernel assignment_to_subst(Kernel kernel, std::string_view temporary, std::strin
     return reads(expr, old) ? with_calls(expr, old, rule_name) : expr;
   });
   const std::vector<std::string> parameters = *find_parameters(kernel, assignment.targets.front());
-  kernel.rules.push_back({rule_name, parameters, assignment.value});
+  kernel.rules.push_back({rule_name, parameters, value});
   std::erase_if(kernel.temporaries, [&](const Temporary& each) { return each.name == old; });
   record(kernel, "assignment_to_subst", {old}, {{"rule", std::string(rule)}});
   return kernel;

@@ -16,6 +16,7 @@ namespace rtcg::loopy {
 ///   into
 ///     t_subst(i) := 2*a[i];  b[i] = t_subst(i) + t_subst(i + 1)
 ///
+/// A type that was stated for the temporary becomes a cast where the value has another one.
 /// @param temporary  written by one statement, without conditions, whose indices are different
 ///                   inames; what it reads is not written afterwards, and the statements that read
 ///                   it are within the other inames of its value

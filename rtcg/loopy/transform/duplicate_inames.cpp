@@ -7,6 +7,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -76,16 +77,43 @@ NameSet used_by_all(const Kernel& kernel, const std::vector<std::string>& ids) {
   return common.value_or(NameSet{});
 }
 
-/// The matching statements that use one of the inames.
-std::vector<std::string> statements_to_change(const Kernel& kernel,
+bool has_any(const NameSet& names, const std::vector<std::string>& inames) {
+  return std::any_of(inames.begin(), inames.end(),
+                     [&](const std::string& iname) { return names.count(iname) != 0; });
+}
+
+/// Whether a rule uses one of the inames itself, not as a parameter.
+bool is_used_by_rules(const Kernel& kernel, const std::vector<std::string>& inames) {
+  return std::any_of(kernel.rules.begin(), kernel.rules.end(), [&](const SubstitutionRule& rule) {
+    NameSet names = free_names(rule.body);
+    for (const std::string& parameter : rule.parameters) {
+      names.erase(parameter);
+    }
+    names.merge(reduction_inames(rule.body));
+    return has_any(names, inames);
+  });
+}
+
+/// The ids of the matching statements that use one of the inames. Where rules use them, the rules
+/// are expanded in these statements: other statements that call them keep the old inames.
+std::vector<std::string> statements_to_change(Kernel& kernel,
                                               const std::vector<std::string>& inames,
                                               const std::string& within) {
+  const std::vector<std::string> matching = match_instructions(kernel, within);
+  const bool is_expanded = is_used_by_rules(kernel, inames);
   std::vector<std::string> ids;
-  for (std::string& id : match_instructions(kernel, within)) {
-    const NameSet used = used_inames(*find_instruction(kernel, id));
-    if (std::any_of(inames.begin(), inames.end(),
-                    [&](const std::string& iname) { return used.count(iname) != 0; })) {
-      ids.push_back(std::move(id));
+  for (Instruction& instruction : kernel.instructions) {
+    if (std::find(matching.begin(), matching.end(), instruction.id) == matching.end()) {
+      continue;
+    }
+    Instruction expanded = instruction;
+    if (is_expanded) {
+      expanded = map_expressions(std::move(expanded),
+                                 [&](const Expr& expr) { return expand_rules(kernel, expr); });
+    }
+    if (has_any(used_inames(expanded), inames)) {
+      instruction = std::move(expanded);
+      ids.push_back(instruction.id);
     }
   }
   return ids;
@@ -114,7 +142,7 @@ std::optional<Refusal> find_dependent_iname(const Kernel& kernel,
   return std::nullopt;
 }
 
-std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<std::string>& inames,
+std::optional<Refusal> find_refusal(Kernel kernel, const std::vector<std::string>& inames,
                                     const DuplicateOptions& options) {
   for (const std::string& iname : inames) {
     if (!is_iname(kernel, iname)) {
@@ -141,7 +169,8 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<std:
   }
   for (const std::string& name : options.new_names) {
     const auto count = std::count(options.new_names.begin(), options.new_names.end(), name);
-    if (const auto why_not = why_not_new_name(kernel, name); why_not || count > 1) {
+    const bool is_repeated = !name.empty() && count > 1;
+    if (const auto why_not = why_not_new_name(kernel, name); why_not || is_repeated) {
       return Refusal{"loopy.duplicate_inames.name_taken",
                      why_not.value_or(fmt::format("two inames cannot both be called '{}'", name))};
     }
@@ -231,6 +260,9 @@ Kernel duplicate_inames(Kernel kernel, const std::vector<std::string>& inames,
   throw_if_refused(find_refusal(kernel, inames, options));
   const std::vector<std::string> ids = statements_to_change(kernel, inames, options.within);
   NameGenerator names = make_name_generator(kernel);
+  for (const std::string& stated : options.new_names) {
+    names.reserve(stated);
+  }
   NewNames new_names;
   for (std::size_t i = 0; i < inames.size(); ++i) {
     const bool is_stated = !options.new_names.empty() && !options.new_names[i].empty();

@@ -24,6 +24,7 @@ struct DuplicateOptions {
 ///     for i: S(i)
 ///     for i_0: T(i_0)
 ///
+/// Rules that use the inames are expanded in these statements.
 /// @param inames  inames of loops or of reductions; the new ones are sequential
 /// @throws InvalidInput  loopy.duplicate_inames.unknown_iname, loopy.duplicate_inames.unused,
 ///                       loopy.duplicate_inames.name_taken,

@@ -43,8 +43,20 @@ std::optional<Refusal> find_sides(const Kernel& kernel, std::string_view earlier
 
 std::optional<Refusal> find_dependency_refusal(const Kernel& kernel, std::string_view later,
                                                std::string_view earlier, Sides& sides) {
-  return find_sides(kernel, earlier, later,
-                    {"loopy.add_dependency.nothing_fits", "loopy.add_dependency.circle"}, sides);
+  if (std::optional<Refusal> refusal =
+          find_sides(kernel, earlier, later,
+                     {"loopy.add_dependency.nothing_fits", "loopy.add_dependency.circle"}, sides)) {
+    return refusal;
+  }
+  // one statement on both sides does not wait for itself; two would wait for each other
+  if (std::count_if(sides.later.begin(), sides.later.end(),
+                    [&](const auto& id) { return sides.earlier.count(id) != 0; }) > 1) {
+    return Refusal{"loopy.add_dependency.circle",
+                   fmt::format("several statements fit both '{}' and '{}': they would wait for "
+                               "each other",
+                               later, earlier)};
+  }
+  return std::nullopt;
 }
 
 std::optional<Refusal> find_ids_refusal(const Kernel& kernel,
@@ -56,7 +68,11 @@ std::optional<Refusal> find_ids_refusal(const Kernel& kernel,
                      fmt::format("kernel '{}' has no statement '{}'", kernel.name, old)};
     }
     const bool is_free = find_instruction(kernel, fresh) == nullptr || new_ids.count(fresh) != 0;
-    if (fresh.empty() || !is_free || !given.insert(fresh).second) {
+    if (!is_identifier(fresh)) {
+      return Refusal{"loopy.replace_instruction_ids.name_taken",
+                     fmt::format("'{}' is no name: use letters, digits and underscores", fresh)};
+    }
+    if (!is_free || !given.insert(fresh).second) {
       return Refusal{
           "loopy.replace_instruction_ids.name_taken",
           fmt::format("statement '{}' cannot be called '{}': the name is taken", old, fresh)};

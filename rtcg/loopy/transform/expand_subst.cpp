@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -11,16 +12,11 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr int deepest_nesting = 64;
-
 /// `sum(k, ...)` of a rule that is called twice in one expression keeps its iname: both reductions
 /// then share one loop, which is what Loo.py does too.
-Expr expand(const Kernel& kernel, const Expr& expr, std::string_view only, int depth) {
-  if (depth > deepest_nesting) {
-    throw InvalidInput(
-        "loopy.expand_subst.recursive",
-        fmt::format("the rules of kernel '{}' call each other in a circle", kernel.name));
-  }
+/// `open` has the rules whose bodies are being expanded; arguments have no calls left by then.
+Expr expand(const Kernel& kernel, const Expr& expr, std::string_view only,
+            const std::vector<std::string>& open) {
   return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
     const Call* call = get_if<Call>(part);
     const Name* name = get_if<Name>(part);
@@ -29,6 +25,11 @@ Expr expand(const Kernel& kernel, const Expr& expr, std::string_view only, int d
                                                      : nullptr;
     if (rule == nullptr || (!only.empty() && rule->name != only)) {
       return std::nullopt;
+    }
+    if (std::find(open.begin(), open.end(), rule->name) != open.end()) {
+      throw InvalidInput("loopy.expand_subst.recursive",
+                         fmt::format("the rules of kernel '{}' call each other in a circle: {}, {}",
+                                     kernel.name, fmt::join(open, ", "), rule->name));
     }
     const std::size_t given = call != nullptr ? call->arguments.size() : 0;
     if (given != rule->parameters.size()) {
@@ -40,14 +41,16 @@ Expr expand(const Kernel& kernel, const Expr& expr, std::string_view only, int d
     for (std::size_t i = 0; i < given; ++i) {
       values.emplace(rule->parameters[i], call->arguments[i]);
     }
-    return expand(kernel, substitute(rule->body, values), only, depth + 1);
+    std::vector<std::string> all_open = open;
+    all_open.push_back(rule->name);
+    return expand(kernel, substitute(rule->body, values), only, all_open);
   });
 }
 
 }  // namespace
 
 Expr expand_rules(const Kernel& kernel, const Expr& expr, std::string_view rule) {
-  return kernel.rules.empty() ? expr : expand(kernel, expr, rule, 0);
+  return kernel.rules.empty() ? expr : expand(kernel, expr, rule, {});
 }
 
 Kernel expand_subst(Kernel kernel, std::string_view rule, std::string_view within) {

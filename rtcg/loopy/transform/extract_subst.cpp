@@ -165,6 +165,14 @@ Kernel extracted(Kernel kernel, std::string_view rule, std::string_view form_tex
       return kernel;
     }
   }
+  const Name* only = get_if<Name>(form);
+  if (only != nullptr &&
+      std::find(parameters.begin(), parameters.end(), only->name) != parameters.end()) {
+    refusal =
+        Refusal{"loopy.extract_subst.bare_parameter",
+                fmt::format("everything has the form '{}': add what makes it special", form_text)};
+    return kernel;
+  }
   Extraction extraction{std::string(rule), form, parameters};
   const auto rewrite = [&](const Expr& expr) { return extraction.rewrite(expr); };
   kernel = map_matching(std::move(kernel), within, [&](Instruction& instruction) {

@@ -22,8 +22,8 @@ namespace rtcg::loopy {
 /// @param parameters  names in `form` that stand for any expression; each must occur in it
 /// @param within      the statements to look in, as match_instructions takes them; empty: all
 /// @throws InvalidInput  loopy.extract_subst.name_taken, loopy.extract_subst.unused_parameter,
-///                       loopy.extract_subst.not_found, loopy.match_instructions.syntax,
-///                       loopy.parse_expr.syntax
+///                       loopy.extract_subst.bare_parameter, loopy.extract_subst.not_found,
+///                       loopy.match_instructions.syntax, loopy.parse_expr.syntax
 /// @source Loo.py `extract_subst`
 [[nodiscard]] Kernel extract_subst(Kernel kernel, std::string_view rule, std::string_view form,
                                    const std::vector<std::string>& parameters,

@@ -64,13 +64,26 @@ std::optional<Refusal> find_assume_refusal(const Kernel& kernel, std::string_vie
   return std::nullopt;
 }
 
+/// The value in the type of the parameter where that is a real one: it may decide in which type the
+/// kernel computes.
+Expr number_of(const Kernel& kernel, const std::string& name, std::int64_t value) {
+  const Argument* argument = find_argument(kernel, name);
+  if (argument != nullptr && argument->type) {
+    const auto kind = cgen::scalar_kind(*argument->type);
+    if (kind && cgen::is_floating(*kind)) {
+      return Real{static_cast<double>(value), *kind};
+    }
+  }
+  return value;
+}
+
 }  // namespace
 
 Kernel fix_parameters(Kernel kernel, const std::map<std::string, std::int64_t>& values) {
   throw_if_refused(find_fix_refusal(kernel, values));
   std::vector<std::string> arguments;
   for (const auto& [name, value] : values) {
-    const Expr number = value;
+    const Expr number = number_of(kernel, name, value);
     const auto replace = [&, &old = name](const Expr& expr) {
       return replace_iname(expr, old, number, {});
     };

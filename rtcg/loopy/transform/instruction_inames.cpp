@@ -5,12 +5,19 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
 namespace {
 
 using Inames = std::vector<std::string>;
+
+/// The statement with what its rules use.
+Instruction with_rules_expanded(const Kernel& kernel, const std::string& id) {
+  return map_expressions(*find_instruction(kernel, id),
+                         [&](const Expr& expr) { return expand_rules(kernel, expr); });
+}
 
 std::optional<Refusal> find_add_refusal(const Kernel& kernel, const Inames& inames,
                                         std::string_view within) {
@@ -23,7 +30,7 @@ std::optional<Refusal> find_add_refusal(const Kernel& kernel, const Inames& inam
   std::optional<Refusal> refusal;
   const NameSet ids = matching_ids(kernel, within, refusal);
   for (const std::string& id : ids) {
-    const NameSet reduced = reduction_inames(*find_instruction(kernel, id));
+    const NameSet reduced = reduction_inames(with_rules_expanded(kernel, id));
     for (const std::string& iname : inames) {
       if (reduced.count(iname) != 0) {
         return Refusal{
@@ -56,7 +63,7 @@ std::optional<Refusal> find_remove_refusal(const Kernel& kernel, const Inames& i
   std::optional<Refusal> refusal;
   const NameSet ids = matching_ids(kernel, within, refusal);
   for (const std::string& id : ids) {
-    const Instruction& instruction = *find_instruction(kernel, id);
+    const Instruction instruction = with_rules_expanded(kernel, id);
     NameSet kept = instruction.within_inames;
     for (const std::string& iname : inames) {
       kept.erase(iname);

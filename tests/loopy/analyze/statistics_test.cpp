@@ -40,6 +40,24 @@ TEST(CountOperations, CountsAMatrixProduct) {
   EXPECT_EQ(statistics.loads["a"].evaluate({{"n", 0}, {"m", 256}, {"l", 128}}), 0);
 }
 
+TEST(CountOperations, CountsAStatementOncePerLoopAroundIt) {
+  // split by 16; the second statement is within the outer loop alone
+  Kernel kernel;
+  kernel.domains = {{{"io", "ii"}, {}}};
+  ConstraintSet& points = kernel.domains.front().constraints;
+  points.add_nonnegative(Affine("ii"));
+  points.add_nonnegative(Affine(15) - Affine("ii"));
+  points.add_nonnegative(Affine("io", 16) + Affine("ii"));
+  points.add_nonnegative(Affine("n") - 1 - Affine("io", 16) - Affine("ii"));
+  kernel.arguments = {array("out", {name("n")}), array("first", {name("n")})};
+  kernel.instructions = {
+      assign("s", access("out", {16 * name("io") + name("ii")}), 2, {"io", "ii"}),
+      assign("t", access("first", {name("io")}), 2, {"io"})};
+  Statistics statistics = count_operations(kernel);
+  EXPECT_EQ(statistics.stores["out"].evaluate({{"n", 33}}), 33);
+  EXPECT_EQ(statistics.stores["first"].evaluate({{"n", 33}}), 3);
+}
+
 /// out[i] = 2 for i in [0, n), j in [0, m), with i < j.
 Kernel triangle() {
   Kernel kernel;
@@ -61,7 +79,7 @@ TEST(CountOperations, CountsTriangles) {
   EXPECT_EQ(form(statistics.stores["out"]), "1/2*m^2 - 1/2*m");
 }
 
-TEST(CountOperations, CountsSplitLoopsOnceTheirLengthIsKnown) {
+TEST(CountOperations, CountsSplitLoopsAsOne) {
   Kernel kernel;
   kernel.domains = {{.inames = {"i_outer", "i_inner"}}};
   ConstraintSet& set = kernel.domains[0].constraints;
@@ -73,9 +91,33 @@ TEST(CountOperations, CountsSplitLoopsOnceTheirLengthIsKnown) {
   kernel.arguments = {array("out", {name("n")})};
   kernel.instructions = {assign("s", access("out", {i}), 0, {"i_outer", "i_inner"})};
   Statistics statistics = count_operations(kernel);
+  EXPECT_EQ(form(statistics.stores["out"]), "n");
   for (const std::int64_t n : {1, 15, 16, 17, 1000000}) {
     EXPECT_EQ(statistics.stores["out"].evaluate({{"n", n}}), n);
   }
+  // the inner part split once more, and cut at 10: no split of 16
+  kernel.domains[0].inames = {"i_outer", "m", "l"};
+  set = set.substitute("i_inner", Affine("m", 4) + Affine("l"));
+  set.add_nonnegative(Affine("l"));
+  set.add_nonnegative(Affine(3) - Affine("l"));
+  kernel.instructions = {assign("s", access("out", {i}), 0, {"i_outer", "m", "l"})};
+  EXPECT_EQ(form(count_operations(kernel).stores["out"]), "n");
+  set.add_nonnegative(Affine(9) - Affine("m", 4) - Affine("l"));
+  statistics = count_operations(kernel);
+  EXPECT_EQ(form(statistics.stores["out"]), "(none)");
+}
+
+TEST(CountOperations, CountsWhatFillsTemporariesForEachBlock) {
+  Kernel kernel;
+  kernel.domains = {loop("i", "n"), loop("j", "m")};
+  kernel.temporaries = {{.name = "t", .type = cgen::f32, .shape = {1}}};
+  kernel.arguments = {array("a", {name("n")}), array("out", {name("n"), name("m")})};
+  kernel.instructions = {assign("fill", access("t", {0}), access("a", {i}), {"i"}),
+                         assign("use", access("out", {i, j}), access("t", {0}), {"i", "j"})};
+  EXPECT_EQ(form(count_operations(kernel).loads["a"]), "n");
+  kernel.iname_tags["i"] = {AxisKind::grid, 0};
+  kernel.iname_tags["j"] = {AxisKind::grid, 1};
+  EXPECT_EQ(form(count_operations(kernel).loads["a"]), "m*n");
 }
 
 TEST(CountOperations, CountsUnderAffineConditionsOnly) {

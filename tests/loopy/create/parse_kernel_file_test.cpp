@@ -1,6 +1,7 @@
 #include "rtcg/loopy/create/parse_kernel_file.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -127,6 +128,27 @@ TEST(KernelFiles, OfTheExamplesGiveCode) {
     ++count;
   }
   EXPECT_GE(count, 5);
+}
+
+/// The first block between ``` of a page.
+std::string first_block(const std::string& path) {
+  std::ifstream stream(path);
+  std::string block;
+  int fences = 0;
+  for (std::string line; fences < 2 && std::getline(stream, line);) {
+    if (line.starts_with("```")) {
+      ++fences;
+    } else if (fences == 1) {
+      block += line + "\n";
+    }
+  }
+  return block;
+}
+
+TEST(KernelFiles, OfTheManualGiveCode) {
+  const KernelFile file = parse_kernel_file(first_block(RTCG_SOURCE_DIR "/docs/kernel_files.md"));
+  const Kernel kernel = transformed_kernel(file, described_kernel(file));
+  EXPECT_NE(generate_text(kernel, Target::cuda).find("__shared__"), std::string::npos);
 }
 
 }  // namespace

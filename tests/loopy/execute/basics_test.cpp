@@ -129,6 +129,14 @@ TEST(Reductions, OfAllOperations) {
   expect_same_everywhere(tag_inames(extremum, "i:g.0"), extremum, {{"n", 5}});
 }
 
+TEST(Reductions, OverTheBlockKeepLanesApart) {
+  const Kernel sums = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 100}",
+                                  "z[i] = sum(j, a[i, j])", f32_options());
+  Kernel kernel = split_iname(sums, "i", 3, tags("g.0", "ilp"));
+  kernel = split_iname(kernel, "j", 32, tags("", "l.0"));
+  expect_same_everywhere(kernel, sums, {{"n", 7}});
+}
+
 TEST(Reductions, OverNothingGiveTheNeutralElement) {
   KernelOptions options = f32_options();
   options.arguments = "a: f32[n, m + 1]";

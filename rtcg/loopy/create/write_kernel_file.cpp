@@ -1,0 +1,204 @@
+#include "rtcg/loopy/create/write_kernel_file.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/transform/recipe.h"
+
+namespace rtcg::loopy {
+namespace {
+
+[[noreturn]] void refuse(const Kernel& kernel, const std::string& what) {
+  throw Unsupported("loopy.to_kernel_file.not_sayable",
+                    fmt::format("kernel '{}' cannot be written to a file: {}", kernel.name, what));
+}
+
+std::vector<std::string> texts(const std::vector<Expr>& exprs) {
+  std::vector<std::string> result;
+  for (const Expr& each : exprs) {
+    result.push_back(to_string(each));
+  }
+  return result;
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::string argument_text(const Argument& argument) {
+  std::string text = argument.name;
+  if (argument.type || argument.is_array) {
+    text += ": ";
+  }
+  if (argument.type) {
+    text += scalar_type_name(*argument.type);
+  }
+  if (!argument.is_array) {
+    return text;
+  }
+  text += fmt::format("[{}]", join(texts(argument.shape), ", "));
+  std::vector<std::string> options;
+  if (!argument.strides_elements.empty()) {
+    options.push_back("strides=" + join(texts(argument.strides_elements), ":"));
+  }
+  if (argument.offset_elements != Expr(0)) {
+    options.push_back("offset=" + to_string(argument.offset_elements));
+  }
+  if (argument.address_space == AddressSpace::constant) {
+    options.emplace_back("space=constant");
+  }
+  return options.empty() ? text : fmt::format("{} {{{}}}", text, join(options, ", "));
+}
+
+std::string arguments_text(const Kernel& kernel) {
+  std::vector<std::string> lines;
+  for (const Argument& argument : kernel.arguments) {
+    lines.push_back(argument_text(argument));
+  }
+  return join(lines, ";\n");
+}
+
+std::string domains_text(const Kernel& kernel) {
+  std::vector<std::string> lines;
+  for (const Domain& domain : kernel.domains) {
+    const std::string conditions = to_string(domain.constraints);
+    lines.push_back(fmt::format("{{[{}]{}{}}}", fmt::join(domain.inames, ", "),
+                                conditions.empty() ? "" : ": ", conditions));
+  }
+  return join(lines, "\n");
+}
+
+std::string declaration(const Temporary& temporary) {
+  return fmt::format("<{}> ", temporary.type ? scalar_type_name(*temporary.type) : "");
+}
+
+std::string options_text(const Instruction& instruction) {
+  std::vector<std::string> options = {
+      "id=" + instruction.id, fmt::format("inames={}", fmt::join(instruction.within_inames, ":"))};
+  if (!instruction.depends_on.empty()) {
+    options.push_back(fmt::format("dep={}", fmt::join(instruction.depends_on, ":")));
+  }
+  for (const Expr& predicate : instruction.predicates) {
+    options.push_back("if=" + to_string(predicate));
+  }
+  if (!instruction.tags.empty()) {
+    options.push_back(fmt::format("tags={}", fmt::join(instruction.tags, ":")));
+  }
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  if (assignment != nullptr && assignment->is_atomic) {
+    options.emplace_back("atomic");
+  }
+  return fmt::format("{{{}}}", join(options, ", "));
+}
+
+/// The statement; scalars in `undeclared` are declared where they are assigned to first.
+std::string statement_text(const Kernel& kernel, const Instruction& instruction,
+                           NameSet& undeclared) {
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  if (assignment == nullptr) {
+    if (is<RawCode>(instruction)) {
+      refuse(kernel, fmt::format("statement '{}' is C text", instruction.id));
+    }
+    return fmt::format("{}  {}", to_string(instruction), options_text(instruction));
+  }
+  std::vector<std::string> targets;
+  for (const Expr& target : assignment->targets) {
+    const std::string& name = target_name(target);
+    const bool is_new = undeclared.erase(name) != 0;
+    targets.push_back((is_new ? declaration(*find_temporary(kernel, name)) : "") +
+                      to_string(target));
+  }
+  return fmt::format("{} = {}  {}", join(targets, ", "), to_string(assignment->value),
+                     options_text(instruction));
+}
+
+std::string statements_text(const Kernel& kernel) {
+  std::vector<std::string> lines;
+  for (const SubstitutionRule& rule : kernel.rules) {
+    lines.push_back(fmt::format("{}({}) := {}", rule.name, fmt::join(rule.parameters, ", "),
+                                to_string(rule.body)));
+  }
+  NameSet undeclared;
+  for (const Temporary& temporary : kernel.temporaries) {
+    if (!temporary.initial_values.empty()) {
+      refuse(kernel, fmt::format("'{}' is a table of values", temporary.name));
+    }
+    if (temporary.shape.empty()) {
+      undeclared.insert(temporary.name);
+    } else {
+      lines.push_back(fmt::format("{}{}[{}]", declaration(temporary), temporary.name,
+                                  join(texts(temporary.shape), ", ")));
+    }
+  }
+  for (const Instruction& instruction : kernel.instructions) {
+    lines.push_back(statement_text(kernel, instruction, undeclared));
+  }
+  return join(lines, "\n");
+}
+
+std::string stride_list(const Kernel& kernel, const Temporary& temporary) {
+  std::vector<std::string> strides;
+  for (const Expr& stride : temporary.strides_elements) {
+    if (!as_integer(stride)) {
+      refuse(kernel, fmt::format("'{}' lies in strides that are no constants", temporary.name));
+    }
+    strides.push_back("stride:" + to_string(stride));
+  }
+  return join(strides, ",");
+}
+
+/// What statements cannot state.
+std::string recipe_text(const Kernel& kernel) {
+  std::vector<RecipeStep> steps;
+  RecipeStep tags{"tag_inames", {}, {}};
+  for (const std::string& iname : all_inames(kernel)) {
+    if (tag_of(kernel, iname) != InameTag{}) {
+      tags.arguments.push_back(fmt::format("{}:{}", iname, to_string(tag_of(kernel, iname))));
+    }
+  }
+  if (!tags.arguments.empty()) {
+    steps.push_back(tags);
+  }
+  for (const std::vector<std::string>& order : kernel.loop_priorities) {
+    steps.push_back({"prioritize_loops", order, {}});
+  }
+  for (const Temporary& temporary : kernel.temporaries) {
+    const std::string list = "[" + temporary.name + "]";
+    const AddressSpace space = temporary.address_space;
+    if (space != AddressSpace::automatic) {
+      steps.push_back({"set_temporary_address_space",
+                       {list, space == AddressSpace::private_ ? "private"
+                              : space == AddressSpace::local  ? "local"
+                                                              : "global"},
+                       {}});
+    }
+    if (!temporary.strides_elements.empty()) {
+      steps.push_back({"tag_array_axes", {list, stride_list(kernel, temporary)}, {}});
+    }
+  }
+  std::vector<std::string> lines;
+  for (const RecipeStep& step : steps) {
+    lines.push_back(to_string(step));
+  }
+  return join(lines, "\n");
+}
+
+}  // namespace
+
+KernelFile to_kernel_file(const Kernel& kernel) {
+  KernelFile file;
+  file.options.name = kernel.name;
+  file.options.arguments = arguments_text(kernel);
+  file.options.assumptions = to_string(kernel.assumptions);
+  file.domains = domains_text(kernel);
+  file.statements = statements_text(kernel);
+  file.recipe = recipe_text(kernel);
+  return file;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// One of the loops that an iname is cut into.
+struct SlicingFactor {
+  /// Iterations; 0 for the outermost one, which takes what the others leave.
+  std::int64_t length = 0;
+  InameTag axis{};
+  friend bool operator==(const SlicingFactor&, const SlicingFactor&) = default;
+};
+
+/// What an iname is cut into, from the outermost loop to the innermost.
+struct InameSlicing {
+  std::string iname{};
+  std::vector<SlicingFactor> factors{};
+  friend bool operator==(const InameSlicing&, const InameSlicing&) = default;
+};
+
+/// An array that a block copies to shared memory before it reads it.
+struct FetchPlan {
+  std::string array{};
+  /// The first axis varies fastest in shared memory.
+  bool is_transposed = false;
+  /// Elements left free after each row.
+  std::int64_t padding = 0;
+  friend bool operator==(const FetchPlan&, const FetchPlan&) = default;
+};
+
+/// One way to run a kernel, as data: how each iname lies on grid, block, lanes and loops, and what
+/// is kept in shared memory.
+///
+/// As text:
+///     i: g.1 l.1*16 ilp*4; j: g.0 ilp*2 l.0*16; k: for for*8; fetch a transposed pad 4; fetch b
+struct Slicing {
+  std::vector<InameSlicing> inames{};
+  std::vector<FetchPlan> fetches{};
+  friend bool operator==(const Slicing&, const Slicing&) = default;
+};
+
+[[nodiscard]] std::string to_string(const Slicing& slicing);
+/// @throws InvalidInput  loopy.parse_slicing.syntax, loopy.iname_tag.unknown
+[[nodiscard]] Slicing parse_slicing(std::string_view text);
+
+/// The transformations that a slicing stands for. The loops of iname i are called i_0, i_1, ...
+/// from the outermost on; fetches sweep all of them that lie within a block.
+///
+/// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array
+[[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
+
+/// @throws InvalidInput  what recipe_of and the transformations throw
+[[nodiscard]] Kernel apply(const Kernel& kernel, const Slicing& slicing);
+
+}  // namespace rtcg::loopy

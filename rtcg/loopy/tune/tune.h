@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/tune/wisdom.h"
+
+namespace rtcg::loopy {
+
+/// How far a search is.
+struct TuneProgress {
+  std::size_t tried = 0;     ///< compiled, checked and timed, or refused
+  std::size_t compiled = 0;  ///< and waiting for the device, or timed
+  std::size_t known = 0;     ///< slicings that keep the constraints
+  double best_us = 0;        ///< 0: none yet
+  std::string best{};
+  double seconds = 0;
+  double seconds_left = 0;
+};
+
+enum class SearchMethod {
+  guided,      ///< the model's first choices, then steps from the fastest ones
+  exhaustive,  ///< all, in the model's order
+  random,      ///< all, in a random order
+};
+
+struct TuneOptions {
+  SlicingConstraints constraints{};
+  SearchMethod search = SearchMethod::guided;
+  double budget_seconds = 30;
+  std::size_t max_candidates = SIZE_MAX;
+  std::uint64_t seed = 1;
+  int compile_threads = 0;  ///< 0: one a core
+  /// Largest |a - b| / (1 + |b|) between a candidate's results and the reference's.
+  double tolerance = 1e-3;
+  /// Called after each candidate.
+  std::function<void(const TuneProgress&)> report{};
+  /// Asked before each candidate; what is known by then is kept.
+  std::function<bool()> is_cancelled{};
+};
+
+/// A slicing that was tried.
+struct TunedSlicing {
+  Slicing slicing{};
+  double microseconds = 0;  ///< median of a launch; 0 where it was refused
+  double predicted_us = 0;
+  std::int64_t threads = 1;  ///< of a block
+  std::int64_t blocks = 1;
+  runtime::KernelResources resources{};
+  /// Why it cannot run, or that its results are wrong; empty when it is fine.
+  std::string refusal{};
+};
+
+struct TuneResult {
+  /// The fine ones from the fastest on, then the refused ones. The first few were timed again in
+  /// turns, so that their order is not that of chance.
+  std::vector<TunedSlicing> tried{};
+  std::size_t known = 0;    ///< slicings that keep the constraints
+  double seconds = 0;       ///< that the search took
+  double flops = 0;         ///< of one run, as described; 0 where nobody can count
+  double memory_bytes = 0;  ///< that one run has to move at least: each array once
+  /// How many of the first are as fast as the first, within the noise of their times.
+  std::size_t ties = 1;
+
+  /// @throws Unsupported  loopy.tune.nothing_works, with the first refusals
+  [[nodiscard]] const TunedSlicing& best() const;
+};
+
+/// Finds a fast slicing of a kernel for some sizes by running candidates on a device.
+///
+/// The sizes in options.constraints.parameters are put into the kernel, so that a winner is for
+/// them alone. Candidates are compiled by several threads while the device runs one at a time;
+/// every one is compared with a plain slicing of the same kernel before it may win. Timing stops
+/// early for what is three times slower than the best. The same seed tries the same candidates in
+/// the same order.
+/// @throws InvalidInput  what SlicingStream throws, and what the kernel's own checks throw
+[[nodiscard]] TuneResult tune(const Kernel& kernel, runtime::Device device,
+                              const TuneOptions& options);
+
+/// The kernel with its sizes put in and sliced. @throws  what apply throws
+[[nodiscard]] Kernel tuned_kernel(const Kernel& kernel, const IntegerValues& parameters,
+                                  const Slicing& slicing);
+
+/// The fastest way that is known to run a kernel for some sizes: what wisdom has for exactly them,
+/// or else what a search finds, which is then remembered.
+[[nodiscard]] Executor tuned_executor(const Kernel& kernel, runtime::Device device,
+                                      const TuneOptions& options, const Wisdom& wisdom = Wisdom());
+
+/// The figures of a device for the cost model.
+[[nodiscard]] MachineModel machine_model(const runtime::Device& device);
+
+}  // namespace rtcg::loopy

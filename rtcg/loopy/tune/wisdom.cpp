@@ -1,0 +1,149 @@
+#include "rtcg/loopy/tune/wisdom.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <tuple>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/runtime/compile/compile_cache.h"
+
+namespace rtcg::loopy {
+namespace {
+
+constexpr int schema = 1;
+
+std::string to_line(const WisdomEntry& entry) {
+  nlohmann::ordered_json json = {{"schema", schema},
+                                 {"kernel", entry.kernel},
+                                 {"device", entry.device},
+                                 {"architecture", entry.architecture},
+                                 {"parameters", nlohmann::ordered_json::object()},
+                                 {"slicing", entry.slicing},
+                                 {"us", entry.microseconds}};
+  for (const auto& [name, value] : entry.parameters) {
+    json["parameters"][name] = value;
+  }
+  return fmt::format("{}\n", json.dump());
+}
+
+std::optional<WisdomEntry> parse_line(const std::string& line) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || json.value("schema", 0) != schema) {
+    return std::nullopt;
+  }
+  try {
+    WisdomEntry entry{json.at("kernel"),  json.at("device"),          json.at("architecture"), {},
+                      json.at("slicing"), json.at("us").get<double>()};
+    for (const auto& [name, value] : json.at("parameters").items()) {
+      entry.parameters[name] = value.get<std::int64_t>();
+    }
+    return entry;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+/// 0 for equal sizes, 1 where one parameter is e times the other; nothing for other parameters.
+std::optional<double> distance(const IntegerValues& a, const IntegerValues& b) {
+  double sum = 0;
+  for (const auto& [name, value] : a) {
+    const auto other = b.find(name);
+    if (other == b.end() || a.size() != b.size()) {
+      return std::nullopt;
+    }
+    sum += std::abs(std::log((static_cast<double>(std::max<std::int64_t>(value, 0)) + 1) /
+                             (static_cast<double>(std::max<std::int64_t>(other->second, 0)) + 1)));
+  }
+  return a.size() == b.size() ? std::optional(sum) : std::nullopt;
+}
+
+}  // namespace
+
+std::string kernel_key(const Kernel& kernel) {
+  Kernel typed = infer_types(expand_subst(kernel));
+  typed.name.clear();
+  typed.recipe.clear();
+  typed.iname_tags.clear();
+  typed.loop_priorities.clear();
+  // FNV-1a: the key only has to tell kernels of one user apart
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const unsigned char c : to_string(typed)) {
+    hash = (hash ^ c) * 1099511628211ULL;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+Wisdom::Wisdom(std::string path) : path_(std::move(path)) {
+  if (path_.empty()) {
+    path_ = (std::filesystem::path(runtime::CompileCache::standard().folder()) / "wisdom.jsonl")
+                .string();
+  }
+}
+
+void Wisdom::add(const WisdomEntry& entry) const {
+  const std::string line = to_line(entry);
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+  const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  // one write of one line: the kernel keeps appends of several processes apart
+  const bool is_written =
+      file >= 0 && ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const int error = errno;
+  if (file >= 0) {
+    ::close(file);
+  }
+  if (!is_written) {
+    throw InvalidInput("loopy.wisdom.unwritable",
+                       fmt::format("cannot append to '{}': {}", path_, std::strerror(error)));
+  }
+}
+
+std::vector<WisdomEntry> Wisdom::entries() const {
+  std::vector<WisdomEntry> result;
+  std::ifstream stream(path_);
+  for (std::string line; std::getline(stream, line);) {
+    if (auto entry = parse_line(line)) {
+      result.push_back(std::move(*entry));
+    }
+  }
+  return result;
+}
+
+std::optional<WisdomEntry> Wisdom::find(const Kernel& kernel, const runtime::Device& device,
+                                        const IntegerValues& parameters) const {
+  const std::string key = kernel_key(kernel);
+  using Order = std::tuple<bool, double, double>;
+  std::optional<std::pair<Order, WisdomEntry>> best;
+  for (WisdomEntry& entry : entries()) {
+    const auto apart = distance(parameters, entry.parameters);
+    if (entry.kernel != key || entry.architecture != device.info().target || !apart) {
+      continue;
+    }
+    const Order order{entry.device != device.identity(), *apart, entry.microseconds};
+    if (!best || order <= best->first) {
+      best.emplace(order, std::move(entry));
+    }
+  }
+  return best ? std::optional(best->second) : std::nullopt;
+}
+
+std::optional<WisdomEntry> Wisdom::find_exact(const Kernel& kernel, const runtime::Device& device,
+                                              const IntegerValues& parameters) const {
+  std::optional<WisdomEntry> found = find(kernel, device, parameters);
+  return found && found->device == device.identity() && found->parameters == parameters
+             ? found
+             : std::nullopt;
+}
+
+}  // namespace rtcg::loopy

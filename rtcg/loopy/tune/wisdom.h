@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/slice/slicing.h"
+#include "rtcg/runtime/device/device.h"
+
+namespace rtcg::loopy {
+
+/// The best slicing that a search found for a kernel, a device and a size.
+struct WisdomEntry {
+  std::string kernel{};        ///< kernel_key
+  std::string device{};        ///< Device::identity, which has driver and compiler in it
+  std::string architecture{};  ///< DeviceInfo::target
+  IntegerValues parameters{};
+  std::string slicing{};
+  double microseconds = 0;
+};
+
+/// What a kernel is, whatever it is called and however its loops lie: equal texts of domains,
+/// statements and typed arguments give equal keys.
+[[nodiscard]] std::string kernel_key(const Kernel& kernel);
+
+/// What was learned by running, kept in a file of JSON lines that is only ever appended to: many
+/// processes may write at once, files may be joined by `cat`, and lines that cannot be read (torn
+/// by a full disk, written by another version) are passed over.
+class Wisdom {
+ public:
+  /// @param path  empty: `wisdom.jsonl` in the folder of the compile cache. Need not exist.
+  explicit Wisdom(std::string path = {});
+
+  /// Appends an entry. @throws InvalidInput  loopy.wisdom.unwritable
+  void add(const WisdomEntry& entry) const;
+
+  /// The entry that fits best: same device before same architecture, then the nearest sizes (by the
+  /// ratio of each parameter), then the faster one, then the later one.
+  [[nodiscard]] std::optional<WisdomEntry> find(const Kernel& kernel, const runtime::Device& device,
+                                                const IntegerValues& parameters) const;
+  /// Only for exactly these sizes, on exactly this device.
+  [[nodiscard]] std::optional<WisdomEntry> find_exact(const Kernel& kernel,
+                                                      const runtime::Device& device,
+                                                      const IntegerValues& parameters) const;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  /// All that can be read, in the order of the file.
+  [[nodiscard]] std::vector<WisdomEntry> entries() const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace rtcg::loopy

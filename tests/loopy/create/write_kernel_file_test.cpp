@@ -1,0 +1,111 @@
+#include "rtcg/loopy/create/write_kernel_file.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/recipe.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel read(const std::string& text) {
+  const KernelFile file = parse_kernel_file(text);
+  return transformed_kernel(file, described_kernel(file));
+}
+
+/// The kernel's file says the same kernel: read again, it gives the same code, and from then on the
+/// same file (the parser takes domains apart whose inames do not depend on each other).
+void expect_round_trip(const Kernel& kernel) {
+  const std::string text = to_string(to_kernel_file(kernel));
+  SCOPED_TRACE(text);
+  const Kernel again = read(text);
+  const std::string settled = to_string(to_kernel_file(again));
+  EXPECT_EQ(to_string(to_kernel_file(read(settled))), settled);
+  for (const Target target : {Target::host, Target::opencl, Target::cuda}) {
+    const GenerateOptions options{.recipe_comment = false};
+    EXPECT_EQ(generate_text(again, target, options), generate_text(kernel, target, options));
+  }
+}
+
+TEST(WriteKernelFile, SaysWhatAKernelIs) {
+  const Kernel kernel =
+      apply_recipe(make_kernel("{[i]: 0 <= i < n and i mod 2 = 0} {[j]: 0 <= j < 16}",
+                               "twice(x) := 2*x\n"
+                               "<> t = twice(a[i, j]) {id=first, tags=fetch}\n"
+                               "out[i, j] = factor*t {if=i > j, if=j > 2}",
+                               {.name = "scaled",
+                                .arguments = "a: f32[n, 16] {order=F, offset=2, space=constant}",
+                                .assumptions = "n >= 1 and n mod 16 = 0"}),
+                   "prioritize_loops(i, j); tag_inames(j:l.0)");
+  EXPECT_EQ(to_string(to_kernel_file(kernel)), R"(kernel scaled
+domains
+  {[i]: i >= 0 and i < n and i % 2 == 0}
+  {[j]: j >= 0 and j <= 15}
+arguments
+  a: f32[n, 16] {strides=1:n, offset=2, space=constant};
+  out: [n, 16];
+  n: i32;
+  factor
+assume
+  n >= 1 and n % 16 == 0
+statements
+  twice(x) := 2*x
+  <> t = twice(a[i, j])  {id=first, inames=i:j, tags=fetch}
+  out[i, j] = factor*t  {id=set_out, inames=i:j, if=i > j, if=j > 2}
+transform
+  tag_inames(j:l.0)
+  prioritize_loops(i, j)
+)");
+}
+
+TEST(WriteKernelFile, SurvivesReading) {
+  KernelOptions f32;
+  f32.default_type = cgen::f32;
+  expect_round_trip(make_kernel("{[i]: 0 <= i < n}", "out[i] = 2*a[i]", f32));
+  expect_round_trip(make_kernel("{[i, j]: 0 <= i < n and i <= j < n}",
+                                "v[i], p[i] = argmax(j, a[i, j], j)", f32));
+  expect_round_trip(make_kernel("{[i]: 0 <= i < n}",
+                                "<f32> s[4]\n"
+                                "s[0] = a[i]\n"
+                                "... nop {id=pause, inames=i}\n"
+                                "count[0] += 1 {atomic, inames=i}\n"
+                                "if i > 2\n out[i] = s[0]\nelse\n out[i] = 0\nend",
+                                f32));
+  f32.arguments = "starts: i32[n + 1]; values: f32[nz]";
+  expect_round_trip(make_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j < row_length}",
+                                "<i32> row_start = starts[i]\n"
+                                "<i32> row_length = starts[i + 1] - row_start\n"
+                                "sums[i] = sum(j, values[[row_start + j]])",
+                                f32));
+}
+
+TEST(WriteKernelFile, SurvivesReadingAfterTransformations) {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(RTCG_SOURCE_DIR "/examples/kernels")) {
+    SCOPED_TRACE(entry.path().string());
+    const KernelFile file = read_kernel_file(entry.path().string());
+    expect_round_trip(described_kernel(file));
+    expect_round_trip(transformed_kernel(file, described_kernel(file)));
+    ++count;
+  }
+  EXPECT_GE(count, 5);
+}
+
+TEST(WriteKernelFile, RefusesWhatTextCannotSay) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < n}", "<> t = a[i]\nout[i] = t", {.default_type = cgen::f32});
+  Kernel with_code = kernel;
+  with_code.instructions.push_back({.id = "raw", .kind = RawCode{.text = "t = 1;"}});
+  EXPECT_ERROR("loopy.to_kernel_file.not_sayable", to_kernel_file(with_code));
+  Kernel with_table = kernel;
+  with_table.temporaries.push_back({.name = "table", .shape = {2}, .initial_values = {1, 2}});
+  EXPECT_ERROR("loopy.to_kernel_file.not_sayable", to_kernel_file(with_table));
+}
+
+}  // namespace
+}  // namespace rtcg::loopy

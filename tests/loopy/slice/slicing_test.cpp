@@ -1,0 +1,58 @@
+#include "rtcg/loopy/slice/slicing.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/transform/precompute.h"
+#include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/tag_array_axes.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel matmul() {
+  return make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                     {.default_type = cgen::f32});
+}
+
+TEST(Slicing, IsReadAsItIsWritten) {
+  const std::string text =
+      "i: g.1 ilp*2 l.1*16 ilp*4; j: g.0; k: for for*8; fetch a transposed pad 4; fetch b";
+  EXPECT_EQ(to_string(parse_slicing(text)), text);
+  EXPECT_EQ(parse_slicing(" ; "), Slicing());
+}
+
+TEST(Slicing, GivesWhatScriptedTransformationsGive) {
+  Kernel scripted = matmul();
+  scripted = split_iname(
+      scripted, "i", 16,
+      {.outer_name = "i_0", .inner_name = "i_1", .outer_tag = "g.0", .inner_tag = "l.0"});
+  scripted = split_iname(scripted, "k", 8, {.outer_name = "k_0", .inner_name = "k_1"});
+  scripted = add_prefetch(scripted, "a", {"i_1", "k_1"}, {.temporary_name = "a_tile"});
+  scripted = tag_array_axes(scripted, {"a_tile"}, "F");
+  scripted = add_padding(scripted, "a_tile", 1, 4);
+  const Kernel sliced =
+      apply(matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; fetch a transposed pad 4"));
+  EXPECT_EQ(to_string(sliced), to_string(scripted));
+}
+
+TEST(Slicing, SpreadsReductionsOverTheBlock) {
+  const auto steps = recipe_of(matmul(), parse_slicing("i: g.0; k: for l.0*64"));
+  ASSERT_EQ(steps.size(), 3U);
+  EXPECT_EQ(steps[2].transformation, "split_reduction_outward");
+  EXPECT_EQ(steps[2].arguments, std::vector<std::string>{"k_1"});
+}
+
+TEST(Slicing, RefusesWhatItCannotRead) {
+  for (const char* text : {"i g.0", "i:", "i: g.0*4 l.0*4", "i: g.0 l.0", "i: g.0 l.0*x", "fetch",
+                           "fetch a pad", "fetch a sideways"}) {
+    EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing(text));
+  }
+  EXPECT_ERROR("loopy.recipe_of.unknown_iname", apply(matmul(), parse_slicing("q: g.0")));
+  EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(matmul(), parse_slicing("fetch c")));
+}
+
+}  // namespace
+}  // namespace rtcg::loopy

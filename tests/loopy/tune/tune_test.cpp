@@ -1,0 +1,128 @@
+#include "rtcg/loopy/tune/tune.h"
+
+#include <filesystem>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "tests/loopy/execute/on_every_target.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel kernel_of(const std::string& domain, const std::string& statements,
+                 const std::string& arguments = {}) {
+  return make_kernel(domain, statements, {.arguments = arguments, .default_type = cgen::f32});
+}
+Kernel matmul() {
+  return kernel_of("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])");
+}
+
+TuneOptions few(std::size_t candidates, const IntegerValues& parameters) {
+  TuneOptions options;
+  options.constraints.parameters = parameters;
+  options.max_candidates = candidates;
+  options.budget_seconds = 300;
+  return options;
+}
+
+TEST(Tune, FindsAFastSlicingAndReportsOnIt) {
+  TuneOptions options = few(6, {{"n", 64}});
+  std::vector<TuneProgress> reports;
+  options.report = [&](const TuneProgress& progress) { reports.push_back(progress); };
+  const TuneResult result = tune(matmul(), runtime::Device::host(), options);
+  ASSERT_EQ(result.tried.size(), 6U);
+  EXPECT_GT(result.known, 1000U);
+  EXPECT_EQ(result.flops, 2.0 * 64 * 64 * 64);
+  EXPECT_EQ(result.memory_bytes, 3.0 * 64 * 64 * 4);
+  EXPECT_TRUE(result.best().refusal.empty());
+  EXPECT_GT(result.best().microseconds, 0);
+  ASSERT_EQ(reports.size(), 6U);
+  EXPECT_EQ(reports.back().tried, 6U);
+  for (std::size_t i = 1; i < reports.size(); ++i) {
+    EXPECT_LE(reports[i].best_us, reports[i - 1].best_us);
+  }
+}
+
+TEST(Tune, StopsWhenItIsToldTo) {
+  TuneOptions options = few(SIZE_MAX, {{"n", 16}});
+  int asked = 0;
+  options.is_cancelled = [&] { return ++asked > 3; };
+  EXPECT_EQ(tune(matmul(), runtime::Device::host(), options).tried.size(), 3U);
+}
+
+TEST(Tune, TriesTheSameCandidatesForTheSameSeed) {
+  const auto tried = [](std::uint64_t seed) {
+    TuneOptions options = few(4, {{"n", 16}});
+    options.search = SearchMethod::random;
+    options.seed = seed;
+    std::vector<std::string> slicings;
+    for (const TunedSlicing& each : tune(matmul(), runtime::Device::host(), options).tried) {
+      slicings.push_back(to_string(each.slicing));
+    }
+    std::sort(slicings.begin(), slicings.end());
+    return slicings;
+  };
+  EXPECT_EQ(tried(1), tried(1));
+  EXPECT_NE(tried(1), tried(2));
+}
+
+TEST(Tune, NeedsNoSearchForWhatIsKnown) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("rtcg_tune_" + std::to_string(::getpid())))
+          .string();
+  const Wisdom wisdom(path);
+  const TuneOptions options = few(2, {{"n", 32}});
+  const runtime::Device host = runtime::Device::host();
+  const Executor first = tuned_executor(matmul(), host, options, wisdom);
+  ASSERT_EQ(wisdom.entries().size(), 1U);
+  const Executor second = tuned_executor(matmul(), host, options, wisdom);
+  EXPECT_EQ(wisdom.entries().size(), 1U);
+  EXPECT_EQ(first.text(), second.text());
+  std::filesystem::remove(path);
+}
+
+TEST(Tune, TellsWhenNothingWorks) {
+  EXPECT_ERROR("loopy.tune.nothing_works", TuneResult().best());
+}
+
+// A sample of every kernel's slicings gives the numbers that the kernel gives as described, as C,
+// as OpenCL and as CUDA text; what is refused has a code.
+TEST(Slicings, GiveTheSameNumbersEverywhere) {
+  struct Case {
+    Kernel kernel;
+    IntegerValues parameters;
+  };
+  const std::vector<Case> cases = {
+      {matmul(), {{"n", 33}}},
+      {kernel_of("{[i, j]: 0 <= i, j < n}", "out[j, i] = a[i, j]"), {{"n", 45}}},
+      {kernel_of("{[i, j]: 0 <= i < n and 0 <= j < m}", "out[i] = sum(j, a[i, j])"),
+       {{"n", 7}, {"m", 300}}},
+      {kernel_of("{[i, j]: 0 <= i, j < n}",
+                 "out[i, j] = a[i, j + 1] + a[i + 2, j + 1] + a[i + 1, j] + a[i + 1, j + 2]"),
+       {{"n", 40}}},
+      {kernel_of("{[e, f, i, j]: 0 <= e < n and 0 <= f < 6 and 0 <= i, j < 10}",
+                 "out[e, f, i] = sum(j, d[i, j]*u[e, f, j])"),
+       {{"n", 9}}},
+  };
+  std::mt19937_64 random(7);
+  for (const Case& each : cases) {
+    SlicingConstraints constraints;
+    constraints.parameters = each.parameters;
+    constraints.min_threads = 1;
+    constraints.max_threads = 128;
+    constraints.max_lanes = 16;
+    const SlicingStream stream(each.kernel, constraints);
+    ASSERT_GT(stream.count(), 20U);
+    for (int i = 0; i < 4; ++i) {
+      const Slicing slicing = stream.at(random() % stream.count()).slicing;
+      SCOPED_TRACE(to_string(slicing));
+      expect_same_everywhere(apply(each.kernel, slicing), each.kernel, each.parameters);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rtcg::loopy

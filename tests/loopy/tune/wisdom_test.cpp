@@ -1,0 +1,99 @@
+#include "rtcg/loopy/tune/wisdom.h"
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+class WisdomFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = (std::filesystem::temp_directory_path() /
+             ("rtcg_wisdom_" + std::to_string(::getpid()) + "_" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name()))
+                .string();
+    std::filesystem::remove(path_);
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  static Kernel twice(const std::string& name = "twice") {
+    return make_kernel("{[i]: 0 <= i < n}", "out[i] = 2*a[i]",
+                       {.name = name, .default_type = cgen::f32});
+  }
+  static WisdomEntry entry(std::int64_t n, double us, const std::string& slicing) {
+    const runtime::Device host = runtime::Device::host();
+    return {kernel_key(twice()), host.identity(), host.info().target, {{"n", n}}, slicing, us};
+  }
+
+  std::string path_;
+};
+
+TEST_F(WisdomFile, RemembersWhatFitsBest) {
+  const Wisdom wisdom(path_);
+  const runtime::Device host = runtime::Device::host();
+  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 100}}), std::nullopt);
+  wisdom.add(entry(100, 5, "i: g.0"));
+  wisdom.add(entry(1000, 9, "i: g.0 l.0*32"));
+  wisdom.add(entry(1000, 8, "i: g.0 l.0*64"));
+  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 90}})->slicing, "i: g.0");
+  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 5000}})->slicing, "i: g.0 l.0*64");
+  EXPECT_EQ(wisdom.find_exact(twice(), host, {{"n", 5000}}), std::nullopt);
+  EXPECT_EQ(wisdom.find_exact(twice("another name"), host, {{"n", 1000}})->microseconds, 8);
+  EXPECT_EQ(wisdom.find(twice(), host, {{"m", 100}}), std::nullopt);
+}
+
+TEST_F(WisdomFile, PrefersThisDeviceToItsLikes) {
+  const Wisdom wisdom(path_);
+  WisdomEntry other = entry(100, 1, "i: g.0 l.0*8");
+  other.device = "an older driver";
+  wisdom.add(other);
+  wisdom.add(entry(400, 7, "i: g.0"));
+  const runtime::Device host = runtime::Device::host();
+  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 100}})->slicing, "i: g.0");
+  other.architecture = "another machine";
+  other.device = other.architecture;
+  std::filesystem::remove(path_);
+  wisdom.add(other);
+  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 100}}), std::nullopt);
+}
+
+TEST_F(WisdomFile, PassesOverLinesThatItCannotRead) {
+  const Wisdom wisdom(path_);
+  wisdom.add(entry(1, 1, "i: g.0"));
+  std::ofstream(path_, std::ios::app) << "{\"schema\": 1, \"kernel\": \"tor\n"
+                                      << "{\"schema\": 99, \"news\": true}\n\n[]\n"
+                                      << "{\"schema\": 1, \"kernel\": 3}\n";
+  wisdom.add(entry(2, 2, "i: g.0 l.0*4"));
+  ASSERT_EQ(wisdom.entries().size(), 2U);
+  EXPECT_EQ(wisdom.entries()[1].slicing, "i: g.0 l.0*4");
+}
+
+TEST_F(WisdomFile, TakesManyWritersAtOnce) {
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 16; ++writer) {
+    writers.emplace_back([&, writer] {
+      const Wisdom wisdom(path_);
+      for (int i = 0; i < 50; ++i) {
+        wisdom.add(entry(writer * 1000 + i, 1, "i: g.0"));
+      }
+    });
+  }
+  for (std::thread& each : writers) {
+    each.join();
+  }
+  EXPECT_EQ(Wisdom(path_).entries().size(), 800U);
+}
+
+TEST_F(WisdomFile, TellsWhenItCannotBeWritten) {
+  EXPECT_ERROR("loopy.wisdom.unwritable", (Wisdom("/proc/no/such/file").add(entry(1, 1, "")), 0));
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
