@@ -253,8 +253,39 @@ class Emitter {
     return result;
   }
 
+  /// What the names of a temporary's lanes begin with: `t` gives t_0, t_1, ... unless the kernel
+  /// has a name that looks like one of these.
+  [[nodiscard]] std::string lane_base(const std::string& temporary) const {
+    if (facts_.lanes_of_temporary(temporary).empty()) {
+      return temporary;
+    }
+    const auto known = lane_bases_.find(temporary);
+    if (known != lane_bases_.end()) {
+      return known->second;
+    }
+    std::string base = temporary;
+    const auto is_like = [&](const std::string& name) {
+      return name.size() > base.size() + 1 && name.compare(0, base.size(), base) == 0 &&
+             name[base.size()] == '_' && name[base.size() + 1] >= '0' &&
+             name[base.size() + 1] <= '9';
+    };
+    const auto is_taken = [&] {
+      const std::vector<std::string> inames = all_inames(kernel_);
+      return std::any_of(inames.begin(), inames.end(), is_like) ||
+             std::any_of(kernel_.temporaries.begin(), kernel_.temporaries.end(),
+                         [&](const Temporary& each) { return is_like(each.name); }) ||
+             std::any_of(kernel_.arguments.begin(), kernel_.arguments.end(),
+                         [&](const Argument& each) { return is_like(each.name); });
+    };
+    while (is_taken()) {
+      base += "_lane";
+    }
+    lane_bases_.emplace(temporary, base);
+    return base;
+  }
+
   [[nodiscard]] std::string private_name(const Temporary& temporary, const Place& place) const {
-    std::string name = temporary.name;
+    std::string name = lane_base(temporary.name);
     for (const std::string& lane : facts_.lanes_of_temporary(temporary.name)) {
       const auto value = place.values.find(lane);
       if (value == place.values.end() || !value->second.is_constant()) {
@@ -1021,6 +1052,7 @@ class Emitter {
   const StatementFacts facts_;
   std::map<std::string, PrivateVariable> variables_;
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> lane_ranges_;
+  mutable std::map<std::string, std::string> lane_bases_;
   std::set<std::string> touched_;  // private variables of the statement being written
   std::set<std::string> spread_;   // private temporaries with an element for each thread
 };

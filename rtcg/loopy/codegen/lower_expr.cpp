@@ -58,8 +58,8 @@ class Lowering {
         [&](const Quotient& e) {
           return cast_unless_floating(lower(e.numerator, type), type) / lower(e.denominator, type);
         },
-        [&](const FloorDiv& e) { return floor_division(e, type); },
-        [&](const Modulo& e) { return remainder(e, type); },
+        [&](const FloorDiv& e) { return floor_division(e, type_of_division(expr, type)); },
+        [&](const Modulo& e) { return remainder(e, type_of_division(expr, type)); },
         [&](const Power& e) { return power_of(e, type); },
         [&](const Comparison& e) { return comparison(e); },
         [&](const Logical& e) { return logical(e); },
@@ -152,6 +152,12 @@ class Lowering {
     scope_.helpers->insert(full);
     return cgen::call(full, {lower(left, scope_.index_type), lower(right, scope_.index_type)},
                       scope_.index_type);
+  }
+
+  /// Integers are divided as such where floating-point values are wanted around them, too.
+  [[nodiscard]] Type type_of_division(const Expr& expr, const Type& wanted) const {
+    const Type own = own_type(expr);
+    return is_floating_type(wanted) && !is_floating_type(own) ? own : wanted;
   }
 
   cgen::Expr floor_division(const FloorDiv& e, const Type& type) const {

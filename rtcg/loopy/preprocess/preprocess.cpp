@@ -177,6 +177,13 @@ Kernel preprocess(Kernel kernel) {
   // before realize_reductions: it asks which inames are axes of the block
   kernel = assign_auto_axes(std::move(kernel));
   kernel = realize_reductions(std::move(kernel));
+  // an axis that no statement lies on is none
+  std::erase_if(kernel.iname_tags, [&](const auto& tagged) {
+    return std::none_of(kernel.instructions.begin(), kernel.instructions.end(),
+                        [&](const Instruction& each) {
+                          return each.within_inames.count(tagged.first) != 0;
+                        });
+  });
   return choose_address_spaces(std::move(kernel));
 }
 

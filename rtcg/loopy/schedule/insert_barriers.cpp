@@ -413,7 +413,48 @@ class BarrierPass {
 
 }  // namespace
 
+namespace {
+
+/// A temporary of a thread or a block cannot carry values to where its writer does not run.
+void check_reach(const Kernel& kernel) {
+  const auto lies_on_axis = [&](const Instruction& each, const InameTag& tag) {
+    return std::any_of(each.within_inames.begin(), each.within_inames.end(),
+                       [&](const std::string& iname) { return tag_of(kernel, iname) == tag; });
+  };
+  for (const Instruction& writer : kernel.instructions) {
+    for (const std::string& name : written_variables(writer)) {
+      const Temporary* temporary = find_temporary(kernel, name);
+      if (temporary == nullptr || temporary->address_space == AddressSpace::global) {
+        continue;
+      }
+      for (const Instruction& reader : kernel.instructions) {
+        if (read_variables(kernel, reader).count(name) == 0) {
+          continue;
+        }
+        for (const std::string& iname : writer.within_inames) {
+          const InameTag tag = tag_of(kernel, iname);
+          const bool is_lost =
+              (tag.kind == AxisKind::grid && reader.within_inames.count(iname) == 0) ||
+              (tag.kind == AxisKind::block && temporary->address_space == AddressSpace::private_ &&
+               !lies_on_axis(reader, tag));
+          if (is_lost) {
+            throw InvalidInput(
+                "loopy.insert_barriers.out_of_reach",
+                fmt::format("'{}' computes '{}' within '{}', which lies on {}, but '{}' reads it "
+                            "outside of that iname, where the values of other {} are out of reach",
+                            writer.id, name, iname, to_string(tag), reader.id,
+                            tag.kind == AxisKind::grid ? "blocks" : "threads"));
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
 LoopTree insert_barriers(const Kernel& kernel, LoopTree tree) {
+  check_reach(kernel);
   return BarrierPass(kernel).run(std::move(tree));
 }
 

@@ -14,7 +14,9 @@ namespace rtcg::loopy {
 /// @param kernel  preprocessed: every temporary has an address space
 /// @throws InvalidInput  loopy.insert_barriers.needs_global_barrier, where threads of different
 ///         blocks would have to wait for each other; loopy.insert_barriers.divergent, where a
-///         barrier would stand in a loop that some threads leave earlier than others
+///         barrier would stand in a loop that some threads leave earlier than others;
+///         loopy.insert_barriers.out_of_reach, where a thread or block reads a temporary that only
+///         others have written
 [[nodiscard]] LoopTree insert_barriers(const Kernel& kernel, LoopTree tree);
 
 }  // namespace rtcg::loopy

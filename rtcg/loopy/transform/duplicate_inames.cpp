@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -142,6 +143,43 @@ std::optional<Refusal> find_dependent_iname(const Kernel& kernel,
   return std::nullopt;
 }
 
+/// A value that one iteration hands on without an index that says which: in two loops it would be
+/// that of the last one.
+std::optional<Refusal> find_torn_value(const Kernel& kernel, const std::vector<std::string>& inames,
+                                       const std::vector<std::string>& ids) {
+  const auto is_changed = [&](const Instruction& each) {
+    return std::find(ids.begin(), ids.end(), each.id) != ids.end();
+  };
+  for (const Instruction& writer : kernel.instructions) {
+    for (const ArrayAccess& access : accesses_of(kernel, writer)) {
+      if (!access.is_write || find_temporary(kernel, access.array) == nullptr) {
+        continue;
+      }
+      NameSet indexed;
+      for (const Expr& index : access.indices) {
+        indexed.merge(free_names(index));
+      }
+      for (const Instruction& reader : kernel.instructions) {
+        if (is_changed(reader) == is_changed(writer) ||
+            read_variables(kernel, reader).count(access.array) == 0) {
+          continue;
+        }
+        for (const std::string& iname : inames) {
+          if (writer.within_inames.count(iname) != 0 && reader.within_inames.count(iname) != 0 &&
+              indexed.count(iname) == 0) {
+            return Refusal{"loopy.duplicate_inames.torn_value",
+                           fmt::format("'{}' hands '{}' to '{}' within '{}', without an index for "
+                                       "it: duplicate the iname for both, or privatize_temporaries "
+                                       "first",
+                                       writer.id, access.array, reader.id, iname)};
+          }
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> find_refusal(Kernel kernel, const std::vector<std::string>& inames,
                                     const DuplicateOptions& options) {
   for (const std::string& iname : inames) {
@@ -152,6 +190,9 @@ std::optional<Refusal> find_refusal(Kernel kernel, const std::vector<std::string
   try {
     const std::vector<std::string> ids = statements_to_change(kernel, inames, options.within);
     if (std::optional<Refusal> refusal = find_dependent_iname(kernel, inames, ids)) {
+      return refusal;
+    }
+    if (std::optional<Refusal> refusal = find_torn_value(kernel, inames, ids)) {
       return refusal;
     }
     if (ids.empty()) {

@@ -28,7 +28,8 @@ struct DuplicateOptions {
 /// @param inames  inames of loops or of reductions; the new ones are sequential
 /// @throws InvalidInput  loopy.duplicate_inames.unknown_iname, loopy.duplicate_inames.unused,
 ///                       loopy.duplicate_inames.name_taken,
-///                       loopy.duplicate_inames.bounds_depend, loopy.match_instructions.syntax
+///                       loopy.duplicate_inames.bounds_depend,
+///                       loopy.duplicate_inames.torn_value, loopy.match_instructions.syntax
 /// @source Loo.py `duplicate_inames`
 [[nodiscard]] Kernel duplicate_inames(Kernel kernel, const std::vector<std::string>& inames,
                                       const DuplicateOptions& options = {});

@@ -201,9 +201,38 @@ Constraint over_joined(const Constraint& old, const std::string& first, const st
   return {expr, false};
 }
 
+/// What the domains of all but the first say of names that are not their inames: it holds around
+/// the joined loop.
+ConstraintSet other_conditions(const Kernel& kernel, const Inames& inames) {
+  ConstraintSet conditions;
+  for (const Domain& domain : kernel.domains) {
+    const bool is_other =
+        !contains(domain.inames, inames.front()) &&
+        std::any_of(domain.inames.begin(), domain.inames.end(),
+                    [&](const std::string& iname) { return contains(inames, iname); });
+    const auto is_condition = [&](const Affine& expr) {
+      return std::none_of(expr.terms().begin(), expr.terms().end(), [&](const Affine::Term& term) {
+        return contains(domain.inames, term.name) || contains(inames, term.name);
+      });
+    };
+    for (const Constraint& each : domain.constraints.constraints()) {
+      if (is_other && is_condition(each.expr)) {
+        conditions.add(each);
+      }
+    }
+    for (const Congruence& each : domain.constraints.congruences()) {
+      if (is_other && is_condition(each.expr)) {
+        conditions.add(each);
+      }
+    }
+  }
+  return conditions;
+}
+
 /// The domains with constraints on the joined iname instead of those on the old ones.
 Kernel with_joined_domain(Kernel kernel, const Inames& inames, const std::string& joined,
                           std::int64_t step) {
+  const ConstraintSet conditions = other_conditions(kernel, inames);
   for (Domain& domain : kernel.domains) {
     ConstraintSet constraints;
     for (const Constraint& each : domain.constraints.constraints()) {
@@ -217,6 +246,9 @@ Kernel with_joined_domain(Kernel kernel, const Inames& inames, const std::string
     }
     for (const Congruence& each : domain.constraints.congruences()) {
       constraints.add(each);  // those on the joined inames were refused
+    }
+    if (contains(domain.inames, inames.front())) {
+      constraints.add(conditions);
     }
     domain.constraints = std::move(constraints);
   }

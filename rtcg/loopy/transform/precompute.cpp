@@ -10,6 +10,7 @@
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -44,7 +45,8 @@ struct Source {
   std::function<const std::vector<Expr>*(const Expr& expr)> indices;
   /// The value at some indices; `box` are the constraints of where they lie.
   std::function<Expr(const std::vector<Expr>& indices, const ConstraintSet& box)> value;
-  const char* nothing_replaced;  // code
+  const char* nothing_replaced;  // codes
+  const char* input_changes;
 };
 
 class Stager {
@@ -155,18 +157,25 @@ class Stager {
       target_indices.push_back(Name{iname});
       temporary.shape.emplace_back(box_[axis].length_elements);
     }
-    within = with_parent_inames(kernel_, within);
     ConstraintSet here = constraints_of(kernel_, within);
     here.add(domain.constraints);
-    tag_inames_of(domain, within);
+    const Expr value = source_.value(indices, here);
+    for (const std::string& each : free_names(value)) {
+      if (is_iname(kernel_, each)) {
+        within.insert(each);  // of a rule's body
+      }
+    }
 
     Instruction store;
     store.id = names.make("fill_" + temporary_);
-    store.within_inames = within;
-    store.within_inames.insert(domain.inames.begin(), domain.inames.end());
     store.kind = Assignment{{target_indices.empty() ? Expr(Name{temporary_})
                                                     : Expr(Access{temporary_, target_indices})},
-                            source_.value(indices, here)};
+                            value};
+    within.merge(inames_of_changes(store));
+    within = with_parent_inames(kernel_, within);
+    tag_inames_of(domain, within);
+    store.within_inames = within;
+    store.within_inames.insert(domain.inames.begin(), domain.inames.end());
     if (!domain.inames.empty()) {
       kernel_.domains.push_back(std::move(domain));
     }
@@ -177,6 +186,37 @@ class Stager {
     const std::size_t place = place_of(store);
     kernel_.instructions.insert(kernel_.instructions.begin() + static_cast<std::ptrdiff_t>(place),
                                 std::move(store));
+  }
+
+  /// The loops in which a user finds what the store reads changed: the store is within them, too.
+  [[nodiscard]] NameSet inames_of_changes(const Instruction& store) const {
+    const NameSet reads = read_variables(kernel_, store);
+    NameSet result;
+    for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
+      const Instruction& writer = kernel_.instructions[i];
+      for (const std::string& variable : written_variables(writer)) {
+        if (reads.count(variable) == 0) {
+          continue;
+        }
+        bool is_late = users_.front() <= i && i < users_.back();
+        for (const std::size_t user : users_) {
+          for (const std::string& iname : used_inames(kernel_.instructions[user])) {
+            if (writer.within_inames.count(iname) != 0) {
+              is_late = is_late || sweep_.count(iname) != 0;
+              result.insert(iname);
+            }
+          }
+        }
+        if (is_late) {
+          throw InvalidInput(
+              source_.input_changes,
+              fmt::format("'{}' cannot be read ahead for '{}': statement '{}' changes it between "
+                          "its uses",
+                          variable, source_.name, writer.id));
+        }
+      }
+    }
+    return result;
   }
 
   /// As early as what it reads allows, behind other such statements: neighbours share a barrier.
@@ -250,18 +290,25 @@ bool fits(const Access& pattern, const Access& access) {
       [](const Expr& left, const Expr& right) { return left == simplify_index(right); });
 }
 
-std::optional<std::string> why_not_sweep(const Kernel& kernel,
-                                         const std::vector<std::string>& sweep) {
-  for (const std::string& iname : sweep) {
+std::optional<std::string> why_not_inames(const Kernel& kernel,
+                                          const std::vector<std::string>& inames) {
+  for (const std::string& iname : inames) {
     if (!is_iname(kernel, iname)) {
-      return fmt::format("kernel '{}' has no iname '{}' to sweep: the inames are {}", kernel.name,
-                         iname, fmt::join(all_inames(kernel), ", "));
+      return unknown_iname_text(kernel, iname);
     }
   }
   return std::nullopt;
 }
 
-std::optional<std::string> why_not_names(const Kernel& kernel, const PrecomputeOptions& options) {
+/// What of the arguments alone does not fit.
+std::optional<std::string> why_not_arguments(const Kernel& kernel,
+                                             const std::vector<std::string>& sweep,
+                                             const PrecomputeOptions& options) {
+  auto reason = why_not_inames(kernel, sweep);
+  reason = reason ? reason : why_not_inames(kernel, options.outer_inames);
+  if (reason) {
+    return reason;
+  }
   NameGenerator names = make_name_generator(kernel);
   std::vector<std::string> stated = options.inames;
   if (!options.temporary_name.empty()) {
@@ -322,31 +369,26 @@ Expr clipped_element(const Argument& argument, const std::vector<Expr>& indices,
                             : Expr(Conditional{logical_and(conditions), element, Expr(0)});
 }
 
+std::optional<std::string> reason_of_failure(const std::function<void()>& attempt) {
+  try {
+    attempt();
+    return std::nullopt;
+  } catch (const InvalidInput& error) {
+    return error.message();
+  } catch (const Unsupported& error) {
+    return error.message();
+  }
+}
+
 }  // namespace
-
-std::optional<std::string> why_not_precompute(const Kernel& kernel, std::string_view rule,
-                                              const std::vector<std::string>& sweep) {
-  if (find_rule(kernel, rule) == nullptr) {
-    return fmt::format("kernel '{}' has no substitution rule '{}'", kernel.name, rule);
-  }
-  return why_not_sweep(kernel, sweep);
-}
-
-std::optional<std::string> why_not_add_prefetch(const Kernel& kernel, std::string_view array,
-                                                const std::vector<std::string>& sweep) {
-  const Access pattern = parse_pattern(array);
-  const Argument* argument = find_argument(kernel, pattern.array);
-  if (argument == nullptr || !argument->is_array) {
-    return fmt::format("kernel '{}' has no array argument '{}'", kernel.name, pattern.array);
-  }
-  return why_not_sweep(kernel, sweep);
-}
 
 Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::string>& sweep,
                   const PrecomputeOptions& options) {
-  auto reason = why_not_precompute(kernel, rule, sweep);
-  reason = reason ? reason : why_not_names(kernel, options);
-  if (reason) {
+  if (find_rule(kernel, rule) == nullptr) {
+    throw InvalidInput("loopy.precompute.not_possible",
+                       fmt::format("kernel '{}' has no substitution rule '{}'", kernel.name, rule));
+  }
+  if (const auto reason = why_not_arguments(kernel, sweep, options)) {
     throw InvalidInput("loopy.precompute.not_possible", *reason);
   }
   const Kernel before = kernel;
@@ -355,6 +397,7 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
   source.name = definition.name;
   source.temporary_base = definition.name + "_store";
   source.nothing_replaced = "loopy.precompute.nothing_replaced";
+  source.input_changes = "loopy.precompute.input_changes";
   source.indices = [&](const Expr& expr) -> const std::vector<Expr>* {
     const Call* call = get_if<Call>(expr);
     return call != nullptr && call->function == definition.name &&
@@ -384,17 +427,22 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
 
 Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std::string>& sweep,
                     const PrecomputeOptions& options) {
-  auto reason = why_not_add_prefetch(kernel, array, sweep);
-  reason = reason ? reason : why_not_names(kernel, options);
-  if (reason) {
+  const Access pattern = parse_pattern(array);
+  const Argument* found = find_argument(kernel, pattern.array);
+  if (found == nullptr || !found->is_array) {
+    throw InvalidInput(
+        "loopy.add_prefetch.not_possible",
+        fmt::format("kernel '{}' has no array argument '{}'", kernel.name, pattern.array));
+  }
+  if (const auto reason = why_not_arguments(kernel, sweep, options)) {
     throw InvalidInput("loopy.add_prefetch.not_possible", *reason);
   }
-  const Access pattern = parse_pattern(array);
-  const Argument argument = *find_argument(kernel, pattern.array);
+  const Argument argument = *found;
   Source source;
   source.name = argument.name;
   source.temporary_base = argument.name + "_fetch";
   source.nothing_replaced = "loopy.add_prefetch.nothing_replaced";
+  source.input_changes = "loopy.add_prefetch.input_changes";
   source.indices = [&](const Expr& expr) -> const std::vector<Expr>* {
     const Access* access = get_if<Access>(expr);
     return access != nullptr && fits(pattern, *access) ? &access->indices : nullptr;
@@ -408,6 +456,18 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
   }
   kernel.recipe.push_back(recipe_step("add_prefetch", array, sweep, options));
   return kernel;
+}
+
+std::optional<std::string> why_not_precompute(const Kernel& kernel, std::string_view rule,
+                                              const std::vector<std::string>& sweep,
+                                              const PrecomputeOptions& options) {
+  return reason_of_failure([&] { static_cast<void>(precompute(kernel, rule, sweep, options)); });
+}
+
+std::optional<std::string> why_not_add_prefetch(const Kernel& kernel, std::string_view array,
+                                                const std::vector<std::string>& sweep,
+                                                const PrecomputeOptions& options) {
+  return reason_of_failure([&] { static_cast<void>(add_prefetch(kernel, array, sweep, options)); });
 }
 
 }  // namespace rtcg::loopy

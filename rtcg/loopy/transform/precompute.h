@@ -33,10 +33,11 @@ struct PrecomputeOptions {
 ///     out[16*io + ii] = f_store[ii]
 ///
 /// Calls that mention all swept inames are replaced, others stay. The arguments' footprint is a box
-/// around what the calls ask for; axes of length 1 are dropped.
+/// around what the calls ask for; axes of length 1 are dropped. The new statement is within the
+/// loops that the values depend on, and those that change what the rule reads.
 /// @param sweep  inames with a constant range, of statements or of reductions
-/// @throws InvalidInput  loopy.precompute.not_possible, loopy.precompute.nothing_replaced, and what
-///                       footprint throws
+/// @throws InvalidInput  loopy.precompute.not_possible, loopy.precompute.nothing_replaced,
+///                       loopy.precompute.input_changes, and what footprint throws
 /// @source Loo.py `precompute`
 [[nodiscard]] Kernel precompute(Kernel kernel, std::string_view rule,
                                 const std::vector<std::string>& sweep,
@@ -56,7 +57,8 @@ struct PrecomputeOptions {
 /// @param array  the array, or one of its accesses as it stands in the kernel now,
 ///               `a[16*j_outer + j_inner, i]`: only reads with these indices are replaced
 /// @throws InvalidInput  loopy.add_prefetch.not_possible, loopy.add_prefetch.nothing_replaced,
-///                       loopy.parse_expr.syntax, and what footprint throws
+///                       loopy.add_prefetch.input_changes, loopy.parse_expr.syntax, and what
+///                       footprint throws
 /// @source Loo.py `add_prefetch`
 [[nodiscard]] Kernel add_prefetch(Kernel kernel, std::string_view array,
                                   const std::vector<std::string>& sweep,
@@ -64,8 +66,10 @@ struct PrecomputeOptions {
 
 [[nodiscard]] std::optional<std::string> why_not_precompute(const Kernel& kernel,
                                                             std::string_view rule,
-                                                            const std::vector<std::string>& sweep);
+                                                            const std::vector<std::string>& sweep,
+                                                            const PrecomputeOptions& options = {});
 [[nodiscard]] std::optional<std::string> why_not_add_prefetch(
-    const Kernel& kernel, std::string_view array, const std::vector<std::string>& sweep);
+    const Kernel& kernel, std::string_view array, const std::vector<std::string>& sweep,
+    const PrecomputeOptions& options = {});
 
 }  // namespace rtcg::loopy

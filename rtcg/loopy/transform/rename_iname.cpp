@@ -21,19 +21,34 @@ bool implies_all(const ConstraintSet& set, const ConstraintSet& others) {
                      [&](const Congruence& each) { return set.implies(each); });
 }
 
-/// What the domains say of `iname` alone, called `new_name`: bounds in terms of others but `other`.
-ConstraintSet bounds_of(const Kernel& kernel, std::string_view iname, std::string_view other,
-                        const std::string& new_name) {
-  const Domain& domain = *find_home_domain(kernel, iname);
+/// What is known around statements within `iname` but not `other`, with `iname` called `new_name`.
+ConstraintSet known_within(const Kernel& kernel, std::string_view iname, std::string_view other,
+                           const std::string& new_name) {
   ConstraintSet set = kernel.assumptions;
-  set.add(domain.constraints);
-  std::vector<std::string> others;
-  for (const std::string& each : domain.inames) {
-    if (each != iname || each == other) {
-      others.push_back(each);
+  set.add(find_home_domain(kernel, iname)->constraints);
+  return renamed(set.project_out({std::string(other)}), iname, new_name);
+}
+
+/// Those of the constraints that decide which values `iname` takes: the ones on other inames of
+/// its domain hold around statements that use these.
+ConstraintSet bounds_in(const ConstraintSet& set, const Domain& domain, const std::string& iname) {
+  const auto decides = [&](const Affine& expr) {
+    return expr.coefficient(iname) != 0 ||
+           std::none_of(domain.inames.begin(), domain.inames.end(),
+                        [&](const std::string& each) { return expr.coefficient(each) != 0; });
+  };
+  ConstraintSet bounds;
+  for (const Constraint& each : set.constraints()) {
+    if (decides(each.expr)) {
+      bounds.add(each);
     }
   }
-  return renamed(set.project_out(others), iname, new_name);
+  for (const Congruence& each : set.congruences()) {
+    if (decides(each.expr)) {
+      bounds.add(each);
+    }
+  }
+  return bounds;
 }
 
 std::optional<Refusal> find_uniting_refusal(const Kernel& kernel, std::string_view iname,
@@ -46,9 +61,19 @@ std::optional<Refusal> find_uniting_refusal(const Kernel& kernel, std::string_vi
                                  instruction.id)};
     }
   }
-  const ConstraintSet old_bounds = bounds_of(kernel, iname, other, std::string(other));
-  const ConstraintSet new_bounds = bounds_of(kernel, other, iname, std::string(other));
-  if (!implies_all(old_bounds, new_bounds) || !implies_all(new_bounds, old_bounds)) {
+  const std::string common(other);
+  const ConstraintSet old_known = known_within(kernel, iname, other, common);
+  ConstraintSet new_known = known_within(kernel, other, iname, common);
+  const Domain& old_home = *find_home_domain(kernel, iname);
+  const Domain& new_home = *find_home_domain(kernel, other);
+  if (&old_home != &new_home) {
+    // no statement within `iname` is within these
+    std::vector<std::string> others = new_home.inames;
+    std::erase(others, common);
+    new_known = new_known.project_out(others);
+  }
+  if (!implies_all(old_known, bounds_in(new_known, new_home, common)) ||
+      !implies_all(new_known, bounds_in(old_known, old_home, common))) {
     return Refusal{
         "loopy.rename_iname.different_bounds",
         fmt::format("'{}' cannot become '{}': they do not take the same values", iname, other)};

@@ -33,10 +33,13 @@ std::optional<Order> parse_nesting(const std::vector<std::string>& parts) {
   std::vector<std::optional<std::size_t>> axis_at(parts.size());
   for (std::size_t axis = 0; axis < parts.size(); ++axis) {
     const std::string& part = parts[axis];
+    if (!part.starts_with('N')) {
+      return std::nullopt;
+    }
     std::size_t nesting = 0;
     const auto [end, error] = std::from_chars(part.data() + 1, part.data() + part.size(), nesting);
-    if (!part.starts_with('N') || error != std::errc() || end != part.data() + part.size() ||
-        nesting >= parts.size() || axis_at[nesting]) {
+    if (error != std::errc() || end != part.data() + part.size() || nesting >= parts.size() ||
+        axis_at[nesting]) {
       return std::nullopt;
     }
     axis_at[nesting] = axis;

@@ -173,8 +173,12 @@ Kernel privatize_temporaries(Kernel kernel, const std::vector<std::string>& inam
     lowest[iname] = *set.minimum(Affine(iname));
     lengths[iname] = *set.maximum(Affine(iname)) - lowest[iname] + 1;
   }
-  kernel = map_expressions(std::move(kernel),
-                           [&](const Expr& expr) { return with_indices(expr, axes, lowest); });
+  for (const auto& each : axes) {
+    const NewAxes one = {each};
+    kernel = map_expressions_unless_shadowed(std::move(kernel), each.first, [&](const Expr& expr) {
+      return with_indices(expr, one, lowest);
+    });
+  }
   for (const auto& [array, own] : axes) {
     ArrayLayout layout = find_layout(kernel, array).value_or(ArrayLayout{});
     for (const std::string& iname : own) {

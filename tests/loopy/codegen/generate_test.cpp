@@ -88,6 +88,11 @@ TEST(Generate, RefusesRemaindersOfReals) {
   EXPECT_ERROR("loopy.lower_expr.floating_modulo", cuda("{[i]: 0 <= i < n}", "a[i] = b[i] % 2.0"));
 }
 
+TEST(Generate, DividesIntegersAsIntegersAmongReals) {
+  const std::string text = cuda("{[i]: 0 <= i < n}", "a[i] = b[i]*(i // 2) + i % 3 + 1.5");
+  EXPECT_NE(text.find("a[i] = b[i] * (i / 2) + i % 3 + 1.5f;"), std::string::npos) << text;
+}
+
 TEST(Reductions, RefuseWhatTheyCannotSpread) {
   EXPECT_ERROR("loopy.realize_reductions.parallel_iname",
                cuda("{[i, k]: 0 <= i, k < 16}", "a[i] = sum(k, b[i, k])", "tag_inames(k:g.0)"));
@@ -121,6 +126,19 @@ TEST(Barriers, AreRefusedWhereThreadsWouldPart) {
                     "for i, j\n  s[i] = a[i, j] {id=s}\n  out[i, j] = s[15 - i] {dep=s}\nend",
                     "tag_inames(i:l.0)",
                     {.arguments = "lengths: i32[16]; a, out: f32[16, 64]; s: f32[16]"}));
+}
+
+TEST(Barriers, CannotBringValuesFromOtherBlocks) {
+  EXPECT_ERROR("loopy.insert_barriers.out_of_reach",
+               cuda("{[i, k]: 0 <= i, k < 16}", "c[i] = sum(k, a[k]*b[i])",
+                    "add_prefetch(a, [k]); tag_inames(a_fetch_0:g.0)"));
+}
+
+TEST(Generate, KeepsTheNamesOfLanesApart) {
+  const std::string text =
+      cuda("{[i, t_0]: 0 <= i < 16 and 0 <= t_0 < 4}", "<> t = a[i] {inames=i:t_0}\nb[i, t_0] = t",
+           "split_iname(i, 2, inner_tag=ilp)");
+  EXPECT_NE(text.find("t_lane_0"), std::string::npos) << text;
 }
 
 TEST(Schedule, RefusesCirclesAndConflicts) {

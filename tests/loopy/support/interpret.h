@@ -190,6 +190,12 @@ class Interpreter {
           return parts[0] != parts[1];
       }
     }
+    if (const Logical* logical = get_if<Logical>(expr)) {
+      const bool is_and = logical->op == LogicalOp::and_;
+      const auto holds = [](double part) { return part != 0; };
+      return is_and ? std::all_of(parts.begin(), parts.end(), holds)
+                    : std::any_of(parts.begin(), parts.end(), holds);
+    }
     ADD_FAILURE() << "the interpreter does not know " << to_string(expr);
     return 0;
   }

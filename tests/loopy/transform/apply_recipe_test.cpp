@@ -57,8 +57,8 @@ TEST(Recipes, SkipBlanksAndComments) {
 }
 
 TEST(Recipes, TakeListsWithColons) {
-  EXPECT_EQ(to_string(after("duplicate_inames(i:j, within=first)")),
-            to_string(after("duplicate_inames([i, j], within=first)")));
+  EXPECT_EQ(to_string(after("duplicate_inames(i:k, within=third)")),
+            to_string(after("duplicate_inames([i, k], within=third)")));
 }
 
 TEST(Recipes, KnowAllTransformations) {

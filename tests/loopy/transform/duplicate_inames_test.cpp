@@ -143,5 +143,13 @@ TEST(MakeReductionInamesUnique, TakesInnerReductionsAlong) {
   expect_same_results(kernel, unique, {{"n", 2}, {"m", 4}});
 }
 
+TEST(DuplicateInames, RefusesToTearValuesFromTheirIteration) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "<> t = a[i] {id=t}\nb[i] = t {id=b}",
+                                    {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.duplicate_inames.torn_value",
+               duplicate_inames(kernel, {"i"}, {.within = "id:b"}));
+  EXPECT_EQ(why_not_duplicate_inames(kernel, {"i"}, {}), std::nullopt);
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

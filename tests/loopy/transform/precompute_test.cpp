@@ -1,0 +1,234 @@
+#include "rtcg/loopy/transform/precompute.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
+#include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/tag_inames.h"
+#include "tests/loopy/support/interpret.h"
+#include "tests/loopy/support/replay.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel squares() {
+  return split_iname(make_kernel("{[i]: 0 <= i < n}", "f(x) := a[x]*a[x]\nout[i] = f(i)",
+                                 {.arguments = "a, out: f32[n]"}),
+                     "i", 16);
+}
+Kernel windows() {
+  return split_iname(
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 3}", "out[i] = sum(k, a[i + k])*a[i]",
+                  {.arguments = "a: f32[n + 2]", .default_type = cgen::f32}),
+      "i", 16);
+}
+
+/// Whether the last step was recorded so, and makes `after` of `before`.
+void expect_last_step(const Kernel& before, const Kernel& after, const std::string& step) {
+  EXPECT_EQ(to_string(after.recipe.back()), step);
+  EXPECT_EQ(to_string(apply_recipe(before, step)), to_string(after));
+}
+
+TEST(Precompute, FillsATemporary) {
+  const Kernel done = precompute(squares(), "f", {"i_inner"});
+  EXPECT_EQ(to_string(done), R"(kernel loopy_kernel
+arguments:
+  a: f32[n]
+  out: f32[n]
+  n: i32
+domains:
+  {[i_outer, i_inner]: 16*i_outer + i_inner >= 0 and 16*i_outer + i_inner < n and i_inner >= 0 and i_inner <= 15}
+  {[f_store_0]: f_store_0 >= 0 and f_store_0 <= 15}
+inames:
+  i_outer: for
+  i_inner: for
+  f_store_0: for
+temporaries:
+  f_store: ?[16]
+rules:
+  f(x) := a[x]*a[x]
+statements:
+  fill_f_store: f_store[f_store_0] = a[16*i_outer + f_store_0]*a[16*i_outer + f_store_0]  {inames=f_store_0:i_outer}
+  set_out: out[16*i_outer + i_inner] = f_store[i_inner]  {inames=i_inner:i_outer, dep=fill_f_store}
+recipe:
+  split_iname(i, 16)
+  precompute(f, i_inner)
+)");
+  EXPECT_EQ(to_string(apply_recipe(squares(), "precompute(f, i_inner)")), to_string(done));
+}
+
+TEST(AddPrefetch, FillsATemporary) {
+  const Kernel done = add_prefetch(windows(), "a", {"i_inner", "k"});
+  EXPECT_EQ(domains_of(done),
+            domains_of(windows()) + "[a_fetch_0]: a_fetch_0 >= 0 and a_fetch_0 <= 17\n");
+  EXPECT_EQ(
+      statements_of(done),
+      "a_fetch[a_fetch_0] = if(0 <= 16*i_outer + a_fetch_0 and 16*i_outer + a_fetch_0 < n + 2, "
+      "a[16*i_outer + a_fetch_0], 0)\n"
+      "out[16*i_outer + i_inner] = sum(k, a_fetch[i_inner + k])*a[16*i_outer + i_inner]\n");
+  expect_last_step(windows(), done, "add_prefetch(a, i_inner:k)");
+}
+
+TEST(Precompute, KeepsTheResult) {
+  expect_same_results(squares(), precompute(squares(), "f", {"i_inner"}), {{"n", 32}});
+  const auto fixed = [](Kernel kernel) { return fix_parameters(std::move(kernel), {{"n", 32}}); };
+  expect_same_results(windows(), add_prefetch(fixed(windows()), "a", {"i_inner", "k"}),
+                      {{"n", 32}});
+  expect_same_results(windows(), add_prefetch(windows(), "a", {"k"}), {{"n", 20}});
+}
+
+TEST(Precompute, TakesOptions) {
+  PrecomputeOptions options;
+  options.default_tag = "l.0";
+  options.inames = {"ahead"};
+  options.temporary_name = "tile";
+  options.address_space = AddressSpace::local;
+  const Kernel done = precompute(squares(), "f", {"i_inner"}, options);
+  EXPECT_EQ(statements_of(done),
+            "tile[ahead] = a[16*i_outer + ahead]*a[16*i_outer + ahead]\n"
+            "out[16*i_outer + i_inner] = tile[i_inner]\n");
+  EXPECT_EQ(tag_of(done, "ahead"), (InameTag{AxisKind::block, 0}));
+  EXPECT_EQ(find_temporary(done, "tile")->address_space, AddressSpace::local);
+  expect_last_step(squares(), done,
+                   "precompute(f, i_inner, address_space=local, default_tag=l.0, inames=ahead, "
+                   "temporary_name=tile)");
+}
+
+TEST(Precompute, ComputesWithinTheInamesThatTheRuleMentions) {
+  const Kernel before =
+      make_kernel("{[i, j]: 0 <= i < 4 and 0 <= j < 5}", "f(x) := a[x]*c[j]\nout[i, j] = f(i)",
+                  {.default_type = cgen::f32});
+  const Kernel done = precompute(before, "f", {"i"});
+  EXPECT_EQ(statements_of(done),
+            "f_store[f_store_0] = a[f_store_0]*c[j]\nout[i, j] = f_store[i]\n");
+  EXPECT_EQ(find_instruction(done, "fill_f_store")->within_inames, (NameSet{"f_store_0", "j"}));
+  expect_same_results(before, done, {});
+}
+
+TEST(Precompute, FindsCallsWithinOtherRules) {
+  const Kernel before =
+      make_kernel("{[i]: 0 <= i < 8}", "f(x) := a[x]*a[x]\ng(y) := f(y) + 1\nout[i] = g(i)",
+                  {.default_type = cgen::f32});
+  const Kernel done = precompute(before, "f", {"i"});
+  EXPECT_EQ(statements_of(done),
+            "f_store[f_store_0] = a[f_store_0]*a[f_store_0]\nout[i] = f_store[i] + 1\n");
+  expect_same_results(before, done, {});
+  expect_last_step(before, done, "precompute(f, i)");
+}
+
+TEST(AddPrefetch, TakesOneAccessOfSeveral) {
+  const Kernel before = make_kernel("{[i, j]: 0 <= i, j < 8}", "out[i, j] = a[i, j] + a[j, i]",
+                                    {.default_type = cgen::f32});
+  const Kernel done = add_prefetch(before, "a[j, i]", {"i", "j"});
+  EXPECT_EQ(statements_of(done),
+            "a_fetch[a_fetch_0, a_fetch_1] = a[a_fetch_0, a_fetch_1]\n"
+            "out[i, j] = a[i, j] + a_fetch[j, i]\n");
+  expect_last_step(before, done, "add_prefetch(a[j, i], i:j)");
+}
+
+TEST(AddPrefetch, KeepsOuterLoops) {
+  PrecomputeOptions options;
+  options.outer_inames = {"i_outer"};
+  const Kernel before =
+      split_iname(make_kernel("{[i, k]: 0 <= i < 32 and 0 <= k < 3}", "out[i] = sum(k, a[k])",
+                              {.default_type = cgen::f32}),
+                  "i", 16);
+  const Kernel done = add_prefetch(before, "a", {"k"}, options);
+  EXPECT_EQ(done.instructions.front().within_inames, (NameSet{"a_fetch_0", "i_outer"}));
+  EXPECT_EQ(add_prefetch(before, "a", {"k"}).instructions.front().within_inames,
+            (NameSet{"a_fetch_0"}));
+  expect_last_step(before, done, "add_prefetch(a, k, outer_inames=i_outer)");
+}
+
+TEST(Precompute, RefusesWhatDoesNotFit) {
+  EXPECT_ERROR("loopy.precompute.not_possible", precompute(squares(), "g", {"i_inner"}));
+  EXPECT_ERROR("loopy.precompute.not_possible", precompute(squares(), "f", {"q"}));
+  EXPECT_EQ(why_not_precompute(squares(), "g", {"i_inner"}),
+            "kernel 'loopy_kernel' has no substitution rule 'g'");
+  EXPECT_EQ(why_not_precompute(squares(), "f", {"q"}),
+            "kernel 'loopy_kernel' has no iname 'q': its inames are i_outer, i_inner");
+  EXPECT_EQ(why_not_precompute(squares(), "f", {"i_inner"}), std::nullopt);
+  EXPECT_ERROR("loopy.add_prefetch.not_possible", add_prefetch(windows(), "q", {"k"}));
+  EXPECT_ERROR("loopy.add_prefetch.not_possible", add_prefetch(windows(), "n", {"k"}));
+  EXPECT_ERROR("loopy.add_prefetch.not_possible", add_prefetch(windows(), "a", {"q"}));
+  EXPECT_EQ(why_not_add_prefetch(windows(), "n", {"k"}),
+            "kernel 'loopy_kernel' has no array argument 'n'");
+  EXPECT_EQ(why_not_add_prefetch(windows(), "a", {"k"}), std::nullopt);
+}
+
+TEST(Precompute, RefusesOptionsThatDoNotFit) {
+  PrecomputeOptions options;
+  options.inames = {"n"};
+  EXPECT_ERROR("loopy.precompute.not_possible", precompute(squares(), "f", {"i_inner"}, options));
+  options.inames = {"x", "x"};
+  EXPECT_ERROR("loopy.add_prefetch.not_possible", add_prefetch(windows(), "a", {"k"}, options));
+  options = {};
+  options.temporary_name = "out";
+  EXPECT_ERROR("loopy.precompute.not_possible", precompute(squares(), "f", {"i_inner"}, options));
+  options = {};
+  options.outer_inames = {"q"};
+  EXPECT_ERROR("loopy.precompute.not_possible", precompute(squares(), "f", {"i_inner"}, options));
+  options = {};
+  options.default_tag = "x.0";
+  EXPECT_ERROR("loopy.iname_tag.unknown", precompute(squares(), "f", {"i_inner"}, options));
+}
+
+TEST(Precompute, RefusesWhereNothingWouldBeReplaced) {
+  const Kernel other = make_kernel("{[i, j]: 0 <= i, j < 8}", "f(x) := a[x]*a[x]\nout[i, j] = f(i)",
+                                   {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.precompute.nothing_replaced", precompute(other, "f", {"j"}));
+  EXPECT_EQ(why_not_precompute(other, "f", {"j"}),
+            "no use of 'f' mentions all of j: nothing would be replaced");
+  EXPECT_ERROR("loopy.add_prefetch.nothing_replaced", add_prefetch(windows(), "out", {"k"}));
+  EXPECT_TRUE(why_not_add_prefetch(windows(), "out", {"k"}).has_value());
+}
+
+TEST(Precompute, FillsAgainWhereWhatIsReadChanges) {
+  const Kernel before =
+      make_kernel("{[t, i, j]: 0 <= t < 3 and 0 <= i, j < 8}",
+                  "for t\nout[t, i] = sum(j, a[j])*i\na[0] = out[t, 3] {dep=*}\nend",
+                  {.arguments = "a: f32[8]", .default_type = cgen::f32});
+  const Kernel done = add_prefetch(before, "a", {"j"});
+  EXPECT_EQ(
+      statements_of(done),
+      "a_fetch[a_fetch_0] = a[a_fetch_0]\nout[t, i] = sum(j, a_fetch[j])*i\na[0] = out[t, 3]\n");
+  EXPECT_EQ(find_instruction(done, "fill_a_fetch")->within_inames, (NameSet{"a_fetch_0", "t"}));
+  expect_same_results(before, done, {});
+}
+
+TEST(Precompute, FillsBehindWhatItReads) {
+  const Kernel before = make_kernel("{[t, i, j]: 0 <= t < 3 and 0 <= i, j < 8}",
+                                    "f(x) := c[x]*s\n<f32> s = b[t]\nout[t, i] = sum(j, f(j))*i",
+                                    {.default_type = cgen::f32});
+  const Kernel done = precompute(before, "f", {"j"});
+  EXPECT_EQ(statements_of(done),
+            "s = b[t]\nf_store[f_store_0] = c[f_store_0]*s\nout[t, i] = sum(j, f_store[j])*i\n");
+  expect_same_results(before, done, {});
+}
+
+TEST(Precompute, RefusesWhatChangesBetweenItsUses) {
+  const Kernel between =
+      make_kernel("{[i, j]: 0 <= i, j < 8}",
+                  "f(x) := a[x]\nb[i] = f(i) {id=one}\na[j] = 2 {id=two}\nc[i] = f(i)",
+                  {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.precompute.input_changes", precompute(between, "f", {"i"}));
+  EXPECT_EQ(why_not_precompute(between, "f", {"i"}),
+            "'a' cannot be read ahead for 'f': statement 'two' changes it between its uses");
+  EXPECT_ERROR("loopy.add_prefetch.input_changes", add_prefetch(expand_subst(between), "a", {"i"}));
+  const Kernel shifted =
+      make_kernel("{[i]: 1 <= i < 8}", "a[i] = a[i - 1]", {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.add_prefetch.input_changes", add_prefetch(shifted, "a", {"i"}));
+}
+
+TEST(Footprint, RefusesWhatIsNoBox) {
+  const Kernel table =
+      make_kernel("{[i, k]: 0 <= i, k < 8}", "out[i] = sum(k, a[t[k]])",
+                  {.arguments = "t: i32[8]; a: f32[8]", .default_type = cgen::f32});
+  EXPECT_ERROR("loopy.footprint.not_affine", add_prefetch(table, "a", {"k"}));
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
