@@ -11,10 +11,11 @@ all: packages-build            ## build the library and the command line, build/
 	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
 	cmake --build $(BUILD)
 
-demo: packages-build           ## build a kernel as a tree, run it on the best device, check the result
+demo: packages-build           ## run a kernel built as a tree, then tune a matrix product on the best device
 	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
-	cmake --build $(BUILD) --target demo_program
+	cmake --build $(BUILD) --target demo_program rtcg_tool
 	$(BUILD)/bin/demo_program
+	$(BUILD)/bin/rtcg tune examples/kernels/matmul.loopy --set n=512 --budget 20
 
 test: packages-test            ## build everything and run all tests
 	$(call CMAKE_CONFIGURE,ON)

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <dlfcn.h>
 #include <functional>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/event.h"
 
@@ -205,6 +207,37 @@ void measure_matmul(Device device, Report& report) {
       contestants.push_back({name_of(tile), false, run});
     }
     compete(stream, contestants, {.op = "matmul", .dtype = "f32", .n = n}, 0, 2.0 * n * n * n,
+            report);
+  }
+}
+
+void measure_tune_matmul(Device device, Report& report) {
+  const Stream stream(device);
+  const Cublas cublas(stream);
+  const Kernel described =
+      loopy::make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                         {.name = "matmul", .default_type = cgen::f32});
+  for (const int n : {500, 512, 1000, 1024, 2000, 2048, 4096}) {
+    loopy::TuneOptions options;
+    options.constraints.parameters = {{"n", n}};
+    options.constraints.machine = loopy::machine_model(device);
+    options.budget_seconds = 25;
+    const loopy::TuneResult result = loopy::tune(described, device, options);
+    std::printf("matmul %d: %zu tried in %.1f s, %s\n", n, result.tried.size(), result.seconds,
+                to_string(result.best().slicing).c_str());
+    const auto count = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+    const Buffer<float> a(device, random_values(count));
+    const Buffer<float> b(device, random_values(count));
+    const Buffer<float> c(device, count);
+    const Executor multiply(loopy::tuned_kernel(described, {{"n", n}}, result.best().slicing),
+                            device);
+    std::vector<Contestant> contestants;
+    contestants.push_back(
+        {"cuBLAS sgemm", true, [&] { cublas.multiply(a.address(), b.address(), c.address(), n); }});
+    contestants.push_back({"rtcg tuned", false, [&] {
+                             multiply(stream, {arg("a", a), arg("b", b), arg("c", c)});
+                           }});
+    compete(stream, contestants, {.op = "tune_matmul", .dtype = "f32", .n = n}, 0, 2.0 * n * n * n,
             report);
   }
 }

@@ -12,6 +12,8 @@ namespace rtcg::bench {
 void measure_launch(runtime::Device device, Report& report);
 /// Square single-precision products by scripted transformations against cuBLAS.
 void measure_matmul(runtime::Device device, Report& report);
+/// The same product with slicings that the tuner found within 25 s a size.
+void measure_tune_matmul(runtime::Device device, Report& report);
 /// Against the device's own copy of as many bytes.
 void measure_transpose(runtime::Device device, Report& report);
 void measure_stencil(runtime::Device device, Report& report);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -128,64 +129,87 @@ class Stager {
     }
   }
 
-  void add_store(NameGenerator& names) {
-    Domain domain;
-    std::vector<Expr> indices;
-    std::vector<Expr> target_indices;
-    Temporary temporary;
-    temporary.name = temporary_;
-    temporary.address_space = options_.address_space;
-    NameSet within(options_.outer_inames.begin(), options_.outer_inames.end());
+  /// What the box makes: inames over it, the temporary, and where its elements come from.
+  struct Filling {
+    Domain domain{};
+    Temporary temporary{};
+    std::vector<Expr> source_indices{};
+    std::vector<Expr> target_indices{};
+    NameSet outer_inames{};
+  };
+
+  Filling make_filling(NameGenerator& names) const {
+    Filling result;
+    result.temporary.name = temporary_;
+    result.temporary.address_space = options_.address_space;
+    result.outer_inames = as_set(options_.outer_inames);
     for (std::size_t axis = 0; axis < box_.size(); ++axis) {
       for (const Affine::Term& term : box_[axis].base.terms()) {
         if (is_iname(kernel_, term.name)) {
-          within.insert(term.name);
+          result.outer_inames.insert(term.name);
         }
       }
       if (!is_kept_[axis]) {
-        indices.push_back(to_expr(box_[axis].base));
+        result.source_indices.push_back(to_expr(box_[axis].base));
         continue;
       }
-      const std::size_t number = target_indices.size();
+      const std::size_t number = result.target_indices.size();
       const std::string iname = number < options_.inames.size()
                                     ? options_.inames[number]
                                     : names.make(fmt::format("{}_{}", temporary_, number));
-      domain.inames.push_back(iname);
-      domain.constraints.add_nonnegative(Affine(iname));
-      domain.constraints.add_nonnegative(Affine(box_[axis].length_elements - 1) - Affine(iname));
-      indices.push_back(to_expr(box_[axis].base + Affine(iname)));
-      target_indices.push_back(Name{iname});
-      temporary.shape.emplace_back(box_[axis].length_elements);
+      const std::int64_t length = box_[axis].length_elements;
+      result.domain.inames.push_back(iname);
+      result.domain.constraints.add_nonnegative(Affine(iname));
+      result.domain.constraints.add_nonnegative(Affine(length - 1) - Affine(iname));
+      result.source_indices.push_back(to_expr(box_[axis].base + Affine(iname)));
+      result.target_indices.push_back(Name{iname});
+      result.temporary.shape.emplace_back(length);
     }
-    ConstraintSet here = constraints_of(kernel_, within);
-    here.add(domain.constraints);
-    const Expr value = source_.value(indices, here);
+    return result;
+  }
+
+  void add_store(NameGenerator& names) {
+    Filling filling = make_filling(names);
+    ConstraintSet here = constraints_of(kernel_, filling.outer_inames);
+    here.add(filling.domain.constraints);
+    const Expr value = source_.value(filling.source_indices, here);
+    const Expr target = filling.target_indices.empty()
+                            ? Expr(Name{temporary_})
+                            : Expr(Access{temporary_, filling.target_indices});
+    Instruction store;
+    store.id = names.make("fill_" + temporary_);
+    store.kind = Assignment{{target}, value};
+    NameSet within = std::move(filling.outer_inames);
     for (const std::string& each : free_names(value)) {
       if (is_iname(kernel_, each)) {
         within.insert(each);  // of a rule's body
       }
     }
-
-    Instruction store;
-    store.id = names.make("fill_" + temporary_);
-    store.kind = Assignment{{target_indices.empty() ? Expr(Name{temporary_})
-                                                    : Expr(Access{temporary_, target_indices})},
-                            value};
     within.merge(inames_of_changes(store));
     within = with_parent_inames(kernel_, within);
-    tag_inames_of(domain, within);
+    tag_inames_of(filling.domain, within);
     store.within_inames = within;
-    store.within_inames.insert(domain.inames.begin(), domain.inames.end());
-    if (!domain.inames.empty()) {
-      kernel_.domains.push_back(std::move(domain));
+    store.within_inames.insert(filling.domain.inames.begin(), filling.domain.inames.end());
+    if (!filling.domain.inames.empty()) {
+      kernel_.domains.push_back(std::move(filling.domain));
     }
-    kernel_.temporaries.push_back(std::move(temporary));
+    kernel_.temporaries.push_back(std::move(filling.temporary));
     for (const std::size_t user : users_) {
       kernel_.instructions[user].depends_on.insert(store.id);
     }
     const std::size_t place = place_of(store);
     kernel_.instructions.insert(kernel_.instructions.begin() + static_cast<std::ptrdiff_t>(place),
                                 std::move(store));
+  }
+
+  /// The loops that both statements are within; a user is within its reductions for what is filled
+  /// there.
+  [[nodiscard]] static NameSet shared_inames(const Instruction& writer, const Instruction& user) {
+    const NameSet inames = writer.id.starts_with("fill_") ? used_inames(user) : user.within_inames;
+    NameSet shared;
+    std::set_intersection(inames.begin(), inames.end(), writer.within_inames.begin(),
+                          writer.within_inames.end(), std::inserter(shared, shared.end()));
+    return shared;
   }
 
   /// The loops in which a user finds what the store reads changed: the store is within them, too.
@@ -198,22 +222,21 @@ class Stager {
         if (reads.count(variable) == 0) {
           continue;
         }
-        bool is_late = users_.front() <= i && i < users_.back();
+        NameSet shared;
         for (const std::size_t user : users_) {
-          for (const std::string& iname : used_inames(kernel_.instructions[user])) {
-            if (writer.within_inames.count(iname) != 0) {
-              is_late = is_late || sweep_.count(iname) != 0;
-              result.insert(iname);
-            }
-          }
+          shared.merge(shared_inames(writer, kernel_.instructions[user]));
         }
-        if (is_late) {
+        const bool is_swept =
+            std::any_of(sweep_.begin(), sweep_.end(),
+                        [&](const std::string& iname) { return shared.count(iname) != 0; });
+        if (is_swept || (users_.front() <= i && i < users_.back())) {
           throw InvalidInput(
               source_.input_changes,
               fmt::format("'{}' cannot be read ahead for '{}': statement '{}' changes it between "
                           "its uses",
                           variable, source_.name, writer.id));
         }
+        result.merge(shared);
       }
     }
     return result;

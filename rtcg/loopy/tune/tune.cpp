@@ -247,10 +247,16 @@ class Search {
 };
 
 /// The first few in turns, so that nobody profits from a cooler chip; sorts them by their medians.
-std::size_t final_round(std::vector<Compiled>& fine, Workbench& bench) {
-  const std::size_t count = std::min<std::size_t>(5, fine.size());
+std::size_t final_round(std::vector<Compiled>& fine, Workbench& bench, double budget_seconds) {
+  const Clock::time_point begin = Clock::now();
+  const double close = 1.2 * fine.front().tuned.microseconds;
+  std::size_t count = 1;
+  while (count < std::min<std::size_t>(5, fine.size()) && fine[count].tuned.microseconds <= close) {
+    ++count;
+  }
   std::vector<std::vector<double>> times(count);
-  for (int round = 0; round < 7; ++round) {
+  for (int round = 0; round < 7 && (round == 0 || seconds_since(begin) < 0.1 * budget_seconds);
+       ++round) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t turn = round % 2 == 0 ? i : count - 1 - i;
       times[turn].push_back(bench.time_us(*fine[turn].executor, 0));
@@ -260,7 +266,11 @@ std::size_t final_round(std::vector<Compiled>& fine, Workbench& bench) {
   for (std::size_t i = 0; i < count; ++i) {
     std::sort(times[i].begin(), times[i].end());
     fine[i].tuned.microseconds = times[i][times[i].size() / 2];
-    noise = std::max(noise, (times[i][5] - times[i][1]) / fine[i].tuned.microseconds);
+    // without the fastest and the slowest
+    const std::size_t last = times[i].size() - 1;
+    noise = std::max(noise, (times[i][last - std::min<std::size_t>(1, last)] -
+                             times[i][std::min<std::size_t>(1, last)]) /
+                                fine[i].tuned.microseconds);
   }
   const auto end = fine.begin() + static_cast<std::ptrdiff_t>(count);
   std::stable_sort(fine.begin(), end, [](const Compiled& a, const Compiled& b) {
@@ -422,7 +432,7 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
     return a.tuned.microseconds < b.tuned.microseconds;
   });
   if (!fine.empty()) {
-    result.ties = final_round(fine, bench);
+    result.ties = final_round(fine, bench, options.budget_seconds);
   }
   for (Compiled& each : fine) {
     result.tried.push_back(std::move(each.tuned));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/extract_subst.h"
 #include "rtcg/loopy/transform/join_inames.h"
 #include "rtcg/loopy/transform/precompute.h"
 #include "rtcg/loopy/transform/prioritize_loops.h"
@@ -120,6 +121,17 @@ TEST(Transformations, FillsOfRulesWithinReductionsKeepTheNumbers) {
   Kernel filled = split_iname(plain, "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
   filled = precompute(filled, "f", {"k"});
   expect_same_everywhere(filled, plain, {{"n", 20}});
+}
+
+TEST(Transformations, FillsFromOtherFillsKeepTheNumbers) {
+  const Kernel plain =
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}",
+                  "f(x) := a[x]*2\nout[i] = sum(k, f(k))*b[i]", f32_options("a: f32[m + 3]"));
+  Kernel filled = split_iname(plain, "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
+  filled = precompute(split_iname(filled, "k", 4), "f", {"k_inner"});
+  filled = extract_subst(filled, "g", "f_store[y]", {"y"});
+  filled = precompute(filled, "g", {"k_inner"});
+  expect_same_everywhere(filled, plain, {{"n", 20}, {"m", 10}});
 }
 
 TEST(Transformations, FetchesOfWhatChangesKeepTheNumbers) {

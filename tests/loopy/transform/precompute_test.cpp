@@ -4,6 +4,7 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/extract_subst.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
@@ -207,6 +208,34 @@ TEST(Precompute, FillsBehindWhatItReads) {
   EXPECT_EQ(statements_of(done),
             "s = b[t]\nf_store[f_store_0] = c[f_store_0]*s\nout[t, i] = sum(j, f_store[j])*i\n");
   expect_same_results(before, done, {});
+}
+
+TEST(Precompute, FillsBehindALoopWhoseInameIsSummedOver) {
+  const Kernel before =
+      make_kernel("{[i, j]: 0 <= i, j < 8}", "b[j] = 2*j\nout[i] = sum(j, b[j])*i",
+                  {.default_type = cgen::f32});
+  const Kernel done = add_prefetch(before, "b", {"j"});
+  EXPECT_EQ(statements_of(done),
+            "b[j] = 2*j\nb_fetch[b_fetch_0] = b[b_fetch_0]\nout[i] = sum(j, b_fetch[j])*i\n");
+  expect_same_results(before, done, {});
+}
+
+TEST(Precompute, FillsFromWhatIsFilledWithinASum) {
+  const Kernel before = split_iname(
+      make_kernel("{[i, k]: 0 <= i < 4 and 0 <= k < 8}", "f(x) := a[x]*2\nout[i] = sum(k, f(k))*i",
+                  {.default_type = cgen::f32}),
+      "k", 4);
+  Kernel done = precompute(before, "f", {"k_inner"});
+  EXPECT_EQ(find_instruction(done, "fill_f_store")->within_inames,
+            (NameSet{"f_store_0", "k_outer"}));
+  done = extract_subst(done, "g", "f_store[y]", {"y"});
+  done = precompute(done, "g", {"k_inner"});
+  EXPECT_EQ(statements_of(done),
+            "f_store[f_store_0] = a[4*k_outer + f_store_0]*2\n"
+            "g_store[g_store_0] = f_store[g_store_0]\n"
+            "out[i] = sum((k_outer, k_inner), g_store[k_inner])*i\n");
+  EXPECT_EQ(find_instruction(done, "fill_g_store")->within_inames,
+            (NameSet{"g_store_0", "k_outer"}));
 }
 
 TEST(Precompute, RefusesWhatChangesBetweenItsUses) {
