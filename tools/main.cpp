@@ -18,6 +18,7 @@ int main(int count, char** arguments) {
   rtcg::tools::add_cache_command(app);
   rtcg::tools::add_kernel_commands(app);
   rtcg::tools::add_tune_commands(app);
+  rtcg::tools::add_flux_command(app);
   try {
     app.parse(count, arguments);
     return 0;

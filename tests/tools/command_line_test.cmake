@@ -99,3 +99,18 @@ expect(0 "\"tried\"" tune ${kernels}/matmul.loopy --set n=32 -d host --max-candi
 expect(1 "tools.tune.unwritable_file" tune ${kernels}/matmul.loopy --set n=32 -d host
   --max-candidates 1 --report absent/report.html --wisdom wisdom.jsonl)
 expect(1 "loopy.slicings.missing_parameter" slicings ${kernels}/matmul.loopy)
+
+set(maxwell "0.5*cross(n, jump(h) - alpha*cross(n, jump(e)))")
+expect(0 "__device__ void flux.*3 evaluators, 33 flops, 16 numbers read; linear in the fields"
+  flux ${maxwell} --fields e:3,h:3 --target cuda)
+expect(0 "cl_khr_fp64" flux ${maxwell} --fields e:3,h:3 --target opencl)
+expect(0 "\"flops\": 30.*\"fields_read\".*\"is_linear\": true.*\"source\"" flux ${maxwell}
+  --fields e:3,h:3 --target host --set alpha=1 --json)
+expect(0 "void flux\\(const float \\*interior, const float \\*n" flux ${maxwell} --fields e:3,h:3
+  --boundary "[-interior(e), interior(h)]" --single --target host)
+expect(0 "flux_at_points.*2 evaluators" flux "jump(eps*u)" --fields u -d 1 --material eps
+  --neighbour --kernel)
+expect(1 "'n.0.\\*u' contains 'u' without a side.*dg.make_evaluators.side_missing"
+  flux "n[0]*u" --fields u)
+expect(1 "dg.parse_flux.syntax" flux "jump(" --fields u)
+expect(2 "target" flux "jump(u)" --fields u --target vulkan)

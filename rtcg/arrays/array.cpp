@@ -1,0 +1,169 @@
+#include "rtcg/arrays/array.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/copy.h"
+
+namespace rtcg::arrays {
+namespace {
+
+std::size_t bytes_of(DType dtype, std::int64_t count) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<std::size_t>(count), arrays::size_bytes(dtype), &bytes)) {
+    throw InvalidInput("arrays.extents.too_large",
+                       fmt::format("{} elements of {} have more than 2^64 bytes", count,
+                                   name(dtype)));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+AnyArray::AnyArray(DType dtype, const Extents& shape, runtime::StreamRef stream, Order order)
+    : dtype_(dtype),
+      layout_(make_layout(shape, order)),
+      storage_(std::make_shared<Storage>(stream, bytes_of(dtype, layout_.count()))) {}
+
+AnyArray::AnyArray(DType dtype, const Layout& layout, std::shared_ptr<Storage> storage)
+    : dtype_(dtype), layout_(layout), storage_(std::move(storage)) {}
+
+AnyArray::AnyArray(const Expression& expression) : AnyArray(evaluate(expression)) {}
+
+void AnyArray::operator=(const AnyArray& other) && {
+  assign(other);
+}
+
+void AnyArray::operator=(const Expression& expression) && {
+  assign(expression);
+}
+
+std::size_t AnyArray::size_bytes() const {
+  return static_cast<std::size_t>(count()) * arrays::size_bytes(dtype_);
+}
+
+runtime::DeviceAddress AnyArray::address() const noexcept {
+  return storage_->address() +
+         static_cast<std::uint64_t>(layout_.offset) * arrays::size_bytes(dtype_);
+}
+
+AnyArray AnyArray::reshape(const Extents& shape) const {
+  if (const std::optional<Layout> layout = arrays::reshape(layout_, shape)) {
+    return view(*layout);
+  }
+  return copy().reshape(shape);
+}
+
+AnyArray AnyArray::reinterpret(DType dtype) const {
+  const auto from = static_cast<std::int64_t>(arrays::size_bytes(dtype_));
+  const auto to = static_cast<std::int64_t>(arrays::size_bytes(dtype));
+  if (from == to) {
+    return {dtype, layout_, storage_};
+  }
+  const bool has_rows =
+      axes() > 0 && (layout_.strides.back() == 1 || layout_.shape.back() == 1);
+  Layout layout = layout_;
+  bool fits = has_rows && (layout.offset * from) % to == 0;
+  for (int axis = 0; fits && axis < axes(); ++axis) {
+    std::int64_t& number = axis + 1 < axes() ? layout.strides[axis] : layout.shape[axis];
+    fits = (number * from) % to == 0;
+    number = number * from / to;
+  }
+  if (!fits) {
+    throw InvalidInput("arrays.reinterpret.size_mismatch",
+                       fmt::format("rows of {} of an array of shape {} cannot be seen as {}: the "
+                                   "last axis must be contiguous and its bytes a multiple",
+                                   name(dtype_), to_string(shape()), name(dtype)));
+  }
+  layout.strides[axes() - 1] = 1;
+  layout.offset = layout.offset * from / to;
+  return {dtype, layout, storage_};
+}
+
+AnyArray AnyArray::copy(Order order) const {
+  AnyArray result(dtype_, shape(), current_stream(stream()), order);
+  result.assign(*this);
+  return result;
+}
+
+AnyArray AnyArray::as_type(DType dtype) const {
+  AnyArray result(dtype, shape(), current_stream(stream()));
+  result.assign(*this);
+  return result;
+}
+
+AnyArray AnyArray::contiguous(Order order) const {
+  return layout_.is_contiguous(order) ? *this : copy(order);
+}
+
+void AnyArray::assign(const Expression& value) const {
+  evaluate_into(value, *this);
+}
+
+void AnyArray::write_bytes(std::span<const std::byte> values) const {
+  if (values.size() != size_bytes()) {
+    throw InvalidInput("arrays.write.size_mismatch",
+                       fmt::format("{} bytes do not make an array of shape {} of {}, which has {}",
+                                   values.size(), to_string(shape()), name(dtype_), size_bytes()));
+  }
+  if (values.empty()) {
+    return;
+  }
+  if (!layout_.is_contiguous()) {
+    AnyArray staged(dtype_, shape(), current_stream(stream()));
+    staged.write_bytes(values);
+    assign(staged);
+    return;
+  }
+  const runtime::StreamRef stream = current_stream(this->stream());
+  storage_->use_on(stream);
+  runtime::copy_to_device(stream, values,
+                          runtime::BufferRef<std::byte>(device(), address(), size_bytes()));
+  stream.synchronize();
+}
+
+void AnyArray::read_bytes(std::span<std::byte> values) const {
+  if (values.size() != size_bytes()) {
+    throw InvalidInput("arrays.write.size_mismatch",
+                       fmt::format("{} bytes do not hold an array of shape {} of {}, which has {}",
+                                   values.size(), to_string(shape()), name(dtype_), size_bytes()));
+  }
+  if (values.empty()) {
+    return;
+  }
+  const AnyArray source = contiguous();
+  const runtime::StreamRef stream = current_stream(this->stream());
+  source.storage()->use_on(stream);
+  runtime::copy_to_host(
+      stream,
+      runtime::BufferRef<const std::byte>(device(), source.address(), source.size_bytes()),
+      values);
+  stream.synchronize();
+}
+
+namespace detail {
+
+const AnyArray& require_dtype(const AnyArray& array, DType dtype) {
+  if (array.dtype() != dtype) {
+    throw InvalidInput("arrays.typed.wrong_dtype",
+                       fmt::format("an array of {} was taken for one of {}: convert it with "
+                                   "as_type",
+                                   name(array.dtype()), name(dtype)));
+  }
+  return array;
+}
+
+void throw_not_one_element(const Extents& shape) {
+  throw InvalidInput(
+      "arrays.item.not_one_element",
+      fmt::format("an array of shape {} has not one element to be a value", to_string(shape)));
+}
+
+AnyArray evaluate_as(const Expression& expression, DType dtype) {
+  return evaluate(expression.dtype() == dtype ? expression : cast(expression, dtype));
+}
+
+}  // namespace detail
+
+}  // namespace rtcg::arrays

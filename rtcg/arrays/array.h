@@ -1,0 +1,270 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rtcg/arrays/dtype.h"
+#include "rtcg/arrays/layout.h"
+#include "rtcg/arrays/storage.h"
+
+namespace rtcg::arrays {
+
+class Expression;
+
+/// An array on a device whose element type is known at run time; Array<T> is the same, typed.
+///
+/// A handle, as NumPy's: copies and views share the elements and keep them alive. A const array
+/// still lets its elements be written. What creates, views or describes costs no launch except where
+/// it says so; launches and copies are asynchronous on the array's stream, and reading elements on
+/// the host waits.
+class AnyArray {
+ public:
+  /// Elements without values. @throws as make_layout; DeviceError runtime.memory.out_of_memory
+  AnyArray(DType dtype, const Extents& shape, runtime::StreamRef stream, Order order = Order::c);
+  AnyArray(DType dtype, const Layout& layout, std::shared_ptr<Storage> storage);
+  /// What the expression gives. @cost  see evaluate()
+  AnyArray(const Expression& expression);
+
+  AnyArray(const AnyArray&) = default;
+  AnyArray(AnyArray&&) noexcept = default;
+  ~AnyArray() = default;
+  /// Makes this name stand for another array, as Python's `=` does.
+  AnyArray& operator=(const AnyArray& other) & = default;
+  AnyArray& operator=(AnyArray&& other) & = default;
+  /// `x(index) = value`: writes elements, as Python's `x[index] = value` does.
+  void operator=(const AnyArray& other) &&;
+  void operator=(const Expression& expression) &&;
+
+  [[nodiscard]] DType dtype() const noexcept { return dtype_; }
+  [[nodiscard]] const Extents& shape() const noexcept { return layout_.shape; }
+  /// In elements. @unit elements
+  [[nodiscard]] const Extents& strides() const noexcept { return layout_.strides; }
+  [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
+  [[nodiscard]] int axes() const noexcept { return layout_.axes(); }
+  [[nodiscard]] std::int64_t count() const { return layout_.count(); }
+  [[nodiscard]] std::size_t size_bytes() const;
+  [[nodiscard]] runtime::Device device() const noexcept { return storage_->device(); }
+  /// The stream on which it was made; other streams may use it too.
+  [[nodiscard]] runtime::StreamRef stream() const noexcept { return storage_->stream(); }
+  /// Of the element whose indices are all 0.
+  [[nodiscard]] runtime::DeviceAddress address() const noexcept;
+  [[nodiscard]] const std::shared_ptr<Storage>& storage() const noexcept { return storage_; }
+
+  // Views.
+  /// x(0, Slice{1, 5}, ellipsis, newaxis). @throws as slice()
+  template <class... Entries>
+  [[nodiscard]] AnyArray operator()(const Entries&... entries) const {
+    const std::array<Index, sizeof...(Entries)> index = {Index(entries)...};
+    return view(slice(layout_, index));
+  }
+  [[nodiscard]] AnyArray view(const Layout& layout) const { return {dtype_, layout, storage_}; }
+  [[nodiscard]] AnyArray transposed() const { return view(transpose(layout_)); }
+  [[nodiscard]] AnyArray transposed(const Extents& axes) const {
+    return view(transpose(layout_, axes));
+  }
+  [[nodiscard]] AnyArray swap_axes(std::int64_t a, std::int64_t b) const {
+    return view(arrays::swap_axes(layout_, a, b));
+  }
+  [[nodiscard]] AnyArray move_axis(std::int64_t from, std::int64_t to) const {
+    return view(arrays::move_axis(layout_, from, to));
+  }
+  [[nodiscard]] AnyArray broadcast_to(const Extents& shape) const {
+    return view(arrays::broadcast_to(layout_, shape));
+  }
+  [[nodiscard]] AnyArray squeeze() const { return view(arrays::squeeze(layout_)); }
+  [[nodiscard]] AnyArray squeeze(const Extents& axes) const {
+    return view(arrays::squeeze(layout_, axes));
+  }
+  [[nodiscard]] AnyArray expand_dims(std::int64_t axis) const {
+    return view(arrays::expand_dims(layout_, axis));
+  }
+  [[nodiscard]] AnyArray flip(const Extents& axes) const {
+    return view(arrays::flip(layout_, axes));
+  }
+  /// One length may be -1. A view where the layout allows it, else a copy.
+  ///
+  /// @throws InvalidInput  as resolve_shape
+  [[nodiscard]] AnyArray reshape(const Extents& shape) const;
+  [[nodiscard]] AnyArray ravel() const { return reshape({-1}); }
+  /// The same bytes as elements of another type, whose size may differ when the last axis is
+  /// contiguous.
+  ///
+  /// @throws InvalidInput  arrays.reinterpret.size_mismatch
+  [[nodiscard]] AnyArray reinterpret(DType dtype) const;
+
+  // Copies and writes; one launch or copy each.
+  [[nodiscard]] AnyArray copy(Order order = Order::c) const;
+  /// Converted; a copy even when the type is the same.
+  [[nodiscard]] AnyArray as_type(DType dtype) const;
+  /// This array when its elements lie one after the other in that order, else a copy that does.
+  [[nodiscard]] AnyArray contiguous(Order order = Order::c) const;
+  /// Writes what the expression gives, converted and broadcast, into the elements. Operands may
+  /// overlap with them.
+  ///
+  /// @throws InvalidInput  arrays.broadcast.shape_mismatch, arrays.assign.repeated_elements
+  void assign(const Expression& value) const;
+
+  /// Copies host data of the array's type in C order to the elements. @cost waits for the copy
+  ///
+  /// @throws InvalidInput  arrays.write.size_mismatch
+  void write_bytes(std::span<const std::byte> values) const;
+  /// The elements in C order. @cost waits for the work on the array
+  void read_bytes(std::span<std::byte> values) const;
+
+ private:
+  DType dtype_;
+  Layout layout_;
+  std::shared_ptr<Storage> storage_;
+};
+
+/// For people: nested brackets as NumPy prints them, long axes shortened. @cost  copies to the host
+[[nodiscard]] std::string to_string(const AnyArray& array);
+
+namespace detail {
+/// @throws InvalidInput  arrays.typed.wrong_dtype
+const AnyArray& require_dtype(const AnyArray& array, DType dtype);
+[[noreturn]] void throw_not_one_element(const Extents& shape);
+/// Converts on the way into an array of that type.
+[[nodiscard]] AnyArray evaluate_as(const Expression& expression, DType dtype);
+}  // namespace detail
+
+/// An array of elements of type T on a device. See AnyArray.
+template <Element T>
+class Array {
+ public:
+  using Value = T;
+
+  /// One axis with a copy of host data.
+  explicit Array(std::span<const T> values, runtime::StreamRef stream = current_stream())
+      : Array(values, Extents{static_cast<std::int64_t>(values.size())}, stream) {}
+  explicit Array(const std::vector<T>& values, runtime::StreamRef stream = current_stream())
+      : Array(values, Extents{static_cast<std::int64_t>(values.size())}, stream) {}
+  /// A copy of host data in C order.
+  ///
+  /// @throws InvalidInput  arrays.write.size_mismatch
+  Array(std::span<const T> values, const Extents& shape,
+        runtime::StreamRef stream = current_stream())
+      : any_(dtype_of_type<T>, shape, stream) {
+    write(values);
+  }
+  Array(const std::vector<T>& values, const Extents& shape,
+        runtime::StreamRef stream = current_stream())
+      : any_(dtype_of_type<T>, shape, stream) {
+    write(values);
+  }
+  // NOLINTBEGIN(google-explicit-constructor): Array<float> z = 2 * x + sin(y);
+  /// What the expression gives, converted to T.
+  Array(const Expression& expression) : any_(detail::evaluate_as(expression, dtype_of_type<T>)) {}
+  operator const AnyArray&() const noexcept { return any_; }
+  // NOLINTEND(google-explicit-constructor)
+  /// Shares the elements. @throws InvalidInput  arrays.typed.wrong_dtype
+  explicit Array(const AnyArray& any) : any_(detail::require_dtype(any, dtype_of_type<T>)) {}
+
+  Array(const Array&) = default;
+  Array(Array&&) noexcept = default;
+  ~Array() = default;
+  Array& operator=(const Array& other) & = default;
+  Array& operator=(Array&& other) & = default;
+  void operator=(const Array& other) && { std::move(any_) = other.any_; }
+  void operator=(const Expression& expression) && { any_.assign(expression); }
+
+  [[nodiscard]] const AnyArray& any() const noexcept { return any_; }
+  [[nodiscard]] DType dtype() const noexcept { return dtype_of_type<T>; }
+  [[nodiscard]] const Extents& shape() const noexcept { return any_.shape(); }
+  /// @unit elements
+  [[nodiscard]] const Extents& strides() const noexcept { return any_.strides(); }
+  [[nodiscard]] const Layout& layout() const noexcept { return any_.layout(); }
+  [[nodiscard]] int axes() const noexcept { return any_.axes(); }
+  [[nodiscard]] std::int64_t count() const { return any_.count(); }
+  [[nodiscard]] std::size_t size_bytes() const { return any_.size_bytes(); }
+  [[nodiscard]] runtime::Device device() const noexcept { return any_.device(); }
+  [[nodiscard]] runtime::StreamRef stream() const noexcept { return any_.stream(); }
+  [[nodiscard]] runtime::DeviceAddress address() const noexcept { return any_.address(); }
+  /// As a C++ pointer, for libraries, to the element whose indices are all 0.
+  [[nodiscard]] T* data() const noexcept { return reinterpret_cast<T*>(any_.address()); }
+
+  template <class... Entries>
+  [[nodiscard]] Array operator()(const Entries&... entries) const {
+    return Array(any_(entries...));
+  }
+  [[nodiscard]] Array transposed() const { return Array(any_.transposed()); }
+  [[nodiscard]] Array transposed(const Extents& axes) const { return Array(any_.transposed(axes)); }
+  [[nodiscard]] Array swap_axes(std::int64_t a, std::int64_t b) const {
+    return Array(any_.swap_axes(a, b));
+  }
+  [[nodiscard]] Array move_axis(std::int64_t from, std::int64_t to) const {
+    return Array(any_.move_axis(from, to));
+  }
+  [[nodiscard]] Array broadcast_to(const Extents& shape) const {
+    return Array(any_.broadcast_to(shape));
+  }
+  [[nodiscard]] Array squeeze() const { return Array(any_.squeeze()); }
+  [[nodiscard]] Array squeeze(const Extents& axes) const { return Array(any_.squeeze(axes)); }
+  [[nodiscard]] Array expand_dims(std::int64_t axis) const { return Array(any_.expand_dims(axis)); }
+  [[nodiscard]] Array flip(const Extents& axes) const { return Array(any_.flip(axes)); }
+  [[nodiscard]] Array reshape(const Extents& shape) const { return Array(any_.reshape(shape)); }
+  [[nodiscard]] Array ravel() const { return Array(any_.ravel()); }
+  template <Element U>
+  [[nodiscard]] Array<U> reinterpret() const {
+    return Array<U>(any_.reinterpret(dtype_of_type<U>));
+  }
+  [[nodiscard]] Array copy(Order order = Order::c) const { return Array(any_.copy(order)); }
+  template <Element U>
+  [[nodiscard]] Array<U> as() const {
+    return Array<U>(any_.as_type(dtype_of_type<U>));
+  }
+  [[nodiscard]] Array contiguous(Order order = Order::c) const {
+    return Array(any_.contiguous(order));
+  }
+  void assign(const Expression& value) const { any_.assign(value); }
+
+  /// Host data in C order to the elements. @cost waits for the copy
+  ///
+  /// @throws InvalidInput  arrays.write.size_mismatch
+  void write(std::span<const T> values) const { any_.write_bytes(std::as_bytes(values)); }
+  void write(const std::vector<T>& values) const {
+    if constexpr (std::is_same_v<T, bool>) {
+      const std::vector<std::uint8_t> bytes(values.begin(), values.end());
+      any_.write_bytes(std::as_bytes(std::span(bytes)));
+    } else {
+      write(std::span<const T>(values));
+    }
+  }
+  /// The elements in C order. @cost waits for the work on the array
+  void read(std::span<T> values) const { any_.read_bytes(std::as_writable_bytes(values)); }
+  [[nodiscard]] std::vector<T> to_vector() const {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count()));
+      any_.read_bytes(std::as_writable_bytes(std::span(bytes)));
+      return std::vector<bool>(bytes.begin(), bytes.end());
+    } else {
+      std::vector<T> values(static_cast<std::size_t>(count()));
+      read(values);
+      return values;
+    }
+  }
+  /// The value of an array of one element. @cost waits for the work on the array
+  ///
+  /// @throws InvalidInput  arrays.item.not_one_element
+  [[nodiscard]] T item() const {
+    if (count() != 1) {
+      detail::throw_not_one_element(shape());
+    }
+    return to_vector()[0];
+  }
+
+ private:
+  AnyArray any_;
+};
+
+template <Element T>
+[[nodiscard]] std::string to_string(const Array<T>& array) {
+  return to_string(array.any());
+}
+
+}  // namespace rtcg::arrays

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "rtcg/arrays/half.h"
+#include "rtcg/cgen/ast/type.h"
+
+namespace rtcg::arrays {
+
+/// The types that elements of arrays have. c64 consists of two f32, c128 of two f64.
+enum class DType : std::uint8_t {
+  boolean,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  c64,
+  c128,
+};
+inline constexpr int dtype_count = 15;
+
+/// `boolean`, `i8`, ...: as enumerators are spelled.
+[[nodiscard]] std::string_view name(DType dtype);
+
+[[nodiscard]] constexpr bool is_complex(DType dtype) {
+  return dtype >= DType::c64;
+}
+[[nodiscard]] constexpr bool is_floating(DType dtype) {
+  return dtype >= DType::f16 && dtype <= DType::f64;
+}
+/// Signed and unsigned integers; not bool.
+[[nodiscard]] constexpr bool is_integer(DType dtype) {
+  return dtype >= DType::i8 && dtype <= DType::u64;
+}
+[[nodiscard]] constexpr bool is_signed_integer(DType dtype) {
+  return dtype >= DType::i8 && dtype <= DType::i64;
+}
+[[nodiscard]] constexpr bool is_unsigned_integer(DType dtype) {
+  return dtype >= DType::u8 && dtype <= DType::u64;
+}
+/// @unit bytes of an element in memory
+[[nodiscard]] constexpr std::size_t size_bytes(DType dtype) {
+  constexpr std::size_t sizes[dtype_count] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  return sizes[static_cast<int>(dtype)];
+}
+
+/// The type that holds results of `left op right`, as NumPy 2's promote_types says. bfloat16, which
+/// NumPy lacks, goes with numbers as float16 does, and with float16 it gives f32.
+[[nodiscard]] DType promote(DType left, DType right);
+
+/// What a C++ number in an expression is: it takes the array's type unless its kind is higher, as
+/// Python's numbers do in NumPy 2.
+enum class WeakKind { boolean, integer, real, complex };
+/// The type of `array op number`: `2 * f32` and `2.0 * f32` are f32, `2.0 * i32` is f64.
+[[nodiscard]] DType promote(DType array, WeakKind number);
+/// The type of a number on its own: boolean, i64, f64, c128.
+[[nodiscard]] DType dtype_of(WeakKind number);
+
+/// The type of sin(x), sqrt(x), ... : x's own when it is floating or complex, else the smallest
+/// floating type that holds it.
+[[nodiscard]] DType floating_for(DType dtype);
+/// f32 for c64, f64 for c128; others stay.
+[[nodiscard]] DType real_of(DType dtype);
+/// c128 for f64 and for integers, c64 for smaller floating types; complex types stay.
+[[nodiscard]] DType complex_of(DType dtype);
+/// The type of sums and products: i64 and u64 for booleans and smaller integers, else the same.
+[[nodiscard]] DType sum_type(DType dtype);
+
+/// As memory holds an element, or the half of a complex one: a boolean as u8, a bfloat16 as u16.
+[[nodiscard]] cgen::Type storage_type(DType dtype);
+/// As kernels compute with it: f16 and bf16 in f32; of complex numbers, a part.
+[[nodiscard]] cgen::Type value_type(DType dtype);
+
+namespace detail {
+template <class T>
+constexpr int dtype_index() {
+  using std::is_same_v;
+  if constexpr (is_same_v<T, bool>) {
+    return static_cast<int>(DType::boolean);
+  } else if constexpr (std::is_integral_v<T>) {
+    constexpr int width = sizeof(T) == 1 ? 0 : (sizeof(T) == 2 ? 1 : (sizeof(T) == 4 ? 2 : 3));
+    return static_cast<int>(std::is_signed_v<T> ? DType::i8 : DType::u8) + width;
+  } else if constexpr (is_same_v<T, Half>) {
+    return static_cast<int>(DType::f16);
+  } else if constexpr (is_same_v<T, BFloat16>) {
+    return static_cast<int>(DType::bf16);
+  } else if constexpr (is_same_v<T, float>) {
+    return static_cast<int>(DType::f32);
+  } else if constexpr (is_same_v<T, double>) {
+    return static_cast<int>(DType::f64);
+  } else if constexpr (is_same_v<T, std::complex<float>>) {
+    return static_cast<int>(DType::c64);
+  } else if constexpr (is_same_v<T, std::complex<double>>) {
+    return static_cast<int>(DType::c128);
+  } else {
+    return -1;
+  }
+}
+}  // namespace detail
+
+/// A C++ type that elements of arrays have on the host.
+template <class T>
+concept Element = detail::dtype_index<T>() >= 0;
+
+template <Element T>
+inline constexpr DType dtype_of_type = static_cast<DType>(detail::dtype_index<T>());
+
+/// Calls `action(std::type_identity<T>())` with the C++ type of elements of that type.
+template <class Action>
+decltype(auto) with_element_type(DType dtype, Action&& action) {
+  switch (dtype) {
+    case DType::boolean:
+      return action(std::type_identity<bool>());
+    case DType::i8:
+      return action(std::type_identity<std::int8_t>());
+    case DType::i16:
+      return action(std::type_identity<std::int16_t>());
+    case DType::i32:
+      return action(std::type_identity<std::int32_t>());
+    case DType::i64:
+      return action(std::type_identity<std::int64_t>());
+    case DType::u8:
+      return action(std::type_identity<std::uint8_t>());
+    case DType::u16:
+      return action(std::type_identity<std::uint16_t>());
+    case DType::u32:
+      return action(std::type_identity<std::uint32_t>());
+    case DType::u64:
+      return action(std::type_identity<std::uint64_t>());
+    case DType::f16:
+      return action(std::type_identity<Half>());
+    case DType::bf16:
+      return action(std::type_identity<BFloat16>());
+    case DType::f32:
+      return action(std::type_identity<float>());
+    case DType::f64:
+      return action(std::type_identity<double>());
+    case DType::c64:
+      return action(std::type_identity<std::complex<float>>());
+    case DType::c128:
+      break;
+  }
+  return action(std::type_identity<std::complex<double>>());
+}
+
+}  // namespace rtcg::arrays

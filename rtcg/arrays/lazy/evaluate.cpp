@@ -1,0 +1,199 @@
+#include "rtcg/arrays/lazy/evaluate.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/lazy/make_node.h"
+#include "rtcg/arrays/lazy/run.h"
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using detail::ExpressionNode;
+using detail::KnownArrays;
+using detail::NodePointer;
+using detail::Tape;
+
+/// Byte addresses of the first element and behind the last one.
+struct Span {
+  runtime::DeviceAddress begin = 0;
+  runtime::DeviceAddress end = 0;
+};
+
+Span span_of(const AnyArray& array) {
+  const auto reach = reach_of(array.layout());
+  if (!reach) {
+    return {};
+  }
+  const auto at = [&](std::int64_t element) {
+    return array.storage()->address() +
+           static_cast<std::uint64_t>(element) * size_bytes(array.dtype());
+  };
+  return {at(reach->first), at(reach->last + 1)};
+}
+
+/// Whether writing an element of `target` may change an element of `leaf` that is still to be read
+/// for another.
+bool is_disturbed_by(const AnyArray& leaf, const AnyArray& target) {
+  const Span read = span_of(leaf);
+  const Span written = span_of(target);
+  if (read.begin >= written.end || written.begin >= read.end) {
+    return false;
+  }
+  return leaf.address() != target.address() || !(leaf.strides() == target.strides()) ||
+         size_bytes(leaf.dtype()) != size_bytes(target.dtype());
+}
+
+class Evaluation {
+ public:
+  explicit Evaluation(runtime::StreamRef stream) : stream_(stream) {}
+
+  /// Computes all roots, each into its target.
+  void run(const std::vector<NodePointer>& roots, const Extents& shape,
+           const std::vector<AnyArray>& targets) {
+    if (roots.size() == 1 && is_reduction(roots[0]->op) && roots[0]->dtype == targets[0].dtype() &&
+        roots[0]->shape == shape && known_.count(roots[0].get()) == 0) {
+      run_reduction(*roots[0], targets[0]);
+      return;
+    }
+    run_separate(roots, shape);
+    const Tape tape = checked(detail::make_tape(roots, shape, known_));
+    std::vector<AnyArray> written = targets;
+    for (AnyArray& target : written) {
+      for (const AnyArray& leaf : tape.leaves) {
+        if (is_disturbed_by(leaf, target)) {
+          target = AnyArray(target.dtype(), target.shape(), stream_);
+          break;
+        }
+      }
+    }
+    detail::run_map(stream_, tape, shape, written);
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (written[i].storage() != targets[i].storage()) {
+        run({Expression(written[i]).node()}, shape, {targets[i]});
+      }
+    }
+  }
+
+ private:
+  void run_separate(const std::vector<NodePointer>& roots, const Extents& shape) {
+    for (const NodePointer& node : detail::separate_nodes(roots, shape, known_)) {
+      AnyArray result(node->dtype, node->shape, stream_);
+      run({node}, node->shape, {result});
+      known_.emplace(node.get(), std::move(result));
+    }
+  }
+
+  void run_reduction(const ExpressionNode& node, const AnyArray& target) {
+    const std::vector<NodePointer> roots = {node.operands[0]};
+    const Extents& shape = node.operands[0]->shape;
+    // places in C order would not survive that the kernel chooses its own
+    run_separate(roots, shape);
+    Tape tape = checked(detail::make_tape(roots, shape, known_));
+    if (tape.uses_indices) {
+      AnyArray values(roots[0]->dtype, shape, stream_);
+      detail::run_map(stream_, tape, shape, {values});
+      tape = detail::make_tape({Expression(values).node()}, shape, {});
+    }
+    bool is_disturbed = false;
+    for (const AnyArray& leaf : tape.leaves) {
+      const Span read = span_of(leaf);
+      const Span written = span_of(target);
+      is_disturbed = is_disturbed || (read.begin < written.end && written.begin < read.end);
+    }
+    if (is_disturbed) {
+      const AnyArray result(target.dtype(), target.shape(), stream_);
+      detail::run_reduction(stream_, tape, shape, node, result);
+      run({Expression(result).node()}, target.shape(), {target});
+    } else {
+      detail::run_reduction(stream_, tape, shape, node, target);
+    }
+  }
+
+  [[nodiscard]] Tape checked(Tape tape) const {
+    for (const AnyArray& leaf : tape.leaves) {
+      if (!(leaf.device() == stream_.device())) {
+        throw InvalidInput("arrays.evaluate.mixed_devices",
+                           fmt::format("an expression has arrays on {} and on {}: copy one over",
+                                       runtime::to_string(stream_.device().info().id),
+                                       runtime::to_string(leaf.device().info().id)));
+      }
+    }
+    return tape;
+  }
+
+  runtime::StreamRef stream_;
+  KnownArrays known_;
+};
+
+/// The stream of the first array in the expression, if any.
+std::optional<runtime::StreamRef> stream_of(const NodePointer& root) {
+  std::vector<const ExpressionNode*> pending = {root.get()};
+  std::set<const ExpressionNode*> seen;
+  while (!pending.empty()) {
+    const ExpressionNode* node = pending.back();
+    pending.pop_back();
+    if (node->array) {
+      return node->array->stream();
+    }
+    for (int i = 2; i >= 0; --i) {
+      if (node->operands[i] && seen.insert(node->operands[i].get()).second) {
+        pending.push_back(node->operands[i].get());
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+runtime::StreamRef stream_for(const std::vector<Expression>& expressions) {
+  for (const Expression& expression : expressions) {
+    if (const auto stream = stream_of(expression.node())) {
+      return current_stream(*stream);
+    }
+  }
+  return current_stream();
+}
+
+}  // namespace
+
+AnyArray evaluate(const Expression& expression) {
+  return evaluate_all({expression})[0];
+}
+
+std::vector<AnyArray> evaluate_all(const std::vector<Expression>& expressions) {
+  std::vector<AnyArray> targets;
+  std::vector<NodePointer> roots;
+  if (expressions.empty()) {
+    return targets;
+  }
+  const runtime::StreamRef stream = stream_for(expressions);
+  const Extents shape = expressions[0].shape();
+  for (const Expression& expression : expressions) {
+    if (!(expression.shape() == shape)) {
+      throw InvalidInput("arrays.evaluate.mixed_shapes",
+                         fmt::format("one kernel computes expressions of one shape; these have {} "
+                                     "and {}",
+                                     to_string(shape), to_string(expression.shape())));
+    }
+    targets.emplace_back(expression.dtype(), shape, stream);
+    roots.push_back(expression.node());
+  }
+  Evaluation(stream).run(roots, shape, targets);
+  return targets;
+}
+
+void evaluate_into(const Expression& expression, const AnyArray& target) {
+  const Expression value =
+      broadcast_to(detail::as(expression, target.dtype()), target.shape());
+  if (may_repeat_elements(target.layout())) {
+    throw InvalidInput("arrays.assign.repeated_elements",
+                       fmt::format("an array of shape {} with strides {} has elements at several "
+                                   "indices at once: copy it before it is written",
+                                   to_string(target.shape()), to_string(target.strides())));
+  }
+  Evaluation(current_stream(target.stream())).run({value.node()}, target.shape(), {target});
+}
+
+}  // namespace rtcg::arrays

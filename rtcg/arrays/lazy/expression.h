@@ -1,0 +1,211 @@
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "rtcg/arrays/array.h"
+
+namespace rtcg::arrays {
+
+/// What a node of an expression computes. Element by element, except for the reductions.
+enum class Op : std::uint8_t {
+  leaf,     ///< an array
+  number,   ///< a C++ number
+  indices,  ///< place of the element in C order
+  cast,
+  // arithmetic
+  add,
+  subtract,
+  multiply,
+  divide,
+  floor_divide,
+  remainder,
+  power,
+  negate,
+  absolute,
+  sign,
+  // bits
+  bit_and,
+  bit_or,
+  bit_xor,
+  bit_not,
+  shift_left,
+  shift_right,
+  // comparisons and logic
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  logical_and,
+  logical_or,
+  logical_not,
+  where,
+  // the greater and the smaller; of the first two a NaN wins, of the others it loses
+  maximum,
+  minimum,
+  fmax,
+  fmin,
+  // real functions of one value
+  sqrt,
+  rsqrt,
+  cbrt,
+  exp,
+  exp2,
+  exp10,
+  expm1,
+  log,
+  log2,
+  log10,
+  log1p,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  tanh,
+  asinh,
+  acosh,
+  atanh,
+  erf,
+  erfc,
+  tgamma,
+  lgamma,
+  floor,
+  ceil,
+  round,
+  trunc,
+  rint,
+  isnan,
+  isinf,
+  isfinite,
+  signbit,
+  // real functions of two and three
+  fmod,
+  atan2,
+  hypot,
+  copysign,
+  nextafter,
+  fma,
+  // parts of complex numbers
+  make_complex,
+  real,
+  imag,
+  conj,
+  arg,
+  // reductions
+  sum,
+  product,
+  min,
+  max,
+  any,
+  all,
+  argmin,
+  argmax,
+};
+
+[[nodiscard]] constexpr bool is_reduction(Op op) {
+  return op >= Op::sum;
+}
+
+namespace detail {
+struct ExpressionNode;
+using NodePointer = std::shared_ptr<const ExpressionNode>;
+}  // namespace detail
+
+/// A computation on arrays that has not run yet: a shape, an element type, and how to get each
+/// element.
+///
+/// Made by operators and functions of arrays, C++ numbers and other expressions; turned into an
+/// array by assigning it to one or by evaluate(), which runs one kernel for all of it (and one for
+/// each reduction inside). An immutable value that shares its parts and keeps the arrays in it
+/// alive; it sees their elements as they are when it runs. Shapes broadcast and types go together
+/// as in NumPy 2; C++ numbers act as Python's do. Building throws InvalidInput
+/// (arrays.broadcast.shape_mismatch, arrays.expression.dtype) where NumPy would refuse.
+class Expression {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): 2 * x
+  Expression(const AnyArray& array);
+  template <Element T>
+  Expression(const Array<T>& array) : Expression(array.any()) {}
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  Expression(Number number) : Expression(make_number(number)) {}
+  Expression(std::complex<double> number);
+  Expression(std::complex<float> number) : Expression(std::complex<double>(number)) {}
+  // NOLINTEND(google-explicit-constructor)
+  explicit Expression(detail::NodePointer node) noexcept : node_(std::move(node)) {}
+
+  [[nodiscard]] DType dtype() const noexcept;
+  [[nodiscard]] const Extents& shape() const noexcept;
+  [[nodiscard]] const detail::NodePointer& node() const noexcept { return node_; }
+
+ private:
+  template <class Number>
+  static Expression make_number(Number number) {
+    if constexpr (std::is_same_v<Number, bool>) {
+      return of_integer(number ? 1 : 0, WeakKind::boolean, false);
+    } else if constexpr (std::is_integral_v<Number>) {
+      return of_integer(static_cast<std::uint64_t>(number), WeakKind::integer, number < Number{});
+    } else {
+      return of_real(static_cast<double>(number));
+    }
+  }
+  static Expression of_integer(std::uint64_t bits, WeakKind kind, bool is_negative);
+  static Expression of_real(double number);
+
+  detail::NodePointer node_;
+};
+
+namespace detail {
+
+/// A C++ number: an integer's bits, or a complex value.
+struct NumberValue {
+  WeakKind kind = WeakKind::integer;
+  std::uint64_t bits = 0;
+  bool is_negative = false;  ///< of an integer
+  std::complex<double> value{};
+};
+
+struct ExpressionNode {
+  Op op = Op::number;
+  DType dtype = DType::f64;
+  Extents shape{};
+  NodePointer operands[3]{};
+  std::optional<AnyArray> array{};     ///< of a leaf
+  std::optional<NumberValue> number{};  ///< of a number
+  Extents axes{};                      ///< of a reduction: those that go, ascending
+  bool keeps_axes = false;             ///< as length 1
+
+  ExpressionNode() = default;
+  ExpressionNode(const ExpressionNode&) = delete;
+  ExpressionNode& operator=(const ExpressionNode&) = delete;
+  /// Without recursion, so that a long chain does not exhaust the stack.
+  ~ExpressionNode();
+};
+
+/// `value` as a number of that type: what the number would be in an array of it.
+///
+/// @throws InvalidInput  arrays.expression.number_range
+[[nodiscard]] Expression cast_number(const NumberValue& value, DType dtype);
+
+}  // namespace detail
+
+/// The elements converted to that type.
+[[nodiscard]] Expression cast(const Expression& value, DType dtype);
+template <Element T>
+[[nodiscard]] Expression cast(const Expression& value) {
+  return cast(value, dtype_of_type<T>);
+}
+/// The place of each element in C order, as i64.
+[[nodiscard]] Expression indices(const Extents& shape);
+/// Repeats axes of length 1, as the view of that name.
+[[nodiscard]] Expression broadcast_to(const Expression& value, const Extents& shape);
+
+}  // namespace rtcg::arrays

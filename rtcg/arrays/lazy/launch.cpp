@@ -1,0 +1,131 @@
+#include <mutex>
+#include <unordered_map>
+
+#include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/cgen/check/check_types.h"
+#include "rtcg/cgen/print/print_module.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/program.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+/// The kernels made so far, one table for each device. An entry has a lock of its own, so that a
+/// kernel that is being compiled holds up only those who need it.
+class KernelCache {
+ public:
+  const runtime::Kernel& get(runtime::Device device, const KernelForm& form,
+                             cgen::Module (*make_module)(const KernelForm&)) {
+    Entry& entry = find(device, form);
+    const std::lock_guard lock(entry.mutex);
+    if (!entry.kernel) {
+      const cgen::Module module = make_module(form);
+      cgen::check_types(module);
+      entry.kernel = runtime::Program::compile(device, cgen::print_module(module, form.dialect), {},
+                                               "expression")
+                         .kernel(kernel_name);
+    }
+    return *entry.kernel;
+  }
+
+ private:
+  struct Entry {
+    std::mutex mutex;
+    std::optional<runtime::Kernel> kernel;
+  };
+  Entry& find(runtime::Device device, const KernelForm& form) {
+    std::string key = key_of(form);
+    const std::lock_guard lock(mutex_);
+    return tables_[&device.backend()][std::move(key)];  // nodes of these tables stay in place
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<const runtime::Backend*, std::unordered_map<std::string, Entry>> tables_;
+};
+
+void add_index(runtime::ArgumentPack& pack, std::int64_t value, bool is_wide) {
+  if (is_wide) {
+    pack.add(value);
+  } else {
+    pack.add(static_cast<std::int32_t>(value));
+  }
+}
+
+void add_operand(runtime::ArgumentPack& pack, const OperandForm& form,
+                 const KernelArguments::Operand& operand, bool is_wide) {
+  pack.add(operand.address);
+  for (int axis = 0; axis < form.axes; ++axis) {
+    if (form.strides[static_cast<std::size_t>(axis)] == StrideClass::other) {
+      add_index(pack, operand.strides[axis], is_wide);
+    }
+  }
+}
+
+template <class T>
+T number_as(const NumberValue& number) {
+  if (number.kind == WeakKind::boolean || number.kind == WeakKind::integer) {
+    return number.is_negative ? static_cast<T>(static_cast<std::int64_t>(number.bits))
+                              : static_cast<T>(number.bits);
+  }
+  return static_cast<T>(number.value.real());
+}
+
+void add_number(runtime::ArgumentPack& pack, const TapeNumber& number) {
+  with_element_type(number.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_same_v<T, bool>) {
+      pack.add(static_cast<std::uint8_t>(number_as<double>(number.value) != 0));
+    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      pack.add(static_cast<float>(T(number_as<float>(number.value))));
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      pack.add(number_as<T>(number.value));
+    } else {
+      using Part = typename T::value_type;
+      pack.add(number_as<Part>(number.value));
+      pack.add(static_cast<Part>(number.value.value.imag()));
+    }
+  });
+}
+
+}  // namespace
+
+const runtime::Kernel& kernel_for(runtime::Device device, const KernelForm& form,
+                                  cgen::Module (*make_module)(const KernelForm&)) {
+  // never destroyed: kernels may be needed until the drivers are gone
+  static KernelCache& cache = *new KernelCache;
+  return cache.get(device, form, make_module);
+}
+
+void launch_kernel(const runtime::Kernel& kernel, runtime::StreamRef stream,
+                   const runtime::LaunchShape& shape, const KernelForm& form,
+                   const KernelArguments& arguments) {
+  runtime::ArgumentPack pack;
+  for (const std::int64_t length : arguments.lengths) {
+    add_index(pack, length, form.is_wide);
+  }
+  for (std::size_t i = 0; i < form.targets.size(); ++i) {
+    add_operand(pack, form.targets[i], arguments.targets[i], form.is_wide);
+  }
+  for (std::size_t i = 0; i < form.leaves.size(); ++i) {
+    add_operand(pack, form.leaves[i], arguments.leaves[i], form.is_wide);
+  }
+  for (const TapeNumber& number : arguments.numbers) {
+    add_number(pack, number);
+  }
+  for (const std::int64_t value : arguments.more) {
+    add_index(pack, value, form.is_wide);
+  }
+  kernel.launch(stream, shape, pack);
+}
+
+cgen::Dialect dialect_of(runtime::Device device) {
+  switch (device.backend().output_kind()) {
+    case runtime::OutputKind::cubin:
+      return cgen::Dialect::cuda;
+    case runtime::OutputKind::opencl_binary:
+      return cgen::Dialect::opencl;
+    default:
+      return cgen::Dialect::c;
+  }
+}
+
+}  // namespace rtcg::arrays::detail

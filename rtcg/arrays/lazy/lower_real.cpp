@@ -1,0 +1,338 @@
+// Steps on real values, integers and booleans.
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/lazy/lower_steps.h"
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+using cgen::BinaryOp;
+using cgen::Expr;
+using cgen::Intrinsic;
+using cgen::select;
+
+DType unsigned_for(DType dtype) {
+  return size_bytes(dtype) == 8 ? DType::u64 : DType::u32;
+}
+
+int bits_of(DType dtype) {
+  return static_cast<int>(8 * size_bytes(dtype));
+}
+
+std::optional<Intrinsic> intrinsic_of(Op op) {
+  switch (op) {
+    // clang-format off
+    case Op::sqrt: return Intrinsic::sqrt;
+    case Op::rsqrt: return Intrinsic::rsqrt;
+    case Op::cbrt: return Intrinsic::cbrt;
+    case Op::exp: return Intrinsic::exp;
+    case Op::exp2: return Intrinsic::exp2;
+    case Op::exp10: return Intrinsic::exp10;
+    case Op::expm1: return Intrinsic::expm1;
+    case Op::log: return Intrinsic::log;
+    case Op::log2: return Intrinsic::log2;
+    case Op::log10: return Intrinsic::log10;
+    case Op::log1p: return Intrinsic::log1p;
+    case Op::sin: return Intrinsic::sin;
+    case Op::cos: return Intrinsic::cos;
+    case Op::tan: return Intrinsic::tan;
+    case Op::asin: return Intrinsic::asin;
+    case Op::acos: return Intrinsic::acos;
+    case Op::atan: return Intrinsic::atan;
+    case Op::sinh: return Intrinsic::sinh;
+    case Op::cosh: return Intrinsic::cosh;
+    case Op::tanh: return Intrinsic::tanh;
+    case Op::asinh: return Intrinsic::asinh;
+    case Op::acosh: return Intrinsic::acosh;
+    case Op::atanh: return Intrinsic::atanh;
+    case Op::erf: return Intrinsic::erf;
+    case Op::erfc: return Intrinsic::erfc;
+    case Op::tgamma: return Intrinsic::tgamma;
+    case Op::lgamma: return Intrinsic::lgamma;
+    case Op::floor: return Intrinsic::floor;
+    case Op::ceil: return Intrinsic::ceil;
+    case Op::round: return Intrinsic::round;
+    case Op::trunc: return Intrinsic::trunc;
+    case Op::rint: return Intrinsic::rint;
+    case Op::isnan: return Intrinsic::isnan;
+    case Op::isinf: return Intrinsic::isinf;
+    case Op::isfinite: return Intrinsic::isfinite;
+    case Op::fmod: return Intrinsic::fmod;
+    case Op::atan2: return Intrinsic::atan2;
+    case Op::hypot: return Intrinsic::hypot;
+    case Op::copysign: return Intrinsic::copysign;
+    case Op::fma: return Intrinsic::fma;
+    default: return std::nullopt;
+      // clang-format on
+  }
+}
+
+/// a < b, or a <= b, or equality, where one side is u64 and the other has a sign.
+Expr compare_mixed(Op op, const Value& a, const Value& b) {
+  const bool a_has_sign = is_signed_integer(a.dtype);
+  const Expr& with_sign = a_has_sign ? a.re : b.re;
+  const Expr is_negative = with_sign < 0;
+  const Expr left = cgen::cast(cgen::u64, a.re);
+  const Expr right = cgen::cast(cgen::u64, b.re);
+  switch (op) {
+    case Op::equal:
+      return !is_negative && equal(left, right);
+    case Op::not_equal:
+      return is_negative || not_equal(left, right);
+    case Op::less:
+      return a_has_sign ? is_negative || left < right : !is_negative && left < right;
+    default:
+      return a_has_sign ? is_negative || left <= right : !is_negative && left <= right;
+  }
+}
+
+Expr compare(Op op, const Value& a, const Value& b) {
+  if (a.dtype != b.dtype) {
+    return compare_mixed(op, a, b);
+  }
+  switch (op) {
+    case Op::equal:
+      return equal(a.re, b.re);
+    case Op::not_equal:
+      return not_equal(a.re, b.re);
+    case Op::less:
+      return a.re < b.re;
+    default:
+      return a.re <= b.re;
+  }
+}
+
+/// Quotient (rounded down) and remainder (with the divisor's sign) of integers; 0 by 0.
+Expr divide_integers(Op op, const Expr& a, const Expr& b, DType dtype, const std::string& name,
+                     cgen::BlockBuilder& body) {
+  const cgen::Type type = value_type(dtype);
+  const Expr zero = constant(0, dtype);
+  if (!is_signed_integer(dtype)) {
+    const Expr result = op == Op::remainder ? a % b : a / b;
+    return select(equal(b, zero), zero, cgen::cast(type, result));
+  }
+  // dividing the least integer by -1 would trap
+  const Expr minus_one = constant(-1, dtype);
+  const Expr safe = body.add(cgen::declare(
+      cgen::const_(type), name + "_d",
+      select(equal(b, zero) || equal(b, minus_one), constant(1, dtype), b)));
+  const Expr rest = body.add(
+      cgen::declare(cgen::const_(type), name + "_r", cgen::cast(type, a % safe)));
+  const Expr signs_differ = not_equal(rest, zero) && not_equal(rest < zero, safe < zero);
+  if (op == Op::remainder) {
+    return select(signs_differ, cgen::cast(type, rest + safe), rest);
+  }
+  const Expr quotient = cgen::cast(type, a / safe - select(signs_differ, 1, 0));
+  const Expr negated = wrapping(BinaryOp::subtract, zero, a, dtype);
+  return select(equal(b, zero), zero, select(equal(b, minus_one), negated, quotient));
+}
+
+/// As Python divides: the remainder has the divisor's sign, the quotient goes with it.
+Expr divide_reals(Op op, const Expr& a, const Expr& b, DType dtype, const std::string& name,
+                  cgen::BlockBuilder& body) {
+  const cgen::Type type = cgen::const_(value_type(dtype));
+  const Expr zero = constant(0, dtype);
+  const Expr plain = body.add(
+      cgen::declare(type, name + "_m", call(Intrinsic::fmod, {a, b})));
+  const Expr signs_differ = not_equal(plain, zero) && not_equal(plain < zero, b < zero);
+  const Expr rest = body.add(cgen::declare(
+      type, name + "_r",
+      select(signs_differ, plain + b,
+             select(equal(plain, zero), call(Intrinsic::copysign, {zero, b}), plain))));
+  if (op == Op::remainder) {
+    return rest;
+  }
+  const Expr quotient = body.add(cgen::declare(type, name + "_q", (a - rest) / b));
+  const Expr down = body.add(
+      cgen::declare(type, name + "_f", call(Intrinsic::floor, {quotient})));
+  // the division may have been rounded to just below a whole number
+  const Expr nearest = select(quotient - down > constant(0.5, dtype), down + constant(1, dtype),
+                              down);
+  return select(equal(b, zero), a / b,
+                select(not_equal(quotient, zero), nearest,
+                       call(Intrinsic::copysign, {zero, a / b})));
+}
+
+/// By repeated squaring; negative powers are rounded toward 0.
+Expr integer_power(const Expr& base, const Expr& exponent, DType dtype, const std::string& name,
+                   cgen::BlockBuilder& body) {
+  const cgen::Type type = value_type(dtype);
+  const Expr zero = constant(0, dtype);
+  const Expr one = constant(1, dtype);
+  const Expr square = body.add(cgen::declare(type, name + "_b", base));
+  const Expr left = body.add(cgen::declare(type, name + "_e", exponent));
+  const Expr result = body.add(cgen::declare(type, name + "_p", one));
+  const auto times = [&](const Expr& a, const Expr& b) {
+    return wrapping(BinaryOp::multiply, a, b, dtype);
+  };
+  cgen::BlockBuilder loop;
+  loop << if_(not_equal(left & one, zero), assign(result, times(result, square)))
+       << assign(square, times(square, square))
+       << assign(left, cgen::cast(type, left >> 1));
+  body << while_(left > zero, loop);
+  if (!is_signed_integer(dtype)) {
+    return result;
+  }
+  const Expr of_minus_one = select(not_equal(exponent & one, zero), base, one);
+  const Expr of_negative =
+      select(equal(base, one), one,
+             select(equal(base, constant(-1, dtype)), of_minus_one, zero));
+  return select(exponent < zero, of_negative, result);
+}
+
+Expr shift(Op op, const Expr& a, const Expr& b, DType dtype) {
+  const cgen::Type type = value_type(dtype);
+  const cgen::Type counter = value_type(unsigned_for(dtype));
+  const Expr count = cgen::cast(counter, b);
+  const Expr bits = literal(bits_of(dtype), counter);
+  const Expr is_inside = count < bits;
+  if (op == Op::shift_left) {
+    return select(is_inside, cgen::cast(type, cgen::cast(counter, a) << count), constant(0, dtype));
+  }
+  const Expr outside =
+      is_signed_integer(dtype) ? select(a < 0, constant(-1, dtype), constant(0, dtype))
+                               : constant(0, dtype);
+  return select(is_inside, cgen::cast(type, a >> count), outside);
+}
+
+Expr extremum(Op op, const Expr& a, const Expr& b, DType dtype) {
+  const Expr wins = op == Op::maximum || op == Op::fmax ? a > b : a < b;
+  if (!is_floating(dtype)) {
+    return select(wins, a, b);
+  }
+  const bool nan_wins = op == Op::maximum || op == Op::minimum;
+  return nan_wins ? select(wins || not_equal(a, a), a, b)
+                  : select(wins || not_equal(b, b), a, b);
+}
+
+Expr sign_of(const Expr& a, DType dtype) {
+  const Expr zero = constant(0, dtype);
+  const Expr one = constant(1, dtype);
+  if (is_unsigned_integer(dtype)) {
+    return select(a > zero, one, zero);
+  }
+  // a itself where it is neither: 0, or a NaN
+  return select(a > zero, one, select(a < zero, constant(-1, dtype), a));
+}
+
+Expr absolute(const Expr& a, DType dtype) {
+  if (is_floating(dtype)) {
+    return call(Intrinsic::abs, {a});
+  }
+  return select(a < 0, wrapping(BinaryOp::subtract, constant(0, dtype), a, dtype), a);
+}
+
+/// Functions whose C names carry the type.
+Expr call_by_name(const std::string& function, std::vector<Expr> arguments, DType dtype,
+                  cgen::Dialect dialect) {
+  const bool has_suffix = dialect == cgen::Dialect::c && value_type(dtype) == cgen::f32;
+  return call(has_suffix ? function + "f" : function, std::move(arguments), value_type(dtype));
+}
+
+Expr arithmetic(Op op, const Value& a, const Value& b, DType dtype) {
+  if (dtype == DType::boolean) {
+    return op == Op::add ? a.re || b.re : a.re && b.re;
+  }
+  const BinaryOp binary = op == Op::add        ? BinaryOp::add
+                          : op == Op::subtract ? BinaryOp::subtract
+                                               : BinaryOp::multiply;
+  return is_integer(dtype) ? wrapping(binary, a.re, b.re, dtype)
+                           : Expr(cgen::Binary{binary, a.re, b.re});
+}
+
+Expr bits(Op op, const Value& a, const Value& b, DType dtype) {
+  if (dtype == DType::boolean) {
+    return op == Op::bit_and  ? a.re && b.re
+           : op == Op::bit_or ? a.re || b.re
+                              : not_equal(a.re, b.re);
+  }
+  const Expr result = op == Op::bit_and  ? a.re & b.re
+                      : op == Op::bit_or ? a.re | b.re
+                                         : a.re ^ b.re;
+  return cgen::cast(value_type(dtype), result);
+}
+
+}  // namespace
+
+Expr wrapping(BinaryOp op, const Expr& a, const Expr& b, DType dtype) {
+  const cgen::Type type = value_type(unsigned_for(dtype));
+  return cgen::cast(value_type(dtype),
+                    Expr(cgen::Binary{op, cgen::cast(type, a), cgen::cast(type, b)}));
+}
+
+Value lower_real(const TapeStep& step, const std::vector<Value>& operands, cgen::BlockBuilder& body,
+                 const std::string& name, cgen::Dialect dialect) {
+  const DType dtype = step.dtype;
+  const Value& a = operands[0];
+  const Value& b = operands[operands.size() > 1 ? 1 : 0];
+  if (const auto intrinsic = intrinsic_of(step.op)) {
+    std::vector<Expr> arguments;
+    for (const Value& operand : operands) {
+      arguments.push_back(operand.re);
+    }
+    return {dtype, call(*intrinsic, std::move(arguments))};
+  }
+  switch (step.op) {
+    case Op::add:
+    case Op::subtract:
+    case Op::multiply:
+      return {dtype, arithmetic(step.op, a, b, dtype)};
+    case Op::divide:
+      return {dtype, a.re / b.re};
+    case Op::floor_divide:
+    case Op::remainder:
+      return {dtype, is_integer(dtype) ? divide_integers(step.op, a.re, b.re, dtype, name, body)
+                                       : divide_reals(step.op, a.re, b.re, dtype, name, body)};
+    case Op::power:
+      return {dtype, is_integer(dtype) ? integer_power(a.re, b.re, dtype, name, body)
+                                       : call(Intrinsic::pow, {a.re, b.re})};
+    case Op::negate:
+      return {dtype, is_integer(dtype)
+                         ? wrapping(BinaryOp::subtract, constant(0, dtype), a.re, dtype)
+                         : -a.re};
+    case Op::absolute:
+      return {dtype, absolute(a.re, dtype)};
+    case Op::sign:
+      return {dtype, sign_of(a.re, dtype)};
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+      return {dtype, bits(step.op, a, b, dtype)};
+    case Op::bit_not:
+      return {dtype, cgen::cast(value_type(dtype), ~a.re)};
+    case Op::shift_left:
+    case Op::shift_right:
+      return {dtype, shift(step.op, a.re, b.re, dtype)};
+    case Op::equal:
+    case Op::not_equal:
+    case Op::less:
+    case Op::less_equal:
+      return {dtype, compare(step.op, a, b)};
+    case Op::logical_and:
+      return {dtype, a.re && b.re};
+    case Op::logical_or:
+      return {dtype, a.re || b.re};
+    case Op::logical_not:
+      return {dtype, !a.re};
+    case Op::where:
+      return {dtype, select(a.re, b.re, operands[2].re)};
+    case Op::maximum:
+    case Op::minimum:
+    case Op::fmax:
+    case Op::fmin:
+      return {dtype, extremum(step.op, a.re, b.re, dtype)};
+    case Op::signbit:
+      return {dtype, call(Intrinsic::copysign, {constant(1, a.dtype), a.re}) < constant(0, a.dtype)};
+    case Op::nextafter:
+      return {dtype, call_by_name("nextafter", {a.re, b.re}, dtype, dialect)};
+    default:
+      break;
+  }
+  throw InternalError(fmt::format("code for operation {}", static_cast<int>(step.op)),
+                      SourceOrigin::current());
+}
+
+}  // namespace rtcg::arrays::detail

@@ -1,0 +1,139 @@
+#include "rtcg/arrays/lazy/lower_steps.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+using cgen::Expr;
+
+/// Rounded to the nearest bfloat16, ties to even, as the upper 16 bits.
+Expr bfloat16_bits(const Expr& part) {
+  const Expr bits = cgen::bit_cast(cgen::u32, part);
+  const Expr rounded = bits + literal(0x7fff, cgen::u32) +
+                       ((bits >> literal(16, cgen::u32)) & literal(1, cgen::u32));
+  const Expr kept = cgen::select(not_equal(part, part), bits | literal(0x400000, cgen::u32),
+                                 rounded);
+  return cgen::cast(cgen::u16, kept >> literal(16, cgen::u32));
+}
+
+/// A part rounded to what memory can hold of it.
+Expr rounded(const Expr& part, DType dtype) {
+  if (dtype == DType::f16 || dtype == DType::bf16) {
+    return from_memory(to_memory(part, dtype), dtype);
+  }
+  return part;
+}
+
+Expr is_not_zero(const Value& value) {
+  const Expr re = not_equal(value.re, constant(0, real_of(value.dtype)));
+  return value.im ? re || not_equal(*value.im, constant(0, real_of(value.dtype))) : re;
+}
+
+/// Names the parts of a value, so that each is computed once.
+Value named(Value value, const std::string& name, cgen::BlockBuilder& body) {
+  const cgen::Type type = cgen::const_(value_type(value.dtype));
+  value.re = body.add(cgen::declare(type, name, value.re));
+  if (value.im) {
+    value.im = body.add(cgen::declare(type, name + "_im", *value.im));
+  }
+  return value;
+}
+
+Value parts_of(DType dtype, const std::function<Expr(int)>& part) {
+  return {dtype, part(0), is_complex(dtype) ? std::optional(part(1)) : std::nullopt};
+}
+
+}  // namespace
+
+Expr constant(double value, DType dtype) {
+  return dtype == DType::boolean ? cgen::literal(value != 0)
+                                 : cgen::literal(value, value_type(dtype));
+}
+
+Expr from_memory(const Expr& loaded, DType dtype) {
+  switch (dtype) {
+    case DType::boolean:
+      return not_equal(loaded, 0);
+    case DType::f16:
+      return cgen::cast(cgen::f32, loaded);
+    case DType::bf16:
+      return cgen::bit_cast(cgen::f32, cgen::cast(cgen::u32, loaded)
+                                           << literal(16, cgen::u32));
+    default:
+      return loaded;
+  }
+}
+
+Expr to_memory(const Expr& part, DType dtype) {
+  switch (dtype) {
+    case DType::boolean:
+      return cgen::cast(cgen::u8, part);
+    case DType::f16:
+      return cgen::cast(cgen::f16, part);
+    case DType::bf16:
+      return bfloat16_bits(part);
+    default:
+      return part;
+  }
+}
+
+Value convert(const Value& value, DType dtype, cgen::Dialect) {
+  if (value.dtype == dtype) {
+    return value;
+  }
+  if (dtype == DType::boolean) {
+    return {dtype, is_not_zero(value)};
+  }
+  const cgen::Type type = value_type(dtype);
+  const bool is_same = value_type(value.dtype) == type;
+  Value result{dtype, rounded(is_same ? value.re : cgen::cast(type, value.re), dtype)};
+  if (is_complex(dtype)) {
+    result.im = value.im ? (is_same ? *value.im : cgen::cast(type, *value.im)) : constant(0, dtype);
+  }
+  return result;
+}
+
+std::vector<Value> lower_steps(const std::vector<TapeStep>& steps, const LoweringPlace& place) {
+  std::vector<Value> values;
+  for (const TapeStep& step : steps) {
+    const std::string name = fmt::format("{}{}", place.prefix, values.size());
+    if (step.op == Op::number) {
+      values.push_back(parts_of(step.dtype, [&](int part) {
+        return place.number(step.operands[0], part);
+      }));
+      continue;
+    }
+    Value value;
+    if (step.op == Op::leaf) {
+      value = parts_of(step.dtype, [&](int part) {
+        return from_memory(place.load(step.operands[0], part), step.dtype);
+      });
+    } else if (step.op == Op::indices) {
+      require_internal(place.index.has_value(), "a kernel that knows the places of elements");
+      value = {step.dtype, cgen::cast(cgen::i64, *place.index)};
+    } else {
+      std::vector<Value> operands;
+      bool has_complex = is_complex(step.dtype);
+      for (const std::uint32_t operand : step.operands) {
+        if (operand != TapeStep::no_operand) {
+          operands.push_back(values[operand]);
+          has_complex = has_complex || is_complex(operands.back().dtype);
+        }
+      }
+      if (step.op == Op::cast) {
+        value = convert(operands[0], step.dtype, place.dialect);
+      } else if (has_complex) {
+        value = lower_complex(step, operands, place.body, name);
+      } else {
+        value = lower_real(step, operands, place.body, name, place.dialect);
+      }
+    }
+    values.push_back(named(std::move(value), name, place.body));
+  }
+  return values;
+}
+
+}  // namespace rtcg::arrays::detail

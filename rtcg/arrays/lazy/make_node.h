@@ -1,0 +1,22 @@
+#pragma once
+
+#include <initializer_list>
+
+#include "rtcg/arrays/lazy/expression.h"
+
+// How functions of expressions are made. Internal to lazy/.
+
+namespace rtcg::arrays::detail {
+
+/// The number that `value` is; null when it is something else.
+[[nodiscard]] const NumberValue* number_of(const Expression& value);
+/// @throws InvalidInput  arrays.expression.dtype
+[[noreturn]] void refuse_dtype(const char* function, DType dtype);
+/// A node whose shape is that to which the operands' shapes broadcast.
+[[nodiscard]] Expression make_node(Op op, DType dtype, std::initializer_list<Expression> operands);
+/// Converted; a number becomes one of that type and must fit it.
+[[nodiscard]] Expression as(const Expression& value, DType dtype);
+/// The type in which two operands meet.
+[[nodiscard]] DType common_dtype(const Expression& a, const Expression& b);
+
+}  // namespace rtcg::arrays::detail

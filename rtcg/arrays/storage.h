@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+#include "rtcg/runtime/device/device.h"
+#include "rtcg/runtime/device/stream.h"
+#include "rtcg/runtime/memory/memory.h"
+
+namespace rtcg::arrays {
+
+/// The memory behind an array and all its views, and which stream used it last. Shared; any thread
+/// may use it.
+///
+/// Streams are kept in order without anybody waiting on the host: when another stream than the last
+/// uses the memory, it is made to wait for that one, and the memory goes back to its pool in the
+/// order of all of them.
+class Storage {
+ public:
+  /// Memory of the device's standard pool.
+  ///
+  /// @throws DeviceError  runtime.memory.out_of_memory
+  Storage(runtime::StreamRef stream, std::size_t size_bytes);
+  /// Takes over memory, e.g. pinned or managed.
+  Storage(runtime::StreamRef stream, runtime::Memory memory);
+  /// Uses memory of somebody else; `owner` is kept until the last view is gone.
+  Storage(runtime::StreamRef stream, runtime::DeviceAddress address, std::size_t size_bytes,
+          std::shared_ptr<const void> owner);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  [[nodiscard]] runtime::Device device() const noexcept { return stream_.device(); }
+  /// The stream it was made for.
+  [[nodiscard]] runtime::StreamRef stream() const noexcept { return stream_; }
+  [[nodiscard]] runtime::DeviceAddress address() const noexcept { return address_; }
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
+
+  /// To be called before work that uses the memory is submitted to `stream`.
+  void use_on(runtime::StreamRef stream);
+
+ private:
+  runtime::StreamRef stream_;
+  std::unique_ptr<runtime::Memory> memory_;
+  std::shared_ptr<const void> owner_;
+  runtime::DeviceAddress address_;
+  std::size_t size_bytes_;
+  std::mutex mutex_;  // of last_use_
+  runtime::StreamRef last_use_;
+};
+
+/// Work of arrays of this thread goes to `stream` for as long as this lives, where nothing else is
+/// said and the arrays are on its device. Scopes nest.
+class StreamScope {
+ public:
+  explicit StreamScope(runtime::StreamRef stream);
+  ~StreamScope();
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+
+ private:
+  runtime::StreamRef stream_;
+  StreamScope* outer_;
+  friend runtime::StreamRef current_stream();
+  friend runtime::StreamRef current_stream(runtime::StreamRef otherwise);
+};
+
+/// The stream of the innermost scope, else the default stream of Device::best().
+[[nodiscard]] runtime::StreamRef current_stream();
+/// The stream of the innermost scope when it is on the same device, else `otherwise`.
+[[nodiscard]] runtime::StreamRef current_stream(runtime::StreamRef otherwise);
+
+}  // namespace rtcg::arrays

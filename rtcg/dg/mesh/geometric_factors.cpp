@@ -1,0 +1,110 @@
+#include "rtcg/dg/mesh/geometric_factors.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::dg {
+namespace {
+
+using Square = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor, 3, 3>;
+
+// The gradient of face f, as a function that is 0 on it and falls inward, by the reference
+// coordinates.
+Eigen::RowVectorXd reference_normal(Eigen::Index dimension, Eigen::Index face) {
+  Eigen::RowVectorXd normal = Eigen::RowVectorXd::Zero(dimension);
+  const auto opposite_of_first = dimension == 3 ? 2 : 1;
+  if (face == opposite_of_first) {
+    return Eigen::RowVectorXd::Ones(dimension);
+  }
+  const std::array<std::array<Eigen::Index, 4>, 3> axes = {
+      {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 1, 0, 0}}};
+  normal[axes[static_cast<std::size_t>(dimension - 1)][static_cast<std::size_t>(face)]] = -1;
+  return normal;
+}
+
+// d x_i / d r_j
+Square map_of(const Mesh& mesh, std::size_t element) {
+  const auto dimension = static_cast<Eigen::Index>(mesh.dimension);
+  Square map(dimension, dimension);
+  const std::array<int, 4>& corners = mesh.elements[element];
+  const Point& origin = mesh.vertices[static_cast<std::size_t>(corners[0])];
+  for (Eigen::Index j = 0; j < dimension; ++j) {
+    const Point& corner =
+        mesh.vertices[static_cast<std::size_t>(corners[static_cast<std::size_t>(j) + 1])];
+    for (Eigen::Index i = 0; i < dimension; ++i) {
+      const auto axis = static_cast<std::size_t>(i);
+      map(i, j) = (corner[axis] - origin[axis]) / 2;
+    }
+  }
+  return map;
+}
+
+}  // namespace
+
+GeometricFactors find_geometric_factors(const Mesh& mesh) {
+  GeometricFactors result;
+  result.dimension = static_cast<std::size_t>(mesh.dimension);
+  result.faces = mesh.face_count();
+  const auto dimension = static_cast<Eigen::Index>(mesh.dimension);
+  for (std::size_t element = 0; element < mesh.element_count(); ++element) {
+    const Square map = map_of(mesh, element);
+    const double jacobian = map.determinant();
+    if (!(jacobian > 0)) {
+      throw InvalidInput(
+          "dg.find_geometric_factors.degenerate",
+          fmt::format("element {} with vertices {} has the volume {}: it must be "
+                      "positive",
+                      element,
+                      fmt::join(mesh.elements[element].begin(),
+                                mesh.elements[element].begin() + dimension + 1, ", "),
+                      jacobian));
+    }
+    const Square inverse = map.inverse();
+    result.jacobian.push_back(jacobian);
+    result.metric.insert(result.metric.end(), inverse.data(), inverse.data() + inverse.size());
+    for (std::size_t face = 0; face < result.faces; ++face) {
+      const Eigen::RowVectorXd normal =
+          reference_normal(dimension, static_cast<Eigen::Index>(face)) * inverse;
+      const double scale = normal.norm();
+      result.face_scale.push_back(scale);
+      for (Eigen::Index i = 0; i < dimension; ++i) {
+        result.normals.push_back(normal[i] / scale);
+      }
+    }
+  }
+  return result;
+}
+
+double smallest_size(const GeometricFactors& factors) {
+  return factors.face_scale.empty()
+             ? 0
+             : 2 / *std::max_element(factors.face_scale.begin(), factors.face_scale.end());
+}
+
+std::vector<double> node_coordinates(const Mesh& mesh, const ReferenceElement& element) {
+  const auto dimension = static_cast<std::size_t>(mesh.dimension);
+  std::vector<double> result;
+  result.reserve(dimension * mesh.element_count() * element.node_count());
+  for (std::size_t axis = 0; axis < dimension; ++axis) {
+    for (const std::array<int, 4>& corners : mesh.elements) {
+      const auto coordinate = [&](std::size_t corner) {
+        return mesh.vertices[static_cast<std::size_t>(corners[corner])][axis];
+      };
+      for (const ReferencePoint& node : element.nodes) {
+        double x = coordinate(0);
+        for (std::size_t j = 0; j < dimension; ++j) {
+          x += (1 + node[j]) / 2 * (coordinate(j + 1) - coordinate(0));
+        }
+        result.push_back(x);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace rtcg::dg

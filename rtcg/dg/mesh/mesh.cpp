@@ -1,0 +1,134 @@
+#include "rtcg/dg/mesh/mesh.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace rtcg::dg {
+namespace {
+
+constexpr int curve_bits = 20;  // of each coordinate; three make one key
+
+// The place of a cell on the Hilbert curve through a cube of 2^curve_bits cells a side.
+// Source: Skilling 2004, Programming the Hilbert curve.
+std::uint64_t hilbert_key(std::array<std::uint32_t, 3> cell, std::size_t dimension) {
+  const std::uint32_t top = 1U << (curve_bits - 1);
+  for (std::uint32_t bit = top; bit > 1; bit >>= 1) {
+    const std::uint32_t lower = bit - 1;
+    for (std::size_t axis = 0; axis < dimension; ++axis) {
+      if ((cell[axis] & bit) != 0) {
+        cell[0] ^= lower;
+      } else {
+        const std::uint32_t exchanged = (cell[0] ^ cell[axis]) & lower;
+        cell[0] ^= exchanged;
+        cell[axis] ^= exchanged;
+      }
+    }
+  }
+  for (std::size_t axis = 1; axis < dimension; ++axis) {
+    cell[axis] ^= cell[axis - 1];
+  }
+  std::uint32_t flips = 0;
+  for (std::uint32_t bit = top; bit > 1; bit >>= 1) {
+    if ((cell[dimension - 1] & bit) != 0) {
+      flips ^= bit - 1;
+    }
+  }
+  std::uint64_t key = 0;
+  for (int bit = curve_bits - 1; bit >= 0; --bit) {
+    for (std::size_t axis = 0; axis < dimension; ++axis) {
+      key = key << 1 | (((cell[axis] ^ flips) >> bit) & 1U);
+    }
+  }
+  return key;
+}
+
+Point sum_of_vertices(const Mesh& mesh, std::size_t element) {
+  Point sum{};
+  for (std::size_t i = 0; i < mesh.face_count(); ++i) {
+    const Point& vertex = mesh.vertices[static_cast<std::size_t>(mesh.elements[element][i])];
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      sum[axis] += vertex[axis];
+    }
+  }
+  return sum;
+}
+
+std::vector<std::uint64_t> curve_keys(const Mesh& mesh) {
+  std::vector<Point> centres;
+  Point low;
+  low.fill(std::numeric_limits<double>::infinity());
+  double extent = 0;
+  for (std::size_t element = 0; element < mesh.element_count(); ++element) {
+    centres.push_back(sum_of_vertices(mesh, element));
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      low[axis] = std::min(low[axis], centres.back()[axis]);
+    }
+  }
+  for (const Point& centre : centres) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      extent = std::max(extent, centre[axis] - low[axis]);
+    }
+  }
+  const double scale = extent > 0 ? ((1U << curve_bits) - 1) / extent : 0;
+  std::vector<std::uint64_t> keys;
+  for (const Point& centre : centres) {
+    std::array<std::uint32_t, 3> cell{};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      cell[axis] = static_cast<std::uint32_t>((centre[axis] - low[axis]) * scale);
+    }
+    keys.push_back(hilbert_key(cell, static_cast<std::size_t>(mesh.dimension)));
+  }
+  return keys;
+}
+
+}  // namespace
+
+double signed_volume(const Mesh& mesh, std::size_t element) {
+  const std::array<int, 4>& corners = mesh.elements[element];
+  const auto edge = [&](std::size_t corner, std::size_t axis) {
+    return mesh.vertices[static_cast<std::size_t>(corners[corner])][axis] -
+           mesh.vertices[static_cast<std::size_t>(corners[0])][axis];
+  };
+  if (mesh.dimension == 1) {
+    return edge(1, 0);
+  }
+  const auto minor = [&](std::size_t first, std::size_t second) {
+    return edge(1, first) * edge(2, second) - edge(1, second) * edge(2, first);
+  };
+  if (mesh.dimension == 2) {
+    return minor(0, 1);
+  }
+  return edge(3, 2) * minor(0, 1) - edge(3, 1) * minor(0, 2) + edge(3, 0) * minor(1, 2);
+}
+
+Mesh with_positive_volumes(Mesh mesh) {
+  for (std::size_t element = 0; element < mesh.element_count(); ++element) {
+    if (signed_volume(mesh, element) < 0) {
+      std::swap(mesh.elements[element][0], mesh.elements[element][1]);
+    }
+  }
+  return mesh;
+}
+
+Mesh ordered_along_curve(Mesh mesh) {
+  const std::vector<std::uint64_t> keys = curve_keys(mesh);
+  std::vector<std::size_t> order(mesh.element_count());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t left, std::size_t right) { return keys[left] < keys[right]; });
+  const auto elements = mesh.elements;
+  const auto regions = mesh.element_regions;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    mesh.elements[i] = elements[order[i]];
+    if (!regions.empty()) {
+      mesh.element_regions[i] = regions[order[i]];
+    }
+  }
+  return mesh;
+}
+
+}  // namespace rtcg::dg

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace rtcg::dg {
+
+using Point = std::array<double, 3>;
+
+/// A face on the boundary of a mesh, and the condition that holds there.
+struct BoundaryFace {
+  std::array<int, 3> vertices{-1, -1, -1};  ///< as many as the dimension
+  int tag = 0;                              ///< index into Mesh::boundary_tags
+};
+
+/// Straight-sided simplices that cover a domain.
+struct Mesh {
+  int dimension = 3;
+  std::vector<Point> vertices{};               ///< coordinates beyond the dimension are 0
+  std::vector<std::array<int, 4>> elements{};  ///< dimension + 1 vertices, the others -1
+  std::vector<BoundaryFace> boundary_faces{};
+  std::vector<std::string> boundary_tags{};  ///< the names of boundary conditions
+  std::vector<int> element_regions{};        ///< index into regions; empty or one an element
+  std::vector<std::string> regions{};        ///< the names of materials
+  /// For each vertex the one that stands for it and its periodic images; empty without periodicity.
+  std::vector<int> twins{};
+
+  [[nodiscard]] std::size_t element_count() const noexcept { return elements.size(); }
+  [[nodiscard]] std::size_t face_count() const noexcept {
+    return static_cast<std::size_t>(dimension) + 1;
+  }
+  /// The vertex that stands for `vertex` and its periodic images.
+  [[nodiscard]] int twin(int vertex) const {
+    return twins.empty() ? vertex : twins[static_cast<std::size_t>(vertex)];
+  }
+};
+
+/// The same mesh with the first two vertices of elements exchanged where their volume was negative.
+[[nodiscard]] Mesh with_positive_volumes(Mesh mesh);
+
+/// Six times the volume of a tetrahedron, twice the area of a triangle, or the length of an
+/// interval; negative when the vertices run the other way round.
+[[nodiscard]] double signed_volume(const Mesh& mesh, std::size_t element);
+
+/// The elements in the order of a Hilbert curve through their centres: neighbours come to lie near
+/// each other in memory.
+[[nodiscard]] Mesh ordered_along_curve(Mesh mesh);
+
+}  // namespace rtcg::dg

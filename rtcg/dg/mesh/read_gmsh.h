@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rtcg/dg/mesh/mesh.h"
+
+namespace rtcg::dg {
+
+/// A mesh from a file of Gmsh: MSH 4.1 or 2.2, ASCII or binary.
+///
+/// The simplices of the highest dimension are the elements, those of one less the boundary faces;
+/// of curved ones the vertices count. The names of physical groups, or else their numbers, are the
+/// tags and regions; boundary faces in no group are left out. Periodic vertices stand for each
+/// other. Elements are turned to positive volume.
+/// @throws InvalidInput  dg.read_gmsh.unreadable_file, dg.read_gmsh.syntax, dg.read_gmsh.truncated,
+///                       dg.read_gmsh.unknown_node, dg.read_gmsh.unknown_entity,
+///                       dg.read_gmsh.no_elements, dg.read_gmsh.not_flat; each with the line
+/// @throws Unsupported   dg.read_gmsh.version, dg.read_gmsh.element_type
+[[nodiscard]] Mesh read_gmsh(const std::string& path);
+
+/// The same from the bytes of a file; `name` is for messages.
+[[nodiscard]] Mesh parse_gmsh(std::string_view bytes, const std::string& name);
+
+}  // namespace rtcg::dg

@@ -1,0 +1,152 @@
+#include "rtcg/arrays/array.h"
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/arrays/create.h"
+#include "tests/arrays/support/on_every_device.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using testing::on_every_device;
+using Floats = std::vector<float>;
+using Ints = std::vector<std::int32_t>;
+
+TEST(Array, HoldsHostDataAndGivesItBack) {
+  on_every_device([] {
+    const Array<float> x(Floats{1, 2, 3, 4, 5, 6}, {2, 3});
+    EXPECT_EQ(x.shape(), (Extents{2, 3}));
+    EXPECT_EQ(x.to_vector(), (Floats{1, 2, 3, 4, 5, 6}));
+    EXPECT_EQ(Array<bool>(std::vector<bool>{true, false}).to_vector(),
+              (std::vector<bool>{true, false}));
+  });
+}
+
+TEST(Array, ViewsShareElementsAndKeepThemAlive) {
+  on_every_device([] {
+    Array<std::int32_t> view = arange<std::int32_t>(12).reshape({3, 4})(whole, Slice{{}, {}, -2});
+    EXPECT_EQ(view.to_vector(), (Ints{3, 1, 7, 5, 11, 9}));
+    const auto x = arange<std::int32_t>(6).reshape({2, 3});
+    x(1) = -x(0);
+    EXPECT_EQ(x.to_vector(), (Ints{0, 1, 2, 0, -1, -2}));
+    x(whole, 0) = 7;
+    EXPECT_EQ(x.transposed().to_vector(), (Ints{7, 7, 1, -1, 2, -2}));
+    x(0) = x(1);
+    EXPECT_EQ(x(0).to_vector(), (Ints{7, -1, -2}));
+  });
+}
+
+TEST(Array, AssigningANameTakesAnotherArray) {
+  Array<std::int32_t> x = arange<std::int32_t>(3);
+  const Array<std::int32_t> same = x;
+  x = same + 1;
+  EXPECT_EQ(same.to_vector(), (Ints{0, 1, 2}));
+  EXPECT_EQ(x.to_vector(), (Ints{1, 2, 3}));
+}
+
+TEST(Array, WritesOverlappingViewsAsIfTheyDidNot) {
+  on_every_device([] {
+    const auto x = arange<std::int32_t>(6);
+    x(Slice{1, {}}) = x(Slice{{}, -1});
+    EXPECT_EQ(x.to_vector(), (Ints{0, 0, 1, 2, 3, 4}));
+    x.assign(x.flip({0}) + x);
+    EXPECT_EQ(x.to_vector(), (Ints{4, 3, 3, 3, 3, 4}));
+    const auto square = arange<std::int32_t>(9).reshape({3, 3});
+    square += square.transposed();
+    EXPECT_EQ(square.to_vector(), (Ints{0, 4, 8, 4, 8, 12, 8, 12, 16}));
+    x(0) = sum(x);
+    EXPECT_EQ(x.to_vector()[0], 20);
+  });
+}
+
+TEST(Array, ReshapesWithoutACopyWhereItCan) {
+  const auto x = arange<std::int32_t>(12);
+  EXPECT_EQ(x.reshape({3, -1}).any().storage(), x.any().storage());
+  const auto turned = x.reshape({3, 4}).transposed();
+  EXPECT_NE(turned.ravel().any().storage(), x.any().storage());
+  EXPECT_EQ(turned.ravel().to_vector(), (Ints{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
+}
+
+TEST(Array, CopiesInEitherOrder) {
+  const auto x = arange<std::int32_t>(6).reshape({2, 3});
+  const auto f = x.copy(Order::f);
+  EXPECT_EQ(f.strides(), (Extents{1, 2}));
+  EXPECT_EQ(f.to_vector(), x.to_vector());
+  EXPECT_EQ(f.contiguous(Order::f).any().storage(), f.any().storage());
+  f.write(Ints{5, 4, 3, 2, 1, 0});
+  EXPECT_EQ(f(1).to_vector(), (Ints{2, 1, 0}));
+  EXPECT_EQ(empty_like(f).layout(), f.layout());
+}
+
+TEST(Array, SeesItsBytesAsAnotherType) {
+  const Array<std::int32_t> x(Ints{1, 2, 3, 4}, {2, 2});
+  const auto bytes = x.reinterpret<std::int16_t>();
+  EXPECT_EQ(bytes.shape(), (Extents{2, 4}));
+  EXPECT_EQ(bytes(1, 2).item(), 4);
+  EXPECT_EQ(bytes.reinterpret<std::int64_t>().shape(), (Extents{2, 1}));
+  EXPECT_ERROR("arrays.reinterpret.size_mismatch", x.transposed().reinterpret<std::int16_t>());
+  EXPECT_ERROR("arrays.reinterpret.size_mismatch", x(whole, Slice{1, {}}).reinterpret<double>());
+}
+
+TEST(Array, Refuses) {
+  const auto x = arange<std::int32_t>(4);
+  EXPECT_ERROR("arrays.write.size_mismatch", x.write(Ints{1, 2}));
+  EXPECT_ERROR("arrays.typed.wrong_dtype", Array<float>(x.any()));
+  EXPECT_ERROR("arrays.item.not_one_element", x.item());
+  EXPECT_ERROR("arrays.assign.repeated_elements", (x.broadcast_to({2, 4}).assign(1), 0));
+  EXPECT_ERROR("arrays.broadcast.shape_mismatch", (x.assign(zeros<float>({2, 4})), 0));
+  EXPECT_ERROR("arrays.extents.too_large", empty<double>({1LL << 62}));
+}
+
+TEST(Array, OfNoElementsRunsNothing) {
+  on_every_device([] {
+    for (const Extents& shape : {Extents{0}, Extents{3, 0, 2}, Extents{0, 5}}) {
+      const auto x = zeros<float>(shape);
+      const Array<float> y = 2 * x + 1;
+      EXPECT_EQ(y.shape(), shape);
+      EXPECT_TRUE(y.reshape({-1}).to_vector().empty());
+    }
+    EXPECT_EQ(zeros<float>({}).to_vector(), Floats{0});
+  });
+}
+
+TEST(Array, IsUsedByStreamsInOrder) {
+  for (const runtime::Device device : runtime::all_devices()) {
+    const runtime::Stream first(device);
+    const runtime::Stream second(device);
+    const auto x = full<float>({100000}, 1, first);
+    for (int i = 0; i < 10; ++i) {
+      const StreamScope scope(i % 2 == 0 ? second : first);
+      x *= 2;
+    }
+    EXPECT_EQ(x(-1).item(), 1024);
+  }
+}
+
+TEST(ToString, PrintsAsNumPyDoes) {
+  EXPECT_EQ(to_string(Array<float>(Floats{1, 2.5F, -3})), "f32 (3,) [ 1. 2.5 -3.]");
+  EXPECT_EQ(to_string(arange<std::int32_t>(6).reshape({2, 3})), "i32 (2, 3) [[0 1 2]\n [3 4 5]]");
+  EXPECT_EQ(to_string(zeros<bool>({1, 1, 2})), "boolean (1, 1, 2) [[[false false]]]");
+  EXPECT_EQ(to_string(full<std::complex<double>>({}, {1, -2})), "c128 () 1.-2.j");
+  EXPECT_EQ(to_string(zeros<float>({0, 2})), "f32 (0, 2) []");
+}
+
+TEST(ToString, ShortensLongAxes) {
+  EXPECT_EQ(to_string(arange<std::int32_t>(2000)),
+            "i32 (2000,) [   0    1    2 ... 1997 1998 1999]");
+  const std::string text = to_string(arange<std::int32_t>(5000).reshape({50, 100}));
+  EXPECT_EQ(text,
+            "i32 (50, 100) [[   0    1    2 ...   97   98   99]\n"
+            " [ 100  101  102 ...  197  198  199]\n"
+            " [ 200  201  202 ...  297  298  299]\n"
+            " ...\n"
+            " [4700 4701 4702 ... 4797 4798 4799]\n"
+            " [4800 4801 4802 ... 4897 4898 4899]\n"
+            " [4900 4901 4902 ... 4997 4998 4999]]");
+}
+
+}  // namespace
+}  // namespace rtcg::arrays

@@ -1,0 +1,102 @@
+#include "rtcg/arrays/lazy/evaluate.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/arrays/create.h"
+#include "tests/arrays/support/on_every_device.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using testing::on_every_device;
+
+TEST(Evaluate, RunsAnExpressionInOneKernel) {
+  on_every_device([] {
+    const Array<float> x(std::vector<float>{1, 2, 3});
+    const Array<float> y(std::vector<float>{0, 1, 2});
+    const Array<float> z = 2 * x + sin(y);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_FLOAT_EQ(z(i).item(), static_cast<float>(2 * (i + 1)) + std::sin(float(i)));
+    }
+  });
+}
+
+TEST(Evaluate, Broadcasts) {
+  on_every_device([] {
+    const Array<std::int32_t> column(std::vector<std::int32_t>{10, 20}, {2, 1});
+    const auto row = arange<std::int32_t>(3);
+    const Array<std::int32_t> sum = column + row;
+    EXPECT_EQ(sum.shape(), (Extents{2, 3}));
+    EXPECT_EQ(sum.to_vector(), (std::vector<std::int32_t>{10, 11, 12, 20, 21, 22}));
+    EXPECT_EQ(evaluate(broadcast_to(row, {2, 3})).count(), 6);
+  });
+  EXPECT_ERROR("arrays.broadcast.shape_mismatch", zeros<float>({2}) + zeros<float>({3}));
+}
+
+TEST(Evaluate, ComputesSeveralResultsAtOnce) {
+  on_every_device([] {
+    const auto x = arange<float>(4);
+    const Expression square = x * x;
+    const auto results = evaluate_all({square, square + 1, x < 2});
+    EXPECT_EQ(Array<float>(results[1]).to_vector(), (std::vector<float>{1, 2, 5, 10}));
+    EXPECT_EQ(Array<bool>(results[2]).to_vector(),
+              (std::vector<bool>{true, true, false, false}));
+  });
+  EXPECT_ERROR("arrays.evaluate.mixed_shapes",
+               evaluate_all({zeros<float>({2}), zeros<float>({3})}));
+  EXPECT_TRUE(evaluate_all({}).empty());
+}
+
+TEST(Evaluate, TakesDeepExpressions) {
+  Expression sum = zeros<std::int32_t>({2});
+  const auto one = ones<std::int32_t>({2});
+  for (int i = 0; i < 300; ++i) {
+    sum = sum + one;
+  }
+  EXPECT_EQ(Array<std::int32_t>(sum).to_vector(), (std::vector<std::int32_t>{300, 300}));
+  for (int i = 0; i < 200000; ++i) {
+    sum = sum + one;  // goes away again without exhausting the stack
+  }
+}
+
+TEST(Evaluate, KeepsNumbersInTheArraysType) {
+  const auto bytes = ones<std::int8_t>({1});
+  EXPECT_EQ((bytes + 1).dtype(), DType::i8);
+  EXPECT_EQ((bytes + 1.5).dtype(), DType::f64);
+  EXPECT_EQ((ones<float>({1}) * 2.0).dtype(), DType::f32);
+  EXPECT_EQ((ones<float>({1}) * std::complex<double>(0, 1)).dtype(), DType::c64);
+  EXPECT_ERROR("arrays.expression.number_range", bytes + 300);
+  EXPECT_ERROR("arrays.expression.number_range", ones<std::uint8_t>({1}) * -1);
+  EXPECT_FALSE(Array<bool>(bytes == 300).item());
+  EXPECT_TRUE(Array<bool>(ones<std::uint64_t>({1}) > -1).item());
+}
+
+TEST(Evaluate, RefusesWhatTypesDoNotHave) {
+  const auto real = ones<float>({1});
+  const auto complex = ones<std::complex<float>>({1});
+  const auto truth = ones<bool>({1});
+  EXPECT_ERROR("arrays.expression.dtype", real & real);
+  EXPECT_ERROR("arrays.expression.dtype", ~real);
+  EXPECT_ERROR("arrays.expression.dtype", complex < complex);
+  EXPECT_ERROR("arrays.expression.dtype", truth - truth);
+  EXPECT_ERROR("arrays.expression.dtype", -truth);
+  EXPECT_ERROR("arrays.expression.dtype", erf(complex));
+  EXPECT_ERROR("arrays.expression.dtype", max(complex));
+  EXPECT_ERROR("arrays.pow.negative_exponent", pow(ones<int>({1}), -2));
+}
+
+TEST(Evaluate, RefusesArraysOfSeveralDevices) {
+  const std::vector<runtime::Device> devices = runtime::all_devices();
+  if (devices.size() < 2) {
+    GTEST_SKIP() << "there is one device only";
+  }
+  const auto x = ones<float>({1}, devices[0].default_stream());
+  const auto y = ones<float>({1}, devices[1].default_stream());
+  EXPECT_ERROR("arrays.evaluate.mixed_devices", evaluate(x + y));
+}
+
+}  // namespace
+}  // namespace rtcg::arrays

@@ -1,0 +1,189 @@
+#include "rtcg/dg/flux/evaluators.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/dg/flux/print_evaluators.h"
+#include "tests/dg/flux/flux_examples.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::dg {
+namespace {
+
+using testing::conductor_state;
+using testing::maxwell_flux;
+
+std::string printed(const FluxVector& flux, const EvaluatorOptions& options = {}) {
+  std::string text;
+  for (const FluxAssignment& each : print_evaluators(make_evaluators(flux, options))) {
+    text += each.name + " = " + each.value + "\n";
+  }
+  return text;
+}
+
+bool reads_exterior(const Evaluators& evaluators) {
+  const std::vector<FluxRead> all = reads(evaluators);
+  return std::any_of(all.begin(), all.end(),
+                     [](const FluxRead& read) { return read.side == FluxSide::exterior; });
+}
+
+const FluxExpr u = field(0, "u");
+const FluxExpr v = field(1, "v");
+const FluxExpr a = parameter("a");
+const FluxExpr n = normal(1)[0];
+
+TEST(Evaluators, MaxwellTakesSixtyFlops) {
+  EXPECT_EQ(count_flops(make_evaluators(maxwell_flux(parameter("alpha")))), 60);
+  EXPECT_EQ(count_flops(make_evaluators(maxwell_flux(1))), 54);
+  EXPECT_EQ(count_flops(make_evaluators(maxwell_flux(0))), 30);
+  EXPECT_EQ(reads(make_evaluators(maxwell_flux(1))).size(), 15U);
+}
+
+TEST(Evaluators, BothSidesShareWhatTheyCan) {
+  EXPECT_EQ(count_flops(make_evaluators(maxwell_flux(0), {{}, true})), 30);
+  EXPECT_LE(count_flops(make_evaluators(maxwell_flux(1), {{}, true})), 84);
+}
+
+TEST(Evaluators, EachJumpStandsOnce) {
+  const Evaluators evaluators = make_evaluators(maxwell_flux(parameter("alpha")));
+  const auto jumps =
+      std::count_if(evaluators.steps.begin(), evaluators.steps.end(), [&](const Step& step) {
+        return step.kind == StepKind::subtract &&
+               evaluators.steps[static_cast<std::size_t>(step.operands[0])].kind == StepKind::read;
+      });
+  EXPECT_EQ(jumps, 6);
+}
+
+TEST(Evaluators, JumpsMoveInwardOverLinearParts) {
+  EXPECT_EQ(printed({jump(a * u - 2 * v / a)}),
+            "flux0 = a*(u_interior - u_exterior) - 2.0*((v_interior - v_exterior)/a)\n");
+  EXPECT_EQ(printed({average(-u)}), "flux0 = -0.5*(u_interior + u_exterior)\n");
+  EXPECT_EQ(printed({jump(u * u)}), "flux0 = u_interior*u_interior - u_exterior*u_exterior\n");
+  EXPECT_EQ(printed({jump(a)}), "flux0 = 0.0\n");
+}
+
+TEST(Evaluators, FindsJumpsScatteredInASum) {
+  EXPECT_EQ(printed({interior(u) - a * jump(v) - exterior(u), jump(u)}),
+            "t0 = u_interior - u_exterior\n"
+            "flux0 = t0 - a*(v_interior - v_exterior)\n"
+            "flux1 = t0\n");
+  EXPECT_EQ(printed({a * interior(u) + n - a * exterior(u)}),
+            "flux0 = n_0 + a*(u_interior - u_exterior)\n");
+}
+
+TEST(Evaluators, FoldsConstants) {
+  EXPECT_EQ(printed({0 * interior(u) + 1 * a + 0}), "flux0 = a\n");
+  EXPECT_EQ(printed({interior(u) - interior(u)}), "flux0 = 0.0\n");
+  EXPECT_EQ(printed({2 * (3 * a) / 4}), "flux0 = 1.5*a\n");
+  EXPECT_EQ(printed({sqrt(FluxExpr(16)) * a, abs(FluxExpr(-2)), min(3, 4), max(3, 4), pow(2, 5)}),
+            "flux0 = 4.0*a\nflux1 = 2.0\nflux2 = 3.0\nflux3 = 4.0\nflux4 = 32.0\n");
+  EXPECT_EQ(printed({if_positive(1, a, n), if_positive(-1, a, n), if_positive(n, a, a)}),
+            "flux0 = a\nflux1 = n_0\nflux2 = a\n");
+  EXPECT_EQ(printed({a / a, 0 / a, a + a, a - (-a)}),
+            "t0 = 2.0*a\nflux0 = 1.0\nflux1 = 0.0\nflux2 = t0\nflux3 = t0\n");
+}
+
+TEST(Evaluators, MultipliesOutSmallPowers) {
+  EXPECT_EQ(printed({pow(a, 3), pow(a, -1), pow(a, 0.5), pow(a, 0), pow(a, 1.4), pow(a, n)}),
+            "flux0 = a*(a*a)\nflux1 = 1.0/a\nflux2 = sqrt(a)\nflux3 = 1.0\nflux4 = pow(a, 1.4)\n"
+            "flux5 = pow(a, n_0)\n");
+}
+
+TEST(Evaluators, MovesSignsOutward) {
+  EXPECT_EQ(printed({(-a) * n, (-a) / n, abs(-a), max(-a, -n), n - a, a - n}),
+            "t0 = n_0 - a\nflux0 = -(a*n_0)\nflux1 = -(a/n_0)\nflux2 = abs(a)\n"
+            "flux3 = -min(a, n_0)\nflux4 = t0\nflux5 = -t0\n");
+  EXPECT_EQ(printed({if_positive(-2 * a, -a, -n)}), "flux0 = -if(-a > 0.0, a, n_0)\n");
+}
+
+TEST(Evaluators, OrderOfOperandsDoesNotMatter) {
+  EXPECT_EQ(count_flops(make_evaluators({a + n, n + a, a * n, n * a, min(a, n), min(n, a)})), 3);
+}
+
+TEST(Evaluators, DoesNotReadWhatNoOutputNeeds) {
+  const Evaluators evaluators = make_evaluators({jump(u) + 0 * jump(v)});
+  EXPECT_EQ(reads(evaluators).size(), 2U);
+}
+
+TEST(Evaluators, BoundaryStatesReadNoExterior) {
+  const FluxVector w = fields(6);
+  const FluxVector e = interior(w.slice(0, 3));
+  const FluxVector h = interior(w.slice(3, 3));
+  for (const FluxVector& state :
+       {conductor_state(), -conductor_state(), testing::absorbing_state()}) {
+    const Evaluators evaluators = make_evaluators(maxwell_flux(parameter("alpha")), {state, false});
+    EXPECT_FALSE(reads_exterior(evaluators));
+  }
+  EXPECT_EQ(printed({jump(w[0]), jump(w[3]), average(w[0])}, {conductor_state(), false}),
+            "flux0 = 2.0*w_0_interior\nflux1 = 0.0\nflux2 = 0.0\n");
+  EXPECT_EQ(printed({exterior(material("eps")) * jump(w[0])}, {conductor_state(), false}),
+            "flux0 = 2.0*(eps_interior*w_0_interior)\n");
+}
+
+TEST(Evaluators, BoundaryDataIsReadWhereAsked) {
+  EXPECT_EQ(printed({jump(u)}, {FluxVector{boundary_value("g", 2)}, false}),
+            "flux0 = u_interior - g_2\n");
+}
+
+TEST(Evaluators, NamesTheTermThatLacksASide) {
+  EXPECT_ERROR("dg.make_evaluators.side_missing", make_evaluators({n * u}));
+  try {
+    static_cast<void>(make_evaluators({a + n * u}));
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.message(),
+              "the flux term 'a + n[0]*u' contains 'u' without a side: say interior, exterior, "
+              "jump or average of it");
+  }
+}
+
+TEST(Evaluators, RefusesNestedSides) {
+  EXPECT_ERROR("dg.make_evaluators.nested_sides", make_evaluators({jump(interior(u))}));
+  EXPECT_ERROR("dg.make_evaluators.nested_sides", make_evaluators({interior(a * average(u))}));
+}
+
+TEST(Evaluators, RefusesDivisionByZero) {
+  EXPECT_ERROR("dg.make_evaluators.division_by_zero", make_evaluators({a / (n - n)}));
+}
+
+TEST(Evaluators, RefusesWrongBoundaryStates) {
+  EXPECT_ERROR("dg.make_evaluators.no_boundary_state",
+               make_evaluators({jump(v)}, {FluxVector{interior(u)}, false}));
+  EXPECT_ERROR("dg.make_evaluators.exterior_of_boundary",
+               make_evaluators({jump(u)}, {FluxVector{exterior(u)}, false}));
+  EXPECT_ERROR(
+      "dg.make_evaluators.exterior_of_boundary",
+      make_evaluators({exterior(u), jump(v)}, {FluxVector{interior(u), exterior(u)}, false}));
+  EXPECT_ERROR("dg.make_evaluators.boundary_neighbour",
+               make_evaluators({jump(u)}, {FluxVector{interior(u)}, true}));
+}
+
+TEST(Evaluators, KnowsLinearFluxes) {
+  EXPECT_TRUE(is_linear(maxwell_flux(parameter("alpha"))));
+  EXPECT_TRUE(
+      is_linear({if_positive(n, interior(u), exterior(u)), 0, material("c") * jump(u) / a}));
+  EXPECT_FALSE(is_linear(testing::euler_flux(1.4)));
+  EXPECT_FALSE(is_linear({average(u) + 1}));
+  EXPECT_FALSE(is_linear({abs(jump(u))}));
+  EXPECT_FALSE(is_linear({a / interior(u)}));
+  EXPECT_FALSE(is_linear({n}));
+}
+
+TEST(Evaluators, KnowsConservativeFluxes) {
+  EXPECT_EQ(why_not_conservative({n * average(u) + 0.5 * jump(u)}), std::nullopt);
+  EXPECT_EQ(why_not_conservative({n * if_positive(a, interior(u), interior(u))}),
+            "component 0, 'n[0]*if_positive(a, interior(u), interior(u))', is not the opposite of "
+            "what the neighbour gets");
+  EXPECT_EQ(why_not_conservative(testing::euler_flux(1.4)), std::nullopt);
+  EXPECT_TRUE(why_not_conservative(maxwell_flux(1)));
+}
+
+TEST(Evaluators, FlippingTwiceChangesNothing) {
+  const FluxVector flux = testing::euler_flux(1.4);
+  EXPECT_EQ(printed(flip(flip(flux))), printed(flux));
+  EXPECT_EQ(to_string(flip(n * jump(u) + interior(v))), "-n[0]*-jump(u) + exterior(v)");
+}
+
+}  // namespace
+}  // namespace rtcg::dg

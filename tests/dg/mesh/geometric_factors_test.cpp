@@ -1,0 +1,83 @@
+#include "rtcg/dg/mesh/geometric_factors.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/dg/mesh/connectivity.h"
+#include "tests/dg/mesh/box_examples.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::dg {
+namespace {
+
+using testing::box;
+
+// By the divergence theorem: the integral of div (x^2 y, y z^2, x y z) over the unit cube.
+TEST(GeometricFactors, VolumeAndBoundaryIntegralsAgree) {
+  const ReferenceElement reference = make_reference_element(3, 4);
+  const Mesh mesh = make_box_mesh(box(3, 3, 0.2));
+  const Connectivity connectivity = find_connectivity(mesh);
+  const GeometricFactors factors = find_geometric_factors(mesh);
+  const std::vector<double> nodes = node_coordinates(mesh, reference);
+  const std::size_t count = reference.node_count();
+  double volume = 0;
+  double boundary = 0;
+  for (std::size_t element = 0; element < mesh.element_count(); ++element) {
+    const auto at = [&](std::size_t node) {
+      Point point{};
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        point[axis] = nodes[(axis * mesh.element_count() + element) * count + node];
+      }
+      return point;
+    };
+    const auto field = [](const Point& p) {
+      return Point{p[0] * p[0] * p[1], p[1] * p[2] * p[2], p[0] * p[1] * p[2]};
+    };
+    for (std::size_t node = 0; node < count; ++node) {
+      double divergence = 0;
+      for (std::size_t j = 0; j < 3; ++j) {
+        for (std::size_t other = 0; other < count; ++other) {
+          const Point value = field(at(other));
+          for (std::size_t i = 0; i < 3; ++i) {
+            divergence += factors.metric[element * 9 + j * 3 + i] *
+                          reference.derivatives[j](node, other) * value[i];
+          }
+        }
+      }
+      for (std::size_t row = 0; row < count; ++row) {
+        volume += factors.jacobian[element] * reference.mass(row, node) * divergence;
+      }
+    }
+    for (std::size_t face = 0; face < 4; ++face) {
+      if (!connectivity.link(element, face).is_boundary()) {
+        continue;
+      }
+      for (std::size_t i = 0; i < reference.nodes_of_face(); ++i) {
+        const auto node = static_cast<std::size_t>(reference.face_nodes[face][i]);
+        const Point value = field(at(node));
+        double through = 0;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          through += factors.normals[(element * 4 + face) * 3 + axis] * value[axis];
+        }
+        for (std::size_t row = 0; row < count; ++row) {
+          boundary += factors.face_jacobian(element, face) * through *
+                      reference.face_mass(row, face * reference.nodes_of_face() + i);
+        }
+      }
+    }
+  }
+  EXPECT_NEAR(volume, 13.0 / 12, 1e-13);
+  EXPECT_NEAR(boundary, 13.0 / 12, 1e-13);
+}
+
+TEST(GeometricFactors, SmallestSizeOfAnInterval) {
+  EXPECT_NEAR(smallest_size(find_geometric_factors(make_box_mesh(box(1, 8)))), 0.125, 1e-15);
+}
+
+TEST(GeometricFactors, RefusesFlatElements) {
+  Mesh mesh = make_box_mesh(box(2, 2));
+  mesh.elements[3][1] = mesh.elements[3][0];
+  EXPECT_ERROR("dg.find_geometric_factors.degenerate", find_geometric_factors(mesh));
+}
+
+}  // namespace
+}  // namespace rtcg::dg

@@ -1,0 +1,170 @@
+#include "rtcg/dg/mesh/read_gmsh.h"
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/dg/mesh/connectivity.h"
+#include "rtcg/dg/mesh/geometric_factors.h"
+#include "tests/dg/mesh/write_gmsh.h"
+#include "tests/support/compile_text.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::dg {
+namespace {
+
+using testing::GmshMode;
+using testing::square_22;
+using testing::square_41;
+
+std::vector<std::string> squares() {
+  std::vector<std::string> files;
+  for (const GmshMode mode : {GmshMode::text, GmshMode::binary, GmshMode::swapped}) {
+    files.push_back(square_41(mode));
+    files.push_back(square_22(mode));
+  }
+  return files;
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t place = text.find(from);
+  EXPECT_NE(place, std::string::npos) << from;
+  return place == std::string::npos ? text : text.replace(place, from.size(), to);
+}
+
+Mesh parse(const std::string& bytes) {
+  return parse_gmsh(bytes, "square.msh");
+}
+
+TEST(ReadGmsh, ReadsBothVersionsAsTextAndBinary) {
+  for (const std::string& file : squares()) {
+    const Mesh mesh = parse(file);
+    EXPECT_EQ(mesh.dimension, 2);
+    EXPECT_EQ(mesh.vertices.size(), 4U);
+    EXPECT_EQ(mesh.element_count(), 2U);
+    EXPECT_EQ(mesh.boundary_faces.size(), 4U);
+    EXPECT_EQ(mesh.boundary_tags, (std::vector<std::string>{"wall", "left"}));
+    EXPECT_EQ(mesh.regions, std::vector<std::string>{"air"});
+    EXPECT_EQ(mesh.element_regions, (std::vector<int>{0, 0}));
+    const GeometricFactors factors = find_geometric_factors(mesh);
+    EXPECT_NEAR(factors.jacobian[0] + factors.jacobian[1], 0.5, 1e-15);
+    const Connectivity connectivity = find_connectivity(mesh);
+    check_boundary_coverage(mesh, connectivity, {"wall", "left"});
+    for (std::size_t i = 0; i < connectivity.links.size(); ++i) {
+      if (connectivity.links[i].boundary_tag == 1) {
+        EXPECT_NEAR(factors.normals[2 * i], -1, 1e-15);
+      }
+    }
+  }
+}
+
+TEST(ReadGmsh, ReadsTetrahedraAndIntervals) {
+  const Mesh tetrahedron = parse(
+      "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n"
+      "$EndNodes\n$Elements\n3\n1 4 2 1 1 1 3 2 4\n2 2 2 6 1 1 2 3\n3 2 2 0 1 1 2 4\n"
+      "$EndElements\n");
+  EXPECT_EQ(tetrahedron.dimension, 3);
+  EXPECT_NEAR(signed_volume(tetrahedron, 0), 1, 1e-15);
+  EXPECT_EQ(tetrahedron.boundary_tags, std::vector<std::string>{"6"});
+  EXPECT_EQ(tetrahedron.boundary_faces.size(), 1U);
+  const Mesh interval = parse(
+      "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n3\n1 0 0 0\n2 1 0 0\n3 3 0 0\n$EndNodes\n"
+      "$Elements\n4\n1 1 2 1 1 1 2\n2 1 2 1 1 3 2\n3 15 2 4 1 1\n4 15 2 5 1 3\n$EndElements\n");
+  EXPECT_EQ(interval.dimension, 1);
+  EXPECT_EQ(interval.boundary_tags, (std::vector<std::string>{"4", "5"}));
+  EXPECT_EQ(find_connectivity(interval).link(0, 1).element, 1);
+}
+
+TEST(ReadGmsh, PeriodicVerticesStandForEachOther) {
+  const std::string pairs_41 =
+      "$Periodic\n1\n1 2 4\n16 1 0 0 1 0 1 0 0 0 0 1 0 0 0 0 1\n2\n20 10\n30 50\n$EndPeriodic\n";
+  const Mesh mesh = parse(square_41(GmshMode::text) + pairs_41);
+  ASSERT_EQ(mesh.twins.size(), 4U);
+  EXPECT_EQ(mesh.twin(0), mesh.twin(1));
+  EXPECT_EQ(mesh.twin(2), mesh.twin(3));
+  EXPECT_NE(mesh.twin(0), mesh.twin(2));
+  const std::string pairs_22 =
+      "$Periodic\n2\n1 2 4\nAffine 1 0 0 1 0 1 0 0 0 0 1 0 0 0 0 1\n1\n2 1\n1 2 4\n1\n3 4\n"
+      "$EndPeriodic\n";
+  EXPECT_EQ(parse(square_22(GmshMode::text) + pairs_22).twins, mesh.twins);
+  EXPECT_EQ(parse(square_22(GmshMode::binary) + pairs_22).twins, mesh.twins);
+  EXPECT_ERROR("dg.read_gmsh.syntax",
+               parse(square_22(GmshMode::text) + with(pairs_22, "1\n2 1", "one\n2 1")));
+}
+
+TEST(ReadGmsh, SaysInWhichLineAFileIsWrong) {
+  const std::string square = square_22(GmshMode::text);
+  EXPECT_ERROR("dg.read_gmsh.syntax", parse(with(square, "0.500000", "nowhere")));
+  EXPECT_ERROR("dg.read_gmsh.syntax", parse(with(square, "1.000000", "inf")));
+  EXPECT_ERROR("dg.read_gmsh.syntax", parse(with(square, "$MeshFormat", "$Nodes")));
+  EXPECT_ERROR("dg.read_gmsh.syntax", parse(with(square, "$EndNodes", "$EndKnots")));
+  EXPECT_ERROR("dg.read_gmsh.syntax", parse(with(square, "\"wall\"", "wall")));
+  EXPECT_ERROR("dg.read_gmsh.syntax", parse(with(square, "0 8", "0 4")));
+  EXPECT_ERROR("dg.read_gmsh.syntax", parse(with(square, "$Nodes\n9", "$Nodes\n-9")));
+  EXPECT_ERROR("dg.read_gmsh.syntax", parse(with(square, "$Elements", "Elements")));
+  EXPECT_ERROR("dg.read_gmsh.syntax", parse(with(square, "\n2 1.0", "\n1 1.0")));
+  EXPECT_ERROR("dg.read_gmsh.syntax",
+               parse(with(square_22(GmshMode::binary), "2.2 1 8\n\1", "2.2 1 8\n\3")));
+  EXPECT_ERROR("dg.read_gmsh.truncated", parse(square.substr(0, square.size() / 2)));
+  EXPECT_ERROR("dg.read_gmsh.truncated", parse(with(square, "$Nodes\n9", "$Nodes\n999999999")));
+  EXPECT_ERROR("dg.read_gmsh.truncated", parse(square + "$NodeData\n1\n"));
+  EXPECT_ERROR("dg.read_gmsh.truncated", parse(""));
+  EXPECT_ERROR("dg.read_gmsh.no_elements", parse("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n"));
+  EXPECT_ERROR("dg.read_gmsh.unknown_node", parse(with(square, "3 1 4 9", "3 1 44 9")));
+  EXPECT_ERROR("dg.read_gmsh.unknown_node", parse(with(square, "8 2 8 1 1 2 5", "8 2 8 1 5 2 5")));
+  EXPECT_ERROR("dg.read_gmsh.not_flat", parse(with(square, "2.000000", "2.500000")));
+  EXPECT_ERROR("dg.read_gmsh.unknown_entity",
+               parse(with(square_41(GmshMode::text), "\n1 4 1 1 ", "\n1 9 1 1 ")));
+  EXPECT_ERROR("dg.read_gmsh.version", parse(with(square, "2.2", "3.0")));
+  EXPECT_ERROR("dg.read_gmsh.element_type", parse(with(square, "6 9 2", "6 3 2")));
+  try {
+    static_cast<void>(parse(with(square, "3 1 4 9", "3 1 44 9")));
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.message(),
+              "node 44 is used, but not among the nodes before, in line 29 of 'square.msh'");
+  }
+}
+
+TEST(ReadGmsh, ReadsFiles) {
+  const rtcg::testing::ScratchFolder folder;
+  const std::string path = (folder.path() / "square.msh").string();
+  std::ofstream(path, std::ios::binary) << square_41(GmshMode::binary);
+  EXPECT_EQ(read_gmsh(path).element_count(), 2U);
+  EXPECT_ERROR("dg.read_gmsh.unreadable_file", read_gmsh(path + ".absent"));
+}
+
+TEST(ReadGmsh, DamagedFilesAreRefusedOrRead) {
+  std::mt19937 random(17);
+  int refused = 0;
+  for (const std::string& file : squares()) {
+    for (int i = 0; i < 3000; ++i) {
+      std::string damaged = file;
+      for (unsigned changes = random() % 3 + 1; changes > 0; --changes) {
+        const std::size_t place = random() % damaged.size();
+        switch (random() % 3) {
+          case 0:
+            damaged[place] = static_cast<char>(random());
+            break;
+          case 1:
+            damaged.erase(place, random() % 8);
+            break;
+          default:
+            damaged.insert(place, damaged.substr(random() % damaged.size(), random() % 12));
+        }
+      }
+      try {
+        static_cast<void>(find_connectivity(parse(damaged)));
+      } catch (const Error& error) {
+        ASSERT_TRUE(error.code().starts_with("dg.")) << error.what();
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace rtcg::dg
