@@ -25,6 +25,12 @@ endif()
 
 if(RTCG_BUILD_TESTS)
   find_package(GTest REQUIRED)
+  # isl answers what rtcg's own constraint sets are compared with; the library does without it.
+  find_path(RTCG_ISL_INCLUDE_DIR isl/set.h)
+  find_library(RTCG_ISL_LIBRARY isl)
+  if(NOT RTCG_ISL_INCLUDE_DIR OR NOT RTCG_ISL_LIBRARY)
+    message(FATAL_ERROR "The tests need isl: install libisl-dev (scripts/install_packages.sh test)")
+  endif()
 endif()
 if(RTCG_BUILD_BENCH)
   find_package(benchmark REQUIRED)

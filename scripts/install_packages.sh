@@ -13,7 +13,7 @@ build_packages=(
   libboost-dev libfmt-dev libssl-dev nlohmann-json3-dev libcli11-dev libeigen3-dev
   opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd
 )
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev libkainjow-mustache-dev oclgrind python3)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev libisl-dev libkainjow-mustache-dev oclgrind python3)
 check_packages=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev)
 
 usage() {
@@ -33,7 +33,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "This is not a Debian-like system, so nothing is installed for you." >&2
   echo "By hand, rtcg needs a C++20 compiler (g++ >= 12 or clang >= 14), cmake >= 3.25, ninja, and:" >&2
   echo "  Boost >= 1.74 (headers), fmt >= 9, OpenSSL, nlohmann-json, CLI11, Eigen, OpenCL headers and loader;" >&2
-  echo "  for the tests also GoogleTest, Google Benchmark and kainjow-mustache." >&2
+  echo "  for the tests also GoogleTest, Google Benchmark, isl and kainjow-mustache." >&2
   echo "The build goes on with what it finds." >&2
   exit 0
 fi

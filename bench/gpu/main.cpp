@@ -17,7 +17,10 @@ const std::map<std::string, Section>& sections() {
   static const std::map<std::string, Section> all = {
       {"launch", measure_launch},           {"matmul", measure_matmul},
       {"tune_matmul", measure_tune_matmul}, {"transpose", measure_transpose},
-      {"stencil", measure_stencil},         {"reduce", measure_reduce}};
+      {"stencil", measure_stencil},         {"reduce", measure_reduce},
+      {"elementwise", measure_elementwise}, {"reductions", measure_reductions},
+      {"strided", measure_strided},         {"host_cost", measure_host_cost},
+      {"dg_maxwell", measure_dg_maxwell},   {"dg_maxwell_search", measure_dg_maxwell_search}};
   return all;
 }
 

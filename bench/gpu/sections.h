@@ -20,4 +20,18 @@ void measure_stencil(runtime::Device device, Report& report);
 /// Sums of the rows of a matrix against CUB.
 void measure_reduce(runtime::Device device, Report& report);
 
+/// Expressions of arrays against cub::DeviceTransform and kernels written by hand.
+void measure_elementwise(runtime::Device device, Report& report);
+/// Reductions of arrays, whole and along axes, against CUB.
+void measure_reductions(runtime::Device device, Report& report);
+/// Broadcast, transposed and strided operands against the device's copy of as many bytes.
+void measure_strided(runtime::Device device, Report& report);
+/// What an expression whose kernel is there costs the host, against raw cuLaunchKernel.
+void measure_host_cost(runtime::Device device, Report& report);
+/// Stages of Maxwell's equations in three dimensions, 60 million unknowns, orders 1 to 9 or those
+/// in RTCG_DG_ORDERS, both precisions, with the shapes that the solver takes without a search.
+void measure_dg_maxwell(runtime::Device device, Report& report);
+/// The same with the fastest of all candidates, each of which it prints.
+void measure_dg_maxwell_search(runtime::Device device, Report& report);
+
 }  // namespace rtcg::bench

@@ -12,9 +12,9 @@ namespace {
 std::size_t bytes_of(DType dtype, std::int64_t count) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<std::size_t>(count), arrays::size_bytes(dtype), &bytes)) {
-    throw InvalidInput("arrays.extents.too_large",
-                       fmt::format("{} elements of {} have more than 2^64 bytes", count,
-                                   name(dtype)));
+    throw InvalidInput(
+        "arrays.extents.too_large",
+        fmt::format("{} elements of {} have more than 2^64 bytes", count, name(dtype)));
   }
   return bytes;
 }
@@ -44,6 +44,9 @@ std::size_t AnyArray::size_bytes() const {
 }
 
 runtime::DeviceAddress AnyArray::address() const noexcept {
+  if (count() == 0) {
+    return storage_->address();  // where a view of nothing would begin may be behind the end
+  }
   return storage_->address() +
          static_cast<std::uint64_t>(layout_.offset) * arrays::size_bytes(dtype_);
 }
@@ -61,8 +64,7 @@ AnyArray AnyArray::reinterpret(DType dtype) const {
   if (from == to) {
     return {dtype, layout_, storage_};
   }
-  const bool has_rows =
-      axes() > 0 && (layout_.strides.back() == 1 || layout_.shape.back() == 1);
+  const bool has_rows = axes() > 0 && (layout_.strides.back() == 1 || layout_.shape.back() == 1);
   Layout layout = layout_;
   bool fits = has_rows && (layout.offset * from) % to == 0;
   for (int axis = 0; fits && axis < axes(); ++axis) {
@@ -136,8 +138,7 @@ void AnyArray::read_bytes(std::span<std::byte> values) const {
   const runtime::StreamRef stream = current_stream(this->stream());
   source.storage()->use_on(stream);
   runtime::copy_to_host(
-      stream,
-      runtime::BufferRef<const std::byte>(device(), source.address(), source.size_bytes()),
+      stream, runtime::BufferRef<const std::byte>(device(), source.address(), source.size_bytes()),
       values);
   stream.synchronize();
 }

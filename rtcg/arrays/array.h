@@ -19,9 +19,9 @@ class Expression;
 /// An array on a device whose element type is known at run time; Array<T> is the same, typed.
 ///
 /// A handle, as NumPy's: copies and views share the elements and keep them alive. A const array
-/// still lets its elements be written. What creates, views or describes costs no launch except where
-/// it says so; launches and copies are asynchronous on the array's stream, and reading elements on
-/// the host waits.
+/// still lets its elements be written. What creates, views or describes costs no launch except
+/// where it says so; launches and copies are asynchronous on the array's stream, and reading
+/// elements on the host waits.
 class AnyArray {
  public:
   /// Elements without values. @throws as make_layout; DeviceError runtime.memory.out_of_memory

@@ -61,6 +61,14 @@ void collapse(std::span<Layout> layouts, const CollapseOptions& options) {
     }
     return;
   }
+  const auto is_contiguous = [](const Layout& layout) { return layout.is_contiguous(); };
+  const std::int64_t count = layouts[0].count();
+  if (count > 1 && std::all_of(layouts.begin(), layouts.end(), is_contiguous)) {
+    for (Layout& layout : layouts) {
+      layout = {{count}, {1}, layout.offset};
+    }
+    return;
+  }
   drop_unit_axes(layouts);
   if (options.may_reorder) {
     follow_memory(layouts);

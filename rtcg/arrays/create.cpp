@@ -82,8 +82,7 @@ AnyArray linspace(DType dtype, double begin, double end, std::int64_t count, boo
 
 AnyArray empty_like(const AnyArray& array) {
   const bool is_f = array.layout().is_contiguous(Order::f) && !array.layout().is_contiguous();
-  return {array.dtype(), array.shape(), current_stream(array.stream()),
-          is_f ? Order::f : Order::c};
+  return {array.dtype(), array.shape(), current_stream(array.stream()), is_f ? Order::f : Order::c};
 }
 
 AnyArray full_like(const AnyArray& array, const Expression& value) {
@@ -115,10 +114,10 @@ AnyArray concatenate(const std::vector<AnyArray>& arrays, std::int64_t axis) {
       others[place] = shape[place];
     }
     if (!(others == shape)) {
-      throw InvalidInput("arrays.concatenate.shape_mismatch",
-                         fmt::format("shapes {} and {} differ in more than axis {}",
-                                     to_string(arrays[0].shape()), to_string(array.shape()),
-                                     place));
+      throw InvalidInput(
+          "arrays.concatenate.shape_mismatch",
+          fmt::format("shapes {} and {} differ in more than axis {}", to_string(arrays[0].shape()),
+                      to_string(array.shape()), place));
     }
     shape[place] += length;
     dtype = promote(dtype, array.dtype());

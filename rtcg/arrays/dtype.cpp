@@ -13,7 +13,8 @@ DType floating_of_bits(int bits) {
   return bits <= 16 ? DType::f16 : (bits <= 32 ? DType::f32 : DType::f64);
 }
 
-/// Bits of the smallest floating type that holds all of an integer type, or that NumPy takes for it.
+/// Bits of the smallest floating type that holds all of an integer type, or that NumPy takes for
+/// it.
 int floating_bits_for(DType dtype) {
   switch (bits_of(dtype)) {
     case 8:
@@ -61,9 +62,9 @@ DType promote_floating(DType left, DType right) {
 }  // namespace
 
 std::string_view name(DType dtype) {
-  constexpr std::string_view names[dtype_count] = {"boolean", "i8",  "i16", "i32",  "i64",
-                                                   "u8",      "u16", "u32", "u64",  "f16",
-                                                   "bf16",    "f32", "f64", "c64",  "c128"};
+  constexpr std::string_view names[dtype_count] = {"boolean", "i8",  "i16", "i32", "i64",
+                                                   "u8",      "u16", "u32", "u64", "f16",
+                                                   "bf16",    "f32", "f64", "c64", "c128"};
   return names[static_cast<int>(dtype)];
 }
 
@@ -75,9 +76,8 @@ DType promote(DType left, DType right) {
     return right;
   }
   if (is_complex(left) || is_complex(right)) {
-    const DType part =
-        promote(is_complex(left) ? real_of(left) : floating_for(left),
-                is_complex(right) ? real_of(right) : floating_for(right));
+    const DType part = promote(is_complex(left) ? real_of(left) : floating_for(left),
+                               is_complex(right) ? real_of(right) : floating_for(right));
     return complex_of(part);
   }
   if (is_floating(left)) {

@@ -112,7 +112,8 @@ constexpr int dtype_index() {
 
 /// A C++ type that elements of arrays have on the host.
 template <class T>
-concept Element = detail::dtype_index<T>() >= 0;
+concept Element = detail::dtype_index<T>()
+>= 0;
 
 template <Element T>
 inline constexpr DType dtype_of_type = static_cast<DType>(detail::dtype_index<T>());

@@ -48,7 +48,6 @@ class Extents {
   }
 
  private:
-
   std::array<std::int64_t, max_axes> values_{};
   int size_ = 0;
 };

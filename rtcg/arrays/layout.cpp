@@ -184,9 +184,9 @@ Layout transpose(const Layout& layout, const Extents& axes) {
     result.strides[i] = layout.strides[axis];
   }
   if (!is_permutation) {
-    throw InvalidInput("arrays.layout.not_a_permutation",
-                       fmt::format("{} does not name each of the {} axes once", to_string(axes),
-                                   layout.axes()));
+    throw InvalidInput(
+        "arrays.layout.not_a_permutation",
+        fmt::format("{} does not name each of the {} axes once", to_string(axes), layout.axes()));
   }
   return result;
 }

@@ -19,11 +19,11 @@ std::string descriptor(DType dtype) {
   if (dtype == DType::bf16) {
     return "";
   }
-  const char kind = dtype == DType::boolean        ? 'b'
-                    : is_signed_integer(dtype)     ? 'i'
-                    : is_unsigned_integer(dtype)   ? 'u'
-                    : is_floating(dtype)           ? 'f'
-                                                   : 'c';
+  const char kind = dtype == DType::boolean      ? 'b'
+                    : is_signed_integer(dtype)   ? 'i'
+                    : is_unsigned_integer(dtype) ? 'u'
+                    : is_floating(dtype)         ? 'f'
+                                                 : 'c';
   return fmt::format("{}{}{}", size_bytes(dtype) == 1 ? '|' : '<', kind, size_bytes(dtype));
 }
 
@@ -149,9 +149,9 @@ AnyArray read_npy(const std::filesystem::path& file, runtime::StreamRef stream) 
 void write_npy(std::ostream& output, const AnyArray& array) {
   const std::string type = descriptor(array.dtype());
   if (type.empty()) {
-    throw InvalidInput("arrays.write_npy.bad_type",
-                       fmt::format("NumPy has no {}: convert the array to f32",
-                                   name(array.dtype())));
+    throw InvalidInput(
+        "arrays.write_npy.bad_type",
+        fmt::format("NumPy has no {}: convert the array to f32", name(array.dtype())));
   }
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", type,
                                    to_string(array.shape()));

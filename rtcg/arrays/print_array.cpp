@@ -18,8 +18,8 @@ std::string text_of(double value, bool is_single) {
     return std::isnan(value) ? "nan" : (value < 0 ? "-inf" : "inf");
   }
   // as many digits as it takes to read the number back
-  std::string text = is_single ? fmt::format("{}", static_cast<float>(value))
-                               : fmt::format("{}", value);
+  std::string text =
+      is_single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
   return text.find_first_of(".e") == std::string::npos ? text + "." : text;
 }
 

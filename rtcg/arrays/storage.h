@@ -15,7 +15,8 @@ namespace rtcg::arrays {
 ///
 /// Streams are kept in order without anybody waiting on the host: when another stream than the last
 /// uses the memory, it is made to wait for that one, and the memory goes back to its pool in the
-/// order of all of them.
+/// order of all of them. The stream it was made for must live as long as the memory is used;
+/// others, unless they are foreign, may end before.
 class Storage {
  public:
   /// Memory of the device's standard pool.
@@ -41,6 +42,11 @@ class Storage {
   void use_on(runtime::StreamRef stream);
 
  private:
+  friend void bring_home_from(runtime::StreamRef stream) noexcept;
+  /// When `stream` used the memory last: lets its own stream wait for that. @returns  whether it
+  /// did
+  bool come_home_from(runtime::StreamRef stream) noexcept;
+
   runtime::StreamRef stream_;
   std::unique_ptr<runtime::Memory> memory_;
   std::shared_ptr<const void> owner_;

@@ -22,8 +22,7 @@ TEST(Create, MakesRamps) {
     EXPECT_EQ(arange<std::int32_t>(3, 0).to_vector(), Ints{});
     EXPECT_EQ(arange<float>(0, 1, .25).to_vector(), (std::vector<float>{0, .25, .5, .75}));
     EXPECT_EQ(linspace<double>(0, 1, 5).to_vector(), (std::vector<double>{0, .25, .5, .75, 1}));
-    EXPECT_EQ(linspace<double>(0, 1, 4, false).to_vector(),
-              (std::vector<double>{0, .25, .5, .75}));
+    EXPECT_EQ(linspace<double>(0, 1, 4, false).to_vector(), (std::vector<double>{0, .25, .5, .75}));
     EXPECT_EQ(linspace<double>(2, 3, 1).to_vector(), std::vector<double>{2});
     EXPECT_EQ(linspace<double>(0, .1, 7).to_vector().back(), .1);
   });
@@ -68,8 +67,7 @@ TEST(Create, RearrangesArrays) {
     const auto x = arange<std::int32_t>(6);
     EXPECT_EQ(ints(split(x, 3)[1]), (Ints{2, 3}));
     EXPECT_EQ(ints(tile(x(Slice{0, 2}), {2, 2})), (Ints{0, 1, 0, 1, 0, 1, 0, 1}));
-    EXPECT_EQ(ints(tile(x.reshape({2, 3}), {2})),
-              (Ints{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
+    EXPECT_EQ(ints(tile(x.reshape({2, 3}), {2})), (Ints{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
     EXPECT_EQ(ints(roll(x, -8)), (Ints{2, 3, 4, 5, 0, 1}));
     EXPECT_EQ(ints(roll(x.reshape({2, 3}), 1, 1)), (Ints{2, 0, 1, 5, 3, 4}));
     EXPECT_EQ(ints(pad(x(Slice{0, 2}), {1}, {2}, 9)), (Ints{9, 0, 1, 9, 9}));

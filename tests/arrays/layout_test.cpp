@@ -203,8 +203,8 @@ TEST(Layout, RandomViewsKeepTheirElements) {
     } else {
       EXPECT_FALSE(layout.is_contiguous());
     }
-    if (const auto halves = layout.count() % 2 == 0 ? reshape(layout, {2, layout.count() / 2})
-                                                    : std::nullopt) {
+    if (const auto halves =
+            layout.count() % 2 == 0 ? reshape(layout, {2, layout.count() / 2}) : std::nullopt) {
       EXPECT_EQ(places(*halves), before);
     }
   }

@@ -14,8 +14,7 @@ namespace {
 TEST(Npy, RoundTripsAllTypes) {
   for (int i = 0; i < dtype_count; ++i) {
     const auto dtype = static_cast<DType>(i);
-    if (dtype == DType::bf16 ||
-        (dtype == DType::f16 && !runtime::Device::best().info().has_f16)) {
+    if (dtype == DType::bf16 || (dtype == DType::f16 && !runtime::Device::best().info().has_f16)) {
       continue;
     }
     SCOPED_TRACE(std::string(name(dtype)));
@@ -38,9 +37,8 @@ std::string header(const std::string& text) {
 
 TEST(Npy, ReadsFortranOrder) {
   const std::int16_t values[] = {1, 2, 3, 4, 5, 6};
-  std::istringstream file(
-      header("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }\n") +
-      std::string(reinterpret_cast<const char*>(values), sizeof values));
+  std::istringstream file(header("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }\n") +
+                          std::string(reinterpret_cast<const char*>(values), sizeof values));
   const Array<std::int16_t> x(read_npy(file));
   EXPECT_EQ(x.to_vector(), (std::vector<std::int16_t>{1, 3, 5, 2, 4, 6}));
 }
@@ -75,14 +73,12 @@ TEST(Npy, Refuses) {
   EXPECT_ERROR("arrays.read_npy.bad_format", read(header("{'descr': '<f4'}\n")));
   EXPECT_ERROR("arrays.read_npy.bad_format",
                read(header("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }\n") + "12"));
-  EXPECT_ERROR("arrays.read_npy.bad_format",
-               read(header("{'descr': '<f4', 'fortran_order': False, "
-                           "'shape': (99999999999999999999,), }\n")));
+  EXPECT_ERROR("arrays.read_npy.bad_format", read(header("{'descr': '<f4', 'fortran_order': False, "
+                                                         "'shape': (99999999999999999999,), }\n")));
   EXPECT_ERROR("arrays.read_npy.bad_type",
                read(header("{'descr': '>f4', 'fortran_order': False, 'shape': (), }\n")));
   std::ostringstream output;
-  EXPECT_ERROR("arrays.write_npy.bad_type",
-               (write_npy(output, empty(DType::bf16, {2})), 0));
+  EXPECT_ERROR("arrays.write_npy.bad_type", (write_npy(output, empty(DType::bf16, {2})), 0));
   EXPECT_ERROR("arrays.write_npy.failed",
                (write_npy(std::filesystem::path("/no/such/folder.npy"), zeros<float>({2})), 0));
 }

@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/runtime/compile/nvrtc.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/device.h"
 #include "rtcg/runtime/device/program.h"
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
+#include "tests/support/expect_compiles.h"
 
 namespace rtcg::testing {
 
@@ -66,23 +66,6 @@ void run_on_device(const EverywhereRun& run, runtime::Device device, Dialect dia
   compare(run, found);
 }
 
-void compile_by_nvrtc(const EverywhereRun& run, const SourceText& source) {
-  runtime::Nvrtc& nvrtc = runtime::Nvrtc::instance();
-  if (!nvrtc.why_unavailable().empty()) {
-    return;
-  }
-  runtime::CompileRequest request;
-  request.kind = runtime::OutputKind::cubin;
-  request.source = source;
-  request.target = "sm_90";
-  request.program_name = run.module.name;
-  // double4 is to be spelled with its alignment, in names that older toolkits lack
-  request.options.flags = {"--diag-suppress=1444"};
-  const runtime::CompiledProgram compiled = runtime::compile_cached(nvrtc, request);
-  EXPECT_FALSE(compiled.binary.empty());
-  EXPECT_EQ(compiled.log.find("warning"), std::string::npos) << compiled.log;
-}
-
 void run_cuda_on_cpu(const EverywhereRun& run, const SourceText& source) {
   const auto extent = [](const runtime::Extent3& e, unsigned(&to)[3]) {
     to[0] = static_cast<unsigned>(e.x);
@@ -113,12 +96,8 @@ void run_cuda_on_cpu(const EverywhereRun& run, const SourceText& source) {
   compare(run, memory);
 }
 
-bool has_extensions(const runtime::DeviceInfo& info, const std::string& text) {
-  return (info.has_f16 || text.find("cl_khr_fp16") == std::string::npos) &&
-         (info.has_f64 || text.find("cl_khr_fp64") == std::string::npos);
-}
-
-/// NVIDIA's OpenCL driver makes PTX that its own assembler refuses of any kernel without parameters.
+/// NVIDIA's OpenCL driver makes PTX that its own assembler refuses of any kernel without
+/// parameters.
 bool has_parameters_or_may_lack_them(const runtime::DeviceInfo& info, const EverywhereRun& run) {
   return !run.arguments.empty() || info.name.find("NVIDIA") == std::string::npos;
 }
@@ -158,12 +137,12 @@ void run_in_dialect(const EverywhereRun& run, Dialect dialect) {
   const std::string language(cgen::name(dialect));
   const bool failed_before = ::testing::Test::HasFailure();
   if (dialect == Dialect::cuda) {
-    guarded("CUDA by NVRTC", source, [&] { compile_by_nvrtc(run, source); });
+    expect_nvrtc_compiles(source, false);
     guarded("CUDA on the CPU", source, [&] { run_cuda_on_cpu(run, source); });
   }
   for (const runtime::Device& device : runtime::all_devices()) {
     if (device.info().id.kind == backend_of(dialect) &&
-        (dialect != Dialect::opencl || (has_extensions(device.info(), source.text) &&
+        (dialect != Dialect::opencl || (detail::has_extensions_for(device.info(), source.text) &&
                                         has_parameters_or_may_lack_them(device.info(), run)))) {
       guarded(language + " on " + device.info().name, source,
               [&] { run_on_device(run, device, dialect, source); });

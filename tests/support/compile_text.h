@@ -5,7 +5,6 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-
 #include <unistd.h>
 
 namespace rtcg::testing {
@@ -57,8 +56,7 @@ inline CommandResult compile_text(const std::string& text, HostLanguage language
       (folder.path() / (language == HostLanguage::c ? "text.c" : "text.cpp")).string();
   std::ofstream(source) << text;
   const std::string program = (folder.path() / "program").string();
-  const std::string compiler =
-      language == HostLanguage::c ? "cc -std=c11 " : "c++ -std=c++20 ";
+  const std::string compiler = language == HostLanguage::c ? "cc -std=c11 " : "c++ -std=c++20 ";
   const std::string what = and_run ? "-o " + program + " " : "-c -o " + program + ".o ";
   CommandResult result =
       run_command(compiler + "-Wall -Wextra -Werror " + flags + " " + what + source);

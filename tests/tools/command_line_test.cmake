@@ -63,7 +63,7 @@ expect(0 "barrier for 'a_fetch'" show ${kernels}/transpose.loopy --stage schedul
 expect(0 "correct" run ${kernels}/matmul.loopy --set n=50 --device host --check)
 expect(0 "\"is_correct\": true" run ${kernels}/axpy.loopy --set n=50 --set a=2.5 -d host --check --json)
 expect(0 "ms a run" run ${kernels}/axpy.loopy --set n=50 -d host)
-expect(0 "grid n x 1 x 1, block 256 x 1 x 1, 1024 bytes" explain ${kernels}/row_sums.loopy)
+expect(0 "grid n x 1 x 1, block 256 x 1 x 1, 32 bytes" explain ${kernels}/row_sums.loopy)
 expect(0 "a_fetch +f32\\[64, 16\\] +shared.*loads of a +n\\^3" explain ${kernels}/matmul.loopy)
 expect(0 "loads of a +2097152 +32768" explain ${kernels}/matmul.loopy --set n=128)
 expect(0 "\"block\": \\[.*256.*\"counts\"" explain ${kernels}/axpy.loopy --json)

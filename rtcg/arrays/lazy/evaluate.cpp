@@ -36,7 +36,10 @@ Span span_of(const AnyArray& array) {
 
 /// Whether writing an element of `target` may change an element of `leaf` that is still to be read
 /// for another.
-bool is_disturbed_by(const AnyArray& leaf, const AnyArray& target) {
+bool is_disturbed_by(const AnyArray& leaf, bool is_gathered, const AnyArray& target) {
+  if (is_gathered) {
+    return leaf.storage() == target.storage();
+  }
   const Span read = span_of(leaf);
   const Span written = span_of(target);
   if (read.begin >= written.end || written.begin >= read.end) {
@@ -62,8 +65,8 @@ class Evaluation {
     const Tape tape = checked(detail::make_tape(roots, shape, known_));
     std::vector<AnyArray> written = targets;
     for (AnyArray& target : written) {
-      for (const AnyArray& leaf : tape.leaves) {
-        if (is_disturbed_by(leaf, target)) {
+      for (std::size_t i = 0; i < tape.leaves.size(); ++i) {
+        if (is_disturbed_by(tape.leaves[i], tape.is_gathered[i], target)) {
           target = AnyArray(target.dtype(), target.shape(), stream_);
           break;
         }
@@ -75,6 +78,24 @@ class Evaluation {
         run({Expression(written[i]).node()}, shape, {targets[i]});
       }
     }
+  }
+
+  /// Writes `value` to the elements of the target that lie `further` behind those at each index.
+  void run_scatter(const Expression& value, const Expression& further, const AnyArray& target) {
+    const std::vector<NodePointer> roots = {value.node(), further.node()};
+    run_separate(roots, target.shape());
+    const Tape tape = checked(detail::make_tape(roots, target.shape(), known_));
+    for (const AnyArray& leaf : tape.leaves) {
+      if (leaf.storage() == target.storage()) {
+        // what is read must not have been written
+        const std::vector<AnyArray> copies = {AnyArray(target.dtype(), target.shape(), stream_),
+                                              AnyArray(DType::i64, target.shape(), stream_)};
+        detail::run_map(stream_, tape, target.shape(), copies);
+        Evaluation(stream_).run_scatter(copies[0], copies[1], target);
+        return;
+      }
+    }
+    detail::run_map(stream_, tape, target.shape(), {target}, {.scatters = true});
   }
 
  private:
@@ -98,10 +119,12 @@ class Evaluation {
       tape = detail::make_tape({Expression(values).node()}, shape, {});
     }
     bool is_disturbed = false;
-    for (const AnyArray& leaf : tape.leaves) {
+    for (std::size_t i = 0; i < tape.leaves.size(); ++i) {
+      const AnyArray& leaf = tape.leaves[i];
       const Span read = span_of(leaf);
       const Span written = span_of(target);
-      is_disturbed = is_disturbed || (read.begin < written.end && written.begin < read.end);
+      is_disturbed = is_disturbed || (read.begin < written.end && written.begin < read.end) ||
+                     (tape.is_gathered[i] && leaf.storage() == target.storage());
     }
     if (is_disturbed) {
       const AnyArray result(target.dtype(), target.shape(), stream_);
@@ -184,9 +207,17 @@ std::vector<AnyArray> evaluate_all(const std::vector<Expression>& expressions) {
   return targets;
 }
 
+void scatter(const Expression& value, const Expression& further, const AnyArray& target) {
+  if (!is_integer(further.dtype())) {
+    detail::refuse_dtype("scatter", further.dtype());
+  }
+  Evaluation(current_stream(target.stream()))
+      .run_scatter(broadcast_to(detail::as(value, target.dtype()), target.shape()),
+                   broadcast_to(cast(further, DType::i64), target.shape()), target);
+}
+
 void evaluate_into(const Expression& expression, const AnyArray& target) {
-  const Expression value =
-      broadcast_to(detail::as(expression, target.dtype()), target.shape());
+  const Expression value = broadcast_to(detail::as(expression, target.dtype()), target.shape());
   if (may_repeat_elements(target.layout())) {
     throw InvalidInput("arrays.assign.repeated_elements",
                        fmt::format("an array of shape {} with strides {} has elements at several "

@@ -22,10 +22,15 @@ namespace rtcg::arrays {
 ///
 /// @throws InvalidInput  arrays.evaluate.mixed_shapes
 [[nodiscard]] std::vector<AnyArray> evaluate_all(const std::vector<Expression>& expressions);
-/// Writes what the expression gives into `target`, converted to its type and broadcast to its shape.
-/// Arrays in the expression may overlap with it.
+/// Writes what the expression gives into `target`, converted to its type and broadcast to its
+/// shape. Arrays in the expression may overlap with it.
 ///
 /// @throws InvalidInput  arrays.broadcast.shape_mismatch, arrays.assign.repeated_elements
 void evaluate_into(const Expression& expression, const AnyArray& target);
+
+/// At each index of `target` writes what the expression gives into the element that lies `further`
+/// elements behind the one at that index: the counterpart of gather(). Where several values go to
+/// one element, one of them stays.
+void scatter(const Expression& value, const Expression& further, const AnyArray& target);
 
 }  // namespace rtcg::arrays

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {
@@ -57,9 +58,8 @@ Expression cast_number(const NumberValue& value, DType dtype) {
       throw InvalidInput(
           "arrays.expression.number_range",
           fmt::format("the number {} is outside what {} holds: cast the array to a larger type",
-                      value.is_negative
-                          ? fmt::to_string(static_cast<std::int64_t>(value.bits))
-                          : fmt::to_string(value.bits),
+                      value.is_negative ? fmt::to_string(static_cast<std::int64_t>(value.bits))
+                                        : fmt::to_string(value.bits),
                       name(dtype)));
     }
     result.value = value.is_negative ? static_cast<double>(static_cast<std::int64_t>(value.bits))
@@ -109,6 +109,19 @@ Expression cast(const Expression& value, DType dtype) {
   node->dtype = dtype;
   node->shape = value.shape();
   node->operands[0] = value.node();
+  return Expression(detail::NodePointer(std::move(node)));
+}
+
+Expression gather(const AnyArray& array, const Expression& further) {
+  if (!is_integer(further.dtype())) {
+    detail::refuse_dtype("gather", further.dtype());
+  }
+  auto node = std::make_shared<detail::ExpressionNode>();
+  node->op = Op::gather;
+  node->dtype = array.dtype();
+  node->shape = array.shape();
+  node->array = array;
+  node->operands[0] = broadcast_to(cast(further, DType::i64), array.shape()).node();
   return Expression(detail::NodePointer(std::move(node)));
 }
 

@@ -16,6 +16,7 @@ enum class Op : std::uint8_t {
   leaf,     ///< an array
   number,   ///< a C++ number
   indices,  ///< place of the element in C order
+  gather,   ///< the element of an array so many elements further; see gather()
   cast,
   // arithmetic
   add,
@@ -135,8 +136,8 @@ class Expression {
   template <Element T>
   Expression(const Array<T>& array) : Expression(array.any()) {}
   template <class Number>
-  requires std::is_arithmetic_v<Number>
-  Expression(Number number) : Expression(make_number(number)) {}
+  requires std::is_arithmetic_v<Number> Expression(Number number)
+      : Expression(make_number(number)) {}
   Expression(std::complex<double> number);
   Expression(std::complex<float> number) : Expression(std::complex<double>(number)) {}
   // NOLINTEND(google-explicit-constructor)
@@ -178,10 +179,10 @@ struct ExpressionNode {
   DType dtype = DType::f64;
   Extents shape{};
   NodePointer operands[3]{};
-  std::optional<AnyArray> array{};     ///< of a leaf
+  std::optional<AnyArray> array{};      ///< of a leaf or a gather
   std::optional<NumberValue> number{};  ///< of a number
-  Extents axes{};                      ///< of a reduction: those that go, ascending
-  bool keeps_axes = false;             ///< as length 1
+  Extents axes{};                       ///< of a reduction: those that go, ascending
+  bool keeps_axes = false;              ///< as length 1
 
   ExpressionNode() = default;
   ExpressionNode(const ExpressionNode&) = delete;
@@ -203,6 +204,12 @@ template <Element T>
 [[nodiscard]] Expression cast(const Expression& value) {
   return cast(value, dtype_of_type<T>);
 }
+/// At each index the element of `array` that lies `further` elements behind the one at that index:
+/// what taking elements at computed places consists of. Both have the same shape, and nothing
+/// checks that the element is one of the array's memory.
+///
+/// @param further  of integers
+[[nodiscard]] Expression gather(const AnyArray& array, const Expression& further);
 /// The place of each element in C order, as i64.
 [[nodiscard]] Expression indices(const Extents& shape);
 /// Repeats axes of length 1, as the view of that name.

@@ -131,11 +131,15 @@ Expression floating(Op op, const char* function, const Expression& a, bool takes
 }
 
 Expression floating2(Op op, const char* function, const Expression& a, const Expression& b) {
-  const DType dtype = floating_for(common_dtype(a, b));
-  if (is_complex(dtype)) {
-    refuse_dtype(function, dtype);
+  const DType common = common_dtype(a, b);
+  if (is_complex(common)) {
+    refuse_dtype(function, common);
   }
-  return binary(op, a, b, dtype);
+  // of two types of integers: the smallest that holds each, not that for what holds both
+  const bool has_number = number_of(a) != nullptr || number_of(b) != nullptr;
+  return binary(op, a, b,
+                has_number ? floating_for(common)
+                           : promote(floating_for(a.dtype()), floating_for(b.dtype())));
 }
 
 Expression rounding(Op op, const char* function, const Expression& a) {

@@ -1,3 +1,4 @@
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
@@ -10,8 +11,15 @@
 namespace rtcg::arrays::detail {
 namespace {
 
-/// The kernels made so far, one table for each device. An entry has a lock of its own, so that a
-/// kernel that is being compiled holds up only those who need it.
+runtime::Kernel compile(runtime::Device device, const cgen::Module& module, cgen::Dialect dialect) {
+  cgen::check_types(module);
+  return runtime::Program::compile(device, cgen::print_module(module, dialect), {}, "expression")
+      .kernel(kernel_name);
+}
+
+/// The kernels made so far, one table for each device. An entry has a lock of
+/// its own, so that a kernel that is being compiled holds up only those who
+/// need it.
 class KernelCache {
  public:
   const runtime::Kernel& get(runtime::Device device, const KernelForm& form,
@@ -19,11 +27,7 @@ class KernelCache {
     Entry& entry = find(device, form);
     const std::lock_guard lock(entry.mutex);
     if (!entry.kernel) {
-      const cgen::Module module = make_module(form);
-      cgen::check_types(module);
-      entry.kernel = runtime::Program::compile(device, cgen::print_module(module, form.dialect), {},
-                                               "expression")
-                         .kernel(kernel_name);
+      entry.kernel = compile(device, make_module(form), form.dialect);
     }
     return *entry.kernel;
   }
@@ -34,32 +38,21 @@ class KernelCache {
     std::optional<runtime::Kernel> kernel;
   };
   Entry& find(runtime::Device device, const KernelForm& form) {
-    std::string key = key_of(form);
     const std::lock_guard lock(mutex_);
-    return tables_[&device.backend()][std::move(key)];  // nodes of these tables stay in place
+    Table& table = tables_[&device.backend()];
+    const auto found = table.find(form);  // before emplace, which would copy the form
+    return found != table.end() ? found->second : table[form];  // nodes stay in place
   }
 
-  std::mutex mutex_;
-  std::unordered_map<const runtime::Backend*, std::unordered_map<std::string, Entry>> tables_;
-};
-
-void add_index(runtime::ArgumentPack& pack, std::int64_t value, bool is_wide) {
-  if (is_wide) {
-    pack.add(value);
-  } else {
-    pack.add(static_cast<std::int32_t>(value));
-  }
-}
-
-void add_operand(runtime::ArgumentPack& pack, const OperandForm& form,
-                 const KernelArguments::Operand& operand, bool is_wide) {
-  pack.add(operand.address);
-  for (int axis = 0; axis < form.axes; ++axis) {
-    if (form.strides[static_cast<std::size_t>(axis)] == StrideClass::other) {
-      add_index(pack, operand.strides[axis], is_wide);
+  struct Hash {
+    std::size_t operator()(const KernelForm& form) const noexcept {
+      return static_cast<std::size_t>(hash_of(form));
     }
-  }
-}
+  };
+  using Table = std::unordered_map<KernelForm, Entry, Hash>;
+  std::mutex mutex_;
+  std::unordered_map<const runtime::Backend*, Table> tables_;
+};
 
 template <class T>
 T number_as(const NumberValue& number) {
@@ -70,7 +63,27 @@ T number_as(const NumberValue& number) {
   return static_cast<T>(number.value.real());
 }
 
-void add_number(runtime::ArgumentPack& pack, const TapeNumber& number) {
+}  // namespace
+
+void pack_index(runtime::ArgumentPack& pack, std::int64_t value, bool is_wide) {
+  if (is_wide) {
+    pack.add(value);
+  } else {
+    pack.add(static_cast<std::int32_t>(value));
+  }
+}
+
+void pack_operand(runtime::ArgumentPack& pack, const OperandForm& form,
+                  const KernelArguments::Operand& operand, bool is_wide) {
+  pack.add(operand.address);
+  for (int axis = 0; axis < form.axes; ++axis) {
+    if (form.strides[static_cast<std::size_t>(axis)] == StrideClass::other) {
+      pack_index(pack, operand.strides[axis], is_wide);
+    }
+  }
+}
+
+void pack_number(runtime::ArgumentPack& pack, const TapeNumber& number) {
   with_element_type(number.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, bool>) {
       pack.add(static_cast<std::uint8_t>(number_as<double>(number.value) != 0));
@@ -86,8 +99,6 @@ void add_number(runtime::ArgumentPack& pack, const TapeNumber& number) {
   });
 }
 
-}  // namespace
-
 const runtime::Kernel& kernel_for(runtime::Device device, const KernelForm& form,
                                   cgen::Module (*make_module)(const KernelForm&)) {
   // never destroyed: kernels may be needed until the drivers are gone
@@ -95,24 +106,44 @@ const runtime::Kernel& kernel_for(runtime::Device device, const KernelForm& form
   return cache.get(device, form, make_module);
 }
 
+const runtime::Kernel& kernel_of_text(runtime::Device device, const char* name,
+                                      const std::function<cgen::Module()>& make_module) {
+  struct Named {
+    std::mutex mutex;
+    std::map<std::pair<const runtime::Backend*, std::string>, runtime::Kernel> kernels;
+  };
+  static Named& named = *new Named;  // never destroyed, as above
+  const std::pair<const runtime::Backend*, std::string> key(&device.backend(), name);
+  const std::lock_guard lock(named.mutex);
+  auto found = named.kernels.find(key);
+  if (found == named.kernels.end()) {
+    found = named.kernels.emplace(key, compile(device, make_module(), dialect_of(device))).first;
+  }
+  return found->second;
+}
+
 void launch_kernel(const runtime::Kernel& kernel, runtime::StreamRef stream,
                    const runtime::LaunchShape& shape, const KernelForm& form,
                    const KernelArguments& arguments) {
   runtime::ArgumentPack pack;
+  pack.reserve(32);
   for (const std::int64_t length : arguments.lengths) {
-    add_index(pack, length, form.is_wide);
+    pack_index(pack, length, form.is_wide);
   }
   for (std::size_t i = 0; i < form.targets.size(); ++i) {
-    add_operand(pack, form.targets[i], arguments.targets[i], form.is_wide);
+    pack_operand(pack, form.targets[i], arguments.targets[i], form.is_wide);
   }
   for (std::size_t i = 0; i < form.leaves.size(); ++i) {
-    add_operand(pack, form.leaves[i], arguments.leaves[i], form.is_wide);
+    pack_operand(pack, form.leaves[i], arguments.leaves[i], form.is_wide);
   }
   for (const TapeNumber& number : arguments.numbers) {
-    add_number(pack, number);
+    pack_number(pack, number);
   }
   for (const std::int64_t value : arguments.more) {
-    add_index(pack, value, form.is_wide);
+    pack_index(pack, value, form.is_wide);
+  }
+  for (const runtime::DeviceAddress address : arguments.scratch) {
+    pack.add(address);
   }
   kernel.launch(stream, shape, pack);
 }

@@ -18,8 +18,8 @@ class Scratch {
       : dtype_(dtype), name_(std::move(name)), body_(body) {}
 
   Expr keep(const char* part, const Expr& value) {
-    return body_.add(cgen::declare(cgen::const_(value_type(dtype_)),
-                                   fmt::format("{}_{}", name_, part), value));
+    return body_.add(
+        cgen::declare(cgen::const_(value_type(dtype_)), fmt::format("{}_{}", name_, part), value));
   }
   [[nodiscard]] Expr number(double value) const { return constant(value, real_of(dtype_)); }
   [[nodiscard]] Value value(const Expr& re, const Expr& im) const { return {dtype_, re, im}; }
@@ -43,7 +43,8 @@ Value divide(const Value& a, const Value& b, Scratch& s) {
   const Expr is_flat = fn(Intrinsic::abs, b.re) >= fn(Intrinsic::abs, *b.im);
   const Expr large = s.keep("l", select(is_flat, b.re, *b.im));
   const Expr small = s.keep("s", select(is_flat, *b.im, b.re));
-  const Expr ratio = s.keep("q", small / large);
+  // by 0 both parts are divided as real numbers are
+  const Expr ratio = s.keep("q", select(equal(large, s.number(0)), s.number(0), small / large));
   const Expr scale = s.keep("d", large + small * ratio);
   const Expr re = select(is_flat, a.re + *a.im * ratio, a.re * ratio + *a.im) / scale;
   const Expr im = select(is_flat, *a.im - a.re * ratio, *a.im * ratio - a.re) / scale;
@@ -68,8 +69,8 @@ Value square_root(const Value& a, Scratch& s) {
   const Expr size = call(Intrinsic::hypot, {a.re, *a.im});
   const Expr half = s.number(0.5);
   const Expr t = s.keep("t", fn(Intrinsic::sqrt, half * (size + fn(Intrinsic::abs, a.re))));
-  const Expr other = s.keep("o", select(equal(t, s.number(0)), s.number(0),
-                                        half * fn(Intrinsic::abs, *a.im) / t));
+  const Expr other =
+      s.keep("o", select(equal(t, s.number(0)), s.number(0), half * fn(Intrinsic::abs, *a.im) / t));
   const Expr is_right = a.re >= s.number(0);
   return s.value(select(is_right, t, other),
                  call(Intrinsic::copysign, {select(is_right, other, t), *a.im}));
@@ -80,11 +81,10 @@ Value hyperbolic_tangent(const Expr& x, const Expr& y, Scratch& s) {
   const Expr two_x = s.keep("x", s.number(2) * x);
   const Expr two_y = s.keep("y", s.number(2) * y);
   const Expr is_far = fn(Intrinsic::abs, two_x) > s.number(80);
-  const Expr scale =
-      s.keep("d", fn(Intrinsic::cosh, two_x) + fn(Intrinsic::cos, two_y));
-  return s.value(
-      select(is_far, call(Intrinsic::copysign, {s.number(1), x}), fn(Intrinsic::sinh, two_x) / scale),
-      select(is_far, s.number(0), fn(Intrinsic::sin, two_y) / scale));
+  const Expr scale = s.keep("d", fn(Intrinsic::cosh, two_x) + fn(Intrinsic::cos, two_y));
+  return s.value(select(is_far, call(Intrinsic::copysign, {s.number(1), x}),
+                        fn(Intrinsic::sinh, two_x) / scale),
+                 select(is_far, s.number(0), fn(Intrinsic::sin, two_y) / scale));
 }
 
 Value power(const Value& a, const Value& b, Scratch& s) {
@@ -187,9 +187,9 @@ Value lower_complex(const TapeStep& step, const std::vector<Value>& operands,
     default:
       break;
   }
-  throw InternalError(fmt::format("code for operation {} on complex numbers",
-                                  static_cast<int>(step.op)),
-                      SourceOrigin::current());
+  throw InternalError(
+      fmt::format("code for operation {} on complex numbers", static_cast<int>(step.op)),
+      SourceOrigin::current());
 }
 
 }  // namespace rtcg::arrays::detail

@@ -116,11 +116,11 @@ Expr divide_integers(Op op, const Expr& a, const Expr& b, DType dtype, const std
   }
   // dividing the least integer by -1 would trap
   const Expr minus_one = constant(-1, dtype);
-  const Expr safe = body.add(cgen::declare(
-      cgen::const_(type), name + "_d",
-      select(equal(b, zero) || equal(b, minus_one), constant(1, dtype), b)));
-  const Expr rest = body.add(
-      cgen::declare(cgen::const_(type), name + "_r", cgen::cast(type, a % safe)));
+  const Expr safe =
+      body.add(cgen::declare(cgen::const_(type), name + "_d",
+                             select(equal(b, zero) || equal(b, minus_one), constant(1, dtype), b)));
+  const Expr rest =
+      body.add(cgen::declare(cgen::const_(type), name + "_r", cgen::cast(type, a % safe)));
   const Expr signs_differ = not_equal(rest, zero) && not_equal(rest < zero, safe < zero);
   if (op == Op::remainder) {
     return select(signs_differ, cgen::cast(type, rest + safe), rest);
@@ -135,8 +135,7 @@ Expr divide_reals(Op op, const Expr& a, const Expr& b, DType dtype, const std::s
                   cgen::BlockBuilder& body) {
   const cgen::Type type = cgen::const_(value_type(dtype));
   const Expr zero = constant(0, dtype);
-  const Expr plain = body.add(
-      cgen::declare(type, name + "_m", call(Intrinsic::fmod, {a, b})));
+  const Expr plain = body.add(cgen::declare(type, name + "_m", call(Intrinsic::fmod, {a, b})));
   const Expr signs_differ = not_equal(plain, zero) && not_equal(plain < zero, b < zero);
   const Expr rest = body.add(cgen::declare(
       type, name + "_r",
@@ -145,15 +144,17 @@ Expr divide_reals(Op op, const Expr& a, const Expr& b, DType dtype, const std::s
   if (op == Op::remainder) {
     return rest;
   }
-  const Expr quotient = body.add(cgen::declare(type, name + "_q", (a - rest) / b));
-  const Expr down = body.add(
-      cgen::declare(type, name + "_f", call(Intrinsic::floor, {quotient})));
+  // not (a - rest) / b: the rest is infinite where b is
+  const Expr quotient = body.add(cgen::declare(
+      type, name + "_q",
+      (a - plain) / b - select(signs_differ, constant(1, dtype), constant(0, dtype))));
+  const Expr down = body.add(cgen::declare(type, name + "_f", call(Intrinsic::floor, {quotient})));
   // the division may have been rounded to just below a whole number
-  const Expr nearest = select(quotient - down > constant(0.5, dtype), down + constant(1, dtype),
-                              down);
-  return select(equal(b, zero), a / b,
-                select(not_equal(quotient, zero), nearest,
-                       call(Intrinsic::copysign, {zero, a / b})));
+  const Expr nearest =
+      select(quotient - down > constant(0.5, dtype), down + constant(1, dtype), down);
+  return select(
+      equal(b, zero), a / b,
+      select(not_equal(quotient, zero), nearest, call(Intrinsic::copysign, {zero, a / b})));
 }
 
 /// By repeated squaring; negative powers are rounded toward 0.
@@ -170,16 +171,14 @@ Expr integer_power(const Expr& base, const Expr& exponent, DType dtype, const st
   };
   cgen::BlockBuilder loop;
   loop << if_(not_equal(left & one, zero), assign(result, times(result, square)))
-       << assign(square, times(square, square))
-       << assign(left, cgen::cast(type, left >> 1));
+       << assign(square, times(square, square)) << assign(left, cgen::cast(type, left >> 1));
   body << while_(left > zero, loop);
   if (!is_signed_integer(dtype)) {
     return result;
   }
   const Expr of_minus_one = select(not_equal(exponent & one, zero), base, one);
   const Expr of_negative =
-      select(equal(base, one), one,
-             select(equal(base, constant(-1, dtype)), of_minus_one, zero));
+      select(equal(base, one), one, select(equal(base, constant(-1, dtype)), of_minus_one, zero));
   return select(exponent < zero, of_negative, result);
 }
 
@@ -192,9 +191,9 @@ Expr shift(Op op, const Expr& a, const Expr& b, DType dtype) {
   if (op == Op::shift_left) {
     return select(is_inside, cgen::cast(type, cgen::cast(counter, a) << count), constant(0, dtype));
   }
-  const Expr outside =
-      is_signed_integer(dtype) ? select(a < 0, constant(-1, dtype), constant(0, dtype))
-                               : constant(0, dtype);
+  const Expr outside = is_signed_integer(dtype)
+                           ? select(a < 0, constant(-1, dtype), constant(0, dtype))
+                           : constant(0, dtype);
   return select(is_inside, cgen::cast(type, a >> count), outside);
 }
 
@@ -204,8 +203,7 @@ Expr extremum(Op op, const Expr& a, const Expr& b, DType dtype) {
     return select(wins, a, b);
   }
   const bool nan_wins = op == Op::maximum || op == Op::minimum;
-  return nan_wins ? select(wins || not_equal(a, a), a, b)
-                  : select(wins || not_equal(b, b), a, b);
+  return nan_wins ? select(wins || not_equal(a, a), a, b) : select(wins || not_equal(b, b), a, b);
 }
 
 Expr sign_of(const Expr& a, DType dtype) {
@@ -325,7 +323,8 @@ Value lower_real(const TapeStep& step, const std::vector<Value>& operands, cgen:
     case Op::fmin:
       return {dtype, extremum(step.op, a.re, b.re, dtype)};
     case Op::signbit:
-      return {dtype, call(Intrinsic::copysign, {constant(1, a.dtype), a.re}) < constant(0, a.dtype)};
+      return {dtype,
+              call(Intrinsic::copysign, {constant(1, a.dtype), a.re}) < constant(0, a.dtype)};
     case Op::nextafter:
       return {dtype, call_by_name("nextafter", {a.re, b.re}, dtype, dialect)};
     default:

@@ -14,8 +14,8 @@ Expr bfloat16_bits(const Expr& part) {
   const Expr bits = cgen::bit_cast(cgen::u32, part);
   const Expr rounded = bits + literal(0x7fff, cgen::u32) +
                        ((bits >> literal(16, cgen::u32)) & literal(1, cgen::u32));
-  const Expr kept = cgen::select(not_equal(part, part), bits | literal(0x400000, cgen::u32),
-                                 rounded);
+  const Expr kept =
+      cgen::select(not_equal(part, part), bits | literal(0x400000, cgen::u32), rounded);
   return cgen::cast(cgen::u16, kept >> literal(16, cgen::u32));
 }
 
@@ -60,8 +60,7 @@ Expr from_memory(const Expr& loaded, DType dtype) {
     case DType::f16:
       return cgen::cast(cgen::f32, loaded);
     case DType::bf16:
-      return cgen::bit_cast(cgen::f32, cgen::cast(cgen::u32, loaded)
-                                           << literal(16, cgen::u32));
+      return cgen::bit_cast(cgen::f32, cgen::cast(cgen::u32, loaded) << literal(16, cgen::u32));
     default:
       return loaded;
   }
@@ -101,15 +100,19 @@ std::vector<Value> lower_steps(const std::vector<TapeStep>& steps, const Lowerin
   for (const TapeStep& step : steps) {
     const std::string name = fmt::format("{}{}", place.prefix, values.size());
     if (step.op == Op::number) {
-      values.push_back(parts_of(step.dtype, [&](int part) {
-        return place.number(step.operands[0], part);
-      }));
+      values.push_back(
+          parts_of(step.dtype, [&](int part) { return place.number(step.operands[0], part); }));
       continue;
     }
     Value value;
     if (step.op == Op::leaf) {
       value = parts_of(step.dtype, [&](int part) {
         return from_memory(place.load(step.operands[0], part), step.dtype);
+      });
+    } else if (step.op == Op::gather) {
+      value = parts_of(step.dtype, [&](int part) {
+        const Expr& further = values[step.operands[1]].re;
+        return from_memory(place.load_further(step.operands[0], part, further), step.dtype);
       });
     } else if (step.op == Op::indices) {
       require_internal(place.index.has_value(), "a kernel that knows the places of elements");

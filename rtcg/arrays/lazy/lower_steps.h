@@ -26,6 +26,8 @@ struct LoweringPlace {
   cgen::BlockBuilder& body;
   /// The element of a leaf, as memory holds it; of complex numbers a part (0 or 1).
   std::function<cgen::Expr(std::uint32_t leaf, int part)> load;
+  /// The same for the element that lies so many further.
+  std::function<cgen::Expr(std::uint32_t leaf, int part, const cgen::Expr& further)> load_further;
   /// The parameter of a number.
   std::function<cgen::Expr(std::uint32_t number, int part)> number;
   /// The place of the element in C order.

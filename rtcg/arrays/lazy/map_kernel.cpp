@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/kernel_form.h"
@@ -7,48 +9,86 @@ namespace {
 
 using cgen::Expr;
 
-/// Code of the element at `index`; `place` is where that is in C order.
-void emit_element(const KernelForm& form, const KernelInterface& interface,
-                  const std::function<Expr(std::size_t, bool)>& offset, const Expr& place,
-                  cgen::BlockBuilder& body) {
-  std::vector<Expr> leaf_offsets;
-  for (std::size_t leaf = 0; leaf < form.leaves.size(); ++leaf) {
-    leaf_offsets.push_back(offset(leaf, false));
+/// The elements from the one at `index` on, as many as the form has lanes.
+void emit_packs(const KernelForm& form, const KernelInterface& interface,
+                const std::vector<Expr>& index, const Expr& place, cgen::BlockBuilder& body) {
+  // all reads come before the writes: a target may be one of the leaves
+  const PackedLeaves packed(
+      form, interface, form.lanes,
+      [&](std::size_t leaf) { return interface.leaf_offset(leaf, index); }, body);
+  std::vector<std::vector<Expr>> results(form.targets.size());
+  for (int lane = 0; lane < form.lanes; ++lane) {
+    const LoweringPlace lowering{
+        form.dialect,
+        body,
+        [&](std::uint32_t leaf, int part) { return packed.element(leaf, lane, part); },
+        [&](std::uint32_t leaf, int part, const Expr& further) {
+          return packed.element_further(leaf, lane, part, further);
+        },
+        [&](std::uint32_t number, int part) { return interface.number(number, part); },
+        place + interface.index(lane),
+        fmt::format("v{}_", lane)};
+    const std::vector<Value> values = lower_steps(form.steps, lowering);
+    for (std::size_t target = 0; target < form.targets.size(); ++target) {
+      const Value& value = values[form.roots[target]];
+      results[target].push_back(to_memory(value.re, form.targets[target].dtype));
+      if (value.im) {
+        results[target].push_back(*value.im);
+      }
+    }
   }
-  const LoweringPlace lowering{
-      form.dialect, body,
-      [&](std::uint32_t leaf, int part) { return interface.load(leaf, leaf_offsets[leaf], part); },
-      [&](std::uint32_t number, int part) { return interface.number(number, part); }, place};
-  const std::vector<Value> values = lower_steps(form.steps, lowering);
   for (std::size_t target = 0; target < form.targets.size(); ++target) {
-    interface.store(target, offset(target, true), values[form.roots[target]], body);
+    const Pack pack(form.targets[target].dtype, form.lanes);
+    body << assign(interface.target_pack(target, interface.target_offset(target, index), pack),
+                   pack.join(results[target]));
   }
 }
 
-/// One element a thread, and on by the whole grid.
-void emit_flat_loop(const KernelForm& form, KernelInterface& interface, cgen::BlockBuilder& body) {
+void emit_one(const KernelForm& form, const KernelInterface& interface, const Expr& place,
+              cgen::BlockBuilder& body) {
+  const std::vector<Expr> index = interface.split_place(place, 0, form.axes, "i", body);
+  emit_element(
+      form, interface, [](std::size_t, int) { return std::nullopt; },
+      [&](std::size_t operand, bool is_target) {
+        return is_target ? interface.target_offset(operand, index)
+                         : interface.leaf_offset(operand, index);
+      },
+      place, body);
+}
+
+/// One element, or one pack, a thread. The grid covers all, and the last
+/// threads may have nothing.
+void emit_flat(const KernelForm& form, KernelInterface& interface, cgen::BlockBuilder& body) {
   const Expr count = interface.add_index_parameter("count");
   const cgen::Type& type = interface.index_type();
   const Expr threads = interface.index(block_threads(form.dialect));
-  const Expr first =
-      cast(type, cgen::block_idx_x) * threads + cast(type, cgen::thread_idx_x);
-  body << cgen::for_(
-      type, "i", first, count,
-      [&](const Expr& i, cgen::BlockBuilder& loop) {
-        const std::vector<Expr> index = interface.split_place(i, 0, form.axes, "i", loop);
-        emit_element(
-            form, interface,
-            [&](std::size_t operand, bool is_target) {
-              return is_target ? interface.target_offset(operand, index)
-                               : interface.leaf_offset(operand, index);
-            },
-            i, loop);
-      },
-      {.step = cast(type, cgen::grid_dim_x) * threads});
+  const Expr thread = cast(type, cgen::block_idx_x) * threads + cast(type, cgen::thread_idx_x);
+  const Expr i = interface.declare_index(
+      "i", form.lanes == 1 ? thread : thread * interface.index(form.lanes), body);
+  if (form.lanes == 1) {
+    body << if_(i < count, [&](cgen::BlockBuilder& inner) { emit_one(form, interface, i, inner); });
+    return;
+  }
+  const auto emit_whole = [&](cgen::BlockBuilder& inner) {
+    const std::vector<Expr> index = interface.split_place(i, 0, form.axes, "i", inner);
+    emit_packs(form, interface, index, i, inner);
+  };
+  if (form.axes > 1) {  // rows are whole packs
+    body << if_(i < count, emit_whole);
+    return;
+  }
+  body << if_(i + interface.index(form.lanes - 1) < count, emit_whole)
+              .else_([&](cgen::BlockBuilder& rest) {
+                rest << cgen::for_(type, "last", i, count,
+                                   [&](const Expr& last, cgen::BlockBuilder& loop) {
+                                     emit_one(form, interface, last, loop);
+                                   },
+                                   {.step = 1, .unroll = 1});
+              });
 }
 
-/// A range of rows and one of columns for each call, so that the inner loop is one that compilers
-/// turn into vector code.
+/// A range of rows and one of columns for each call, so that the inner loop is
+/// one that compilers turn into vector code.
 void emit_row_loops(const KernelForm& form, KernelInterface& interface, cgen::BlockBuilder& body) {
   const Expr rows = interface.add_index_parameter("rows");
   const Expr rows_each = interface.add_index_parameter("rows_each");
@@ -58,8 +98,8 @@ void emit_row_loops(const KernelForm& form, KernelInterface& interface, cgen::Bl
   const auto range = [&](const char* name, const Expr& block, const Expr& each, const Expr& end) {
     const Expr first =
         interface.declare_index(fmt::format("{}_first", name), cast(type, block) * each, body);
-    const Expr last = interface.declare_index(
-        fmt::format("{}_end", name), select(end - first < each, end, first + each), body);
+    const Expr last = interface.declare_index(fmt::format("{}_end", name),
+                                              select(end - first < each, end, first + each), body);
     return std::pair(first, last);
   };
   const auto [row_first, row_end] = range("row", cgen::block_idx_x, rows_each, rows);
@@ -80,7 +120,7 @@ void emit_row_loops(const KernelForm& form, KernelInterface& interface, cgen::Bl
     outer << cgen::for_(type, "j", column_first, column_end,
                         [&](const Expr& j, cgen::BlockBuilder& loop) {
                           emit_element(
-                              form, interface,
+                              form, interface, [](std::size_t, int) { return std::nullopt; },
                               [&](std::size_t operand, bool is_target) {
                                 return bases[is_target ? 1 : 0][operand] +
                                        (is_target ? interface.target_offset(operand, {j}, inner)
@@ -95,26 +135,80 @@ void emit_row_loops(const KernelForm& form, KernelInterface& interface, cgen::Bl
 
 }  // namespace
 
+void emit_element(const KernelForm& form, const KernelInterface& interface,
+                  const std::function<std::optional<Expr>(std::size_t, int)>& load,
+                  const std::function<Expr(std::size_t, bool)>& offset, const Expr& place,
+                  cgen::BlockBuilder& body) {
+  std::vector<Expr> leaf_offsets;
+  for (std::size_t leaf = 0; leaf < form.leaves.size(); ++leaf) {
+    leaf_offsets.push_back(offset(leaf, false));
+  }
+  const LoweringPlace lowering{
+      form.dialect,
+      body,
+      [&](std::uint32_t leaf, int part) {
+        return load(leaf, part).value_or(interface.load(leaf, leaf_offsets[leaf], part));
+      },
+      [&](std::uint32_t leaf, int part, const Expr& further) {
+        return interface.load_further(leaf, leaf_offsets[leaf], part, further);
+      },
+      [&](std::uint32_t number, int part) { return interface.number(number, part); },
+      place};
+  const std::vector<Value> values = lower_steps(form.steps, lowering);
+  for (std::size_t target = 0; target < form.targets.size(); ++target) {
+    const Expr first = offset(target, true);
+    const Expr at =
+        form.scatters ? first + cast(interface.index_type(), values[form.roots.back()].re) : first;
+    interface.store(target, at, values[form.roots[target]], body);
+  }
+}
+
+bool is_gathered(const KernelForm& form, std::size_t leaf) {
+  return std::any_of(form.steps.begin(), form.steps.end(), [leaf](const TapeStep& step) {
+    return step.op == Op::gather && step.operands[0] == leaf;
+  });
+}
+
+PackedLeaves::PackedLeaves(const KernelForm& form, const KernelInterface& interface, int lanes,
+                           const std::function<Expr(std::size_t)>& offset,
+                           cgen::BlockBuilder& body) {
+  for (std::size_t leaf = 0; leaf < form.leaves.size(); ++leaf) {
+    const OperandForm& operand = form.leaves[leaf];
+    const DType dtype = operand.dtype;
+    if (is_gathered(form, leaf)) {
+      const Expr first =
+          interface.declare_index(fmt::format("in{}_first", leaf), offset(leaf), body);
+      gathered_.emplace_back([&interface, leaf, first, operand, last = form.axes - 1](
+                                 int lane, int part, const Expr& further) {
+        const bool moves = operand.strides[static_cast<std::size_t>(last)] == StrideClass::one;
+        return interface.load_further(
+            leaf, moves && lane > 0 ? first + interface.index(lane) : first, part, further);
+      });
+      elements_.emplace_back();
+      continue;
+    }
+    gathered_.emplace_back();
+    if (operand.strides[static_cast<std::size_t>(form.axes - 1)] == StrideClass::one) {
+      const Pack pack(dtype, lanes);
+      const Expr packed =
+          body.add(cgen::declare(cgen::const_(pack.type()), fmt::format("in{}_pack", leaf),
+                                 interface.leaf_pack(leaf, offset(leaf), pack)));
+      elements_.emplace_back([=](int lane, int part) { return pack.element(packed, lane, part); });
+      continue;
+    }
+    std::vector<Expr> parts;
+    for (int part = 0; part < (is_complex(dtype) ? 2 : 1); ++part) {
+      parts.push_back(body.add(cgen::declare(cgen::const_(storage_type(dtype)),
+                                             fmt::format("in{}_{}", leaf, part),
+                                             interface.load(leaf, offset(leaf), part))));
+    }
+    elements_.emplace_back([=](int, int part) { return parts[static_cast<std::size_t>(part)]; });
+  }
+}
+
 cgen::Module finish_module(const KernelForm& form, const KernelInterface& interface,
                            const cgen::BlockBuilder& body) {
-  cgen::BlockBuilder items;
-  if (form.dialect == cgen::Dialect::c) {
-    items << cgen::include_system("math.h");
-  }
-  cgen::Function function;
-  function.result = cgen::void_type;
-  function.name = kernel_name;
-  function.parameters = interface.parameters();
-  function.body = body.block();
-  function.specifiers.is_kernel = true;
-  function.specifiers.is_extern_c = form.dialect != cgen::Dialect::opencl;
-  if (form.dialect == cgen::Dialect::cuda) {
-    function.launch_bounds = cgen::LaunchBounds{block_threads(form.dialect), 0};
-  } else if (form.dialect == cgen::Dialect::opencl) {
-    function.required_work_group_size = {block_threads(form.dialect), 1, 1};
-  }
-  items << cgen::Statement(std::move(function));
-  return {"expression", items.statements()};
+  return finish_kernel(form.dialect, interface, body);
 }
 
 cgen::Module make_map_module(const KernelForm& form) {
@@ -122,8 +216,10 @@ cgen::Module make_map_module(const KernelForm& form) {
   cgen::BlockBuilder body;
   if (form.dialect == cgen::Dialect::c) {
     emit_row_loops(form, interface, body);
+  } else if (form.tiled_axis) {
+    emit_tiles(form, interface, body);
   } else {
-    emit_flat_loop(form, interface, body);
+    emit_flat(form, interface, body);
   }
   return finish_module(form, interface, body);
 }

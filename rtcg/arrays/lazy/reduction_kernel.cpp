@@ -1,6 +1,9 @@
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/reduction_loops.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -12,12 +15,12 @@ bool finds_place(Op op) {
   return op == Op::argmin || op == Op::argmax;
 }
 
-/// What is carried from element to element: a value and, for argmin and argmax, its place.
+/// What is carried from element to element: a value and, for argmin and argmax,
+/// its place.
 struct State {
   Value value;
   std::optional<Expr> place{};
 };
-
 
 /// What leaves every value as it is.
 Expr neutral(Op op, DType dtype) {
@@ -50,32 +53,114 @@ Expr neutral(Op op, DType dtype) {
   return Expr(cgen::IntLiteral{wants_least ? 0 : top - 1 + top, false, value_type(dtype)});
 }
 
-/// Code of one reduction: states and how they combine.
-class Reducer {
+/// Reduces the root of a tape by an operation of arrays.
+class TapeReducer : public Reducer {
  public:
-  Reducer(const KernelForm& form, const KernelInterface& interface)
+  TapeReducer(const KernelForm& form, const KernelInterface& interface)
       : form_(form), reduction_(*form.reduction), interface_(interface) {}
 
-  /// Declares the variables of a state that has seen nothing.
-  State declare_state(const std::string& name, cgen::BlockBuilder& body) const {
+  [[nodiscard]] std::vector<ReductionPart> parts() const override {
     const cgen::Type type = value_type(reduction_.dtype);
-    State state{{reduction_.dtype, body.add(cgen::declare(type, name, initial()))}, {}};
+    std::vector<ReductionPart> result = {{"", type, neutral(reduction_.op, reduction_.dtype)}};
     if (is_complex(reduction_.dtype)) {
-      state.value.im = body.add(cgen::declare(type, name + "_im", constant(0, reduction_.dtype)));
+      result.push_back({"_im", type, constant(0, reduction_.dtype)});
     }
     if (finds_place(reduction_.op)) {
-      state.place = body.add(cgen::declare(cgen::i64, name + "_place", Expr(std::int64_t{-1})));
+      result.push_back({"_place", place_type(), literal(-1, place_type())});
+    }
+    return result;
+  }
+
+  void combine(const ReductionState& variables, const ReductionState& values,
+               cgen::BlockBuilder& body) const override {
+    combine(variables, values, false, body);
+  }
+  void combine_next(const ReductionState& variables, const ReductionState& values,
+                    cgen::BlockBuilder& body) const override {
+    combine(variables, values, !reduction_.reads_places, body);
+  }
+
+  ReductionState element(const std::vector<Expr>& offsets, const Expr& place,
+                         cgen::BlockBuilder& body) const override {
+    const LoweringPlace lowering{
+        form_.dialect, body,
+        [&](std::uint32_t leaf, int part) {
+          return interface_.load(leaf, offsets[interface_.operand_of_leaf(leaf)], part);
+        },
+        [&](std::uint32_t leaf, int part, const Expr& further) {
+          return interface_.load_further(leaf, offsets[interface_.operand_of_leaf(leaf)], part,
+                                         further);
+        },
+        [&](std::uint32_t number, int part) { return interface_.number(number, part); }};
+    const std::vector<Value> values = lower_steps(form_.steps, lowering);
+    const Value value = convert(values[form_.roots[0]], reduction_.dtype, form_.dialect);
+    ReductionState state = {value.re};
+    if (value.im) {
+      state.push_back(*value.im);
+    }
+    if (finds_place(reduction_.op)) {
+      state.push_back(reduction_.reads_places ? values[form_.roots[1]].re : place);
     }
     return state;
   }
 
-  /// Takes another state into `state`.
-  void combine(const State& state, const State& other, cgen::BlockBuilder& body) const {
+  std::vector<ReductionState> elements(const std::vector<Expr>& offsets, const Expr& place,
+                                       int lanes, cgen::BlockBuilder& body) const override {
+    const PackedLeaves packed(
+        form_, interface_, lanes,
+        [&](std::size_t leaf) { return offsets[interface_.operand_of_leaf(leaf)]; }, body);
+    std::vector<ReductionState> result;
+    for (int lane = 0; lane < lanes; ++lane) {
+      const LoweringPlace lowering{
+          form_.dialect,
+          body,
+          [&](std::uint32_t leaf, int part) { return packed.element(leaf, lane, part); },
+          [&](std::uint32_t leaf, int part, const Expr& further) {
+            return packed.element_further(leaf, lane, part, further);
+          },
+          [&](std::uint32_t number, int part) { return interface_.number(number, part); },
+          std::nullopt,
+          fmt::format("v{}_", lane)};
+      const std::vector<Value> values = lower_steps(form_.steps, lowering);
+      const Value value = convert(values[form_.roots[0]], reduction_.dtype, form_.dialect);
+      ReductionState state = {value.re};
+      if (value.im) {
+        state.push_back(*value.im);
+      }
+      if (finds_place(reduction_.op)) {
+        state.push_back(place + interface_.index(lane));
+      }
+      result.push_back(std::move(state));
+    }
+    return result;
+  }
+
+  void store(const ReductionState& values, const std::function<Expr(std::size_t)>& offset,
+             cgen::BlockBuilder& body) const override {
+    const State state = state_of(values);
+    if (!finds_place(reduction_.op)) {
+      interface_.store(0, offset(0), convert(state.value, form_.targets[0].dtype, form_.dialect),
+                       body);
+      return;
+    }
+    if (reduction_.is_partial) {
+      interface_.store(1, offset(1), state.value, body);
+    }
+    interface_.store(0, offset(0), {DType::i64, cast(cgen::i64, *state.place)}, body);
+  }
+
+ private:
+  /// @param is_behind  `values` are behind all that `variables` have seen
+  void combine(const ReductionState& variables, const ReductionState& values, bool is_behind,
+               cgen::BlockBuilder& body) const {
+    const State state = state_of(variables);
+    const State other = state_of(values);
     if (finds_place(reduction_.op)) {
-      const Expr is_taken = body.add(
-          cgen::declare(cgen::const_(cgen::boolean), "is_taken", comes_first(other, state)));
-      body << if_(is_taken, {assign(state.value.re, other.value.re),
-                             assign(*state.place, *other.place)});
+      const Expr wins =
+          is_behind ? *state.place < 0 || is_better(other, state) : comes_first(other, state);
+      const Expr is_taken = body.add(cgen::declare(cgen::const_(cgen::boolean), "is_taken", wins));
+      body << if_(is_taken,
+                  {assign(state.value.re, other.value.re), assign(*state.place, *other.place)});
       return;
     }
     const Value sum = combined(state.value, other.value);
@@ -89,37 +174,20 @@ class Reducer {
     body << assign(state.value.re, re) << assign(*state.value.im, im);
   }
 
-  /// The element at these indices as a state; `place` is where it is among those that go.
-  State element(const std::vector<Expr>& leaf_offsets, const Expr& place,
-                cgen::BlockBuilder& body) const {
-    const LoweringPlace lowering{
-        form_.dialect, body,
-        [&](std::uint32_t leaf, int part) {
-          return interface_.load(leaf, leaf_offsets[leaf], part);
-        },
-        [&](std::uint32_t number, int part) { return interface_.number(number, part); }};
-    const std::vector<Value> values = lower_steps(form_.steps, lowering);
-    State state{convert(values[form_.roots[0]], reduction_.dtype, form_.dialect), {}};
+  [[nodiscard]] const cgen::Type& place_type() const {
+    return reduction_.reads_places ? cgen::i64 : interface_.index_type();
+  }
+
+  [[nodiscard]] State state_of(const ReductionState& parts) const {
+    State state{{reduction_.dtype, parts[0]}, {}};
+    if (is_complex(reduction_.dtype)) {
+      state.value.im = parts[1];
+    }
     if (finds_place(reduction_.op)) {
-      state.place = reduction_.reads_places ? values[form_.roots[1]].re : cast(cgen::i64, place);
+      state.place = parts.back();
     }
     return state;
   }
-
-  void store(const State& state, const Expr& offset, cgen::BlockBuilder& body) const {
-    if (!finds_place(reduction_.op)) {
-      interface_.store(0, offset, convert(state.value, form_.targets[0].dtype, form_.dialect),
-                       body);
-      return;
-    }
-    if (reduction_.is_partial) {
-      interface_.store(1, offset, state.value, body);
-    }
-    interface_.store(0, offset, {DType::i64, *state.place}, body);
-  }
-
- private:
-  [[nodiscard]] Expr initial() const { return neutral(reduction_.op, reduction_.dtype); }
 
   [[nodiscard]] Value combined(const Value& a, const Value& b) const {
     const DType dtype = reduction_.dtype;
@@ -132,47 +200,50 @@ class Reducer {
       case Op::min:
       case Op::max: {
         const Expr wins = reduction_.op == Op::min ? b.re < a.re : b.re > a.re;
-        return {dtype, select(is_floating(dtype) ? wins || not_equal(b.re, b.re) : wins, b.re,
-                              a.re)};
+        return {dtype,
+                select(is_floating(dtype) ? wins || not_equal(b.re, b.re) : wins, b.re, a.re)};
       }
       case Op::product:
         if (!is_real) {
           return {dtype, a.re * b.re - *a.im * *b.im, a.re * *b.im + *a.im * b.re};
         }
         return {dtype, dtype == DType::boolean ? a.re && b.re
-                       : is_integer(dtype)
-                           ? wrapping(cgen::BinaryOp::multiply, a.re, b.re, dtype)
-                           : a.re * b.re};
+                       : is_integer(dtype) ? wrapping(cgen::BinaryOp::multiply, a.re, b.re, dtype)
+                                           : a.re * b.re};
       default:
         if (!is_real) {
           return {dtype, a.re + b.re, *a.im + *b.im};
         }
         return {dtype, dtype == DType::boolean ? a.re || b.re
-                       : is_integer(dtype) ? wrapping(cgen::BinaryOp::add, a.re, b.re, dtype)
-                                           : a.re + b.re};
+                       : is_integer(dtype)     ? wrapping(cgen::BinaryOp::add, a.re, b.re, dtype)
+                                               : a.re + b.re};
     }
   }
 
-  /// Whether `b` is to be preferred to `a`: better, or as good and before it. NaNs are the best.
-  [[nodiscard]] Expr comes_first(const State& b, const State& a) const {
+  /// Whether the value of `b` is to be preferred to that of `a`. NaNs are the best.
+  [[nodiscard]] Expr is_better(const State& b, const State& a) const {
     const Expr& left = b.value.re;
     const Expr& right = a.value.re;
-    const bool is_float = is_floating(reduction_.dtype);
     // booleans compare as numbers in C, but not in every checker's eyes
     const auto number = [&](const Expr& value) {
       return reduction_.dtype == DType::boolean ? cast(cgen::i32, value) : value;
     };
-    Expr is_better = reduction_.op == Op::argmin ? number(left) < number(right)
-                                                 : number(left) > number(right);
+    const Expr result =
+        reduction_.op == Op::argmin ? number(left) < number(right) : number(left) > number(right);
+    return is_floating(reduction_.dtype) ? result || (not_equal(left, left) && equal(right, right))
+                                         : result;
+  }
+
+  /// Whether `b` is better than `a`, or as good and before it.
+  [[nodiscard]] Expr comes_first(const State& b, const State& a) const {
+    const Expr& left = b.value.re;
+    const Expr& right = a.value.re;
     Expr is_as_good = equal(left, right);
-    if (is_float) {
-      const Expr left_is_nan = not_equal(left, left);
-      const Expr right_is_nan = not_equal(right, right);
-      is_better = is_better || (left_is_nan && equal(right, right));
-      is_as_good = is_as_good || (left_is_nan && right_is_nan);
+    if (is_floating(reduction_.dtype)) {
+      is_as_good = is_as_good || (not_equal(left, left) && not_equal(right, right));
     }
     const Expr is_before = *b.place < *a.place;
-    return *b.place >= 0 && (*a.place < 0 || is_better || (is_as_good && is_before));
+    return *b.place >= 0 && (*a.place < 0 || is_better(b, a) || (is_as_good && is_before));
   }
 
   const KernelForm& form_;
@@ -180,180 +251,22 @@ class Reducer {
   const KernelInterface& interface_;
 };
 
-/// The parts of a reduction kernel.
-class ReductionEmitter {
- public:
-  explicit ReductionEmitter(const KernelForm& form)
-      : form_(form),
-        reduction_(*form.reduction),
-        interface_(form),
-        outputs_(interface_.add_index_parameter("outputs")),
-        length_(interface_.add_index_parameter("length")),
-        segment_length_(interface_.add_index_parameter("segment_length")),
-        outputs_each_(interface_.add_index_parameter("outputs_each")),
-        reducer_(form, interface_) {}
-
-  cgen::Module run() {
-    cgen::BlockBuilder body;
-    const cgen::Type& type = interface_.index_type();
-    const Expr segment =
-        interface_.declare_index("segment", cast(type, cgen::block_idx_y), body);
-    const Expr begin = interface_.declare_index("begin", segment * segment_length_, body);
-    const Expr end = interface_.declare_index(
-        "end", select(length_ - begin < segment_length_, length_, begin + segment_length_), body);
-    if (reduction_.by_block) {
-      const Expr output = interface_.declare_index("output", cast(type, cgen::block_idx_x), body);
-      emit_block(output, segment, begin, end, body);
-    } else {
-      emit_threads(segment, begin, end, body);
-    }
-    return finish_module(form_, interface_, body);
-  }
-
- private:
-  /// Reduces the elements from `first` on in steps; the offsets of the leaves at `output` are known.
-  State emit_loop(const Expr& output, const Expr& first, const Expr& step, const Expr& end,
-                  cgen::BlockBuilder& body) {
-    const int kept = reduction_.kept_axes;
-    const std::vector<Expr> kept_index =
-        interface_.split_place(output, 0, kept, "k", body);
-    std::vector<Expr> bases;
-    for (std::size_t leaf = 0; leaf < form_.leaves.size(); ++leaf) {
-      bases.push_back(interface_.declare_index(fmt::format("in{}_base", leaf),
-                                               interface_.leaf_offset(leaf, kept_index), body));
-    }
-    const State state = reducer_.declare_state("acc", body);
-    body << cgen::for_(
-        interface_.index_type(), "r", first, end,
-        [&](const Expr& r, cgen::BlockBuilder& loop) {
-          const std::vector<Expr> index =
-              interface_.split_place(r, kept, form_.axes - kept, "r", loop);
-          std::vector<Expr> offsets;
-          for (std::size_t leaf = 0; leaf < form_.leaves.size(); ++leaf) {
-            offsets.push_back(interface_.declare_index(
-                fmt::format("in{}_at", leaf),
-                bases[leaf] + interface_.leaf_offset(leaf, index, kept), loop));
-          }
-          reducer_.combine(state, reducer_.element(offsets, r, loop), loop);
-        },
-        {.step = step});
-    return state;
-  }
-
-  void emit_store(const State& state, const Expr& output, const Expr& segment,
-                  cgen::BlockBuilder& body) {
-    if (reduction_.is_partial) {
-      reducer_.store(state, segment * outputs_ + output, body);
-      return;
-    }
-    const std::vector<Expr> index =
-        interface_.split_place(output, 0, reduction_.kept_axes, "o", body);
-    reducer_.store(state, interface_.target_offset(0, index), body);
-  }
-
-  /// A thread for each output.
-  void emit_threads(const Expr& segment, const Expr& begin, const Expr& end,
-                    cgen::BlockBuilder& body) {
-    const cgen::Type& type = interface_.index_type();
-    const bool is_host = form_.dialect == cgen::Dialect::c;
-    const Expr threads = interface_.index(block_threads(form_.dialect));
-    const Expr block = cast(type, cgen::block_idx_x);
-    const Expr first = is_host ? block * outputs_each_
-                               : block * threads + cast(type, cgen::thread_idx_x);
-    const Expr after = is_host ? select(outputs_ - first < outputs_each_, outputs_,
-                                        first + outputs_each_)
-                               : outputs_;
-    const Expr step = is_host ? interface_.index(1) : cast(type, cgen::grid_dim_x) * threads;
-    body << cgen::for_(type, "output", first, after,
-                       [&](const Expr& output, cgen::BlockBuilder& loop) {
-                         const State state =
-                             emit_loop(output, begin, interface_.index(1), end, loop);
-                         emit_store(state, output, segment, loop);
-                       },
-                       {.step = step});
-  }
-
-  /// A block for each output: its threads' results meet in a tree.
-  void emit_block(const Expr& output, const Expr& segment, const Expr& begin, const Expr& end,
-                  cgen::BlockBuilder& body) {
-    const cgen::Type& type = interface_.index_type();
-    const int threads = block_threads(form_.dialect);
-    const Expr thread = interface_.declare_index("thread", cast(type, cgen::thread_idx_x), body);
-    const State mine =
-        emit_loop(output, begin + thread, interface_.index(threads), end, body);
-    const Shared shared(mine, threads, body);
-    shared.put(thread, mine, body);
-    for (int half = threads / 2; half > 0; half /= 2) {
-      body << cgen::barrier();
-      cgen::BlockBuilder step;
-      reducer_.combine(mine, shared.get(thread + interface_.index(half)), step);
-      shared.put(thread, mine, step);
-      body << if_(thread < interface_.index(half), step);
-    }
-    cgen::BlockBuilder last;
-    emit_store(mine, output, segment, last);
-    body << if_(equal(thread, interface_.index(0)), last);
-  }
-
-  /// The states of all threads of a block.
-  class Shared {
-   public:
-    Shared(const State& like, int threads, cgen::BlockBuilder& body)
-        : dtype_(like.value.dtype),
-          re_(add("all", shared_type(dtype_), threads, body)),
-          im_(like.value.im ? std::optional(add("all_im", value_type(dtype_), threads, body))
-                            : std::nullopt),
-          place_(like.place ? std::optional(add("all_place", cgen::i64, threads, body))
-                            : std::nullopt) {}
-
-    void put(const Expr& at, const State& state, cgen::BlockBuilder& body) const {
-      body << assign(re_[at], dtype_ == DType::boolean ? to_memory(state.value.re, dtype_)
-                                                       : state.value.re);
-      if (im_) {
-        body << assign((*im_)[at], *state.value.im);
-      }
-      if (place_) {
-        body << assign((*place_)[at], *state.place);
-      }
-    }
-    [[nodiscard]] State get(const Expr& at) const {
-      State state{{dtype_, dtype_ == DType::boolean ? from_memory(re_[at], dtype_) : re_[at]}, {}};
-      if (im_) {
-        state.value.im = (*im_)[at];
-      }
-      if (place_) {
-        state.place = (*place_)[at];
-      }
-      return state;
-    }
-
-   private:
-    static cgen::Type shared_type(DType dtype) {
-      return dtype == DType::boolean ? cgen::u8 : value_type(dtype);
-    }
-    static Expr add(const char* name, const cgen::Type& type, int count, cgen::BlockBuilder& body) {
-      return body.add(cgen::shared_array(type, name, {count}));
-    }
-    DType dtype_;
-    Expr re_;
-    std::optional<Expr> im_;
-    std::optional<Expr> place_;
-  };
-
-  const KernelForm& form_;
-  const ReductionForm& reduction_;
-  KernelInterface interface_;
-  Expr outputs_;
-  Expr length_;
-  Expr segment_length_;
-  Expr outputs_each_;
-  Reducer reducer_;
-};
-
 }  // namespace
 
 cgen::Module make_reduction_module(const KernelForm& form) {
-  return ReductionEmitter(form).run();
+  KernelInterface interface(form);
+  const ReductionForm& reduction = *form.reduction;
+  ReductionShape shape;
+  shape.dialect = form.dialect;
+  shape.kept_axes = reduction.kept_axes;
+  shape.targets = form.targets.size();
+  shape.spread = reduction.spread;
+  shape.is_partial = reduction.is_partial;
+  shape.lanes = form.lanes;
+  shape.meets_at_once = reduction.meets_at_once;
+  cgen::BlockBuilder body;
+  emit_reduction(shape, interface, TapeReducer(form, interface), body);
+  return finish_module(form, interface, body);
 }
 
 }  // namespace rtcg::arrays::detail

@@ -72,9 +72,9 @@ Expression reduce_some(Op op, const char* function, DType dtype, const Expressio
 
 void require_vector(const Expression& a) {
   if (a.shape().size() != 1) {
-    throw InvalidInput("arrays.dot.not_vectors",
-                       fmt::format("dot takes two arrays of one axis; one has shape {}",
-                                   to_string(a.shape())));
+    throw InvalidInput(
+        "arrays.dot.not_vectors",
+        fmt::format("dot takes two arrays of one axis; one has shape {}", to_string(a.shape())));
   }
 }
 

@@ -27,10 +27,122 @@ runtime::LaunchShape split_rows(runtime::Device device, const Extents& lengths,
           1};
 }
 
+bool steps_by(StrideClass stride, const OperandForm& operand, int axis) {
+  return operand.strides[static_cast<std::size_t>(axis)] == stride;
+}
+
+/// Whether packs of so many lanes begin at aligned addresses in every row.
+bool is_aligned(const OperandForm& form, const KernelArguments::Operand& operand, int lanes) {
+  const int last = form.axes - 1;
+  if (!steps_by(StrideClass::one, form, last)) {
+    return true;
+  }
+  bool result = operand.address % (static_cast<std::uint64_t>(lanes) * size_bytes(form.dtype)) == 0;
+  for (int axis = 0; axis < last; ++axis) {
+    result = result && operand.strides[axis] % lanes == 0;
+  }
+  return result;
+}
+
+/// Calls `action(form, operand)` for each operand that packs are made of; a reduction writes none.
+template <class Action>
+void for_each_packed(const KernelForm& form, const KernelArguments& arguments, Action&& action) {
+  for (std::size_t i = 0; i < form.targets.size() && !form.reduction; ++i) {
+    action(form.targets[i], arguments.targets[i]);
+  }
+  for (std::size_t i = 0; i < form.leaves.size(); ++i) {
+    const bool steps_apart =
+        form.leaves[i].strides[static_cast<std::size_t>(form.axes - 1)] == StrideClass::other;
+    if (steps_apart || !is_gathered(form, i)) {
+      action(form.leaves[i], arguments.leaves[i]);
+    }
+  }
+}
+
+/// The axis whose leaves are to go through tiles, if any: threads that go along the targets would
+/// read those far apart.
+std::optional<std::uint8_t> tiled_axis_of(const KernelForm& form, const Extents& lengths) {
+  constexpr std::int64_t least_length = tile_length / 2;
+  const int last = form.axes - 1;
+  if (lengths.back() < least_length) {
+    return std::nullopt;
+  }
+  for (const OperandForm& target : form.targets) {
+    if (!steps_by(StrideClass::one, target, last)) {
+      return std::nullopt;
+    }
+  }
+  for (std::size_t i = 0; i < form.leaves.size(); ++i) {
+    const OperandForm& leaf = form.leaves[i];
+    for (int axis = 0; axis < last; ++axis) {
+      if (steps_by(StrideClass::other, leaf, last) && steps_by(StrideClass::one, leaf, axis) &&
+          lengths[axis] >= least_length && !is_gathered(form, i)) {
+        return static_cast<std::uint8_t>(axis);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// On a GPU: decides how threads take elements, and how many blocks that makes.
+runtime::LaunchShape split_among_threads(KernelForm& form, KernelArguments& arguments) {
+  const auto threads = static_cast<std::uint64_t>(block_threads(form.dialect));
+  if (!form.scatters) {
+    form.tiled_axis = tiled_axis_of(form, arguments.lengths);
+  }
+  if (form.tiled_axis) {
+    std::int64_t blocks = 1;
+    for (int axis = 0; axis < form.axes; ++axis) {
+      const bool has_tiles = axis == *form.tiled_axis || axis + 1 == form.axes;
+      blocks *=
+          has_tiles ? ceil_divide(arguments.lengths[axis], tile_length) : arguments.lengths[axis];
+    }
+    return {{static_cast<std::uint64_t>(blocks)}, {threads}};
+  }
+  form.lanes = form.scatters ? std::uint8_t{1} : lanes_of(form, arguments);
+  const std::int64_t count = element_count(arguments.lengths);
+  arguments.more = {count};
+  const std::int64_t block_elements = static_cast<std::int64_t>(threads) * form.lanes;
+  return {{static_cast<std::uint64_t>(ceil_divide(count, block_elements))}, {threads}};
+}
+
 }  // namespace
 
+std::uint8_t lanes_of(const KernelForm& form, const KernelArguments& arguments) {
+  // more text is not worth its compile time; reductions have it four times
+  const std::size_t most_steps = form.reduction ? 64 : 256;
+  const int last = form.axes - 1;
+  int lanes = Pack::most_bytes;
+  bool has_packs = false;
+  for_each_packed(form, arguments, [&](const OperandForm& operand, const auto& argument) {
+    static_cast<void>(argument);
+    if (steps_by(StrideClass::one, operand, last)) {
+      has_packs = true;
+      lanes = std::min(lanes, Pack::most_bytes / static_cast<int>(size_bytes(operand.dtype)));
+    } else if (steps_by(StrideClass::other, operand, last)) {
+      lanes = 1;
+    }
+  });
+  for (std::size_t i = 0; i < form.targets.size() && !form.reduction; ++i) {
+    lanes = steps_by(StrideClass::one, form.targets[i], last) ? lanes : 1;
+  }
+  const auto fits = [&] {
+    bool result = form.reduction || form.axes == 1 || arguments.lengths.back() % lanes == 0;
+    result = result && static_cast<std::size_t>(lanes) * form.steps.size() <= most_steps;
+    for_each_packed(form, arguments, [&](const OperandForm& operand, const auto& argument) {
+      result = result && is_aligned(operand, argument, lanes);
+    });
+    return result;
+  };
+  lanes = has_packs ? lanes : 1;
+  while (lanes > 1 && !fits()) {
+    lanes /= 2;
+  }
+  return static_cast<std::uint8_t>(lanes);
+}
+
 bool fits_32_bits(DType dtype, const Layout& layout) {
-  // half of what i32 holds: indices go on by the whole grid after the last element
+  // half of what i32 holds: the last threads of the grid are beyond the last element
   const std::int64_t limit = (std::int64_t{1} << 30) / (is_complex(dtype) ? 2 : 1);
   Layout from_zero = layout;
   from_zero.offset = 0;
@@ -45,12 +157,17 @@ void add_operand(const AnyArray& array, const Layout& layout, std::vector<Operan
   arguments.push_back({array.view(layout).address(), layout.strides});
 }
 
+bool reaches_beyond_32_bits(const Storage& storage, DType dtype) {
+  return storage.size_bytes() / size_bytes(dtype) >= (std::size_t{1} << 29);
+}
+
 void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
-             const std::vector<AnyArray>& targets) {
+             const std::vector<AnyArray>& targets, const MapOptions& options) {
   if (shape.contains(0)) {
     return;
   }
   std::vector<Layout> layouts;
+  layouts.reserve(targets.size() + tape.leaves.size());
   for (const AnyArray& target : targets) {
     layouts.push_back(target.layout());
   }
@@ -65,6 +182,13 @@ void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
   }
   KernelForm form;
   KernelArguments arguments;
+  form.targets.reserve(targets.size());
+  form.leaves.reserve(tape.leaves.size());
+  arguments.targets.reserve(targets.size());
+  arguments.leaves.reserve(tape.leaves.size());
+  form.scatters = options.scatters;
+  form.is_wide =
+      options.scatters && reaches_beyond_32_bits(*targets[0].storage(), targets[0].dtype());
   form.dialect = dialect_of(stream.device());
   form.axes = static_cast<std::uint8_t>(layouts[0].axes());
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -75,6 +199,9 @@ void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
     tape.leaves[i].storage()->use_on(stream);
     add_operand(tape.leaves[i], layouts[targets.size() + i], form.leaves, arguments.leaves,
                 form.is_wide);
+    form.is_wide =
+        form.is_wide || (tape.is_gathered[i] &&
+                         reaches_beyond_32_bits(*tape.leaves[i].storage(), tape.leaves[i].dtype()));
   }
   for (const TapeNumber& number : tape.numbers) {
     form.numbers.push_back(number.dtype);
@@ -87,12 +214,7 @@ void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
   if (form.dialect == cgen::Dialect::c) {
     launch = split_rows(stream.device(), arguments.lengths, arguments.more);
   } else {
-    const std::int64_t count = element_count(arguments.lengths);
-    const int threads = block_threads(form.dialect);
-    constexpr std::int64_t most_blocks = 1 << 30;
-    launch = {{static_cast<std::uint64_t>(std::min(ceil_divide(count, threads), most_blocks))},
-              {static_cast<std::uint64_t>(threads)}};
-    arguments.more = {count};
+    launch = split_among_threads(form, arguments);
   }
   launch_kernel(kernel_for(stream.device(), form, make_map_module), stream, launch, form,
                 arguments);

@@ -1,14 +1,69 @@
 #include "rtcg/arrays/lazy/tape.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "rtcg/cgen/support/structural_hash.h"
 
 namespace rtcg::arrays::detail {
 namespace {
+
+/// A number for each of some nodes. Small tables, which nearly all are, allocate nothing.
+class NodeNumbers {
+ public:
+  /// False when the node has one already.
+  bool insert(const ExpressionNode* node, std::uint32_t number) {
+    if (2 * (count_ + 1) > slots_.size()) {
+      grow();
+    }
+    Slot& slot = slot_of(node);
+    if (slot.node != nullptr) {
+      return false;
+    }
+    slot = {node, number};
+    ++count_;
+    return true;
+  }
+  [[nodiscard]] std::uint32_t at(const ExpressionNode* node) { return slot_of(node).number; }
+
+ private:
+  struct Slot {
+    const ExpressionNode* node = nullptr;
+    std::uint32_t number = 0;
+  };
+  /// Where the node is, or is to be.
+  Slot& slot_of(const ExpressionNode* node) {
+    std::size_t at = static_cast<std::size_t>(
+        StructuralHash().add(reinterpret_cast<std::uintptr_t>(node)).value());
+    while (true) {
+      Slot& slot = slots_[at & (slots_.size() - 1)];
+      if (slot.node == node || slot.node == nullptr) {
+        return slot;
+      }
+      ++at;
+    }
+  }
+  void grow() {
+    std::vector<Slot> larger(2 * slots_.size());
+    const std::span<Slot> old = slots_;
+    const std::vector<Slot> kept = std::move(many_);  // what `old` may see
+    many_ = std::move(larger);
+    slots_ = many_;
+    for (const Slot& slot : old) {
+      if (slot.node != nullptr) {
+        slot_of(slot.node) = slot;
+      }
+    }
+  }
+
+  std::array<Slot, 32> few_{};
+  std::vector<Slot> many_;
+  std::span<Slot> slots_ = few_;  // a power of two
+  std::size_t count_ = 0;
+};
 
 /// Calls `visit(node)` for each node below the roots once, operands first. `goes_below(node)` says
 /// whether to look at a node's operands.
@@ -18,10 +73,11 @@ void walk(const std::vector<NodePointer>& roots, GoesBelow&& goes_below, Visit&&
     const NodePointer* node;
     int next_operand;
   };
-  std::unordered_set<const ExpressionNode*> seen;
+  NodeNumbers seen;
   std::vector<Frame> stack;  // no recursion: expressions may be deep
+  stack.reserve(16);
   for (const NodePointer& root : roots) {
-    if (seen.insert(root.get()).second) {
+    if (seen.insert(root.get(), 0)) {
       stack.push_back({&root, goes_below(*root) ? 0 : 3});
     }
     while (!stack.empty()) {
@@ -29,7 +85,7 @@ void walk(const std::vector<NodePointer>& roots, GoesBelow&& goes_below, Visit&&
       const NodePointer& node = *frame.node;
       if (frame.next_operand < 3 && node->operands[frame.next_operand]) {
         const NodePointer& operand = node->operands[frame.next_operand++];
-        if (seen.insert(operand.get()).second) {
+        if (seen.insert(operand.get(), 0)) {
           stack.push_back({&operand, goes_below(*operand) ? 0 : 3});
         }
       } else {
@@ -51,16 +107,23 @@ struct StepHash {
 
 class TapeBuilder {
  public:
-  TapeBuilder(const Extents& shape, const KnownArrays& known) : shape_(shape), known_(known) {}
+  TapeBuilder(const Extents& shape, const KnownArrays& known) : shape_(shape), known_(known) {
+    tape_.steps.reserve(few_steps);
+    tape_.leaves.reserve(4);
+    tape_.numbers.reserve(4);
+  }
 
   void add(const NodePointer& node) {
     TapeStep step{node->op, node->dtype, {}};
     std::fill(std::begin(step.operands), std::end(step.operands), TapeStep::no_operand);
     if (const auto found = known_.find(node.get()); found != known_.end()) {
       step.op = Op::leaf;
-      step.operands[0] = leaf(found->second);
+      step.operands[0] = leaf(found->second, false);
     } else if (node->op == Op::leaf) {
-      step.operands[0] = leaf(*node->array);
+      step.operands[0] = leaf(*node->array, false);
+    } else if (node->op == Op::gather) {
+      step.operands[0] = leaf(*node->array, true);
+      step.operands[1] = place_.at(node->operands[0].get());
     } else if (node->op == Op::number) {
       step.operands[0] = number({node->dtype, *node->number});
     } else {
@@ -69,16 +132,11 @@ class TapeBuilder {
         step.operands[i] = place_.at(node->operands[i].get());
       }
       if (step.op == Op::cast && tape_.steps[step.operands[0]].dtype == step.dtype) {
-        place_[node.get()] = step.operands[0];  // only its shape was another
+        place_.insert(node.get(), step.operands[0]);  // only its shape was another
         return;
       }
     }
-    const auto [known_step, is_new] =
-        steps_.try_emplace(step, static_cast<std::uint32_t>(tape_.steps.size()));
-    if (is_new) {
-      tape_.steps.push_back(step);
-    }
-    place_[node.get()] = known_step->second;
+    place_.insert(node.get(), number_of(step));
   }
 
   Tape finish(const std::vector<NodePointer>& roots) {
@@ -89,16 +147,39 @@ class TapeBuilder {
   }
 
  private:
-  std::uint32_t leaf(const AnyArray& array) {
-    const AnyArray seen_here = array.broadcast_to(shape_);
+  static constexpr std::size_t few_steps = 16;
+
+  /// The step, which is new or has been there before.
+  std::uint32_t number_of(const TapeStep& step) {
+    const auto next = static_cast<std::uint32_t>(tape_.steps.size());
+    if (next < few_steps) {
+      const auto found = std::find(tape_.steps.begin(), tape_.steps.end(), step);
+      if (found != tape_.steps.end()) {
+        return static_cast<std::uint32_t>(found - tape_.steps.begin());
+      }
+    } else {
+      for (auto known = static_cast<std::uint32_t>(steps_.size()); known < next; ++known) {
+        steps_.emplace(tape_.steps[known], known);
+      }
+      if (const auto found = steps_.find(step); found != steps_.end()) {
+        return found->second;
+      }
+    }
+    tape_.steps.push_back(step);
+    return next;
+  }
+
+  std::uint32_t leaf(const AnyArray& array, bool is_gathered) {
+    const AnyArray seen_here = array.shape() == shape_ ? array : array.broadcast_to(shape_);
     for (std::size_t i = 0; i < tape_.leaves.size(); ++i) {
       const AnyArray& other = tape_.leaves[i];
       if (other.storage() == seen_here.storage() && other.layout() == seen_here.layout() &&
-          other.dtype() == seen_here.dtype()) {
+          other.dtype() == seen_here.dtype() && tape_.is_gathered[i] == is_gathered) {
         return static_cast<std::uint32_t>(i);
       }
     }
     tape_.leaves.push_back(seen_here);
+    tape_.is_gathered.push_back(is_gathered);
     return static_cast<std::uint32_t>(tape_.leaves.size() - 1);
   }
 
@@ -121,8 +202,8 @@ class TapeBuilder {
   const Extents& shape_;
   const KnownArrays& known_;
   Tape tape_;
-  std::unordered_map<TapeStep, std::uint32_t, StepHash> steps_;
-  std::unordered_map<const ExpressionNode*, std::uint32_t> place_;
+  std::unordered_map<TapeStep, std::uint32_t, StepHash> steps_;  // of a tape that has many
+  NodeNumbers place_;
 };
 
 }  // namespace
@@ -136,9 +217,7 @@ std::vector<NodePointer> separate_nodes(const std::vector<NodePointer>& roots, c
   };
   walk(
       roots,
-      [&](const ExpressionNode& node) {
-        return known.count(&node) == 0 && !is_reduction(node.op);
-      },
+      [&](const ExpressionNode& node) { return known.count(&node) == 0 && !is_reduction(node.op); },
       [&](const NodePointer& node) {
         if (known.count(node.get()) == 0 && is_separate(*node)) {
           result.push_back(node);

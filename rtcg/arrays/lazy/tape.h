@@ -11,7 +11,7 @@
 namespace rtcg::arrays::detail {
 
 /// One step: an operation on the results of earlier steps. Of a leaf or a number, `operands[0]` is
-/// its place in the tape's list.
+/// its place in the tape's list; of a gather that of the leaf, and the step comes next.
 struct TapeStep {
   Op op = Op::number;
   DType dtype = DType::f64;
@@ -32,6 +32,7 @@ struct Tape {
   std::vector<TapeStep> steps{};
   std::vector<std::uint32_t> roots{};  ///< steps whose values are wanted
   std::vector<AnyArray> leaves{};      ///< broadcast to the shape of the computation
+  std::vector<bool> is_gathered{};     ///< of each leaf: any element of its memory may be read
   std::vector<TapeNumber> numbers{};
   bool uses_indices = false;
 };

@@ -35,13 +35,15 @@ bool is_lvalue(const Expr& expr) {
 }
 
 std::string_view spelling(BinaryOp op) {
-  constexpr std::string_view spellings[] = {"+", "-",  "*", "/",  "%",  "<<", ">>", "&",  "|", "^",
-                                            "<", "<=", ">", ">=", "==", "!=", "&&", "||", ","};
+  static constexpr std::string_view spellings[] = {
+      "+", "-",  "*", "/",  "%",  "<<", ">>", "&",  "|", "^",
+      "<", "<=", ">", ">=", "==", "!=", "&&", "||", ","};
   return spellings[static_cast<int>(op)];
 }
 
 std::string_view spelling(UnaryOp op) {
-  constexpr std::string_view spellings[] = {"+", "-", "~", "!", "*", "&", "++", "--", "++", "--"};
+  static constexpr std::string_view spellings[] = {"+", "-",  "~",  "!",  "*",
+                                                   "&", "++", "--", "++", "--"};
   return spellings[static_cast<int>(op)];
 }
 

@@ -106,6 +106,9 @@ bool is_const(const Type& type) {
 }
 
 std::optional<ScalarKind> scalar_kind(const Type& type) {
+  if (const auto* scalar = get_if<Scalar>(type)) {  // nearly always
+    return scalar->kind;
+  }
   const Type value = value_type(type);
   if (const auto* scalar = get_if<Scalar>(value)) {
     return scalar->kind;

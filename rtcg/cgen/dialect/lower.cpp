@@ -60,7 +60,6 @@ class Lowering {
   IntrinsicCall with_space_stated(const IntrinsicCall& node);
   Statement lower_statement(const Statement& tree);
   std::vector<Statement> lower_items(const std::vector<Statement>& items);
-  Statement lower_dynamic_array(const Statement& tree, const Declaration& node);
   Function lower_opencl_kernel(const Function& kernel);
   void refuse_indices_outside_kernels(const Statement& tree, const Function& function);
   void note_type(const Type& type);
@@ -72,11 +71,30 @@ class Lowering {
   HostIndexNames indices_;
   Needs needs_;
   std::map<std::string, std::string> vector_typedefs_;
-  const Statement* item_ = nullptr;  ///< the one being lowered
+  const Statement* item_ = nullptr;                    ///< the one being lowered
   std::optional<std::set<std::string>> shared_names_;  ///< its arrays in shared memory; when asked
-  std::map<std::string, Type> dynamic_arrays_;  ///< CUDA's dynamic shared memory, by name
   bool has_host_kernel_ = false;
 };
+
+/// In CUDA all dynamic shared arrays of one name are one variable of the whole module, and
+/// functions that CUDA declares, `all` for one, have names there too. So the array becomes a
+/// pointer to memory of our own name.
+Statement lower_dynamic_array(const Statement& tree, const Declaration& node) {
+  const auto* array = get_if<Array>(without_qualifiers(node.type));
+  if (array == nullptr) {
+    return tree;
+  }
+  const Declaration memory{.type = array_of(u8),
+                           .name = "rtcg_dynamic_shared",
+                           .memory = MemorySpace::dynamic_shared,
+                           .align_bytes = 16};
+  const Type pointer = pointer_to(array->element);
+  const Declaration view{.type = const_(pointer),
+                         .name = node.name,
+                         .initializer = cast(pointer, variable(memory.name, memory.type))};
+  return Statement(Group{{Statement(memory, tree.where()), Statement(view, tree.where())}},
+                   tree.where());
+}
 
 /// Leaves first, so that what replaces an intrinsic sees lowered arguments.
 Statement Lowering::rewritten(const Statement& tree) {
@@ -309,26 +327,6 @@ Statement Lowering::lower_statement(const Statement& tree) {
         return tree;
       },
       [&](const auto&) { return tree; });
-}
-
-/// In CUDA all dynamic shared arrays of one name are one variable: a second one of another type
-/// becomes a pointer to the same memory.
-Statement Lowering::lower_dynamic_array(const Statement& tree, const Declaration& node) {
-  const Type& known = dynamic_arrays_.emplace(node.name, node.type).first->second;
-  const auto* array = get_if<Array>(without_qualifiers(node.type));
-  if (known == node.type || array == nullptr) {
-    return tree;
-  }
-  const Declaration memory{.type = array_of(u8),
-                           .name = "rtcg_dynamic_shared",
-                           .memory = MemorySpace::dynamic_shared,
-                           .align_bytes = 16};
-  const Type pointer = pointer_to(array->element);
-  const Declaration view{.type = pointer,
-                         .name = node.name,
-                         .initializer = cast(pointer, variable(memory.name, memory.type))};
-  return Statement(
-      Group{{Statement(memory, tree.where()), Statement(view, tree.where())}}, tree.where());
 }
 
 /// What OpenCL takes as a kernel's parameter in place of a type whose size is the device's matter.

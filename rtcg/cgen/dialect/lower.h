@@ -12,7 +12,8 @@ namespace rtcg::cgen {
 /// In C and C++ a kernel becomes an entry of the host back end: a function of one thread and,
 /// around it, loops over the launch, blocks spread over OpenMP's threads. In OpenCL a
 /// dynamic_shared array becomes the last parameter of its kernel, given at launch as a size in
-/// bytes. Types are not checked: run check_types before.
+/// bytes; in CUDA a pointer to the one array that a module has. What has no replacement stands in
+/// the README's table. Types are not checked: run check_types before.
 /// @throws Unsupported  cgen.lower.*: the dialect has no such construct and none to replace it
 [[nodiscard]] Module lower(const Module& module, Dialect dialect);
 

@@ -14,11 +14,18 @@ Level level_of(const Expr& tree, Dialect dialect) {
   return match(
       tree,
       [&](const IntLiteral& e) {
+        if (!e.is_negative && scalar_kind(e.type) == ScalarKind::i32) {  // nearly always
+          return Level::primary;
+        }
         const std::string text = int_literal(e, dialect);
         return text[0] == '-' || (text[0] == '(' && text.back() != ')') ? Level::unary
                                                                         : Level::primary;
       },
       [&](const FloatLiteral& e) {
+        const auto kind = scalar_kind(e.type);
+        if ((kind == ScalarKind::f32 || kind == ScalarKind::f64) && e.value > 0 && e.value < 1e30) {
+          return Level::primary;
+        }
         const std::string text = float_literal(e, dialect);
         return text[0] == '-' || text[0] == '(' ? Level::unary : Level::primary;
       },
@@ -129,24 +136,27 @@ void Printer::initializer_list(const InitializerList& list) {
 
 void Printer::binary(const Expr& tree) {
   // The left spine is walked in a loop: a sum of 100,000 terms is as deep as it is long.
-  std::vector<const Binary*> spine;
+  const std::size_t begin = spines_.size();
   const Expr* leftmost = &tree;
   while (const Binary* node = get_if<Binary>(*leftmost)) {
-    if (!spine.empty() && !fits_on_the_left(level_of(node->op), level_of(spine.back()->op))) {
+    if (spines_.size() > begin &&
+        !fits_on_the_left(level_of(node->op), level_of(spines_.back()->op))) {
       break;
     }
-    spine.push_back(node);
+    __builtin_prefetch(&node->right.node());
+    spines_.push_back(node);
     leftmost = &node->left;
   }
-  const Level first_level = level_of(spine.back()->op);
+  const Level first_level = level_of(spines_.back()->op);
   const Unary* sign = get_if<Unary>(*leftmost);
   // compilers and readers take `!a == b` for a slip
   const bool is_misread = sign != nullptr && sign->op == UnaryOp::logical_not &&
                           first_level >= Level::bit_or && first_level <= Level::relational;
   const bool bare = fits_on_the_left(level_of(*leftmost, dialect_), first_level) && !is_misread;
   expr(*leftmost, bare ? Level::comma : tighter(Level::primary));
-  for (auto it = spine.rbegin(); it != spine.rend(); ++it) {
-    const Binary& node = **it;
+  while (spines_.size() > begin) {
+    const Binary& node = *spines_.back();
+    spines_.pop_back();
     const Level own = level_of(node.op);
     if (node.op != BinaryOp::comma) {
       out.append(' ');
@@ -266,7 +276,7 @@ void Printer::lambda(const Lambda& node) {
 }
 
 void Printer::expr(const Expr& tree, Level least_level) {
-  if (level_of(tree, dialect_) < least_level) {
+  if (least_level > Level::comma && level_of(tree, dialect_) < least_level) {
     out.append('(');
     ++brackets_;
     expr(tree, Level::comma);
@@ -286,6 +296,7 @@ void Printer::expr(const Expr& tree, Level least_level) {
       [&](const IntrinsicCall&) { require_internal(false, "intrinsics to be lowered"); },
       [&](const Unary& e) { unary(e); }, [&](const Binary&) { binary(tree); },
       [&](const Assignment& e) {
+        __builtin_prefetch(&e.value.node());
         expr(e.target, Level::unary);
         out.append(' ');
         out.append(e.op ? spelling(*e.op) : "");
@@ -308,6 +319,7 @@ void Printer::expr(const Expr& tree, Level least_level) {
         operand_list(e.arguments);
       },
       [&](const Subscript& e) {
+        __builtin_prefetch(&e.index.node());
         expr(e.array, Level::postfix);
         out.append('[');
         ++brackets_;

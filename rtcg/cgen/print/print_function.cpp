@@ -241,7 +241,7 @@ void Printer::enumeration(const Statement& tree, const EnumDefinition& node) {
   out.end_line();
   out.indent();
   for (const Enumerator& enumerator : node.enumerators) {
-    out.begin_line(tree.where());
+    begin(enumerator.value ? enumerator.value->where() : tree.where());
     out.append(enumerator.name);
     if (enumerator.value) {
       out.append(" = ");

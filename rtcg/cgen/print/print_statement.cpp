@@ -191,7 +191,7 @@ void Printer::switch_case(const SwitchCase& node, bool is_last) {
                                            [](const Statement& s) { return is<Declaration>(s); });
   std::size_t left = node.labels.size() + (node.is_default ? 1 : 0);
   const auto label = [&](const Expr* value) {
-    out.begin_line(value != nullptr ? value->where() : SourceOrigin{});
+    begin(value != nullptr ? value->where() : SourceOrigin{});
     if (value != nullptr) {
       out.append("case ");
       expr(*value, Level::conditional);
@@ -239,6 +239,9 @@ void Printer::switch_(const Statement& tree, const Switch& node) {
 
 void Printer::statements(const std::vector<Statement>& trees) {
   for (std::size_t i = 0; i < trees.size(); ++i) {
+    if (i + 1 < trees.size()) {
+      __builtin_prefetch(&trees[i + 1].node());  // seldom in a cache
+    }
     if (const Label* label = get_if<Label>(trees[i])) {
       // C wants a statement behind a label, and a declaration is none.
       const bool has_statement = i + 1 < trees.size() && !is<Declaration>(trees[i + 1]) &&

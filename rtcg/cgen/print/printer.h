@@ -83,8 +83,9 @@ class Printer {
   Dialect dialect_;
   const Spelling& words_;
   PrintOptions options_;
-  unsigned brackets_ = 0;            // how many are open in the line under construction
-  const char* line_file_ = nullptr;  // where the compiler believes to be, with line directives
+  unsigned brackets_ = 0;              // how many are open in the line under construction
+  std::vector<const Binary*> spines_;  // of the operators around the place that is being printed
+  const char* line_file_ = nullptr;    // where the compiler believes to be, with line directives
   std::size_t line_offset_ = 0;
 };
 

@@ -342,7 +342,8 @@ std::string char_literal(char value) {
 std::string string_literal(std::string_view text) {
   std::string result = "\"";
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool could_be_trigraph = text[i] == '?' && (i + 1 < text.size() && text[i + 1] == '?');
+    // an escape between two keeps them from starting a trigraph
+    const bool could_be_trigraph = i > 0 && text[i - 1] == '?';
     if (text[i] == '?' && !could_be_trigraph) {
       result += '?';
     } else {

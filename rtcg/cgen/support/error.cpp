@@ -15,14 +15,12 @@ CompileFailure::CompileFailure(std::string code, std::string message, Details de
     : Error(std::move(code), std::move(message)), details_(std::move(details)) {}
 
 DeviceError::DeviceError(std::string code, std::string message, std::string api, std::string status)
-    : Error(std::move(code),
-            fmt::format("{}: {} returned {}", std::move(message), api, status)),
+    : Error(std::move(code), fmt::format("{}: {} returned {}", std::move(message), api, status)),
       api_(std::move(api)),
       status_(std::move(status)) {}
 
 InternalError::InternalError(std::string_view what_was_expected, SourceOrigin where)
-    : Error("internal",
-            fmt::format("bug in rtcg, please report it: expected {} at {}:{}", what_was_expected,
-                        where.file, where.line)) {}
+    : Error("internal", fmt::format("bug in rtcg, please report it: expected {} at {}:{}",
+                                    what_was_expected, where.file, where.line)) {}
 
 }  // namespace rtcg

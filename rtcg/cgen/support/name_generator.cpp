@@ -5,8 +5,12 @@ namespace rtcg {
 namespace {
 
 // The locale must not decide what an identifier is, so <cctype> is not used.
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 
 }  // namespace
 
@@ -35,7 +39,9 @@ std::string to_identifier(std::string_view text) {
   return result;
 }
 
-bool NameGenerator::reserve(std::string_view name) { return taken_.emplace(name).second; }
+bool NameGenerator::reserve(std::string_view name) {
+  return taken_.emplace(name).second;
+}
 
 bool NameGenerator::is_taken(std::string_view name) const {
   return taken_.count(std::string(name)) > 0;

@@ -40,7 +40,7 @@ void TextBuffer::wrap(std::string_view continuation) {
   const std::size_t logical_begin = line_begin_;
   text_.resize(line_begin_);
   const std::size_t room_for_continuation = continuation.empty() ? 0 : continuation.size() + 1;
-  std::size_t begin = 0;       // what is still to be written starts here, in `logical`
+  std::size_t begin = 0;        // what is still to be written starts here, in `logical`
   std::size_t first_break = 0;  // breaks_ before this one lie behind `begin`
   std::size_t indent = 0;       // the first line brings its indentation along
   while (true) {

@@ -14,8 +14,8 @@ namespace rtcg {
 /// A logical line is opened by `begin_line`, filled by `append` and closed by `end_line`. Where it
 /// may be broken is said by `allow_break(depth)` while filling: when the line is longer than
 /// `max_columns`, it is broken at the break of least depth that still fits, the last one of these,
-/// and goes on below, indented four columns deeper. A stretch without a break is never cut. Trailing
-/// blanks are removed. Not thread-safe.
+/// and goes on below, indented four columns deeper. A stretch without a break is never cut.
+/// Trailing blanks are removed. Not thread-safe.
 class TextBuffer {
  public:
   explicit TextBuffer(std::size_t max_columns = 100, std::size_t indent_columns = 2)

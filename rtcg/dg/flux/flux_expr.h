@@ -52,6 +52,8 @@ struct FluxNode;
 /// A scalar of the flux language: an immutable tree, cheap to copy.
 class FluxExpr {
  public:
+  /// Zero.
+  FluxExpr() : FluxExpr(0) {}
   /// A constant.
   template <class Number>
   requires std::integral<Number> || std::floating_point<Number> FluxExpr(Number value)

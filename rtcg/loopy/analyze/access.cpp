@@ -115,6 +115,16 @@ std::vector<ArrayAccess> accesses_of(const Kernel& kernel, const Instruction& in
       collector.write(target);
     }
   }
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    for (const RawPart& part : raw->parts) {
+      if (part.is_read) {
+        collector.read(part.expr);
+      }
+    }
+    for (const Expr& target : targets_of(instruction)) {
+      collector.write(target);
+    }
+  }
   return collector.take();
 }
 

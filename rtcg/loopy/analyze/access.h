@@ -26,7 +26,8 @@ struct ArrayAccess {
 /// The array and variable accesses of a statement in the order in which they happen: predicates,
 /// then the value from the inside out, then the indices of each target, then the target itself.
 /// Inames, parameters and rules are not among them; rules must be expanded for the answer to be
-/// complete. Raw code has none: what it touches is declared, where is not known.
+/// complete. Of C text they are those of its parts; what else it touches is declared, and where it
+/// does so is not known.
 [[nodiscard]] std::vector<ArrayAccess> accesses_of(const Kernel& kernel,
                                                    const Instruction& instruction);
 /// Those of all statements, in source order.

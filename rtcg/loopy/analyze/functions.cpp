@@ -44,6 +44,16 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
 }  // namespace
 
 std::optional<cgen::Intrinsic> find_function(std::string_view name) {
+  static constexpr std::pair<std::string_view, cgen::Intrinsic> of_warps[] = {
+      {shuffle_xor_function, cgen::Intrinsic::shuffle_xor},
+      {shuffle_up_function, cgen::Intrinsic::shuffle_up},
+      {warp_any_function, cgen::Intrinsic::warp_any},
+      {warp_all_function, cgen::Intrinsic::warp_all}};
+  for (const auto& [own_name, intrinsic] : of_warps) {
+    if (name == own_name) {
+      return intrinsic;
+    }
+  }
   const auto found = table_of_functions().find(name);
   return found == table_of_functions().end() ? std::nullopt : std::optional(found->second);
 }

@@ -9,6 +9,7 @@
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/symbolic/scan.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -231,6 +232,10 @@ LooseType result_of(cgen::Intrinsic function, const std::vector<LooseType>& argu
       return complex == nullptr ? common : LooseType{complex->element, Firmness::fixed};
     case cgen::IntrinsicFamily::complex_same:
       return common;
+    case cgen::IntrinsicFamily::shuffle_value:
+      return arguments.front();
+    case cgen::IntrinsicFamily::vote:
+      return boolean;
     default:
       return {};
   }
@@ -239,6 +244,9 @@ LooseType result_of(cgen::Intrinsic function, const std::vector<LooseType>& argu
 LooseType TypeFinder::find_call(const Call& call) {
   if (const SubstitutionRule* rule = loopy::find_rule(kernel_, call.function)) {
     return find_rule(*rule, call);
+  }
+  if (call.function == scan_function && call.arguments.size() == 1) {
+    return find(call.arguments.front());
   }
   const auto function = find_function(call.function);
   if (!function) {

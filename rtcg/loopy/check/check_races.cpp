@@ -10,6 +10,7 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/find_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/codegen/launch_axes.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -218,13 +219,8 @@ class RaceSearch {
     const Instance& high_instance = is_swapped ? first_ : second_;
     Affine distance = Affine(high_instance.renamed(high)) - Affine(low_instance.renamed(low));
     if (low != high) {
-      // the place on the axis counts from the lowest value
-      const auto low_start = constraints_of(kernel_, {low}).minimum(Affine(low));
-      const auto high_start = constraints_of(kernel_, {high}).minimum(Affine(high));
-      if (!low_start || !high_start) {
-        return;
-      }
-      distance = distance + *low_start - *high_start;
+      // places on an axis count from where the launch begins
+      distance = distance + axis_start(kernel_, low) - axis_start(kernel_, high);
     }
     meeting.add_nonnegative(distance - 1);
     if (meeting.is_empty()) {
@@ -295,7 +291,7 @@ void check_races(const Kernel& kernel) {
   std::vector<ArrayAccess> writes;
   for (const Instruction& instruction : kernel.instructions) {
     const Assignment* assignment = get_if<Assignment>(instruction);
-    if (assignment == nullptr || assignment->is_atomic) {
+    if (assignment != nullptr && assignment->is_atomic) {
       continue;
     }
     for (ArrayAccess& access : accesses_of(kernel, instruction)) {

@@ -15,7 +15,7 @@ struct CodeItem;
 /// Statements in the making: before the places of the declarations of a kernel's private variables
 /// are known. Internal to codegen.
 struct CodeBlock {
-  std::vector<CodeItem> items{};
+  std::vector<CodeItem> items;  // clang 14 asks for a complete type where braces stand
 };
 
 /// `for (iname = begin; iname < end; iname += step) body`
@@ -28,12 +28,12 @@ struct CodeLoop {
   std::optional<int> unroll{};
   /// Text of a `#pragma` before the loop.
   std::optional<std::string> pragma{};
-  CodeBlock body{};
+  CodeBlock body;
 };
 struct CodeIf {
   cgen::Expr condition;
-  CodeBlock then_body{};
-  std::optional<CodeBlock> else_body{};
+  CodeBlock then_body;
+  std::optional<CodeBlock> else_body;  // as above
 };
 /// `variable = value` for a private scalar.
 struct CodeScalarAssignment {

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/codegen/statement_facts.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -37,7 +39,8 @@ class Emitter {
         target_(target),
         options_(options),
         helpers_(helpers),
-        facts_(kernel, statements_in(tree)) {
+        facts_(kernel, statements_in(tree)),
+        new_names_(make_name_generator(kernel)) {
     if (splits_threads()) {
       number_segments(tree);
     }
@@ -52,14 +55,16 @@ class Emitter {
       place.known.insert(iname);
     }
     cgen::BlockBuilder body;
+    const bool is_swizzled = declare_block_order(body, place);
     for (const HardwareAxis& axis : axes_.axes) {
       place.known.insert(axis.variable);
       if (axis.kind == AxisKind::grid || !splits_threads()) {
-        body << declare_axis(axis, place);
+        body << declare_axis(axis, place,
+                             is_swizzled ? swizzled_position(axis) : position_of(axis));
       }
     }
     EmittedBody result;
-    declare_local_arrays(tree, body, result.shared_bytes);
+    declare_local_arrays(tree, body, result);
     CodeBlock code = emit_level(tree, place);
     result.statements = body.statements();
     const std::vector<cgen::Statement> rest = place_declarations(std::move(code), variables_);
@@ -75,16 +80,52 @@ class Emitter {
     return target_ == Target::host && axes_.has_block_axes();
   }
 
-  cgen::Statement declare_axis(const HardwareAxis& axis, const Place& place) {
-    const cgen::Expr position = cgen::BuiltinIndex{
-        axis.kind == AxisKind::grid ? cgen::BuiltinKind::block_idx : cgen::BuiltinKind::thread_idx,
-        axis.number};
+  [[nodiscard]] cgen::Expr position_of(const HardwareAxis& axis) const {
+    return cgen::cast(options_.index_type, cgen::BuiltinIndex{axis.kind == AxisKind::grid
+                                                                  ? cgen::BuiltinKind::block_idx
+                                                                  : cgen::BuiltinKind::thread_idx,
+                                                              axis.number});
+  }
+
+  cgen::Statement declare_axis(const HardwareAxis& axis, const Place& place,
+                               const cgen::Expr& position) {
     const bool starts_at_zero = as_integer(axis.first) == 0;
     const ExprScope scope = scope_of(place);
-    const cgen::Expr converted = cgen::cast(options_.index_type, position);
     return cgen::declare(cgen::const_(options_.index_type), axis.variable,
-                         starts_at_zero ? converted : lower_index(scope, axis.first) + converted)
+                         starts_at_zero ? position : lower_index(scope, axis.first) + position)
         .declaration();
+  }
+
+  /// Where the kernel asks for another order of blocks: the place of the block in the launch, and
+  /// what swizzled_position needs of it. Whether there is another order.
+  bool declare_block_order(cgen::BlockBuilder& body, const Place& place) {
+    const HardwareAxis* across = axes_.find(AxisKind::grid, 0);
+    const HardwareAxis* down = axes_.find(AxisKind::grid, 1);
+    if (kernel_.swizzle_blocks == 0 || across == nullptr || down == nullptr) {
+      return false;
+    }
+    const ExprScope scope = scope_of(place);
+    const auto define = [&](const char* base, const cgen::Expr& value) {
+      const std::string name = new_names_.make(base);
+      body << cgen::declare(cgen::const_(options_.index_type), name, value);
+      return cgen::variable(name, options_.index_type);
+    };
+    const cgen::Expr rows = static_cast<int>(kernel_.swizzle_blocks);
+    const cgen::Expr columns = define("columns", lower_index(scope, across->extent));
+    const cgen::Expr number =
+        define("block_number", position_of(*across) + columns * position_of(*down));
+    const cgen::Expr first_row = define("first_row", number / (rows * columns) * rows);
+    const cgen::Expr left = lower_index(scope, down->extent) - first_row;
+    const cgen::Expr rows_here = define("rows_here", cgen::select(left < rows, left, rows));
+    const cgen::Expr number_here = define("number_here", number - first_row * columns);
+    swizzled_ = {number_here / rows_here, first_row + number_here % rows_here};
+    return true;
+  }
+
+  [[nodiscard]] cgen::Expr swizzled_position(const HardwareAxis& axis) const {
+    return axis.kind == AxisKind::grid && axis.number < 2
+               ? swizzled_[static_cast<std::size_t>(axis.number)]
+               : position_of(axis);
   }
 
   /// Extents of an array in memory: rows may be longer than the shape says.
@@ -132,8 +173,7 @@ class Emitter {
     return last + 1;
   }
 
-  void declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& body,
-                            std::int64_t& shared_bytes) {
+  void declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& body, EmittedBody& result) {
     NameSet used;
     for (const std::size_t statement : statements_in(tree)) {
       used.merge(written_variables(kernel_.instructions[statement]));
@@ -156,7 +196,8 @@ class Emitter {
         bytes *= extent;
         lengths.emplace_back(static_cast<int>(extent));
       }
-      shared_bytes += bytes;
+      result.shared_bytes += bytes;
+      result.shared_arrays.emplace_back(temporary.name, bytes);
       if (target_ == Target::host) {
         cgen::Type type = *temporary.type;
         for (std::size_t axis = lengths.size(); axis-- > 0;) {
@@ -207,7 +248,8 @@ class Emitter {
 
   [[nodiscard]] cgen::Expr variable_of(const std::string& name, const Place& place) {
     if (const Temporary* temporary = find_temporary(kernel_, name)) {
-      if (temporary->address_space == AddressSpace::local) {
+      if (temporary->address_space == AddressSpace::local ||
+          temporary->address_space == AddressSpace::global) {
         return cgen::variable(name, cgen::pointer_to(*temporary->type))[0];
       }
       return private_variable(*temporary, place);
@@ -316,6 +358,10 @@ class Emitter {
                                       const Place& place) {
     const ExprScope scope = scope_of(place);
     if (const Temporary* temporary = find_temporary(kernel_, array)) {
+      if (temporary->address_space == AddressSpace::global) {
+        return element_in_memory(array, *temporary->type, temporary->shape,
+                                 temporary->strides_elements, indices, 0, scope);
+      }
       const bool is_local = temporary->address_space == AddressSpace::local;
       const std::vector<std::int64_t> extents = storage_extents(*temporary);
       cgen::Type type = *temporary->type;
@@ -335,11 +381,19 @@ class Emitter {
     }
     const Argument* argument = find_argument(kernel_, array);
     require_internal(argument != nullptr, "an array that is an argument or a temporary");
-    const std::vector<Expr> strides = argument->strides_elements.empty()
-                                          ? c_order_strides(argument->shape)
-                                          : argument->strides_elements;
-    const Expr index = linear_index(indices, strides, argument->offset_elements);
-    return cgen::variable(array, cgen::pointer_to(*argument->type))[lower_index(scope, index)];
+    return element_in_memory(array, *argument->type, argument->shape, argument->strides_elements,
+                             indices, argument->offset_elements, scope);
+  }
+
+  [[nodiscard]] static cgen::Expr element_in_memory(const std::string& array,
+                                                    const cgen::Type& type,
+                                                    const std::vector<Expr>& shape,
+                                                    const std::vector<Expr>& strides,
+                                                    const std::vector<Expr>& indices,
+                                                    const Expr& offset, const ExprScope& scope) {
+    const Expr index =
+        linear_index(indices, strides.empty() ? c_order_strides(shape) : strides, offset);
+    return cgen::variable(array, cgen::pointer_to(type))[lower_index(scope, index)];
   }
 
   [[nodiscard]] static Expr linear_index(const std::vector<Expr>& indices,
@@ -619,8 +673,14 @@ class Emitter {
     }
     inside.facts.add(bounds.implemented);
     touched_.clear();
-    CodeLoop code{loop.iname, options_.index_type, lower_first_value(scope, bounds),
-                  lower_end_value(scope, bounds)};
+    CodeLoop code{loop.iname,
+                  options_.index_type,
+                  lower_first_value(scope, bounds),
+                  lower_end_value(scope, bounds),
+                  1,
+                  {},
+                  {},
+                  {}};
     if (bounds.step != 1) {
       code.step = static_cast<int>(bounds.step);
     }
@@ -718,13 +778,217 @@ class Emitter {
       emit_instance(statement, place, block);
       return;
     }
-    const std::string& lane = lanes[depth];
-    const auto [first, last] = range_of_lane(lane);
+    if (depth + 1 == lanes.size() && tag_of(kernel_, lanes[depth]).kind == AxisKind::vec &&
+        emit_vector(statement, lanes, place, block)) {
+      return;
+    }
+    emit_each_lane(statement, lanes, depth, place, block);
+  }
+
+  void emit_each_lane(std::size_t statement, const std::vector<std::string>& lanes,
+                      std::size_t depth, const Place& place, CodeBlock& block) {
+    const auto [first, last] = range_of_lane(lanes[depth]);
     for (std::int64_t value = first; value <= last; ++value) {
-      Place inside = place;
-      inside.known.insert(lane);
-      inside.values.insert_or_assign(lane, Affine(value));
-      emit_lane(statement, lanes, depth, std::move(inside), block);
+      emit_lane(statement, lanes, depth, at_lane(place, lanes[depth], value), block);
+    }
+  }
+
+  [[nodiscard]] static Place at_lane(Place place, const std::string& lane, std::int64_t value) {
+    place.known.insert(lane);
+    place.values.insert_or_assign(lane, Affine(value));
+    return place;
+  }
+
+  /// All values of the innermost lane at once, where the statement's accesses are vectors; whether
+  /// it could be done. Where guards may keep lanes out, vectors are for when all come through.
+  bool emit_vector(std::size_t statement, const std::vector<std::string>& lanes, const Place& place,
+                   CodeBlock& block) {
+    const std::string& lane = lanes.back();
+    const Assignment* assignment = get_if<Assignment>(kernel_.instructions[statement]);
+    if (target_ == Target::cuda && assignment != nullptr && assignment->is_async_copy) {
+      return emit_wide_copy(statement, lane, place, block);
+    }
+    const std::optional<VectorPlan> plan =
+        target_ == Target::host ? std::nullopt
+                                : find_vector_plan(kernel_, kernel_.instructions[statement], lane);
+    if (!plan || (plan->loads.empty() && !plan->is_store)) {
+      return false;
+    }
+    const std::vector<Congruence>& congruences = facts_.guards(statement).congruences();
+    if (std::any_of(congruences.begin(), congruences.end(), [&](const Congruence& each) {
+          return !place.facts.implies(
+              Congruence{with_values(scope_of(place), each.expr), each.modulus});
+        })) {
+      return false;
+    }
+    touched_.clear();
+    Place whole = place;
+    std::optional<cgen::Expr> condition;
+    for (const std::int64_t value : {0, plan->lanes - 1}) {
+      // what holds for the first and the last lane holds for those between
+      for (const Constraint& guard : needed_by_lanes(statement, at_lane(whole, lane, value))) {
+        if (guard.is_equality || whole.facts.implies_nonnegative(-guard.expr - 1)) {
+          return false;
+        }
+        const cgen::Expr test = lower_constraint(scope_of(whole), guard);
+        condition = condition ? *condition && test : test;
+        whole.facts.add(guard);
+      }
+    }
+    const std::set<std::string> in_condition = touched_;
+    CodeBlock vectors;
+    emit_vector_body(kernel_.instructions[statement], lane, *plan, whole, vectors);
+    if (!condition) {
+      for (CodeItem& item : vectors.items) {
+        block.items.push_back(std::move(item));
+      }
+      return true;
+    }
+    CodeBlock one_by_one;
+    emit_each_lane(statement, lanes, lanes.size() - 1, place, one_by_one);
+    CodeItem item = make_if({*condition, std::move(vectors), std::move(one_by_one)});
+    item.variables.insert(in_condition.begin(), in_condition.end());
+    block.items.push_back(std::move(item));
+    return true;
+  }
+
+  /// An asynchronous copy of all lanes at once; whether it could be done.
+  bool emit_wide_copy(std::size_t statement, const std::string& lane, const Place& place,
+                      CodeBlock& block) {
+    const Instruction& instruction = kernel_.instructions[statement];
+    const auto source = wide_copy_source(kernel_, instruction, lane);
+    const std::int64_t last = range_of_lane(lane).second;
+    Place first = at_lane(place, lane, 0);
+    Place other = at_lane(place, lane, last);
+    const Guards guards = needed_by_lanes(statement, first);
+    if (!source || !hold_together(guards, first, needed_by_lanes(statement, other), other)) {
+      return false;
+    }
+    touched_.clear();
+    std::optional<cgen::Expr> condition;
+    for (const Constraint& guard : guards) {
+      const cgen::Expr test = lower_constraint(scope_of(first), guard);
+      condition = condition ? *condition && test : test;
+      first.facts.add(guard);
+      other.facts.add(guard);
+    }
+    const Assignment& copy = *get_if<Assignment>(instruction);
+    const Conditional* clipped = get_if<Conditional>(copy.value);
+    if (clipped != nullptr) {
+      const auto one = affine_condition(with_values(scope_of(first), clipped->condition));
+      const auto all = affine_condition(with_values(scope_of(other), clipped->condition));
+      if (!one || !all || !hold_together(*one, first, *all, other)) {
+        return false;
+      }
+    }
+    const ExprScope scope = scope_of(first);
+    const cgen::Type type = type_of(kernel_, *source);
+    const auto bytes = (last + 1) * cgen::size_bytes(*cgen::scalar_kind(type));
+    const cgen::Statement call = copy_call(
+        bytes, lower_expr(scope, copy.targets.front(), type), lower_expr(scope, *source, type),
+        clipped != nullptr ? &clipped->condition : nullptr, scope);
+    if (!condition) {
+      block.items.push_back({CodeStatement{call}, touched_});
+      return true;
+    }
+    CodeBlock inside;
+    inside.items.push_back({CodeStatement{call}, touched_});
+    block.items.push_back(make_if({*condition, std::move(inside), std::nullopt}));
+    return true;
+  }
+
+  /// Whether the constraints of one lane hold exactly where those of the other do.
+  [[nodiscard]] static bool hold_together(const Guards& ones, const Place& one,
+                                          const Guards& others, const Place& other) {
+    const auto implies = [](const Guards& given, const Place& place, const Guards& wanted) {
+      ConstraintSet facts = place.facts;
+      for (const Constraint& each : given) {
+        facts.add(each);
+      }
+      return std::all_of(wanted.begin(), wanted.end(),
+                         [&](const Constraint& each) { return facts.implies(each); });
+    };
+    return implies(ones, one, others) && implies(others, other, ones);
+  }
+
+  cgen::Statement copy_call(std::int64_t bytes, const cgen::Expr& target, const cgen::Expr& source,
+                            const Expr* condition, const ExprScope& scope) {
+    const std::string function = fmt::format("copy_async_{}", bytes);
+    helpers_.insert(function);
+    const Expr size = condition != nullptr ? Expr(Conditional{*condition, bytes, 0}) : Expr(bytes);
+    return cgen::Statement(cgen::call(
+        function,
+        {cgen::address_of(target), cgen::address_of(source), lower_expr(scope, size, cgen::i32)},
+        cgen::void_type));
+  }
+
+  /// `*(float4*)&element`.
+  [[nodiscard]] cgen::Expr as_vector(const Expr& access, int lanes, const Place& place,
+                                     bool is_read) {
+    const std::string& array = target_name(access);
+    const Argument* argument = find_argument(kernel_, array);
+    cgen::Type type = cgen::vector_of(type_of(kernel_, access), lanes);
+    type = is_read ? cgen::const_(type) : type;
+    const bool is_constant =
+        argument != nullptr && argument->address_space == AddressSpace::constant;
+    const cgen::AddressSpace space = argument == nullptr ? cgen::AddressSpace::shared
+                                     : is_constant       ? cgen::AddressSpace::constant
+                                                         : cgen::AddressSpace::global;
+    const cgen::Expr element = lower_expr(scope_of(place), access);
+    return cgen::deref(
+        cgen::cast(cgen::pointer_to(cgen::in_space(space, type)), cgen::address_of(element)));
+  }
+
+  /// Loads, then each lane's value from the loaded vectors, then a store of all or of each.
+  void emit_vector_body(const Instruction& instruction, const std::string& lane,
+                        const VectorPlan& plan, const Place& place, CodeBlock& block) {
+    touched_.clear();
+    const Place first = at_lane(place, lane, 0);
+    std::vector<cgen::Expr> vectors;
+    for (const Expr& load : plan.loads) {
+      const cgen::Expr value = as_vector(load, plan.lanes, first, true);
+      const std::string name = new_names_.make(target_name(load) + "_vec");
+      const cgen::Type type = cgen::vector_of(type_of(kernel_, load), plan.lanes);
+      block.items.push_back(
+          {CodeStatement{cgen::declare(cgen::const_(type), name, value).declaration()}, touched_});
+      vectors.push_back(cgen::variable(name, type));
+    }
+    const Assignment& assignment = *get_if<Assignment>(instruction);
+    const Expr& target = assignment.targets.front();
+    const cgen::Type type = type_of(kernel_, target);
+    std::vector<cgen::Expr> values;
+    for (int number = 0; number < plan.lanes; ++number) {
+      const Place here = at_lane(place, lane, number);
+      ExprScope scope = scope_of(here);
+      const auto of_memory = scope.element;
+      const ExprScope plain = scope;
+      scope.element = [&, of_memory](const std::string& array, const std::vector<Expr>& indices) {
+        for (std::size_t i = 0; i < plan.loads.size(); ++i) {
+          const Access& load = *get_if<Access>(plan.loads[i]);
+          const auto is_same = [&](const Expr& index, const Expr& own) {
+            return index == with_values(plain, own);
+          };
+          if (load.array == array &&
+              std::equal(indices.begin(), indices.end(), load.indices.begin(), load.indices.end(),
+                         is_same)) {
+            return cgen::Expr(
+                cgen::Member{vectors[i], std::string(1, "xyzw"[static_cast<std::size_t>(number)])});
+          }
+        }
+        return of_memory(array, indices);
+      };
+      if (!plan.is_store) {
+        emit_body_of(instruction, scope, block);
+        continue;
+      }
+      const cgen::Expr value = lower_expr(scope, assignment.value, value_type(assignment, type));
+      values.push_back(value.type() == type ? value : cgen::cast(type, value));
+    }
+    if (plan.is_store) {
+      const cgen::Expr all = cgen::make_vector(cgen::vector_of(type, plan.lanes), values);
+      block.items.push_back(
+          {CodeStatement{cgen::assign(as_vector(target, plan.lanes, first, false), all)},
+           touched_});
     }
   }
 
@@ -821,13 +1085,42 @@ class Emitter {
     block.items.push_back(std::move(item));
   }
 
+  /// C text with the C of its parts put in.
+  [[nodiscard]] cgen::Statement raw_statement(const RawCode& raw, const ExprScope& scope) const {
+    const cgen::Dialect dialect = target_ == Target::cuda     ? cgen::Dialect::cuda
+                                  : target_ == Target::opencl ? cgen::Dialect::opencl
+                                                              : cgen::Dialect::c;
+    cgen::RawStatement statement;
+    for (const NameSet* names : {&raw.reads, &raw.writes}) {
+      statement.names_used.insert(statement.names_used.end(), names->begin(), names->end());
+    }
+    std::size_t begin = 0;
+    for (std::size_t at = raw.text.find("${"); at != std::string::npos;
+         at = raw.text.find("${", begin)) {
+      const std::size_t end = raw.text.find('}', at);
+      const std::string number = raw.text.substr(at + 2, end - at - 2);
+      statement.text += raw.text.substr(begin, at - begin);
+      const RawPart& part = raw.parts.at(std::stoul(number));
+      const cgen::Expr lowered = lower_expr(scope, part.expr);
+      const std::string code = cgen::print_expr(lowered, dialect);
+      const bool stands_alone = is<cgen::Variable>(lowered) || is<cgen::Subscript>(lowered);
+      statement.text += stands_alone ? code : "(" + code + ")";
+      for (const std::string& name : accessed_arrays(part.expr)) {
+        statement.names_used.push_back(name);
+      }
+      begin = end + 1;
+    }
+    statement.text += raw.text.substr(begin);
+    return statement;
+  }
+
   void emit_body_of(const Instruction& instruction, const ExprScope& scope, CodeBlock& block) {
     if (const RawCode* raw = get_if<RawCode>(instruction)) {
-      cgen::RawStatement text{raw->text};
-      for (const NameSet* names : {&raw->reads, &raw->writes}) {
-        text.names_used.insert(text.names_used.end(), names->begin(), names->end());
-      }
-      block.items.push_back({CodeStatement{text}, {}});
+      block.items.push_back({CodeStatement{raw_statement(*raw, scope)}, touched_});
+      return;
+    }
+    if (const CopyFence* fence = get_if<CopyFence>(instruction)) {
+      block.items.push_back({CodeStatement{copy_fence(*fence)}, {}});
       return;
     }
     const Assignment* assignment = get_if<Assignment>(instruction);
@@ -841,6 +1134,10 @@ class Emitter {
           {CodeStatement{atomic_update(*assignment, place, scope, type)}, touched_});
       return;
     }
+    if (const auto copy = async_copy(*assignment, place, scope, type)) {
+      block.items.push_back({CodeStatement{*copy}, touched_});
+      return;
+    }
     const std::string scalar = scalar_name(target, place);
     const cgen::Expr value = lower_expr(scope, assignment->value, value_type(*assignment, type));
     if (const auto update = as_update(*assignment, place, value)) {
@@ -850,6 +1147,36 @@ class Emitter {
     } else {
       block.items.push_back({CodeStatement{cgen::assign(place, value)}, touched_});
     }
+  }
+
+  cgen::Statement copy_fence(const CopyFence& fence) {
+    const std::string function = fence.kind == CopyFenceKind::commit
+                                     ? "commit_copies"
+                                     : fmt::format("wait_for_copies_{}", fence.open_groups);
+    helpers_.insert(function);
+    return cgen::Statement(cgen::call(function, {}, cgen::void_type));
+  }
+
+  /// The copy from global to shared memory that goes on while the thread does, where CUDA has it.
+  std::optional<cgen::Statement> async_copy(const Assignment& assignment, const cgen::Expr& place,
+                                            const ExprScope& scope, const cgen::Type& type) {
+    const Temporary* target = find_temporary(kernel_, target_name(assignment.targets.front()));
+    const int bytes = cgen::size_bytes(*cgen::scalar_kind(type));
+    const bool has_size = bytes == 4 || bytes == 8 || bytes == 16;
+    if (!assignment.is_async_copy || target_ != Target::cuda || target == nullptr ||
+        target->address_space != AddressSpace::local || !has_size) {
+      return std::nullopt;
+    }
+    const Conditional* clipped = get_if<Conditional>(assignment.value);
+    const Expr& source = clipped != nullptr ? clipped->then_value : assignment.value;
+    const Access* element = get_if<Access>(source);
+    if (element == nullptr || find_argument(kernel_, element->array) == nullptr ||
+        !(type_of(kernel_, source) == type) ||
+        (clipped != nullptr && as_integer(clipped->else_value) != 0)) {
+      return std::nullopt;
+    }
+    return copy_call(bytes, place, lower_expr(scope, source, type),
+                     clipped != nullptr ? &clipped->condition : nullptr, scope);
   }
 
   /// Literals take the target's type where both are floating-point or both are not.
@@ -1032,8 +1359,14 @@ class Emitter {
     for (std::size_t i = axes.size(); i-- > 0;) {
       const HardwareAxis& axis = *axes[i];
       const ExprScope scope = scope_of(place);
-      CodeLoop loop{axis.variable, options_.index_type, lower_index(scope, axis.first),
-                    lower_index(scope, axis.first + axis.extent)};
+      CodeLoop loop{axis.variable,
+                    options_.index_type,
+                    lower_index(scope, axis.first),
+                    lower_index(scope, axis.first + axis.extent),
+                    1,
+                    {},
+                    {},
+                    {}};
       if (i + 1 == axes.size()) {
         loop.pragma = "omp simd";
       }
@@ -1054,7 +1387,9 @@ class Emitter {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> lane_ranges_;
   mutable std::map<std::string, std::string> lane_bases_;
   std::set<std::string> touched_;  // private variables of the statement being written
-  std::set<std::string> spread_;   // private temporaries with an element for each thread
+  NameGenerator new_names_;
+  std::vector<cgen::Expr> swizzled_;  // positions on g.0 and g.1
+  std::set<std::string> spread_;      // private temporaries with an element for each thread
 };
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace rtcg::loopy {
 struct EmittedBody {
   std::vector<cgen::Statement> statements;
   std::int64_t shared_bytes = 0;
+  /// The arrays that take them, with the bytes of each.
+  std::vector<std::pair<std::string, std::int64_t>> shared_arrays{};
 };
 
 /// @param kernel  preprocessed and typed

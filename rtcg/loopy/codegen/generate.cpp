@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/codegen/emit.h"
 #include "rtcg/loopy/codegen/launch_axes.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
@@ -30,6 +32,20 @@ std::vector<LoopTree> launches_of(LoopTree tree) {
   return launches;
 }
 
+/// Only CUDA has copies that need fences.
+LoopTree without_copy_fences(const Kernel& kernel, LoopTree tree) {
+  std::erase_if(tree, [&](const LoopTreeNode& node) {
+    const StatementNode* statement = get_if<StatementNode>(node);
+    return statement != nullptr && is<CopyFence>(kernel.instructions[statement->index]);
+  });
+  for (LoopTreeNode& node : tree) {
+    if (const LoopNode* loop = get_if<LoopNode>(node)) {
+      node.kind = LoopNode{loop->iname, without_copy_fences(kernel, loop->body)};
+    }
+  }
+  return tree;
+}
+
 NameSet variables_of(const Kernel& kernel, const LoopTree& launch) {
   NameSet used;
   for (const std::size_t statement : statements_in(launch)) {
@@ -46,9 +62,7 @@ void check_temporaries(const Kernel& kernel, const std::vector<LoopTree>& launch
   }
   for (const Temporary& temporary : kernel.temporaries) {
     if (temporary.address_space == AddressSpace::global) {
-      throw Unsupported(
-          "loopy.generate.global_temporary",
-          fmt::format("temporary '{}' lies in global memory: make it an argument", temporary.name));
+      continue;
     }
     const auto users = std::count_if(used.begin(), used.end(), [&](const NameSet& names) {
       return names.count(temporary.name) != 0;
@@ -56,14 +70,28 @@ void check_temporaries(const Kernel& kernel, const std::vector<LoopTree>& launch
     if (users > 1) {
       throw InvalidInput("loopy.generate.temporary_across_launches",
                          fmt::format("temporary '{}' is used before and after a global barrier, "
-                                     "where one launch ends and another begins: keep it in an "
+                                     "where one launch ends and another begins: "
+                                     "set_temporary_address_space to global, or keep it in an "
                                      "array that is an argument",
                                      temporary.name));
     }
   }
 }
 
-std::vector<KernelParameter> parameters_of(const Kernel& kernel) {
+/// Elements from the first to the last one of an array.
+Expr length_of(const Temporary& temporary) {
+  Expr length = 1;
+  for (std::size_t axis = 0; axis < temporary.shape.size(); ++axis) {
+    length = temporary.strides_elements.empty()
+                 ? length * temporary.shape[axis]
+                 : length + (temporary.shape[axis] - 1) * temporary.strides_elements[axis];
+  }
+  return simplify_index(length);
+}
+
+std::vector<KernelParameter> parameters_of(const Kernel& kernel, Target target) {
+  const std::map<std::string, int> alignments =
+      target == Target::host ? std::map<std::string, int>{} : vector_alignments(kernel);
   NameSet written;
   for (const Instruction& instruction : kernel.instructions) {
     written.merge(written_variables(instruction));
@@ -72,6 +100,15 @@ std::vector<KernelParameter> parameters_of(const Kernel& kernel) {
   for (const Argument& argument : kernel.arguments) {
     parameters.push_back(
         {argument.name, *argument.type, argument.is_array, written.count(argument.name) != 0});
+    if (const auto found = alignments.find(argument.name); found != alignments.end()) {
+      parameters.back().align_bytes = found->second;
+    }
+  }
+  for (const Temporary& temporary : kernel.temporaries) {
+    if (temporary.address_space == AddressSpace::global && written.count(temporary.name) != 0) {
+      parameters.push_back({temporary.name, *temporary.type, true, true});
+      parameters.back().temporary_count = length_of(temporary);
+    }
   }
   return parameters;
 }
@@ -85,7 +122,8 @@ std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
       continue;
     }
     const Argument* argument = find_argument(kernel, parameter.name);
-    const bool is_constant = argument->address_space == AddressSpace::constant;
+    const bool is_constant =
+        argument != nullptr && argument->address_space == AddressSpace::constant;
     cgen::Type element = parameter.is_written ? parameter.type : cgen::const_(parameter.type);
     element = cgen::in_space(
         is_constant ? cgen::AddressSpace::constant : cgen::AddressSpace::global, element);
@@ -117,6 +155,22 @@ LaunchPlan plan_of(const LaunchAxes& axes, Target target, std::string name,
   return plan;
 }
 
+void check_shared_memory(const Kernel& kernel, const EmittedBody& body, Target target,
+                         const GenerateOptions& options) {
+  if (target == Target::host || body.shared_bytes <= options.most_shared_bytes) {
+    return;
+  }
+  std::vector<std::string> arrays;
+  for (const auto& [name, bytes] : body.shared_arrays) {
+    arrays.push_back(fmt::format("'{}' has {}", name, bytes));
+  }
+  throw InvalidInput("loopy.generate.too_much_shared_memory",
+                     fmt::format("a block of kernel '{}' needs {} bytes of shared memory and may "
+                                 "have {}: {}; use shorter tiles, or fetch fewer arrays",
+                                 kernel.name, body.shared_bytes, options.most_shared_bytes,
+                                 fmt::join(arrays, ", ")));
+}
+
 cgen::Statement kernel_function(const Kernel& kernel, const GeneratedProgram& program,
                                 const LaunchPlan& plan, EmittedBody body) {
   cgen::Function function;
@@ -141,15 +195,18 @@ cgen::Statement kernel_function(const Kernel& kernel, const GeneratedProgram& pr
 }  // namespace
 
 GeneratedProgram generate(const Kernel& described, Target target, const GenerateOptions& options) {
-  const Kernel kernel = preprocess(described);
-  const LoopTree tree = insert_barriers(kernel, build_loop_tree(kernel));
-  const std::vector<LoopTree> launches = launches_of(tree);
+  const Kernel kernel = preprocess(described, {.has_warp_shuffles = target == Target::cuda});
+  LoopTree tree = insert_barriers(kernel, build_loop_tree(kernel));
+  if (target != Target::cuda) {
+    tree = without_copy_fences(kernel, std::move(tree));
+  }
+  const std::vector<LoopTree> launches = launches_of(std::move(tree));
   check_temporaries(kernel, launches);
 
   GeneratedProgram program;
   program.target = target;
   program.module.name = kernel.name;
-  program.parameters = parameters_of(kernel);
+  program.parameters = parameters_of(kernel, target);
   cgen::BlockBuilder items;
   if (options.recipe_comment && !kernel.recipe.empty()) {
     std::string text = "Made from kernel '" + kernel.name + "' by";
@@ -163,6 +220,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const LaunchAxes axes = launch_axes(kernel, statements_in(launches[i]));
     EmittedBody body = emit_body(kernel, launches[i], axes, target, options, helpers);
+    check_shared_memory(kernel, body, target, options);
     program.launches.push_back(plan_of(
         axes, target, launches.size() == 1 ? kernel.name : fmt::format("{}_{}", kernel.name, i),
         body.shared_bytes));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,18 +21,28 @@ struct GenerateOptions {
   /// Type of inames and of indices into arrays, i32 or i64. i32 is right as long as no array has
   /// more than 2^31 - 1 elements; the executor chooses by the arrays it gets.
   cgen::Type index_type = cgen::i32;
+  /// What a block may have of shared memory; on the host it has what it asks for. Arrays of a fixed
+  /// size, as they are generated, have 48 KiB on all CUDA devices.
+  std::int64_t most_shared_bytes = 48 * 1024;
   /// Writes the statement's text before its code.
   bool statement_comments = false;
   /// Writes the transformations that led here at the head of the text.
   bool recipe_comment = true;
 };
 
-/// A parameter of all kernels of the program, in order.
+/// A parameter of all kernels of the program, in order: the arguments, then the temporaries in
+/// global memory.
 struct KernelParameter {
   std::string name;
   cgen::Type type;  ///< of an element, for an array
   bool is_array = false;
   bool is_written = false;
+  /// What the address of the first element must be a multiple of: more than the element's own where
+  /// vectors are read or written.
+  int align_bytes = 1;
+  /// For a temporary in global memory, how many elements whoever launches the kernels provides;
+  /// nothing for arguments.
+  std::optional<Expr> temporary_count{};
 };
 
 /// One kernel of the program, and the launch that runs it.
@@ -59,9 +70,9 @@ struct GeneratedProgram {
 /// domains; those that only compute private values may run for lanes outside them.
 /// @throws InvalidInput  what preprocess, build_loop_tree and insert_barriers throw;
 ///         loopy.generate.unbounded, loopy.generate.block_not_constant,
-///         loopy.generate.too_many_copies, loopy.generate.temporary_across_launches
-/// @throws Unsupported   loopy.generate.global_temporary, loopy.generate.launch_in_loop,
-///         loopy.generate.axis_start
+///         loopy.generate.too_many_copies, loopy.generate.too_many_threads,
+///         loopy.generate.too_much_shared_memory, loopy.generate.temporary_across_launches
+/// @throws Unsupported   loopy.generate.launch_in_loop, loopy.generate.axis_start
 [[nodiscard]] GeneratedProgram generate(const Kernel& kernel, Target target,
                                         const GenerateOptions& options = {});
 

@@ -46,6 +46,11 @@ Affine affine_start(const LoopBounds& bounds, const std::string& iname) {
                                 iname));
 }
 
+LoopBounds bounds_on_axis(const Kernel& kernel, const std::string& iname) {
+  return loop_bounds(constraints_of(kernel, {iname}), iname, inames_but(kernel, iname),
+                     kernel.assumptions);
+}
+
 std::int64_t constant_extent(const ConstraintSet& constraints, const std::string& iname,
                              const Affine& start) {
   const auto largest = constraints.maximum(Affine(iname) - start);
@@ -88,8 +93,7 @@ class AxisFinder {
     std::vector<Affine> starts;
     for (const std::string& iname : inames) {
       constraints.push_back(constraints_of(kernel_, {iname}));
-      bounds.push_back(
-          loop_bounds(constraints.back(), iname, inames_but(kernel_, iname), kernel_.assumptions));
+      bounds.push_back(bounds_on_axis(kernel_, iname));
       starts.push_back(affine_start(bounds.back(), iname));
     }
     const Affine offset = Affine(axis.variable) - starts.front();
@@ -149,6 +153,10 @@ const HardwareAxis* LaunchAxes::find(AxisKind kind, int number) const {
 bool LaunchAxes::has_block_axes() const {
   return std::any_of(axes.begin(), axes.end(),
                      [](const HardwareAxis& axis) { return axis.kind == AxisKind::block; });
+}
+
+Affine axis_start(const Kernel& kernel, const std::string& iname) {
+  return affine_start(bounds_on_axis(kernel, iname), iname);
 }
 
 LaunchAxes launch_axes(const Kernel& kernel, const std::vector<std::size_t>& statements) {

@@ -39,4 +39,9 @@ struct LaunchAxes {
 [[nodiscard]] LaunchAxes launch_axes(const Kernel& kernel,
                                      const std::vector<std::size_t>& statements);
 
+/// The value of an iname in the first block or thread of its axis: inames that share an axis are
+/// counted from there.
+/// @throws as launch_axes
+[[nodiscard]] Affine axis_start(const Kernel& kernel, const std::string& iname);
+
 }  // namespace rtcg::loopy

@@ -285,6 +285,10 @@ class Lowering {
     require_internal(intrinsic.has_value(), "only functions of the target are left to call");
     const Type own = own_type(expr);
     const cgen::IntrinsicInfo info = cgen::intrinsic_info(*intrinsic);
+    if (info.family == cgen::IntrinsicFamily::shuffle_value) {
+      return cgen::call(
+          *intrinsic, {lower(e.arguments.at(0), own), lower(e.arguments.at(1), scope_.index_type)});
+    }
     const bool tests = info.family == cgen::IntrinsicFamily::floating_test ||
                        info.family == cgen::IntrinsicFamily::integral;
     std::vector<cgen::Expr> arguments;
@@ -413,7 +417,49 @@ std::optional<std::vector<Constraint>> affine_condition(const Expr& condition) {
   }
 }
 
+namespace {
+
+/// Copies of 4, 8 or 16 bytes from global to shared memory; 0 bytes of source leave zeros. In
+/// shared memory of older devices they are what they say, at once.
+cgen::Statement copy_helper(const std::string& name) {
+  std::string text;
+  if (name.starts_with("copy_async_")) {
+    const std::string bytes = name.substr(std::string("copy_async_").size());
+    text = fmt::format(
+        "static __device__ inline void {}(void *to, const void *from, int bytes) {{\n"
+        "#if __CUDA_ARCH__ >= 800\n"
+        "  asm volatile(\"cp.async.{}.shared.global [%0], [%1], {}, %2;\"\n"
+        "      :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(bytes)\n"
+        "      : \"memory\");\n"
+        "#else\n"
+        "  for (int i = 0; i < {}; ++i) {{\n"
+        "    ((char *)to)[i] = i < bytes ? ((const char *)from)[i] : 0;\n"
+        "  }}\n"
+        "#endif\n"
+        "}}",
+        name, bytes == "16" ? "cg" : "ca", bytes, bytes);
+  } else {
+    const std::string instruction =
+        name == "commit_copies"
+            ? std::string("cp.async.commit_group;")
+            : fmt::format("cp.async.wait_group {};", name.substr(name.rfind('_') + 1));
+    text = fmt::format(
+        "static __device__ inline void {}() {{\n"
+        "#if __CUDA_ARCH__ >= 800\n"
+        "  asm volatile(\"{}\" ::: \"memory\");\n"
+        "#endif\n"
+        "}}",
+        name, instruction);
+  }
+  return cgen::RawStatement{text, {name}, {}};
+}
+
+}  // namespace
+
 cgen::Statement helper_definition(const std::string& name) {
+  if (name.find("cop") != std::string::npos) {
+    return copy_helper(name);
+  }
   const cgen::Type type = name.ends_with("i64") ? cgen::i64 : cgen::i32;
   const auto a = cgen::param(type, "a");
   const auto b = cgen::param(type, "b");

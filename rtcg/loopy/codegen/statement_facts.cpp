@@ -63,11 +63,14 @@ void StatementFacts::find_lanes(std::size_t statement) {
       lanes.push_back(iname);
     }
   }
-  const Assignment* assignment = get_if<Assignment>(instruction);
-  if (assignment == nullptr || lanes.empty()) {
+  // lanes of vectors are the innermost ones
+  std::stable_partition(lanes.begin(), lanes.end(), [&](const std::string& lane) {
+    return tag_of(kernel_, lane).kind != AxisKind::vec;
+  });
+  if (lanes.empty()) {
     return;
   }
-  for (const Expr& target : assignment->targets) {
+  for (const Expr& target : targets_of(instruction)) {
     const std::string& name = target_name(target);
     if (!is_private(name)) {
       continue;

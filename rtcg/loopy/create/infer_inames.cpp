@@ -22,12 +22,10 @@ Traffic traffic_of(const Kernel& kernel, const Instruction& instruction) {
   for (const std::string& each : constraints_of(kernel, looped).names()) {
     traffic.reads.insert(each);  // bounds may be temporaries
   }
-  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
-    for (const Expr& target : assignment->targets) {
-      NameSet indices;
-      for_each_child(target, [&](const Expr& index) { indices.merge(free_names(index)); });
-      traffic.writes.emplace(target_name(target), std::move(indices));
-    }
+  for (const Expr& target : targets_of(instruction)) {
+    NameSet indices;
+    for_each_child(target, [&](const Expr& index) { indices.merge(free_names(index)); });
+    traffic.writes.emplace(target_name(target), std::move(indices));
   }
   return traffic;
 }

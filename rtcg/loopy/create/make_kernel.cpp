@@ -211,7 +211,9 @@ class KernelMaker {
     if (const Assignment* assignment = get_if<Assignment>(instruction)) {
       return "set_" + target_name(assignment->targets.front());
     }
-    return is<BarrierInstruction>(instruction) ? "barrier" : "nop";
+    return is<BarrierInstruction>(instruction) ? "barrier"
+           : is<RawCode>(instruction)          ? "code"
+                                               : "nop";
   }
 
   void declare_temporaries() {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/raw_code.h"
+#include "rtcg/loopy/create/split_statements.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -38,59 +40,6 @@ std::vector<std::string> split_at(std::string_view text, char separator) {
   return parts;
 }
 
-/// One statement with its number; a line that ends in an operator or within parentheses goes on.
-struct Line {
-  std::string text;
-  std::size_t number = 0;
-};
-
-std::vector<Line> split_lines(std::string_view text) {
-  std::vector<Line> lines;
-  std::string open;
-  std::size_t open_since = 1;
-  int depth = 0;
-  std::size_t number = 1;
-  const auto close = [&] {
-    if (const std::string_view body = trimmed(open); !body.empty()) {
-      lines.push_back({std::string(body), open_since});
-    }
-    open.clear();
-  };
-  bool in_comment = false;
-  for (const char c : text) {
-    if (c == '\n') {
-      in_comment = false;
-      ++number;
-      const std::string_view body = trimmed(open);
-      const bool goes_on = depth > 0 || (!body.empty() && body.back() == '\\');
-      if (goes_on) {
-        if (body.back() == '\\') {
-          open = std::string(body.substr(0, body.size() - 1));
-        }
-        open += ' ';
-        continue;
-      }
-      close();
-      open_since = number;
-      continue;
-    }
-    if (in_comment || c == '#') {
-      in_comment = true;
-      continue;
-    }
-    if (c == ';' && depth == 0) {
-      close();
-      open_since = number;
-      continue;
-    }
-    depth += c == '(' || c == '[' || c == '{' ? 1 : 0;
-    depth -= c == ')' || c == ']' || c == '}' ? 1 : 0;
-    open += c;
-  }
-  close();
-  return lines;
-}
-
 /// What `with` and the braces behind a statement say.
 struct Options {
   std::vector<std::pair<std::string, std::string>> entries{};
@@ -99,11 +48,11 @@ struct Options {
 class StatementParser {
  public:
   ParsedStatements run(std::string_view text) {
-    const std::vector<Line> lines = split_lines(text);
-    for (const Line& line : lines) {
+    const std::vector<StatementLine> lines = split_statements(text);
+    for (const StatementLine& line : lines) {
       reserve_names(line.text);
     }
-    for (const Line& line : lines) {
+    for (const StatementLine& line : lines) {
       line_ = line.number;
       try {
         parse_line(line.text);
@@ -293,7 +242,9 @@ class StatementParser {
       own = parse_options(text.substr(brace));
       text = trimmed(text.substr(0, brace));
     }
-    if (text.starts_with("...")) {
+    if (text.starts_with("...") && trimmed(text.substr(3)).starts_with("c ")) {
+      statement.instruction.kind = parse_raw_code(trimmed(trimmed(text.substr(3)).substr(1)));
+    } else if (text.starts_with("...")) {
       parse_special(trimmed(text.substr(3)), statement);
     } else if (text.find(":=") != std::string_view::npos) {
       parse_rule(text);
@@ -303,6 +254,9 @@ class StatementParser {
     }
     enter_scopes(scopes_.size(), statement);
     apply(own, statement);
+    if (const RawCode* raw = get_if<RawCode>(statement.instruction)) {
+      statement.instruction.kind = with_known_places(*raw);
+    }
     result_.statements.push_back(std::move(statement));
   }
 
@@ -325,8 +279,22 @@ class StatementParser {
     } else if (word == "nop") {
       statement.instruction.kind = NoOperation{};
     } else {
-      fail(fmt::format("'... {}' is no statement: there are lbarrier, gbarrier and nop", word));
+      fail(fmt::format("'... {}' is no statement: there are lbarrier, gbarrier, nop and c", word));
     }
+  }
+
+  /// `reads=a:b` and `writes=c` of C text.
+  void add_raw_names(Instruction& instruction, const std::string& key,
+                     const std::string& names) const {
+    const RawCode* old = get_if<RawCode>(instruction);
+    if (old == nullptr) {
+      fail(fmt::format("'{}' is for C text: what other statements touch is seen", key));
+    }
+    RawCode raw = *old;
+    for (const std::string& each : split_at(names, ':')) {
+      (key == "reads" ? raw.reads : raw.writes).insert(each);
+    }
+    instruction.kind = std::move(raw);
   }
 
   void parse_rule(std::string_view text) {
@@ -455,12 +423,14 @@ class StatementParser {
         for (const std::string& tag : split_at(value, ':')) {
           instruction.tags.insert(tag);
         }
+      } else if (key == "reads" || key == "writes") {
+        add_raw_names(instruction, key, value);
       } else if (key == "atomic") {
         set_atomic(instruction);
       } else {
         fail(
-            fmt::format("'{}' is no option: there are id, id_prefix, dep, inames, if, tags and "
-                        "atomic",
+            fmt::format("'{}' is no option: there are id, id_prefix, dep, inames, if, tags, "
+                        "reads, writes and atomic",
                         key));
       }
     }

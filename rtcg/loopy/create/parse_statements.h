@@ -42,6 +42,10 @@ struct ParsedStatements {
 ///     f(x) := x*x                   a substitution rule
 ///     for i, j ... end;  if i > 2 ... elif ... else ... end;  with {tags=x} ... end
 ///     ... lbarrier;  ... gbarrier;  ... nop
+///     ... c "${b[i]} = frob(${a[i]});" {writes=b}
+///                                   C text, with expressions of the kernel in `${}`; what of them
+///                                   it writes, and what else it touches, is said by reads and
+///                                   writes
 ///
 /// A statement within `if` has its conditions as predicates, those of earlier branches negated.
 /// Where the body writes what a condition reads, a boolean temporary keeps it from before.

@@ -93,6 +93,9 @@ std::string options_text(const Instruction& instruction) {
   if (assignment != nullptr && assignment->is_atomic) {
     options.emplace_back("atomic");
   }
+  for (std::string& each : raw_options(instruction)) {
+    options.push_back(std::move(each));
+  }
   return fmt::format("{{{}}}", join(options, ", "));
 }
 
@@ -101,9 +104,6 @@ std::string statement_text(const Kernel& kernel, const Instruction& instruction,
                            NameSet& undeclared) {
   const Assignment* assignment = get_if<Assignment>(instruction);
   if (assignment == nullptr) {
-    if (is<RawCode>(instruction)) {
-      refuse(kernel, fmt::format("statement '{}' is C text", instruction.id));
-    }
     return fmt::format("{}  {}", to_string(instruction), options_text(instruction));
   }
   std::vector<std::string> targets;
@@ -166,6 +166,9 @@ std::string recipe_text(const Kernel& kernel) {
   }
   for (const std::vector<std::string>& order : kernel.loop_priorities) {
     steps.push_back({"prioritize_loops", order, {}});
+  }
+  if (kernel.swizzle_blocks != 0) {
+    steps.push_back({"swizzle", {std::to_string(kernel.swizzle_blocks)}, {}});
   }
   for (const Temporary& temporary : kernel.temporaries) {
     const std::string list = "[" + temporary.name + "]";

@@ -15,6 +15,7 @@
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/device/program.h"
+#include "rtcg/runtime/memory/memory_pool.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -49,6 +50,9 @@ struct Executor::State {
   Variant make(bool is_wide) const {
     GenerateOptions options;
     options.index_type = is_wide ? cgen::i64 : cgen::i32;
+    if (const std::size_t bytes = device.info().shared_bytes_per_block; bytes > 0) {
+      options.most_shared_bytes = static_cast<std::int64_t>(bytes);
+    }
     Variant result{generate(kernel, target_of(device), options), {}, {}};
     const runtime::Program program = runtime::Program::compile(
         device, cgen::print_module(result.generated.module, dialect_of(result.generated.target)),
@@ -90,7 +94,20 @@ void Executor::operator()(runtime::StreamRef stream,
                           const std::vector<NamedArgument>& arguments) const {
   const LaunchArguments checked(state_->kernel, state_->device, arguments);
   const Variant& variant = state_->variant(!checked.fits_32_bits());
-  const runtime::ArgumentPack pack = checked.pack(variant.generated.parameters);
+  // in the order of the stream: given back at the end of the call, free after the last launch
+  std::vector<runtime::Buffer<std::byte>> temporaries;
+  std::map<std::string, runtime::DeviceAddress> addresses;
+  for (const KernelParameter& parameter : variant.generated.parameters) {
+    if (parameter.temporary_count) {
+      const std::size_t bytes =
+          checked.count_of(parameter) *
+          static_cast<std::size_t>(cgen::size_bytes(*cgen::scalar_kind(parameter.type)));
+      temporaries.push_back(runtime::MemoryPool::standard(state_->device)
+                                .allocate<std::byte>(stream, std::max<std::size_t>(bytes, 1)));
+      addresses.emplace(parameter.name, temporaries.back().address());
+    }
+  }
+  const runtime::ArgumentPack pack = checked.pack(variant.generated.parameters, addresses);
   for (std::size_t i = 0; i < variant.kernels.size(); ++i) {
     const LaunchPlan& plan = variant.generated.launches[i];
     std::uint64_t grid[3] = {1, 1, 1};

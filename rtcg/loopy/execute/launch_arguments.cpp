@@ -220,11 +220,29 @@ void LaunchArguments::check_arrays() {
   }
 }
 
-runtime::ArgumentPack LaunchArguments::pack(const std::vector<KernelParameter>& parameters) const {
+std::size_t LaunchArguments::count_of(const KernelParameter& temporary) const {
+  const std::int64_t count = evaluate(*temporary.temporary_count, temporary.name);
+  return static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
+}
+
+runtime::ArgumentPack LaunchArguments::pack(
+    const std::vector<KernelParameter>& parameters,
+    const std::map<std::string, runtime::DeviceAddress>& temporaries) const {
   runtime::ArgumentPack result;
   for (const KernelParameter& parameter : parameters) {
+    if (parameter.temporary_count) {
+      result.add(temporaries.at(parameter.name));
+      continue;
+    }
     if (parameter.is_array) {
-      result.add(arrays_.at(parameter.name).address);
+      const NamedArgument::Array& array = arrays_.at(parameter.name);
+      if (array.address % static_cast<runtime::DeviceAddress>(parameter.align_bytes) != 0) {
+        throw InvalidInput("loopy.executor.misaligned_array",
+                           fmt::format("array '{}' does not begin at a multiple of {} bytes, and "
+                                       "kernel '{}' reads or writes it by vectors",
+                                       parameter.name, parameter.align_bytes, kernel_.name));
+      }
+      result.add(array.address);
       continue;
     }
     const cgen::ScalarKind kind = *cgen::scalar_kind(parameter.type);

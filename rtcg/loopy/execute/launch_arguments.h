@@ -21,7 +21,12 @@ class LaunchArguments {
   [[nodiscard]] const IntegerValues& integers() const noexcept { return integers_; }
   /// Whether all elements of all arrays are within reach of 32-bit indices.
   [[nodiscard]] bool fits_32_bits() const noexcept { return fits_32_bits_; }
-  [[nodiscard]] runtime::ArgumentPack pack(const std::vector<KernelParameter>& parameters) const;
+  /// Elements of a temporary in global memory.
+  [[nodiscard]] std::size_t count_of(const KernelParameter& temporary) const;
+  /// @param temporaries  where those in global memory lie
+  [[nodiscard]] runtime::ArgumentPack pack(
+      const std::vector<KernelParameter>& parameters,
+      const std::map<std::string, runtime::DeviceAddress>& temporaries) const;
 
  private:
   void add(const NamedArgument& argument);

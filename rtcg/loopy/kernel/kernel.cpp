@@ -23,6 +23,11 @@ void for_each_expression(const Instruction& instruction, const Visit& visit) {
     }
     visit(assignment->value);
   }
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    for (const RawPart& part : raw->parts) {
+      visit(part.expr);
+    }
+  }
   for (const Expr& predicate : instruction.predicates) {
     visit(predicate);
   }
@@ -137,12 +142,17 @@ NameSet read_variables(const Kernel& kernel, const Instruction& instruction) {
   NameSet reads;
   if (const RawCode* raw = get_if<RawCode>(instruction)) {
     reads = raw->reads;
+    for (const RawPart& part : raw->parts) {
+      if (part.is_read) {
+        add_reads(kernel, part.expr, reads);
+      }
+    }
   }
   if (const Assignment* assignment = get_if<Assignment>(instruction)) {
     add_reads(kernel, assignment->value, reads);
-    for (const Expr& target : assignment->targets) {
-      for_each_child(target, [&](const Expr& index) { add_reads(kernel, index, reads); });
-    }
+  }
+  for (const Expr& target : targets_of(instruction)) {
+    for_each_child(target, [&](const Expr& index) { add_reads(kernel, index, reads); });
   }
   for (const Expr& predicate : instruction.predicates) {
     add_reads(kernel, predicate, reads);
@@ -165,12 +175,25 @@ NameSet written_variables(const Instruction& instruction) {
   if (const RawCode* raw = get_if<RawCode>(instruction)) {
     written = raw->writes;
   }
-  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
-    for (const Expr& target : assignment->targets) {
-      written.insert(target_name(target));
-    }
+  for (const Expr& target : targets_of(instruction)) {
+    written.insert(target_name(target));
   }
   return written;
+}
+
+std::vector<Expr> targets_of(const Instruction& instruction) {
+  std::vector<Expr> targets;
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    targets = assignment->targets;
+  }
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    for (const RawPart& part : raw->parts) {
+      if (part.is_written) {
+        targets.push_back(part.expr);
+      }
+    }
+  }
+  return targets;
 }
 
 const std::string& target_name(const Expr& target) {
@@ -199,6 +222,13 @@ Instruction map_expressions(Instruction instruction, const std::function<Expr(co
     }
     assignment.value = map(assignment.value);
     instruction.kind = std::move(assignment);
+  }
+  if (const RawCode* old = get_if<RawCode>(instruction); old != nullptr && !old->parts.empty()) {
+    RawCode raw = *old;
+    for (RawPart& part : raw.parts) {
+      part.expr = map(part.expr);
+    }
+    instruction.kind = std::move(raw);
   }
   for (Expr& predicate : instruction.predicates) {
     predicate = map(predicate);

@@ -74,20 +74,39 @@ struct Assignment {
   std::vector<Expr> targets{};  ///< Name, Access or LinearAccess
   Expr value = 0;
   bool is_atomic = false;
+  /// Whether others need its result only after a CopyFence.
+  bool is_async_copy = false;
+};
+/// Asynchronous copies: `commit` makes one group of those since the last one, `wait` waits until all
+/// groups but the last `open_groups` have arrived.
+enum class CopyFenceKind { commit, wait };
+struct CopyFence {
+  CopyFenceKind kind = CopyFenceKind::commit;
+  int open_groups = 0;
 };
 enum class BarrierScope { local, global };
 struct BarrierInstruction {
   BarrierScope scope = BarrierScope::local;
 };
 struct NoOperation {};
-/// C text that stands as it is; `reads` and `writes` are the variables it touches.
+/// An expression within C text.
+struct RawPart {
+  Expr expr = 0;
+  /// What the text does to it, where it is a variable or an element.
+  bool is_read = true;
+  bool is_written = false;
+};
+/// C text. `${0}`, `${1}`, ... stand for the C of `parts`, which transformations change as they
+/// change other expressions; the rest stands as it is. `reads` and `writes` are further variables
+/// that it touches, at places that are not known.
 struct RawCode {
   std::string text{};
   NameSet reads{};
   NameSet writes{};
+  std::vector<RawPart> parts{};
 };
 
-using InstructionKinds = cgen::KindList<Assignment, BarrierInstruction, NoOperation, RawCode>;
+using InstructionKinds = cgen::KindList<Assignment, CopyFence, BarrierInstruction, NoOperation, RawCode>;
 
 /// One statement of a kernel.
 struct Instruction {
@@ -130,6 +149,8 @@ struct Kernel {
   std::map<std::string, InameTag, std::less<>> iname_tags{};
   /// Each lists inames from the outermost to the innermost.
   std::vector<std::vector<std::string>> loop_priorities{};
+  /// Blocks along g.1 that come before the next one along g.0; 0: the order of the hardware.
+  std::int64_t swizzle_blocks = 0;
   /// The transformations so far.
   std::vector<RecipeStep> recipe{};
 };
@@ -158,6 +179,8 @@ struct Kernel {
 /// rules are not among them. Rules must be expanded for the answer to be complete.
 [[nodiscard]] NameSet read_variables(const Kernel& kernel, const Instruction& instruction);
 [[nodiscard]] NameSet written_variables(const Instruction& instruction);
+/// What the statement assigns to: names, accesses, linear accesses.
+[[nodiscard]] std::vector<Expr> targets_of(const Instruction& instruction);
 /// The name that a target assigns to.
 [[nodiscard]] const std::string& target_name(const Expr& target);
 /// Inames of the reductions within the statement.

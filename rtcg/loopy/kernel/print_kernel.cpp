@@ -102,9 +102,16 @@ std::string print_statement(const Instruction& instruction) {
   if (!instruction.tags.empty()) {
     options.push_back(fmt::format("tags={}", fmt::join(instruction.tags, ":")));
   }
-  if (const Assignment* assignment = get_if<Assignment>(instruction);
-      assignment != nullptr && assignment->is_atomic) {
-    options.emplace_back("atomic");
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    if (assignment->is_atomic) {
+      options.emplace_back("atomic");
+    }
+    if (assignment->is_async_copy) {
+      options.emplace_back("asynchronous");
+    }
+  }
+  for (std::string& each : raw_options(instruction)) {
+    options.push_back(std::move(each));
   }
   return fmt::format("{}: {}{}", instruction.id, to_string(instruction), in_braces(options));
 }
@@ -115,6 +122,27 @@ std::string print_step(const RecipeStep& step) {
     parts.push_back(fmt::format("{}={}", name, value));
   }
   return fmt::format("{}({})", step.transformation, fmt::join(parts, ", "));
+}
+
+/// The text with its parts as kernels are written, and with quotes and line ends escaped.
+std::string raw_text(const RawCode& raw) {
+  std::string text;
+  for (std::size_t i = 0; i < raw.text.size(); ++i) {
+    const char c = raw.text[i];
+    if (c == '$' && raw.text.compare(i, 2, "${") == 0) {
+      const std::size_t end = raw.text.find('}', i);
+      const std::size_t number = std::stoul(raw.text.substr(i + 2, end - i - 2));
+      text += "${" + to_string(raw.parts.at(number).expr) + "}";
+      i = end;
+    } else if (c == '"' || c == '\\') {
+      text += std::string("\\") + c;
+    } else if (c == '\n') {
+      text += "\\n";
+    } else {
+      text += c;
+    }
+  }
+  return text;
 }
 
 template <class Values, class Print>
@@ -128,20 +156,46 @@ std::vector<std::string> lines_of(const Values& values, const Print& print) {
 
 }  // namespace
 
+std::vector<std::string> raw_options(const Instruction& instruction) {
+  const RawCode* raw = get_if<RawCode>(instruction);
+  if (raw == nullptr) {
+    return {};
+  }
+  NameSet reads = raw->reads;
+  NameSet writes = raw->writes;
+  for (const RawPart& part : raw->parts) {
+    if (part.is_written) {
+      writes.insert(target_name(part.expr));
+      if (part.is_read) {
+        reads.insert(target_name(part.expr));
+      }
+    }
+  }
+  std::vector<std::string> options;
+  for (const auto& [key, names] : {std::pair("reads", &reads), std::pair("writes", &writes)}) {
+    if (!names->empty()) {
+      options.push_back(fmt::format("{}={}", key, fmt::join(*names, ":")));
+    }
+  }
+  return options;
+}
+
 std::string to_string(const Instruction& instruction) {
   return match(
       instruction,
       [](const Assignment& e) {
         return fmt::format("{} = {}", join(e.targets), to_string(e.value));
       },
+      [](const CopyFence& e) {
+        return e.kind == CopyFenceKind::commit
+                   ? std::string("... commit copies")
+                   : fmt::format("... wait for copies, but for {} groups", e.open_groups);
+      },
       [](const BarrierInstruction& e) {
         return std::string(e.scope == BarrierScope::local ? "... lbarrier" : "... gbarrier");
       },
       [](const NoOperation&) { return std::string("... nop"); },
-      [](const RawCode& e) {
-        return fmt::format("... code reading [{}], writing [{}]: {}", fmt::join(e.reads, ", "),
-                           fmt::join(e.writes, ", "), e.text);
-      });
+      [](const RawCode& e) { return fmt::format("... c \"{}\"", raw_text(e)); });
 }
 
 std::string to_string(const Kernel& kernel) {
@@ -157,6 +211,10 @@ std::string to_string(const Kernel& kernel) {
   text += section("order of loops", lines_of(kernel.loop_priorities, [](const auto& inames) {
                     return fmt::format("{}", fmt::join(inames, ", "));
                   }));
+  if (kernel.swizzle_blocks != 0) {
+    text +=
+        section("order of blocks", {fmt::format("{} along g.1 at a time", kernel.swizzle_blocks)});
+  }
   text += section("temporaries", lines_of(kernel.temporaries, print_temporary));
   text += section("rules", lines_of(kernel.rules, [](const SubstitutionRule& rule) {
                     return fmt::format("{}({}) := {}", rule.name, fmt::join(rule.parameters, ", "),

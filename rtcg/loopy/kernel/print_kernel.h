@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "rtcg/loopy/kernel/kernel.h"
 
@@ -8,6 +9,9 @@ namespace rtcg::loopy {
 
 /// A statement as kernels are written: `out[i] = 2*a[i]`, `... lbarrier`.
 [[nodiscard]] std::string to_string(const Instruction& instruction);
+
+/// `reads=a:b` and `writes=c`, where the statement is C text that touches these.
+[[nodiscard]] std::vector<std::string> raw_options(const Instruction& instruction);
 
 /// All that a kernel holds, for people to read; equal kernels give equal text.
 ///

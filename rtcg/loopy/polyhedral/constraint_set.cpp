@@ -189,7 +189,9 @@ ConstraintSet ConstraintSet::project_out(const std::vector<std::string>& names) 
   elimination.eliminate_all_but(kept);
   ConstraintSet result;
   if (elimination.is_contradictory()) {
+    // the elimination has stopped half-way: its rows still have the names
     result.constraints_.push_back({Affine(-1), false});
+    return result;
   }
   for (Constraint& constraint : elimination.named_constraints()) {
     result.add(std::move(constraint));

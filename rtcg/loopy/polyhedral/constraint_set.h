@@ -29,7 +29,8 @@ struct Congruence {
 /// tightening (coefficients divided by their greatest common divisor, constants rounded down), in
 /// checked 64-bit arithmetic. "Yes" is always right; "no" may be wrong where only the integers, not
 /// the rationals, say yes, or where the elimination grows too large: a guard too many, never one
-/// too few. Boxes, splits and triangles are exact.
+/// too few. Boxes and triangles are exact, and so are split loops as the loop they were; of an inner
+/// part that is longer than that loop the length of the part is known.
 /// @source Schrijver 1986, Theory of Linear and Integer Programming, 12.2
 class ConstraintSet {
  public:

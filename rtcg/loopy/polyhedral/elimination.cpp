@@ -7,6 +7,7 @@ namespace rtcg::loopy {
 namespace {
 
 constexpr std::size_t most_rows = 1500;
+constexpr std::size_t most_pairs = 10000;
 
 /// factor_a * a + factor_b * b, or nothing beyond 64 bits.
 std::optional<Elimination::Row> combine(const Elimination::Row& a, std::int64_t factor_a,
@@ -18,7 +19,8 @@ std::optional<Elimination::Row> combine(const Elimination::Row& a, std::int64_t 
     std::int64_t product_b = 0;
     return !__builtin_mul_overflow(left, factor_a, &product_a) &&
            !__builtin_mul_overflow(right, factor_b, &product_b) &&
-           !__builtin_add_overflow(product_a, product_b, &sum);
+           !__builtin_add_overflow(product_a, product_b, &sum) &&
+           sum != INT64_MIN;  // which cannot be negated
   };
   for (std::size_t i = 0; i < a.coefficients.size(); ++i) {
     if (!weighted(a.coefficients[i], b.coefficients[i], result.coefficients[i])) {
@@ -198,6 +200,10 @@ void Elimination::combine_bounds(std::size_t column) {
     } else {
       (coefficient > 0 ? lower : upper).push_back(std::move(row));
     }
+  }
+  if (lower.size() * upper.size() > most_pairs) {
+    has_given_up_ = true;  // without these rows the rest says less, and nothing wrong
+    return;
   }
   for (const Row& low : lower) {
     for (const Row& high : upper) {

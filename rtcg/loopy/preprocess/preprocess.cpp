@@ -10,6 +10,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/split_iname.h"
 
 namespace rtcg::loopy {
@@ -169,20 +170,37 @@ Kernel assign_auto_axes(Kernel kernel) {
   return kernel;
 }
 
-Kernel preprocess(Kernel kernel) {
+namespace {
+/// The two-stage form for each reduction over an axis of the grid that can take it.
+Kernel reduce_over_grids(Kernel kernel) {
+  for (const std::string& iname : all_inames(kernel)) {
+    if (tag_of(kernel, iname).kind != AxisKind::grid) {
+      continue;
+    }
+    const bool is_reduced = std::any_of(
+        kernel.instructions.begin(), kernel.instructions.end(),
+        [&](const Instruction& each) { return reduction_inames(each).count(iname) != 0; });
+    if (is_reduced && !why_not_reduce_over_grid(kernel, iname)) {
+      kernel = reduce_over_grid(std::move(kernel), iname);
+    }
+  }
+  return kernel;
+}
+}  // namespace
+
+Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
   const std::vector<RecipeStep> recipe = kernel.recipe;
-  kernel = expand_subst(std::move(kernel));
+  kernel = reduce_over_grids(expand_subst(std::move(kernel)));
   kernel.recipe = recipe;
-  kernel = infer_types(std::move(kernel));
+  kernel = separate_reductions(infer_types(std::move(kernel)));
   // before realize_reductions: it asks which inames are axes of the block
   kernel = assign_auto_axes(std::move(kernel));
-  kernel = realize_reductions(std::move(kernel));
+  kernel = realize_reductions(std::move(kernel), options);
   // an axis that no statement lies on is none
   std::erase_if(kernel.iname_tags, [&](const auto& tagged) {
-    return std::none_of(kernel.instructions.begin(), kernel.instructions.end(),
-                        [&](const Instruction& each) {
-                          return each.within_inames.count(tagged.first) != 0;
-                        });
+    return std::none_of(
+        kernel.instructions.begin(), kernel.instructions.end(),
+        [&](const Instruction& each) { return each.within_inames.count(tagged.first) != 0; });
   });
   return choose_address_spaces(std::move(kernel));
 }

@@ -4,12 +4,31 @@
 
 namespace rtcg::loopy {
 
+/// What the target of a kernel has.
+struct PreprocessOptions {
+  /// Threads of a warp can exchange values without shared memory.
+  bool has_warp_shuffles = false;
+};
+
 /// Makes a kernel ready for scheduling: rules expanded, types known, reductions turned into
 /// accumulations, every temporary in an address space, every `l.auto` iname on an axis.
 ///
-/// @throws InvalidInput  what expand_subst, infer_types, realize_reductions,
-///                       choose_address_spaces and assign_auto_axes throw
-[[nodiscard]] Kernel preprocess(Kernel kernel);
+/// @throws InvalidInput  what expand_subst, infer_types, realize_reductions and
+///                       choose_address_spaces throw
+[[nodiscard]] Kernel preprocess(Kernel kernel, const PreprocessOptions& options = {});
+
+/// Gives reductions over loops loops of their own where one could not serve all that share its
+/// iname: where one's operand needs another's result, where other loops stand around them, and
+/// where a statement in a loop over the iname needs the result.
+///
+/// Rewrites
+///     t = sum(k, a[k]);  s = sum(k, t*b[k])
+///   into
+///     t = sum(k, a[k]);  s = sum(k_0, t*b[k_0])
+///   and leaves alone what can run in one loop.
+/// @param kernel  without rules
+/// @throws InvalidInput  loopy.schedule.dependency_cycle
+[[nodiscard]] Kernel separate_reductions(Kernel kernel);
 
 /// Turns reductions into accumulations.
 ///
@@ -20,13 +39,19 @@ namespace rtcg::loopy {
 ///     for k: acc = acc + a[i, k]
 ///     c[i] = acc
 ///   and, where k is an axis of the block, into a tree over the threads: each thread's part goes
-///   to shared memory, and halves are added until one element is left. Reductions over the same
-///   operands within a statement are done once.
+///   to shared memory, and halves are added until one element is left. Where the target has warp
+///   shuffles, k is l.0 and its length a multiple of 32, warps combine their lanes by shuffles and
+///   one element for each warp goes through shared memory. The order is fixed either way.
+///   `scan(sum, k, a[k])` with k <= i goes on with loop i: acc = acc + a[i]; where i is an axis of
+///   the block, its threads scan in shared memory.
+///   Reductions over the same operands within a statement are done once. Of equal values, argmin
+///   and argmax take the one with the smallest place.
 /// @param kernel  typed, without rules
 /// @throws InvalidInput  loopy.realize_reductions.unknown_operation,
 ///                       loopy.realize_reductions.target_count
-/// @throws Unsupported   loopy.realize_reductions.parallel_iname
-[[nodiscard]] Kernel realize_reductions(Kernel kernel);
+/// @throws Unsupported   loopy.realize_reductions.parallel_iname,
+///                       loopy.realize_reductions.scan_form
+[[nodiscard]] Kernel realize_reductions(Kernel kernel, const PreprocessOptions& options = {});
 
 /// Puts each temporary that has no address space yet into one: local where the threads of a block
 /// write different elements of it, private else.
@@ -36,8 +61,6 @@ namespace rtcg::loopy {
 
 /// Puts each iname tagged `l.auto` on an axis of the block, innermost array axes on l.0. An iname
 /// longer than its axis is split; one that finds no axis is a loop.
-///
-/// @throws InvalidInput  loopy.assign_auto_axes.no_block
 [[nodiscard]] Kernel assign_auto_axes(Kernel kernel);
 
 }  // namespace rtcg::loopy

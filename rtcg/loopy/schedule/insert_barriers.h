@@ -4,6 +4,10 @@
 
 namespace rtcg::loopy {
 
+/// A tag of statements that together give a private temporary the same value in all threads of a
+/// block, so that statements that do not lie on their axis may read it. No user can write it.
+inline constexpr const char* same_in_all_threads = "(same in all threads)";
+
 /// Adds the barriers that the accesses ask for: wherever two threads of a block touch the same
 /// element of shared or global memory and one of them writes, a barrier stands between. Nothing
 /// is taken from stated dependencies: they order statements, accesses need barriers.

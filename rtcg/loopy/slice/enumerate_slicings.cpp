@@ -61,6 +61,8 @@ struct Choice {
   std::uint16_t depth = 0;  ///< of a tile along the reduction; 0: not cut
   std::uint16_t reduction_threads = 1;
   std::uint8_t fetched = 0;  ///< a bit for each array
+  std::uint8_t stages = 1;   ///< buffers of each tile
+  bool may_turn = true;      ///< whether tiles lie in shared memory as lanes read them
 
   [[nodiscard]] std::int64_t fast_tile() const { return std::int64_t{fast[0]} * fast[1] * fast[2]; }
   [[nodiscard]] std::int64_t slow_tile() const { return std::int64_t{slow[0]} * slow[1] * slow[2]; }
@@ -316,6 +318,9 @@ class CostModel {
 
   /// Its rows lie along an axis that neighbouring lanes do not: turned round, wide loads fit.
   [[nodiscard]] bool is_transposed(const Choice& choice, const std::string& array) const {
+    if (!choice.may_turn) {
+      return false;
+    }
     for (const Read& read : problem_.reads) {
       if (read.array == array && is_matrix(read, choice)) {
         return read.axes[1].coefficients[reduced] != 0 && read.axes[0].coefficients[reduced] == 0 &&
@@ -324,18 +329,38 @@ class CostModel {
     }
     return false;
   }
+  [[nodiscard]] bool is_any_transposed(const Choice& choice) const {
+    return std::any_of(problem_.arrays.begin(), problem_.arrays.end(), [&](const auto& array) {
+      return is_fetched(choice, array) && is_transposed(choice, array);
+    });
+  }
   [[nodiscard]] std::int64_t padding(const Choice& choice, const std::string& array) const {
     if (is_transposed(choice, array)) {
       return 4;
     }
     for (const Read& read : problem_.reads) {
-      // threads go down the columns of the tile
-      if (read.array == array && is_matrix(read, choice) && read.axes[0].coefficients[fast] != 0 &&
-          read.axes[1].coefficients[fast] == 0) {
-        return 1;
+      if (read.array != array || !is_matrix(read, choice)) {
+        continue;
+      }
+      // threads, or lanes that keep their rows, go down the columns of the tile
+      const bool goes_down =
+          read.axes[0].coefficients[fast] != 0 && read.axes[1].coefficients[fast] == 0;
+      if (!choice.may_turn && read.axes[1].coefficients[reduced] != 0) {
+        return 4;
+      }
+      if (goes_down) {
+        return choice.stages > 1 ? 4 : 1;
       }
     }
     return 0;
+  }
+
+  /// Whether a tile that is fetched moves along the reduction, so that its copies can run ahead.
+  [[nodiscard]] bool can_pipeline(const Choice& choice) const {
+    return choice.depth != 0 &&
+           std::any_of(problem_.reads.begin(), problem_.reads.end(), [&](const Read& read) {
+             return read.mentions[reduced] && is_fetched(choice, read.array);
+           });
   }
 
   [[nodiscard]] std::int64_t shared_bytes(const Choice& choice) const {
@@ -343,7 +368,8 @@ class CostModel {
     for (std::size_t i = 0; i < problem_.arrays.size(); ++i) {
       for (const Read& read : problem_.reads) {
         if ((choice.fetched >> i & 1) != 0 && read.array == problem_.arrays[i]) {
-          bytes += footprint(read, choice) * read.element_bytes;
+          bytes += footprint(read, choice) * read.element_bytes *
+                   (read.mentions[reduced] ? choice.stages : 1);
           break;
         }
       }
@@ -409,7 +435,7 @@ class CostModel {
       }
     }
     const double barrier_clocks =
-        (choice.fetched != 0 ? tiles * 2 * 30 : 0) +
+        (choice.fetched != 0 ? tiles * (choice.stages > 1 ? 1 : 2) * 30 : 0) +
         (choice.reduction_threads > 1 ? 40 * std::log2(choice.reduction_threads) : 0);
     // registers and shared memory say how many blocks a multiprocessor holds at once
     const double registers = std::min(
@@ -423,7 +449,8 @@ class CostModel {
                              std::max(1.0, static_cast<double>(shared_bytes(choice)) + 1024))}));
     const double warps_at_once = resident * warps;
     // each warp hides about as much latency as its independent lanes allow
-    const double filled = std::min(1.0, warps_at_once * std::min(8.0, 1 + lanes / 4) / 48.0);
+    const double filled = std::min(
+        1.0, warps_at_once * std::min(8.0, 1 + lanes / 4) * (choice.stages > 1 ? 1.5 : 1.0) / 48.0);
     const double issue_clocks = instructions / 4;
     const double clocks = std::max({flop_clocks, shared_clocks, cache_clocks, issue_clocks}) /
                               std::max(0.05, filled) +
@@ -494,6 +521,7 @@ Slicing slicing_of(const Problem& problem, const CostModel& model, const Choice&
                                  model.padding(choice, problem.arrays[i])});
     }
   }
+  slicing.stages = choice.stages;
   return slicing;
 }
 
@@ -526,6 +554,12 @@ bool are_neighbours(const Choice& a, const Choice& b) {
   }
   compare(a.depth, b.depth);
   compare(a.reduction_threads, b.reduction_threads);
+  if (a.may_turn != b.may_turn) {
+    return moved == 0 && a.fetched == b.fetched && a.stages == b.stages;
+  }
+  if (a.stages != b.stages) {
+    return moved == 0 && a.fetched == b.fetched && std::abs(a.stages - b.stages) == 1;
+  }
   const bool other_fetches = a.fetched != b.fetched;
   if (other_fetches) {
     return moved <= 1;
@@ -592,11 +626,25 @@ struct SlicingStream::State {
                     choice.depth = depth;
                     choice.fetched = fetched;
                     choice.reduction_threads = 1;
-                    add();
+                    const std::int64_t tiles = depth != 0 ? ceil_div(r.length, depth) : 1;
+                    const auto most_stages = static_cast<std::uint8_t>(
+                        constraints.machine.has_async_copies && model.can_pipeline(choice)
+                            ? std::clamp<std::int64_t>(tiles, 1, 4)
+                            : 1);
+                    for (choice.stages = 1; choice.stages <= most_stages; ++choice.stages) {
+                      choice.may_turn = true;
+                      add();
+                      if (choice.stages > 1 && model.is_any_transposed(choice)) {
+                        choice.may_turn = false;  // copies of 16 bytes along the rows
+                        add();
+                      }
+                    }
+                    choice.may_turn = true;
                   }
                 }
                 choice.depth = 0;
                 choice.fetched = 0;
+                choice.stages = 1;
                 for (const std::uint16_t each : reduction_threads) {
                   if (each > 1 && f1 == 1) {
                     choice.reduction_threads = each;

@@ -24,6 +24,8 @@ struct MachineModel {
   int threads_per_multiprocessor = 2048;
   int registers_per_multiprocessor = 65536;
   int warp_lanes = 32;
+  /// Whether copies to shared memory go on beside the threads: others gain nothing from stages.
+  bool has_async_copies = true;
 };
 
 /// Which slicings are worth looking at.

@@ -167,6 +167,33 @@ std::vector<std::string> swept_parts(const Kernel& expanded, const Slicing& slic
   return sweep;
 }
 
+/// The step that lets the copies of what is fetched along the loop of a reduction run ahead.
+RecipeStep pipeline_step(const Slicing& slicing, const NameSet& reduced,
+                         const std::map<std::string, std::vector<std::string>>& sweeps) {
+  for (const InameSlicing& each : slicing.inames) {
+    if (reduced.count(each.iname) == 0 || each.factors.size() < 2 ||
+        each.factors.front().axis.kind != AxisKind::sequential) {
+      continue;
+    }
+    std::vector<std::string> tiles;
+    for (const FetchPlan& fetch : slicing.fetches) {
+      const std::vector<std::string>& sweep = sweeps.at(fetch.array);
+      if (std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) != sweep.end()) {
+        tiles.push_back(fetch.array + "_tile");
+      }
+    }
+    if (!tiles.empty()) {
+      return {"pipeline",
+              {list_of(tiles), part_name(each.iname, 0), std::to_string(slicing.stages)},
+              {}};
+    }
+  }
+  throw InvalidInput("loopy.recipe_of.nothing_to_pipeline",
+                     fmt::format("'stages {}' takes something that is fetched along the loop of a "
+                                 "reduction, which slicing '{}' has not",
+                                 slicing.stages, to_string(slicing)));
+}
+
 }  // namespace
 
 std::string to_string(const Slicing& slicing) {
@@ -185,6 +212,9 @@ std::string to_string(const Slicing& slicing) {
     text += fetch.is_transposed ? " transposed" : "";
     text += fetch.padding != 0 ? fmt::format(" pad {}", fetch.padding) : "";
   }
+  if (slicing.stages != 1) {
+    text += fmt::format("; stages {}", slicing.stages);
+  }
   return text;
 }
 
@@ -198,6 +228,8 @@ Slicing parse_slicing(std::string_view text) {
     }
     if (words.front() == "fetch") {
       slicing.fetches.push_back(parse_fetch(text, words));
+    } else if (words.front() == "stages" && words.size() == 2) {
+      slicing.stages = parse_number(text, words[1]);
     } else {
       slicing.inames.push_back(parse_iname(text, words));
     }
@@ -229,9 +261,12 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
       }
     }
   }
+  std::map<std::string, std::vector<std::string>> sweeps;
   for (const FetchPlan& fetch : slicing.fetches) {
+    const std::vector<std::string> sweep = swept_parts(expanded, slicing, fetch.array);
+    sweeps[fetch.array] = sweep;
     steps.push_back({"add_prefetch",
-                     {fetch.array, list_of(swept_parts(expanded, slicing, fetch.array))},
+                     {fetch.array, list_of(sweep)},
                      {{"temporary_name", fetch.array + "_tile"}}});
     const std::string tile = fetch.array + "_tile";
     if (fetch.is_transposed) {
@@ -242,6 +277,9 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
                        {tile, fetch.is_transposed ? "1" : "0", std::to_string(fetch.padding)},
                        {}});
     }
+  }
+  if (slicing.stages != 1) {
+    steps.push_back(pipeline_step(slicing, reduced, sweeps));
   }
   return steps;
 }

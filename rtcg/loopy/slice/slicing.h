@@ -39,10 +39,14 @@ struct FetchPlan {
 /// is kept in shared memory.
 ///
 /// As text:
-///     i: g.1 l.1*16 ilp*4; j: g.0 ilp*2 l.0*16; k: for for*8; fetch a transposed pad 4; fetch b
+///     i: g.1 l.1*16 ilp*4; j: g.0 ilp*2 l.0*16; k: for for*8; fetch a transposed pad 4; fetch b;
+///     stages 3
 struct Slicing {
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
+  /// Buffers of what is fetched along the loop of a reduction: more than one lets the copies run
+  /// ahead, see pipeline().
+  std::int64_t stages = 1;
   friend bool operator==(const Slicing&, const Slicing&) = default;
 };
 
@@ -53,7 +57,8 @@ struct Slicing {
 /// The transformations that a slicing stands for. The loops of iname i are called i_0, i_1, ...
 /// from the outermost on; fetches sweep all of them that lie within a block.
 ///
-/// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array
+/// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
+///                       loopy.recipe_of.nothing_to_pipeline
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
 
 /// @throws InvalidInput  what recipe_of and the transformations throw

@@ -178,13 +178,18 @@ Expr simplify_index(const Expr& expr) {
   // the affine terms are collected, the others stay in their order before them
   Affine affine;
   Expr others = 0;
-  for (const Expr& term : sum->terms) {
-    if (const std::optional<Affine> part = to_affine(term)) {
-      affine = affine + *part;
-    } else {
-      others = others + term;
+  const std::function<void(const Sum&)> add_terms = [&](const Sum& terms) {
+    for (const Expr& term : terms.terms) {
+      if (const Sum* nested = get_if<Sum>(term)) {
+        add_terms(*nested);
+      } else if (const std::optional<Affine> part = to_affine(term)) {
+        affine = affine + *part;
+      } else {
+        others = others + term;
+      }
     }
-  }
+  };
+  add_terms(*sum);
   const Expr rest = to_expr(affine);
   if (const Sum* rest_sum = get_if<Sum>(rest)) {
     for (const Expr& term : rest_sum->terms) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/scan.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -255,6 +256,11 @@ class ExprParser {
       const std::string operation = reader_.expect_name("an operation such as sum");
       reader_.expect(",");
       return reduction(operation);
+    }
+    if (token.text == scan_function) {
+      const std::string operation = reader_.expect_name("an operation such as sum");
+      reader_.expect(",");
+      return scan(reduction(operation));
     }
     if (is_reduction_function(token.text)) {
       return reduction(token.text);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/symbolic/scan.h"
+
 namespace rtcg::loopy {
 namespace {
 
@@ -123,6 +125,11 @@ std::string print_product(const Product& product) {
                      follows_division ? " * " : "*", join(others, Level::unary, "*"));
 }
 
+/// `i` or `(i, j)`.
+std::string list_of(const std::vector<std::string>& inames) {
+  return inames.size() == 1 ? inames.front() : fmt::format("({})", fmt::join(inames, ", "));
+}
+
 std::pair<std::string, Level> print_with_level(const Expr& expr) {
   using Result = std::pair<std::string, Level>;
   const auto division = [](const auto& e, std::string_view op) -> Result {
@@ -191,7 +198,12 @@ std::pair<std::string, Level> print_with_level(const Expr& expr) {
         return {fmt::format("{}[[{}]]", e.array, print(e.index, Level::conditional)),
                 Level::primary};
       },
-      [](const Call& e) -> Result {
+      [&](const Call& e) -> Result {
+        if (const Reduction* scanned = as_scan(expr)) {
+          return {fmt::format("scan({}, {}, {})", scanned->operation, list_of(scanned->inames),
+                              join(scanned->operands, Level::conditional, ", ")),
+                  Level::primary};
+        }
         return {fmt::format("{}({})", e.function, join(e.arguments, Level::conditional, ", ")),
                 Level::primary};
       },
@@ -201,9 +213,7 @@ std::pair<std::string, Level> print_with_level(const Expr& expr) {
                 Level::primary};
       },
       [](const Reduction& e) -> Result {
-        const std::string inames = e.inames.size() == 1
-                                       ? e.inames.front()
-                                       : fmt::format("({})", fmt::join(e.inames, ", "));
+        const std::string inames = list_of(e.inames);
         // min(i, x) is the function
         const bool has_own_syntax = e.operation != "min" && e.operation != "max";
         return {fmt::format("{}{}, {})",

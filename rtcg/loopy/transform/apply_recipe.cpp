@@ -11,8 +11,10 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/transform/alias_temporaries.h"
 #include "rtcg/loopy/transform/arguments.h"
 #include "rtcg/loopy/transform/assignment_to_subst.h"
+#include "rtcg/loopy/transform/buffer_array.h"
 #include "rtcg/loopy/transform/chunk_iname.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/edit_instructions.h"
@@ -20,18 +22,28 @@
 #include "rtcg/loopy/transform/extract_subst.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "rtcg/loopy/transform/fold_constants.h"
+#include "rtcg/loopy/transform/fuse_kernels.h"
+#include "rtcg/loopy/transform/inline_kernel.h"
 #include "rtcg/loopy/transform/instruction_inames.h"
 #include "rtcg/loopy/transform/join_inames.h"
+#include "rtcg/loopy/transform/map_domain.h"
+#include "rtcg/loopy/transform/pad_bank_conflicts.h"
+#include "rtcg/loopy/transform/pipeline.h"
 #include "rtcg/loopy/transform/precompute.h"
 #include "rtcg/loopy/transform/prioritize_loops.h"
 #include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/rename_iname.h"
 #include "rtcg/loopy/transform/split_array_axis.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/split_reduction.h"
+#include "rtcg/loopy/transform/swizzle.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "rtcg/loopy/transform/temporaries.h"
+#include "rtcg/loopy/transform/tile.h"
+#include "rtcg/loopy/transform/to_batched.h"
+#include "rtcg/loopy/transform/vectorize.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -235,6 +247,55 @@ PrecomputeOptions precompute_options(StepReader& step) {
           .outer_inames = step.list_option("outer_inames")};
 }
 
+Texts list_or_none(StepReader& step) {
+  return parse_list(step.text_or_empty());
+}
+BufferOptions buffer_options(StepReader& step) {
+  const BufferOptions usual;
+  return {.init = step.option("init", usual.init),
+          .store = step.option("store", usual.store),
+          .temporary_name = step.option("temporary_name")};
+}
+FuseOptions fuse_options(StepReader& step) {
+  return {.suffix = step.option("suffix", FuseOptions{}.suffix)};
+}
+BatchOptions batch_options(StepReader& step) {
+  const BatchOptions usual;
+  return {.iname = step.option("iname", usual.iname),
+          .count = step.option("count", usual.count),
+          .tag = step.option("tag")};
+}
+std::vector<TiledIname> tiled_inames(StepReader& step) {
+  std::vector<TiledIname> inames;
+  for (const std::string& item : step.list()) {
+    inames.push_back(parse_tiled_iname(item));
+  }
+  return inames;
+}
+TileOptions tile_options(StepReader& step) {
+  TileOptions options;
+  for (const std::string& item : step.list_option("reductions")) {
+    const TiledIname piece = parse_tiled_iname(item);
+    options.reductions.emplace_back(piece.iname, piece.threads);
+  }
+  if (const std::string arrays = step.option("fetch"); !arrays.empty()) {
+    options.fetch = parse_list(arrays);
+  }
+  options.pad = step.option("pad", "yes") != "no";
+  return options;
+}
+
+ReduceOverGridOptions grid_options(StepReader& step) {
+  ReduceOverGridOptions options;
+  const std::string how = step.option("how", "two_stage");
+  if (how != "two_stage" && how != "atomic") {
+    step.fail(fmt::format("'{}' is no way to reduce: write two_stage or atomic", how));
+  }
+  options.how = how == "atomic" ? GridReduction::atomic : GridReduction::two_stage;
+  options.threads = step.to_number(step.option("threads", "256"));
+  return options;
+}
+
 using Table = std::map<std::string, Apply, std::less<>>;
 
 Table loop_rows() {
@@ -243,10 +304,25 @@ Table loop_rows() {
       {"assume", row(assume, text)},
       {"chunk_iname", row(chunk_iname, text, number, split_options)},
       {"duplicate_inames", row(duplicate_inames, list, duplicate_options)},
+      {"fuse_kernels", row(
+                           [](Kernel kernel, const std::string& other, const FuseOptions& options) {
+                             return fuse_kernels(std::move(kernel), std::string_view(other),
+                                                 options);
+                           },
+                           text, fuse_options)},
       {"fix_parameters", row(fix_parameters, numbers)},
+      {"inline_kernel", row(
+                            [](Kernel kernel, const std::string& callee, const std::string& call,
+                               const Bindings& bindings) {
+                              return inline_kernel(std::move(kernel), std::string_view(callee),
+                                                   call, bindings);
+                            },
+                            text, text, pairs)},
       {"join_inames", row(join_inames, list, join_options)},
       {"make_reduction_inames_unique", row(make_reduction_inames_unique)},
+      {"map_domain", row(map_domain, pairs)},
       {"prioritize_loops", row(prioritize_loops, rest)},
+      {"reduce_over_grid", row(reduce_over_grid, text, grid_options)},
       {"remove_inames_from_instructions", row(remove_inames_from_instructions, list, text)},
       {"remove_unused_inames", row(remove_unused_inames)},
       {"rename_iname", row(rename_iname, text, text)},
@@ -256,7 +332,11 @@ Table loop_rows() {
       {"tag_inames",
        row([](Kernel kernel, const InameTags& tags) { return tag_inames(std::move(kernel), tags); },
            pairs)},
+      {"to_batched", row(to_batched, list, batch_options)},
+      {"swizzle", row(swizzle, number)},
+      {"tile", row(tile, tiled_inames, tile_options)},
       {"untag_inames", row(untag_inames, rest)},
+      {"vectorize", row(vectorize, text, list_option("arrays"))},
   };
 }
 
@@ -265,10 +345,20 @@ Table data_rows() {
       {"add_dtypes", row(add_dtypes, pairs)},
       {"add_padding", row(add_padding, text, axis, number)},
       {"add_prefetch", row(add_prefetch, text, list, precompute_options)},
+      {"alias_temporaries", row(alias_temporaries, list)},
+      {"buffer_array", row(
+                           [](Kernel kernel, const std::string& array, const Texts& inames,
+                              const BufferOptions& options) {
+                             return buffer_array(std::move(kernel), array, inames, options);
+                           },
+                           text, list_or_none, buffer_options)},
+      {"pad_bank_conflicts", row(pad_bank_conflicts, rest)},
+      {"pipeline", row(pipeline, list, text, number)},
       {"precompute", row(precompute, text, list, precompute_options)},
       {"privatize_temporaries", row(privatize_temporaries, list, list_option("temporaries"))},
       {"remove_unused_arguments", row(remove_unused_arguments)},
       {"rename_argument", row(rename_argument, text, text)},
+      {"unprivatize_temporaries", row(unprivatize_temporaries, text, list)},
       {"set_argument_order", row(set_argument_order, list)},
       {"set_temporary_address_space", row(set_temporary_address_space, list, text)},
       {"split_array_axis", row(split_array_axis, text, axis, number)},

@@ -7,63 +7,15 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
+#include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/carried_dependence.h"
+#include "rtcg/loopy/transform/copy_inames.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
 namespace {
-
-using NewNames = std::map<std::string, std::string, std::less<>>;
-
-bool has_any(const Affine& expr, const NewNames& names) {
-  return std::any_of(expr.terms().begin(), expr.terms().end(),
-                     [&](const Affine::Term& term) { return names.count(term.name) != 0; });
-}
-
-/// What `set` says of the new inames, with their names.
-ConstraintSet constraints_on_copies(const ConstraintSet& set, const NewNames& names) {
-  ConstraintSet result;
-  const auto new_name = [&](const std::string& old) {
-    const auto found = names.find(old);
-    return found == names.end() ? old : found->second;
-  };
-  for (const Constraint& each : set.constraints()) {
-    if (has_any(each.expr, names)) {
-      result.add(Constraint{each.expr.rename(new_name), each.is_equality});
-    }
-  }
-  for (const Congruence& each : set.congruences()) {
-    if (has_any(each.expr, names)) {
-      result.add(Congruence{each.expr.rename(new_name), each.modulus});
-    }
-  }
-  return result;
-}
-
-/// Copies of inames in domains of their own. Inames of the old domain that those who use the copies
-/// do not use (`used` has the others) are projected out: what they leave of the bounds stays.
-Kernel with_copied_inames(Kernel kernel, const NewNames& names, const NameSet& used) {
-  std::vector<Domain> copies;
-  for (const Domain& domain : kernel.domains) {
-    Domain copy;
-    std::vector<std::string> absent;
-    for (const std::string& iname : domain.inames) {
-      if (const auto found = names.find(iname); found != names.end()) {
-        copy.inames.push_back(found->second);
-      } else if (used.count(iname) == 0) {
-        absent.push_back(iname);
-      }
-    }
-    if (!copy.inames.empty()) {
-      copy.constraints = constraints_on_copies(
-          absent.empty() ? domain.constraints : domain.constraints.project_out(absent), names);
-      copies.push_back(std::move(copy));
-    }
-  }
-  kernel.domains.insert(kernel.domains.end(), copies.begin(), copies.end());
-  return kernel;
-}
 
 /// Inames that all of the statements use.
 NameSet used_by_all(const Kernel& kernel, const std::vector<std::string>& ids) {
@@ -180,6 +132,44 @@ std::optional<Refusal> find_torn_value(const Kernel& kernel, const std::vector<s
   return std::nullopt;
 }
 
+/// A value that one iteration hands on to another one, which two loops would hand on too early or
+/// too late. Iterations along axes and lanes have no order to begin with.
+std::optional<Refusal> find_carried_value(const Kernel& kernel,
+                                          const std::vector<std::string>& inames,
+                                          const std::vector<std::string>& ids) {
+  const auto is_changed = [&](const Instruction& each) {
+    return std::find(ids.begin(), ids.end(), each.id) != ids.end();
+  };
+  std::optional<std::vector<std::vector<std::size_t>>> before;
+  for (std::size_t a = 0; a < kernel.instructions.size(); ++a) {
+    for (std::size_t b = a + 1; b < kernel.instructions.size(); ++b) {
+      const Instruction& one = kernel.instructions[a];
+      const Instruction& other = kernel.instructions[b];
+      std::vector<std::string> shared;
+      std::copy_if(inames.begin(), inames.end(), std::back_inserter(shared),
+                   [&](const std::string& iname) {
+                     return one.within_inames.count(iname) != 0 &&
+                            other.within_inames.count(iname) != 0 && is_loop_iname(kernel, iname);
+                   });
+      if (shared.empty() || is_changed(one) == is_changed(other)) {
+        continue;
+      }
+      if (!before) {
+        before = statement_order(kernel);
+      }
+      const bool is_reversed = std::count((*before)[a].begin(), (*before)[a].end(), b) != 0;
+      const Instruction& first = is_reversed ? other : one;
+      const Instruction& last = is_reversed ? one : other;
+      if (const auto why = find_carried_dependence(kernel, first, last, shared)) {
+        return Refusal{"loopy.duplicate_inames.carried_value",
+                       fmt::format("'{}' and '{}' cannot have loops of their own over {}: {}",
+                                   first.id, last.id, list_text(shared), *why)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> find_refusal(Kernel kernel, const std::vector<std::string>& inames,
                                     const DuplicateOptions& options) {
   for (const std::string& iname : inames) {
@@ -193,6 +183,9 @@ std::optional<Refusal> find_refusal(Kernel kernel, const std::vector<std::string
       return refusal;
     }
     if (std::optional<Refusal> refusal = find_torn_value(kernel, inames, ids)) {
+      return refusal;
+    }
+    if (std::optional<Refusal> refusal = find_carried_value(expand_subst(kernel), inames, ids)) {
       return refusal;
     }
     if (ids.empty()) {
@@ -219,15 +212,6 @@ std::optional<Refusal> find_refusal(Kernel kernel, const std::vector<std::string
   return std::nullopt;
 }
 
-std::string copy_name(NameGenerator& names, const std::string& iname) {
-  for (int number = 0;; ++number) {
-    const std::string candidate = fmt::format("{}_{}", iname, number);
-    if (names.reserve(candidate)) {
-      return candidate;
-    }
-  }
-}
-
 NameSet renamed(const NameSet& inames, const NewNames& names) {
   NameSet result;
   for (const std::string& each : inames) {
@@ -248,18 +232,21 @@ class UniqueReductions {
 
   [[nodiscard]] Expr rewrite(const Expr& expr) {
     if (const Reduction* reduction = get_if<Reduction>(expr)) {
-      NewNames new_names;
+      NameSet repeated;
       for (const std::string& iname : reduction->inames) {
         if (!taken_.insert(iname).second) {
-          new_names[iname] = copy_name(names_, iname);
+          repeated.insert(iname);
         }
       }
-      if (!new_names.empty()) {
-        rename_dependent_inames(expr, new_names);
+      if (!repeated.empty()) {
+        NewNames new_names;
+        for (const std::string& iname : tied_reduction_inames(kernel_, expr, repeated)) {
+          new_names[iname] = copy_name(names_, iname);
+        }
         // all other inames count as used: the copies depend on what their originals depended on
         const std::vector<std::string> all = all_inames(kernel_);
-        kernel_ = with_copied_inames(kernel_, new_names, NameSet(all.begin(), all.end()));
-        copy_tags(new_names);
+        kernel_ =
+            with_tagged_copies(std::move(kernel_), new_names, NameSet(all.begin(), all.end()));
         return rewrite_operands(rename_all(expr, new_names));
       }
     }
@@ -269,24 +256,6 @@ class UniqueReductions {
  private:
   Expr rewrite_operands(const Expr& expr) {
     return map_children(expr, [&](const Expr& child) { return rewrite(child); });
-  }
-  /// Inames of inner reductions whose bounds depend on a renamed iname go with it.
-  void rename_dependent_inames(const Expr& expr, NewNames& new_names) {
-    for (const std::string& iname : reduction_inames(expr)) {
-      const NameSet outer = with_parent_inames(kernel_, {iname});
-      if (new_names.count(iname) == 0 &&
-          std::any_of(outer.begin(), outer.end(),
-                      [&](const std::string& each) { return new_names.count(each) != 0; })) {
-        new_names[iname] = copy_name(names_, iname);
-      }
-    }
-  }
-  void copy_tags(const NewNames& new_names) {
-    for (const auto& [old, fresh] : new_names) {
-      if (const InameTag tag = tag_of(kernel_, old); tag.kind != AxisKind::sequential) {
-        kernel_.iname_tags[fresh] = tag;
-      }
-    }
   }
 
   Kernel& kernel_;

@@ -29,7 +29,8 @@ struct DuplicateOptions {
 /// @throws InvalidInput  loopy.duplicate_inames.unknown_iname, loopy.duplicate_inames.unused,
 ///                       loopy.duplicate_inames.name_taken,
 ///                       loopy.duplicate_inames.bounds_depend,
-///                       loopy.duplicate_inames.torn_value, loopy.match_instructions.syntax
+///                       loopy.duplicate_inames.torn_value,
+///                       loopy.duplicate_inames.carried_value, loopy.match_instructions.syntax
 /// @source Loo.py `duplicate_inames`
 [[nodiscard]] Kernel duplicate_inames(Kernel kernel, const std::vector<std::string>& inames,
                                       const DuplicateOptions& options = {});

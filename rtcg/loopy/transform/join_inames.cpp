@@ -104,46 +104,6 @@ std::optional<std::vector<Range>> find_box(const Kernel& kernel, const Inames& i
   return ranges;
 }
 
-/// Whether the inames occur in all-or-nothing fashion.
-bool is_all_or_none(const NameSet& used, const Inames& inames) {
-  const auto count = std::count_if(inames.begin(), inames.end(), [&](const std::string& iname) {
-    return used.count(iname) != 0;
-  });
-  return count == 0 || count == static_cast<std::ptrdiff_t>(inames.size());
-}
-
-bool are_reduced_together(const Expr& expr, const Inames& inames) {
-  bool result = true;
-  walk(expr, [&](const Expr& part) {
-    if (const Reduction* reduction = get_if<Reduction>(part)) {
-      result = result &&
-               is_all_or_none(NameSet(reduction->inames.begin(), reduction->inames.end()), inames);
-    }
-    return result;
-  });
-  return result;
-}
-
-std::optional<std::string> find_apart(const Kernel& kernel, const Inames& inames) {
-  std::optional<std::string> apart;
-  for (const Instruction& instruction : kernel.instructions) {
-    bool is_fine = is_all_or_none(instruction.within_inames, inames);
-    static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
-      is_fine = is_fine && are_reduced_together(expr, inames);
-      return expr;
-    }));
-    if (!is_fine) {
-      return fmt::format("statement '{}'", instruction.id);
-    }
-  }
-  for (const SubstitutionRule& rule : kernel.rules) {
-    if (!are_reduced_together(rule.body, inames)) {
-      return fmt::format("rule '{}'", rule.name);
-    }
-  }
-  return std::nullopt;
-}
-
 std::optional<Refusal> find_name_refusal(const Kernel& kernel, const Inames& inames,
                                          const JoinOptions& options) {
   if (std::optional<std::string> why_not = why_not_new_name(kernel, options.name)) {
@@ -182,7 +142,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const Inames& inames,
                                "bound may depend on any of them",
                                fmt::join(inames, ", "), inames.front())};
   }
-  if (const std::optional<std::string> apart = find_apart(kernel, inames)) {
+  if (const std::optional<std::string> apart = find_use_apart(kernel, inames)) {
     return Refusal{"loopy.join_inames.not_together",
                    fmt::format("{} cannot be joined: {} uses some of them, but not all in one "
                                "place",

@@ -392,17 +392,6 @@ Expr clipped_element(const Argument& argument, const std::vector<Expr>& indices,
                             : Expr(Conditional{logical_and(conditions), element, Expr(0)});
 }
 
-std::optional<std::string> reason_of_failure(const std::function<void()>& attempt) {
-  try {
-    attempt();
-    return std::nullopt;
-  } catch (const InvalidInput& error) {
-    return error.message();
-  } catch (const Unsupported& error) {
-    return error.message();
-  }
-}
-
 }  // namespace
 
 Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::string>& sweep,

@@ -6,8 +6,11 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
+#include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -36,6 +39,26 @@ std::vector<Expr> simplified(std::vector<Expr> indices) {
   return indices;
 }
 
+/// Whether the inames occur in all-or-nothing fashion.
+bool is_all_or_none(const NameSet& used, const std::vector<std::string>& inames) {
+  const auto count = std::count_if(inames.begin(), inames.end(), [&](const std::string& iname) {
+    return used.count(iname) != 0;
+  });
+  return count == 0 || count == static_cast<std::ptrdiff_t>(inames.size());
+}
+
+bool are_reduced_together(const Expr& expr, const std::vector<std::string>& inames) {
+  bool result = true;
+  walk(expr, [&](const Expr& part) {
+    if (const Reduction* reduction = get_if<Reduction>(part)) {
+      result = result &&
+               is_all_or_none(NameSet(reduction->inames.begin(), reduction->inames.end()), inames);
+    }
+    return result;
+  });
+  return result;
+}
+
 }  // namespace
 
 void throw_if_refused(const std::optional<Refusal>& refusal) {
@@ -46,6 +69,17 @@ void throw_if_refused(const std::optional<Refusal>& refusal) {
 
 std::optional<std::string> reason_of(std::optional<Refusal> refusal) {
   return refusal ? std::optional(std::move(refusal->reason)) : std::nullopt;
+}
+
+std::optional<std::string> reason_of_failure(const std::function<void()>& attempt) {
+  try {
+    attempt();
+    return std::nullopt;
+  } catch (const InvalidInput& error) {
+    return error.message();
+  } catch (const Unsupported& error) {
+    return error.message();
+  }
 }
 
 void record(Kernel& kernel, std::string transformation, std::vector<std::string> arguments,
@@ -108,6 +142,27 @@ std::optional<Refusal> find_tag_refusal(std::string_view tag) {
   } catch (const InvalidInput& error) {
     return Refusal{error.code(), error.message()};
   }
+}
+
+std::optional<std::string> find_use_apart(const Kernel& kernel,
+                                          const std::vector<std::string>& inames) {
+  std::optional<std::string> apart;
+  for (const Instruction& instruction : kernel.instructions) {
+    bool is_fine = is_all_or_none(instruction.within_inames, inames);
+    static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
+      is_fine = is_fine && are_reduced_together(expr, inames);
+      return expr;
+    }));
+    if (!is_fine) {
+      return fmt::format("statement '{}'", instruction.id);
+    }
+  }
+  for (const SubstitutionRule& rule : kernel.rules) {
+    if (!are_reduced_together(rule.body, inames)) {
+      return fmt::format("rule '{}'", rule.name);
+    }
+  }
+  return std::nullopt;
 }
 
 NameSet used_inames(const Instruction& instruction) {
@@ -205,6 +260,14 @@ Kernel map_matching(Kernel kernel, std::string_view match,
     }
   }
   return kernel;
+}
+
+Kernel placed_on_axes(const Kernel& kernel) {
+  Kernel placed = expand_subst(kernel);
+  if (!reason_of_failure([&] { static_cast<void>(infer_types(placed)); })) {
+    placed = infer_types(std::move(placed));
+  }
+  return choose_address_spaces(assign_auto_axes(std::move(placed)));
 }
 
 bool depends_on_any(const Kernel& kernel, const NameSet& ids, const NameSet& others) {

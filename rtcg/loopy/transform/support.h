@@ -22,6 +22,8 @@ struct Refusal {
 /// @throws InvalidInput  with the refusal's code and reason, where there is one
 void throw_if_refused(const std::optional<Refusal>& refusal);
 [[nodiscard]] std::optional<std::string> reason_of(std::optional<Refusal> refusal);
+/// The words with which `attempt` refuses; nothing where it goes through.
+[[nodiscard]] std::optional<std::string> reason_of_failure(const std::function<void()>& attempt);
 
 /// Appends a step to the recipe; options without a value are left out.
 void record(Kernel& kernel, std::string transformation, std::vector<std::string> arguments,
@@ -47,6 +49,11 @@ void record(Kernel& kernel, std::string transformation, std::vector<std::string>
 /// The inames around a statement and those of its reductions.
 [[nodiscard]] NameSet used_inames(const Instruction& instruction);
 
+/// The statement or rule that uses some of the inames but not all of them together, be it as loops
+/// around it or in one reduction: `statement 'set_a'`.
+[[nodiscard]] std::optional<std::string> find_use_apart(const Kernel& kernel,
+                                                        const std::vector<std::string>& inames);
+
 /// `expr` with the iname's values replaced by `value`, and the iname in the lists of reductions by
 /// `new_inames`. Indices are simplified where they change.
 [[nodiscard]] Expr replace_iname(const Expr& expr, std::string_view iname, const Expr& value,
@@ -71,6 +78,10 @@ void record(Kernel& kernel, std::string transformation, std::vector<std::string>
 /// `change` applied to each statement that fits.
 [[nodiscard]] Kernel map_matching(Kernel kernel, std::string_view match,
                                   const std::function<void(Instruction&)>& change);
+
+/// The kernel as its threads run it, to ask questions of: rules expanded, `l.auto` inames on axes,
+/// temporaries in address spaces; and with types, where these can be inferred already.
+[[nodiscard]] Kernel placed_on_axes(const Kernel& kernel);
 
 /// Whether the statements with these ids, or what they depend on, depend on one of `others`.
 [[nodiscard]] bool depends_on_any(const Kernel& kernel, const NameSet& ids, const NameSet& others);

@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -143,6 +145,91 @@ Expr with_indices(const Expr& expr, const NewAxes& axes,
   });
 }
 
+/// The axis on which all accesses have `iname` as their index.
+std::optional<std::size_t> find_private_axis(const Kernel& kernel, const std::string& temporary,
+                                             std::string_view iname) {
+  std::optional<std::size_t> axis;
+  std::optional<Expr> common;
+  for (const ArrayAccess& access : accesses_of(kernel)) {
+    if (access.array != temporary) {
+      continue;
+    }
+    std::optional<std::size_t> own;
+    for (std::size_t i = 0; i < access.indices.size(); ++i) {
+      const auto index = to_affine(access.indices[i]);
+      if (!access.is_linear && index && index->coefficient(iname) == 1 &&
+          index->terms().size() == 1) {
+        own = i;
+      }
+    }
+    if (!own || (axis && axis != own) || (common && !(*common == access.indices[*own]))) {
+      return std::nullopt;
+    }
+    axis = own;
+    common = access.indices[*own];
+  }
+  return axis;
+}
+
+/// Why an iteration may see what another one wrote.
+std::optional<std::string> find_later_use(const Kernel& kernel, const std::string& temporary,
+                                          std::string_view iname) {
+  bool is_first = true;
+  for (const Instruction& instruction : kernel.instructions) {
+    const bool is_read = read_variables(kernel, instruction).count(temporary) != 0;
+    const bool is_written = written_variables(instruction).count(temporary) != 0;
+    if (!is_read && !is_written) {
+      continue;
+    }
+    if (instruction.within_inames.count(iname) == 0 || is<RawCode>(instruction)) {
+      return fmt::format("statement '{}' touches '{}' outside of '{}', or in C text",
+                         instruction.id, temporary, iname);
+    }
+    if (is_first && (is_read || !instruction.predicates.empty())) {
+      return fmt::format("statement '{}' may see what an earlier iteration left in '{}'",
+                         instruction.id, temporary);
+    }
+    is_first = false;
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_unprivatize_refusal(const Kernel& kernel, std::string_view iname,
+                                                const Names& temporaries) {
+  if (!is_iname(kernel, iname)) {
+    return Refusal{"loopy.unprivatize_temporaries.unknown_iname",
+                   unknown_iname_text(kernel, iname)};
+  }
+  for (const std::string& name : temporaries) {
+    const Temporary* temporary = find_temporary(kernel, name);
+    if (temporary == nullptr || temporary->shape.empty()) {
+      return Refusal{"loopy.unprivatize_temporaries.unknown_temporary",
+                     fmt::format("kernel '{}' has no temporary array '{}'", kernel.name, name)};
+    }
+    if (!find_private_axis(kernel, name, iname)) {
+      return Refusal{
+          "loopy.unprivatize_temporaries.no_such_axis",
+          fmt::format("no axis of '{}' has '{}' as its index wherever it is used", name, iname)};
+    }
+    if (auto why = find_later_use(kernel, name, iname)) {
+      return Refusal{"loopy.unprivatize_temporaries.needed_later", std::move(*why)};
+    }
+  }
+  return std::nullopt;
+}
+
+Expr without_index(const Expr& expr, const std::string& array, std::size_t axis) {
+  return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+    const Access* element = get_if<Access>(part);
+    if (element == nullptr || element->array != array) {
+      return std::nullopt;
+    }
+    std::vector<Expr> indices = element->indices;
+    indices.erase(indices.begin() + static_cast<std::ptrdiff_t>(axis));
+    return indices.empty() ? name(array) : access(array, std::move(indices));
+  });
+}
+
 }  // namespace
 
 Kernel set_temporary_address_space(Kernel kernel, const std::vector<std::string>& temporaries,
@@ -191,6 +278,34 @@ Kernel privatize_temporaries(Kernel kernel, const std::vector<std::string>& inam
   record(kernel, "privatize_temporaries", {list_text(inames)},
          {{"temporaries", temporaries.empty() ? "" : list_text(temporaries)}});
   return kernel;
+}
+
+Kernel unprivatize_temporaries(Kernel kernel, std::string_view iname,
+                               const std::vector<std::string>& temporaries) {
+  const std::vector<RecipeStep> recipe = kernel.recipe;
+  Kernel expanded = expand_subst(kernel);
+  throw_if_refused(find_unprivatize_refusal(expanded, iname, temporaries));
+  kernel = std::move(expanded);
+  for (const std::string& array : temporaries) {
+    const std::size_t axis = *find_private_axis(kernel, array, iname);
+    kernel = map_expressions(std::move(kernel),
+                             [&](const Expr& expr) { return without_index(expr, array, axis); });
+    for (Temporary& temporary : kernel.temporaries) {
+      if (temporary.name == array) {
+        temporary.shape.erase(temporary.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+        temporary.strides_elements.clear();
+      }
+    }
+  }
+  kernel.recipe = recipe;
+  record(kernel, "unprivatize_temporaries", {std::string(iname), list_text(temporaries)});
+  return kernel;
+}
+
+std::optional<std::string> why_not_unprivatize_temporaries(
+    const Kernel& kernel, std::string_view iname, const std::vector<std::string>& temporaries) {
+  return reason_of_failure(
+      [&] { static_cast<void>(unprivatize_temporaries(kernel, iname, temporaries)); });
 }
 
 std::optional<std::string> why_not_privatize_temporaries(

@@ -42,4 +42,24 @@ namespace rtcg::loopy {
     const Kernel& kernel, const std::vector<std::string>& inames,
     const std::vector<std::string>& temporaries = {});
 
+/// Takes an axis away from temporaries that have an element for each value of an iname, where each
+/// iteration uses but its own: the inverse of privatize_temporaries.
+///
+/// Rewrites
+///     t: f32[8];  for i in [0, 8): t[i] = a[i]; b[i] = t[i]
+///   into
+///     for i in [0, 8): t = a[i]; b[i] = t
+///
+/// @param temporaries  every access has the iname, less a constant, as one index, the same for all;
+///                     it is written first, under no condition
+/// @throws InvalidInput  loopy.unprivatize_temporaries.unknown_iname,
+///                       loopy.unprivatize_temporaries.unknown_temporary,
+///                       loopy.unprivatize_temporaries.no_such_axis,
+///                       loopy.unprivatize_temporaries.needed_later
+/// @source Loo.py `unprivatize_temporaries_with_inames`
+[[nodiscard]] Kernel unprivatize_temporaries(Kernel kernel, std::string_view iname,
+                                             const std::vector<std::string>& temporaries);
+[[nodiscard]] std::optional<std::string> why_not_unprivatize_temporaries(
+    const Kernel& kernel, std::string_view iname, const std::vector<std::string>& temporaries);
+
 }  // namespace rtcg::loopy

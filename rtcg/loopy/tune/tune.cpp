@@ -460,6 +460,7 @@ MachineModel machine_model(const runtime::Device& device) {
   const runtime::DeviceInfo& info = device.info();
   MachineModel model;
   if (info.id.kind != runtime::BackendKind::cuda) {
+    model.has_async_copies = false;
     return model;
   }
   model.multiprocessors = info.multiprocessors;

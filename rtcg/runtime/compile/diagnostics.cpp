@@ -149,11 +149,50 @@ bool is_about_source(const CompileRequest& request, std::string_view file) {
   return file.find("/include/") == file.npos;
 }
 
+// `#line 7 "user.cpp"`: the line below is told to be that one.
+struct LineDirective {
+  int line = 0;
+  std::string_view file;
+};
+std::optional<LineDirective> parse_line_directive(std::string_view text) {
+  constexpr std::string_view word = "#line ";
+  if (text.substr(0, word.size()) != word) {
+    return std::nullopt;
+  }
+  LineDirective directive;
+  const auto [end, error] =
+      std::from_chars(text.data() + word.size(), text.data() + text.size(), directive.line);
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (error == std::errc() && rest.size() > 3 && rest[1] == '"') {
+    directive.file = rest.substr(2, rest.size() - 3);
+  }
+  return error == std::errc() ? std::optional(directive) : std::nullopt;
+}
+
+// Which line of the source, from 1, a message is about, whatever #line made the compiler believe; 0
+// when it is about none.
+std::size_t find_line(const CompileRequest& request, const Diagnostic& diagnostic,
+                      const std::vector<std::string>& lines) {
+  const bool is_own_name = is_about_source(request, diagnostic.file);
+  std::string_view believed_file;
+  int believed_line = 1;
+  for (std::size_t i = 0; i < lines.size(); ++i, ++believed_line) {
+    if (const auto directive = parse_line_directive(lines[i])) {
+      believed_file = directive->file.empty() ? believed_file : directive->file;
+      believed_line = directive->line - 1;
+    } else if (believed_line == diagnostic.line &&
+               (believed_file.empty() ? is_own_name : believed_file == diagnostic.file)) {
+      return i + 1;
+    }
+  }
+  return 0;
+}
+
 // The line before, the line, and a caret below the column.
 std::string excerpt(const CompileRequest& request, const Diagnostic& diagnostic,
                     const std::vector<std::string>& lines) {
-  const auto line = static_cast<std::size_t>(std::max(diagnostic.line, 0));
-  if (line == 0 || line > lines.size() || !is_about_source(request, diagnostic.file)) {
+  const std::size_t line = find_line(request, diagnostic, lines);
+  if (line == 0) {
     return {};
   }
   std::string text;

@@ -48,11 +48,11 @@ std::string find_build_id(int descriptor) {
       std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64) {
     return {};
   }
-  for (unsigned i = 0; i < head.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    if (!read_at(descriptor, head.e_phoff + i * sizeof segment, &segment, sizeof segment)) {
-      return {};
-    }
+  std::vector<Elf64_Phdr> segments(head.e_phnum);
+  if (!read_at(descriptor, head.e_phoff, segments.data(), segments.size() * sizeof(Elf64_Phdr))) {
+    return {};
+  }
+  for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_NOTE || segment.p_filesz > 65536) {
       continue;
     }

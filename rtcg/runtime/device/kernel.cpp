@@ -133,6 +133,7 @@ ArgumentPack& ArgumentPack::operator=(const ArgumentPack& other) {
 }
 
 ArgumentPack& ArgumentPack::add_bytes(std::span<const std::byte> value) {
+  const Cell* const cells_before = cells_.data();
   first_cells_.push_back(cells_.size());
   sizes_bytes_.push_back(value.size());
   // at least one cell, so that the pointer of an empty struct is valid too
@@ -140,8 +141,20 @@ ArgumentPack& ArgumentPack::add_bytes(std::span<const std::byte> value) {
   if (!value.empty()) {
     std::memcpy(&cells_[first_cells_.back()], value.data(), value.size());
   }
-  point_to_cells();
+  if (cells_.data() == cells_before) {
+    pointers_.push_back(&cells_[first_cells_.back()]);
+  } else {
+    point_to_cells();
+  }
   return *this;
+}
+
+void ArgumentPack::reserve(std::size_t count) {
+  cells_.reserve(count);
+  first_cells_.reserve(count);
+  sizes_bytes_.reserve(count);
+  pointers_.reserve(count);
+  point_to_cells();
 }
 
 void ArgumentPack::clear() noexcept {

@@ -56,6 +56,8 @@ class ArgumentPack {
     return add(buffer.address());
   }
   ArgumentPack& add_bytes(std::span<const std::byte> value);
+  /// Makes room for so many values, so that adding them allocates nothing more.
+  void reserve(std::size_t count);
   void clear() noexcept;
 
   [[nodiscard]] std::size_t count() const noexcept { return sizes_bytes_.size(); }

@@ -1,10 +1,31 @@
 #include "rtcg/runtime/device/stream.h"
 
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "rtcg/runtime/memory/memory_pool.h"
 
 namespace rtcg::runtime {
+
+namespace {
+
+struct Listeners {
+  std::mutex mutex;
+  std::vector<void (*)(StreamRef) noexcept> all;
+};
+
+Listeners& listeners() {
+  static Listeners& made = *new Listeners;  // streams with static storage may end late
+  return made;
+}
+
+}  // namespace
+
+void detail::on_stream_end(void (*listener)(StreamRef) noexcept) {
+  const std::lock_guard lock(listeners().mutex);
+  listeners().all.push_back(listener);
+}
 
 Event StreamRef::record(const EventOptions& options) const {
   Event event(device_, options);
@@ -17,6 +38,14 @@ Stream::Stream(Device device, const StreamOptions& options)
 
 Stream::~Stream() {
   if (handle_ != nullptr) {
+    std::vector<void (*)(StreamRef) noexcept> told;
+    {
+      const std::lock_guard lock(listeners().mutex);
+      told = listeners().all;
+    }
+    for (const auto listener : told) {
+      listener(*this);
+    }
     // before destroy_stream: pools hold blocks that are free from a place in this stream on
     detail::forget_stream(*this);
     device_.backend().destroy_stream(handle_);

@@ -52,6 +52,12 @@ class StreamRef {
   bool is_foreign_;
 };
 
+namespace detail {
+/// Has `listener` called before a Stream ends, while work can still be submitted to it; for as long
+/// as the process lives.
+void on_stream_end(void (*listener)(StreamRef) noexcept);
+}  // namespace detail
+
 /// Owns a stream. Move-only. Work still queued when it is destroyed is completed.
 class Stream {
  public:

@@ -1,4 +1,5 @@
 // The CUDA texts of expressions, run on the CPU and compiled for a GPU.
+#include <array>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -47,19 +48,20 @@ KernelForm form_of_vectors(const Tape& tape, const std::vector<DType>& targets) 
   return form;
 }
 
-constexpr std::int32_t n = 700;
-
-TEST(CudaText, OfAMapRunsOneElementAThread) {
-  std::vector<float> x(n);
+void check_map(int lanes) {
+  SCOPED_TRACE(lanes);
+  constexpr std::int32_t n = 701;
+  alignas(16) std::array<float, n> x{};
   for (std::size_t i = 0; i < n; ++i) {
     x[i] = static_cast<float>(i) / n;
   }
   const Expression leaf = Array<float>(x);
   const Tape tape = make_tape({(2 * leaf + sin(leaf)).node(), (leaf < 0.5).node()}, {n}, {});
-  const std::string text =
-      cuda_text(make_map_module(form_of_vectors(tape, {DType::f32, DType::boolean})));
-  std::vector<float> sums(n);
-  std::vector<std::uint8_t> flags(n);
+  KernelForm form = form_of_vectors(tape, {DType::f32, DType::boolean});
+  form.lanes = static_cast<std::uint8_t>(lanes);
+  const std::string text = cuda_text(make_map_module(form));
+  alignas(16) std::array<float, n> sums{};
+  alignas(16) std::array<std::uint8_t, n> flags{};
   std::int32_t length = n;
   std::int32_t count = n;
   float* sums_pointer = sums.data();
@@ -75,7 +77,7 @@ TEST(CudaText, OfAMapRunsOneElementAThread) {
   }
   arguments.push_back(&count);
   testing::CudaOnCpu(text).run_checked(
-      kernel_name, {{2, 1, 1}, {256, 1, 1}, 0}, arguments,
+      kernel_name, {{3, 1, 1}, {256, 1, 1}, 0}, arguments,
       {{sums.data(), n * sizeof(float)}, {flags.data(), n}, {x.data(), n * sizeof(float)}});
   for (std::size_t i = 0; i < n; ++i) {
     EXPECT_FLOAT_EQ(sums[i], 2 * x[i] + std::sin(x[i]));
@@ -83,35 +85,132 @@ TEST(CudaText, OfAMapRunsOneElementAThread) {
   }
 }
 
-TEST(CudaText, OfAReductionMeetsInATree) {
-  std::vector<float> x(n);
-  for (std::size_t i = 0; i < n; ++i) {
+TEST(CudaText, OfAMapRunsOneElementOrPackAThread) {
+  check_map(1);
+  check_map(4);
+}
+
+TEST(CudaText, OfATransposedLeafGoesThroughATile) {
+  constexpr std::int32_t rows = 40;
+  constexpr std::int32_t columns = 70;
+  std::vector<std::complex<float>> x(rows * columns);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = {static_cast<float>(i), 1};
+  }
+  const Expression leaf = Array<std::complex<float>>(x, {columns, rows}).transposed();
+  const Tape tape = make_tape({leaf.node()}, {rows, columns}, {});
+  KernelForm form = form_of_vectors(tape, {DType::c64});
+  form.axes = 2;
+  form.targets[0] = form_of(DType::c64, {columns, 1});
+  form.leaves[0] = form_of(DType::c64, {1, rows});
+  form.tiled_axis = 0;
+  std::int32_t numbers[] = {rows, columns, columns, rows};  // lengths, strides
+  std::vector<std::complex<float>> out(x.size());
+  auto* out_pointer = out.data();
+  auto* x_pointer = x.data();
+  const std::size_t bytes = x.size() * sizeof(x[0]);
+  testing::CudaOnCpu(cuda_text(make_map_module(form)))
+      .run_checked(kernel_name, {{6, 1, 1}, {256, 1, 1}, 0},
+                   {&numbers[0], &numbers[1], &out_pointer, &numbers[2], &x_pointer, &numbers[3]},
+                   {{out.data(), bytes}, {x.data(), bytes}});
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    EXPECT_EQ(out[i], x[i % columns * rows + i / columns]);
+  }
+}
+
+/// One result of `n` numbers by so many blocks.
+template <class Result>
+Result reduce_on_cpu(const KernelForm& form, std::vector<float>& x, int segments) {
+  const auto n = static_cast<std::int32_t>(x.size());
+  const std::int32_t each = segments == 1 ? n : 4096;
+  std::int32_t numbers[] = {n, 1, n, each, 1};  // length; outputs, length, segment, outputs each
+  Result result{};
+  auto* result_pointer = &result;
+  float* x_pointer = x.data();
+  std::vector<float> values(static_cast<std::size_t>(segments));
+  std::vector<std::int32_t> places(static_cast<std::size_t>(segments));
+  std::uint32_t ticket = 0;
+  float* values_pointer = values.data();
+  std::int32_t* places_pointer = places.data();
+  std::uint32_t* ticket_pointer = &ticket;
+  std::vector<void*> arguments = {&numbers[0], &result_pointer, &x_pointer, &numbers[1],
+                                  &numbers[2], &numbers[3],     &numbers[4]};
+  if (form.reduction->meets_at_once) {
+    arguments.push_back(&values_pointer);
+    if (form.reduction->op == Op::argmax) {
+      arguments.push_back(&places_pointer);
+    }
+    arguments.push_back(&ticket_pointer);
+  }
+  testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
+      .run_checked(kernel_name, {{1, static_cast<unsigned>(segments), 1}, {256, 1, 1}, 0},
+                   arguments,
+                   {{&result, sizeof result},
+                    {x.data(), x.size() * sizeof(float)},
+                    {values.data(), values.size() * sizeof(float)},
+                    {places.data(), places.size() * sizeof(std::int32_t)},
+                    {&ticket, sizeof ticket}});
+  EXPECT_EQ(ticket, 0);
+  return result;
+}
+
+TEST(CudaText, OfAReductionMeetsInWarpsAndBlocks) {
+  for (const int segments : {1, 3}) {
+    std::vector<float> x(segments == 1 ? 5001 : 10001);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<float>((i * 37) % 101);
+    }
+    const Expression leaf = Array<float>(x);
+    const Tape tape = make_tape({leaf.node()}, {static_cast<std::int64_t>(x.size())}, {});
+    for (const int lanes : {1, 4}) {
+      const auto run = [&](Op op, DType dtype, auto kind) {
+        KernelForm form = form_of_vectors(tape, {dtype});
+        form.targets[0] = form_of(dtype, {});
+        form.lanes = static_cast<std::uint8_t>(lanes);
+        form.reduction =
+            ReductionForm{op, DType::f32, 0, ReductionSpread::block, false, false, segments > 1};
+        return reduce_on_cpu<decltype(kind)>(form, x, segments);
+      };
+      float sum = 0;
+      for (const float value : x) {
+        sum += value;
+      }
+      EXPECT_EQ(run(Op::sum, DType::f32, 0.0F), sum);
+      EXPECT_EQ(run(Op::max, DType::f32, 0.0F), 100);
+      EXPECT_EQ(run(Op::argmax, DType::i64, std::int64_t{0}),
+                std::max_element(x.begin(), x.end()) - x.begin());
+    }
+  }
+}
+
+TEST(CudaText, OfAReductionGivesColumnsToThreads) {
+  constexpr std::int32_t rows = 300;
+  constexpr std::int32_t columns = 10;
+  std::vector<float> x(rows * columns);
+  std::vector<float> sums(columns);
+  for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] = static_cast<float>((i * 37) % 101);
+    sums[i % columns] += x[i];
   }
-  const Expression leaf = Array<float>(x);
-  const Tape tape = make_tape({leaf.node()}, {n}, {});
-  const auto run = [&](Op op, DType dtype, auto result) {
-    KernelForm form = form_of_vectors(tape, {dtype});
-    form.targets[0] = form_of(dtype, {});
-    form.reduction = ReductionForm{op, DType::f32, 0, true, false, false};
-    std::int32_t lengths[] = {n, 1, n, n, 1};  // of the axis; outputs, length, segment, each
-    auto* result_pointer = &result;
-    float* x_pointer = x.data();
-    testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
-        .run_checked(kernel_name, {{1, 1, 1}, {256, 1, 1}, 0},
-                     {&lengths[0], &result_pointer, &x_pointer, &lengths[1], &lengths[2],
-                      &lengths[3], &lengths[4]},
-                     {{&result, sizeof result}, {x.data(), n * sizeof(float)}});
-    return result;
-  };
-  float sum = 0;
-  for (const float value : x) {
-    sum += value;
-  }
-  EXPECT_EQ(run(Op::sum, DType::f32, 0.0F), sum);
-  EXPECT_EQ(run(Op::max, DType::f32, 0.0F), 100);
-  EXPECT_EQ(run(Op::argmax, DType::i64, std::int64_t{0}),
-            std::max_element(x.begin(), x.end()) - x.begin());
+  const Expression leaf = Array<float>(x, {rows, columns});
+  const Tape tape = make_tape({leaf.node()}, {rows, columns}, {});
+  KernelForm form = form_of_vectors(tape, {DType::f32});
+  form.axes = 2;
+  form.targets[0] = form_of(DType::f32, {1});
+  form.leaves[0] = form_of(DType::f32, {1, columns});
+  form.reduction =
+      ReductionForm{Op::sum, DType::f32, 1, ReductionSpread::columns, false, false, false};
+  std::int32_t numbers[] = {columns, rows, columns, columns, rows, rows, columns};
+  std::vector<float> result(columns);
+  float* result_pointer = result.data();
+  float* x_pointer = x.data();
+  testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
+      .run_checked(
+          kernel_name, {{1, 1, 1}, {256, 1, 1}, 0},
+          {&numbers[0], &numbers[1], &result_pointer, &x_pointer, &numbers[2], &numbers[3],
+           &numbers[4], &numbers[5], &numbers[6]},
+          {{result.data(), columns * sizeof(float)}, {x.data(), x.size() * sizeof(float)}});
+  EXPECT_EQ(result, sums);
 }
 
 TEST(CudaText, OfEveryOperationCompiles) {
@@ -119,12 +218,25 @@ TEST(CudaText, OfEveryOperationCompiles) {
     const auto dtype = static_cast<DType>(i);
     SCOPED_TRACE(std::string(name(dtype)));
     const Expression x = AnyArray(dtype, {8}, current_stream());
-    std::vector<Expression> all = {x + x, x * x, x / x, x == x, where(x != x, x, x), abs(x),
-                                   sqrt(x), exp(x), log(x), sin(x), cos(x), tanh(x), cast(x, DType::bf16),
-                                   cast(x, DType::c64), cast(x, DType::i8)};
+    std::vector<Expression> all = {x + x,
+                                   x * x,
+                                   x / x,
+                                   x == x,
+                                   where(x != x, x, x),
+                                   abs(x),
+                                   sqrt(x),
+                                   exp(x),
+                                   log(x),
+                                   sin(x),
+                                   cos(x),
+                                   tanh(x),
+                                   cast(x, DType::bf16),
+                                   cast(x, DType::c64),
+                                   cast(x, DType::i8)};
     if (!is_complex(dtype)) {
-      for (const Expression& more : {floor_divide(x, x), x % x, pow(x, x), maximum(x, x), fmin(x, x),
-                                     erf(x), atan2(x, x), nextafter(x, x), isnan(x), fma(x, x, x)}) {
+      for (const Expression& more :
+           {floor_divide(x, x), x % x, pow(x, x), maximum(x, x), fmin(x, x), erf(x), atan2(x, x),
+            nextafter(x, x), isnan(x), fma(x, x, x)}) {
         all.push_back(more);
       }
     }
@@ -137,6 +249,14 @@ TEST(CudaText, OfEveryOperationCompiles) {
     const Tape tape = make_tape(roots, {8}, {});
     const std::string text = cuda_text(make_map_module(form_of_vectors(tape, targets)));
     EXPECT_NE(text.find("__global__"), std::string::npos);
+    KernelForm packs = form_of_vectors(tape, targets);
+    packs.lanes = 2;
+    packs.steps.resize(static_cast<std::size_t>(packs.roots[0]) + 1);
+    packs.targets.resize(1);
+    packs.roots.resize(1);
+    for (; packs.lanes * size_bytes(dtype) <= Pack::most_bytes; packs.lanes *= 2) {
+      EXPECT_NE(cuda_text(make_map_module(packs)).find("_pack"), std::string::npos);
+    }
   }
 }
 

@@ -42,8 +42,7 @@ TEST(Evaluate, ComputesSeveralResultsAtOnce) {
     const Expression square = x * x;
     const auto results = evaluate_all({square, square + 1, x < 2});
     EXPECT_EQ(Array<float>(results[1]).to_vector(), (std::vector<float>{1, 2, 5, 10}));
-    EXPECT_EQ(Array<bool>(results[2]).to_vector(),
-              (std::vector<bool>{true, true, false, false}));
+    EXPECT_EQ(Array<bool>(results[2]).to_vector(), (std::vector<bool>{true, true, false, false}));
   });
   EXPECT_ERROR("arrays.evaluate.mixed_shapes",
                evaluate_all({zeros<float>({2}), zeros<float>({3})}));

@@ -46,7 +46,8 @@ std::pair<T, T> divided(T a, T b) {
 template <class T>
 T integer_power(T base, T exponent) {
   if (exponent < 0) {
-    return base == 1 ? T{1} : (base == static_cast<T>(-1) ? (exponent % 2 == 0 ? T{1} : base) : T{0});
+    return base == 1 ? T{1}
+                     : (base == static_cast<T>(-1) ? (exponent % 2 == 0 ? T{1} : base) : T{0});
   }
   std::uint64_t result = 1;
   std::uint64_t square = static_cast<std::uint64_t>(base);
@@ -146,7 +147,7 @@ TEST(Operators, CompareU64WithSignedExactly) {
     const Array<std::int64_t> b(
         std::vector<std::int64_t>{-1, 1, -1, std::numeric_limits<std::int64_t>::min(), 6});
     using Bools = std::vector<bool>;
-    const auto found = evaluate_all({a == b, a != b, a < b, a <= b, a > b, a >= b});
+    const auto found = evaluate_all({a == b, a != b, a<b, a <= b, a> b, a >= b});
     EXPECT_EQ(Array<bool>(found[0]).to_vector(), (Bools{false, true, false, false, false}));
     EXPECT_EQ(Array<bool>(found[1]).to_vector(), (Bools{true, false, true, true, true}));
     EXPECT_EQ(Array<bool>(found[2]).to_vector(), (Bools{false, false, false, false, true}));
@@ -180,14 +181,35 @@ void check_reals(double tolerance) {
   }
   const Array<T> a(left);
   const Array<T> b(right);
-#define RTCG_UNARY(function) \
-  {#function, function(a), [](double x, double) { return std::function(x); }}
+#define RTCG_UNARY(function)                                                  \
+  {                                                                           \
+#function, function(a), [](double x, double) { return std::function(x); } \
+  }
   const std::vector<Case> cases = {
-      RTCG_UNARY(sqrt), RTCG_UNARY(cbrt), RTCG_UNARY(exp), RTCG_UNARY(exp2), RTCG_UNARY(expm1),
-      RTCG_UNARY(log), RTCG_UNARY(log2), RTCG_UNARY(log10), RTCG_UNARY(log1p), RTCG_UNARY(sin),
-      RTCG_UNARY(cos), RTCG_UNARY(tan), RTCG_UNARY(asin), RTCG_UNARY(acos), RTCG_UNARY(atan),
-      RTCG_UNARY(sinh), RTCG_UNARY(cosh), RTCG_UNARY(tanh), RTCG_UNARY(asinh), RTCG_UNARY(atanh),
-      RTCG_UNARY(erf), RTCG_UNARY(erfc), RTCG_UNARY(tgamma), RTCG_UNARY(lgamma),
+      RTCG_UNARY(sqrt),
+      RTCG_UNARY(cbrt),
+      RTCG_UNARY(exp),
+      RTCG_UNARY(exp2),
+      RTCG_UNARY(expm1),
+      RTCG_UNARY(log),
+      RTCG_UNARY(log2),
+      RTCG_UNARY(log10),
+      RTCG_UNARY(log1p),
+      RTCG_UNARY(sin),
+      RTCG_UNARY(cos),
+      RTCG_UNARY(tan),
+      RTCG_UNARY(asin),
+      RTCG_UNARY(acos),
+      RTCG_UNARY(atan),
+      RTCG_UNARY(sinh),
+      RTCG_UNARY(cosh),
+      RTCG_UNARY(tanh),
+      RTCG_UNARY(asinh),
+      RTCG_UNARY(atanh),
+      RTCG_UNARY(erf),
+      RTCG_UNARY(erfc),
+      RTCG_UNARY(tgamma),
+      RTCG_UNARY(lgamma),
       {"acosh", acosh(1 + a), [](double x, double) { return std::acosh(T(1) + T(x)); }},
       {"rsqrt", rsqrt(a), [](double x, double) { return 1 / std::sqrt(x); }},
       {"exp10", exp10(a), [](double x, double) { return std::pow(10, x); }},
@@ -365,7 +387,8 @@ TEST(Operators, RoundBfloat16ToNearest) {
     std::mt19937 random(5);
     std::vector<float> values(1000);
     for (float& value : values) {
-      value = std::ldexp(static_cast<float>(random() % 100000), static_cast<int>(random() % 60) - 30);
+      value =
+          std::ldexp(static_cast<float>(random() % 100000), static_cast<int>(random() % 60) - 30);
     }
     values[0] = std::numeric_limits<float>::infinity();
     const Array<float> x(values);

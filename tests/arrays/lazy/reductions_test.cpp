@@ -38,11 +38,11 @@ TEST(Reduce, SumsLongArraysAndSlicesOfThem) {
       for (std::size_t i = begin; i < end; i += step) {
         expected += floats[i] + 1.0;
       }
-      EXPECT_NEAR(value<float>(sum(x(Slice{static_cast<std::int64_t>(begin),
-                                           static_cast<std::int64_t>(end),
-                                           static_cast<std::int64_t>(step)}) +
-                                   1)),
-                  expected, 1e-6 * static_cast<double>(end - begin));
+      EXPECT_NEAR(
+          value<float>(sum(x(Slice{static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end),
+                                   static_cast<std::int64_t>(step)}) +
+                           1)),
+          expected, 1e-6 * static_cast<double>(end - begin));
     };
     check(0, 200000, 1);
     check(1000, 3000, 1);

@@ -84,8 +84,8 @@ class RandomShapes {
 std::vector<std::int32_t> combined(const Array<std::int32_t>& a, const Array<std::int32_t>& b) {
   std::vector<std::int32_t> expected;
   for_each_index(a.shape(), [&](const Extents& index) {
-    expected.push_back(static_cast<std::int32_t>(place_of(a.layout(), index) +
-                                                 3 * place_of(b.layout(), index)));
+    expected.push_back(
+        static_cast<std::int32_t>(place_of(a.layout(), index) + 3 * place_of(b.layout(), index)));
   });
   return expected;
 }

@@ -5,6 +5,7 @@
 #include "rtcg/cgen.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "tests/support/compile_text.h"
+#include "tests/support/expect_compiles.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::cgen {
@@ -13,13 +14,25 @@ namespace {
 using testing::compile_text;
 using testing::HostLanguage;
 
+/// Prints, and has every compiler of the dialect judge.
+std::string printed(const Module& module, Dialect dialect) {
+  const SourceText source = print_module(module, dialect);
+  testing::expect_compiles(source, dialect);
+  return source.text;
+}
+
 std::string text_of(const Expr& value, Dialect dialect) {
-  const Module module{"m",
-                      {function(value_type(value.type()), "f",
-                                {param(f32, "x"), param(f64, "y"), param(i32, "i"), param(u64, "u"),
-                                 param(pointer_to(f32), "p"), param(pointer_to(i32), "q")},
-                                return_(value))}};
-  std::string text = print_module(module, dialect).text;
+  std::vector<Parameter> parameters = {param(f32, "x"),
+                                       param(f64, "y"),
+                                       param(i32, "i"),
+                                       param(u64, "u"),
+                                       param(pointer_to(f32), "p"),
+                                       param(pointer_to(in_space(AddressSpace::global, i32)), "q")};
+  if (free_names(value).count("z") != 0) {
+    parameters.push_back(param(complex_of(f32), "z"));
+  }
+  const Module module{"m", {function(value_type(value.type()), "f", parameters, return_(value))}};
+  std::string text = printed(module, dialect);
   const std::size_t begin = text.rfind("return ") + 7;
   return text.substr(begin, text.rfind(';') - begin);
 }
@@ -70,7 +83,7 @@ TEST(Lower, GivesCudaVectorsTheOperatorsThatAreUsed) {
   const Module module{
       "m",
       {function(vector_of(f32, 4), "f", {param(vector_of(f32, 4), "v")}, return_(2.0f * v + v))}};
-  EXPECT_EQ(print_module(module, Dialect::cuda).text,
+  EXPECT_EQ(printed(module, Dialect::cuda),
             R"(static __device__ inline float4 operator*(float a, float4 b) {
   return make_float4(a * b.x, a * b.y, a * b.z, a * b.w);
 }
@@ -91,14 +104,15 @@ TEST(Lower, MakesBarriersAndSharedMemory) {
   BlockBuilder body;
   body << tile << all << assign(tile[thread_idx_y][thread_idx_x], 0.0f) << barrier();
   const Module module{"m", {kernel("k", {param(pointer_to(f32), "x")}, body)}};
-  EXPECT_EQ(print_module(module, Dialect::cuda).text, R"(extern "C" __global__ void k(float *x) {
+  EXPECT_EQ(printed(module, Dialect::cuda), R"(extern "C" __global__ void k(float *x) {
   __shared__ float tile[16][17];
-  extern __shared__ float all[];
+  extern __shared__ __align__(16) unsigned char rtcg_dynamic_shared[];
+  float *const all = (float *)rtcg_dynamic_shared;
   tile[threadIdx.y][threadIdx.x] = 0.0f;
   __syncthreads();
 }
 )");
-  EXPECT_EQ(print_module(module, Dialect::opencl).text,
+  EXPECT_EQ(printed(module, Dialect::opencl),
             R"(__kernel void k(__global float *x, __local float *all) {
   __local float tile[16][17];
   tile[(uint)get_local_id(1)][(uint)get_local_id(0)] = 0.0f;
@@ -108,20 +122,22 @@ TEST(Lower, MakesBarriersAndSharedMemory) {
   EXPECT_ERROR("cgen.lower.host_barrier", lower(module, Dialect::c));
 }
 
-TEST(Lower, SharesDynamicMemoryBetweenKernelsOfACudaModule) {
+TEST(Lower, LetsDynamicSharedMemoryHaveAnyNameAndTypeInCuda) {
+  // CUDA declares a function `all`, and two kernels may not declare one array with two types
   const auto first = dynamic_shared_array(f64, "all");
   const auto second = dynamic_shared_array(i32, "all");
   const Module module{"m",
                       {kernel("k", {}, BlockBuilder{first, assign(first[0], 1.0)}),
                        kernel("j", {}, BlockBuilder{second, assign(second[0], 1)})}};
-  EXPECT_EQ(print_module(module, Dialect::cuda).text, R"(extern "C" __global__ void k() {
-  extern __shared__ double all[];
+  EXPECT_EQ(printed(module, Dialect::cuda), R"(extern "C" __global__ void k() {
+  extern __shared__ __align__(16) unsigned char rtcg_dynamic_shared[];
+  double *const all = (double *)rtcg_dynamic_shared;
   all[0] = 1.0;
 }
 
 extern "C" __global__ void j() {
   extern __shared__ __align__(16) unsigned char rtcg_dynamic_shared[];
-  int *all = (int *)rtcg_dynamic_shared;
+  int *const all = (int *)rtcg_dynamic_shared;
   all[0] = 1;
 }
 )");
@@ -132,7 +148,7 @@ TEST(Lower, GivesOpenClParametersOfFixedSize) {
       "m",
       {kernel("k", {param(size_type, "n"), param(const_(boolean), "b"), param(ptrdiff_type, "d")},
               return_())}};
-  EXPECT_EQ(print_module(module, Dialect::opencl).text,
+  EXPECT_EQ(printed(module, Dialect::opencl),
             R"(__kernel void k(ulong n, const uchar b, long d) {
   return;
 }
@@ -141,7 +157,7 @@ TEST(Lower, GivesOpenClParametersOfFixedSize) {
 
 TEST(Lower, KeepsHostEntriesApartFromParameters) {
   const Module module{"m", {kernel("k", {param(i32, "launch")}, return_())}};
-  const std::string text = print_module(module, Dialect::c).text;
+  const std::string text = printed(module, Dialect::c);
   EXPECT_NE(text.find("void k(const rtcg_launch *launch_1, void *const *arguments) {\n"
                       "  int launch = *(int *)arguments[0];\n"),
             std::string::npos)
@@ -152,10 +168,10 @@ TEST(Lower, AddsFloatsInTheMemoryOfTheArray) {
   const auto sums = shared_array(f32, "sums", {4});
   const auto total = param(pointer_to(f32), "total");
   const Module module{"m",
-                      {kernel("k", {total},
+                      {kernel("k", {total, param(f32, "x")},
                               BlockBuilder{sums, call(Intrinsic::atomic_add, {sums + 1, x}),
                                            call(Intrinsic::atomic_add, {total, x})})}};
-  const std::string text = print_module(module, Dialect::opencl).text;
+  const std::string text = printed(module, Dialect::opencl);
   EXPECT_NE(text.find("  rtcg_atomic_add_local_f32((__local float *)(sums + 1), x);\n"
                       "  rtcg_atomic_add_f32(total, x);\n"),
             std::string::npos)
@@ -163,11 +179,29 @@ TEST(Lower, AddsFloatsInTheMemoryOfTheArray) {
 }
 
 TEST(Lower, InstantiatesTemplatesForTheDevice) {
-  const Statement instance = ExplicitInstantiation{f32, "f", {f32}, {f32}, {}, false};
-  EXPECT_EQ(print_module({"m", {instance}}, Dialect::cuda).text,
-            "template __device__ float f<float>(float);\n");
-  EXPECT_EQ(print_module({"m", {instance}}, Dialect::cpp).text,
-            "template float f<float>(float);\n");
+  const Expr x = variable("x", named("T"));
+  Function generic;
+  generic.result = named("T");
+  generic.name = "f";
+  generic.parameters = {param(named("T"), "x")};
+  generic.body = Statement(Block{{return_(x)}});
+  const Module module{"m",
+                      {Statement(Template{{{"T", {}, {}, false}}, Statement(generic)}),
+                       Statement(ExplicitInstantiation{f32, "f", {f32}, {f32}, {}, false})}};
+  EXPECT_EQ(printed(module, Dialect::cuda), R"(template <typename T>
+__device__ T f(T x) {
+  return x;
+}
+
+template __device__ float f<float>(float);
+)");
+  EXPECT_EQ(printed(module, Dialect::cpp), R"(template <typename T>
+T f(T x) {
+  return x;
+}
+
+template float f<float>(float);
+)");
 }
 
 TEST(Lower, SpellsComplexNumbers) {

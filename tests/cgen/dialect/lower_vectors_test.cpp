@@ -2,6 +2,7 @@
 
 #include "rtcg/cgen.h"
 #include "rtcg/cgen/print/print_module.h"
+#include "tests/support/expect_compiles.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::cgen {
@@ -15,7 +16,9 @@ const Expr p = variable("p", pointer_to(float2));
 const Expr i = variable("i", i32);
 
 std::string text_of(const Expr& value, Dialect dialect) {
-  return print_module({"m", {function(void_type, "f", {}, value)}}, dialect).text;
+  const std::string text = print_module({"m", {function(void_type, "f", {}, value)}}, dialect).text;
+  testing::expect_compiles(value, dialect);  // with its variables declared
+  return text;
 }
 std::string last_line_of(const Expr& value, Dialect dialect) {
   const std::string text = text_of(value, dialect);

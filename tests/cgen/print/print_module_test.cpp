@@ -1,34 +1,34 @@
 #include "rtcg/cgen/print/print_module.h"
 
+#include <set>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen.h"
-#include "tests/support/compile_text.h"
+#include "tests/support/expect_compiles.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::cgen {
 namespace {
 
-using testing::compile_text;
-using testing::HostLanguage;
+using testing::expect_compiles;
 
-/// Prints and has the host compiler judge what it can judge.
+/// Prints, and has every compiler of the dialect judge.
 std::string printed(const std::vector<Statement>& items, Dialect dialect = Dialect::cpp,
                     const PrintOptions& options = {}) {
-  const std::string text = print_module({"test", items}, dialect, options).text;
-  if (dialect == Dialect::c || dialect == Dialect::cpp) {
-    const auto language = dialect == Dialect::c ? HostLanguage::c : HostLanguage::cpp;
-    const auto result = compile_text(text, language, "-Wno-unused -Wno-unknown-pragmas");
-    EXPECT_EQ(result.status, 0) << text << result.output;
-  }
-  return text;
+  const SourceText source = print_module({"test", items}, dialect, options);
+  expect_compiles(source, dialect);
+  return source.text;
 }
 
 const Expr a = variable("a", i32);
 const Expr b = variable("b", i32);
 const Expr c = variable("c", i32);
 
+/// The same for an expression whose variables have types.
 std::string expr_text(const Expr& tree, Dialect dialect = Dialect::c) {
+  expect_compiles(tree, dialect);
   return print_expr(tree, dialect);
 }
 
@@ -45,7 +45,8 @@ TEST(PrintExpr, PutsParenthesesWhereGroupingNeedsThem) {
   EXPECT_EQ(expr_text(cast(f32, a + b)), "(float)(a + b)");
   EXPECT_EQ(expr_text(deref(variable("p", pointer_to(i32)) + 1)), "*(p + 1)");
   EXPECT_EQ(expr_text(select(a < b, assign(a, b), c)), "a < b ? a = b : c");
-  EXPECT_EQ(expr_text(call(variable("f", Type()), {comma(a, b), c})), "f((a, b), c)");
+  EXPECT_EQ(expr_text(call(variable("f", function_type(i32, {i32, i32})), {comma(a, b), c})),
+            "f((a, b), c)");
 }
 
 TEST(PrintExpr, AddsParenthesesThatCompilersAskFor) {
@@ -70,7 +71,9 @@ TEST(PrintExpr, WritesLiteralsThatReadBackExactly) {
   EXPECT_EQ(expr_text(Expr(INFINITY), Dialect::cuda), "__int_as_float(0x7f800000)");
   EXPECT_EQ(expr_text(Expr(double{NAN}), Dialect::opencl), "(double)NAN");
   EXPECT_EQ(expr_text(literal(0.5, f16), Dialect::opencl), "(half)0.5f");
-  EXPECT_EQ(expr_text(literal("a\"b\\\n?" "?/\x01")), R"("a\"b\\\n\??/\001")");
+  EXPECT_EQ(expr_text(literal("a\"b\\\n?"
+                              "?/\x01")),
+            R"("a\"b\\\n?\?/\001")");
   EXPECT_EQ(expr_text(literal('\'')), R"('\'')");
 }
 
@@ -119,7 +122,7 @@ TEST(PrintModule, PrintsAKernelInEachDialect) {
   }
 }
 )");
-  const std::string host = print_module({"test", items}, Dialect::c).text;
+  const std::string host = printed(items, Dialect::c);
   EXPECT_NE(host.find("#include <rtcg/host_kernel.h>\n\nstatic inline void twice_thread("),
             std::string::npos)
       << host;
@@ -152,6 +155,14 @@ std::vector<Statement> in_function(const std::vector<Statement>& body) {
 
 TEST(Weaknesses, W1OperandsKeepTheirGrouping) {
   EXPECT_EQ(expr_text(assign(variable("x", i32), (a + b) * (c + a))), "x = (a + b) * (c + a)");
+}
+
+TEST(Weaknesses, W2DeclaratorsNestAsTheTypesDo) {
+  EXPECT_EQ(printed({declare(pointer_to(array_of(f32, 3)), "rows"),
+                     declare(array_of(pointer_to(f32), 3), "pointers"),
+                     declare(pointer_to(function_type(i32, {i32})), "callback")},
+                    Dialect::c),
+            "float (*rows)[3];\nfloat *pointers[3];\nint (*callback)(int);\n");
 }
 
 TEST(Weaknesses, W3ElseBelongsToItsIf) {
@@ -199,6 +210,13 @@ TEST(Weaknesses, W6TemplatesKeepTheirHeadAroundKernels) {
   EXPECT_EQ(
       printed({Statement(Template{{{"T", {}, {}, false}}, Statement(generic)})}, Dialect::cuda),
       "template <typename T>\n__global__ void fill(T *x) {}\n");
+}
+
+TEST(Weaknesses, W7ReferencesAreToConstantsAndRvalues) {
+  EXPECT_EQ(printed({declare_function(
+                void_type, "f",
+                {param(reference_to(const_(f32)), "x"), param(Type(Reference{f32, true}), "y")})}),
+            "void f(const float &x, float &&y);\n");
 }
 
 TEST(Weaknesses, W8CommentsCannotBreakOut) {
@@ -338,10 +356,29 @@ void g();
 }
 
 TEST(Weaknesses, W10LaunchesAndTemplateCalls) {
-  EXPECT_EQ(expr_text(launch(variable("k", Type()), 4, 128, {a}, Expr(64)), Dialect::cuda),
-            "k<<<4, 128, 64>>>(a)");
-  EXPECT_EQ(expr_text(call(variable("f", Type()), {a}, {f32, a > b}), Dialect::cpp),
-            "f<float, (a > b)>(a)");
+  const Declared k = kernel("k", {param(pointer_to(f32), "x")}, {});
+  const auto x = param(pointer_to(f32), "x");
+  EXPECT_EQ(printed({k, kernel("starts", {x}, {Statement(launch(k, 4, 128, {x}, Expr(64)))})},
+                    Dialect::cuda),
+            R"(extern "C" __global__ void k(float *x) {}
+
+extern "C" __global__ void starts(float *x) {
+  k<<<4, 128, 64>>>(x);
+}
+)");
+  const Statement generic = Template{{{"T", {}, {}, false}, {"is_wide", boolean, {}, false}},
+                                     declare_function(i32, "f", {param(i32, "x")})};
+  const Expr three = literal(3, i32);
+  EXPECT_EQ(
+      printed({generic, function(i32, "g", {param(i32, "a")},
+                                 return_(call(variable("f", Type()), {a}, {f32, three > 2})))}),
+      R"(template <typename T, bool is_wide>
+int f(int x);
+
+int g(int a) {
+  return f<float, (3 > 2)>(a);
+}
+)");
 }
 
 TEST(Weaknesses, W11LongLinesAreWrapped) {
@@ -357,6 +394,60 @@ TEST(Weaknesses, W11LongLinesAreWrapped) {
   }
   EXPECT_LE(longest, 100U);
   EXPECT_NE(text.find(" +\n    term_"), std::string::npos) << text;
+}
+
+TEST(Weaknesses, W12LinesKnowWhatBuiltThem) {
+  const Statement first = assign(a, 1);
+  const unsigned line = __LINE__ - 1;
+  const SourceText source = print_module({"m", in_function({first})}, Dialect::cpp);
+  ASSERT_EQ(source.origins.size(), 3U);  // the head, the statement, the brace
+  EXPECT_EQ(source.origins[1].line, line);
+  EXPECT_STREQ(source.origins[1].file, __FILE__);
+}
+
+TEST(Weaknesses, W13TreesAreValues) {
+  const Expr sum = a + b;
+  const Expr again = variable("a", i32) + variable("b", i32);
+  EXPECT_TRUE(sum == again);
+  EXPECT_EQ(sum.hash(), again.hash());
+  EXPECT_FALSE(sum == b + a);
+  const Expr changed = substitute(sum, {{"a", c}});
+  EXPECT_TRUE(changed == c + b);
+  EXPECT_TRUE(sum == again);
+}
+
+TEST(Weaknesses, W14WalksReachEveryPart) {
+  const std::vector<Statement> items = {
+      Statement(PreprocessorIf{{{PreprocessorTest::ifdef, "FAST", {Statement(assign(a, 1))}}},
+                               std::vector<Statement>{Statement(assign(b, 1))}}),
+      Statement(EnumDefinition{"color", {{"red", c}}, false, {}}),
+      for_(i32, "i", variable("start", i32), 10, [](Expr, BlockBuilder&) {}),
+      declare(vector_of(f32, 4), "v")};
+  std::set<std::string> names;
+  bool has_vector = false;
+  walk(Module{"m", items}, {[&](const Type& type) {
+                              has_vector |= is<Vector>(type);
+                              return true;
+                            },
+                            [&](const Expr& e) {
+                              if (const auto* variable = get_if<Variable>(e)) {
+                                names.insert(variable->name);
+                              }
+                              return true;
+                            },
+                            {}});
+  EXPECT_EQ(names, (std::set<std::string>{"a", "b", "c", "i", "start"}));
+  EXPECT_TRUE(has_vector);
+}
+
+TEST(Weaknesses, W15NamesAreChecked) {
+  const auto check = [](const std::vector<Statement>& body) {
+    check_names(Module{"m", in_function(body)}, Dialect::cuda);
+  };
+  check({assign(a, b)});
+  EXPECT_ERROR("cgen.check_names.undeclared", check({assign(a, variable("nowhere", i32))}));
+  EXPECT_ERROR("cgen.check_names.duplicate", check({declare(i32, "t"), declare(i32, "t")}));
+  EXPECT_ERROR("cgen.check_names.reserved", check({declare(i32, "blockIdx")}));
 }
 
 TEST(Weaknesses, W16FloatsKeepTheirTypeAndStringsTheirCharacters) {

@@ -23,7 +23,10 @@ TEST(Error, DeviceErrorKeepsApiAndStatus) {
 }
 
 TEST(Error, FailedInternalRequirementNamesThePlace) {
-  EXPECT_ERROR("internal", [] { require_internal(1 + 1 == 3, "arithmetic"); return 0; }());
+  EXPECT_ERROR("internal", [] {
+    require_internal(1 + 1 == 3, "arithmetic");
+    return 0;
+  }());
   require_internal(true, "nothing");
 }
 

@@ -113,6 +113,20 @@ TEST(CheckRaces, ComparesPlacesOnAnAxisThatStartElsewhere) {
   EXPECT_NE(message_of(kernel), "");
 }
 
+TEST(CheckRaces, ComparesPlacesOnAnAxisThatStartAtAParameter) {
+  Kernel kernel = kernel_of(access("out", {i}), grid);
+  kernel.arguments.push_back(scalar("n"));
+  kernel.assumptions.add_nonnegative(Affine("n") - 3);
+  kernel.assumptions.add_nonnegative(Affine(9) - Affine("n"));
+  kernel.domains[1] = loop("j", Affine("n"), Affine("n") + 8);
+  kernel.iname_tags["j"] = grid;
+  kernel.instructions = {assign("s", access("out", {i}), 1, {"i"}),
+                         assign("t", access("out", {j - n}), 2, {"j"})};
+  EXPECT_EQ(message_of(kernel), "");
+  kernel.instructions[1] = assign("t", access("out", {j - 3}), 2, {"j"});
+  EXPECT_NE(message_of(kernel), "");
+}
+
 TEST(CheckRaces, LooksAtSharedTemporariesOnly) {
   for (const AddressSpace space : {AddressSpace::local, AddressSpace::private_}) {
     Kernel kernel = kernel_of(access("t", {j}), block);

@@ -58,9 +58,6 @@ TEST(Generate, RefusesTemporariesItCannotPlace) {
   EXPECT_ERROR("loopy.generate.array_length_not_constant",
                cuda("{[i, j]: 0 <= i, j < n}",
                     "for i\n  <> t[j] = a[i, j] {id=t}\n  b[i, j] = t[n - 1 - j] {dep=t}\nend"));
-  EXPECT_ERROR("loopy.generate.global_temporary",
-               cuda("{[i]: 0 <= i < 16}", "<> t[i] = a[i]\nb[i] = t[15 - i]",
-                    "set_temporary_address_space([t], global)"));
   EXPECT_ERROR("loopy.generate.temporary_across_launches",
                cuda("{[i, j]: 0 <= i, j < 16}",
                     "<> t[i] = a[i] {id=t}\n... gbarrier {id=bar, dep=t}\nb[j] = t[j] {dep=bar}"));
@@ -95,7 +92,7 @@ TEST(Generate, DividesIntegersAsIntegersAmongReals) {
 
 TEST(Reductions, RefuseWhatTheyCannotSpread) {
   EXPECT_ERROR("loopy.realize_reductions.parallel_iname",
-               cuda("{[i, k]: 0 <= i, k < 16}", "a[i] = sum(k, b[i, k])", "tag_inames(k:g.0)"));
+               cuda("{[i, k]: 0 <= i, k < 16}", "a[i] = sum(k, b[i, k])", "tag_inames(k:ilp)"));
   EXPECT_ERROR("loopy.realize_reductions.block_length",
                cuda("{[i, k]: 0 <= i < 16 and 1 <= k < 17}", "a[i] = sum(k, b[i, k - 1])",
                     "tag_inames(k:l.0)"));

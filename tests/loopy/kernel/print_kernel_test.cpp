@@ -48,7 +48,7 @@ statements:
   wait: ... lbarrier  {inames=i:j}
   set_out: out[i, j] = t  {inames=i:j, dep=first, if=i > j}
   set_count: count[0] = count[0] + 1  {inames=i:j, atomic}
-  raw: ... code reading [a], writing []: x;
+  raw: ... c "x;"  {reads=a}
 recipe:
   split_iname(i, 16, inner_tag=l.0)
 )");

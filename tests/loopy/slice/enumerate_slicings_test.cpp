@@ -75,6 +75,15 @@ TEST(SlicingStream, LikesTilesForMatmul) {
   EXPECT_GE(best.slicing.fetches.size(), 1U);
 }
 
+TEST(SlicingStream, OffersCopiesThatRunAhead) {
+  const std::vector<std::string> all = first(matmul(), {.parameters = {{"n", 512}}}, SIZE_MAX);
+  for (const char* stages : {"stages 2", "stages 3", "stages 4"}) {
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const std::string& each) {
+      return each.find(stages) != std::string::npos;
+    })) << stages;
+  }
+}
+
 TEST(SlicingStream, SpreadsRowSumsOverTheBlock) {
   const Kernel sums =
       make_kernel("{[i, j]: 0 <= i, j < n}", "c[i] = sum(j, a[i, j])", {.default_type = cgen::f32});

@@ -5,6 +5,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/transform/precompute.h"
+#include "rtcg/loopy/transform/recipe.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"
 #include "tests/support/expect_error.h"
@@ -22,6 +23,9 @@ TEST(Slicing, IsReadAsItIsWritten) {
       "i: g.1 ilp*2 l.1*16 ilp*4; j: g.0; k: for for*8; fetch a transposed pad 4; fetch b";
   EXPECT_EQ(to_string(parse_slicing(text)), text);
   EXPECT_EQ(parse_slicing(" ; "), Slicing());
+  EXPECT_EQ(parse_slicing("stages 3").stages, 3);
+  EXPECT_EQ(to_string(parse_slicing("k: for for*8; fetch a;stages 3")),
+            "k: for for*8; fetch a; stages 3");
 }
 
 TEST(Slicing, GivesWhatScriptedTransformationsGive) {
@@ -38,6 +42,12 @@ TEST(Slicing, GivesWhatScriptedTransformationsGive) {
   EXPECT_EQ(to_string(sliced), to_string(scripted));
 }
 
+TEST(Slicing, PipelinesWhatMovesAlongTheReduction) {
+  const auto steps =
+      recipe_of(matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; fetch a; fetch b; stages 3"));
+  EXPECT_EQ(to_string(steps.back()), "pipeline([a_tile, b_tile], k_0, 3)");
+}
+
 TEST(Slicing, SpreadsReductionsOverTheBlock) {
   const auto steps = recipe_of(matmul(), parse_slicing("i: g.0; k: for l.0*64"));
   ASSERT_EQ(steps.size(), 3U);
@@ -52,6 +62,8 @@ TEST(Slicing, RefusesWhatItCannotRead) {
   }
   EXPECT_ERROR("loopy.recipe_of.unknown_iname", apply(matmul(), parse_slicing("q: g.0")));
   EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(matmul(), parse_slicing("fetch c")));
+  EXPECT_ERROR("loopy.recipe_of.nothing_to_pipeline",
+               apply(matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; stages 2")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -147,7 +148,9 @@ class Interpreter {
       return read(element_of(expr));
     }
     if (const Reduction* reduction = get_if<Reduction>(expr)) {
-      return reduce(*reduction, 0);
+      double total = neutral(reduction->operation);
+      reduce(*reduction, 0, total);
+      return total;
     }
     if (const Conditional* conditional = get_if<Conditional>(expr)) {
       return evaluate(evaluate(conditional->condition) != 0 ? conditional->then_value
@@ -199,7 +202,12 @@ class Interpreter {
     ADD_FAILURE() << "the interpreter does not know " << to_string(expr);
     return 0;
   }
-  double reduce(const Reduction& reduction, std::size_t depth) {
+  static double neutral(const std::string& operation) {
+    EXPECT_TRUE(operation == "sum" || operation == "min" || operation == "max") << operation;
+    const double infinity = std::numeric_limits<double>::infinity();
+    return operation == "sum" ? 0 : operation == "min" ? infinity : -infinity;
+  }
+  void reduce(const Reduction& reduction, std::size_t depth, double& total) {
     if (depth == reduction.inames.size()) {
       NameSet inames;
       for (const auto& [name, value] : inames_) {
@@ -207,12 +215,15 @@ class Interpreter {
           inames.insert(name);
         }
       }
-      return known(inames).is_empty() ? 0 : evaluate(reduction.operands.front());
+      if (!known(inames).is_empty()) {
+        const double value = evaluate(reduction.operands.front());
+        total = reduction.operation == "sum"   ? total + value
+                : reduction.operation == "min" ? std::min(total, value)
+                                               : std::max(total, value);
+      }
+      return;
     }
-    EXPECT_EQ(reduction.operation, "sum");
-    double sum = 0;
-    for_each_value(reduction.inames[depth], [&] { sum += reduce(reduction, depth + 1); });
-    return sum;
+    for_each_value(reduction.inames[depth], [&] { reduce(reduction, depth + 1, total); });
   }
 
   Kernel kernel_;

@@ -151,5 +151,48 @@ TEST(DuplicateInames, RefusesToTearValuesFromTheirIteration) {
   EXPECT_EQ(why_not_duplicate_inames(kernel, {"i"}, {}), std::nullopt);
 }
 
+TEST(DuplicateInames, RefusesToTurnIterationsRound) {
+  const auto kernel = [](const char* statements) {
+    return make_kernel("{[i]: 0 <= i < n}", statements,
+                       {.arguments = "a: f64[n + 2]; b, x: f64[n]", .default_type = cgen::f64});
+  };
+  const auto spread = [](const Kernel& whole) {
+    return duplicate_inames(whole, {"i"}, {.within = "id:second"});
+  };
+  // reads an element before it is written; hands one on; writes one twice
+  for (const char* statements : {"a[i] = x[i] {id=first}\nb[i] = a[i + 1] {id=second}",
+                                 "b[i] = a[i] {id=first}\na[i + 1] = x[i] {id=second}",
+                                 "a[i] = x[i] {id=first}\na[i + 1] = 2*x[i] {id=second}"}) {
+    EXPECT_ERROR("loopy.duplicate_inames.carried_value", spread(kernel(statements)));
+    // along an axis, iterations have no order
+    EXPECT_EQ(why_not_duplicate_inames(tag_inames(kernel(statements), "i:g.0"), {"i"},
+                                       {.within = "id:second"}),
+              std::nullopt);
+  }
+  EXPECT_EQ(why_not_duplicate_inames(kernel("a[i] = x[i] {id=first}\nb[i] = a[i + 1] {id=second}"),
+                                     {"i"}, {.within = "id:second"}),
+            "'first' and 'second' cannot have loops of their own over [i]: an element of 'a' is "
+            "used in two iterations: 'second' reads it at i = 0, and later 'first' writes it at "
+            "i = 1");
+}
+
+TEST(DuplicateInames, KeepsWhatIsHandedOnForwards) {
+  const Kernel kernel = make_kernel(
+      "{[i]: 0 <= i < n}", "a[i + 1] = x[i] {id=first}\nb[i] = a[i] + a[i + 1] {id=second}",
+      {.arguments = "a: f64[n + 1]; b, x: f64[n]"});
+  expect_same_results(kernel, duplicate_inames(kernel, {"i"}, {.within = "id:second"}), {{"n", 5}});
+  // a temporary has no value before it is written, so that reading it earlier is meaningless
+  const Kernel ring = make_kernel("{[i]: 0 <= i < 8}",
+                                  "<> t[i] = x[i] {id=first}\nb[i] = t[(i + 1) % 8] {id=second}",
+                                  {.default_type = cgen::f64});
+  EXPECT_EQ(why_not_duplicate_inames(ring, {"i"}, {.within = "id:second"}), std::nullopt);
+  // but not where its elements are used again and again
+  const Kernel window =
+      make_kernel("{[i]: 0 <= i < 8}", "<> t[i % 2] = x[i] {id=first}\nb[i] = t[i % 2] {id=second}",
+                  {.default_type = cgen::f64});
+  EXPECT_ERROR("loopy.duplicate_inames.carried_value",
+               duplicate_inames(window, {"i"}, {.within = "id:second"}));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

@@ -119,7 +119,10 @@ TEST(Slicings, GiveTheSameNumbersEverywhere) {
     for (int i = 0; i < 4; ++i) {
       const Slicing slicing = stream.at(random() % stream.count()).slicing;
       SCOPED_TRACE(to_string(slicing));
-      expect_same_everywhere(apply(each.kernel, slicing), each.kernel, each.parameters);
+      // PoCL 3.1 loses elements of padded tiles that are filled ahead; Oclgrind, which finds
+      // neither a race nor an access out of bounds there, and NVIDIA's driver do not
+      expect_same_everywhere(apply(each.kernel, slicing), each.kernel, each.parameters, {},
+                             slicing.stages > 1 ? "pthread" : "");
     }
   }
 }

@@ -71,6 +71,29 @@ TEST(CompileFailureText, LeavesOutWhatIsNotKnown) {
   EXPECT_EQ(message_for(""), "cc refused 'kernel': without a word");
 }
 
+TEST(CompileFailureText, FindsTheLineBehindLineDirectives) {
+  CompileRequest request;
+  request.source.text = "one\n#line 70 \"user.h\"\ntwo\nthree\n#line 3 \"b.cpp\"\nfour x\n";
+  request.source.origins = {{nullptr, 0}, {"user.h", 70}, {"user.h", 70},
+                            {nullptr, 0}, {"b.cpp", 3},   {"b.cpp", 3}};
+  const auto message = [&](const std::string& log) {
+    return compile_failure("runtime.nvrtc.refused", "cc", request, {}, log).message();
+  };
+  EXPECT_EQ(message("b.cpp:3:6: error: what is x?\n"),
+            "cc refused 'kernel':\n"
+            "b.cpp:3:6: error: what is x?\n"
+            "     5 | #line 3 \"b.cpp\"\n"
+            "     6 | four x\n"
+            "       |      ^\n"
+            "  built at b.cpp:3");
+  EXPECT_EQ(message("user.h(71): error: bad\n"),
+            "cc refused 'kernel':\nuser.h:71: error: bad\n     3 | two\n     4 | three");
+  EXPECT_EQ(message("kernel.cu(1): error: bad\n"),
+            "cc refused 'kernel':\nkernel.cu:1: error: bad\n     1 | one");
+  // a header of that line's number, not the text
+  EXPECT_EQ(message("other.h(70): error: bad\n"), "cc refused 'kernel':\nother.h:70: error: bad");
+}
+
 TEST(CompileFailureText, ShowsTheFirstErrorsAndCountsTheRest) {
   std::string log = "kernel.c:1:1: warning: hm\n";
   for (int i = 0; i < 5; ++i) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdlib>
+#include <dlfcn.h>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "rtcg/runtime/device/device.h"
 #include "rtcg/runtime/device/program.h"
 #include "rtcg/runtime/device/stream.h"
+#include "rtcg/runtime/opencl/opencl_backend.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::runtime {
@@ -29,6 +32,46 @@ class OpenClTest : public testing::Test {
 
  private:
   std::optional<Device> found_;
+};
+
+/// Holds streams back until it is opened, so that a test knows what cannot have run yet.
+///
+/// To be declared after the buffers of the held work: they wait for it when they go.
+class Gate {
+ public:
+  explicit Gate(const Device& device)
+      : api_(dynamic_cast<opencl::OpenClBackend&>(device.backend()).api()) {
+    const char* given = std::getenv("RTCG_LIBOPENCL");
+    // the library that the program uses already, under a name that finds it again
+    void* library = ::dlopen(given != nullptr ? given : "libOpenCL.so.1", RTLD_NOW);
+    const auto create =
+        reinterpret_cast<decltype(&::clCreateUserEvent)>(::dlsym(library, "clCreateUserEvent"));
+    set_status_ = reinterpret_cast<decltype(&::clSetUserEventStatus)>(
+        ::dlsym(library, "clSetUserEventStatus"));
+    cl_int status = CL_SUCCESS;
+    event_ = create(dynamic_cast<opencl::OpenClBackend&>(device.backend()).context(), &status);
+    EXPECT_EQ(status, CL_SUCCESS);
+  }
+  ~Gate() {
+    open();
+    api_.clReleaseEvent(event_);
+  }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  void hold(const Device& device, StreamRef stream) const { stream.wait(EventRef(device, event_)); }
+  void open() {
+    if (!is_open_) {
+      is_open_ = true;
+      EXPECT_EQ(set_status_(event_, CL_COMPLETE), CL_SUCCESS);
+    }
+  }
+
+ private:
+  const opencl::Api& api_;
+  decltype(&::clSetUserEventStatus) set_status_ = nullptr;
+  cl_event event_ = nullptr;
+  bool is_open_ = false;
 };
 
 }  // namespace rtcg::runtime

@@ -1,0 +1,12 @@
+#pragma once
+
+/// Everything of the layer `arrays`.
+
+#include "rtcg/arrays/array.h"
+#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/kernels/elementwise_kernel.h"
+#include "rtcg/arrays/kernels/reduction_kernel.h"
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/lazy/functions.h"
+#include "rtcg/arrays/npy.h"
+#include "rtcg/arrays/random/generator.h"

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "rtcg/arrays/lazy/kernel_parameters.h"
+#include "rtcg/runtime/device/launch_shape.h"
+
+// The loops of kernels that run a snippet for each element. Internal to arrays.
+
+namespace rtcg::arrays::detail {
+
+/// Code of one element: how far it is from the first in each operand.
+using EmitElement =
+    std::function<void(const std::vector<cgen::Expr>& offsets, cgen::BlockBuilder& body)>;
+
+/// Loops over all elements of the kernel's axes. Adds the parameters whose
+/// values plan_elements() gives.
+void emit_element_loops(cgen::Dialect dialect, KernelParameters& parameters,
+                        const EmitElement& element, cgen::BlockBuilder& body);
+
+struct ElementPlan {
+  runtime::LaunchShape launch{};
+  std::vector<std::int64_t> more{};  ///< values of the parameters that the loops add
+};
+/// @param lengths  of the kernel's axes: at least one, none is 0
+[[nodiscard]] ElementPlan plan_elements(runtime::Device device, const Extents& lengths);
+
+}  // namespace rtcg::arrays::detail

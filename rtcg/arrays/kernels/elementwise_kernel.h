@@ -1,0 +1,81 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/arrays/kernels/kernel_argument.h"
+#include "rtcg/arrays/lazy/expression.h"
+#include "rtcg/cgen/dialect/dialect.h"
+
+namespace rtcg::arrays {
+
+struct ElementwiseOptions {
+  /// Functions, types and macros of the operation, in C; `__device__` before a
+  /// function is welcome, but needed nowhere.
+  std::string preamble{};
+  /// Statements that run in each thread before its elements; they see the
+  /// numbers, not the arrays.
+  std::string before_loop{};
+  std::string name = "elementwise";  ///< in messages and profiles
+};
+
+struct ElementwiseLaunch {
+  /// `i` runs over these places only. Bounds as in Python; without an array
+  /// named by x[i] the end must be given, and counts as it stands.
+  std::optional<Slice> range{};
+  std::optional<runtime::StreamRef> stream{};
+};
+
+/// A kernel that runs statements of C for each element of arrays.
+///
+///     const ElementwiseKernel linear("float a, float *x, float b, float *y,
+///     float *z",
+///                                    "z[i] = a*x[i] + b*y[i]");
+///     linear(5, x, 6, y, z);
+///
+/// `x[i]` is element i, in C order, of x broadcast to the common shape of all
+/// arrays that are named so, whatever x's strides are. Another index, `x[i +
+/// 1]` or `x[table[i]]`, counts in the same order; an array that is only named
+/// so takes no part in the common shape and is indexed by its own elements. `i`
+/// is the index, `n` the number of elements (unless an argument is called so).
+/// The order of elements is open, so one element's statements must not read
+/// what another's write. bool, f16 and bf16 elements convert to and from C's
+/// numbers; complex ones are structs `complex64`, `complex128` with members re
+/// and im and functions complex64_add, _sub, _mul, _div, _conj, _abs2, _scale
+/// and _make.
+///
+/// Compiled at first use for each device and each kind of layout. A cheap
+/// value; any thread may use it.
+class ElementwiseKernel {
+ public:
+  /// @throws InvalidInput  arrays.parse_arguments.*, arrays.snippet.*,
+  ///         arrays.snippet_kernel.bad_name
+  ElementwiseKernel(const ArgumentList& arguments, std::string_view operation,
+                    ElementwiseOptions options = {});
+
+  /// Runs it on arrays and C++ numbers, in the order of the arguments. An
+  /// expression is evaluated before.
+  ///
+  /// @throws InvalidInput    arrays.snippet_kernel.*,
+  /// arrays.broadcast.shape_mismatch,
+  ///         arrays.assign.repeated_elements, arrays.expression.number_range
+  /// @throws CompileFailure  the operation is not C
+  /// @cost   one launch, asynchronous
+  template <class... Values>
+  void operator()(const Values&... values) const {
+    run({Expression(values)...});
+  }
+  void run(const std::vector<Expression>& values, const ElementwiseLaunch& launch = {}) const;
+
+  /// The text for contiguous arrays, for people.
+  [[nodiscard]] std::string text(cgen::Dialect dialect) const;
+
+ private:
+  struct Program;
+  std::shared_ptr<const Program> program_;
+};
+
+}  // namespace rtcg::arrays

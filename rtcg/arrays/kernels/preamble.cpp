@@ -1,0 +1,153 @@
+// What stands before kernels of snippets.
+#include <fmt/format.h>
+
+#include "rtcg/arrays/kernels/snippet.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+/// `Z` stands for the complex type, `R` for its parts.
+constexpr std::string_view complex_text = R"(typedef struct Z { R re; R im; } Z;
+F Z Z_make(R re, R im) { Z z; z.re = re; z.im = im; return z; }
+F Z Z_add(Z a, Z b) { return Z_make(a.re + b.re, a.im + b.im); }
+F Z Z_sub(Z a, Z b) { return Z_make(a.re - b.re, a.im - b.im); }
+F Z Z_mul(Z a, Z b) { return Z_make(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re); }
+F Z Z_scale(R a, Z b) { return Z_make(a * b.re, a * b.im); }
+F Z Z_conj(Z a) { return Z_make(a.re, -a.im); }
+F R Z_abs2(Z a) { return a.re * a.re + a.im * a.im; }
+F Z Z_div(Z a, Z b) { return Z_scale(1 / Z_abs2(b), Z_mul(a, Z_conj(b))); }
+)";
+
+constexpr std::string_view bfloat16_text =
+    R"(F float bfloat16_value(ushort_ bits) {
+  return FROM((uint_)bits << 16);
+}
+F ushort_ bfloat16_bits(float value) {
+  uint_ bits = TO(value);
+  if (value != value) {
+    return (ushort_)((bits | 0x400000u) >> 16);
+  }
+  return (ushort_)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+)";
+
+constexpr std::string_view bits_in_c = R"(F float bits_as_float(uint_ bits) {
+  union { uint_ bits; float value; } u;
+  u.bits = bits;
+  return u.value;
+}
+F uint_ float_as_bits(float value) {
+  union { uint_ bits; float value; } u;
+  u.value = value;
+  return u.bits;
+}
+)";
+
+/// Constants of C's headers, which NVRTC does without.
+struct Constant {
+  const char* name;
+  const char* text;
+};
+constexpr Constant constants[] = {
+    {"INFINITY", "__int_as_float(0x7f800000)"}, {"NAN", "__int_as_float(0x7fffffff)"},
+    {"M_PI", "3.14159265358979323846"},         {"FLT_MAX", "3.40282347e+38f"},
+    {"FLT_EPSILON", "1.19209290e-7f"},          {"DBL_MAX", "1.7976931348623157e+308"},
+    {"DBL_EPSILON", "2.2204460492503131e-16"},
+};
+
+/// `text` with names replaced by others.
+std::string with_names(std::string_view text, const std::map<std::string, std::string>& others) {
+  std::string result;
+  for (const SnippetToken& token : tokenize_snippet(text)) {
+    std::string name = token.text;
+    if (token.kind == TokenKind::name) {
+      if (const auto found = others.find(name); found != others.end()) {
+        name = found->second;
+      } else if (name.rfind("Z_", 0) == 0) {
+        name = others.at("Z") + name.substr(1);
+      }
+    }
+    result += token.blanks + name;
+  }
+  return result + "\n";
+}
+
+const char* function_words(cgen::Dialect dialect) {
+  switch (dialect) {
+    case cgen::Dialect::cuda:
+      return "static __device__ inline";
+    case cgen::Dialect::opencl:
+      return "static inline";
+    default:
+      return "static inline __attribute__((unused))";
+  }
+}
+
+}  // namespace
+
+std::string portable_preamble(std::string_view text, cgen::Dialect dialect) {
+  const std::vector<SnippetToken> tokens = tokenize_snippet(text);
+  const bool is_cuda = dialect == cgen::Dialect::cuda;
+  const auto is = [&](std::size_t at, std::string_view word) {
+    return at < tokens.size() && tokens[at].text == word;
+  };
+  std::string result;
+  for (std::size_t at = 0; at < tokens.size(); ++at) {
+    std::string word = tokens[at].text;
+    if (is_cuda ? word == "__global"
+                : word == "__device__" || word == "__host__" || word == "__forceinline__" ||
+                      (word == "__global" && dialect != cgen::Dialect::opencl)) {
+      word.clear();
+    } else if (word == "inline" && !is_cuda && (at == 0 || !is(at - 1, "static")) &&
+               !is(at + 1, "static")) {
+      word = fmt::format("static inline");  // plain inline has no definition of its own in C
+    }
+    result += tokens[at].blanks + word;
+  }
+  return result;
+}
+
+std::string standard_preamble(const std::set<std::string>& names, const std::set<DType>& dtypes,
+                              cgen::Dialect dialect) {
+  std::map<std::string, std::string> words = {{"F", function_words(dialect)}};
+  std::string result;
+  for (const Constant& constant : constants) {
+    if (names.count(constant.name) != 0 && dialect != cgen::Dialect::opencl) {
+      result += fmt::format("#ifndef {0}\n#define {0} {1}\n#endif\n", constant.name, constant.text);
+    }
+  }
+  for (const DType dtype : {DType::c64, DType::c128}) {
+    const std::string type = dtype == DType::c64 ? "complex64" : "complex128";
+    if (dtypes.count(dtype) != 0 || names.count(type) != 0 || names.count(type + "_make") != 0) {
+      words["Z"] = type;
+      words["R"] = dtype == DType::c64 ? "float" : "double";
+      result += with_names(complex_text, words);
+    }
+  }
+  if (dtypes.count(DType::bf16) != 0) {
+    words["ushort_"] = "unsigned short";
+    words["uint_"] = "unsigned int";
+    const bool is_cuda = dialect == cgen::Dialect::cuda;
+    const bool is_opencl = dialect == cgen::Dialect::opencl;
+    words["FROM"] = is_cuda ? "__uint_as_float" : is_opencl ? "as_float" : "bits_as_float";
+    words["TO"] = is_cuda ? "__float_as_uint" : is_opencl ? "as_uint" : "float_as_bits";
+    if (!is_cuda && !is_opencl) {
+      result += with_names(bits_in_c, words);
+    }
+    result += with_names(bfloat16_text, words);
+  }
+  return result;
+}
+
+cgen::Type snippet_storage_type(DType dtype) {
+  switch (dtype) {
+    case DType::c64:
+      return cgen::named("complex64");
+    case DType::c128:
+      return cgen::named("complex128");
+    default:
+      return storage_type(dtype);
+  }
+}
+
+}  // namespace rtcg::arrays::detail

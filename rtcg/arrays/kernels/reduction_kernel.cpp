@@ -1,0 +1,479 @@
+#include "rtcg/arrays/kernels/reduction_kernel.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/kernels/snippet_reducer.h"
+#include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/run.h"
+#include "rtcg/cgen/print/print_module.h"
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using detail::ResultProgram;
+using detail::SnippetProgram;
+
+std::string as_words(const detail::Snippet& snippet) {
+  std::string result;
+  for (const detail::SnippetToken& token : snippet.tokens()) {
+    result += token.text + " ";
+  }
+  return result;
+}
+
+/// `a + b` as C has it for this type.
+std::string reduce_text(const Reduction& reduction) {
+  const DType dtype = reduction.type.dtype();
+  const std::string words = as_words(detail::Snippet(reduction.reduce, {}));
+  if (!is_complex(dtype) || (words != "a + b " && words != "a * b ")) {
+    return reduction.reduce;
+  }
+  return fmt::format("{}_{}(a, b)", dtype == DType::c64 ? "complex64" : "complex128",
+                     words[2] == '+' ? "add" : "mul");
+}
+
+std::string neutral_text(const Reduction& reduction) {
+  const DType dtype = reduction.type.dtype();
+  const std::string words = as_words(detail::Snippet(reduction.neutral, {}));
+  if (!is_complex(dtype) || (words != "0 " && words != "1 ")) {
+    return reduction.neutral;
+  }
+  return fmt::format("{}_make({}, 0)", dtype == DType::c64 ? "complex64" : "complex128",
+                     words.front());
+}
+
+ResultProgram read_result(const Reduction& reduction, const std::vector<KernelArgument>& arguments,
+                          Accuracy accuracy) {
+  ResultProgram result{reduction.type, detail::Snippet(neutral_text(reduction), {}),
+                       detail::Snippet(reduce_text(reduction), {}),
+                       detail::Snippet(reduction.map, arguments), false};
+  for (const auto& [name, use] : result.map.arrays()) {
+    const bool is_told = use.is_written && !use.bare;
+    if (is_told) {
+      throw InvalidInput("arrays.reduction_kernel.map_writes",
+                         fmt::format("the map expression '{}' writes '{}': a reduction only reads",
+                                     reduction.map, name));
+    }
+  }
+  if (accuracy == Accuracy::compensated) {
+    const DType dtype = reduction.type.dtype();
+    if ((dtype != DType::f32 && dtype != DType::f64) || as_words(result.reduce) != "a + b ") {
+      throw InvalidInput("arrays.reduction_kernel.not_a_sum",
+                         fmt::format("compensated are sums 'a + b' of f32 and f64, not '{}' of {}",
+                                     reduction.reduce, name(dtype)));
+    }
+    result.is_compensated = true;
+  }
+  return result;
+}
+
+void define(const ResultType& type, SnippetProgram& program, std::vector<std::string>& defined) {
+  const cgen::LaidOutStruct* structure = type.structure();
+  if (structure == nullptr) {
+    program.dtypes.insert(type.dtype());
+    return;
+  }
+  if (std::find(defined.begin(), defined.end(), structure->name) != defined.end()) {
+    return;
+  }
+  defined.push_back(structure->name);
+  program.names.insert(structure->name);
+  program.types.push_back(structure->definition);
+  program.types.push_back(cgen::Statement(
+      cgen::RawStatement{fmt::format("typedef struct {0} {0};", structure->name), {}, {}}));
+  program.types.push_back(cgen::Statement(cgen::BlankLine{}));
+}
+
+}  // namespace
+
+struct ReductionKernel::Program {
+  Program(const std::vector<Reduction>& reductions, const std::vector<KernelArgument>& arguments,
+          ReductionOptions options)
+      : snippets(arguments, std::move(options.preamble)),
+        is_pairwise(options.accuracy == Accuracy::pairwise),
+        name(std::move(options.name)) {
+    if (reductions.empty()) {
+      throw InvalidInput("arrays.reduction_kernel.no_result",
+                         "a reduction gives one result at least");
+    }
+    std::vector<std::string> defined;
+    for (const Reduction& reduction : reductions) {
+      results.push_back(read_result(reduction, arguments, options.accuracy));
+      define(reduction.type, snippets, defined);
+      snippets.add(results.back().map);
+      snippets.add(results.back().reduce);
+      snippets.add(results.back().neutral);
+    }
+    // a pointer may be read through, and that is all a reduction does
+    for (auto& [array, use] : snippets.arrays) {
+      use.is_written = false;
+    }
+  }
+
+  SnippetProgram snippets;
+  std::vector<ResultProgram> results;
+  bool is_pairwise;
+  std::string name;
+  mutable detail::KernelTable kernels;
+};
+
+namespace {
+
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// What a pass writes to, and how that lies.
+struct Target {
+  AnyArray array;
+  Layout layout;  ///< in elements of the result, structs too
+};
+
+/// One call of a kernel.
+class Run {
+ public:
+  Run(const SnippetProgram& program, const std::vector<ResultProgram>& results, bool is_pairwise,
+      const ReductionLaunch& launch)
+      : program_(program), results_(results), is_pairwise_(is_pairwise), launch_(launch) {}
+
+  std::vector<AnyArray> operator()(const std::vector<Expression>& values,
+                                   detail::KernelTable& kernels, const std::string& name) {
+    detail::BindOptions options{launch_.range, launch_.stream};
+    if (launch_.offsets && !options.range) {
+      options.range = Slice{};  // one axis
+    }
+    const detail::SnippetBinding binding = detail::bind(program_, values, options);
+    stream_.emplace(binding.stream);
+    choose_results(binding);
+    if (element_count(kept_shape_) == 0) {
+      return outputs_;
+    }
+    std::vector<Layout> leaves = binding.layouts();
+    std::vector<Layout> targets;
+    for (std::size_t k = 0; k < outputs_.size(); ++k) {
+      targets.push_back(layout_of_result(k));
+    }
+    detail::SplitLayouts layouts;
+    if (launch_.offsets) {
+      layouts = segmented_layouts(binding, leaves, targets);
+    } else {
+      layouts =
+          detail::split_layouts(binding.shape, {axes_, launch_.keeps_axes, true}, targets, leaves);
+    }
+    run_passes(binding, std::move(layouts), kernels, name);
+    return outputs_;
+  }
+
+ private:
+  /// Sets the axes that go, the shape that stays, and where results go.
+  void choose_results(const detail::SnippetBinding& binding) {
+    const int count = binding.shape.size();
+    if (launch_.offsets) {
+      check_offsets();
+      kept_shape_ = {launch_.offsets->shape()[0] - 1};
+    } else {
+      for (int axis = 0; axis < count; ++axis) {
+        const bool goes = goes_away(axis, count);
+        if (goes) {
+          axes_.push_back(axis);
+        }
+        if (!goes || launch_.keeps_axes) {
+          kept_shape_.push_back(goes ? 1 : binding.shape[axis]);
+        }
+      }
+    }
+    if (launch_.out.empty()) {
+      for (const ResultProgram& result : results_) {
+        Extents shape = kept_shape_;
+        if (result.type.structure() != nullptr) {
+          shape.push_back(static_cast<std::int64_t>(result.type.structure()->size_bytes));
+        }
+        outputs_.emplace_back(result.type.dtype(), shape, *stream_);
+      }
+    } else {
+      outputs_ = launch_.out;
+      check_out();
+    }
+  }
+
+  [[nodiscard]] bool goes_away(int axis, int count) const {
+    if (!launch_.axes) {
+      return true;
+    }
+    int times = 0;
+    for (const std::int64_t given : *launch_.axes) {
+      times += checked_axis(given, count) == axis ? 1 : 0;
+    }
+    if (times > 1) {
+      throw InvalidInput("arrays.reduce.repeated_axis",
+                         fmt::format("axis {} is to be reduced twice", axis));
+    }
+    return times == 1;
+  }
+
+  void check_offsets() const {
+    const AnyArray& offsets = *launch_.offsets;
+    const bool is_index = offsets.dtype() == DType::i32 || offsets.dtype() == DType::i64;
+    if (!is_index || offsets.axes() != 1 || offsets.count() < 1 || launch_.axes ||
+        launch_.keeps_axes) {
+      throw InvalidInput(
+          "arrays.reduction_kernel.bad_offsets",
+          fmt::format("offsets are one axis of i32 or i64, one longer than there are "
+                      "results, and go without axes; these are {} of shape {}",
+                      name(offsets.dtype()), to_string(offsets.shape())));
+    }
+  }
+
+  void check_out() const {
+    bool fits = outputs_.size() == results_.size();
+    for (std::size_t k = 0; fits && k < outputs_.size(); ++k) {
+      fits = outputs_[k].dtype() == results_[k].type.dtype() &&
+             layout_of_result(k).shape == kept_shape_ &&
+             outputs_[k].device() == stream_->device() &&
+             !may_repeat_elements(outputs_[k].layout());
+    }
+    if (!fits) {
+      throw InvalidInput(
+          "arrays.reduction_kernel.bad_out",
+          fmt::format("out holds an array for each of {} results, of its type and of "
+                      "shape {}, on the device of the arguments",
+                      results_.size(), to_string(kept_shape_)));
+    }
+  }
+
+  [[nodiscard]] Layout layout_of_result(std::size_t k) const {
+    const cgen::LaidOutStruct* structure = results_[k].type.structure();
+    return structure == nullptr ? outputs_[k].layout()
+                                : layout_of_structs(outputs_[k], structure->size_bytes);
+  }
+
+  /// The kept axis counts segments; along the other one lie all elements.
+  [[nodiscard]] detail::SplitLayouts segmented_layouts(const detail::SnippetBinding& binding,
+                                                       const std::vector<Layout>& leaves,
+                                                       std::vector<Layout> targets) const {
+    detail::SplitLayouts result;
+    result.kept_shape = kept_shape_;
+    result.reduced_shape = binding.shape;
+    result.targets = std::move(targets);
+    for (const Layout& leaf : leaves) {
+      result.kept.push_back({kept_shape_, {0}, leaf.offset});
+      result.reduced.push_back({leaf.shape, leaf.strides, 0});
+    }
+    return result;
+  }
+
+  void run_passes(const detail::SnippetBinding& binding, detail::SplitLayouts layouts,
+                  detail::KernelTable& kernels, const std::string& name) {
+    std::vector<Target> targets;
+    for (std::size_t k = 0; k < outputs_.size(); ++k) {
+      targets.push_back({outputs_[k], layouts.targets[k]});
+    }
+    std::vector<Target> leaves;  // of a later pass
+    while (true) {
+      detail::ReductionSize size = layouts.size();
+      if (launch_.offsets && leaves.empty()) {
+        size.may_split = false;
+        size.length = ceil_divide(size.length, size.outputs);
+        size.kept_step = 0;
+      }
+      const detail::ReductionPlan plan = plan_reduction(stream_->device(), size);
+      if (plan.segments == 1 || meets_at_once(plan, size.outputs)) {
+        launch_pass(binding, layouts, plan, leaves, targets, false, kernels, name);
+        return;
+      }
+      std::vector<Target> partial;
+      for (const ResultProgram& result : results_) {
+        for (int part = 0; part < result.parts(); ++part) {
+          const auto bytes = static_cast<std::int64_t>(result.carried_bytes());
+          partial.push_back(
+              {AnyArray(DType::u8, {plan.segments, size.outputs, bytes}, *stream_), Layout{}});
+        }
+      }
+      launch_pass(binding, layouts, plan, leaves, partial, true, kernels, name);
+      leaves = std::move(partial);
+      layouts.continue_with(leaves.size(), plan.segments);
+      for (std::size_t k = 0; k < leaves.size(); ++k) {
+        leaves[k].layout = layouts.leaf(k);
+      }
+    }
+  }
+
+  /// Whether the blocks of a segmented reduction can bring their results together in one launch.
+  [[nodiscard]] bool meets_at_once(const detail::ReductionPlan& plan, std::int64_t outputs) const {
+    return detail::dialect_of(stream_->device()) == cgen::Dialect::cuda && plan.segments > 1 &&
+           plan.spread == detail::ReductionSpread::block && outputs <= detail::ticket_count &&
+           std::all_of(results_.begin(), results_.end(), [](const ResultProgram& result) {
+             return result.type.structure() == nullptr && !is_complex(result.type.dtype());
+           });
+  }
+
+  void launch_pass(const detail::SnippetBinding& binding, const detail::SplitLayouts& layouts,
+                   const detail::ReductionPlan& plan, const std::vector<Target>& leaves,
+                   const std::vector<Target>& targets, bool is_partial,
+                   detail::KernelTable& kernels, const std::string& name) const {
+    detail::SnippetReductionForm form;
+    std::vector<Layout> element_layouts;
+    if (leaves.empty()) {
+      for (std::size_t k = 0; k < layouts.kept.size(); ++k) {
+        element_layouts.push_back(layouts.leaf(k));
+      }
+      form.snippets = form_of(binding, element_layouts);
+    }
+    detail::SnippetForm& all = form.snippets;
+    all.dialect = detail::dialect_of(stream_->device());
+    all.axes = static_cast<std::uint8_t>(layouts.kept_shape.size() + layouts.reduced_shape.size());
+    const std::int64_t outputs = element_count(layouts.kept_shape);
+    all.is_wide = all.is_wide || outputs >= (1 << 29) || plan.segments * outputs >= (1 << 29) ||
+                  element_count(layouts.reduced_shape) >= (1 << 29);
+    const auto operand = [&](const Target& target) {
+      all.is_wide = all.is_wide || !detail::fits_32_bits(DType::u8, target.layout);
+      return detail::form_of(DType::u8, target.layout.strides);
+    };
+    for (const Target& target : targets) {
+      form.targets.push_back(operand(target));
+    }
+    for (const Target& leaf : leaves) {
+      form.partials.push_back(operand(leaf));
+    }
+    const bool has_offsets = launch_.offsets && leaves.empty();
+    if (has_offsets) {
+      form.offsets = launch_.offsets->dtype();
+    }
+    form.shape = {all.dialect,
+                  layouts.kept_shape.size(),
+                  targets.size(),
+                  plan.spread,
+                  is_partial,
+                  is_pairwise_ && leaves.empty(),
+                  1,
+                  !is_partial && plan.segments > 1};
+    launch(binding, layouts, plan, leaves, targets, form, element_layouts, kernels, name);
+  }
+
+  void launch(const detail::SnippetBinding& binding, const detail::SplitLayouts& layouts,
+              const detail::ReductionPlan& plan, const std::vector<Target>& leaves,
+              const std::vector<Target>& targets, const detail::SnippetReductionForm& form,
+              const std::vector<Layout>& element_layouts, detail::KernelTable& kernels,
+              const std::string& name) const {
+    const bool is_wide = form.snippets.is_wide;
+    runtime::ArgumentPack pack;
+    for (const Extents& lengths : {layouts.kept_shape, layouts.reduced_shape}) {
+      for (const std::int64_t length : lengths) {
+        detail::pack_index(pack, length, is_wide);
+      }
+    }
+    const auto add = [&](const Target& target, const detail::OperandForm& operand,
+                         std::size_t bytes) {
+      target.array.storage()->use_on(*stream_);
+      pack_operand(pack, operand,
+                   {target.array.storage()->address() +
+                        static_cast<std::uint64_t>(target.layout.offset) * bytes,
+                    target.layout.strides},
+                   is_wide);
+    };
+    std::size_t number = 0;
+    for (const ResultProgram& result : results_) {
+      const bool is_struct = result.type.structure() != nullptr;
+      const std::size_t bytes = form.shape.is_partial || is_struct
+                                    ? result.carried_bytes()
+                                    : size_bytes(result.type.dtype());
+      for (int part = 0; part < (form.shape.is_partial ? result.parts() : 1); ++part, ++number) {
+        add(targets[number], form.targets[number], bytes);
+      }
+    }
+    AnyArray offsets = outputs_[0];
+    if (form.offsets) {
+      offsets = launch_.offsets->contiguous();
+      offsets.storage()->use_on(*stream_);
+      pack.add(offsets.address());
+    }
+    if (leaves.empty()) {
+      pack_binding(pack, binding, form.snippets, element_layouts, program_.uses_count());
+    } else {
+      number = 0;
+      for (const ResultProgram& result : results_) {
+        for (int part = 0; part < result.parts(); ++part, ++number) {
+          add(leaves[number], form.partials[number], result.carried_bytes());
+        }
+      }
+    }
+    for (const std::int64_t value : plan.more) {
+      detail::pack_index(pack, value, is_wide);
+    }
+    const std::vector<AnyArray> scratch = add_scratch(pack, plan, layouts, form.shape);
+    kernels
+        .get(
+            stream_->device(), key_of(form),
+            [&] { return make_reduction_module(program_, results_, form); }, name)
+        .launch(*stream_, plan.launch, pack);
+  }
+
+  /// Where blocks that meet at once leave their results.
+  [[nodiscard]] std::vector<AnyArray> add_scratch(runtime::ArgumentPack& pack,
+                                                  const detail::ReductionPlan& plan,
+                                                  const detail::SplitLayouts& layouts,
+                                                  const detail::ReductionShape& shape) const {
+    std::vector<AnyArray> scratch;
+    if (!shape.meets_at_once) {
+      return scratch;
+    }
+    const std::int64_t count = plan.segments * element_count(layouts.kept_shape);
+    for (const ResultProgram& result : results_) {
+      for (int part = 0; part < result.parts(); ++part) {
+        const auto bytes = static_cast<std::int64_t>(result.carried_bytes());
+        scratch.emplace_back(DType::u8, Extents{count * bytes}, *stream_);
+        scratch.back().storage()->use_on(*stream_);
+        pack.add(scratch.back().address());
+      }
+    }
+    pack.add(detail::tickets_of(*stream_));
+    return scratch;
+  }
+
+  const SnippetProgram& program_;
+  const std::vector<ResultProgram>& results_;
+  bool is_pairwise_;
+  const ReductionLaunch& launch_;
+  std::optional<runtime::StreamRef> stream_;
+  Extents axes_;
+  Extents kept_shape_;
+  std::vector<AnyArray> outputs_;
+};
+
+}  // namespace
+
+ReductionKernel::ReductionKernel(ResultType type, std::string neutral, std::string reduce,
+                                 std::string map, const ArgumentList& arguments,
+                                 ReductionOptions options)
+    : ReductionKernel(std::vector<Reduction>{{std::move(type), std::move(neutral),
+                                              std::move(reduce), std::move(map)}},
+                      arguments, std::move(options)) {}
+
+ReductionKernel::ReductionKernel(std::vector<Reduction> results, const ArgumentList& arguments,
+                                 ReductionOptions options)
+    : program_(std::make_shared<Program>(results, arguments.list(), std::move(options))) {}
+
+std::vector<AnyArray> ReductionKernel::run(const std::vector<Expression>& values,
+                                           const ReductionLaunch& launch) const {
+  return Run(program_->snippets, program_->results, program_->is_pairwise, launch)(
+      values, program_->kernels, program_->name);
+}
+
+std::string ReductionKernel::text(cgen::Dialect dialect) const {
+  detail::SnippetReductionForm form;
+  form.snippets = program_->snippets.contiguous_form(dialect);
+  form.targets.assign(program_->results.size(), detail::form_of(DType::u8, {}));
+  form.shape.dialect = dialect;
+  form.shape.targets = form.targets.size();
+  form.shape.is_pairwise = program_->is_pairwise;
+  form.shape.spread = dialect == cgen::Dialect::c ? detail::ReductionSpread::threads
+                                                  : detail::ReductionSpread::block;
+  return cgen::print_module(make_reduction_module(program_->snippets, program_->results, form),
+                            dialect)
+      .text;
+}
+
+}  // namespace rtcg::arrays

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/arrays/kernels/kernel_argument.h"
+#include "rtcg/arrays/kernels/struct_array.h"
+#include "rtcg/arrays/lazy/expression.h"
+#include "rtcg/cgen/dialect/dialect.h"
+
+namespace rtcg::arrays {
+
+/// What a reduction carries along and gives: numbers, or structs of the user.
+class ResultType {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): DType::f32, "float", or a struct
+  ResultType(DType dtype) : dtype_(dtype) {}
+  /// @throws InvalidInput  arrays.parse_arguments.unknown_type
+  ResultType(const char* c_type) : dtype_(parse_dtype(c_type)) {}
+  ResultType(cgen::LaidOutStruct type)
+      : dtype_(DType::u8), structure_(std::make_shared<cgen::LaidOutStruct>(std::move(type))) {}
+  // NOLINTEND(google-explicit-constructor)
+  /// u8 for a struct.
+  [[nodiscard]] DType dtype() const noexcept { return dtype_; }
+  [[nodiscard]] const cgen::LaidOutStruct* structure() const noexcept { return structure_.get(); }
+
+ private:
+  DType dtype_;
+  std::shared_ptr<const cgen::LaidOutStruct> structure_;
+};
+
+/// One result, in C. `reduce` joins two values `a` and `b`; it must be associative and commutative,
+/// and `neutral` is what it leaves as it is. `map` gives the value of element i; it may name the
+/// arguments, `i` and `n` as an ElementwiseKernel's operation may.
+struct Reduction {
+  ResultType type;
+  std::string neutral;
+  std::string reduce;
+  std::string map;
+};
+
+enum class Accuracy {
+  plain,     ///< the default: what each thread sees one after the other, then a tree
+  pairwise,  ///< a tree of runs of 64: the error grows as the logarithm of the length
+  /// Sums (`a + b`) of f32 or f64 with what each addition lost kept beside (Neumaier): as accurate
+  /// as twice the digits, rounded once.
+  compensated,
+};
+
+struct ReductionOptions {
+  /// As ElementwiseOptions::preamble. Struct types of results are defined before it.
+  std::string preamble{};
+  Accuracy accuracy = Accuracy::plain;
+  std::string name = "reduction";
+};
+
+struct ReductionLaunch {
+  /// The axes of the common shape that go; none named: all.
+  std::optional<Extents> axes{};
+  bool keeps_axes = false;  ///< as length 1
+  /// As ElementwiseLaunch::range; all of it goes.
+  std::optional<Slice> range{};
+  /// Result k is that of elements offsets[k] up to offsets[k + 1], in C order: one array of i32 or
+  /// i64, ascending, one longer than there are results.
+  std::optional<AnyArray> offsets{};
+  std::optional<runtime::StreamRef> stream{};
+  /// Where results go instead of new arrays: one for each, of its type and shape.
+  std::vector<AnyArray> out{};
+};
+
+/// A kernel that reduces a value of each element of arrays.
+///
+///     const ReductionKernel dot(DType::f32, "0", "a+b", "x[i]*y[i]", "float *x, float *y");
+///     Array<float> result(dot(x, y));
+///
+/// Shapes broadcast, axes go, nothing gives `neutral`. The same arrays give the same bits every
+/// time. A result of a struct type is an array of u8 whose last axis is the struct
+/// (structs_to_host, field_of); f16 and bf16 are joined in f32. A cheap value; any thread may use
+/// it.
+class ReductionKernel {
+ public:
+  /// @throws InvalidInput  arrays.parse_arguments.*, arrays.snippet.*,
+  ///         arrays.snippet_kernel.bad_name, arrays.reduction_kernel.no_result,
+  ///         arrays.reduction_kernel.map_writes, arrays.reduction_kernel.not_a_sum
+  ReductionKernel(ResultType type, std::string neutral, std::string reduce, std::string map,
+                  const ArgumentList& arguments, ReductionOptions options = {});
+  /// Several results of one pass over the arrays.
+  ReductionKernel(std::vector<Reduction> results, const ArgumentList& arguments,
+                  ReductionOptions options = {});
+
+  /// Over all elements; the first result, an array of no axes.
+  ///
+  /// @throws  as ElementwiseKernel
+  /// @cost   one launch or two, asynchronous
+  template <class... Values>
+  AnyArray operator()(const Values&... values) const {
+    return run({Expression(values)...})[0];
+  }
+  /// @throws InvalidInput  arrays.reduction_kernel.bad_out, arrays.reduction_kernel.bad_offsets,
+  ///         arrays.layout.bad_axis, arrays.reduce.repeated_axis; as ElementwiseKernel
+  std::vector<AnyArray> run(const std::vector<Expression>& values,
+                            const ReductionLaunch& launch = {}) const;
+
+  /// The text for contiguous arrays on which all axes are reduced in one pass, for people.
+  [[nodiscard]] std::string text(cgen::Dialect dialect) const;
+
+ private:
+  struct Program;
+  std::shared_ptr<const Program> program_;
+};
+
+}  // namespace rtcg::arrays

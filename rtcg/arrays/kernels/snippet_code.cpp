@@ -1,0 +1,234 @@
+#include "rtcg/arrays/kernels/snippet_code.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/build/fresh_names.h"
+#include "rtcg/cgen/print/print_module.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+using cgen::Expr;
+
+/// Knows the words of the dialect and all names of the user.
+std::shared_ptr<NameGenerator> names_for(const SnippetProgram& program, cgen::Dialect dialect) {
+  auto names = std::make_shared<NameGenerator>(cgen::fresh_names(dialect));
+  for (const std::string& name : program.names) {
+    names->reserve(name);
+  }
+  for (const KernelArgument& argument : program.arguments) {
+    names->reserve(argument.name);
+  }
+  names->reserve(kernel_name);
+  names->reserve("i");
+  return names;
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \n\t");
+  const std::size_t end = text.find_last_not_of(" \n\t");
+  return begin == std::string::npos ? std::string() : text.substr(begin, end + 1 - begin);
+}
+
+cgen::Statement raw(std::string text, const std::set<std::string>& names) {
+  return cgen::Statement(cgen::RawStatement{std::move(text), {}, {names.begin(), names.end()}});
+}
+
+}  // namespace
+
+std::string closed(std::string text) {
+  text = trimmed(text);
+  if (!text.empty() && text.back() != ';' && text.back() != '}') {
+    text.push_back(';');
+  }
+  return text;
+}
+
+SnippetCode::SnippetCode(const SnippetProgram& program, const SnippetForm& form)
+    : program_(program),
+      form_(form),
+      names_(names_for(program, form.dialect)),
+      parameters_(form.is_wide, form.axes,
+                  [names = names_](const std::string& name) { return names->make(name); }) {
+  text_.dialect = form.dialect;
+  items_ = program.types;
+  std::string text = standard_preamble(program.names, program.dtypes, form.dialect);
+  text += portable_preamble(program.preamble, form.dialect);
+  text = trimmed(text);
+  if (text.empty()) {
+    return;
+  }
+  if (form.dialect == cgen::Dialect::c) {  // functions that nobody else can replace are inlined
+    items_.push_back(cgen::Statement(cgen::Pragma{"GCC visibility push(hidden)"}));
+  }
+  items_.push_back(raw(text, program.names));
+  if (form.dialect == cgen::Dialect::c) {
+    items_.push_back(cgen::Statement(cgen::Pragma{"GCC visibility pop"}));
+  }
+  items_.push_back(cgen::Statement(cgen::BlankLine{}));
+}
+
+std::string SnippetCode::spelling(const cgen::Type& type) const {
+  return cgen::print_declarator(type, "", form_.dialect);
+}
+
+void SnippetCode::add_arguments() {
+  std::size_t array = 0;
+  for (const KernelArgument& argument : program_.arguments) {
+    if (argument.is_array) {
+      add_array(argument, form_.arrays[array++]);
+    }
+  }
+  if (form_.place) {
+    place_ = parameters_.add_steps(*form_.place, names_->make("i_of"));
+    first_ = parameters_.add_index_parameter("i_first");
+  }
+  for (const KernelArgument& argument : program_.arguments) {
+    if (!argument.is_array) {
+      add_number(argument);
+    }
+  }
+  if (program_.uses_count()) {
+    parameters_.add(parameters_.index_type(), "n");
+  }
+}
+
+void SnippetCode::add_array(const KernelArgument& argument, const ArrayForm& form) {
+  const auto use = program_.arrays.find(argument.name);
+  const bool is_written = use != program_.arrays.end() && use->second.is_written;
+  const cgen::Type element = snippet_storage_type(form.dtype);
+  const std::string name =
+      cgen::is_reserved(form_.dialect, argument.name) ? names_->make(argument.name) : argument.name;
+  ArrayText& text = text_.arrays[argument.name];
+  text.dtype = form.dtype;
+  if (form.element) {
+    operands_.push_back(parameters_.add_operand(*form.element, element, name, is_written));
+    operand_names_.push_back(argument.name);
+    text.pointer = name;
+  }
+  if (form.by_place) {
+    // own axes: no operand of the loops
+    cgen::Type all =
+        cgen::in_space(cgen::AddressSpace::global, is_written ? element : cgen::const_(element));
+    text.pointer = form.element ? names_->make(argument.name + "_all") : name;
+    parameters_.add_pointer(all, text.pointer);
+    add_by_place(argument.name, *form.by_place, text);
+  }
+}
+
+void SnippetCode::add_by_place(const std::string& name, const OperandForm& form, ArrayText& text) {
+  std::vector<std::string> strides;
+  for (std::size_t axis = 0; axis < form.axes; ++axis) {
+    const StrideClass stride = form.strides[axis];
+    strides.push_back(stride == StrideClass::none ? "0"
+                      : stride == StrideClass::one
+                          ? "1"
+                          : names_->make(fmt::format("{}_p{}", name, axis)));
+    if (stride == StrideClass::other) {
+      parameters_.add(parameters_.index_type(), strides.back());
+    }
+  }
+  std::vector<std::string> lengths;
+  for (std::size_t axis = 1; axis < form.axes; ++axis) {
+    lengths.push_back(names_->make(fmt::format("{}_n{}", name, axis)));
+    parameters_.add(parameters_.index_type(), lengths.back());
+  }
+  if (form.axes < 2) {
+    const bool is_plain = form.axes == 1 && strides[0] == "1";
+    if (!is_plain) {
+      text.before_place = fmt::format("(");  // g++ 12 warns of what a literal would do
+      text.after_place = fmt::format(") * {}", form.axes == 0 ? "0" : strides[0]);
+    }
+    return;
+  }
+  const std::string function = names_->make(name + "_offset");
+  const std::string index = spelling(parameters_.index_type());
+  std::string parameters = index + " place";
+  std::string body;
+  for (std::size_t axis = form.axes; axis-- > 0;) {
+    body += axis == 0 ? fmt::format("  return offset + place * s0;\n")
+                      : fmt::format("  offset += place % n{0} * s{0};\n  place /= n{0};\n", axis);
+    parameters += fmt::format(", {0} s{1}", index, axis);
+    parameters += axis == 0 ? std::string() : fmt::format(", {0} n{1}", index, axis);
+  }
+  items_.push_back(raw(fmt::format("static {}inline {} {}({}) {{\n  {} offset = 0;\n{}}}",
+                                   form_.dialect == cgen::Dialect::cuda ? "__device__ " : "", index,
+                                   function, parameters, index, body),
+                       {function}));
+  items_.push_back(cgen::Statement(cgen::BlankLine{}));
+  text.before_place = function + "(";
+  for (std::size_t axis = form.axes; axis-- > 0;) {
+    text.after_place += fmt::format(", {}", strides[axis]);
+    text.after_place += axis == 0 ? std::string() : fmt::format(", {}", lengths[axis - 1]);
+  }
+  text.after_place += ")";
+}
+
+void SnippetCode::add_number(const KernelArgument& argument) {
+  std::string name = argument.name;
+  if (cgen::is_reserved(form_.dialect, name)) {
+    name = text_.others[argument.name] = names_->make(name);
+  }
+  if (!is_complex(argument.dtype)) {
+    parameters_.add(argument.dtype == DType::boolean ? cgen::u8 : value_type(argument.dtype), name);
+    return;
+  }
+  const std::string re = names_->make(name + "_re");
+  const std::string im = names_->make(name + "_im");
+  parameters_.add(value_type(argument.dtype), re);
+  parameters_.add(value_type(argument.dtype), im);
+  const std::string type = argument.dtype == DType::c64 ? "complex64" : "complex128";
+  start_.push_back(
+      raw(fmt::format("const {0} {1} = {0}_make({2}, {3});", type, name, re, im), {name, re, im}));
+}
+
+void SnippetCode::begin_body(cgen::BlockBuilder& body) const {
+  for (const cgen::Statement& statement : start_) {
+    body << statement;
+  }
+}
+
+void SnippetCode::begin_element(const std::vector<Expr>& offsets, cgen::BlockBuilder& body) {
+  for (std::size_t k = 0; k < operands_.size(); ++k) {
+    const std::size_t operand = operands_[k];
+    const Expr at =
+        parameters_.declare_index(parameters_.name(operand) + "_at", offsets[operand], body);
+    text_.arrays[operand_names_[k]].element =
+        fmt::format("{}[{}]", parameters_.name(operand), cgen::print_expr(at, form_.dialect));
+  }
+  if (place_) {
+    body << cgen::declare(cgen::const_(parameters_.index_type()), "i", *first_ + offsets[*place_]);
+  }
+}
+
+cgen::Statement SnippetCode::statements(const Snippet& snippet) const {
+  return raw(closed(rewrite(snippet, text_)), snippet.names());
+}
+
+Expr SnippetCode::value(const Snippet& snippet, const cgen::Type& type) const {
+  return Expr(cgen::RawExpr{
+      trimmed(rewrite(snippet, text_)), type, {snippet.names().begin(), snippet.names().end()}});
+}
+
+std::string SnippetCode::add_function(const cgen::Type& result,
+                                      const std::vector<cgen::Parameter>& parameters,
+                                      const Snippet& snippet, const std::string& name) {
+  const std::string made = names_->make(name);
+  cgen::Function function;
+  function.result = result;
+  function.name = made;
+  function.parameters = parameters;
+  SnippetNames none;
+  none.dialect = form_.dialect;
+  const Expr value(cgen::RawExpr{
+      trimmed(rewrite(snippet, none)), result, {snippet.names().begin(), snippet.names().end()}});
+  function.body = cgen::BlockBuilder({cgen::return_(value)}).block();
+  function.specifiers.is_device = true;
+  function.specifiers.is_static = true;
+  function.specifiers.is_inline = true;
+  items_.push_back(cgen::Statement(std::move(function)));
+  items_.push_back(cgen::Statement(cgen::BlankLine{}));
+  return made;
+}
+
+}  // namespace rtcg::arrays::detail

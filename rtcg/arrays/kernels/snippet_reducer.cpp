@@ -1,0 +1,243 @@
+#include "rtcg/arrays/kernels/snippet_reducer.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/lazy/lower_steps.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+using cgen::Expr;
+
+class SnippetReducer : public Reducer {
+ public:
+  SnippetReducer(const std::vector<ResultProgram>& results, const SnippetReductionForm& form,
+                 SnippetCode& code)
+      : results_(results), form_(form), code_(code), offsets_(0) {
+    for (const ResultProgram& result : results) {
+      functions_.push_back(result.is_compensated ? std::string() : add_reduce(result));
+    }
+  }
+
+  /// Adds the parameters of targets, offsets and what is read.
+  void add_parameters() {
+    KernelParameters& parameters = code_.parameters();
+    const auto add = [&](const OperandForm& form, const cgen::Type& type, const char* name,
+                         bool is_written) {
+      parameters.add_operand(form, type, code_.fresh(name), is_written);
+    };
+    std::size_t target = 0;
+    for (const ResultProgram& result : results_) {
+      const bool is_partial = form_.shape.is_partial;
+      for (int part = 0; part < (is_partial ? result.parts() : 1); ++part) {
+        add(form_.targets[target++], is_partial ? kept_type(result) : result.stored_type(), "out",
+            true);
+      }
+    }
+    if (form_.offsets) {
+      offsets_ = parameters.add_pointer(
+          cgen::in_space(cgen::AddressSpace::global, cgen::const_(value_type(*form_.offsets))),
+          code_.fresh("offsets"));
+    }
+    if (form_.partials.empty()) {
+      code_.add_arguments();
+      return;
+    }
+    std::size_t leaf = 0;
+    for (const ResultProgram& result : results_) {
+      for (int part = 0; part < result.parts(); ++part) {
+        add(form_.partials[leaf++], kept_type(result), "partial", false);
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<ReductionPart> parts() const override {
+    std::vector<ReductionPart> result;
+    for (const ResultProgram& one : results_) {
+      const std::string suffix = result.empty() ? "" : fmt::format("_{}", result.size());
+      result.push_back({suffix, one.carried_type(), code_.value(one.neutral, one.carried_type())});
+      if (one.is_compensated) {
+        result.push_back({suffix + "_low", one.carried_type(), constant(0, one.type.dtype())});
+      }
+    }
+    return result;
+  }
+
+  void combine(const ReductionState& state, const ReductionState& other,
+               cgen::BlockBuilder& body) const override {
+    std::size_t part = 0;
+    for (std::size_t k = 0; k < results_.size(); ++k) {
+      if (results_[k].is_compensated) {
+        add_exactly(state, other, part, body);
+      } else {
+        body << assign(state[part], cgen::call(functions_[k], {state[part], other[part]},
+                                               results_[k].carried_type()));
+      }
+      part += static_cast<std::size_t>(results_[k].parts());
+    }
+  }
+
+  ReductionState element(const std::vector<Expr>& offsets, const Expr& /*place*/,
+                         cgen::BlockBuilder& body) const override {
+    ReductionState state;
+    if (!form_.partials.empty()) {
+      for (const ResultProgram& result : results_) {
+        for (int part = 0; part < result.parts(); ++part) {
+          const std::size_t leaf = form_.targets.size() + state.size();
+          const Expr kept = code_.parameters().pointer(leaf)[offsets[leaf]];
+          state.push_back(is_boolean(result) ? not_equal(kept, 0) : kept);
+        }
+      }
+      return state;
+    }
+    code_.begin_element(offsets, body);
+    for (const ResultProgram& result : results_) {
+      const cgen::Type type = result.carried_type();
+      state.push_back(body.add(
+          cgen::declare(cgen::const_(type), code_.fresh("item"), code_.value(result.map, type))));
+      if (result.is_compensated) {
+        state.push_back(constant(0, result.type.dtype()));
+      }
+    }
+    return state;
+  }
+
+  void store(const ReductionState& state, const std::function<Expr(std::size_t)>& offset,
+             cgen::BlockBuilder& body) const override {
+    const KernelParameters& parameters = code_.parameters();
+    std::size_t part = 0;
+    std::size_t target = 0;
+    for (const ResultProgram& result : results_) {
+      if (form_.shape.is_partial) {
+        for (int k = 0; k < result.parts(); ++k, ++target) {
+          const Expr& value = state[part + static_cast<std::size_t>(k)];
+          body << assign(parameters.pointer(target)[offset(target)],
+                         is_boolean(result) ? cast(cgen::u8, value) : value);
+        }
+      } else {
+        body << assign(parameters.pointer(target)[offset(target)],
+                       final_value(result, state, part));
+        ++target;
+      }
+      part += static_cast<std::size_t>(result.parts());
+    }
+  }
+
+  [[nodiscard]] std::optional<std::pair<Expr, Expr>> bounds(
+      const Expr& output, cgen::BlockBuilder& body) const override {
+    if (!form_.offsets) {
+      return std::nullopt;
+    }
+    const KernelParameters& parameters = code_.parameters();
+    const cgen::Type& type = parameters.index_type();
+    const Expr begin = parameters.declare_index("own_begin", cast(type, offsets_[output]), body);
+    const Expr end = parameters.declare_index(
+        "own_end", cast(type, offsets_[output + parameters.index(1)]), body);
+    return std::pair(begin, end);
+  }
+
+ private:
+  static bool is_boolean(const ResultProgram& result) {
+    return result.type.structure() == nullptr && result.type.dtype() == DType::boolean;
+  }
+  /// As memory holds a part between two passes.
+  static cgen::Type kept_type(const ResultProgram& result) {
+    return is_boolean(result) ? cgen::u8 : result.carried_type();
+  }
+
+  std::string add_reduce(const ResultProgram& result) {
+    const cgen::Type type = result.carried_type();
+    return code_.add_function(type, {{type, "a", {}, {}}, {type, "b", {}, {}}}, result.reduce,
+                              "reduce");
+  }
+
+  /// The sum, rounded, and what it lacks: exact together (Knuth's two-sum).
+  void add_exactly(const ReductionState& state, const ReductionState& other, std::size_t part,
+                   cgen::BlockBuilder& body) const {
+    const cgen::Type type = state[part].type();
+    const auto name = [&](const char* base, const Expr& value) {
+      return body.add(
+          cgen::declare(cgen::const_(cgen::value_type(type)), code_.fresh(base), value));
+    };
+    const Expr& high = state[part];
+    const Expr& low = state[part + 1];
+    const Expr sum = name("sum", high + other[part]);
+    const Expr taken = name("taken", sum - high);
+    const Expr lost = name("lost", (high - (sum - taken)) + (other[part] - taken));
+    body << assign(low, low + (other[part + 1] + lost)) << assign(high, sum);
+  }
+
+  static Expr final_value(const ResultProgram& result, const ReductionState& state,
+                          std::size_t part) {
+    if (result.is_compensated) {
+      const Expr& low = state[part + 1];  // NaN once the sum is infinite
+      return select(equal(low, low), state[part] + low, state[part]);
+    }
+    const bool is_named = result.type.structure() != nullptr || is_complex(result.type.dtype());
+    return is_named ? state[part] : to_memory(state[part], result.type.dtype());
+  }
+
+  const std::vector<ResultProgram>& results_;
+  const SnippetReductionForm& form_;
+  SnippetCode& code_;
+  std::vector<std::string> functions_;
+  Expr offsets_;
+};
+
+void append(std::string& key, const std::vector<OperandForm>& operands) {
+  for (const OperandForm& operand : operands) {
+    for (std::size_t axis = 0; axis < operand.axes; ++axis) {
+      key.push_back("01s"[static_cast<int>(operand.strides[axis])]);
+    }
+    key.push_back(';');
+  }
+  key.push_back('|');
+}
+
+}  // namespace
+
+cgen::Type ResultProgram::carried_type() const {
+  if (type.structure() != nullptr) {
+    return cgen::named(type.structure()->name);
+  }
+  return is_complex(type.dtype()) ? snippet_storage_type(type.dtype()) : value_type(type.dtype());
+}
+
+cgen::Type ResultProgram::stored_type() const {
+  return type.structure() != nullptr ? carried_type() : snippet_storage_type(type.dtype());
+}
+
+std::size_t ResultProgram::carried_bytes() const {
+  if (type.structure() != nullptr) {
+    return type.structure()->size_bytes;
+  }
+  const bool is_small = type.dtype() == DType::f16 || type.dtype() == DType::bf16;
+  return size_bytes(is_small ? DType::f32 : type.dtype());
+}
+
+std::string key_of(const SnippetReductionForm& form) {
+  std::string key = key_of(form.snippets);
+  append(key, form.targets);
+  append(key, form.partials);
+  key += fmt::format("{},{},{},{}{}{}", form.shape.kept_axes, static_cast<int>(form.shape.spread),
+                     form.shape.targets, form.shape.is_partial ? 'p' : '-',
+                     form.shape.meets_at_once ? 'm' : '-',
+                     form.offsets ? static_cast<int>(*form.offsets) : -1);
+  return key;
+}
+
+cgen::Module make_reduction_module(const SnippetProgram& program,
+                                   const std::vector<ResultProgram>& results,
+                                   const SnippetReductionForm& form) {
+  SnippetCode code(program, form.snippets);
+  SnippetReducer reducer(results, form, code);
+  reducer.add_parameters();
+  cgen::BlockBuilder body;
+  if (form.partials.empty()) {
+    code.begin_body(body);
+  }
+  emit_reduction(form.shape, code.parameters(), reducer, body);
+  return finish_kernel(form.snippets.dialect, code.parameters(), body, code.items());
+}
+
+}  // namespace rtcg::arrays::detail

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rtcg/arrays/array.h"
+#include "rtcg/cgen/build/struct_builder.h"
+
+// Arrays of structs: arrays of bytes whose last axis is one struct long.
+
+namespace rtcg::arrays {
+
+/// A view of one field of all structs.
+///
+/// @shape structs  [..., size of the struct in bytes], of u8; result [...]
+/// @throws InvalidInput  cgen.struct_builder.unknown_field; arrays.field_of.no_dtype: the field is
+///         none of the numbers that arrays have; arrays.field_of.not_structs
+[[nodiscard]] AnyArray field_of(const AnyArray& structs, const cgen::LaidOutStruct& type,
+                                const std::string& field);
+
+/// The layout of the structs themselves, counted in structs.
+///
+/// @throws InvalidInput  arrays.field_of.not_structs
+[[nodiscard]] Layout layout_of_structs(const AnyArray& structs, std::size_t struct_bytes);
+
+/// Copies all structs to the host, in C order. @cost  waits for the work on the array
+template <class Struct>
+[[nodiscard]] std::vector<Struct> structs_to_host(const AnyArray& structs) {
+  static_assert(std::is_trivially_copyable_v<Struct>);
+  const Layout layout = layout_of_structs(structs, sizeof(Struct));
+  std::vector<Struct> result(static_cast<std::size_t>(layout.count()));
+  structs.read_bytes(std::as_writable_bytes(std::span(result)));
+  return result;
+}
+
+}  // namespace rtcg::arrays

@@ -1,0 +1,319 @@
+#include "rtcg/arrays/lazy/reduction_loops.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/lazy/reduction_meeting.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+using cgen::Expr;
+using cgen::select;
+
+class ReductionEmitter {
+ public:
+  ReductionEmitter(const ReductionShape& shape, KernelParameters& parameters,
+                   const Reducer& reducer)
+      : shape_(shape),
+        parameters_(parameters),
+        reducer_(reducer),
+        parts_(reducer.parts()),
+        outputs_(parameters.add_index_parameter("outputs")),
+        length_(parameters.add_index_parameter("length")),
+        segment_length_(parameters.add_index_parameter("segment_length")),
+        outputs_each_(parameters.add_index_parameter("outputs_each")) {}
+
+  void run(cgen::BlockBuilder& body) {
+    const cgen::Type& type = parameters_.index_type();
+    const Expr segment = parameters_.declare_index("segment", cast(type, cgen::block_idx_y), body);
+    const Expr begin = parameters_.declare_index("begin", segment * segment_length_, body);
+    const Expr end = parameters_.declare_index(
+        "end", select(length_ - begin < segment_length_, length_, begin + segment_length_), body);
+    if (shape_.spread == ReductionSpread::threads) {
+      emit_threads(segment, begin, end, body);
+      return;
+    }
+    const Expr block = parameters_.declare_index("block", cast(type, cgen::block_idx_x), body);
+    const Expr thread = parameters_.declare_index("thread", cast(type, cgen::thread_idx_x), body);
+    if (shape_.spread == ReductionSpread::block) {
+      emit_block(block, thread, segment, begin, end, body);
+    } else {
+      emit_columns(block, thread, segment, begin, end, body);
+    }
+  }
+
+ private:
+  /// Declares the variables of a state that has seen nothing.
+  [[nodiscard]] ReductionState declare_state(const std::string& name,
+                                             cgen::BlockBuilder& body) const {
+    ReductionState state;
+    for (const ReductionPart& part : parts_) {
+      state.push_back(
+          body.add(cgen::declare(part.type, parameters_.rename(name + part.suffix), part.neutral)));
+    }
+    return state;
+  }
+
+  /// Where the first element of `output` is in each operand.
+  [[nodiscard]] std::vector<Expr> emit_bases(const Expr& output, cgen::BlockBuilder& body) const {
+    const std::vector<Expr> index = parameters_.split_place(output, 0, shape_.kept_axes, "k", body);
+    std::vector<Expr> bases(shape_.targets, Expr(0));
+    for (std::size_t leaf = shape_.targets; leaf < parameters_.operands(); ++leaf) {
+      bases.push_back(parameters_.declare_index(fmt::format("{}_base", parameters_.name(leaf)),
+                                                parameters_.offset(leaf, index), body));
+    }
+    return bases;
+  }
+
+  /// Reduces the elements of `output` from `first` on in steps.
+  ReductionState emit_loop(const Expr& output, const Expr& first, const Expr& step, const Expr& end,
+                           cgen::BlockBuilder& body) const {
+    const std::vector<Expr> bases = emit_bases(output, body);
+    const auto take = [&](const ReductionState& state, const Expr& from, const Expr& to,
+                          cgen::BlockBuilder& block) {
+      block << cgen::for_(
+          parameters_.index_type(), parameters_.rename("r"), from, to,
+          [&](const Expr& r, cgen::BlockBuilder& loop) { take_element(state, bases, r, loop); },
+          {.step = step});
+    };
+    if (shape_.is_pairwise) {
+      return emit_pairwise(first, step, end, take, body);
+    }
+    const ReductionState state = declare_state("acc", body);
+    take(state, first, end, body);
+    return state;
+  }
+
+  [[nodiscard]] std::vector<Expr> offsets_at(const std::vector<Expr>& bases, const Expr& r,
+                                             cgen::BlockBuilder& loop) const {
+    const int kept = shape_.kept_axes;
+    const int axes = static_cast<int>(parameters_.lengths().size());
+    const std::vector<Expr> index = parameters_.split_place(r, kept, axes - kept, "r", loop);
+    std::vector<Expr> offsets(shape_.targets, Expr(0));
+    for (std::size_t leaf = shape_.targets; leaf < parameters_.operands(); ++leaf) {
+      offsets.push_back(
+          parameters_.declare_index(fmt::format("{}_at", parameters_.name(leaf)),
+                                    bases[leaf] + parameters_.offset(leaf, index, kept), loop));
+    }
+    return offsets;
+  }
+
+  void take_element(const ReductionState& state, const std::vector<Expr>& bases, const Expr& r,
+                    cgen::BlockBuilder& loop) const {
+    reducer_.combine_next(state, reducer_.element(offsets_at(bases, r, loop), r, loop), loop);
+  }
+
+  /// Reduces the elements of `output` from `first` on, some neighbours at once; the next are
+  /// `step` further.
+  ReductionState emit_packed_loop(const Expr& output, const Expr& first, const Expr& step,
+                                  const Expr& end, cgen::BlockBuilder& body) const {
+    const cgen::Type& type = parameters_.index_type();
+    const std::vector<Expr> bases = emit_bases(output, body);
+    std::vector<ReductionState> states;
+    for (int lane = 0; lane < shape_.lanes; ++lane) {
+      states.push_back(declare_state(fmt::format("acc{}", lane), body));
+    }
+    const Expr r = body.add(cgen::declare(type, parameters_.rename("r"), first));
+    const auto take_pack = [&](const Expr& at, cgen::BlockBuilder& loop) {
+      cgen::BlockBuilder inner;
+      const Expr place = parameters_.declare_index("place", at, inner);
+      const auto elements =
+          reducer_.elements(offsets_at(bases, place, inner), place, shape_.lanes, inner);
+      for (std::size_t lane = 0; lane < states.size(); ++lane) {
+        cgen::BlockBuilder one;
+        reducer_.combine_next(states[lane], elements[lane], one);
+        inner << one.block();
+      }
+      loop << inner.block();
+    };
+    constexpr int packs = 4;  // whose reads are under way at the same time
+    const Expr last_lane = parameters_.index(shape_.lanes - 1);
+    cgen::BlockBuilder several;
+    for (int pack = 0; pack < packs; ++pack) {
+      take_pack(pack == 0 ? r : r + parameters_.index(pack) * step, several);
+    }
+    several << assign(r, r + parameters_.index(packs) * step);
+    body << cgen::while_(r + (parameters_.index(packs - 1) * step + last_lane) < end, several);
+    cgen::BlockBuilder single;
+    take_pack(r, single);
+    single << assign(r, r + step);
+    body << cgen::while_(r + last_lane < end, single);
+    body << cgen::for_(type, parameters_.rename("rest"), r, end,
+                       [&](const Expr& rest, cgen::BlockBuilder& loop) {
+                         take_element(states[0], bases, rest, loop);
+                       },
+                       {.step = 1, .unroll = 1});
+    for (int lane = 1; lane < shape_.lanes; ++lane) {
+      cgen::BlockBuilder one;
+      reducer_.combine(states[0], states[static_cast<std::size_t>(lane)], one);
+      body << one.block();
+    }
+    return states[0];
+  }
+
+  /// Runs of 64 elements, whose results meet as in a tree: level k holds what
+  /// 2^k runs gave.
+  template <class Take>
+  ReductionState emit_pairwise(const Expr& first, const Expr& step, const Expr& end,
+                               const Take& take, cgen::BlockBuilder& body) const {
+    const cgen::Type& type = parameters_.index_type();
+    ReductionState levels;
+    for (const ReductionPart& part : parts_) {
+      levels.push_back(body.add(cgen::declare(cgen::array_of(part.type, 64),
+                                              parameters_.rename("levels" + part.suffix))));
+    }
+    const auto at = [&](const Expr& level) {
+      ReductionState state;
+      for (const Expr& part : levels) {
+        state.push_back(part[level]);
+      }
+      return state;
+    };
+    const auto next_level = [&](const Expr& level, const Expr& bits, cgen::BlockBuilder& loop) {
+      loop << assign(level, level + 1) << assign(bits, bits >> parameters_.index(1));
+    };
+    const Expr runs =
+        body.add(cgen::declare(type, parameters_.rename("runs"), parameters_.index(0)));
+    const Expr stride = parameters_.declare_index("stride", step * parameters_.index(64), body);
+    body << cgen::for_(
+        type, parameters_.rename("run"), first, end,
+        [&](const Expr& run, cgen::BlockBuilder& loop) {
+          const ReductionState state = declare_state("part", loop);
+          take(state, run,
+               parameters_.declare_index("run_end", select(end - run < stride, end, run + stride),
+                                         loop),
+               loop);
+          const Expr level = loop.add(cgen::declare(cgen::i32, parameters_.rename("level"), 0));
+          const Expr bits = loop.add(cgen::declare(type, parameters_.rename("bits"), runs));
+          cgen::BlockBuilder carry;
+          reducer_.combine(state, at(level), carry);
+          next_level(level, bits, carry);
+          loop << cgen::while_(not_equal(bits & parameters_.index(1), parameters_.index(0)), carry);
+          const ReductionState slot = at(level);
+          for (std::size_t part = 0; part < slot.size(); ++part) {
+            loop << assign(slot[part], state[part]);
+          }
+          loop << assign(runs, runs + parameters_.index(1));
+        },
+        {.step = stride});
+    const ReductionState total = declare_state("acc", body);
+    const Expr level = body.add(cgen::declare(cgen::i32, parameters_.rename("level"), 0));
+    cgen::BlockBuilder collect;
+    cgen::BlockBuilder add;
+    reducer_.combine(total, at(level), add);
+    collect << if_(not_equal(runs & parameters_.index(1), parameters_.index(0)), add);
+    next_level(level, runs, collect);
+    body << cgen::while_(not_equal(runs, parameters_.index(0)), collect);
+    return total;
+  }
+
+  void emit_store(const ReductionState& state, const Expr& output, const Expr& segment,
+                  cgen::BlockBuilder& body) const {
+    if (shape_.is_partial) {
+      reducer_.store(
+          state, [&](std::size_t) { return segment * outputs_ + output; }, body);
+      return;
+    }
+    const std::vector<Expr> index = parameters_.split_place(output, 0, shape_.kept_axes, "o", body);
+    reducer_.store(
+        state, [&](std::size_t target) { return parameters_.offset(target, index); }, body);
+  }
+
+  /// A thread for each output.
+  void emit_threads(const Expr& segment, const Expr& begin, const Expr& end,
+                    cgen::BlockBuilder& body) const {
+    const cgen::Type& type = parameters_.index_type();
+    const bool is_host = shape_.dialect == cgen::Dialect::c;
+    const Expr threads = parameters_.index(block_threads(shape_.dialect));
+    const Expr block = cast(type, cgen::block_idx_x);
+    const Expr first =
+        is_host ? block * outputs_each_ : block * threads + cast(type, cgen::thread_idx_x);
+    const Expr after =
+        is_host ? select(outputs_ - first < outputs_each_, outputs_, first + outputs_each_)
+                : outputs_;
+    const Expr step = is_host ? parameters_.index(1) : cast(type, cgen::grid_dim_x) * threads;
+    body << cgen::for_(type, parameters_.rename("output"), first, after,
+                       [&](const Expr& output, cgen::BlockBuilder& loop) {
+                         const auto own = reducer_.bounds(output, loop);
+                         const ReductionState state =
+                             emit_loop(output, own ? own->first : begin, parameters_.index(1),
+                                       own ? own->second : end, loop);
+                         emit_store(state, output, segment, loop);
+                       },
+                       {.step = step});
+  }
+
+  /// A block for each output.
+  void emit_block(const Expr& output, const Expr& thread, const Expr& segment, const Expr& begin,
+                  const Expr& end, cgen::BlockBuilder& body) const {
+    const int threads = block_threads(shape_.dialect);
+    const auto own = reducer_.bounds(output, body);
+    const Expr from = own ? own->first : begin;
+    const Expr to = own ? own->second : end;
+    const ReductionState mine =
+        shape_.lanes > 1 ? emit_packed_loop(output, from + thread * parameters_.index(shape_.lanes),
+                                            parameters_.index(threads * shape_.lanes), to, body)
+                         : emit_loop(output, from + thread, parameters_.index(threads), to, body);
+    const BlockMeeting meeting(shape_.dialect, reducer_, parameters_, body);
+    meeting.emit(mine, thread, body);
+    const auto store = [&](const ReductionState& state, cgen::BlockBuilder& last) {
+      emit_store(state, output, segment, last);
+    };
+    if (shape_.meets_at_once) {
+      const SegmentMeeting segments(parts_, parameters_);
+      segments.emit(mine, output, outputs_, thread, meeting, store, body);
+    } else {
+      body << if_(equal(thread, parameters_.index(0)),
+                  [&](cgen::BlockBuilder& last) { store(mine, last); });
+    }
+  }
+
+  /// A block for as many outputs as there are columns: the threads of a column take turns.
+  void emit_columns(const Expr& block, const Expr& thread, const Expr& segment, const Expr& begin,
+                    const Expr& end, cgen::BlockBuilder& body) const {
+    const int threads = block_threads(shape_.dialect);
+    const Expr& columns = outputs_each_;
+    const Expr rows = parameters_.declare_index("rows", parameters_.index(threads) / columns, body);
+    const Expr row = parameters_.declare_index("row", thread / columns, body);
+    const Expr column =
+        parameters_.declare_index("output", block * columns + thread % columns, body);
+    // threads without a column or a row look at the last output's elements, none of them
+    const Expr is_busy = body.add(
+        cgen::declare(cgen::const_(cgen::boolean), "is_busy", row < rows && column < outputs_));
+    const Expr output = parameters_.declare_index(
+        "known_output", select(column < outputs_, column, outputs_ - parameters_.index(1)), body);
+    const ReductionState mine =
+        emit_loop(output, select(is_busy, begin + row, end), rows, end, body);
+    const SharedStates shared(parts_, threads, parameters_, body);
+    shared.put(thread, mine, body);
+    for (int half = threads / 2; half > 0; half /= 2) {
+      body << cgen::barrier();
+      cgen::BlockBuilder step;
+      const Expr distance = parameters_.index(half);
+      reducer_.combine(mine, shared.get(thread + distance * columns), step);
+      shared.put(thread, mine, step);
+      body << if_(row < distance && row + distance < rows, step);
+    }
+    cgen::BlockBuilder last;
+    emit_store(mine, output, segment, last);
+    body << if_(is_busy && equal(row, parameters_.index(0)), last);
+  }
+
+  const ReductionShape& shape_;
+  KernelParameters& parameters_;
+  const Reducer& reducer_;
+  std::vector<ReductionPart> parts_;
+  Expr outputs_;
+  Expr length_;
+  Expr segment_length_;
+  Expr outputs_each_;
+};
+
+}  // namespace
+
+void emit_reduction(const ReductionShape& shape, KernelParameters& parameters,
+                    const Reducer& reducer, cgen::BlockBuilder& body) {
+  ReductionEmitter(shape, parameters, reducer).run(body);
+}
+
+}  // namespace rtcg::arrays::detail

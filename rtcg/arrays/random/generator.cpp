@@ -1,0 +1,125 @@
+#include "rtcg/arrays/random/generator.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/random/random_kernels.h"
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using detail::RandomKind;
+
+void require_dtype(bool is_right, const char* function, DType dtype, const char* right) {
+  if (!is_right) {
+    throw InvalidInput("arrays.random.dtype",
+                       fmt::format("{} makes no {}: it makes {}", function, name(dtype), right));
+  }
+}
+
+[[noreturn]] void throw_bad_range(const std::string& problem) {
+  throw InvalidInput("arrays.random.bad_range", problem);
+}
+
+/// Whether an integer type holds the number.
+bool holds(DType dtype, std::int64_t number) {
+  const int bits = static_cast<int>(8 * size_bytes(dtype));
+  if (is_unsigned_integer(dtype)) {
+    return number >= 0 && (bits == 64 || number < (std::int64_t{1} << bits));
+  }
+  const std::int64_t top = std::numeric_limits<std::int64_t>::max() >> (64 - bits);
+  return number <= top && number >= -top - 1;
+}
+
+}  // namespace
+
+struct Generator::Request {
+  detail::RandomKind kind;
+  DType dtype;
+  const Extents& shape;
+  runtime::StreamRef stream;
+  std::vector<Expression> parameters{};
+};
+
+AnyArray Generator::make(const Request& request) {
+  AnyArray result(request.dtype, request.shape, request.stream);
+  const std::int64_t count = result.count();
+  std::vector<Expression> values = {static_cast<std::uint32_t>(seed_),
+                                    static_cast<std::uint32_t>(seed_ >> 32), call_};
+  std::int64_t threads = count;
+  if (detail::is_by_block(request.kind)) {
+    const std::int64_t lanes = size_bytes(request.dtype) == 4 ? 4 : 2;
+    threads = count / lanes + (count % lanes != 0 ? 1 : 0);
+    values.emplace_back(count);
+  }
+  values.emplace_back(result);
+  values.insert(values.end(), request.parameters.begin(), request.parameters.end());
+  detail::random_kernel(request.kind, request.dtype, algorithm_)
+      .run(values, {.range = Slice{0, threads}, .stream = request.stream});
+  ++call_;
+  return result;
+}
+
+AnyArray Generator::bits(DType dtype, const Extents& shape, runtime::StreamRef stream) {
+  require_dtype(dtype == DType::u32 || dtype == DType::u64, "bits", dtype, "u32 and u64");
+  return make({RandomKind::bits, dtype, shape, stream});
+}
+
+AnyArray Generator::uniform(DType dtype, const Extents& shape, double low, double high,
+                            runtime::StreamRef stream) {
+  require_dtype(dtype == DType::f32 || dtype == DType::f64, "uniform", dtype, "f32 and f64");
+  return make({RandomKind::uniform, dtype, shape, stream, {low, high}});
+}
+
+AnyArray Generator::normal(DType dtype, const Extents& shape, double mean, double deviation,
+                           runtime::StreamRef stream) {
+  require_dtype(dtype == DType::f32 || dtype == DType::f64, "normal", dtype, "f32 and f64");
+  return make({RandomKind::normal, dtype, shape, stream, {mean, deviation}});
+}
+
+AnyArray Generator::log_normal(DType dtype, const Extents& shape, double mean, double deviation,
+                               runtime::StreamRef stream) {
+  require_dtype(dtype == DType::f32 || dtype == DType::f64, "log_normal", dtype, "f32 and f64");
+  return make({RandomKind::log_normal, dtype, shape, stream, {mean, deviation}});
+}
+
+AnyArray Generator::integers(DType dtype, const Extents& shape, std::int64_t low, std::int64_t high,
+                             runtime::StreamRef stream) {
+  require_dtype(is_integer(dtype), "integers", dtype, "integers");
+  if (low >= high || !holds(dtype, low) || !holds(dtype, high - 1)) {
+    throw_bad_range(fmt::format("no {} is at least {} and less than {}, or not all are",
+                                name(dtype), low, high));
+  }
+  const std::uint64_t last = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) - 1;
+  const std::uint64_t mask = last == 0 ? 0 : ~std::uint64_t{0} >> std::countl_zero(last);
+  return make(
+      {RandomKind::integers, dtype, shape, stream, {static_cast<std::uint64_t>(low), last, mask}});
+}
+
+AnyArray Generator::poisson(DType dtype, const Extents& shape, double rate,
+                            runtime::StreamRef stream) {
+  require_dtype(is_integer(dtype) && size_bytes(dtype) >= 4, "poisson", dtype,
+                "i32, i64, u32 and u64");
+  const double most = size_bytes(dtype) == 4 ? 1e9 : 1e15;
+  if (!(rate >= 0) || rate > most) {
+    throw_bad_range(
+        fmt::format("a rate of {} for {}: from 0 to {} are possible", rate, name(dtype), most));
+  }
+  if (rate < 10) {
+    return make({RandomKind::small_poisson, dtype, shape, stream, {std::exp(-rate)}});
+  }
+  const double b = 0.931 + 2.53 * std::sqrt(rate);
+  const double a = -0.059 + 0.02483 * b;
+  return make(
+      {RandomKind::poisson,
+       dtype,
+       shape,
+       stream,
+       {rate, std::log(rate), a, b, 0.9277 - 3.6224 / (b - 2), 1.1239 + 1.1328 / (b - 3.4)}});
+}
+
+}  // namespace rtcg::arrays

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "rtcg/arrays/kernels/elementwise_kernel.h"
+#include "rtcg/arrays/random/counter_based.h"
+
+// The kernels behind Generator. Internal to random/.
+
+namespace rtcg::arrays::detail {
+
+enum class RandomKind { bits, uniform, normal, log_normal, integers, small_poisson, poisson };
+
+/// Whether a thread makes the elements of one block of random words: 4 of 4 bytes, 2 of 8. Of the
+/// other kinds a thread makes one element, of as many blocks as it takes.
+[[nodiscard]] constexpr bool is_by_block(RandomKind kind) {
+  return kind <= RandomKind::log_normal;
+}
+
+/// Takes two words of the seed, the number of the call, by block the count of elements, the array,
+/// and what the distribution needs; `i` runs over the threads.
+[[nodiscard]] ElementwiseKernel random_kernel(RandomKind kind, DType dtype,
+                                              RandomAlgorithm algorithm);
+
+}  // namespace rtcg::arrays::detail

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "rtcg/dg/operators/system.h"
+
+namespace rtcg::dg {
+
+enum class AdvectionFlux { upwind, central, lax_friedrichs };
+
+struct AdvectionOptions {
+  FluxVector velocity{1, 0};  ///< one component an axis; may be parameters
+  AdvectionFlux flux = AdvectionFlux::upwind;
+  SystemForm form = SystemForm::strong;
+  /// The value outside by tag, where something flows in: expressions of coordinates, parameters and
+  /// boundary values, or `interior(field(0, "u"))` where all flows out.
+  std::map<std::string, FluxExpr> boundaries{};
+};
+
+/// du/dt + div(velocity u) = 0.
+[[nodiscard]] System advection(const AdvectionOptions& options);
+
+}  // namespace rtcg::dg

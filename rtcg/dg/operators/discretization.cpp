@@ -1,0 +1,107 @@
+#include "rtcg/dg/operators/discretization.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::dg {
+
+Discretization discretize(Mesh mesh, int order) {
+  Discretization result;
+  result.element = make_reference_element(mesh.dimension, order);
+  result.connectivity = find_connectivity(mesh);
+  result.factors = find_geometric_factors(mesh);
+  result.mesh = std::move(mesh);
+  return result;
+}
+
+State interpolate(const Discretization& on, std::size_t fields,
+                  const std::function<std::vector<double>(const Point&)>& function) {
+  State state(fields, on);
+  const std::vector<double> x = node_coordinates(on.mesh, on.element);
+  const std::size_t points = on.element_count() * on.node_count();
+  for (std::size_t point = 0; point < points; ++point) {
+    Point at{};
+    for (std::size_t axis = 0; axis < on.factors.dimension; ++axis) {
+      at[axis] = x[axis * points + point];
+    }
+    const std::vector<double> values = function(at);
+    if (values.size() != fields) {
+      throw InvalidInput("dg.interpolate.field_count",
+                         fmt::format("the function to interpolate gives {} numbers, not {}",
+                                     values.size(), fields));
+    }
+    for (std::size_t field = 0; field < fields; ++field) {
+      state.values[field * points + point] = values[field];
+    }
+  }
+  return state;
+}
+
+double integral(const Discretization& on, const State& state, std::size_t field) {
+  const std::size_t nodes = on.node_count();
+  std::vector<double> weights(nodes);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    for (std::size_t j = 0; j < nodes; ++j) {
+      weights[j] += on.element.mass(i, j);
+    }
+  }
+  double sum = 0;
+  for (std::size_t element = 0; element < on.element_count(); ++element) {
+    double part = 0;
+    for (std::size_t node = 0; node < nodes; ++node) {
+      part += weights[node] * state.at(field, element, node);
+    }
+    sum += on.factors.jacobian[element] * part;
+  }
+  return sum;
+}
+
+namespace detail {
+
+double element_product(const Discretization& on, const double* left, const double* right) {
+  const std::size_t nodes = on.node_count();
+  double sum = 0;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    double row = 0;
+    for (std::size_t j = 0; j < nodes; ++j) {
+      row += on.element.mass(i, j) * right[j];
+    }
+    sum += left[i] * row;
+  }
+  return sum;
+}
+
+}  // namespace detail
+
+double inner_product(const Discretization& on, const State& left, const State& right,
+                     std::size_t field) {
+  double sum = 0;
+  for (std::size_t element = 0; element < on.element_count(); ++element) {
+    const std::size_t first = (field * left.elements + element) * left.nodes;
+    sum += on.factors.jacobian[element] *
+           detail::element_product(on, &left.values[first], &right.values[first]);
+  }
+  return sum;
+}
+
+double l2_norm(const Discretization& on, const State& state) {
+  double sum = 0;
+  for (std::size_t field = 0; field < state.fields; ++field) {
+    sum += inner_product(on, state, state, field);
+  }
+  return std::sqrt(std::max(sum, 0.0));
+}
+
+double l2_distance(const Discretization& on, const State& left, const State& right) {
+  State difference = left;
+  for (std::size_t i = 0; i < difference.values.size(); ++i) {
+    difference.values[i] -= right.values[i];
+  }
+  return l2_norm(on, difference);
+}
+
+}  // namespace rtcg::dg

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "rtcg/dg/mesh/connectivity.h"
+#include "rtcg/dg/mesh/geometric_factors.h"
+#include "rtcg/dg/mesh/mesh.h"
+#include "rtcg/dg/reference/reference_element.h"
+
+namespace rtcg::dg {
+
+/// A mesh with polynomials of one order on its elements, and everything that follows from both.
+struct Discretization {
+  Mesh mesh{};
+  ReferenceElement element{};
+  Connectivity connectivity{};
+  GeometricFactors factors{};
+
+  [[nodiscard]] std::size_t element_count() const noexcept { return mesh.element_count(); }
+  [[nodiscard]] std::size_t node_count() const noexcept { return element.node_count(); }
+};
+
+/// @throws InvalidInput  what make_reference_element, find_connectivity and find_geometric_factors
+///                       throw
+[[nodiscard]] Discretization discretize(Mesh mesh, int order);
+
+/// Nodal values of some fields on all elements, on the host.
+struct State {
+  std::size_t fields = 0;
+  std::size_t elements = 0;
+  std::size_t nodes = 0;         ///< of an element
+  std::vector<double> values{};  ///< [(field * elements + element) * nodes + node]
+
+  State() = default;
+  State(std::size_t field_count, const Discretization& on)
+      : fields(field_count),
+        elements(on.element_count()),
+        nodes(on.node_count()),
+        values(field_count * elements * nodes) {}
+
+  [[nodiscard]] double at(std::size_t field, std::size_t element, std::size_t node) const {
+    return values[(field * elements + element) * nodes + node];
+  }
+  [[nodiscard]] double& at(std::size_t field, std::size_t element, std::size_t node) {
+    return values[(field * elements + element) * nodes + node];
+  }
+};
+
+/// The state that has the values of `function`, one number a field, at the nodes.
+[[nodiscard]] State interpolate(const Discretization& on, std::size_t fields,
+                                const std::function<std::vector<double>(const Point&)>& function);
+
+/// The integral of a field over the domain.
+[[nodiscard]] double integral(const Discretization& on, const State& state, std::size_t field);
+/// The integral of the product of a field of one state and a field of another.
+[[nodiscard]] double inner_product(const Discretization& on, const State& left, const State& right,
+                                   std::size_t field);
+/// The square root of the integral of the squares of all fields.
+[[nodiscard]] double l2_norm(const Discretization& on, const State& state);
+/// l2_norm of the difference.
+[[nodiscard]] double l2_distance(const Discretization& on, const State& left, const State& right);
+
+}  // namespace rtcg::dg

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rtcg/dg/operators/kernel_writer.h"
+
+namespace rtcg::dg::detail {
+
+/// Numbers as bytes, in the precision that kernels want.
+[[nodiscard]] std::vector<std::byte> as_reals(const std::vector<double>& values,
+                                              const cgen::Type& real);
+[[nodiscard]] std::vector<double> from_reals(const std::vector<std::byte>& bytes,
+                                             const cgen::Type& real);
+
+/// What generated kernels read beside the state, by the names of their parameters; of `wanted`
+/// those that are tables of mesh, materials or boundary.
+[[nodiscard]] std::map<std::string, std::vector<std::byte>> make_tables(
+    const std::set<std::string>& wanted, const KernelShape& shape,
+    const SystemEvaluators& evaluators, const Discretization& on, const SystemData& data,
+    const cgen::Type& real);
+
+/// The derivative matrices with the sign and form that the system wants: -D, or M^-1 D^T M.
+[[nodiscard]] std::vector<Matrix> volume_operators(const System& system,
+                                                   const ReferenceElement& element);
+/// The lift with its sign.
+[[nodiscard]] Matrix surface_operator(const System& system, const ReferenceElement& element);
+
+/// A state as kernels hold it, [element][field][node], and back.
+[[nodiscard]] std::vector<double> to_device_order(const State& state);
+[[nodiscard]] State from_device_order(const std::vector<double>& values, std::size_t fields,
+                                      const Discretization& on);
+
+}  // namespace rtcg::dg::detail

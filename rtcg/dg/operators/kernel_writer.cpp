@@ -1,0 +1,258 @@
+#include "rtcg/dg/operators/kernel_writer.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::dg::detail {
+
+using cgen::BlockBuilder;
+using cgen::Expr;
+using cgen::Statement;
+using cgen::Type;
+
+KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& on,
+                     const SystemData& data) {
+  KernelShape shape;
+  shape.dimension = on.mesh.dimension;
+  shape.order = on.element.order;
+  shape.nodes = static_cast<int>(on.node_count());
+  shape.faces = static_cast<int>(on.element.face_count());
+  shape.face_nodes = static_cast<int>(on.element.nodes_of_face());
+  shape.fields = static_cast<int>(evaluators.inside.outputs.size());
+  std::vector<Evaluators> on_faces = evaluators.boundaries;
+  on_faces.push_back(evaluators.inside);
+  for (const Evaluators& each : on_faces) {
+    for (const FluxRead& read : reads(each)) {
+      shape.has_mesh_size = shape.has_mesh_size || read.kind == FluxKind::mesh_size;
+      shape.has_face_jacobian = shape.has_face_jacobian || read.kind == FluxKind::face_jacobian;
+      if (read.kind == FluxKind::boundary_value) {
+        const auto function = data.boundary_values.find(read.name);
+        shape.boundary_components[read.name] =
+            static_cast<int>(function->second(on.mesh.vertices[0]).size());
+      }
+    }
+  }
+  return shape;
+}
+
+Expr KernelParameters::add(const std::string& name, const Type& type) {
+  const auto known = std::find_if(list_.begin(), list_.end(),
+                                  [&](const cgen::Parameter& each) { return each.name == name; });
+  if (known == list_.end()) {
+    list_.push_back({type, name, {}, {}});
+  }
+  return cgen::variable(name, type);
+}
+
+Expr KernelParameters::number(const std::string& name, const Type& type) {
+  return add(name, type);
+}
+Expr KernelParameters::table(const std::string& name, const Type& element) {
+  return add(name, cgen::restrict_pointer_to(cgen::const_(element)));
+}
+Expr KernelParameters::written(const std::string& name) {
+  return add(name, cgen::restrict_pointer_to(real_));
+}
+
+std::vector<std::string> KernelParameters::names() const {
+  std::vector<std::string> names;
+  for (const cgen::Parameter& each : list_) {
+    names.push_back(each.name);
+  }
+  return names;
+}
+
+KernelWriter::KernelWriter(const SystemEvaluators& evaluators, const KernelShape& shape, Type real,
+                           std::string definitions)
+    : shape_(shape), real_(std::move(real)), definitions_(std::move(definitions)) {
+  if (!definitions_.empty()) {
+    functions_.push_back(Statement(cgen::RawStatement{definitions_, {}, {}}));
+  }
+  flux_ = emit(evaluators.contravariant_flux, "volume_flux");
+  inside_ = emit(evaluators.inside, "surface_flux");
+  for (std::size_t i = 0; i < evaluators.boundaries.size(); ++i) {
+    boundaries_.push_back(emit(evaluators.boundaries[i], fmt::format("boundary_flux_{}", i)));
+  }
+  if (evaluators.scale) {
+    scale_ = emit(*evaluators.scale, "scale_at");
+  }
+  if (evaluators.source) {
+    source_ = emit(*evaluators.source, "source_at");
+  }
+}
+
+EmittedFlux KernelWriter::emit(const Evaluators& evaluators, const std::string& name) {
+  EmittedFlux result = emit_flux(evaluators, {real_, name, {}});
+  functions_.insert(functions_.end(), result.module.items.begin(), result.module.items.end());
+  return result;
+}
+
+Expr KernelWriter::offset(const Expr& element, const Expr& field) const {
+  return (cgen::cast(cgen::i64, element) * shape_.fields + field) * shape_.nodes;
+}
+
+// What is handed over for one parameter of a flux function.
+Expr KernelWriter::argument(BlockBuilder& body, KernelParameters& parameters,
+                            const FluxArgument& argument, const FluxPoint& at) const {
+  const FluxRead& read = argument.read;
+  const bool is_exterior = read.side == FluxSide::exterior;
+  const Expr owner = is_exterior && at.other ? *at.other : at.element;
+  // copies an array of `count` numbers, of which the i-th is at(i)
+  const auto local = [&](const std::string& name, const std::function<Expr(int)>& value) {
+    const Expr array =
+        body.add(cgen::declare(cgen::array_of(real_, Expr(argument.count)), "local_" + name));
+    for (int i = 0; i < argument.count; ++i) {
+      body << cgen::assign(array[i], value(i));
+    }
+    return array;
+  };
+  switch (read.kind) {
+    case FluxKind::field:
+      return is_exterior ? at.exterior.value() : at.interior;
+    case FluxKind::normal:
+      return at.normal.value();
+    case FluxKind::coordinate: {
+      const Expr x = parameters.table("coordinates");
+      return local("x", [&](int axis) {
+        return x[(cgen::cast(cgen::i64, at.element) * shape_.dimension + axis) * shape_.nodes +
+                 at.node.value()];
+      });
+    }
+    case FluxKind::boundary_value: {
+      const std::string name = "boundary_" + read.name;
+      const Expr values = parameters.table(name);
+      const int components = shape_.boundary_components.at(read.name);
+      return local(name, [&](int i) {
+        return values[(at.other.value() * components + i) * shape_.face_nodes +
+                      at.place_on_face.value()];
+      });
+    }
+    case FluxKind::parameter:
+      for (int axis = 0; axis < shape_.dimension; ++axis) {
+        if (read.name == metric_parameter(static_cast<std::size_t>(axis))) {
+          return parameters.table("metric")[at.element * (shape_.dimension * shape_.dimension) +
+                                            (at.reference_axis * shape_.dimension + axis)];
+        }
+      }
+      return parameters.number("parameter_" + read.name, real_);
+    case FluxKind::order:
+      return cgen::literal(shape_.order, real_);
+    case FluxKind::material:
+      return parameters.table("material_" + read.name)[owner];
+    case FluxKind::element_jacobian:
+      return parameters.table("jacobians")[owner];
+    case FluxKind::mesh_size:
+      return parameters.table("faces")[at.record.value() + (shape_.dimension + 1)];
+    case FluxKind::face_jacobian:
+      return parameters.table("faces")[at.record.value() + (shape_.record_words() - 1)];
+    default:
+      throw InternalError("a leaf of the flux language", SourceOrigin::current());
+  }
+}
+
+void KernelWriter::call(BlockBuilder& body, KernelParameters& parameters,
+                        const EmittedFlux& function, const FluxPoint& at,
+                        const Expr& result) const {
+  std::vector<Expr> arguments;
+  for (const FluxArgument& each : function.arguments) {
+    arguments.push_back(argument(body, parameters, each, at));
+  }
+  arguments.push_back(result);
+  body << cgen::call(function.module.name, std::move(arguments), cgen::void_type);
+}
+
+void KernelWriter::volume_flux(BlockBuilder& body, KernelParameters& parameters,
+                               const FluxPoint& at, const Expr& result) const {
+  call(body, parameters, flux_, at, result);
+}
+
+void KernelWriter::finish(BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
+                          const Expr& values) const {
+  const auto apply = [&](const std::optional<EmittedFlux>& function, const std::string& name,
+                         cgen::BinaryOp op) {
+    if (!function) {
+      return;
+    }
+    const Expr numbers = body.add(cgen::declare(cgen::array_of(real_, Expr(shape_.fields)), name));
+    BlockBuilder inner;
+    call(inner, parameters, *function, at, numbers);
+    for (int field = 0; field < shape_.fields; ++field) {
+      inner << cgen::compound_assign(op, values[field], numbers[field]);
+    }
+    body << inner.block();
+  };
+  apply(scale_, "scales", cgen::BinaryOp::multiply);
+  apply(source_, "sources", cgen::BinaryOp::add);
+}
+
+void KernelWriter::surface_flux(BlockBuilder& body, KernelParameters& parameters,
+                                const Expr& element, const Expr& place, const Load& load,
+                                const Expr& state, const Store& store) const {
+  const Type integer = cgen::const_(cgen::i32);
+  const auto named = [&](const std::string& name, const Expr& value) {
+    return body.add(cgen::declare(integer, name, value));
+  };
+  const Expr face = named("face", place / shape_.face_nodes);
+  const Expr p = named("p", place - face * shape_.face_nodes);
+  const Expr node = named("own_node", parameters.table("face_nodes", cgen::u8)[place]);
+  const Expr side = named("side", element * shape_.faces + face);
+  const Expr link = body.add(
+      cgen::declare(cgen::const_(cgen::u32), "link", parameters.table("links", cgen::u32)[side]));
+  const Expr code =
+      named("code", cgen::cast(cgen::i32, link % cgen::literal(link_codes, cgen::u32)));
+  const Expr other =
+      named("other", cgen::cast(cgen::i32, link / cgen::literal(link_codes, cgen::u32)));
+  const Expr record = body.add(cgen::declare(cgen::const_(cgen::i64), "record",
+                                             cgen::cast(cgen::i64, side) * shape_.record_words()));
+  const Expr faces = parameters.table("faces");
+  const auto array = [&](const std::string& name, int count) {
+    return body.add(cgen::declare(cgen::array_of(real_, Expr(count)), name));
+  };
+  const Expr normal = array("normal", shape_.dimension);
+  for (int axis = 0; axis < shape_.dimension; ++axis) {
+    body << cgen::assign(normal[axis], faces[record + axis]);
+  }
+  const Expr interior = array("interior", shape_.fields);
+  const Expr result = array("result", shape_.fields);
+  for (int field = 0; field < shape_.fields; ++field) {
+    body << cgen::assign(interior[field], load(node, field));
+  }
+  FluxPoint at{element, interior, node, {}, other, record, normal, p};
+
+  BlockBuilder inside;
+  const Expr exterior =
+      inside.add(cgen::declare(cgen::array_of(real_, Expr(shape_.fields)), "exterior"));
+  const Expr start = inside.add(cgen::declare(
+      cgen::const_(cgen::i64), "start",
+      offset(other, 0) +
+          parameters.table("exterior_nodes", cgen::u8)[code * shape_.face_nodes + p]));
+  for (int field = 0; field < shape_.fields; ++field) {
+    inside << cgen::assign(exterior[field], state[start + field * shape_.nodes]);
+  }
+  at.exterior = exterior;
+  call(inside, parameters, inside_, at, result);
+  if (boundaries_.empty()) {
+    body << inside.group();
+  } else {
+    cgen::IfBuilder choice = cgen::if_(code < inside_codes, inside);
+    for (std::size_t i = 0; i < boundaries_.size(); ++i) {
+      BlockBuilder boundary;
+      call(boundary, parameters, boundaries_[i], at, result);
+      if (i + 1 == boundaries_.size()) {
+        body << choice.else_(boundary);
+      } else {
+        choice = choice.else_if_(cgen::equal(code, inside_codes + static_cast<int>(i)), boundary);
+      }
+    }
+  }
+  const Expr scale =
+      body.add(cgen::declare(cgen::const_(real_), "scale", faces[record + shape_.dimension]));
+  for (int field = 0; field < shape_.fields; ++field) {
+    body << store(field, scale * result[field]);
+  }
+}
+
+}  // namespace rtcg::dg::detail

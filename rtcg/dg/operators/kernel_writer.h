@@ -1,0 +1,147 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/dg/flux/emit_flux.h"
+#include "rtcg/dg/operators/system_evaluators.h"
+
+// What the generated kernels of all strategies have in common: the tables that they read, and how
+// they evaluate fluxes at nodes.
+//
+// Layout of the state on devices: [element][field][node], so that an element is one piece of
+// memory. A face of an element has a link, a 32-bit number: link_codes * element + code. Codes
+// below inside_codes are face * permutations + permutation of the neighbour `element`; the others
+// are inside_codes + boundary condition, and `element` counts the boundary faces.
+
+namespace rtcg::dg::detail {
+
+inline constexpr int inside_codes = 24;
+inline constexpr int link_codes = 64;
+
+/// The constants that a kernel is made for.
+struct KernelShape {
+  int dimension = 3;
+  int order = 1;
+  int nodes = 4;
+  int faces = 4;
+  int face_nodes = 3;
+  int fields = 1;
+  std::map<std::string, int> boundary_components{};  ///< of boundary values, by name
+  bool has_mesh_size = false;                        ///< whether faces' records hold one
+  bool has_face_jacobian = false;
+
+  /// Words of a face's record: normal, scale, then what the flags say.
+  [[nodiscard]] int record_words() const noexcept {
+    return dimension + 1 + (has_mesh_size ? 1 : 0) + (has_face_jacobian ? 1 : 0);
+  }
+  [[nodiscard]] int lifted() const noexcept { return faces * face_nodes; }
+};
+
+[[nodiscard]] KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& on,
+                                   const SystemData& data);
+
+/// The parameters of a kernel in the making: each is added when it is first asked for.
+class KernelParameters {
+ public:
+  explicit KernelParameters(cgen::Type real) : real_(std::move(real)) {}
+
+  cgen::Expr number(const std::string& name, const cgen::Type& type);
+  /// What kernels only read.
+  cgen::Expr table(const std::string& name, const cgen::Type& element);
+  cgen::Expr table(const std::string& name) { return table(name, real_); }
+  cgen::Expr written(const std::string& name);
+
+  [[nodiscard]] const std::vector<cgen::Parameter>& list() const noexcept { return list_; }
+  [[nodiscard]] std::vector<std::string> names() const;
+
+ private:
+  cgen::Expr add(const std::string& name, const cgen::Type& type);
+
+  cgen::Type real_;
+  std::vector<cgen::Parameter> list_;
+};
+
+/// A kernel and how to launch it.
+struct KernelPlan {
+  std::string name;
+  std::vector<std::string> arguments;  ///< names of tables and numbers, in order
+  int items_per_block = 1;             ///< of what `items` counts
+  int threads_per_block = 1;
+  long long items_per_element = 1;  ///< a launch covers elements * items_per_element items
+  std::size_t shared_bytes = 0;     ///< of a block
+};
+
+/// A point at which a flux is evaluated: what the call hands over.
+struct FluxPoint {
+  cgen::Expr element;                         ///< number in the mesh
+  cgen::Expr interior;                        ///< array of fields
+  std::optional<cgen::Expr> node{};           ///< of the element, for coordinates
+  std::optional<cgen::Expr> exterior{};       ///< array of fields
+  std::optional<cgen::Expr> other{};          ///< the neighbour, or the count of boundary faces
+  std::optional<cgen::Expr> record{};         ///< first word of the face's record
+  std::optional<cgen::Expr> normal{};         ///< array
+  std::optional<cgen::Expr> place_on_face{};  ///< number of the node on the face
+  int reference_axis = 0;                     ///< of a volume flux
+};
+
+/// Writes the parts of kernels for one system.
+class KernelWriter {
+ public:
+  KernelWriter(const SystemEvaluators& evaluators, const KernelShape& shape, cgen::Type real,
+               std::string definitions);
+
+  [[nodiscard]] const KernelShape& shape() const noexcept { return shape_; }
+  [[nodiscard]] const cgen::Type& real() const noexcept { return real_; }
+  /// The functions that kernels call, for the head of the module.
+  [[nodiscard]] const std::vector<cgen::Statement>& functions() const noexcept {
+    return functions_;
+  }
+  [[nodiscard]] bool has_scale() const noexcept { return scale_.has_value(); }
+  [[nodiscard]] bool has_source() const noexcept { return source_.has_value(); }
+
+  /// Fills `result` with the flux through a surface of constant reference coordinate
+  /// `at.reference_axis`, at a node, for all fields.
+  void volume_flux(cgen::BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
+                   const cgen::Expr& result) const;
+  /// `value` of each field times scale plus source; the values are changed in place.
+  void finish(cgen::BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
+              const cgen::Expr& values) const;
+
+  /// Gives the fields at a node of an element; asked for [0, fields).
+  using Load = std::function<cgen::Expr(const cgen::Expr& node, int field)>;
+  using Store = std::function<cgen::Statement(int field, const cgen::Expr& value)>;
+  /// The surface flux of `element` at place `face * face_nodes + p` times the face's scale.
+  ///
+  /// @param load   the element's own values
+  /// @param state  the state of all elements, for neighbours
+  void surface_flux(cgen::BlockBuilder& body, KernelParameters& parameters,
+                    const cgen::Expr& element, const cgen::Expr& place, const Load& load,
+                    const cgen::Expr& state, const Store& store) const;
+
+  /// Where a field of an element begins in the state.
+  [[nodiscard]] cgen::Expr offset(const cgen::Expr& element, const cgen::Expr& field) const;
+
+ private:
+  void call(cgen::BlockBuilder& body, KernelParameters& parameters, const EmittedFlux& function,
+            const FluxPoint& at, const cgen::Expr& result) const;
+  cgen::Expr argument(cgen::BlockBuilder& body, KernelParameters& parameters,
+                      const FluxArgument& argument, const FluxPoint& at) const;
+  EmittedFlux emit(const Evaluators& evaluators, const std::string& name);
+
+  KernelShape shape_;
+  cgen::Type real_;
+  std::string definitions_;
+  std::vector<cgen::Statement> functions_;
+  EmittedFlux flux_;
+  EmittedFlux inside_;
+  std::vector<EmittedFlux> boundaries_;
+  std::optional<EmittedFlux> scale_;
+  std::optional<EmittedFlux> source_;
+};
+
+}  // namespace rtcg::dg::detail

@@ -1,0 +1,228 @@
+#include "rtcg/dg/operators/solver.h"
+
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/dg/operators/checkpoint.h"
+#include "rtcg/dg/operators/tune_stages.h"
+
+namespace rtcg::dg {
+namespace {
+
+// LSERK4(5) of Carpenter and Kennedy: residual = a residual + dt rhs; state += b residual.
+constexpr std::array<double, 5> stage_a = {
+    0.0, -567301805773.0 / 1357537059087.0, -2404267990393.0 / 2016746695238.0,
+    -3550918686646.0 / 2091501179385.0, -1275806237668.0 / 842570457699.0};
+constexpr std::array<double, 5> stage_b = {
+    1432997174477.0 / 9575080441755.0, 5161836677717.0 / 13612068292357.0,
+    1720146321549.0 / 2090206949498.0, 3134564353537.0 / 4481467310338.0,
+    2277821191437.0 / 14882151754819.0};
+constexpr std::array<double, 5> stage_c = {
+    0.0, 1432997174477.0 / 9575080441755.0, 2526269341429.0 / 6820363962896.0,
+    2006345519317.0 / 3224310063776.0, 2802321613138.0 / 2924317926251.0};
+
+}  // namespace
+
+struct Solver::Impl {
+  Impl(System system_, std::shared_ptr<const Discretization> on_, SystemData data_,
+       const SolverOptions& options_)
+      : system(std::move(system_)), on(std::move(on_)), data(std::move(data_)), options(options_) {
+    check_system(system, *on, data);
+    real = options.precision == Precision::single ? cgen::f32 : cgen::f64;
+    make_runner();
+    set_state(State(system.fields.size(), *on), 0);
+  }
+
+  void make_runner() {
+    std::optional<detail::FusedShape> fused;
+    std::string key;
+    const loopy::Wisdom wisdom(options.wisdom_path);
+    const bool is_host = options.device.info().id.kind == runtime::BackendKind::host;
+    if (options.strategy != Strategy::split) {
+      const detail::SystemEvaluators evaluators = detail::evaluators_of(system, on->mesh);
+      const detail::KernelShape shape = detail::shape_of(evaluators, *on, data);
+      key = detail::key_of({evaluators, shape, real, system.definitions});
+      const auto known = is_host ? std::nullopt : detail::known_shape(key, options.device, wisdom);
+      const runtime::DeviceInfo& info = options.device.info();
+      fused = known ? known
+                    : detail::fitted(shape, real, detail::usual_fused_shape(shape, real, is_host),
+                                     std::max(info.shared_bytes_per_block,
+                                              info.shared_bytes_per_block_opt_in));
+      is_known = known.has_value();
+    }
+    runner = std::make_unique<detail::StageRunner>(system, *on, data, options.device, real, fused);
+    if (options.tune && fused && !is_host && !is_known) {
+      const std::vector<detail::TimedShape> tried = detail::time_shapes(
+          *runner, detail::fused_candidates(runner->shape(), real, options.device.info()));
+      if (!tried.empty() && tried[0].refusal.empty()) {
+        detail::remember_shape(key, options.device, tried[0], wisdom);
+      } else {
+        runner->reshape(*fused);
+      }
+    }
+  }
+
+  void set_state(const State& state, double new_time) {
+    if (state.fields != system.fields.size() || state.elements != on->element_count() ||
+        state.nodes != on->node_count()) {
+      throw InvalidInput(
+          "dg.solver.state_shape",
+          fmt::format("the state has {} fields on {} elements of {} nodes, '{}' has {} on {} of {}",
+                      state.fields, state.elements, state.nodes, system.name, system.fields.size(),
+                      on->element_count(), on->node_count()));
+    }
+    runner->write_state(detail::as_reals(detail::to_device_order(state), real));
+    time = new_time;
+    steps = 0;
+  }
+
+  [[nodiscard]] State downloaded(const std::vector<std::byte>& bytes) const {
+    return detail::from_device_order(detail::from_reals(bytes, real), system.fields.size(), *on);
+  }
+  [[nodiscard]] State state() const { return downloaded(runner->read_state()); }
+
+  [[nodiscard]] double time_step(const State& at) const {
+    const double order = on->element.order;
+    const double speed = largest_speed(system, *on, data, at);
+    return options.courant * smallest_size(on->factors) /
+           (std::max(speed, 1e-300) * (order + 1) * (order + 1));
+  }
+
+  void check_finite(const State& at) const {
+    for (std::size_t element = 0; element < at.elements; ++element) {
+      for (std::size_t field = 0; field < at.fields; ++field) {
+        for (std::size_t node = 0; node < at.nodes; ++node) {
+          if (!std::isfinite(at.at(field, element, node))) {
+            throw InvalidInput(
+                "dg.solver.not_finite",
+                fmt::format("'{}' is {} in element {} at time {} after {} steps: a smaller time "
+                            "step may help",
+                            system.fields[field], at.at(field, element, node), element, time,
+                            steps));
+          }
+        }
+      }
+    }
+  }
+
+  void step(double length) {
+    for (std::size_t stage = 0; stage < stage_a.size(); ++stage) {
+      runner->stage(stage_a[stage], stage_b[stage], length, time + stage_c[stage] * length);
+    }
+    time += length;
+    ++steps;
+  }
+
+  System system;
+  std::shared_ptr<const Discretization> on;
+  SystemData data;
+  SolverOptions options;
+  cgen::Type real = cgen::f64;
+  double time = 0;
+  long long steps = 0;
+  bool is_known = false;  ///< whether the kernel's shape was remembered
+  std::unique_ptr<detail::StageRunner> runner;
+};
+
+Solver::Solver(System system, std::shared_ptr<const Discretization> on, SystemData data,
+               const SolverOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(system), std::move(on), std::move(data), options)) {}
+Solver::~Solver() = default;
+Solver::Solver(Solver&& other) noexcept = default;
+Solver& Solver::operator=(Solver&& other) noexcept = default;
+
+const System& Solver::system() const noexcept {
+  return impl_->system;
+}
+const Discretization& Solver::discretization() const noexcept {
+  return *impl_->on;
+}
+const SystemData& Solver::data() const noexcept {
+  return impl_->data;
+}
+const SolverOptions& Solver::options() const noexcept {
+  return impl_->options;
+}
+void Solver::set_state(const State& state, double time) {
+  impl_->set_state(state, time);
+}
+State Solver::state() const {
+  return impl_->state();
+}
+double Solver::time() const noexcept {
+  return impl_->time;
+}
+long long Solver::steps() const noexcept {
+  return impl_->steps;
+}
+double Solver::time_step() const {
+  return impl_->time_step(impl_->state());
+}
+double Solver::energy() const {
+  return dg::energy(impl_->system, *impl_->on, impl_->data, impl_->state());
+}
+
+State Solver::right_hand_side() const {
+  impl_->runner->right_hand_side(impl_->time);
+  return impl_->downloaded(impl_->runner->read_residual());
+}
+
+void Solver::step(double time_step) {
+  impl_->step(time_step);
+}
+
+void Solver::run_until(double end, const RunOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  const double length = end - impl_->time;
+  if (!(length > 0)) {
+    return;
+  }
+  const auto count = static_cast<long long>(std::ceil(length / time_step() * (1 - 1e-12)));
+  const double step = length / static_cast<double>(count);
+  for (long long i = 1; i <= count; ++i) {
+    impl_->step(step);
+    const bool is_last = i == count;
+    if (!is_last && (options.report_every <= 0 || i % options.report_every != 0)) {
+      continue;
+    }
+    if (is_last) {
+      impl_->time = end;
+    }
+    const State now = impl_->state();
+    impl_->check_finite(now);
+    if (options.report) {
+      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      options.report({impl_->time, end, impl_->steps, step,
+                      dg::energy(impl_->system, *impl_->on, impl_->data, now), seconds,
+                      seconds / static_cast<double>(i) * static_cast<double>(count - i)});
+    }
+  }
+}
+
+void Solver::save_checkpoint(const std::string& path) const {
+  detail::write_checkpoint(path, detail::checkpoint_head(impl_->system, *impl_->on, impl_->real),
+                           {impl_->time, impl_->steps, impl_->runner->read_state()});
+}
+
+void Solver::load_checkpoint(const std::string& path) {
+  const detail::Checkpoint checkpoint = detail::read_checkpoint(
+      path, detail::checkpoint_head(impl_->system, *impl_->on, impl_->real),
+      impl_->system.fields.size() * impl_->on->element_count() * impl_->on->node_count() *
+          (impl_->options.precision == Precision::single ? 4 : 8));
+  impl_->runner->write_state(checkpoint.state);
+  impl_->time = checkpoint.time;
+  impl_->steps = checkpoint.steps;
+}
+
+std::string Solver::kernel_text() const {
+  return impl_->runner->text();
+}
+void Solver::synchronize() const {
+  impl_->runner->stream().synchronize();
+}
+
+}  // namespace rtcg::dg

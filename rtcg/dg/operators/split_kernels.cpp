@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include "rtcg/dg/operators/stage_kernels.h"
+#include "rtcg/loopy/create/make_kernel.h"
+
+namespace rtcg::dg::detail {
+namespace {
+
+using cgen::BlockBuilder;
+using cgen::Expr;
+
+constexpr int split_block = 128;
+
+class SplitWriter {
+ public:
+  explicit SplitWriter(const KernelWriter& writer)
+      : writer_(writer), shape_(writer.shape()), real_(writer.real()) {
+    result_.module.name = "dg_split";
+    result_.module.items = writer.functions();
+  }
+
+  StageKernels write() {
+    volume();
+    surface();
+    update();
+    return std::move(result_);
+  }
+
+ private:
+  // A kernel with one thread for each of elements * items; fill(body, element, item).
+  template <class Fill>
+  void kernel(const std::string& name, int items, Fill&& fill) {
+    KernelParameters parameters(real_);
+    const Expr elements = parameters.number("elements", cgen::i32);
+    const cgen::Declared point = cgen::declare(
+        cgen::const_(cgen::i64), "point",
+        cgen::cast(cgen::i64, cgen::block_idx_x) * cgen::block_dim_x + cgen::thread_idx_x);
+    BlockBuilder work;
+    const Expr element = work.add(
+        cgen::declare(cgen::const_(cgen::i32), "element", cgen::cast(cgen::i32, point / items)));
+    const Expr item = work.add(
+        cgen::declare(cgen::const_(cgen::i32), "item",
+                      cgen::cast(cgen::i32, point - cgen::cast(cgen::i64, element) * items)));
+    fill(work, parameters, element, item);
+    BlockBuilder body;
+    body << point << cgen::if_(point < cgen::cast(cgen::i64, elements) * items, work);
+    result_.module.items.push_back(cgen::kernel(name, parameters.list(), body));
+    result_.plans.push_back({name, parameters.names(), split_block, split_block, items});
+  }
+
+  Expr array(BlockBuilder& body, const std::string& name, int count) const {
+    return body.add(cgen::declare(cgen::array_of(real_, Expr(count)), name));
+  }
+
+  void volume() {
+    kernel(
+        "volume_fluxes_at_nodes", shape_.nodes,
+        [&](BlockBuilder& body, KernelParameters& parameters, const Expr& element,
+            const Expr& node) {
+          const Expr state = parameters.table("state");
+          const Expr target = parameters.written("volume_fluxes");
+          const Expr elements = parameters.number("elements", cgen::i32);
+          const Expr interior = array(body, "interior", shape_.fields);
+          for (int field = 0; field < shape_.fields; ++field) {
+            body << cgen::assign(interior[field], state[writer_.offset(element, field) + node]);
+          }
+          FluxPoint at{element, interior, node};
+          for (at.reference_axis = 0; at.reference_axis < shape_.dimension; ++at.reference_axis) {
+            const Expr flux = array(body, fmt::format("flux_{}", at.reference_axis), shape_.fields);
+            writer_.volume_flux(body, parameters, at, flux);
+            const Expr first = body.add(cgen::declare(
+                cgen::const_(cgen::i64), fmt::format("first_{}", at.reference_axis),
+                writer_.offset(cgen::cast(cgen::i64, elements) * at.reference_axis + element, 0) +
+                    node));
+            for (int field = 0; field < shape_.fields; ++field) {
+              body << cgen::assign(target[first + field * shape_.nodes], flux[field]);
+            }
+          }
+        });
+  }
+
+  void surface() {
+    kernel(
+        "surface_fluxes_at_nodes", shape_.lifted(),
+        [&](BlockBuilder& body, KernelParameters& parameters, const Expr& element,
+            const Expr& place) {
+          const Expr state = parameters.table("state");
+          const Expr target = parameters.written("surface_fluxes");
+          const auto load = [&](const Expr& node, int field) {
+            return state[writer_.offset(element, field) + node];
+          };
+          const auto store = [&](int field, const Expr& value) -> cgen::Statement {
+            return cgen::assign(
+                target[(cgen::cast(cgen::i64, element) * shape_.fields + field) * shape_.lifted() +
+                       place],
+                value);
+          };
+          writer_.surface_flux(body, parameters, element, place, load, state, store);
+        });
+  }
+
+  void update() {
+    kernel(
+        "update", shape_.nodes,
+        [&](BlockBuilder& body, KernelParameters& parameters, const Expr& element,
+            const Expr& node) {
+          const Expr rhs = parameters.table("rhs");
+          const Expr residual = parameters.written("residual");
+          const Expr state = parameters.written("state");
+          const Expr a = parameters.number("a", real_);
+          const Expr b = parameters.number("b", real_);
+          const Expr step = parameters.number("time_step", real_);
+          const Expr first = body.add(
+              cgen::declare(cgen::const_(cgen::i64), "first", writer_.offset(element, 0) + node));
+          const auto at = [&](int field) { return first + field * shape_.nodes; };
+          const Expr interior = array(body, "interior", shape_.fields);
+          const Expr values = array(body, "values", shape_.fields);
+          for (int field = 0; field < shape_.fields; ++field) {
+            body << cgen::assign(interior[field], state[at(field)])
+                 << cgen::assign(values[field], rhs[at(field)]);
+          }
+          writer_.finish(body, parameters, {element, interior, node}, values);
+          const Expr zero = cgen::literal(0, real_);
+          for (int field = 0; field < shape_.fields; ++field) {
+            body << cgen::assign(values[field], step * values[field])
+                 << cgen::if_(cgen::not_equal(a, zero),
+                              cgen::add_assign(values[field], a * residual[at(field)]))
+                 << cgen::assign(residual[at(field)], values[field])
+                 << cgen::if_(cgen::not_equal(b, zero),
+                              cgen::assign(state[at(field)], interior[field] + b * values[field]));
+          }
+        });
+  }
+
+  const KernelWriter& writer_;
+  const KernelShape& shape_;
+  const cgen::Type& real_;
+  StageKernels result_;
+};
+
+}  // namespace
+
+StageKernels split_kernels(const KernelWriter& writer) {
+  return SplitWriter(writer).write();
+}
+
+loopy::Kernel operators_kernel(const KernelShape& shape, const cgen::Type& real) {
+  const std::string axes = std::string("rst").substr(0, static_cast<std::size_t>(shape.dimension));
+  std::string inames = "c, i, k";
+  std::string bounds =
+      fmt::format("0 <= c < columns and 0 <= i < {} and 0 <= k < {}", shape.nodes, shape.lifted());
+  std::string sum = "sum(k, lift[i, k]*fluxes[c, k])";
+  for (const char axis : axes) {
+    inames += fmt::format(", {}", axis);
+    bounds += fmt::format(" and 0 <= {} < {}", axis, shape.nodes);
+    sum += fmt::format(" + sum({0}, d_{0}[i, {0}]*g_{0}[c, {0}])", axis);
+  }
+  return loopy::make_kernel(
+      fmt::format("{{[{}]: {}}}", inames, bounds), "rhs[c, i] = " + sum,
+      {.name = "apply_operators", .default_type = real, .assumptions = "columns >= 1"});
+}
+
+}  // namespace rtcg::dg::detail

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "rtcg/dg/flux/evaluators.h"
+#include "rtcg/dg/operators/system.h"
+
+// A system as scalar evaluators: what the interpreter and the generated kernels have in common.
+
+namespace rtcg::dg::detail {
+
+struct SystemEvaluators {
+  Evaluators flux;  ///< F of axis 0 for all fields, then of axis 1, ...
+  /// The sum over all axes of metric_parameter(axis) times F along it: what flows through a surface
+  /// of constant reference coordinate.
+  Evaluators contravariant_flux;
+  std::optional<Evaluators> scale{};  ///< where the system has one
+  std::optional<Evaluators> source{};
+  Evaluators inside;                   ///< the surface flux between two elements
+  std::vector<Evaluators> boundaries;  ///< the surface flux of each boundary condition, by tag
+  std::vector<int> boundary_of_tag;  ///< which of `boundaries` holds, by tag of the mesh; -1: none
+};
+
+/// The parameter that stands for the derivative of a reference coordinate along an axis.
+[[nodiscard]] std::string metric_parameter(std::size_t axis);
+
+/// @throws InvalidInput  dg.check_system.dimension, dg.check_system.field_count, and what
+///                       make_evaluators throws
+[[nodiscard]] SystemEvaluators evaluators_of(const System& system, const Mesh& mesh);
+
+/// Steps for expressions of one side; their reads are the interior's.
+[[nodiscard]] Evaluators one_sided(const FluxVector& values);
+
+/// What an element and its neighbour are, for the interpreter.
+[[nodiscard]] FluxInputs inputs_of_element(const System& system, const Discretization& on,
+                                           const SystemData& data, std::size_t element,
+                                           double time);
+
+/// The integral over the reference element of the product of nodal values of one element.
+[[nodiscard]] double element_product(const Discretization& on, const double* left,
+                                     const double* right);
+
+}  // namespace rtcg::dg::detail

@@ -1,0 +1,175 @@
+#include "rtcg/dg/operators/tune_stages.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/event.h"
+
+namespace rtcg::dg::detail {
+namespace {
+
+// as remember_shape writes it
+constexpr const char* slicing_format = "elements=%d literals=%d row_groups=%d columns=%d blocks=%d";
+
+double time_us(StageRunner& runner) {
+  const auto stage = [&] { runner.stage(0.5, 0, 0, 0); };
+  stage();
+  std::vector<double> times;
+  for (int round = 0; round < 5; ++round) {
+    const runtime::Event begin = runner.stream().record();
+    stage();
+    stage();
+    const runtime::Event end = runner.stream().record();
+    times.push_back(runtime::elapsed_ms(begin, end) * 1e3 / 2);
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+void compile_all(const StageRunner& runner, const std::vector<FusedShape>& candidates) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::thread> threads;
+  const unsigned count = std::max(1U, std::thread::hardware_concurrency());
+  for (unsigned i = 0; i < std::min<std::size_t>(count, candidates.size()); ++i) {
+    threads.emplace_back([&] {
+      for (std::size_t mine = next++; mine < candidates.size(); mine = next++) {
+        try {
+          runner.compile(candidates[mine]);
+        } catch (const Error&) {
+          // told when its turn comes
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+TimedShape try_shape(StageRunner& runner, const FusedShape& candidate) {
+  TimedShape tried{candidate, 0, 0, {}};
+  try {
+    runner.reshape(candidate);
+    tried.registers = runner.attributes().at(0).registers;
+    tried.microseconds = time_us(runner);
+  } catch (const Error& error) {
+    tried.refusal = error.what();
+  }
+  return tried;
+}
+
+}  // namespace
+
+std::string to_string(const FusedShape& shape) {
+  std::string text = fmt::format("{} elements, ", shape.elements);
+  if (shape.is_on_host) {
+    return text + "loops";
+  }
+  text += shape.has_literals ? "literals"
+                             : fmt::format("{} row groups, {} columns", shape.row_groups,
+                                           shape.columns_per_thread);
+  return shape.blocks_per_multiprocessor == 0
+             ? text
+             : text + fmt::format(", {} blocks", shape.blocks_per_multiprocessor);
+}
+
+std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::Type& real,
+                                         const runtime::DeviceInfo& device) {
+  const std::size_t limit =
+      std::max(device.shared_bytes_per_block, device.shared_bytes_per_block_opt_in);
+  std::vector<FusedShape> result;
+  const auto add = [&](const FusedShape& fused) {
+    const int columns = fused.elements * shape.fields;
+    const int threads = columns / fused.columns_per_thread * fused.row_groups;
+    if (columns % fused.columns_per_thread == 0 && threads >= 32 && threads <= 1024 &&
+        shared_bytes_of(shape, real, fused) <= limit) {
+      result.push_back(fused);
+    }
+  };
+  if (shape.nodes <= 84) {
+    for (const int elements : {8, 16, 32, 64}) {
+      add({.elements = elements, .has_literals = true});
+    }
+  }
+  const int most_sums = real == cgen::f32 ? 128 : 64;
+  for (const int elements : {4, 8, 16}) {
+    for (const int columns : {2, 3, 4, 6}) {
+      for (const int rows : {8, 12, 16, 20, 28, 32}) {
+        const int groups = (shape.nodes + rows - 1) / rows;
+        const int sums = rows * columns;
+        const bool is_wasteful = groups * rows > shape.nodes * 5 / 4;
+        if (shape.nodes > 20 && sums >= most_sums / 3 && sums <= most_sums && !is_wasteful) {
+          add({.elements = elements, .row_groups = groups, .columns_per_thread = columns});
+        }
+      }
+    }
+  }
+  return result;
+}
+
+std::string key_of(const KernelWriter& writer) {
+  // the fluxes, and all numbers of the shape that no text of a flux tells
+  const cgen::Module functions{"functions", writer.functions()};
+  const KernelShape& shape = writer.shape();
+  return fmt::format("dg stage {:016x} {} of {} nodes, {}", cgen::hash(functions), shape.fields,
+                     shape.nodes, writer.real() == cgen::f32 ? "f32" : "f64");
+}
+
+std::optional<FusedShape> known_shape(const std::string& key, runtime::Device device,
+                                      const loopy::Wisdom& wisdom) {
+  std::optional<FusedShape> result;
+  double best_us = 0;
+  for (const loopy::WisdomEntry& entry : wisdom.entries()) {
+    FusedShape shape;
+    int literals = 0;
+    if (entry.kernel == key && entry.device == device.identity() &&
+        (!result || entry.microseconds < best_us) &&
+        std::sscanf(entry.slicing.c_str(), slicing_format, &shape.elements, &literals,
+                    &shape.row_groups, &shape.columns_per_thread,
+                    &shape.blocks_per_multiprocessor) == 5) {
+      shape.has_literals = literals != 0;
+      result = shape;
+      best_us = entry.microseconds;
+    }
+  }
+  return result;
+}
+
+void remember_shape(const std::string& key, runtime::Device device, const TimedShape& found,
+                    const loopy::Wisdom& wisdom) {
+  const FusedShape& shape = found.shape;
+  loopy::WisdomEntry entry;
+  entry.kernel = key;
+  entry.device = device.identity();
+  entry.architecture = device.info().target;
+  entry.slicing = fmt::format("elements={} literals={} row_groups={} columns={} blocks={}",
+                              shape.elements, shape.has_literals ? 1 : 0, shape.row_groups,
+                              shape.columns_per_thread, shape.blocks_per_multiprocessor);
+  entry.microseconds = found.microseconds;
+  wisdom.add(entry);
+}
+
+std::vector<TimedShape> time_shapes(StageRunner& runner,
+                                    const std::vector<FusedShape>& candidates) {
+  compile_all(runner, candidates);
+  std::vector<TimedShape> tried;
+  for (const FusedShape& candidate : candidates) {
+    tried.push_back(try_shape(runner, candidate));
+  }
+  std::stable_sort(tried.begin(), tried.end(), [](const TimedShape& a, const TimedShape& b) {
+    return a.refusal.empty() != b.refusal.empty() ? a.refusal.empty()
+                                                  : a.microseconds < b.microseconds;
+  });
+  if (!tried.empty() && tried[0].refusal.empty()) {
+    runner.reshape(tried[0].shape);
+  }
+  return tried;
+}
+
+}  // namespace rtcg::dg::detail

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rtcg/dg/mesh/mesh.h"
+#include "rtcg/dg/output/nodal_field.h"
+#include "rtcg/dg/reference/reference_element.h"
+
+namespace rtcg::dg {
+
+struct VtuOptions {
+  /// One Lagrange cell of the solution's own order an element, which needs
+  /// ParaView 5.5 or VTK 8.1; else order^dimension straight cells an element,
+  /// which everything reads.
+  bool high_order = true;
+  bool single_precision = false; ///< of the numbers in the file: half the size
+};
+
+/// Writes an unstructured grid for VTK and ParaView, its numbers in base64
+/// behind the rest. The points of each element are its own, so that jumps
+/// between elements stay; they form a regular grid, to which the polynomials
+/// are evaluated. Fields of two components get a third, 0, so that they are
+/// vectors. The cells carry `region`, the index into Mesh::regions or 0, and
+/// `element`.
+///
+/// @param element  the nodes of the fields; of the dimension of the mesh
+/// @throws InvalidInput  dg.write_vtu.shape_mismatch: another dimension, or not
+/// as many values as
+///                       nodes or elements; dg.write_file.unwritable_file
+/// @cost   about the file's size in memory
+/// @source VTK file formats 4.2; VTK's vtkLagrangeTetra
+void write_vtu(const std::string &path, const Mesh &mesh,
+               const ReferenceElement &element,
+               const std::vector<NodalField> &fields,
+               const std::vector<ElementField> &element_fields = {},
+               const VtuOptions &options = {});
+
+struct PvdStep {
+  double time = 0;
+  std::string file; ///< as seen from the folder of the series
+};
+
+/// Writes a series of VTU files, which ParaView opens as one animation.
+///
+/// @throws InvalidInput  dg.write_file.unwritable_file
+void write_pvd(const std::string &path, const std::vector<PvdStep> &steps);
+
+} // namespace rtcg::dg

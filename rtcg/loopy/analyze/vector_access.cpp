@@ -1,0 +1,220 @@
+#include "rtcg/loopy/analyze/vector_access.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+constexpr int most_vector_bytes = 16;
+
+/// What a vector access needs to know about an array.
+struct MemoryLayout {
+  std::vector<Expr> strides_elements{};
+  Expr offset_elements = 0;
+  std::optional<cgen::Type> type{};
+};
+
+/// Nothing for registers, and where there is no such array.
+std::optional<MemoryLayout> memory_layout(const Kernel& kernel, const std::string& array) {
+  if (const Argument* argument = find_argument(kernel, array)) {
+    return MemoryLayout{argument->strides_elements.empty() ? c_order_strides(argument->shape)
+                                                           : argument->strides_elements,
+                        argument->offset_elements, argument->type};
+  }
+  const Temporary* temporary = find_temporary(kernel, array);
+  if (temporary == nullptr || (temporary->address_space != AddressSpace::local &&
+                               temporary->address_space != AddressSpace::automatic)) {
+    return std::nullopt;
+  }
+  return MemoryLayout{temporary->strides_elements.empty() ? c_order_strides(temporary->shape)
+                                                          : temporary->strides_elements,
+                      0, temporary->type};
+}
+
+/// Whether an integer expression is known to be a multiple of `count`; a product is where one of
+/// its factors is.
+bool is_multiple(const ConstraintSet& known, const Expr& expr, int count) {
+  if (const std::optional<Affine> affine = to_affine(expr)) {
+    return known.implies(Congruence{*affine, count});
+  }
+  if (const Product* product = get_if<Product>(expr)) {
+    return std::any_of(product->factors.begin(), product->factors.end(),
+                       [&](const Expr& factor) { return is_multiple(known, factor, count); });
+  }
+  if (const Sum* sum = get_if<Sum>(expr)) {
+    return std::all_of(sum->terms.begin(), sum->terms.end(),
+                       [&](const Expr& term) { return is_multiple(known, term, count); });
+  }
+  return false;
+}
+
+/// Number of values of an iname that takes 0, 1, ... as a vector has lanes; 0 else.
+int lane_count(const Kernel& kernel, const std::string& iname) {
+  const ConstraintSet set = constraints_of(kernel, {iname});
+  const auto low = set.minimum(Affine(iname));
+  const auto high = set.maximum(Affine(iname));
+  const bool fits = low == 0 && (high == 1 || high == 3);
+  return fits ? static_cast<int>(*high + 1) : 0;
+}
+
+bool mentions(const Expr& expr, const std::string& iname) {
+  return free_names(expr).count(iname) != 0;
+}
+
+/// The element accesses outside of other accesses' indices that differ by lane.
+std::vector<Expr> lane_accesses(const Expr& expr, const std::string& iname) {
+  std::vector<Expr> found;
+  walk(expr, [&](const Expr& part) {
+    const bool is_access = is<Access>(part) || is<LinearAccess>(part);
+    if (is_access && mentions(part, iname) &&
+        std::find(found.begin(), found.end(), part) == found.end()) {
+      found.push_back(part);
+    }
+    // what stands in a branch may lie outside of the array where another branch is taken
+    return !is_access && !is<Conditional>(part) && !is<Logical>(part);
+  });
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::string> why_not_vector_access(const Kernel& kernel,
+                                                 const Instruction& instruction, const Expr& access,
+                                                 const std::string& iname, int lanes) {
+  const auto refuse = [&](const std::string& why) {
+    return fmt::format("'{}' in statement '{}' {}", to_string(access), instruction.id, why);
+  };
+  const Access* element = get_if<Access>(access);
+  const auto layout = element != nullptr ? memory_layout(kernel, element->array) : std::nullopt;
+  if (!layout || layout->strides_elements.size() != element->indices.size()) {
+    return refuse("is no element of an array in global or shared memory");
+  }
+  const auto kind = layout->type ? cgen::scalar_kind(*layout->type) : std::nullopt;
+  if (!kind || cgen::size_bytes(*kind) * lanes > most_vector_bytes) {
+    return refuse(
+        fmt::format("has no type of which {} fit into {} bytes", lanes, most_vector_bytes));
+  }
+  const ConstraintSet known = constraints_of(kernel, instruction.within_inames);
+  bool has_lane = false;
+  bool is_aligned = is_multiple(known, layout->offset_elements, lanes);
+  for (std::size_t axis = 0; axis < element->indices.size(); ++axis) {
+    const Expr& index = element->indices[axis];
+    const Expr& stride = layout->strides_elements[axis];
+    Expr rest = index;
+    if (mentions(index, iname)) {
+      const auto affine = to_affine(index);
+      if (!affine || affine->coefficient(iname) != 1 || as_integer(stride) != 1 || has_lane) {
+        return refuse(fmt::format("does not go through neighbours in memory along '{}'", iname));
+      }
+      has_lane = true;
+      rest = to_expr(*affine - Affine(iname));
+    }
+    is_aligned =
+        is_aligned && (is_multiple(known, rest, lanes) || is_multiple(known, stride, lanes));
+  }
+  if (!has_lane) {
+    return refuse(fmt::format("is the same for all values of '{}'", iname));
+  }
+  if (!is_aligned) {
+    return refuse(
+        fmt::format("does not start at a multiple of {} elements, as far as is known: "
+                    "assume lengths of rows to be multiples, or pad them",
+                    lanes));
+  }
+  return std::nullopt;
+}
+
+std::optional<VectorPlan> find_vector_plan(const Kernel& kernel, const Instruction& instruction,
+                                           const std::string& iname) {
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  VectorPlan plan{.lanes = lane_count(kernel, iname)};
+  if (assignment == nullptr || plan.lanes == 0 || assignment->is_atomic ||
+      assignment->targets.size() != 1 || !instruction.predicates.empty()) {
+    return std::nullopt;
+  }
+  const Expr& target = assignment->targets.front();
+  for (const Expr& access : lane_accesses(assignment->value, iname)) {
+    const Access* element = get_if<Access>(access);
+    if (element != nullptr && element->array == target_name(target) && !(access == target)) {
+      return std::nullopt;  // what a lane reads another may write
+    }
+    if (auto why_not = why_not_vector_access(kernel, instruction, access, iname, plan.lanes)) {
+      plan.obstacles.push_back(std::move(*why_not));
+    } else {
+      plan.loads.push_back(access);
+    }
+  }
+  if (is<Access>(target) && mentions(target, iname)) {
+    if (auto why_not = why_not_vector_access(kernel, instruction, target, iname, plan.lanes)) {
+      plan.obstacles.push_back(std::move(*why_not));
+    } else {
+      plan.is_store = true;
+    }
+  }
+  const bool is_any = plan.is_store || !plan.loads.empty() || !plan.obstacles.empty();
+  return is_any ? std::optional(std::move(plan)) : std::nullopt;
+}
+
+std::optional<Expr> wide_copy_source(const Kernel& kernel, const Instruction& instruction,
+                                     const std::string& iname) {
+  const Assignment* copy = get_if<Assignment>(instruction);
+  const int lanes = lane_count(kernel, iname);
+  if (copy == nullptr || !copy->is_async_copy || lanes == 0) {
+    return std::nullopt;
+  }
+  const Expr& target = copy->targets.front();
+  const Conditional* clipped = get_if<Conditional>(copy->value);
+  const Expr& source = clipped != nullptr ? clipped->then_value : copy->value;
+  const Temporary* temporary = find_temporary(kernel, target_name(target));
+  const Argument* argument =
+      is<Access>(source) ? find_argument(kernel, target_name(source)) : nullptr;
+  if (temporary == nullptr || argument == nullptr || !argument->type ||
+      (temporary->type && !(*temporary->type == *argument->type)) ||
+      (clipped != nullptr && as_integer(clipped->else_value) != 0)) {
+    return std::nullopt;
+  }
+  const auto kind = cgen::scalar_kind(*argument->type);
+  const int bytes = kind ? lanes * cgen::size_bytes(*kind) : 0;
+  const bool fits = (bytes == 8 || bytes == 16) && cgen::size_bytes(*kind) >= 4;
+  return fits && !why_not_vector_access(kernel, instruction, target, iname, lanes) &&
+                 !why_not_vector_access(kernel, instruction, source, iname, lanes)
+             ? std::optional(source)
+             : std::nullopt;
+}
+
+std::map<std::string, int> vector_alignments(const Kernel& kernel) {
+  std::map<std::string, int> alignments;
+  for (const Instruction& instruction : kernel.instructions) {
+    for (const std::string& iname : instruction.within_inames) {
+      if (tag_of(kernel, iname).kind != AxisKind::vec) {
+        continue;
+      }
+      std::vector<Expr> accesses;
+      if (const auto plan = find_vector_plan(kernel, instruction, iname)) {
+        accesses = plan->loads;
+        if (plan->is_store) {
+          accesses.push_back(get_if<Assignment>(instruction)->targets.front());
+        }
+      }
+      if (const auto source = wide_copy_source(kernel, instruction, iname)) {
+        accesses.push_back(*source);
+      }
+      for (const Expr& access : accesses) {
+        const std::string& array = target_name(access);
+        if (const Argument* argument = find_argument(kernel, array)) {
+          alignments[array] = std::max(
+              alignments[array],
+              lane_count(kernel, iname) * cgen::size_bytes(*cgen::scalar_kind(*argument->type)));
+        }
+      }
+    }
+  }
+  return alignments;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,231 @@
+// Reductions over an axis of the block: a tree in shared memory, or exchanges within warps.
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/axis_length.h"
+#include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/preprocess/realizer.h"
+#include "rtcg/loopy/schedule/insert_barriers.h"
+
+namespace rtcg::loopy {
+namespace {
+
+constexpr std::int64_t warp_threads = 32;
+
+std::int64_t next_power_of_two(std::int64_t value) {
+  std::int64_t power = 1;
+  while (power < value) {
+    power *= 2;
+  }
+  return power;
+}
+
+}  // namespace
+
+std::int64_t Realizer::length_of(const std::string& iname) const {
+  const ConstraintSet constraints = constraints_of(kernel_, {iname});
+  const auto smallest = constraints.minimum(Affine(iname));
+  const auto largest = constraints.maximum(Affine(iname));
+  if (smallest != 0 || !largest) {
+    throw InvalidInput(
+        "loopy.realize_reductions.block_length",
+        fmt::format("iname '{}' is reduced over as an axis of the block, which takes values from "
+                    "0 to a constant: split it and tag the inner part",
+                    iname));
+  }
+  return *largest + 1;
+}
+
+std::string Realizer::add_axis_iname(const std::string& base, const std::string& like,
+                                     std::int64_t length) {
+  const std::string iname = names_.make(base);
+  Domain domain;
+  domain.inames = {iname};
+  domain.constraints.add_nonnegative(Affine(iname));
+  domain.constraints.add_nonnegative(Affine(length - 1) - Affine(iname));
+  kernel_.domains.push_back(std::move(domain));
+  kernel_.iname_tags.insert_or_assign(iname, tag_of(kernel_, like));
+  return iname;
+}
+
+std::string Realizer::whole_axis(const std::string& iname) {
+  const auto known = whole_axes_.find(iname);
+  if (known != whole_axes_.end()) {
+    return known->second;
+  }
+  const std::string whole = add_axis_iname(iname + "_thread", iname, length_of(iname));
+  whole_axes_.emplace(iname, whole);
+  return whole;
+}
+
+std::vector<Expr> Realizer::SharedParts::at(const Expr& index) const {
+  std::vector<Expr> indices = others;
+  indices.push_back(index);
+  std::vector<Expr> elements;
+  for (const std::string& array : arrays) {
+    elements.emplace_back(Access{array, indices});
+  }
+  return elements;
+}
+
+Realizer::SharedParts Realizer::add_parts(const ReductionOperation& operation,
+                                          const Accumulated& own, std::int64_t length,
+                                          const Instruction& around) {
+  SharedParts parts;
+  std::vector<Expr> shape;
+  for (const std::string& other : around.within_inames) {
+    const InameTag tag = tag_of(kernel_, other);
+    if (tag.kind == AxisKind::block || tag.is_lane()) {
+      shape.emplace_back(length_of(other));
+      parts.others.emplace_back(Name{other});
+    }
+  }
+  shape.emplace_back(length);
+  for (std::size_t i = 0; i < own.names.size(); ++i) {
+    parts.arrays.push_back(
+        add_temporary(own.names[i] + "_parts", operation.types()[i], AddressSpace::local, shape));
+  }
+  return parts;
+}
+
+std::vector<Expr> Realizer::over_threads(const ReductionOperation& operation,
+                                         const Accumulated& own, const std::string& iname,
+                                         const Instruction& around) {
+  return can_shuffle(operation, iname) ? by_shuffles(operation, own, iname, around)
+                                       : by_tree(operation, own, iname, around);
+}
+
+std::vector<Expr> Realizer::by_tree(const ReductionOperation& operation, const Accumulated& own,
+                                    const std::string& iname, const Instruction& around) {
+  const std::int64_t length = length_of(iname);
+  const SharedParts parts = add_parts(operation, own, length, around);
+  const std::string whole = whole_axis(iname);
+  NameSet within = around.within_inames;
+  within.insert(whole);
+  std::string last = add_statements("_store", parts.at(Name{whole}), as_names(own.names),
+                                    parts.arrays, within, around, own.last);
+  std::int64_t open = length;
+  for (int stage = 0; open > 1; ++stage) {
+    // the upper part is added to the lower one, whose length is a power of two
+    const std::int64_t lower = next_power_of_two(open) / 2;
+    const std::string lane =
+        add_axis_iname(fmt::format("{}_stage_{}", iname, stage), iname, open - lower);
+    NameSet stage_within = around.within_inames;
+    stage_within.insert(lane);
+    const std::vector<Expr> here = parts.at(Name{lane});
+    last = add_statements(fmt::format("_stage_{}", stage), here,
+                          operation.combine(here, parts.at(name(lane) + Expr(lower))), parts.arrays,
+                          stage_within, around, last);
+    open = lower;
+  }
+  new_dependencies_.insert(last);
+  return parts.at(0);
+}
+
+/// Whether the axis consists of whole warps, and the values fit into registers that warps exchange.
+bool Realizer::can_shuffle(const ReductionOperation& operation, const std::string& iname) const {
+  using Kind = cgen::ScalarKind;
+  if (!options_.has_warp_shuffles || tag_of(kernel_, iname).number != 0) {
+    return false;
+  }
+  for (const cgen::Type& type : operation.types()) {
+    const auto kind = cgen::scalar_kind(type);
+    const bool has_shuffle = kind == Kind::i32 || kind == Kind::u32 || kind == Kind::i64 ||
+                             kind == Kind::u64 || kind == Kind::f32 || kind == Kind::f64;
+    const bool has_vote = operation.name() == "any" || operation.name() == "all";
+    if (!has_shuffle && !has_vote) {
+      return false;
+    }
+  }
+  // rows of threads that are no multiple of 32 would begin within a warp
+  const std::int64_t length = length_of(iname);
+  if (length % warp_threads != 0) {
+    return false;
+  }
+  for (const std::string& other : inames_on_axis(kernel_, InameTag{AxisKind::block, 0})) {
+    const auto others_length = constant_length(kernel_, other);
+    if (!others_length || (*others_length > length && *others_length % warp_threads != 0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Realizer::combine_lanes(const ReductionOperation& operation, Accumulated& own,
+                             std::int64_t lanes, const NameSet& within, const Instruction& around) {
+  const std::vector<Expr> here = as_names(own.names);
+  if (lanes > 1 && (operation.name() == "any" || operation.name() == "all")) {
+    const std::string vote = operation.name() == "any" ? warp_any_function : warp_all_function;
+    own.last = add_statement(own.names.front() + "_vote", here.front(), call(vote, here), within,
+                             around, own.last);
+    return;
+  }
+  // values are fetched by all lanes before any of them decides what to take
+  std::vector<Expr> there = here;
+  for (std::int64_t distance = lanes / 2; distance > 0; distance /= 2) {
+    const std::string suffix = fmt::format("_lanes_{}", distance);
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      const Expr fetched = call(shuffle_xor_function, {here[i], distance});
+      if (!operation.has_place()) {
+        there[i] = fetched;
+        continue;
+      }
+      if (distance == lanes / 2) {
+        there[i] = Name{add_temporary(own.names[i] + "_other", operation.types()[i])};
+      }
+      own.last =
+          add_statement(own.names[i] + "_fetch", there[i], fetched, within, around, own.last);
+    }
+    own.last = add_statements(suffix, here, operation.combine(here, there), own.names, within,
+                              around, own.last);
+  }
+}
+
+/// Each warp combines its lanes; one element of each goes through shared memory; then every warp
+/// combines these, so that one barrier is enough and all threads have the result.
+std::vector<Expr> Realizer::by_shuffles(const ReductionOperation& operation,
+                                        const Accumulated& accumulated, const std::string& iname,
+                                        const Instruction& around) {
+  Accumulated own = accumulated;
+  const std::int64_t warps = length_of(iname) / warp_threads;
+  const Expr thread = Name{whole_axis(iname)};
+  NameSet within = around.within_inames;
+  within.insert(whole_axis(iname));
+  combine_lanes(operation, own, warp_threads, within, around);
+  if (warps > 1) {
+    const SharedParts parts = add_parts(operation, own, warps, around);
+    Instruction first_lane = around;
+    first_lane.predicates.push_back(
+        Comparison{ComparisonOp::equal, modulo(thread, warp_threads), 0});
+    own.last = add_statements("_store", parts.at(floor_div(thread, warp_threads)),
+                              as_names(own.names), parts.arrays, within, first_lane, own.last);
+    Accumulated total{{}, own.last};
+    for (std::size_t i = 0; i < own.names.size(); ++i) {
+      total.names.push_back(add_temporary(own.names[i] + "_total", operation.types()[i]));
+    }
+    const std::int64_t lanes = next_power_of_two(warps);
+    const Expr lane = modulo(thread, lanes);
+    std::vector<Expr> loaded = parts.at(lane);
+    if (lanes != warps) {
+      const std::vector<Expr> neutral = operation.neutral();
+      for (std::size_t i = 0; i < loaded.size(); ++i) {
+        loaded[i] = Conditional{Comparison{ComparisonOp::less, lane, warps}, loaded[i], neutral[i]};
+      }
+    }
+    total.last = add_statements("_load", as_names(total.names), loaded, total.names, within, around,
+                                own.last);
+    combine_lanes(operation, total, lanes, within, around);
+    own = total;
+  }
+  for (Instruction& each : kernel_.instructions) {
+    for (const std::string& name : own.names) {
+      if (written_variables(each).count(name) != 0) {
+        each.tags.insert(same_in_all_threads);
+      }
+    }
+  }
+  new_dependencies_.insert(own.last);
+  return as_names(own.names);
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,122 @@
+#include "rtcg/loopy/preprocess/reduction_operation.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Expr largest_of(const cgen::Type& type) {
+  using Kind = cgen::ScalarKind;
+  const auto kind = cgen::scalar_kind(type);
+  require_internal(kind.has_value(), "a reduction of scalars");
+  if (cgen::is_floating(*kind)) {
+    return Real{std::numeric_limits<double>::infinity(), *kind};
+  }
+  switch (*kind) {
+    case Kind::i8:
+      return INT8_MAX;
+    case Kind::u8:
+      return UINT8_MAX;
+    case Kind::i16:
+      return INT16_MAX;
+    case Kind::u16:
+      return UINT16_MAX;
+    case Kind::i64:
+      return INT64_MAX;
+    case Kind::u64:
+      return Cast{type, -1};
+    case Kind::u32:
+      return std::int64_t{UINT32_MAX};
+    default:
+      return INT32_MAX;
+  }
+}
+
+Expr smallest_of(const cgen::Type& type) {
+  using Kind = cgen::ScalarKind;
+  const auto kind = cgen::scalar_kind(type);
+  require_internal(kind.has_value(), "a reduction of scalars");
+  if (cgen::is_floating(*kind)) {
+    return Real{-std::numeric_limits<double>::infinity(), *kind};
+  }
+  switch (*kind) {
+    case Kind::i8:
+      return INT8_MIN;
+    case Kind::i16:
+      return INT16_MIN;
+    case Kind::i32:
+      return std::int64_t{INT32_MIN};
+    case Kind::i64:
+      return INT64_MIN + 1;  // the literal of INT64_MIN is none in C
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+ReductionOperation::ReductionOperation(std::string name, std::vector<cgen::Type> types)
+    : name_(std::move(name)), types_(std::move(types)) {
+  static constexpr std::string_view known[] = {"sum", "product", "min",    "max",
+                                               "any", "all",     "argmin", "argmax"};
+  if (std::find(std::begin(known), std::end(known), name_) == std::end(known)) {
+    throw InvalidInput("loopy.realize_reductions.unknown_operation",
+                       fmt::format("'{}' is no reduction: there are sum, product, min, max, any, "
+                                   "all, argmin and argmax",
+                                   name_));
+  }
+}
+
+bool ReductionOperation::has_place() const noexcept {
+  return name_ == "argmin" || name_ == "argmax";
+}
+
+std::vector<Expr> ReductionOperation::neutral() const {
+  if (name_ == "sum" || name_ == "any") {
+    return {0};
+  }
+  if (name_ == "product" || name_ == "all") {
+    return {1};
+  }
+  const bool is_minimum = name_ == "min" || name_ == "argmin";
+  std::vector<Expr> values = {is_minimum ? largest_of(types_.front())
+                                         : smallest_of(types_.front())};
+  if (has_place()) {
+    values.push_back(largest_of(types_.at(1)));
+  }
+  return values;
+}
+
+std::vector<Expr> ReductionOperation::combine(const std::vector<Expr>& left,
+                                              const std::vector<Expr>& right) const {
+  const Expr& l = left.front();
+  const Expr& r = right.front();
+  if (name_ == "sum") {
+    return {Sum{{l, r}}};
+  }
+  if (name_ == "product") {
+    return {Product{{l, r}}};
+  }
+  if (name_ == "any") {
+    return {Logical{LogicalOp::or_, {l, r}}};
+  }
+  if (name_ == "all") {
+    return {Logical{LogicalOp::and_, {l, r}}};
+  }
+  if (!has_place()) {
+    return {call(name_, {l, r})};
+  }
+  const Expr is_better =
+      Comparison{name_ == "argmax" ? ComparisonOp::greater : ComparisonOp::less, r, l};
+  const Expr is_earlier = Comparison{ComparisonOp::less, right.at(1), left.at(1)};
+  const Expr is_tie = Logical{LogicalOp::and_, {Comparison{ComparisonOp::equal, r, l}, is_earlier}};
+  return {Conditional{is_better, r, l},
+          Conditional{Logical{LogicalOp::or_, {is_better, is_tie}}, right.at(1), left.at(1)}};
+}
+
+}  // namespace rtcg::loopy

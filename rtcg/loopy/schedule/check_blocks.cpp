@@ -1,0 +1,86 @@
+#include "rtcg/loopy/schedule/check_blocks.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/schedule/race_test.h"
+
+namespace rtcg::loopy {
+namespace {
+
+bool ends_launch(const LoopTreeNode& node) {
+  return match(
+      node,
+      [](const LoopNode& loop) {
+        return std::any_of(loop.body.begin(), loop.body.end(), ends_launch);
+      },
+      [](const LaunchBoundaryNode&) { return true; }, [](const auto&) { return false; });
+}
+
+[[noreturn]] void throw_needs_global_barrier(const Kernel& kernel, const SharedAccess& first,
+                                             const SharedAccess& second,
+                                             const std::string& example) {
+  throw InvalidInput(
+      "loopy.insert_barriers.needs_global_barrier",
+      fmt::format("blocks share '{}': '{}' {} what '{}' {} in another block, and blocks cannot "
+                  "wait for each other; put '... gbarrier' between the two, which makes two "
+                  "launches, or keep the elements of one block to itself{}",
+                  first.variable, kernel.instructions[second.statement].id,
+                  second.is_write ? "writes" : "reads", kernel.instructions[first.statement].id,
+                  first.is_write ? "writes" : "reads", example));
+}
+
+/// All accesses of one launch to one array against each other: blocks run at their own pace, so
+/// that neither the order of statements nor that of iterations counts.
+void check_launch(const Kernel& kernel, const RaceTest& test, const LoopTree& launch) {
+  std::map<std::string, std::vector<SharedAccess>> by_variable;
+  for (const std::size_t statement : statements_in(launch)) {
+    for (SharedAccess& access : shared_accesses(kernel, statement)) {
+      if (access.is_global) {
+        by_variable[access.variable].push_back(std::move(access));
+      }
+    }
+  }
+  const Relation blocks{{}, std::nullopt, false};
+  for (const auto& [variable, accesses] : by_variable) {
+    for (std::size_t second = 0; second < accesses.size(); ++second) {
+      for (std::size_t first = 0; first < second; ++first) {
+        if (need_order(accesses[first], accesses[second]) &&
+            test.may_race(accesses[first], accesses[second], blocks)) {
+          throw_needs_global_barrier(kernel, accesses[first], accesses[second],
+                                     test.example(accesses[first], accesses[second], blocks));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void check_blocks(const Kernel& kernel, const LoopTree& tree) {
+  const bool has_grid =
+      std::any_of(kernel.iname_tags.begin(), kernel.iname_tags.end(),
+                  [](const auto& each) { return each.second.kind == AxisKind::grid; });
+  // launches within loops are refused later, with a reason of their own
+  const bool has_inner_launch = std::any_of(tree.begin(), tree.end(), [](const LoopTreeNode& node) {
+    return is<LoopNode>(node) && ends_launch(node);
+  });
+  if (!has_grid || has_inner_launch) {
+    return;
+  }
+  const RaceTest test(kernel);
+  LoopTree launch;
+  for (const LoopTreeNode& node : tree) {
+    if (is<LaunchBoundaryNode>(node)) {
+      check_launch(kernel, test, launch);
+      launch.clear();
+    } else {
+      launch.push_back(node);
+    }
+  }
+  check_launch(kernel, test, launch);
+}
+
+}  // namespace rtcg::loopy

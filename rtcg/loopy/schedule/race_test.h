@@ -1,0 +1,77 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// One access to memory that several threads see. Internal to schedule.
+struct SharedAccess {
+  std::size_t statement = 0;
+  std::string variable;
+  /// Nothing for an index that is not affine.
+  std::vector<std::optional<IndexCase>> indices;
+  bool is_write = false;
+  bool is_global = false;
+  /// Atomic updates of one element by many threads need no order among themselves.
+  bool is_atomic = false;
+};
+[[nodiscard]] std::vector<SharedAccess> shared_accesses(const Kernel& kernel,
+                                                        std::size_t statement);
+/// Whether the order of the two matters where they touch the same element.
+[[nodiscard]] bool need_order(const SharedAccess& first, const SharedAccess& second);
+
+/// Which threads and iterations of two accesses are compared.
+struct Relation {
+  /// Loops around both, in the same iteration.
+  std::vector<std::string> same_iteration;
+  /// A loop whose later iteration the second access belongs to.
+  std::optional<std::string> carried_by;
+  bool same_block = true;
+};
+
+/// Finds threads of a block, or blocks, that touch the same element. Internal to schedule.
+class RaceTest {
+ public:
+  explicit RaceTest(const Kernel& kernel) : kernel_(kernel) {}
+
+  /// Whether two different threads may touch the same element.
+  [[nodiscard]] bool may_race(const SharedAccess& first, const SharedAccess& second,
+                              const Relation& relation) const {
+    return find_race(first, second, relation).has_value();
+  }
+  /// `; for example element [3], by 'put' at i = 3 and by 'get' at i = 4 where n = 5`; empty where
+  /// no example is found.
+  [[nodiscard]] std::string example(const SharedAccess& first, const SharedAccess& second,
+                                    const Relation& relation) const;
+
+ private:
+  [[nodiscard]] std::optional<ConstraintSet> find_race(const SharedAccess& first,
+                                                       const SharedAccess& second,
+                                                       const Relation& relation) const;
+  [[nodiscard]] Affine renamed(const Affine& expr, std::string_view suffix) const;
+  [[nodiscard]] ConstraintSet renamed(const ConstraintSet& set, std::string_view suffix) const;
+  [[nodiscard]] std::string instance_name(const std::string& name, std::string_view suffix) const;
+  [[nodiscard]] ConstraintSet meeting(const SharedAccess& first, const SharedAccess& second,
+                                      const Relation& relation) const;
+  [[nodiscard]] std::optional<std::string> iname_on_axis(const Instruction& instruction,
+                                                         AxisKind kind, int axis) const;
+  [[nodiscard]] Affine position(const std::string& iname, std::string_view suffix) const;
+  [[nodiscard]] bool runs_in_first(const Instruction& instruction, AxisKind kind) const;
+  [[nodiscard]] bool is_axis_used(AxisKind kind, int axis) const;
+  [[nodiscard]] std::optional<ConstraintSet> apart_on_axis(const Instruction& a,
+                                                           const Instruction& b, AxisKind kind,
+                                                           int axis,
+                                                           const ConstraintSet& both) const;
+
+  const Kernel& kernel_;
+  mutable std::map<std::string, Affine, std::less<>> starts_;  // of inames on axes
+};
+
+}  // namespace rtcg::loopy

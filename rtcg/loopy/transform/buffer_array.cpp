@@ -1,0 +1,288 @@
+#include "rtcg/loopy/transform/buffer_array.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/footprint.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/copy_inames.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// The accesses to the array: indices that all of them have, and the statements.
+struct Use {
+  std::vector<Expr> indices{};
+  std::size_t first = 0;  ///< statements
+  std::size_t last = 0;
+  bool is_written = false;
+};
+
+bool touches(const Kernel& kernel, const Instruction& instruction, const std::string& array) {
+  return written_variables(instruction).count(array) != 0 ||
+         read_variables(kernel, instruction).count(array) != 0;
+}
+
+std::optional<Refusal> find_use(const Kernel& kernel, const std::string& array, Use& use) {
+  bool is_first = true;
+  for (std::size_t i = 0; i < kernel.instructions.size(); ++i) {
+    const Instruction& instruction = kernel.instructions[i];
+    if (!touches(kernel, instruction, array)) {
+      continue;
+    }
+    const auto refuse = [&](const std::string& why) {
+      return Refusal{"loopy.buffer_array.different_accesses",
+                     fmt::format("statement '{}' {}", instruction.id, why)};
+    };
+    if (is<RawCode>(instruction)) {
+      return refuse(fmt::format("touches '{}' in C text", array));
+    }
+    use.first = is_first ? i : use.first;
+    use.last = i;
+    for (const ArrayAccess& access : accesses_of(kernel, instruction)) {
+      if (access.array != array) {
+        continue;
+      }
+      if (access.is_linear) {
+        return refuse(fmt::format("touches '{}' by its place in memory", array));
+      }
+      if (!is_first && access.indices != use.indices) {
+        return refuse(fmt::format("touches '{}' with other indices than those before it", array));
+      }
+      use.indices = access.indices;
+      use.is_written = use.is_written || access.is_write;
+      is_first = false;
+    }
+  }
+  return use.is_written
+             ? std::nullopt
+             : std::optional(Refusal{"loopy.buffer_array.not_written",
+                                     fmt::format("no statement writes '{}': add_prefetch is for "
+                                                 "what is only read",
+                                                 array)});
+}
+
+NameSet index_inames(const Kernel& kernel, const std::vector<Expr>& indices) {
+  NameSet inames;
+  for (const Expr& index : indices) {
+    for (const std::string& name : free_names(index)) {
+      if (is_iname(kernel, name)) {
+        inames.insert(name);
+      }
+    }
+  }
+  return inames;
+}
+
+std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& array,
+                                    const std::vector<std::string>& inames,
+                                    const BufferOptions& options, Use& use) {
+  const Argument* argument = find_argument(kernel, array);
+  if (argument == nullptr || !argument->is_array) {
+    return Refusal{"loopy.buffer_array.unknown_array",
+                   fmt::format("kernel '{}' has no array argument '{}'", kernel.name, array)};
+  }
+  if (std::optional<Refusal> refusal = find_use(kernel, array, use)) {
+    return refusal;
+  }
+  const NameSet indexed = index_inames(kernel, use.indices);
+  for (const std::string& iname : inames) {
+    if (indexed.count(iname) == 0) {
+      return Refusal{"loopy.buffer_array.bad_inames",
+                     fmt::format("'{}' is no iname in the indices of '{}': these are {}", iname,
+                                 array, fmt::join(indexed, ", "))};
+    }
+  }
+  for (std::size_t i = use.first; i <= use.last; ++i) {
+    const Instruction& instruction = kernel.instructions[i];
+    const NameSet& within = instruction.within_inames;
+    if (touches(kernel, instruction, array) &&
+        !std::includes(within.begin(), within.end(), indexed.begin(), indexed.end())) {
+      return Refusal{"loopy.buffer_array.bad_inames",
+                     fmt::format("statement '{}' runs through inames of the indices of '{}' in a "
+                                 "reduction",
+                                 instruction.id, array)};
+    }
+  }
+  if (const auto why_not = why_not_new_name(kernel, options.temporary_name)) {
+    return Refusal{"loopy.buffer_array.name_taken", *why_not};
+  }
+  return std::nullopt;
+}
+
+class Buffering {
+ public:
+  Buffering(Kernel kernel, std::string array, const std::vector<std::string>& inames,
+            const BufferOptions& options, Use use)
+      : kernel_(std::move(kernel)),
+        array_(std::move(array)),
+        inames_(inames),
+        options_(options),
+        use_(std::move(use)),
+        names_(make_name_generator(kernel_)) {}
+
+  Kernel run() {
+    box_ = footprint(kernel_, array_, {use_.indices}, NameSet(inames_.begin(), inames_.end()));
+    buffer_ =
+        options_.temporary_name.empty() ? names_.make(array_ + "_buffer") : options_.temporary_name;
+    add_temporary();
+    // both copies first: they ask which inames the statements use
+    Instruction init = copy_statement(true);
+    Instruction store = copy_statement(false);
+    for (std::size_t i = use_.first; i <= use_.last; ++i) {
+      kernel_.instructions[i] = map_expressions(std::move(kernel_.instructions[i]),
+                                                [&](const Expr& expr) { return in_buffer(expr); });
+    }
+    const auto place = [&](std::size_t i) {
+      return kernel_.instructions.begin() + static_cast<std::ptrdiff_t>(i);
+    };
+    kernel_.instructions.insert(place(use_.last + 1), std::move(store));
+    kernel_.instructions.insert(place(use_.first), std::move(init));
+    return std::move(kernel_);
+  }
+
+ private:
+  void add_temporary() {
+    Temporary temporary;
+    temporary.name = buffer_;
+    temporary.type = find_argument(kernel_, array_)->type;
+    for (const FootprintAxis& axis : box_) {
+      if (axis.length_elements > 1) {
+        temporary.shape.emplace_back(axis.length_elements);
+      }
+    }
+    kernel_.temporaries.push_back(std::move(temporary));
+  }
+
+  [[nodiscard]] Expr element_of_buffer(const std::vector<Expr>& indices) const {
+    std::vector<Expr> kept;
+    for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+      if (box_[axis].length_elements > 1) {
+        kept.push_back(simplify_index(indices[axis] - to_expr(box_[axis].base)));
+      }
+    }
+    return kept.empty() ? name(buffer_) : access(buffer_, std::move(kept));
+  }
+
+  [[nodiscard]] Expr in_buffer(const Expr& expr) const {
+    return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+      const Access* element = get_if<Access>(part);
+      return element != nullptr && element->array == array_
+                 ? std::optional(element_of_buffer(element->indices))
+                 : std::nullopt;
+    });
+  }
+
+  /// The statement that fills the buffer, or that writes it back, in loops of its own.
+  Instruction copy_statement(bool is_init) {
+    const NameSet indexed = with_parent_inames(kernel_, index_inames(kernel_, use_.indices));
+    NewNames copies;
+    Substitution values;
+    for (const std::string& iname : inames_) {
+      copies[iname] = copy_name(names_, iname);
+      values.emplace(iname, name(copies[iname]));
+    }
+    kernel_ = with_tagged_copies(std::move(kernel_), copies, indexed);
+    drop_known_bounds(copies, indexed);
+    std::vector<Expr> indices;
+    for (const Expr& index : use_.indices) {
+      indices.push_back(simplify_index(substitute(index, values)));
+    }
+    const Expr base = access(array_, indices);
+    const Expr buffer = element_of_buffer(indices);
+    const Expr value = substitute(parse_expr(is_init ? options_.init : options_.store),
+                                  {{"base", base}, {"buffer", buffer}});
+    Instruction instruction;
+    instruction.id = names_.make((is_init ? "load_" : "store_") + buffer_);
+    instruction.kind = Assignment{{is_init ? buffer : base}, value};
+    for (const std::string& iname : indexed) {
+      const auto copy = copies.find(iname);
+      instruction.within_inames.insert(copy == copies.end() ? iname : copy->second);
+    }
+    return instruction;
+  }
+
+  /// Bounds of the copies that follow from the loops around them: with them the first value of a
+  /// copy would seem to depend on these loops.
+  void drop_known_bounds(const NewNames& copies, NameSet outer) {
+    std::vector<std::string> copied;
+    for (const auto& [old, copy] : copies) {
+      outer.erase(old);
+      copied.push_back(old);
+    }
+    // without the originals first: what remains is about whole values of the outer loops
+    const ConstraintSet around = constraints_of(kernel_, outer).project_out(copied);
+    for (Domain& domain : kernel_.domains) {
+      const bool is_copy = std::any_of(copies.begin(), copies.end(), [&](const auto& each) {
+        return std::find(domain.inames.begin(), domain.inames.end(), each.second) !=
+               domain.inames.end();
+      });
+      const std::vector<Constraint> all = domain.constraints.constraints();
+      for (std::size_t i = is_copy ? 0 : all.size(); i < all.size(); ++i) {
+        ConstraintSet others;
+        for (const Constraint& each : domain.constraints.constraints()) {
+          if (!(each == all[i])) {
+            others.add(each);
+          }
+        }
+        for (const Congruence& each : domain.constraints.congruences()) {
+          others.add(each);
+        }
+        ConstraintSet known = around;
+        known.add(others);
+        if (known.implies(all[i])) {
+          domain.constraints = std::move(others);
+        }
+      }
+    }
+  }
+
+  Kernel kernel_;
+  const std::string array_;
+  const std::vector<std::string>& inames_;
+  const BufferOptions& options_;
+  const Use use_;
+  NameGenerator names_;
+  std::vector<FootprintAxis> box_;
+  std::string buffer_;
+};
+
+}  // namespace
+
+Kernel buffer_array(Kernel kernel, std::string_view array, const std::vector<std::string>& inames,
+                    const BufferOptions& options) {
+  const std::string name(array);
+  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const bool is_in_rules = std::any_of(
+      kernel.rules.begin(), kernel.rules.end(),
+      [&](const SubstitutionRule& rule) { return accessed_arrays(rule.body).count(name) != 0; });
+  if (is_in_rules) {
+    kernel = expand_subst(std::move(kernel));
+  }
+  Use use;
+  throw_if_refused(find_refusal(kernel, name, inames, options, use));
+  kernel = Buffering(std::move(kernel), name, inames, options, std::move(use)).run();
+  kernel.recipe = recipe;
+  const BufferOptions usual;
+  record(kernel, "buffer_array", {name, list_text(inames)},
+         {{"init", options.init == usual.init ? "" : options.init},
+          {"store", options.store == usual.store ? "" : options.store},
+          {"temporary_name", options.temporary_name}});
+  return kernel;
+}
+
+std::optional<std::string> why_not_buffer_array(const Kernel& kernel, std::string_view array,
+                                                const std::vector<std::string>& inames,
+                                                const BufferOptions& options) {
+  return reason_of_failure(
+      [&] { static_cast<void>(buffer_array(kernel, array, inames, options)); });
+}
+
+}  // namespace rtcg::loopy

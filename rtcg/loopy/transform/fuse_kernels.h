@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+struct FuseOptions {
+  /// Put behind names of the second kernel that the first one has, too; a number follows where the
+  /// result is taken.
+  std::string suffix = "_b";
+};
+
+/// Makes one kernel of two: the statements of the first, then those of the second.
+///
+/// Rewrites
+///     for i in [0, n): b[i] = 2*a[i]         and         for i in [0, n): c[i] = b[i] + 1
+///   into
+///     for i in [0, n): b[i] = 2*a[i]
+///     for i_b in [0, n): c[i_b] = b[i_b] + 1
+///
+/// Arguments of the same name are the same: what the first kernel writes the second one reads. All
+/// else keeps apart; rename_iname unites loops with the same bounds. Where threads read what others
+/// wrote, a global barrier is to be added between.
+/// @throws InvalidInput  loopy.fuse_kernels.different_arguments, loopy.fuse_kernels.name_clash
+/// @throws Unsupported   loopy.to_kernel_file.not_sayable
+/// @source Loo.py `fuse_kernels`
+[[nodiscard]] Kernel fuse_kernels(Kernel first, const Kernel& second,
+                                  const FuseOptions& options = {});
+/// With a kernel file as text, or the path of one; its recipe is done first.
+/// @throws  also what reading the file throws
+[[nodiscard]] Kernel fuse_kernels(Kernel first, std::string_view second,
+                                  const FuseOptions& options = {});
+[[nodiscard]] std::optional<std::string> why_not_fuse_kernels(const Kernel& first,
+                                                              const Kernel& second,
+                                                              const FuseOptions& options = {});
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,281 @@
+#include "rtcg/loopy/transform/inline_kernel.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/other_kernel.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using BoundTo = std::map<std::string, Expr, std::less<>>;
+
+[[noreturn]] void refuse(const char* code, const std::string& reason) {
+  throw_if_refused(Refusal{code, reason});
+  std::abort();
+}
+[[noreturn]] void refuse_binding(const std::string& name, const std::string& text,
+                                 const std::string& why) {
+  refuse("loopy.inline_kernel.bad_binding",
+         fmt::format("'{}' cannot be bound to '{}': {}", name, text, why));
+}
+
+std::string index_name(std::size_t axis) {
+  return fmt::format("_{}", axis);
+}
+
+bool is_index_name(const std::string& name) {
+  return name.size() > 1 && name[0] == '_' &&
+         std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::optional<cgen::Type> type_of_array(const Kernel& kernel, const std::string& name) {
+  if (const Argument* argument = find_argument(kernel, name)) {
+    return argument->type;
+  }
+  const Temporary* temporary = find_temporary(kernel, name);
+  return temporary == nullptr ? std::nullopt : temporary->type;
+}
+
+/// What an array argument is: an element of the kernel's with places for the callee's indices.
+Expr array_binding(const Kernel& kernel, const Kernel& callee, const Argument& argument,
+                   const std::string& text) {
+  Expr bound = parse_expr(text);
+  const std::size_t rank = argument.shape.size();
+  if (const Name* whole = get_if<Name>(bound)) {
+    std::vector<Expr> indices;
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      indices.push_back(name(index_name(axis)));
+    }
+    bound = access(whole->name, std::move(indices));
+  }
+  const Access* element = get_if<Access>(bound);
+  const auto layout = element != nullptr ? find_layout(kernel, element->array) : std::nullopt;
+  if (!layout || layout->shape.size() != element->indices.size()) {
+    refuse_binding(
+        argument.name, text,
+        fmt::format("write an element of an array of '{}', such as a[i, _0]", kernel.name));
+  }
+  const NameSet names = free_names(bound);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (names.count(index_name(axis)) == 0) {
+      refuse_binding(argument.name, text,
+                     fmt::format("it does not say where '{}', the callee's index {}, goes",
+                                 index_name(axis), axis));
+    }
+  }
+  if (has_linear_access(callee, argument.name)) {
+    refuse_binding(argument.name, text, "the callee accesses it by its place in memory");
+  }
+  const std::optional<cgen::Type> own = type_of_array(kernel, element->array);
+  if (own && argument.type && !(*own == *argument.type)) {
+    refuse("loopy.inline_kernel.different_types",
+           fmt::format("'{}' of kernel '{}' and '{}' of kernel '{}' have different types",
+                       argument.name, callee.name, element->array, kernel.name));
+  }
+  return bound;
+}
+
+BoundTo read_bindings(const Kernel& kernel, const Kernel& callee, const Instruction& call,
+                      const Bindings& bindings) {
+  BoundTo bound;
+  for (const auto& [name, text] : bindings) {
+    const Argument* argument = find_argument(callee, name);
+    if (argument == nullptr) {
+      refuse_binding(name, text, fmt::format("kernel '{}' has no such argument", callee.name));
+    }
+    const Expr value =
+        argument->is_array ? array_binding(kernel, callee, *argument, text) : parse_expr(text);
+    for (const std::string& each : free_names(value)) {
+      const bool is_inside = call.within_inames.count(each) != 0;
+      if (is_iname(kernel, each) && !is_inside) {
+        refuse_binding(name, text, fmt::format("statement '{}' is not within '{}'", call.id, each));
+      }
+      if (is_index_name(each) &&
+          (!argument->is_array || std::stoul(each.substr(1)) >= argument->shape.size())) {
+        refuse_binding(name, text, fmt::format("the callee has no index '{}'", each));
+      }
+    }
+    if (parameters(callee).count(name) != 0 && !to_affine(value)) {
+      refuse_binding(name, text, "bounds depend on it, and it is not affine");
+    }
+    if (!bound.emplace(name, value).second) {
+      refuse_binding(name, text, "it is bound already");
+    }
+  }
+  return bound;
+}
+
+Expr with_bindings(const Expr& expr, const BoundTo& bound) {
+  return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+    const Name* scalar = get_if<Name>(part);
+    const Access* element = get_if<Access>(part);
+    const std::string* name = scalar != nullptr    ? &scalar->name
+                              : element != nullptr ? &element->array
+                                                   : nullptr;
+    const auto found = name != nullptr ? bound.find(*name) : bound.end();
+    if (found == bound.end()) {
+      return std::nullopt;
+    }
+    if (scalar != nullptr) {
+      return found->second;
+    }
+    Substitution indices;
+    for (std::size_t axis = 0; axis < element->indices.size(); ++axis) {
+      indices.emplace(index_name(axis), element->indices[axis]);
+    }
+    const Access& target = *get_if<Access>(found->second);
+    std::vector<Expr> result;
+    for (const Expr& index : target.indices) {
+      result.push_back(simplify_index(substitute(index, indices)));
+    }
+    return access(target.array, std::move(result));
+  });
+}
+
+/// Constraints on parameters in terms of what these are bound to.
+ConstraintSet with_bindings(ConstraintSet set, const BoundTo& bound) {
+  const auto hidden = [](const std::string& name) { return "." + name; };  // no one is called so
+  set = set.rename(
+      [&](const std::string& name) { return bound.count(name) != 0 ? hidden(name) : name; });
+  for (const auto& [name, value] : bound) {
+    if (set.mentions(hidden(name))) {
+      set = set.substitute(hidden(name), *to_affine(value));
+    }
+  }
+  return set;
+}
+
+Kernel with_bindings(Kernel callee, const BoundTo& bound) {
+  const auto map = [&](const Expr& expr) { return with_bindings(expr, bound); };
+  callee = map_expressions(std::move(callee), map);
+  for (Temporary& temporary : callee.temporaries) {
+    std::transform(temporary.shape.begin(), temporary.shape.end(), temporary.shape.begin(), map);
+    std::transform(temporary.strides_elements.begin(), temporary.strides_elements.end(),
+                   temporary.strides_elements.begin(), map);
+  }
+  for (Domain& domain : callee.domains) {
+    domain.constraints = with_bindings(std::move(domain.constraints), bound);
+  }
+  callee.assumptions = with_bindings(std::move(callee.assumptions), bound);
+  std::erase_if(callee.arguments,
+                [&](const Argument& argument) { return bound.count(argument.name) != 0; });
+  return callee;
+}
+
+/// The callee's statements as they run where the call stands.
+std::vector<Instruction> statements_at(const Instruction& call, const Kernel& callee) {
+  std::vector<Instruction> statements = callee.instructions;
+  for (Instruction& each : statements) {
+    each.within_inames.insert(call.within_inames.begin(), call.within_inames.end());
+    each.depends_on.insert(call.depends_on.begin(), call.depends_on.end());
+    each.predicates.insert(each.predicates.begin(), call.predicates.begin(), call.predicates.end());
+    each.tags.insert(call.tags.begin(), call.tags.end());
+  }
+  return statements;
+}
+
+template <class Item>
+void append(std::vector<Item>& all, const std::vector<Item>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+Kernel with_statements(Kernel kernel, const Kernel& callee, const std::string& call) {
+  const auto place = std::find_if(kernel.instructions.begin(), kernel.instructions.end(),
+                                  [&](const Instruction& each) { return each.id == call; });
+  const std::vector<Instruction> statements = statements_at(*place, callee);
+  kernel.instructions.insert(kernel.instructions.erase(place), statements.begin(),
+                             statements.end());
+  for (Instruction& each : kernel.instructions) {
+    if (each.depends_on.erase(call) != 0) {
+      for (const Instruction& statement : statements) {
+        each.depends_on.insert(statement.id);
+      }
+    }
+  }
+  return kernel;
+}
+
+void check_axes(const Kernel& kernel) {
+  for (const auto& [iname, tag] : kernel.iname_tags) {
+    if (const auto why_not = why_not_on_axis(kernel, iname, tag)) {
+      refuse("loopy.inline_kernel.axis_used_twice", *why_not);
+    }
+  }
+}
+
+}  // namespace
+
+Kernel inline_kernel(Kernel kernel, std::string_view callee_text, std::string_view call,
+                     const Bindings& bindings) {
+  const Kernel plain = kernel_from_text(callee_text);
+  const Instruction* place = find_instruction(kernel, call);
+  if (place == nullptr || !is<NoOperation>(*place)) {
+    refuse("loopy.inline_kernel.no_call",
+           fmt::format("kernel '{}' has no statement '{}' that does nothing: write "
+                       "... nop {{id={}}} where '{}' is to stand",
+                       kernel.name, call, call, plain.name));
+  }
+  NameGenerator names = make_name_generator(kernel);
+  for (const Argument& argument : plain.arguments) {
+    names.reserve(argument.name);
+  }
+  const BoundTo bound = read_bindings(kernel, plain, *place, bindings);
+  const Kernel callee = with_bindings(with_own_names(plain, names, "_in"), bound);
+  for (const Argument& argument : callee.arguments) {
+    const bool is_there = find_argument(kernel, argument.name) != nullptr ||
+                          find_temporary(kernel, argument.name) != nullptr;
+    if (is_iname(kernel, argument.name) || find_rule(kernel, argument.name) != nullptr) {
+      refuse_binding(argument.name, argument.name, "that is no variable of the kernel");
+    }
+    const std::optional<cgen::Type> own = type_of_array(kernel, argument.name);
+    if (is_there && own && argument.type && !(*own == *argument.type)) {
+      refuse("loopy.inline_kernel.different_types",
+             fmt::format("'{}' has different types in kernels '{}' and '{}'", argument.name,
+                         plain.name, kernel.name));
+    }
+    if (!is_there) {
+      kernel.arguments.push_back(argument);
+    }
+  }
+  kernel = with_statements(std::move(kernel), callee, std::string(call));
+  append(kernel.domains, callee.domains);
+  append(kernel.temporaries, callee.temporaries);
+  append(kernel.rules, callee.rules);
+  append(kernel.loop_priorities, callee.loop_priorities);
+  kernel.iname_tags.insert(callee.iname_tags.begin(), callee.iname_tags.end());
+  const std::vector<std::string> assumed = callee.assumptions.names();
+  if (std::none_of(assumed.begin(), assumed.end(),
+                   [&](const std::string& each) { return is_iname(kernel, each); })) {
+    kernel.assumptions.add(callee.assumptions);
+  }
+  check_axes(kernel);
+  std::vector<std::string> arguments = {kernel_text(plain), std::string(call)};
+  for (const auto& [name, text] : bindings) {
+    arguments.push_back(fmt::format("{}:{}", name, to_string(parse_expr(text))));
+  }
+  record(kernel, "inline_kernel", std::move(arguments));
+  return kernel;
+}
+
+Kernel inline_kernel(Kernel kernel, const Kernel& callee, std::string_view call,
+                     const Bindings& bindings) {
+  // through its text, so that the recipe gives the same
+  return inline_kernel(std::move(kernel), kernel_text(callee), call, bindings);
+}
+
+std::optional<std::string> why_not_inline_kernel(const Kernel& kernel, const Kernel& callee,
+                                                 std::string_view call, const Bindings& bindings) {
+  return reason_of_failure(
+      [&] { static_cast<void>(inline_kernel(kernel, callee, call, bindings)); });
+}
+
+}  // namespace rtcg::loopy

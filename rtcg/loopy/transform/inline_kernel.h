@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// What arguments of an inlined kernel are where it is called. `{"x", "a[i, _0]"}`: its `x[k]` is
+/// `a[i, k]`; `{"s", "2*t"}`: its scalar `s` is `2*t`.
+using Bindings = std::vector<std::pair<std::string, std::string>>;
+
+/// Puts the statements of another kernel into the place of a statement that does nothing.
+///
+/// Rewrites, for a kernel `y[k] = s*x[k]` called at `call` with x as a[i, _0], y as b[i, _0]
+///     for i: ... nop {id=call}
+///   into
+///     for i: for k: b[i, k] = s*a[i, k]
+///
+/// The statements are within the inames of the call, under its conditions, and wait for what it
+/// waits for. Arguments that are not bound are those of the same name; the kernel gets them where
+/// it lacks them. Inames, temporaries, rules and ids get new names where theirs are taken.
+/// @param callee    a kernel file as text, or the path of one; its recipe is done first
+/// @param call      id of a `nop` statement
+/// @param bindings  `_0`, `_1`, ... stand for the callee's indices
+/// @throws InvalidInput  loopy.inline_kernel.no_call, loopy.inline_kernel.bad_binding,
+///                       loopy.inline_kernel.different_types, loopy.inline_kernel.axis_used_twice,
+///                       loopy.parse_expr.syntax, and what reading the file throws
+/// @source Loo.py `inline_callable_kernel`
+[[nodiscard]] Kernel inline_kernel(Kernel kernel, std::string_view callee, std::string_view call,
+                                   const Bindings& bindings = {});
+[[nodiscard]] Kernel inline_kernel(Kernel kernel, const Kernel& callee, std::string_view call,
+                                   const Bindings& bindings = {});
+[[nodiscard]] std::optional<std::string> why_not_inline_kernel(const Kernel& kernel,
+                                                               const Kernel& callee,
+                                                               std::string_view call,
+                                                               const Bindings& bindings = {});
+
+}  // namespace rtcg::loopy

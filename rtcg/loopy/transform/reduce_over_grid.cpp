@@ -1,0 +1,471 @@
+#include "rtcg/loopy/transform/reduce_over_grid.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/codegen/bounds.h"
+#include "rtcg/loopy/preprocess/reduction_operation.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/copy_inames.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+bool is_over(const Expr& expr, std::string_view iname) {
+  const Reduction* reduction = get_if<Reduction>(expr);
+  return reduction != nullptr && std::find(reduction->inames.begin(), reduction->inames.end(),
+                                           iname) != reduction->inames.end();
+}
+
+/// Calls `visit` on each reduction over the iname in the statement, and says whether it stands
+/// within another reduction.
+template <class Visit>
+void for_each_reduction(const Instruction& instruction, std::string_view iname,
+                        const Visit& visit) {
+  const std::function<void(const Expr&, bool)> look = [&](const Expr& expr, bool is_nested) {
+    if (is_over(expr, iname)) {
+      visit(expr, is_nested);
+    }
+    const bool is_reduction = is<Reduction>(expr);
+    for_each_child(expr, [&](const Expr& child) { look(child, is_nested || is_reduction); });
+  };
+  static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
+    look(expr, false);
+    return expr;
+  }));
+}
+
+/// `s = sum(...)`, or `s = s + sum(...)`: what atomic functions can do.
+struct AtomicForm {
+  Expr target = 0;
+  Expr reduction = 0;
+  bool has_start = false;  ///< the target's value is a part
+};
+
+std::optional<AtomicForm> find_atomic_form(const Instruction& instruction) {
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  if (assignment == nullptr || assignment->targets.size() != 1) {
+    return std::nullopt;
+  }
+  const Expr& target = assignment->targets.front();
+  if (is<Reduction>(assignment->value)) {
+    return AtomicForm{target, assignment->value, false};
+  }
+  std::vector<Expr> parts;
+  std::string operation;
+  if (const Sum* sum = get_if<Sum>(assignment->value)) {
+    parts = sum->terms;
+    operation = "sum";
+  } else if (const Call* call = get_if<Call>(assignment->value)) {
+    parts = call->arguments;
+    operation = call->function;
+  }
+  if (parts.size() != 2 || !(parts[0] == target || parts[1] == target)) {
+    return std::nullopt;
+  }
+  const Expr& other = parts[0] == target ? parts[1] : parts[0];
+  const Reduction* reduction = get_if<Reduction>(other);
+  const bool is_same = reduction != nullptr && reduction->operation == operation;
+  return is_same ? std::optional(AtomicForm{target, other, true}) : std::nullopt;
+}
+
+std::optional<Refusal> find_atomic_refusal(const Kernel& kernel, const Instruction& instruction) {
+  const auto refuse = [&](std::string why) {
+    return Refusal{"loopy.reduce_over_grid.no_atomic",
+                   fmt::format("'{}' cannot be done by atomic functions: {}; use two_stage",
+                               instruction.id, why)};
+  };
+  const auto form = find_atomic_form(instruction);
+  if (!form) {
+    return refuse("it is no reduction alone, nor one added to its target");
+  }
+  if (find_argument(kernel, target_name(form->target)) == nullptr) {
+    return refuse("its target is no argument");
+  }
+  const std::string& operation = get_if<Reduction>(form->reduction)->operation;
+  const auto kind = cgen::scalar_kind(type_of(kernel, form->target));
+  const bool is_wide = kind && cgen::size_bytes(*kind) >= 4;
+  const bool is_added = operation == "sum" && is_wide;
+  const bool is_integer = is_wide && cgen::is_integral(*kind);
+  const bool is_compared = is_integer && (operation == "min" || operation == "max" ||
+                                          operation == "any" || operation == "all");
+  if (!is_added && !is_compared) {
+    return refuse(fmt::format("there is none for {} of {}", operation,
+                              kind ? scalar_type_name(cgen::Scalar{*kind}) : "this type"));
+  }
+  return std::nullopt;
+}
+
+/// One past the largest value that an iname takes, in terms of parameters.
+Expr end_of(const Kernel& kernel, const std::string& iname) {
+  std::vector<std::string> others = all_inames(kernel);
+  others.erase(std::remove(others.begin(), others.end(), iname), others.end());
+  for (const Temporary& temporary : kernel.temporaries) {
+    others.push_back(temporary.name);
+  }
+  return simplify_index(
+      end_value(loop_bounds(constraints_of(kernel, {iname}), iname, others, kernel.assumptions)));
+}
+
+std::optional<Refusal> find_bounds_refusal(const Kernel& kernel, const NameSet& inames) {
+  for (const std::string& iname : inames) {
+    const auto refuse = [&](const char* why) {
+      return Refusal{
+          "loopy.reduce_over_grid.bounds",
+          fmt::format("the parts of the blocks would be stored by '{}', which {}", iname, why)};
+    };
+    if (!constraints_of(kernel, {iname}).implies_nonnegative(Affine(iname))) {
+      return refuse("may be negative");
+    }
+    try {
+      static_cast<void>(end_of(kernel, iname));
+    } catch (const InvalidInput&) {
+      return refuse("has no upper bound in terms of parameters");
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname,
+                                    const ReduceOverGridOptions& options) {
+  if (!is_iname(kernel, iname)) {
+    return Refusal{"loopy.reduce_over_grid.unknown_iname", unknown_iname_text(kernel, iname)};
+  }
+  if (tag_of(kernel, iname).kind != AxisKind::grid) {
+    return Refusal{"loopy.reduce_over_grid.not_on_grid",
+                   fmt::format("'{}' is tagged {}: tag it g.0, g.1 or g.2, or let a loop or the "
+                               "threads of a block reduce over it",
+                               iname, to_string(tag_of(kernel, iname)))};
+  }
+  const std::int64_t threads = options.threads;
+  if (threads < 1 || threads > 1024 || (threads & (threads - 1)) != 0) {
+    return Refusal{"loopy.reduce_over_grid.threads",
+                   fmt::format("{} threads are no power of two up to 1024", threads)};
+  }
+  bool is_found = false;
+  for (const Instruction& instruction : kernel.instructions) {
+    std::optional<Refusal> refusal;
+    bool is_here = false;
+    for_each_reduction(instruction, iname, [&](const Expr&, bool is_nested) {
+      is_here = true;
+      if (is_nested) {
+        refusal = Refusal{"loopy.reduce_over_grid.nested",
+                          fmt::format("'{}' reduces over '{}' within another reduction: assign the "
+                                      "inner one to a temporary first",
+                                      instruction.id, iname)};
+      }
+    });
+    if (!is_here) {
+      continue;
+    }
+    is_found = true;
+    if (!refusal && options.how == GridReduction::atomic) {
+      refusal = find_atomic_refusal(kernel, instruction);
+    }
+    if (!refusal) {
+      NameSet stored = instruction.within_inames;
+      stored.insert(std::string(iname));
+      refusal = find_bounds_refusal(kernel, stored);
+    }
+    if (refusal) {
+      return refusal;
+    }
+  }
+  if (!is_found) {
+    return Refusal{"loopy.reduce_over_grid.no_reduction",
+                   fmt::format("no statement reduces over '{}'", iname)};
+  }
+  return std::nullopt;
+}
+
+class GridReducer {
+ public:
+  GridReducer(Kernel kernel, std::string iname, const ReduceOverGridOptions& options)
+      : kernel_(std::move(kernel)),
+        iname_(std::move(iname)),
+        options_(options),
+        names_(make_name_generator(kernel_)) {}
+
+  Kernel run() {
+    const std::vector<Instruction> old = std::move(kernel_.instructions);
+    kernel_.instructions.clear();
+    find_common_axes(old);
+    for (const Instruction& instruction : old) {
+      bool is_over_grid = false;
+      for_each_reduction(instruction, iname_, [&](const Expr&, bool) { is_over_grid = true; });
+      if (!is_over_grid) {
+        wait_for_result(instruction);
+        kernel_.instructions.push_back(instruction);
+      } else if (options_.how == GridReduction::atomic) {
+        add_atomic(instruction);
+      } else {
+        add_stages(instruction);
+      }
+    }
+    split_second_stages();
+    return std::move(kernel_);
+  }
+
+ private:
+  /// Axes that all statements lie on that reduce over the iname: what ties it to them holds for the
+  /// parts as well, or parts would be read that no block has written.
+  void find_common_axes(const std::vector<Instruction>& instructions) {
+    std::optional<NameSet> common;
+    for (const Instruction& instruction : instructions) {
+      bool is_over_grid = false;
+      for_each_reduction(instruction, iname_, [&](const Expr&, bool) { is_over_grid = true; });
+      if (is_over_grid) {
+        common = common.value_or(instruction.within_inames);
+        std::erase_if(*common, [&](const std::string& each) {
+          return instruction.within_inames.count(each) == 0 || !tag_of(kernel_, each).is_parallel();
+        });
+      }
+    }
+    common_axes_ = common.value_or(NameSet{});
+  }
+
+  void add_barrier(const std::string& base) {
+    Instruction barrier;
+    barrier.id = names_.make(base + "_barrier");
+    barrier.kind = BarrierInstruction{BarrierScope::global};
+    kernel_.instructions.push_back(std::move(barrier));
+  }
+
+  /// Other statements that read a result run after the launch that gives it.
+  void wait_for_result(const Instruction& instruction) {
+    for (const std::string& each : read_variables(kernel_, instruction)) {
+      if (results_.count(each) != 0) {
+        add_barrier(instruction.id);
+        results_.clear();
+        return;
+      }
+    }
+  }
+
+  /// Loops around the statement cannot go on across launches: the part that runs in another launch
+  /// than the statement itself gets copies of them, and of what is tied to them.
+  NewNames copied_loops(const Instruction& instruction) {
+    NameSet copied;
+    for (const std::string& each : instruction.within_inames) {
+      const InameTag tag = tag_of(kernel_, each);
+      if (!tag.is_parallel() && !tag.is_lane() && tag.kind != AxisKind::block_auto) {
+        copied.insert(each);
+      }
+    }
+    if (copied.empty()) {
+      return {};
+    }
+    static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
+      copied = tied_reduction_inames(kernel_, expr, copied);
+      return expr;
+    }));
+    NewNames names;
+    for (const std::string& each : copied) {
+      names[each] = copy_name(names_, each);
+    }
+    kernel_ = with_tagged_copies(std::move(kernel_), names, used_inames(instruction));
+    for (std::string& each : second_inames_) {
+      const auto found = names.find(each);
+      each = found == names.end() ? each : found->second;
+    }
+    return names;
+  }
+  static Instruction renamed(Instruction instruction, const NewNames& names) {
+    instruction = map_expressions(std::move(instruction),
+                                  [&](const Expr& expr) { return rename_all(expr, names); });
+    NameSet within;
+    for (const std::string& each : instruction.within_inames) {
+      const auto found = names.find(each);
+      within.insert(found == names.end() ? each : found->second);
+    }
+    instruction.within_inames = std::move(within);
+    return instruction;
+  }
+
+  void add_stages(Instruction instruction) {
+    wait_for_result(instruction);
+    std::vector<Instruction> first_stage;
+    second_inames_.push_back(copy_name(names_, iname_));
+    kernel_ = with_copied_inames(std::move(kernel_), {{iname_, second_inames_.back()}},
+                                 instruction.within_inames);
+    Instruction second = map_expressions(instruction, [&](const Expr& expr) {
+      return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+        return is_over(part, iname_) ? std::optional(add_parts(part, instruction, first_stage))
+                                     : std::nullopt;
+      });
+    });
+    for (const Instruction& each : first_stage) {
+      kernel_.instructions.push_back(renamed(each, copied_loops(each)));
+    }
+    add_barrier(instruction.id);
+    push_last(std::move(second));
+  }
+
+  /// The statements that compute the parts of one reduction, and the reduction over them.
+  Expr add_parts(const Expr& expr, const Instruction& around,
+                 std::vector<Instruction>& first_stage) {
+    const Reduction& reduction = *get_if<Reduction>(expr);
+    Reduction rest = reduction;
+    std::erase(rest.inames, iname_);
+    std::vector<Expr> indices;
+    std::vector<Expr> shape;
+    for (const std::string& each : around.within_inames) {
+      indices.emplace_back(Name{each});
+      shape.push_back(end_of(kernel_, each));
+    }
+    shape.push_back(end_of(kernel_, iname_));
+    Reduction over_parts{reduction.operation, {second_inames_.back()}, {}};
+    Instruction part = around;
+    part.within_inames.insert(iname_);
+    Assignment assignment;
+    for (std::size_t i = 0; i < reduction.operands.size(); ++i) {
+      Temporary parts;
+      parts.name = names_.make(fmt::format("{}_parts", result_name(around)));
+      parts.shape = shape;
+      parts.address_space = AddressSpace::global;
+      kernel_.temporaries.push_back(parts);
+      std::vector<Expr> here = indices;
+      here.emplace_back(Name{iname_});
+      assignment.targets.emplace_back(Access{parts.name, std::move(here)});
+      std::vector<Expr> there = indices;
+      there.emplace_back(Name{second_inames_.back()});
+      over_parts.operands.emplace_back(Access{parts.name, std::move(there)});
+    }
+    if (!rest.inames.empty()) {
+      assignment.value = rest;
+      part.kind = assignment;
+      part.id = names_.make(around.id + "_parts");
+      first_stage.push_back(part);
+      return over_parts;
+    }
+    for (std::size_t i = 0; i < reduction.operands.size(); ++i) {
+      part.kind = Assignment{{assignment.targets[i]}, reduction.operands[i], false};
+      part.id = names_.make(around.id + "_parts");
+      first_stage.push_back(part);
+    }
+    return over_parts;
+  }
+
+  static std::string result_name(const Instruction& instruction) {
+    const Assignment* assignment = get_if<Assignment>(instruction);
+    return assignment == nullptr ? instruction.id : target_name(assignment->targets.front());
+  }
+
+  /// Threads add up the parts, unless threads have other work there already.
+  void split_second_stages() {
+    for (const std::string& second : second_inames_) {
+      bool has_threads = false;
+      for (const Instruction& instruction : kernel_.instructions) {
+        for_each_reduction(instruction, second, [&](const Expr&, bool) {
+          for (const std::string& each : instruction.within_inames) {
+            const AxisKind kind = tag_of(kernel_, each).kind;
+            has_threads = has_threads || kind == AxisKind::block || kind == AxisKind::block_auto;
+          }
+        });
+      }
+      if (!has_threads && options_.threads > 1) {
+        SplitOptions split;
+        split.inner_tag = "l.0";
+        kernel_ = split_iname(std::move(kernel_), second, options_.threads, split);
+      }
+    }
+  }
+
+  void add_atomic(Instruction instruction) {
+    wait_for_result(instruction);
+    const AtomicForm form = *find_atomic_form(instruction);
+    const Reduction& reduction = *get_if<Reduction>(form.reduction);
+    const cgen::Type type = type_of(kernel_, form.target);
+    if (!form.has_start) {
+      Instruction start = instruction;
+      start.id = names_.make(instruction.id + "_start");
+      const bool is_any = reduction.operation == "any" || reduction.operation == "all";
+      const Expr neutral = is_any
+                               ? Expr(reduction.operation == "any" ? 0 : 1)
+                               : ReductionOperation(reduction.operation, {type}).neutral().front();
+      start.kind = Assignment{{form.target}, neutral, false};
+      start = renamed(std::move(start), copied_loops(instruction));
+      kernel_.instructions.push_back(std::move(start));
+      add_barrier(instruction.id);
+    }
+    Reduction rest = reduction;
+    std::erase(rest.inames, iname_);
+    Expr value = rest.inames.empty() ? rest.operands.front() : Expr(rest);
+    std::string function = reduction.operation;
+    if (function == "any" || function == "all") {
+      value = Conditional{value, 1, 0};
+      function = function == "any" ? "max" : "min";
+    }
+    instruction.kind = Assignment{
+        {form.target},
+        function == "sum" ? Expr(Sum{{form.target, value}}) : call(function, {form.target, value}),
+        true};
+    instruction.within_inames.insert(iname_);
+    push_last(std::move(instruction));
+  }
+
+  /// The statement that gives the result. It, too, leaves the loops that it shares with statements
+  /// of other launches, unless these hand on values within an iteration.
+  void push_last(Instruction instruction) {
+    NameSet touched = read_variables(kernel_, instruction);
+    touched.merge(written_variables(instruction));
+    const bool has_temporary =
+        std::any_of(touched.begin(), touched.end(), [&](const std::string& name) {
+          const Temporary* temporary = find_temporary(kernel_, name);
+          return temporary != nullptr && temporary->address_space != AddressSpace::global;
+        });
+    if (!has_temporary) {
+      instruction = renamed(instruction, copied_loops(instruction));
+    }
+    results_.merge(written_variables(instruction));
+    kernel_.instructions.push_back(std::move(instruction));
+  }
+
+  Kernel kernel_;
+  const std::string iname_;
+  const ReduceOverGridOptions options_;
+  NameGenerator names_;
+  /// Over the blocks in the second launches: one for each statement.
+  std::vector<std::string> second_inames_;
+  NameSet common_axes_;
+  NameSet results_;  // of the present launch
+};
+
+/// Types are needed to know what atomic functions there are.
+Kernel typed_for(Kernel kernel, const ReduceOverGridOptions& options) {
+  return options.how == GridReduction::atomic ? infer_types(expand_subst(std::move(kernel)))
+                                              : expand_subst(std::move(kernel));
+}
+
+}  // namespace
+
+Kernel reduce_over_grid(Kernel kernel, std::string_view iname,
+                        const ReduceOverGridOptions& options) {
+  const std::vector<RecipeStep> recipe = kernel.recipe;
+  kernel = typed_for(std::move(kernel), options);
+  throw_if_refused(find_refusal(kernel, iname, options));
+  kernel = GridReducer(std::move(kernel), std::string(iname), options).run();
+  kernel.recipe = recipe;
+  record(kernel, "reduce_over_grid", {std::string(iname)},
+         {{"how", options.how == GridReduction::atomic ? "atomic" : ""},
+          {"threads", options.threads == 256 ? "" : std::to_string(options.threads)}});
+  return kernel;
+}
+
+std::optional<std::string> why_not_reduce_over_grid(const Kernel& kernel, std::string_view iname,
+                                                    const ReduceOverGridOptions& options) {
+  std::optional<std::string> reason;
+  const auto failure = reason_of_failure(
+      [&] { reason = reason_of(find_refusal(typed_for(kernel, options), iname, options)); });
+  return failure ? failure : reason;
+}
+
+}  // namespace rtcg::loopy

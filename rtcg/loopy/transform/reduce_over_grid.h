@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// How the parts of a reduction that blocks compute come together.
+enum class GridReduction {
+  two_stage,  ///< each block writes its part to memory, and a second launch adds them up
+  atomic,     ///< each block adds its part to the result by an atomic function
+};
+
+struct ReduceOverGridOptions {
+  GridReduction how = GridReduction::two_stage;
+  /// Threads that add up the parts in the second launch, along l.0; a power of two.
+  std::int64_t threads = 256;
+};
+
+/// Lets the blocks of the grid share a reduction.
+///
+/// Rewrites, with g on an axis of the grid,
+///     s = sum((g, l), a[g, l])
+///   into two launches
+///     s_parts[g] = sum(l, a[g, l])
+///     ... gbarrier
+///     s = sum((g_0_outer, g_0_inner), s_parts[256*g_0_outer + g_0_inner])
+///   with g_0_inner on l.0, or, with atomics, into
+///     s = 0
+///     ... gbarrier
+///     s = s + sum(l, a[g, l])  {atomic}
+///
+/// The two-stage form always adds up in the same order; the atomic one does not, and the last bits
+/// of a floating-point sum differ from run to run. Where the statement adds to its target already,
+/// `s = s + sum(...)`, the atomic form is one launch. Preprocessing does the two-stage form by
+/// itself wherever a reduction over an axis of the grid is left. A statement that reads the result
+/// later runs in a further launch.
+/// @param iname  on an axis of the grid; the inames of the reduction beside it stay as they are
+/// @throws InvalidInput  loopy.reduce_over_grid.unknown_iname, loopy.reduce_over_grid.not_on_grid,
+///                       loopy.reduce_over_grid.no_reduction, loopy.reduce_over_grid.nested,
+///                       loopy.reduce_over_grid.bounds, loopy.reduce_over_grid.no_atomic,
+///                       loopy.reduce_over_grid.threads
+[[nodiscard]] Kernel reduce_over_grid(Kernel kernel, std::string_view iname,
+                                      const ReduceOverGridOptions& options = {});
+[[nodiscard]] std::optional<std::string> why_not_reduce_over_grid(
+    const Kernel& kernel, std::string_view iname, const ReduceOverGridOptions& options = {});
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,86 @@
+// Arrays used by many threads and streams at once, and what memory is left behind.
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/arrays/create.h"
+#include "rtcg/runtime/memory/memory_pool.h"
+#include "tests/arrays/support/on_every_device.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+TEST(Threads, UseStreamsOfTheirOwnAndShareArrays) {
+  for (const runtime::Device device : runtime::all_devices()) {
+    constexpr int threads = 8;
+    const runtime::Stream made_on(device);
+    const Array<float> shared = full<float>({5000}, 1, made_on);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> workers;
+    for (int number = 0; number < threads; ++number) {
+      workers.emplace_back([&, number] {
+        const runtime::Stream stream(device);
+        const StreamScope scope(stream);
+        Array<float> mine = full<float>({5000}, static_cast<float>(number));
+        for (int round = 0; round < 10; ++round) {
+          mine = mine + shared * 2;  // the first of all compiles, the others wait for it
+        }
+        const float expected = static_cast<float>(number) + 20;
+        const Array<float> total = sum(mine);
+        if (total.item() != 5000 * expected || mine(4999).item() != expected) {
+          ++wrong;
+        }
+      });
+    }
+    for (std::thread& worker : workers) {
+      worker.join();
+    }
+    EXPECT_EQ(wrong, 0) << runtime::to_string(device.info().id);
+  }
+}
+
+TEST(Threads, HandArraysFromStreamToStream) {
+  for (const runtime::Device device : runtime::all_devices()) {
+    std::vector<runtime::Stream> streams;
+    for (int i = 0; i < 8; ++i) {
+      streams.emplace_back(device);
+    }
+    const Array<std::int32_t> x = zeros<std::int32_t>({100000}, streams[0]);
+    for (int round = 0; round < 40; ++round) {
+      const StreamScope scope(streams[static_cast<std::size_t>(round) % streams.size()]);
+      x.assign(x + 1);
+    }
+    EXPECT_EQ(x(99999).item(), 40) << runtime::to_string(device.info().id);
+  }
+}
+
+TEST(Memory, OfExpressionsGoesBackToThePool) {
+  testing::on_every_device([] {
+    const runtime::StreamRef stream = current_stream();
+    const auto in_use = [&] {
+      return runtime::MemoryPool::standard(stream.device()).statistics().active_bytes;
+    };
+    const std::uint64_t before = in_use();
+    {
+      const auto x = ones<double>({1000, 100});
+      const Array<double> y = (x - mean(x, over(0))) / std_dev(x + 1);
+      EXPECT_EQ(y.count(), 100000);
+      EXPECT_GT(in_use(), before);
+      EXPECT_ERROR("arrays.broadcast.shape_mismatch", evaluate(y + zeros<double>({3})));
+    }
+    EXPECT_EQ(in_use(), before);
+  });
+}
+
+TEST(Memory, ThatIsNotThereIsAnErrorAndBreaksNothing) {
+  testing::on_every_device([] {
+    EXPECT_ERROR("runtime.memory.out_of_memory", empty<double>({std::int64_t{1} << 50}));
+    // and nothing is broken
+    EXPECT_EQ(Array<float>(ones<float>({3}) + 1).to_vector(), (std::vector<float>{2, 2, 2}));
+  });
+}
+
+}  // namespace
+}  // namespace rtcg::arrays

@@ -1,0 +1,194 @@
+// Errors of solutions that are known, against figures of an independent program in double
+// precision. Entries hold to five digits, so orders of convergence are checked with them.
+#include <cmath>
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/dg/operators/solver.h"
+#include "tests/dg/operators/dg_systems.h"
+
+namespace rtcg::dg {
+namespace {
+
+using std::numbers::pi;
+using testing::Case;
+using Solution = std::function<std::vector<double>(const Point&, double)>;
+
+struct Outcome {
+  double error = 0;
+  double energy_before = 0;
+  double energy_after = 0;
+  long long steps = 0;
+};
+
+Outcome run(const Case& each, int order, double end, const Solution& exact,
+            Precision precision = Precision::double_) {
+  const auto on =
+      std::make_shared<const Discretization>(discretize(make_box_mesh(each.box), order));
+  Solver solver(each.system, on, each.data, {runtime::Device::host(), precision});
+  const auto at = [&](double time) {
+    return interpolate(*on, each.system.fields.size(),
+                       [&](const Point& x) { return exact(x, time); });
+  };
+  solver.set_state(at(0));
+  Outcome result;
+  result.energy_before = solver.energy();
+  solver.run_until(end);
+  result.error = l2_distance(*on, solver.state(), at(end));
+  result.energy_after = solver.energy();
+  result.steps = solver.steps();
+  return result;
+}
+
+void expect_digits(double found, double expected) {
+  EXPECT_NEAR(found, expected, 2e-5 * expected);
+}
+
+// E along z, H along x and y, in a square cavity.
+std::vector<double> square_mode(const Point& x, double t) {
+  const double w = pi * std::sqrt(2.0);
+  return {std::sin(pi * x[0]) * std::sin(pi * x[1]) * std::cos(w * t),
+          -pi / w * std::sin(pi * x[0]) * std::cos(pi * x[1]) * std::sin(w * t),
+          pi / w * std::cos(pi * x[0]) * std::sin(pi * x[1]) * std::sin(w * t)};
+}
+
+struct Entry {
+  int order;
+  int cells;
+  double error;
+};
+
+TEST(Convergence, SquareCavityByTheUpwindFlux) {
+  for (const Entry& each : std::vector<Entry>{{1, 4, 3.917436e-02},
+                                              {1, 8, 9.998877e-03},
+                                              {2, 4, 3.986691e-03},
+                                              {3, 4, 3.004305e-04},
+                                              {4, 2, 6.677943e-04},
+                                              {5, 2, 7.993326e-05},
+                                              {6, 2, 8.605460e-06}}) {
+    SCOPED_TRACE(std::to_string(each.order) + " on " + std::to_string(each.cells));
+    const Case cavity =
+        testing::cavity(MaxwellMode::transverse_magnetic, 1, testing::box(2, each.cells));
+    expect_digits(run(cavity, each.order, 1, square_mode).error, each.error);
+  }
+}
+
+TEST(Convergence, SquareCavityByTheCentralFlux) {
+  for (const Entry& each :
+       std::vector<Entry>{{1, 4, 1.003645e-01}, {2, 4, 1.218432e-02}, {3, 4, 1.444490e-03}}) {
+    SCOPED_TRACE(std::to_string(each.order) + " on " + std::to_string(each.cells));
+    const Case cavity =
+        testing::cavity(MaxwellMode::transverse_magnetic, 0, testing::box(2, each.cells));
+    expect_digits(run(cavity, each.order, 1, square_mode).error, each.error);
+  }
+}
+
+// A mode of the unit cube.
+std::vector<double> cube_mode(const Point& x, double t) {
+  const double w = pi * std::sqrt(3.0);
+  const std::array<double, 3> amplitude = {1, 1, -2};
+  std::array<double, 3> c{};
+  std::array<double, 3> s{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    c[axis] = std::cos(pi * x[axis]);
+    s[axis] = std::sin(pi * x[axis]);
+  }
+  const double electric = std::cos(w * t);
+  const double magnetic = -std::sin(w * t) / w * pi;
+  return {amplitude[0] * c[0] * s[1] * s[2] * electric,
+          amplitude[1] * s[0] * c[1] * s[2] * electric,
+          amplitude[2] * s[0] * s[1] * c[2] * electric,
+          (amplitude[2] - amplitude[1]) * s[0] * c[1] * c[2] * magnetic,
+          (amplitude[0] - amplitude[2]) * c[0] * s[1] * c[2] * magnetic,
+          (amplitude[1] - amplitude[0]) * c[0] * c[1] * s[2] * magnetic};
+}
+
+struct CubeEntry {
+  int order;
+  int cells;
+  double upwind;
+  double central;
+  double loss;  // of energy, upwind; 0: not known
+};
+
+TEST(Convergence, CubicCavity) {
+  for (const CubeEntry& each : std::vector<CubeEntry>{{1, 4, 1.051889e-01, 2.037927e-01, 4.9e-2},
+                                                      {2, 2, 9.798451e-02, 1.781899e-01, 0},
+                                                      {2, 4, 1.575513e-02, 3.567137e-02, 1.2e-3},
+                                                      {3, 2, 2.411108e-02, 4.512032e-02, 0},
+                                                      {3, 4, 1.635831e-03, 4.144064e-03, 1.9e-5},
+                                                      {4, 2, 5.152478e-03, 1.055672e-02, 0}}) {
+    SCOPED_TRACE(std::to_string(each.order) + " on " + std::to_string(each.cells));
+    const BoxOptions box = testing::box(3, each.cells);
+    const Outcome upwind = run(testing::plain_maxwell(1, box), each.order, 0.5, cube_mode);
+    expect_digits(upwind.error, each.upwind);
+    if (each.loss > 0) {
+      EXPECT_NEAR(1 - upwind.energy_after / upwind.energy_before, each.loss, 0.03 * each.loss);
+    }
+    const Outcome central = run(testing::plain_maxwell(0, box), each.order, 0.5, cube_mode);
+    expect_digits(central.error, each.central);
+  }
+}
+
+TEST(Convergence, CubicCavityInSinglePrecision) {
+  const Outcome found =
+      run(testing::plain_maxwell(1, testing::box(3, 4)), 3, 0.5, cube_mode, Precision::single);
+  EXPECT_NEAR(found.error, 1.635837e-03, 1e-7);
+  EXPECT_EQ(found.steps, 46);
+}
+
+TEST(Convergence, AdvectionInOneDimension) {
+  const Solution wave = [](const Point& x, double t) {
+    return std::vector<double>{std::sin(2 * pi * (x[0] - t))};
+  };
+  AdvectionOptions options;
+  options.velocity = FluxVector({1});
+  for (const Entry& each : std::vector<Entry>{{1, 4, 1.600790e-01},
+                                              {1, 8, 3.279191e-02},
+                                              {2, 4, 1.597457e-02},
+                                              {2, 8, 2.047500e-03},
+                                              {3, 4, 1.260166e-03},
+                                              {3, 8, 9.004623e-05},
+                                              {4, 4, 1.033910e-04}}) {
+    SCOPED_TRACE(std::to_string(each.order) + " on " + std::to_string(each.cells));
+    const Case line{"advection", advection(options), testing::box(1, each.cells, 0, true)};
+    expect_digits(run(line, each.order, 1, wave).error, each.error);
+  }
+}
+
+TEST(Convergence, AdvectionInTwoDimensionsKeepsMass) {
+  const Solution wave = [](const Point& x, double t) {
+    return std::vector<double>{std::sin(2 * pi * (x[0] - t)) * std::sin(2 * pi * (x[1] - 0.5 * t))};
+  };
+  for (const auto& [flux, each] : std::vector<std::pair<AdvectionFlux, Entry>>{
+           {AdvectionFlux::upwind, {2, 4, 2.219345e-02}},
+           {AdvectionFlux::upwind, {2, 8, 4.020606e-03}},
+           {AdvectionFlux::upwind, {3, 4, 5.005656e-03}},
+           {AdvectionFlux::upwind, {4, 4, 6.214618e-04}},
+           {AdvectionFlux::lax_friedrichs, {3, 4, 5.683511e-03}}}) {
+    SCOPED_TRACE(std::to_string(each.order) + " on " + std::to_string(each.cells));
+    AdvectionOptions options;
+    options.velocity = {1, 0.5};
+    options.flux = flux;
+    const Case square{"advection", advection(options), testing::box(2, each.cells, 0, true)};
+    const Outcome found = run(square, each.order, 0.5, wave);
+    expect_digits(found.error, each.error);
+    EXPECT_LE(found.energy_after, found.energy_before);
+  }
+}
+
+TEST(Convergence, IsentropicVortex) {
+  Case vortex{"euler", euler(), testing::box(2, 12, 0, true)};
+  vortex.box.lower = {0, -5, 0};
+  vortex.box.upper = {10, 5, 0};
+  std::vector<double> errors;
+  for (const int cells : {12, 24}) {
+    vortex.box.cells = {cells, cells, 0};
+    errors.push_back(run(vortex, 3, 0.2, isentropic_vortex).error);
+  }
+  EXPECT_GT(std::log2(errors[0] / errors[1]), 3.5) << errors[0] << " " << errors[1];
+}
+
+}  // namespace
+}  // namespace rtcg::dg

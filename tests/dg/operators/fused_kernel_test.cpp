@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/check/check_names.h"
+#include "rtcg/cgen/check/check_types.h"
+#include "rtcg/cgen/print/print_module.h"
+#include "rtcg/dg/operators/tune_stages.h"
+#include "rtcg/runtime/compile/nvrtc.h"
+#include "tests/dg/operators/dg_systems.h"
+#include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
+
+namespace rtcg::dg::detail {
+namespace {
+
+using dg::testing::Case;
+using Bytes = std::vector<std::byte>;
+
+// Element counts that do not divide those of the meshes are among them.
+const std::vector<FusedShape>& shapes() {
+  static const std::vector<FusedShape> all = {
+      {.elements = 5, .has_literals = true},
+      {.elements = 8, .has_literals = true},
+      {.elements = 4, .row_groups = 3},
+      {.elements = 8, .row_groups = 2, .columns_per_thread = 2},
+      {.elements = 8, .row_groups = 7, .columns_per_thread = 8, .blocks_per_multiprocessor = 1},
+  };
+  return all;
+}
+
+struct Fixture {
+  Fixture(const Case& each, int order, const cgen::Type& number)
+      : problem(each),
+        real(number),
+        on(discretize(make_box_mesh(each.box), order)),
+        evaluators(evaluators_of(each.system, on.mesh)),
+        shape(shape_of(evaluators, on, each.data)),
+        derivatives(volume_operators(each.system, on.element)),
+        lift(surface_operator(each.system, on.element)),
+        state(dg::testing::random_state(each.system.fields.size(), on)) {}
+
+  [[nodiscard]] StageKernels kernels(const FusedShape& fused) const {
+    return fused_kernel({evaluators, shape, real, problem.system.definitions}, derivatives, lift,
+                        fused);
+  }
+
+  Case problem;
+  cgen::Type real;
+  Discretization on;
+  SystemEvaluators evaluators;
+  KernelShape shape;
+  std::vector<Matrix> derivatives;
+  Matrix lift;
+  State state;
+};
+
+// Runs one stage of the CUDA text on the CPU; gives the new state and the residual.
+std::map<std::string, Bytes> run_on_cpu(const Fixture& fixture, const FusedShape& fused,
+                                        const std::map<std::string, double>& numbers) {
+  const StageKernels kernels = fixture.kernels(fused);
+  const KernelPlan& plan = kernels.plans.at(0);
+  std::map<std::string, Bytes> memory =
+      make_tables({plan.arguments.begin(), plan.arguments.end()}, fixture.shape, fixture.evaluators,
+                  fixture.on, fixture.problem.data, fixture.real);
+  memory["operators"] = as_reals(
+      operators_table(fixture.derivatives, fixture.lift, fused, fixture.real), fixture.real);
+  memory["state"] = as_reals(to_device_order(fixture.state), fixture.real);
+  memory["next"] = memory["residual"] = Bytes(memory["state"].size(), std::byte{0x7f});
+  auto elements = static_cast<std::int32_t>(fixture.on.element_count());
+  std::vector<double> values(plan.arguments.size());
+  std::vector<void*> pointers(plan.arguments.size());
+  std::vector<void*> arguments;
+  std::vector<rtcg::testing::BufferRef> buffers;
+  for (std::size_t i = 0; i < plan.arguments.size(); ++i) {
+    const std::string& name = plan.arguments[i];
+    const auto table = memory.find(name);
+    if (table != memory.end()) {
+      pointers[i] = table->second.data();
+      buffers.push_back({table->second.data(), table->second.size()});
+      arguments.push_back(&pointers[i]);
+    } else if (name == "elements") {
+      arguments.push_back(&elements);
+    } else {
+      values[i] = numbers.at(name);
+      arguments.push_back(&values[i]);
+    }
+  }
+  rtcg::testing::CudaOnCpuLaunch launch;
+  launch.grid[0] = static_cast<unsigned>((elements + fused.elements - 1) / fused.elements);
+  launch.block[0] = static_cast<unsigned>(plan.threads_per_block);
+  launch.shared_bytes = static_cast<unsigned>(plan.shared_bytes);
+  const std::string text = cgen::print_module(kernels.module, cgen::Dialect::cuda).text;
+  rtcg::testing::CudaOnCpu(text).run_checked(plan.name, launch, arguments, buffers);
+  return memory;
+}
+
+TEST(FusedKernel, RunsAsCudaWithoutRacesAndOverwritesAll) {
+  Case problem = dg::testing::full_maxwell();
+  problem.box = {3, {2, 1, 1}, {0, 0, 0}, {1, 1, 1}, {}, 0.0, 1};
+  for (auto& [name, values] : problem.data.materials) {
+    values.resize(12);
+  }
+  const Fixture fixture(problem, 2, cgen::f64);
+  const double time = 0.5;
+  const State expected =
+      reference_right_hand_side(problem.system, fixture.on, problem.data, fixture.state, time);
+  std::map<std::string, double> numbers = {{"a", 0}, {"b", 0.5}, {"time_step", 2}};
+  for (const auto& [name, value] : parameters_at(problem.data, time)) {
+    numbers["parameter_" + name] = value;
+  }
+  for (const FusedShape& fused : shapes()) {
+    const auto memory = run_on_cpu(fixture, fused, numbers);
+    const State residual =
+        from_device_order(from_reals(memory.at("residual"), cgen::f64), 6, fixture.on);
+    const State next = from_device_order(from_reals(memory.at("next"), cgen::f64), 6, fixture.on);
+    State twice = expected;
+    State moved = fixture.state;
+    for (std::size_t i = 0; i < twice.values.size(); ++i) {
+      twice.values[i] *= 2;
+      moved.values[i] += expected.values[i];
+    }
+    EXPECT_LT(dg::testing::relative_difference(residual, twice), 1e-12);
+    EXPECT_LT(dg::testing::relative_difference(next, moved), 1e-12);
+  }
+}
+
+TEST(FusedKernel, IsValidInEveryLanguage) {
+  for (const Case& each : dg::testing::all_cases()) {
+    for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
+      const Fixture fixture(each, 3, real);
+      const FusedShape fused = usual_fused_shape(fixture.shape, fixture.real, false);
+      const StageKernels kernels = fixture.kernels(fused);
+      cgen::check_types(kernels.module);
+      for (const cgen::Dialect dialect : {cgen::Dialect::cuda, cgen::Dialect::opencl}) {
+        cgen::check_names(kernels.module, dialect);
+      }
+      const StageKernels on_host =
+          fixture.kernels(usual_fused_shape(fixture.shape, fixture.real, true));
+      cgen::check_types(on_host.module);
+      cgen::check_names(on_host.module, cgen::Dialect::c);
+    }
+  }
+}
+
+TEST(FusedKernel, IsTakenByNvrtc) {
+  runtime::Nvrtc& nvrtc = runtime::Nvrtc::instance();
+  if (!nvrtc.why_unavailable().empty()) {
+    GTEST_SKIP() << nvrtc.why_unavailable();
+  }
+  for (const int order : {2, 5}) {
+    const Fixture fixture(dg::testing::full_maxwell(), order, cgen::f32);
+    runtime::CompileRequest request;
+    request.kind = runtime::OutputKind::cubin;
+    request.source = cgen::print_module(
+        fixture.kernels(usual_fused_shape(fixture.shape, fixture.real, false)).module,
+        cgen::Dialect::cuda);
+    request.target = "sm_90";
+    const runtime::CompiledProgram compiled = runtime::compile_cached(nvrtc, request);
+    EXPECT_EQ(compiled.log.find("warning"), std::string::npos) << compiled.log;
+    ASSERT_EQ(compiled.resources.size(), 1U);
+    EXPECT_EQ(compiled.resources[0].spill_store_bytes.value_or(0), 0U);
+  }
+}
+
+TEST(TimeShapes, TriesAllAndKeepsTheState) {
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 4, cgen::f32);
+  for (const runtime::Device& device : runtime::all_devices()) {
+    if (device.info().id.kind == runtime::BackendKind::host) {
+      continue;
+    }
+    std::vector<FusedShape> candidates =
+        fused_candidates(fixture.shape, fixture.real, device.info());
+    EXPECT_GT(candidates.size(), 10U);
+    // tiles compile fastest
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                    [](const FusedShape& each) { return each.has_literals; }),
+                     candidates.end());
+    candidates.resize(2);
+    StageRunner runner(fixture.problem.system, fixture.on, {}, device, fixture.real, candidates[0]);
+    const Bytes before = as_reals(to_device_order(fixture.state), fixture.real);
+    runner.write_state(before);
+    candidates.push_back({.elements = 4096, .row_groups = 1});
+    const std::vector<TimedShape> tried = time_shapes(runner, candidates);
+    ASSERT_EQ(tried.size(), 3U);
+    EXPECT_GT(tried[0].microseconds, 0);
+    EXPECT_LE(tried[0].microseconds, tried[1].microseconds);
+    EXPECT_EQ(tried[1].refusal, "");
+    EXPECT_NE(tried[2].refusal, "") << to_string(tried[2].shape);
+    EXPECT_EQ(runner.read_state(), before);
+  }
+}
+
+TEST(Fitted, TakesFewerElementsWhereMemoryIsShort) {
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 5, cgen::f64);
+  const FusedShape usual = usual_fused_shape(fixture.shape, fixture.real, false);
+  const std::size_t bytes = shared_bytes_of(fixture.shape, fixture.real, usual);
+  EXPECT_EQ(fixture.kernels(usual).plans[0].shared_bytes, bytes);
+  EXPECT_EQ(fitted(fixture.shape, fixture.real, usual, bytes), usual);
+  const auto smaller = fitted(fixture.shape, fixture.real, usual, bytes / 3);
+  ASSERT_TRUE(smaller.has_value());
+  EXPECT_EQ(smaller->elements, usual.elements / 4);
+  EXPECT_LE(shared_bytes_of(fixture.shape, fixture.real, *smaller), bytes / 3);
+  EXPECT_EQ(fitted(fixture.shape, fixture.real, usual, 1000), std::nullopt);
+}
+
+TEST(KnownShape, IsTheFastestOfThisDeviceAndKernel) {
+  const std::string path = ::testing::TempDir() + "dg_wisdom.jsonl";
+  std::remove(path.c_str());
+  const loopy::Wisdom wisdom(path);
+  const runtime::Device device = runtime::Device::host();
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 2, cgen::f32);
+  const Fixture central(dg::testing::plain_maxwell(0, dg::testing::box(3, 1)), 2, cgen::f32);
+  const auto key = [](const Fixture& of) { return key_of({of.evaluators, of.shape, of.real, {}}); };
+  EXPECT_EQ(known_shape(key(fixture), device, wisdom), std::nullopt);
+  const FusedShape fast = {.elements = 16, .row_groups = 3, .columns_per_thread = 4};
+  remember_shape(key(fixture), device, {{.has_literals = true}, 30, 0, {}}, wisdom);
+  remember_shape(key(fixture), device, {fast, 20, 0, {}}, wisdom);
+  remember_shape(key(fixture), device, {{.elements = 32}, 25, 0, {}}, wisdom);
+  EXPECT_EQ(known_shape(key(fixture), device, wisdom), fast);
+  EXPECT_EQ(known_shape(key(central), device, wisdom), std::nullopt);
+}
+
+// The right-hand side by any shape, on all devices that have barriers.
+TEST(FusedKernel, GivesTheReferenceOnEveryDevice) {
+  for (const runtime::Device& device : runtime::all_devices()) {
+    if (device.info().id.kind == runtime::BackendKind::host || !device.info().has_f64) {
+      continue;
+    }
+    const Case problem = dg::testing::full_maxwell();
+    for (const int order : {1, 3}) {
+      const Fixture fixture(problem, order, cgen::f64);
+      const State expected =
+          reference_right_hand_side(problem.system, fixture.on, problem.data, fixture.state, 0.5);
+      for (const FusedShape& fused : shapes()) {
+        if (fused.has_literals && order > 1 &&
+            device.info().id.kind != runtime::BackendKind::cuda) {
+          continue;  // a minute of a CPU compiler's time
+        }
+        StageRunner runner(problem.system, fixture.on, problem.data, device, cgen::f64, fused);
+        runner.write_state(as_reals(to_device_order(fixture.state), cgen::f64));
+        runner.right_hand_side(0.5);
+        const State found =
+            from_device_order(from_reals(runner.read_residual(), cgen::f64), 6, fixture.on);
+        EXPECT_LT(dg::testing::relative_difference(found, expected), 1e-12);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rtcg::dg::detail

@@ -1,0 +1,306 @@
+#include "rtcg/dg/operators/solver.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/dg/operators/dg_systems.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::dg {
+namespace {
+
+using testing::Case;
+
+std::shared_ptr<const Discretization> on_box(const BoxOptions& options, int order) {
+  return std::make_shared<const Discretization>(discretize(make_box_mesh(options), order));
+}
+
+// Sums of some hundred products each.
+constexpr double double_tolerance = 1e-12;
+constexpr double single_tolerance = 1e-4;
+
+void expect_reference(const Case& each, int order, const SolverOptions& options) {
+  SCOPED_TRACE(each.name + " on " + options.device.info().name + ", order " +
+               std::to_string(order));
+  const auto on = on_box(each.box, order);
+  const State state = testing::random_state(each.system.fields.size(), *on);
+  Solver solver(each.system, on, each.data, options);
+  solver.set_state(state, 0.25);
+  const State expected = reference_right_hand_side(each.system, *on, each.data, state, 0.25);
+  EXPECT_LT(testing::relative_difference(solver.right_hand_side(), expected),
+            options.precision == Precision::single ? single_tolerance : double_tolerance)
+      << solver.kernel_text();
+  EXPECT_LT(testing::relative_difference(solver.state(), state), 1e-6) << "the state changed";
+}
+
+TEST(Solver, GivesTheReferenceRightHandSideOfEverySystem) {
+  for (const Case& each : testing::all_cases()) {
+    for (const Strategy strategy : {Strategy::split, Strategy::fused}) {
+      expect_reference(each, 2, {runtime::Device::host(), Precision::double_, strategy});
+    }
+  }
+}
+
+TEST(Solver, GivesTheReferenceRightHandSideOnEveryDevice) {
+  const std::vector<Case> cases = testing::all_cases();
+  for (const runtime::Device& device : runtime::all_devices()) {
+    for (const Precision precision : {Precision::single, Precision::double_}) {
+      if (precision == Precision::single || device.info().has_f64) {
+        for (const Strategy strategy : {Strategy::split, Strategy::fused}) {
+          expect_reference(cases.front(), 2, {device, precision, strategy});
+          expect_reference(cases.back(), 1, {device, precision, strategy});
+        }
+      }
+    }
+  }
+}
+
+TEST(Solver, GivesTheReferenceRightHandSideOfEveryOrder) {
+  for (int order = 1; order <= highest_order; ++order) {
+    for (const Strategy strategy : {Strategy::split, Strategy::fused}) {
+      expect_reference(testing::plain_maxwell(1, testing::box(3, 1)), order,
+                       {runtime::Device::host(), Precision::double_, strategy});
+    }
+  }
+}
+
+Solver cavity_solver(int cells, Precision precision = Precision::double_) {
+  const Case each = testing::cavity(MaxwellMode::transverse_magnetic, 1, testing::box(2, cells));
+  return {each.system, on_box(each.box, 3), each.data, {runtime::Device::host(), precision}};
+}
+
+TEST(Solver, DoesNotDependOnTheOrderOfElements) {
+  const Case each = testing::plain_maxwell(1, testing::box(3, 2, 0.2));
+  const Mesh mesh = make_box_mesh(each.box);
+  Mesh reversed = mesh;
+  std::reverse(reversed.elements.begin(), reversed.elements.end());
+  const auto on = std::make_shared<const Discretization>(discretize(mesh, 3));
+  const auto on_reversed = std::make_shared<const Discretization>(discretize(reversed, 3));
+  const State state = testing::random_state(6, *on);
+  State backwards(6, *on_reversed);
+  const auto turn = [&](const State& from, State& to) {
+    for (std::size_t field = 0; field < 6; ++field) {
+      for (std::size_t element = 0; element < from.elements; ++element) {
+        for (std::size_t node = 0; node < from.nodes; ++node) {
+          to.at(field, from.elements - 1 - element, node) = from.at(field, element, node);
+        }
+      }
+    }
+  };
+  turn(state, backwards);
+  const SolverOptions options{runtime::Device::host()};
+  Solver solver(each.system, on, each.data, options);
+  Solver other(each.system, on_reversed, each.data, options);
+  solver.set_state(state);
+  other.set_state(backwards);
+  State found(6, *on);
+  turn(other.right_hand_side(), found);
+  EXPECT_EQ(found.values, solver.right_hand_side().values);
+}
+
+// The sum over all faces of all elements of the integral of |n x [E]|^2 + |n x [H]|^2; behind
+// conductors E has the opposite sign.
+double jumps_along_faces(const Discretization& on, const State& state) {
+  const auto meeting = face_node_permutations(on.element);
+  const std::size_t count = on.element.nodes_of_face();
+  double sum = 0;
+  for (std::size_t side = 0; side < on.connectivity.links.size(); ++side) {
+    const std::size_t element = side / 4;
+    const std::size_t face = side % 4;
+    const FaceLink& link = on.connectivity.links[side];
+    const double* n = &on.factors.normals[side * 3];
+    std::vector<std::array<double, 6>> along(count);
+    for (std::size_t p = 0; p < count; ++p) {
+      std::array<double, 6> jump{};
+      for (std::size_t field = 0; field < 6; ++field) {
+        const double mine =
+            state.at(field, element, static_cast<std::size_t>(on.element.face_nodes[face][p]));
+        double other = field < 3 ? -mine : mine;
+        if (!link.is_boundary()) {
+          const auto place =
+              static_cast<std::size_t>(meeting[static_cast<std::size_t>(link.permutation)][p]);
+          other = state.at(field, static_cast<std::size_t>(link.element),
+                           static_cast<std::size_t>(
+                               on.element.face_nodes[static_cast<std::size_t>(link.face)][place]));
+        }
+        jump[field] = mine - other;
+      }
+      for (std::size_t first : {0, 3}) {
+        for (std::size_t i = 0; i < 3; ++i) {
+          const std::size_t j = (i + 1) % 3;
+          const std::size_t k = (i + 2) % 3;
+          along[p][first + i] = n[j] * jump[first + k] - n[k] * jump[first + j];
+        }
+      }
+    }
+    for (std::size_t p = 0; p < count; ++p) {
+      const auto row = static_cast<std::size_t>(on.element.face_nodes[face][p]);
+      for (std::size_t q = 0; q < count; ++q) {
+        double product = 0;
+        for (std::size_t field = 0; field < 6; ++field) {
+          product += along[p][field] * along[q][field];
+        }
+        sum += on.factors.face_jacobian(element, face) *
+               on.element.face_mass(row, face * count + q) * product;
+      }
+    }
+  }
+  return sum;
+}
+
+TEST(Solver, ChangesTheEnergyAsTheJumpsSay) {
+  for (const double alpha : {0.0, 1.0}) {
+    const Case each = testing::plain_maxwell(alpha, testing::box(3, 2, 0.2));
+    const auto on = on_box(each.box, 3);
+    const State state = testing::random_state(6, *on);
+    const State rate = reference_right_hand_side(each.system, *on, {}, state);
+    Solver solver(each.system, on, {}, {runtime::Device::host()});
+    solver.set_state(state);
+    const State found = solver.right_hand_side();
+    double change = 0;
+    double size = 0;
+    for (std::size_t field = 0; field < 6; ++field) {
+      change += inner_product(*on, state, found, field);
+      size += std::abs(inner_product(*on, state, state, field));
+    }
+    if (alpha == 0) {
+      EXPECT_LT(std::abs(change), 1e-10 * size);
+    } else {
+      const double expected = -0.25 * jumps_along_faces(*on, state);
+      EXPECT_NEAR(change, expected, 1e-10 * std::abs(expected));
+    }
+    EXPECT_LT(testing::relative_difference(found, rate), double_tolerance);
+  }
+}
+
+TEST(Solver, KeepsConstantStates) {
+  Case each = testing::all_cases().back();
+  ASSERT_EQ(each.name, "euler");
+  const auto on = on_box(each.box, 3);
+  Solver solver(each.system, on, each.data, {runtime::Device::host()});
+  solver.set_state(interpolate(*on, 5, [](const Point&) {
+    return std::vector<double>{1, 2.5, 0.3, -0.1, 0.2};
+  }));
+  EXPECT_LT(testing::largest(solver.right_hand_side()), 1e-11);
+}
+
+TEST(Solver, ReportsProgressAndLosesEnergyInEveryStep) {
+  Solver solver = cavity_solver(3);
+  solver.set_state(testing::random_state(3, solver.discretization()));
+  double energy = solver.energy();
+  long long reports = 0;
+  solver.run_until(0.05, {.report_every = 1, .report = [&](const Progress& progress) {
+                            EXPECT_LT(progress.energy, energy);
+                            energy = progress.energy;
+                            EXPECT_EQ(progress.steps, ++reports);
+                            EXPECT_EQ(progress.end, 0.05);
+                            EXPECT_GE(progress.seconds_left, 0);
+                          }});
+  EXPECT_EQ(reports, solver.steps());
+  EXPECT_EQ(solver.time(), 0.05);
+  EXPECT_EQ(solver.energy(), energy);
+}
+
+TEST(Solver, IsUnstableForTooLongSteps) {
+  const Case each = testing::plain_maxwell(1, testing::box(3, 2, 0.2));
+  for (const double courant : {1.0, 50.0}) {
+    SolverOptions options{runtime::Device::host()};
+    options.courant = courant;
+    Solver solver(each.system, on_box(each.box, 2), {}, options);
+    solver.set_state(testing::random_state(6, solver.discretization()));
+    const double before = solver.energy();
+    const double end = 100 * solver.time_step();
+    if (courant == 1) {
+      solver.run_until(end);
+      EXPECT_LT(solver.energy(), before);
+    } else {
+      EXPECT_ERROR("dg.solver.not_finite", solver.run_until(end));
+    }
+  }
+}
+
+TEST(Solver, ResumesWithTheSameBits) {
+  const std::string path = ::testing::TempDir() + "dg_checkpoint";
+  Solver whole = cavity_solver(3);
+  const State start = testing::random_state(3, whole.discretization());
+  whole.set_state(start);
+  Solver first = cavity_solver(3);
+  first.set_state(start);
+  for (int step = 0; step < 7; ++step) {
+    whole.step(0.01);
+  }
+  for (int step = 0; step < 3; ++step) {
+    first.step(0.01);
+  }
+  first.save_checkpoint(path);
+  Solver second = cavity_solver(3);
+  second.load_checkpoint(path);
+  EXPECT_EQ(second.steps(), 3);
+  for (int step = 0; step < 4; ++step) {
+    second.step(0.01);
+  }
+  EXPECT_EQ(second.time(), whole.time());
+  EXPECT_EQ(second.state().values, whole.state().values);
+}
+
+TEST(Solver, TunesOnceAndRemembers) {
+  const Case each = {"burgers", burgers(), testing::box(1, 40, 0, true)};
+  for (const runtime::Device& device : runtime::all_devices()) {
+    SolverOptions options{device, Precision::single};
+    options.wisdom_path = ::testing::TempDir() + "dg_solver_wisdom.jsonl";
+    std::remove(options.wisdom_path.c_str());
+    const auto on = on_box(each.box, 1);
+    const State state = testing::random_state(1, *on);
+    const State expected = reference_right_hand_side(each.system, *on, {}, state);
+    for (const bool tune : {true, true, false}) {
+      options.tune = tune;
+      Solver solver(each.system, on, {}, options);
+      solver.set_state(state);
+      EXPECT_LT(testing::relative_difference(solver.right_hand_side(), expected), single_tolerance);
+    }
+    std::ifstream file(options.wisdom_path);
+    const std::string all{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    EXPECT_EQ(std::count(all.begin(), all.end(), '\n'),
+              device.info().id.kind == runtime::BackendKind::host ? 0 : 1);
+  }
+}
+
+TEST(Solver, RefusesForeignCheckpoints) {
+  const std::string path = ::testing::TempDir() + "dg_foreign_checkpoint";
+  Solver solver = cavity_solver(2);
+  EXPECT_ERROR("dg.checkpoint.unreadable", solver.load_checkpoint(path + ".missing"));
+  EXPECT_ERROR("dg.checkpoint.unwritable", solver.save_checkpoint(path + ".missing/file"));
+  solver.save_checkpoint(path);
+  EXPECT_ERROR("dg.checkpoint.mismatch", cavity_solver(3).load_checkpoint(path));
+  EXPECT_ERROR("dg.checkpoint.mismatch", cavity_solver(2, Precision::single).load_checkpoint(path));
+  std::ofstream(path, std::ios::app) << "more";
+  EXPECT_ERROR("dg.checkpoint.unreadable", solver.load_checkpoint(path));
+}
+
+TEST(Solver, RefusesWhatDoesNotFit) {
+  Solver solver = cavity_solver(2);
+  EXPECT_ERROR("dg.solver.state_shape", solver.set_state(State(2, solver.discretization())));
+  EXPECT_ERROR("dg.interpolate.field_count",
+               (void)interpolate(solver.discretization(), 3,
+                                 [](const Point&) { return std::vector<double>{1}; }));
+  // more conditions than a link can tell
+  Case each = testing::cavity(MaxwellMode::transverse_magnetic, 1, testing::box(2, 12));
+  Mesh mesh = make_box_mesh(each.box);
+  const FluxVector conductor = each.system.boundaries.begin()->second;
+  each.system.boundaries.clear();
+  mesh.boundary_tags.clear();
+  for (BoundaryFace& face : mesh.boundary_faces) {
+    face.tag = static_cast<int>(mesh.boundary_tags.size());
+    mesh.boundary_tags.push_back("side " + std::to_string(face.tag));
+    each.system.boundaries[mesh.boundary_tags.back()] = conductor;
+  }
+  const auto on = std::make_shared<const Discretization>(discretize(mesh, 1));
+  EXPECT_ERROR("dg.solver.too_large", Solver(each.system, on, {}, {runtime::Device::host()}));
+}
+
+}  // namespace
+}  // namespace rtcg::dg

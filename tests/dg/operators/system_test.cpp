@@ -1,0 +1,164 @@
+#include "rtcg/dg/operators/system.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/dg/operators/dg_systems.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::dg {
+namespace {
+
+using testing::Case;
+
+void check(const Case& each) {
+  check_system(each.system, discretize(make_box_mesh(each.box), 1), each.data);
+}
+
+TEST(CheckSystem, TakesWhatFits) {
+  for (const Case& each : testing::all_cases()) {
+    SCOPED_TRACE(each.name);
+    EXPECT_NO_THROW(check(each));
+  }
+}
+
+TEST(CheckSystem, RefusesWhatDoesNotFit) {
+  const Case maxwell = testing::full_maxwell();
+  Case flat = maxwell;
+  flat.box = testing::box(2, 2);
+  EXPECT_ERROR("dg.check_system.dimension", check(flat));
+  Case few = maxwell;
+  few.system.scale = {1, 1};
+  EXPECT_ERROR("dg.check_system.field_count", check(few));
+  few = maxwell;
+  few.system.boundaries["-x"] = {1};
+  EXPECT_ERROR("dg.check_system.field_count", check(few));
+  Case uncovered = maxwell;
+  uncovered.system.boundaries.erase("-x");
+  EXPECT_ERROR("dg.check_boundary_coverage.uncovered", check(uncovered));
+  Case unknown = maxwell;
+  unknown.system.boundaries["top"] = unknown.system.boundaries["-x"];
+  EXPECT_ERROR("dg.check_boundary_coverage.unknown_tag", check(unknown));
+}
+
+TEST(CheckSystem, RefusesMissingData) {
+  Case each = testing::full_maxwell();
+  each.data.parameters.clear();
+  EXPECT_ERROR("dg.check_system.missing_data", check(each));
+  each = testing::full_maxwell();
+  each.data.materials["permeability"].pop_back();
+  EXPECT_ERROR("dg.check_system.missing_data", check(each));
+  each = testing::full_maxwell();
+  each.data.boundary_values.clear();
+  EXPECT_ERROR("dg.check_system.missing_data", check(each));
+}
+
+// The flux that leaves an element, at one point.
+std::vector<double> surface(const FluxVector& flux, FluxInputs inputs, std::vector<double> interior,
+                            std::vector<double> exterior) {
+  inputs.interior = std::move(interior);
+  inputs.exterior = std::move(exterior);
+  return interpret_flux(make_evaluators(flux), inputs).interior;
+}
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 1e-13) << i;
+  }
+}
+
+TEST(ShippedSystems, HaveTheFluxesOfTheBooks) {
+  FluxInputs inputs;
+  inputs.normal = {0.6, 0.8};
+  AdvectionOptions advected;
+  advected.velocity = {2, -3};
+  for (const auto& [flux, expected] : std::vector<std::pair<AdvectionFlux, double>>{
+           {AdvectionFlux::central, -1.05},
+           {AdvectionFlux::upwind, -2.1},
+           {AdvectionFlux::lax_friedrichs, -4.20485736603099}}) {
+    advected.flux = flux;
+    expect_near(surface(advection(advected).surface, inputs, {1.25}, {-0.5}), {expected});
+  }
+  WaveOptions waves;
+  waves.speed = 2;
+  expect_near(surface(wave(waves).surface, inputs, {1.25, 1, 2}, {-0.5, -0.5, 3}),
+              {-1.85, -1.11, -1.48});
+  waves.alpha = 0;
+  expect_near(surface(wave(waves).surface, inputs, {1.25, 1, 2}, {-0.5, -0.5, 3}),
+              {-0.1, -1.05, -1.4});
+  // with the opposite sign of the papers, which take n x H for the flux of E
+  MaxwellOptions cavity;
+  cavity.mode = MaxwellMode::transverse_magnetic;
+  expect_near(surface(maxwell(cavity).surface, inputs, {1.5, 0.25, -0.75}, {-0.5, 1, 2}),
+              {-0.475, 0.38, -0.285});
+  cavity.alpha = 0;
+  expect_near(surface(maxwell(cavity).surface, inputs, {1.5, 0.25, -0.75}, {-0.5, 1, 2}),
+              {0.525, 0.8, -0.6});
+  inputs.normal = {1};
+  expect_near(surface(burgers().surface, inputs, {1.5}, {-0.5}), {2.125});
+  inputs.normal = {-1};
+  expect_near(surface(burgers().surface, inputs, {1.5}, {-0.5}), {0.875});
+}
+
+TEST(ShippedSystems, HaveConsistentAndConservativeFluxes) {
+  for (const Case& each : testing::all_cases()) {
+    SCOPED_TRACE(each.name);
+    FluxInputs inputs;
+    inputs.normal = each.system.dimension == 1   ? std::vector<double>{1}
+                    : each.system.dimension == 2 ? std::vector<double>{0.6, -0.8}
+                                                 : std::vector<double>{2. / 3, -1. / 3, 2. / 3};
+    inputs.parameters = parameters_at(each.data, 0);
+    for (const char* name : {"permittivity", "permeability", "antenna"}) {
+      inputs.materials[name] = {2, 2};
+    }
+    std::vector<double> state = {2, 8, 0.5, -0.25, 0.75, 1};
+    state.resize(each.system.fields.size());
+    const std::vector<double> found = surface(each.system.surface, inputs, state, state);
+    std::vector<double> expected(state.size());
+    if (each.system.form == SystemForm::weak) {
+      std::vector<double> other = {1.5, 7, -0.5, 0.5, 0.25, 0};
+      other.resize(state.size());
+      std::vector<double> flipped = surface(flip(each.system.surface), inputs, state, other);
+      for (double& value : flipped) {
+        value = -value;
+      }
+      expect_near(flipped, surface(each.system.surface, inputs, state, other));
+      for (std::size_t axis = 0; axis < each.system.flux.size(); ++axis) {
+        const FluxVector flux = interior(concatenate({each.system.flux[axis]}));
+        inputs.interior = state;
+        const FluxValues values = interpret_flux(make_evaluators(flux), inputs);
+        for (std::size_t i = 0; i < state.size(); ++i) {
+          expected[i] += inputs.normal[axis] * values.interior[i];
+        }
+      }
+    }
+    expect_near(found, expected);
+  }
+}
+
+TEST(Energy, WeighsByTheMaterial) {
+  const Case each = testing::full_maxwell();
+  const Discretization on = discretize(make_box_mesh(each.box), 2);
+  State ones(6, on);
+  std::fill(ones.values.begin(), ones.values.end(), 1);
+  double expected = 0;
+  for (std::size_t i = 0; i < on.element_count(); ++i) {
+    expected +=
+        on.factors.jacobian[i] * 4 / 3 * 1.5 *
+        (each.data.materials.at("permittivity")[i] + each.data.materials.at("permeability")[i]);
+  }
+  EXPECT_NEAR(energy(each.system, on, each.data, ones), expected, 1e-12);
+}
+
+TEST(LargestSpeed, LooksAtMaterialsAndStates) {
+  const Case each = testing::full_maxwell();
+  const Discretization on = discretize(make_box_mesh(each.box), 2);
+  EXPECT_NEAR(largest_speed(each.system, on, each.data, State(6, on)), 1, 1e-12);
+  const Discretization line = discretize(make_box_mesh(testing::box(1, 5)), 3);
+  State state(1, line);
+  state.at(0, 3, 2) = -4;
+  EXPECT_EQ(largest_speed(burgers(), line, {}, state), 4);
+}
+
+}  // namespace
+}  // namespace rtcg::dg

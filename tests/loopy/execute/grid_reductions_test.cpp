@@ -1,0 +1,211 @@
+// Reductions that the blocks of the grid share, in two stages and by atomic functions.
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/reduce_over_grid.h"
+#include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/tag_inames.h"
+#include "tests/loopy/execute/on_every_target.h"
+#include "tests/loopy/support/replay.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+KernelOptions with_arguments(std::string arguments) {
+  KernelOptions options;
+  options.arguments = std::move(arguments);
+  options.assumptions = "n >= 1";
+  return options;
+}
+
+SplitOptions tags(std::string outer, std::string inner) {
+  SplitOptions options;
+  options.outer_tag = std::move(outer);
+  options.inner_tag = std::move(inner);
+  return options;
+}
+
+ReduceOverGridOptions by_atomics() {
+  ReduceOverGridOptions options;
+  options.how = GridReduction::atomic;
+  return options;
+}
+
+Kernel sum_of(const std::string& type) {
+  return make_kernel("{[i]: 0 <= i < n}", "s[0] = sum(i, a[i]*a[i])",
+                     with_arguments("a: " + type + "[n]; s: " + type + "[1]"));
+}
+
+/// Blocks of 64 threads that take 5 elements each.
+Kernel sliced(const Kernel& kernel) {
+  return split_iname(split_iname(kernel, "i", 320, tags("g.0", "")), "i_inner", 64,
+                     tags("", "l.0"));
+}
+
+TEST(GridReductions, FollowFromATag) {
+  const Kernel sum = sum_of("f64");
+  const Kernel tagged = sliced(sum);
+  const GeneratedProgram program = generate(tagged, Target::cuda);
+  ASSERT_EQ(program.launches.size(), 2U);
+  EXPECT_EQ(evaluate_integer(program.launches[0].grid[0], {{"n", 1000}}), 4);
+  EXPECT_EQ(program.launches[0].block[0], 64);
+  EXPECT_EQ(evaluate_integer(program.launches[1].grid[0], {{"n", 1000}}), 1);
+  EXPECT_EQ(program.launches[1].block[0], 256);
+  ASSERT_EQ(program.parameters.size(), 4U);
+  EXPECT_EQ(evaluate_integer(program.parameters.back().temporary_count.value(), {{"n", 1000}}), 4);
+  for (const int n : {1, 320, 1000, 100000}) {
+    expect_same_everywhere(tagged, sum, {{"n", n}});
+  }
+}
+
+TEST(GridReductions, GiveTheSameBitsEachTime) {
+  const Kernel tagged = sliced(sum_of("f32"));
+  const ArgumentData data = random_arguments(infer_types(tagged), {{"n", 5000}}, 3);
+  const ArgumentData first = run_kernel(tagged, {{"n", 5000}}, data, runtime::Device::host());
+  for (int i = 0; i < 3; ++i) {
+    const ArgumentData again = run_kernel(tagged, {{"n", 5000}}, data, runtime::Device::host());
+    EXPECT_EQ(first.at("s").bytes, again.at("s").bytes);
+  }
+}
+
+TEST(GridReductions, RecordThemselves) {
+  const Kernel tagged = sliced(sum_of("f32"));
+  ReduceOverGridOptions options;
+  options.threads = 32;
+  expect_recipe(sum_of("f32"), reduce_over_grid(tagged, "i_outer", options),
+                "split_iname(i, 320, outer_tag=g.0)\nsplit_iname(i_inner, 64, inner_tag=l.0)\n"
+                "reduce_over_grid(i_outer, threads=32)\n");
+  EXPECT_EQ(recipe_of(reduce_over_grid(tagged, "i_outer", by_atomics())),
+            "split_iname(i, 320, outer_tag=g.0)\nsplit_iname(i_inner, 64, inner_tag=l.0)\n"
+            "reduce_over_grid(i_outer, how=atomic)\n");
+}
+
+TEST(GridReductions, OfRowsOperationsAndPlaces) {
+  const Kernel kernel =
+      make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 5}", R"(
+      s[j] = 2*sum(i, a[j, i]) + s0[j]
+      g[j] = reduce(max, i, a[j, i]*a[j, i]) if s0[j] > 0 else 0
+      v[j], p[j] = argmin(i, a[j, i], i)
+      mean[j] = sum(i, a[j, i])/sum(i, 1)
+      spread[j] = sum(i, (a[j, i] - mean[j])**2)
+  )",
+                  with_arguments("a: f64[5, n]; s0, s, g, v, mean, spread: f64[5]; "
+                                 "p: i32[5]"));
+  expect_same_everywhere(sliced(kernel), kernel, {{"n", 700}});
+  expect_same_everywhere(tag_inames(sliced(kernel), "j:g.1"), kernel, {{"n", 700}});
+  expect_same_everywhere(tag_inames(sliced(kernel), "j:l.1"), kernel, {{"n", 700}});
+}
+
+TEST(GridReductions, OverSeveralAxesOfTheGrid) {
+  const Kernel kernel = make_kernel("{[i, j]: 0 <= i, j < n}", "s[0] = sum((i, j), a[i, j])",
+                                    with_arguments("a: f64[n, n]; s: f64[1]"));
+  const Kernel both = tag_inames(kernel, "i:g.1, j:g.0");
+  EXPECT_EQ(generate(both, Target::cuda).launches.size(), 3U);
+  expect_same_everywhere(both, kernel, {{"n", 30}});
+}
+
+TEST(GridReductions, WithBoundsThatDependOnOneAnother) {
+  const Kernel triangle =
+      make_kernel("{[j, i, k]: 0 <= j < 6 and 0 <= i <= j and i <= k < n}",
+                  "s[j] = sum((i, k), a[i, k])", with_arguments("a: f64[6, n]; s: f64[6]"));
+  expect_same_everywhere(tag_inames(triangle, "i:g.0"), triangle, {{"n", 9}});
+  expect_same_everywhere(tag_inames(triangle, "i:g.0, j:g.1"), triangle, {{"n", 9}});
+  const Kernel sum = sum_of("f64");
+  const Kernel both = split_iname(sum, "i", 16, tags("g.0", "g.1"));
+  expect_same_everywhere(both, sum, {{"n", 35}});
+}
+
+TEST(GridReductions, ByAtomicFunctionsStartFromTheNeutralElement) {
+  for (const char* type : {"f32", "i32", "u32"}) {
+    const Kernel atomic = reduce_over_grid(sliced(sum_of(type)), "i_outer", by_atomics());
+    EXPECT_EQ(generate(atomic, Target::cuda).launches.size(), 2U);
+    EXPECT_EQ(count_of("atomicAdd", generate_text(atomic, Target::cuda)), 1);
+    // whole numbers: their sum is the same in any order
+    CompareOptions compare;
+    for (int i = 0; i < 1000; ++i) {
+      compare.values["a"].push_back(i % 7);
+    }
+    expect_same_everywhere(atomic, sum_of(type), {{"n", 1000}}, compare);
+  }
+  const Kernel conditions = make_kernel("{[i]: 0 <= i < n}", R"(
+      l[0] = reduce(min, i, a[i])
+      g[0] = reduce(max, i, a[i])
+      y[0] = any(i, a[i] > c[0])
+      z[0] = all(i, a[i] > c[0])
+  )",
+                                        with_arguments("a: i32[n]; c, l, g, y, z: i32[1]"));
+  const Kernel atomic = reduce_over_grid(sliced(conditions), "i_outer", by_atomics());
+  for (const int bound : {-1000000, 0, 1000000}) {
+    CompareOptions compare;
+    compare.values = {{"c", {static_cast<double>(bound)}}};
+    expect_same_everywhere(atomic, conditions, {{"n", 1000}}, compare);
+  }
+}
+
+TEST(GridReductions, ByAtomicFunctionsAddToWhatIsThere) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "s[0] += sum(i, a[i])",
+                                    with_arguments("a: f32[n]; s: f32[1]"));
+  const Kernel atomic = reduce_over_grid(sliced(kernel), "i_outer", by_atomics());
+  EXPECT_EQ(generate(atomic, Target::cuda).launches.size(), 1U);
+  CompareOptions compare;
+  compare.values["s"] = {100};
+  for (int i = 0; i < 1000; ++i) {
+    compare.values["a"].push_back(i % 7);
+  }
+  expect_same_everywhere(atomic, kernel, {{"n", 1000}}, compare);
+}
+
+TEST(GridReductions, RefuseWhatTheyCannotDo) {
+  const Kernel sum = sum_of("f32");
+  const Kernel tagged = sliced(sum);
+  EXPECT_ERROR("loopy.reduce_over_grid.unknown_iname", reduce_over_grid(tagged, "q"));
+  EXPECT_ERROR("loopy.reduce_over_grid.not_on_grid", reduce_over_grid(sum, "i"));
+  EXPECT_TRUE(why_not_reduce_over_grid(sum, "i").has_value());
+  EXPECT_FALSE(why_not_reduce_over_grid(tagged, "i_outer").has_value());
+  ReduceOverGridOptions odd;
+  odd.threads = 100;
+  EXPECT_ERROR("loopy.reduce_over_grid.threads", reduce_over_grid(tagged, "i_outer", odd));
+  const Kernel plain =
+      make_kernel("{[i]: 0 <= i < n}", "b[i] = a[i]", with_arguments("a, b: f32[n]"));
+  EXPECT_ERROR("loopy.reduce_over_grid.no_reduction",
+               reduce_over_grid(tag_inames(plain, "i:g.0"), "i"));
+  const Kernel nested =
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 3}", "s[0] = sum(k, c[k]*sum(i, a[i]*b[k]))",
+                  with_arguments("a: f32[n]; b, c: f32[3]; s: f32[1]"));
+  EXPECT_ERROR("loopy.reduce_over_grid.nested", reduce_over_grid(tag_inames(nested, "i:g.0"), "i"));
+  EXPECT_ERROR("loopy.realize_reductions.parallel_iname",
+               generate(tag_inames(nested, "i:g.0"), Target::cuda));
+  const Kernel negative = make_kernel("{[i]: -n <= i < n}", "s[0] = sum(i, a[i + n])",
+                                      with_arguments("a: f32[2*n]; s: f32[1]"));
+  EXPECT_ERROR("loopy.reduce_over_grid.bounds",
+               reduce_over_grid(tag_inames(negative, "i:g.0"), "i"));
+  const Kernel smallest = make_kernel("{[i]: 0 <= i < n}", "s[0] = reduce(min, i, a[i])",
+                                      with_arguments("a: f32[n]; s: f32[1]"));
+  EXPECT_ERROR("loopy.reduce_over_grid.no_atomic",
+               reduce_over_grid(sliced(smallest), "i_outer", by_atomics()));
+}
+
+TEST(GlobalTemporaries, CarryValuesFromLaunchToLaunch) {
+  const Kernel kernel = make_kernel("{[i, j]: 0 <= i, j < n}", R"(
+      <f32> t[n]
+      t[i] = 2*a[i]       {id=fill}
+      ... gbarrier        {id=meet, dep=fill}
+      b[j] = t[n - 1 - j] {dep=meet}
+  )",
+                                    with_arguments("a, b: f32[n]"));
+  const Kernel reference =
+      make_kernel("{[j]: 0 <= j < n}", "b[j] = 2*a[n - 1 - j]", with_arguments("a, b: f32[n]"));
+  Kernel shared = kernel;
+  for (Temporary& each : shared.temporaries) {
+    each.address_space = AddressSpace::global;
+  }
+  shared =
+      split_iname(split_iname(shared, "i", 16, tags("g.0", "l.0")), "j", 16, tags("g.0", "l.0"));
+  expect_same_everywhere(shared, reference, {{"n", 50}});
+}
+
+}  // namespace
+}  // namespace rtcg::loopy

@@ -1,0 +1,201 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/transform/recipe.h"
+
+// Random kernels and random transformations of them, each from its seed.
+
+namespace rtcg::loopy {
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+  int below(int limit) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(limit)); }
+  bool chance(int percent) { return below(100) < percent; }
+  template <class Items>
+  const auto& of(const Items& items) {
+    return items[static_cast<std::size_t>(below(static_cast<int>(items.size())))];
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+struct Case {
+  std::uint64_t seed = 0;
+  Kernel described{};
+  Kernel transformed{};
+  IntegerValues parameters{};
+  std::string recipe{};
+};
+
+// ---- kernels ---------------------------------------------------------------------------------
+
+/// Arrays a, b, c have 24 x 24 elements; every loop is shorter than that, and every shift is small.
+inline std::string random_value(Random& random, const std::vector<std::string>& inames,
+                                int statement) {
+  const auto index = [&](const std::string& iname) {
+    switch (random.below(4)) {
+      case 0:
+        return fmt::format("{} + {}", iname, random.below(3));
+      case 1:
+        return fmt::format("14 - {}", iname);
+      default:
+        return iname;
+    }
+  };
+  const auto read = [&] {
+    return fmt::format("{}[{}, {}]", random.of(std::vector<std::string>{"a", "b", "c"}),
+                       index(random.of(inames)), index(random.of(inames)));
+  };
+  std::string value = read();
+  if (random.chance(60)) {
+    value += (random.chance(50) ? " + " : "*") + read();
+  }
+  if (random.chance(35)) {
+    const std::string operation = random.of(std::vector<std::string>{"sum", "max", "min"});
+    value += fmt::format(" + reduce({}, r, a[{}, r]*b[r, {}])", operation, random.of(inames),
+                         index(random.of(inames)));
+  } else if (random.chance(15)) {
+    value +=
+        fmt::format(" - sum((r, q), a[{}, r] + b[q, {}])", random.of(inames), random.of(inames));
+  }
+  if (random.chance(20)) {
+    value = fmt::format("if({} < 4, {}, {})", random.of(inames), value, read());
+  }
+  if (statement > 0 && random.chance(60)) {
+    value += fmt::format(" + out{}[{}]", random.below(statement), fmt::join(inames, ", "));
+  }
+  return value;
+}
+
+inline Kernel random_kernel(Random& random) {
+  const int loops = 1 + random.below(3);
+  std::vector<std::string> inames;
+  std::string conditions;
+  for (int i = 0; i < loops; ++i) {
+    const std::string iname(1, static_cast<char>('i' + i));
+    std::string lower = random.chance(15) ? "1" : "0";
+    std::string upper = random.of(std::vector<std::string>{"5", "7", "8", "12", "n", "n", "n"});
+    if (i > 0 && random.chance(20)) {
+      upper = fmt::format("{} + 1", inames.back());
+    }
+    conditions += fmt::format("{}{} <= {} < {}", i == 0 ? "" : " and ", lower, iname, upper);
+    inames.push_back(iname);
+  }
+  std::string statements = "double(x) := 2*x\n";
+  const int count = 1 + random.below(4);
+  for (int i = 0; i < count; ++i) {
+    std::string value = random_value(random, inames, i);
+    if (random.chance(30)) {
+      statements += fmt::format("<> t{} = {} {{id=t{}}}\n", i, value, i);
+      value = fmt::format("t{}*t{} + double(t{})", i, i, i);
+    }
+    const std::string guard = random.chance(15) ? fmt::format(", if={} > 1", inames[0]) : "";
+    statements +=
+        fmt::format("out{}[{}] = {} {{id=s{}{}}}\n", i, fmt::join(inames, ", "), value, i, guard);
+  }
+  std::string arguments = "a, b, c: f64[24, 24]";
+  for (int i = 0; i < count; ++i) {
+    arguments += fmt::format("; out{}: f64[{}]", i,
+                             fmt::join(std::vector<std::string>(inames.size(), "24"), ", "));
+  }
+  const std::string domains = fmt::format("{{[{}]: {}}} {{[r, q]: 0 <= r < 6 and 0 <= q < 3}}",
+                                          fmt::join(inames, ", "), conditions);
+  return make_kernel(domains, statements,
+                     {.arguments = arguments + "; n: i32", .assumptions = "n >= 1 and n <= 13"});
+}
+
+// ---- transformations -------------------------------------------------------------------------
+
+inline std::string random_step(Random& random, const Kernel& kernel) {
+  const std::vector<std::string> inames = all_inames(kernel);
+  const auto iname = [&] { return random.of(inames); };
+  const auto tag = [&] {
+    return random.of(std::vector<std::string>{"for", "unr", "ilp", "g.0", "g.1", "l.0", "l.1"});
+  };
+  const auto option = [&](const char* name) {
+    return random.chance(60) ? fmt::format(", {}={}", name, tag()) : std::string();
+  };
+  switch (random.below(14)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      return fmt::format("split_iname({}, {}{}{})", iname(),
+                         random.of(std::vector<int>{1, 2, 3, 4, 5, 8, 16}), option("outer_tag"),
+                         option("inner_tag"));
+    case 4:
+    case 5:
+      return fmt::format("tag_inames({}:{})", iname(), tag());
+    case 6:
+      return fmt::format("join_inames([{}, {}])", iname(), iname());
+    case 7:
+      return fmt::format("duplicate_inames([{}], within=\"id:s{}\")", iname(), random.below(3));
+    case 8:
+      return fmt::format("prioritize_loops({}, {})", iname(), iname());
+    case 9: {
+      std::string sweep = iname();
+      if (random.chance(60)) {
+        sweep += ", " + iname();
+      }
+      return fmt::format("add_prefetch({}, [{}])",
+                         random.of(std::vector<std::string>{"a", "b", "c"}), sweep);
+    }
+    case 10:
+      return fmt::format("precompute(double, [{}])", iname());
+    case 11:
+      return fmt::format("split_reduction_{}({})", random.chance(50) ? "inward" : "outward",
+                         iname());
+    case 12:
+      return random.chance(50) ? fmt::format("assignment_to_subst(t{})", random.below(3))
+                               : std::string("expand_subst()");
+    default:
+      return random.chance(50) ? "fix_parameters(n:7)" : "assume(\"n >= 4\")";
+  }
+}
+
+inline bool is_refusal(const Error& error) {
+  return std::string(error.code()).rfind("loopy.", 0) == 0;
+}
+
+inline Case random_case(std::uint64_t seed, std::map<std::string, int>& refusals) {
+  Random random(seed);
+  Case result;
+  result.seed = seed;
+  result.described = random_kernel(random);
+  result.transformed = result.described;
+  result.parameters = {{"n", 7}};
+  const int steps = 1 + random.below(6);
+  for (int i = 0; i < steps; ++i) {
+    const std::string step = random_step(random, result.transformed);
+    try {
+      result.transformed = apply_recipe(result.transformed, step);
+      result.recipe += step + "\n";
+    } catch (const Error& error) {
+      if (!is_refusal(error)) {
+        throw;
+      }
+      ++refusals[std::string(error.code())];
+    }
+  }
+  return result;
+}
+
+inline std::string story(const Case& each) {
+  return fmt::format("seed {}\n{}\nrecipe:\n{}", each.seed, to_string(each.described), each.recipe);
+}
+
+}  // namespace rtcg::loopy

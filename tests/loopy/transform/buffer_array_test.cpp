@@ -1,0 +1,112 @@
+#include "rtcg/loopy/transform/buffer_array.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/split_iname.h"
+#include "tests/loopy/support/interpret.h"
+#include "tests/loopy/support/replay.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel row_sums() {
+  return make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}", "c[i] = c[i] + a[i, k]",
+                     {.arguments = "c: f32[n]", .default_type = cgen::f32});
+}
+
+TEST(BufferArray, AddsUpInARegister) {
+  const Kernel buffered = buffer_array(row_sums(), "c");
+  EXPECT_EQ(to_string(buffered), R"(kernel loopy_kernel
+arguments:
+  c: f32[n]
+  a: f32[n, m]
+  m: i32
+  n: i32
+domains:
+  {[i]: i >= 0 and i < n}
+  {[k]: k >= 0 and k < m}
+inames:
+  i: for
+  k: for
+temporaries:
+  c_buffer: f32
+statements:
+  load_c_buffer: c_buffer = c[i]  {inames=i}
+  set_c: c_buffer = c_buffer + a[i, k]  {inames=i:k}
+  store_c_buffer: c[i] = c_buffer  {inames=i}
+recipe:
+  buffer_array(c, [])
+)");
+  expect_same_results(row_sums(), buffered, {{"n", 3}, {"m", 4}});
+  expect_recipe(row_sums(), buffered, "buffer_array(c, [])\n");
+}
+
+TEST(BufferArray, KeepsAnElementForEachValueOfAnIname) {
+  const Kernel split = split_iname(row_sums(), "i", 4);
+  const Kernel buffered = buffer_array(split, "c", {"i_inner"});
+  EXPECT_EQ(
+      domains_of(buffered) + statements_of(buffered),
+      R"([i_outer, i_inner]: 4*i_outer + i_inner >= 0 and 4*i_outer + i_inner < n and i_inner >= 0 and i_inner <= 3
+[k]: k >= 0 and k < m
+[i_inner_0]: 4*i_outer + i_inner_0 < n and i_inner_0 >= 0 and i_inner_0 <= 3
+[i_inner_1]: 4*i_outer + i_inner_1 < n and i_inner_1 >= 0 and i_inner_1 <= 3
+c_buffer[i_inner_0] = c[4*i_outer + i_inner_0]
+c_buffer[i_inner] = c_buffer[i_inner] + a[4*i_outer + i_inner, k]
+c[4*i_outer + i_inner_1] = c_buffer[i_inner_1]
+)");
+  expect_same_results(split, buffered, {{"n", 6}, {"m", 3}});
+}
+
+TEST(BufferArray, BeginsAndEndsWithWhatIsAskedFor) {
+  const Kernel plain = make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}", "c[i] = c[i] + 2*a[i, k]",
+                                   {.arguments = "c: f32[n]", .default_type = cgen::f32});
+  const Kernel buffered =
+      buffer_array(row_sums(), "c", {}, {.init = "0", .store = "base + 2*buffer"});
+  EXPECT_EQ(statements_of(buffered), R"(c_buffer = 0
+c_buffer = c_buffer + a[i, k]
+c[i] = c[i] + 2*c_buffer
+)");
+  expect_same_results(plain, buffered, {{"n", 3}, {"m", 4}});
+  expect_recipe(row_sums(), buffered, "buffer_array(c, [], init=0, store=base + 2*buffer)\n");
+}
+
+TEST(BufferArray, SeesThroughRules) {
+  const Kernel kernel =
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}", "old(x) := c[x]\nc[i] = old(i) + a[i, k]",
+                  {.arguments = "c: f32[n]", .default_type = cgen::f32});
+  expect_same_results(kernel, buffer_array(kernel, "c", {}, {.temporary_name = "sum_of_row"}),
+                      {{"n", 3}, {"m", 4}});
+}
+
+TEST(BufferArray, RefusesWhatIsNotWritten) {
+  EXPECT_ERROR("loopy.buffer_array.unknown_array", buffer_array(row_sums(), "q"));
+  EXPECT_ERROR("loopy.buffer_array.not_written", buffer_array(row_sums(), "a"));
+  EXPECT_TRUE(why_not_buffer_array(row_sums(), "a").has_value());
+  EXPECT_EQ(why_not_buffer_array(row_sums(), "c"), std::nullopt);
+}
+
+TEST(BufferArray, RefusesAccessesToDifferentElements) {
+  const Kernel kernel =
+      make_kernel("{[i, k]: 0 <= i < n - 1 and 0 <= k < m}", "c[i] = c[i + 1] + a[i, k]",
+                  {.arguments = "c: f32[n]", .default_type = cgen::f32});
+  EXPECT_ERROR("loopy.buffer_array.different_accesses", buffer_array(kernel, "c"));
+}
+
+TEST(BufferArray, RefusesInamesThatCannotBeBuffered) {
+  EXPECT_ERROR("loopy.buffer_array.bad_inames", buffer_array(row_sums(), "c", {"k"}));
+  EXPECT_ERROR("loopy.footprint.unbounded_sweep", buffer_array(row_sums(), "c", {"i"}));
+  const Kernel reduced = make_kernel("{[i]: 0 <= i < n}", "c[i] = 1\nd = sum(i, c[i])",
+                                     {.arguments = "d: f32", .default_type = cgen::f32});
+  EXPECT_ERROR("loopy.buffer_array.bad_inames", buffer_array(reduced, "c"));
+}
+
+TEST(BufferArray, RefusesNamesAndTextsThatAreNone) {
+  EXPECT_ERROR("loopy.buffer_array.name_taken",
+               buffer_array(row_sums(), "c", {}, {.temporary_name = "a"}));
+  EXPECT_ERROR("loopy.parse_expr.syntax", buffer_array(row_sums(), "c", {}, {.init = "0 +"}));
+}
+
+}  // namespace
+}  // namespace rtcg::loopy

@@ -1,0 +1,116 @@
+#include "rtcg/loopy/transform/vectorize.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/tag_inames.h"
+#include "tests/loopy/support/replay.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel by_fours(const char* statements, const char* assumptions = "", int length = 4) {
+  Kernel kernel = make_kernel("{[i]: 0 <= i < n}", statements,
+                              {.default_type = cgen::f32, .assumptions = assumptions});
+  return split_iname(kernel, "i", length, {.inner_name = "v", .outer_tag = "g.0"});
+}
+
+TEST(Vectorize, ReadsAndWritesFourElementsAtOnce) {
+  const Kernel before = by_fours("b[i] = s*a[i]", "n mod 4 = 0");
+  const Kernel after = vectorize(before, "v");
+  EXPECT_EQ(
+      generate_text(after, Target::cuda, {.recipe_comment = false}),
+      R"(extern "C" __global__ void __launch_bounds__(1) loopy_kernel(const float *__restrict__ a,
+    float *__restrict__ b, const int n, const float s) {
+  const int i_outer = (int)blockIdx.x;
+  const float4 a_vec = *(const float4 *)&a[4 * i_outer];
+  *(float4 *)&b[4 * i_outer] = make_float4(s * a_vec.x, s * a_vec.y, s * a_vec.z, s * a_vec.w);
+}
+)");
+  Kernel unsplit = before;
+  unsplit.recipe.clear();
+  expect_recipe(unsplit, vectorize(unsplit, "v", {"a", "b"}), "vectorize(v, arrays=[a, b])\n");
+}
+
+TEST(Vectorize, GoesOneByOneWhereNotAllLanesAreIn) {
+  const Kernel after = vectorize(by_fours("b[i] = a[i] + 1"), "v");
+  EXPECT_EQ(
+      generate_text(after, Target::opencl, {.recipe_comment = false}),
+      R"(__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void loopy_kernel(__global const float *restrict a,
+    __global float *restrict b, const int n) {
+  const int i_outer = (int)(uint)get_group_id(0);
+  if (4 * i_outer + 3 < n) {
+    const float4 a_vec = *(__global const float4 *)&a[4 * i_outer];
+    *(__global float4 *)&b[4 * i_outer] = (float4)(a_vec.x + 1.0f, a_vec.y + 1.0f, a_vec.z + 1.0f,
+        a_vec.w + 1.0f);
+  } else {
+    b[4 * i_outer] = a[4 * i_outer] + 1.0f;
+    if (4 * i_outer + 1 < n) {
+      b[4 * i_outer + 1] = a[4 * i_outer + 1] + 1.0f;
+    }
+    if (4 * i_outer + 2 < n) {
+      b[4 * i_outer + 2] = a[4 * i_outer + 2] + 1.0f;
+    }
+    if (4 * i_outer + 3 < n) {
+      b[4 * i_outer + 3] = a[4 * i_outer + 3] + 1.0f;
+    }
+  }
+}
+)");
+}
+
+TEST(Vectorize, LeavesVectorsToTheCompilersOfTheHost) {
+  const std::string text = generate_text(vectorize(by_fours("b[i] = a[i] + 1"), "v"), Target::host);
+  EXPECT_EQ(text.find("_vec "), std::string::npos) << text;
+}
+
+TEST(Vectorize, AsksForAlignedArrays) {
+  const GeneratedProgram program =
+      generate(vectorize(by_fours("b[i] = s*a[i]"), "v"), Target::cuda);
+  EXPECT_EQ(program.parameters[0].align_bytes, 16);
+  EXPECT_EQ(generate(by_fours("b[i] = s*a[i]"), Target::cuda).parameters[0].align_bytes, 1);
+}
+
+TEST(Vectorize, RefusesInamesThatAreNoLanes) {
+  EXPECT_ERROR("loopy.vectorize.unknown_iname", vectorize(by_fours("b[i] = a[i]"), "q"));
+  EXPECT_ERROR("loopy.vectorize.bad_length", vectorize(by_fours("b[i] = a[i]", "", 8), "v"));
+  EXPECT_ERROR("loopy.vectorize.tagged_already",
+               vectorize(tag_inames(by_fours("b[i] = a[i]"), "v:unr"), "v"));
+  EXPECT_EQ(why_not_vectorize(by_fours("b[i] = a[i]"), "v"), std::nullopt);
+}
+
+TEST(Vectorize, SaysWhyAnAccessIsNoVector) {
+  EXPECT_ERROR("loopy.vectorize.no_vector", vectorize(by_fours("b[2*i] = a[3*i]"), "v"));
+  EXPECT_EQ(why_not_vectorize(by_fours("b[i] = a[2*i]"), "v", {"a"}),
+            "'a[8*i_outer + 2*v]' in statement 'set_b' does not go through neighbours in memory "
+            "along 'v'");
+  EXPECT_EQ(why_not_vectorize(by_fours("b[i] = a[i + 1]"), "v", {"a"}),
+            "'a[4*i_outer + v + 1]' in statement 'set_b' does not start at a multiple of 4 "
+            "elements, as far as is known: assume lengths of rows to be multiples, or pad them");
+  EXPECT_EQ(why_not_vectorize(by_fours("b[i] = a[0]"), "v", {"a"}), "'a' is not touched along 'v'");
+  EXPECT_ERROR("loopy.vectorize.no_vector", vectorize(by_fours("b[i] = b[i + 4]"), "v"));
+}
+
+TEST(Vectorize, RefusesVectorsLongerThanSixteenBytes) {
+  Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "b[i] = a[i]", {.default_type = cgen::f64});
+  kernel = split_iname(kernel, "i", 4, {.inner_name = "v"});
+  EXPECT_EQ(why_not_vectorize(kernel, "v"),
+            "no access becomes a vector along 'v': 'a[4*i_outer + v]' in statement 'set_b' has no "
+            "type of which 4 fit into 16 bytes");
+}
+
+TEST(Vectorize, AsksWhetherRowsStartAtMultiples) {
+  const auto rows = [](const char* assumptions) {
+    Kernel kernel = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}", "b[i, j] = a[i, j]",
+                                {.default_type = cgen::f32, .assumptions = assumptions});
+    return split_iname(kernel, "j", 4, {.inner_name = "v"});
+  };
+  EXPECT_TRUE(why_not_vectorize(rows(""), "v").has_value());
+  EXPECT_EQ(why_not_vectorize(rows("m mod 8 = 0"), "v"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
