@@ -206,11 +206,11 @@ void measure_strided(Device device, Report& report) {
         // reading every second element moves all of them
         {"2*y of every second column", 2 * every_second,
          z.ravel()(arrays::Slice{0, n * n / 2}).reshape({n, n / 2}), 1.5 * bytes}};
-    const AnyArray big = arrays::empty(dtype, {2 * n, n});
+    const AnyArray big = arrays::empty(dtype, {4 * n, n});
     for (const Case& each : cases) {
       compete_in_turns(stream,
                        {{"rtcg arrays", false, [&] { each.target.assign(each.expression); }},
-                        device_copy(stream, big, big(arrays::Slice{n, {}}), each.bytes)},
+                        device_copy(stream, big, big(arrays::Slice{2 * n, {}}), each.bytes)},
                        {.op = each.op, .dtype = text(dtype), .n = n}, each.bytes, 0, report);
       expect_small(each.target - each.expression, 1e-6, each.op);
     }
