@@ -364,7 +364,10 @@ class CostModel {
   }
 
   [[nodiscard]] std::int64_t shared_bytes(const Choice& choice) const {
-    double bytes = choice.reduction_threads > 1 ? 8.0 * choice.threads() : 0;
+    // the threads of a reduction meet in shared memory, each with all its lanes
+    double bytes = choice.reduction_threads > 1
+                       ? 8.0 * static_cast<double>(choice.threads() * choice.lanes())
+                       : 0;
     for (std::size_t i = 0; i < problem_.arrays.size(); ++i) {
       for (const Read& read : problem_.reads) {
         if ((choice.fetched >> i & 1) != 0 && read.array == problem_.arrays[i]) {
