@@ -119,8 +119,8 @@ TEST(Slicings, GiveTheSameNumbersEverywhere) {
     for (int i = 0; i < 4; ++i) {
       const Slicing slicing = stream.at(random() % stream.count()).slicing;
       SCOPED_TRACE(to_string(slicing));
-      // PoCL 3.1 loses elements of padded tiles that are filled ahead; Oclgrind, which finds
-      // neither a race nor an access out of bounds there, and NVIDIA's driver do not
+      // with PoCL 3.1 some padded tiles that are filled ahead lose elements; Oclgrind runs the same
+      // text rightly and finds neither a race nor an access out of bounds
       expect_same_everywhere(apply(each.kernel, slicing), each.kernel, each.parameters, {},
                              slicing.stages > 1 ? "pthread" : "");
     }
