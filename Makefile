@@ -13,8 +13,8 @@ all: packages-build            ## build the library and the command line, build/
 
 demo: packages-build           ## run a kernel built as a tree, then tune a matrix product on the best device
 	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
-	cmake --build $(BUILD) --target demo_program rtcg_tool
-	$(BUILD)/bin/demo_program
+	cmake --build $(BUILD) --target demo
+	$(BUILD)/bin/lesson_04c_unroll_by_syntax_tree
 	$(BUILD)/bin/rtcg tune examples/kernels/matmul.loopy --set n=512 --budget 20
 
 test: packages-test            ## build everything and run all tests

@@ -1,10 +1,11 @@
-// From the description of a kernel to its CUDA text.
+// From the description of a kernel to its CUDA text, and to all its slicings.
 #include <string>
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include "rtcg/loopy.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
 
 namespace {
 
@@ -94,6 +95,20 @@ Kernel sem2d() {
   return add_prefetch(kernel, "u[e, o, b]", {"o", "b"});
 }
 
+// All slicings of a matrix product, ranked; items are slicings.
+void enumerate_and_rank(benchmark::State& state, std::int64_t n) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = cgen::f32});
+  std::size_t count = 0;
+  for (auto _ : state) {
+    count += rtcg::loopy::SlicingStream(kernel, {.parameters = {{"n", n}}}).count();
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(count));
+}
+
+BENCHMARK_CAPTURE(enumerate_and_rank, matmul, 4096)->Name("slice/enumerate_and_rank");
+BENCHMARK_CAPTURE(enumerate_and_rank, odd, 1000)->Name("slice/enumerate_and_rank_1000");
 BENCHMARK_CAPTURE(to_text, axpy, axpy)->Name("loopy/axpy_to_text");
 BENCHMARK_CAPTURE(to_text, matmul, matmul_prefetch)->Name("loopy/matmul_prefetch_to_text");
 BENCHMARK_CAPTURE(to_text, ilp, matmul_ilp_symbolic)->Name("loopy/matmul_ilp_symbolic_to_text");

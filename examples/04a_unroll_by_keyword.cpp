@@ -10,14 +10,18 @@ static std::string replaced(std::string text, const std::string& keyword,
   return text;
 }
 
+static std::string text_for(rtcg::runtime::BackendKind kind) {
+  const std::string line =
+      "  target[index + OFFSET] = left[index + OFFSET] + right[index + OFFSET];\n";
+  std::string body;
+  for (int i = 0; i < vector_add::block_size; ++i) {
+    body += replaced(line, "OFFSET", std::to_string(i * vector_add::thread_count));
+  }
+  return vector_add::frame(kind, body);
+}
+
 int main(int count, char** arguments) {
   return lesson::run(count, arguments, [](rtcg::runtime::Device device) {
-    const std::string line =
-        "  target[index + OFFSET] = left[index + OFFSET] + right[index + OFFSET];\n";
-    std::string body;
-    for (int i = 0; i < vector_add::block_size; ++i) {
-      body += replaced(line, "OFFSET", std::to_string(i * vector_add::thread_count));
-    }
-    return vector_add::run_and_check(device, {vector_add::frame(device.info().id.kind, body), {}});
+    return vector_add::run_and_check(device, {text_for(device.info().id.kind), {}});
   });
 }

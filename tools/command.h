@@ -27,6 +27,8 @@ void add_kernel_commands(CLI::App& app);
 /// `rtcg tune` and `rtcg slicings`, which take them, too.
 void add_tune_commands(CLI::App& app);
 void add_flux_command(CLI::App& app);
+/// `rtcg dg` and `rtcg dg convergence`.
+void add_dg_command(CLI::App& app);
 /// `rtcg cache why FILE`, which takes what `rtcg compile` takes.
 void add_cache_why_command(CLI::App& cache);
 

@@ -1,9 +1,9 @@
 // rtcg tune and slicings: every way to run a kernel file, and the fastest one found by running.
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -13,8 +13,13 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/parse_kernel_file.h"
+#include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/schedule/insert_barriers.h"
+#include "rtcg/loopy/schedule/loop_tree.h"
+#include "rtcg/loopy/tune/kernel_pack.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "tools/command.h"
+#include "tools/tune_report.h"
 
 namespace rtcg::tools {
 namespace {
@@ -29,6 +34,10 @@ struct TuneWords {
   std::uint64_t seed = 1;
   std::string report;
   std::string wisdom;
+  std::string pack;
+  std::string log;
+  bool is_fresh = false;
+  bool is_cold = false;
   std::size_t list = 0;
   bool is_counting = false;
   loopy::SlicingConstraints constraints;
@@ -73,28 +82,6 @@ void list_slicings(const TuneWords& words) {
 // ---- tune
 // ----------------------------------------------------------------------------------------
 
-// FLOP/s, bytes/s and the share of the device's roofline of a candidate.
-struct Rates {
-  double gflops = 0;
-  double gbytes = 0;
-  double roofline_percent = 0;
-};
-
-Rates rates_of(const loopy::TuneResult& result, double microseconds,
-               const loopy::MachineModel& machine) {
-  const double seconds = microseconds * 1e-6;
-  const double peak = machine.multiprocessors * machine.clock_hz * machine.flops_per_clock;
-  const double least =
-      std::max(result.flops / peak, result.memory_bytes / machine.memory_bytes_per_second);
-  return {result.flops / seconds * 1e-9, result.memory_bytes / seconds * 1e-9,
-          100 * least / seconds};
-}
-
-std::string time_text(double microseconds) {
-  return microseconds < 1e4 ? fmt::format("{:.2f} us", microseconds)
-                            : fmt::format("{:.3f} ms", microseconds * 1e-3);
-}
-
 void print_progress(const loopy::TuneProgress& progress) {
   if (is_terminal()) {
     std::fprintf(stderr, "\r\x1b[K%zu tried, %zu compiled of %zu; best %s; %.0f s left",
@@ -104,119 +91,15 @@ void print_progress(const loopy::TuneProgress& progress) {
   }
 }
 
-void print_table(const loopy::TuneResult& result, const runtime::Device& device) {
-  const loopy::MachineModel machine = loopy::machine_model(device);
-  const bool has_roofline = device.info().id.kind == runtime::BackendKind::cuda;
-  std::vector<std::vector<std::string>> rows = {{"time", "GFLOP/s", "GB/s",
-                                                 has_roofline ? "roofline" : "", "regs", "shared",
-                                                 "threads", "blocks", "slicing"}};
-  for (std::size_t i = 0; i < std::min<std::size_t>(10, result.tried.size()); ++i) {
-    const loopy::TunedSlicing& each = result.tried[i];
-    if (!each.refusal.empty()) {
-      break;
-    }
-    const Rates rates = rates_of(result, each.microseconds, machine);
-    rows.push_back(
-        {time_text(each.microseconds), result.flops > 0 ? fmt::format("{:.1f}", rates.gflops) : "?",
-         fmt::format("{:.1f}", rates.gbytes),
-         has_roofline ? fmt::format("{:.0f} %", rates.roofline_percent) : "",
-         each.resources.registers ? std::to_string(*each.resources.registers) : "?",
-         human_bytes(static_cast<double>(each.resources.shared_bytes.value_or(0))),
-         std::to_string(each.threads), std::to_string(each.blocks), to_string(each.slicing)});
-  }
-  std::fputs(table(rows).c_str(), stdout);
-}
-
-std::size_t count_fine(const loopy::TuneResult& result) {
-  return static_cast<std::size_t>(
-      std::count_if(result.tried.begin(), result.tried.end(),
-                    [](const loopy::TunedSlicing& each) { return each.refusal.empty(); }));
-}
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    result += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  }
-  return result;
-}
-
-// Measured over predicted time of every candidate, both axes logarithmic.
-std::string scatter(const loopy::TuneResult& result) {
-  double low = 1e300;
-  double high = 0;
-  for (const loopy::TunedSlicing& each : result.tried) {
-    if (each.refusal.empty()) {
-      low = std::min({low, each.microseconds, each.predicted_us});
-      high = std::max({high, each.microseconds, each.predicted_us});
-    }
-  }
-  const auto place = [&](double value) {
-    return 40 + 440 * std::log(value / low) / std::max(1e-9, std::log(high / low));
-  };
-  std::string text =
-      "<svg viewBox='0 0 520 520' width='520'><rect x='40' y='40' width='440' height='440' "
-      "fill='none' stroke='#888'/><line x1='40' y1='480' x2='480' y2='40' stroke='#ccc'/>";
-  for (const loopy::TunedSlicing& each : result.tried) {
-    if (each.refusal.empty()) {
-      text += fmt::format(
-          "<circle cx='{:.1f}' cy='{:.1f}' r='3' fill='{}'><title>{}: {}</title></circle>",
-          place(each.predicted_us), 520 - place(each.microseconds),
-          &each == &result.tried.front() ? "#d22" : "#27a", time_text(each.microseconds),
-          escaped(to_string(each.slicing)));
-    }
-  }
-  return text + fmt::format(
-                    "<text x='40' y='510'>predicted, {} to {}</text><text x='40' y='30'>"
-                    "measured, the same scale</text></svg>",
-                    time_text(low), time_text(high));
-}
-
-// How the best time fell while candidates were tried.
-std::string trace(const std::vector<double>& best_us) {
-  if (best_us.empty()) {
-    return "";
-  }
-  std::string points;
-  const double worst = best_us.front();
-  const double best = best_us.back();
-  for (std::size_t i = 0; i < best_us.size(); ++i) {
-    points += fmt::format(
-        "{:.1f},{:.1f} ", 40 + 440.0 * static_cast<double>(i) / static_cast<double>(best_us.size()),
-        240 - 200 * std::log(best_us[i] / best) / std::max(1e-9, std::log(worst / best)));
-  }
-  return fmt::format(
-      "<svg viewBox='0 0 520 270' width='520'><polyline fill='none' stroke='#27a' "
-      "points='{}'/><text x='40' y='262'>candidate 1 to {}</text><text x='40' "
-      "y='24'>best so far: {} to {}</text></svg>",
-      points, best_us.size(), time_text(worst), time_text(best));
-}
-
-void write_report(const std::string& path, const TuneWords& words, const loopy::TuneResult& result,
-                  const std::vector<double>& best_us, const std::string& source,
-                  const runtime::Device& device) {
-  std::string rows;
-  const loopy::MachineModel machine = loopy::machine_model(device);
-  for (std::size_t i = 0; i < std::min<std::size_t>(25, count_fine(result)); ++i) {
-    const loopy::TunedSlicing& each = result.tried[i];
-    const Rates rates = rates_of(result, each.microseconds, machine);
-    rows += fmt::format("<tr><td>{}</td><td>{:.1f}</td><td>{:.1f}</td><td>{}</td><td>{}</td></tr>",
-                        time_text(each.microseconds), rates.gflops, rates.gbytes,
-                        each.resources.registers.value_or(0), escaped(to_string(each.slicing)));
-  }
-  const std::string html = fmt::format(
-      "<!doctype html><meta charset='utf-8'><title>{0}</title><style>body{{font-family:sans-serif;"
-      "max-width:70em;margin:2em auto}}td{{padding-right:1.5em;font-family:monospace}}pre{{"
-      "background:#f4f4f4;padding:1em;overflow:auto}}</style><h1>{0}</h1><p>{1} ({2}), {3} tried "
-      "of {4} slicings in {5:.1f} s</p><h2>Search</h2>{6}<h2>Model and measurement</h2>{7}<h2>The "
-      "fastest</h2><table><tr><th>time</th><th>GFLOP/s</th><th>GB/s</th><th>registers</th><th>"
-      "slicing</th></tr>{8}</table><h2>Source of the winner</h2><pre>{9}</pre>",
-      escaped(words.file), escaped(device.info().name), escaped(device.identity()),
-      result.tried.size(), result.known, result.seconds, trace(best_us), scatter(result), rows,
-      escaped(source));
-  if (!(std::ofstream(path) << html)) {
+void write_page(const std::string& path, const TuneReport& report) {
+  if (!(std::ofstream(path) << tune_page(report))) {
     throw InvalidInput("tools.tune.unwritable_file", fmt::format("cannot write '{}'", path));
   }
+}
+
+std::string loop_tree_of(const loopy::Kernel& kernel) {
+  const loopy::Kernel ready = loopy::preprocess(kernel);
+  return to_string(ready, loopy::insert_barriers(ready, loopy::build_loop_tree(ready)));
 }
 
 void print_json(const loopy::TuneResult& result) {
@@ -235,6 +118,8 @@ void print_json(const loopy::TuneResult& result) {
                                        {"seconds", result.seconds},
                                        {"flops", result.flops},
                                        {"ties", result.ties},
+                                       {"resumed", result.resumed},
+                                       {"clocks", to_string(result.clocks_after)},
                                        {"tried", list}};
   std::puts(json.dump(2).c_str());
 }
@@ -246,19 +131,69 @@ runtime::Device best_device() {
              : runtime::Device::host();
 }
 
-void tune(const TuneWords& words) {
-  const loopy::Kernel kernel = read_kernel(words);
-  const runtime::Device device =
-      words.device == "best" ? best_device() : runtime::Device::find(words.device);
+loopy::SearchMethod search_of(const std::string& word) {
+  return word == "exhaustive"     ? loopy::SearchMethod::exhaustive
+         : word == "random"       ? loopy::SearchMethod::random
+         : word == "evolutionary" ? loopy::SearchMethod::evolutionary
+                                  : loopy::SearchMethod::guided;
+}
+
+loopy::TuneOptions options_of(const TuneWords& words, const runtime::Device& device) {
   loopy::TuneOptions options;
   options.constraints = constraints_of(words);
   options.constraints.machine = loopy::machine_model(device);
   options.budget_seconds = words.budget_seconds;
   options.seed = words.seed;
   options.max_candidates = words.max_candidates == 0 ? SIZE_MAX : words.max_candidates;
-  options.search = words.search == "guided"       ? loopy::SearchMethod::guided
-                   : words.search == "exhaustive" ? loopy::SearchMethod::exhaustive
-                                                  : loopy::SearchMethod::random;
+  options.search = search_of(words.search);
+  options.cache = words.is_cold ? loopy::CacheState::cold : loopy::CacheState::warm;
+  if (!words.is_fresh) {
+    options.log =
+        !words.log.empty()
+            ? words.log
+            : (std::filesystem::path(loopy::Wisdom().path()).parent_path() / "tuning.jsonl")
+                  .string();
+  }
+  return options;
+}
+
+// What the winner leaves behind: wisdom, and binaries for machines without compilers.
+void keep(const TuneWords& words, const loopy::Kernel& kernel, const runtime::Device& device,
+          const loopy::TuneOptions& options, const loopy::TunedSlicing& best) {
+  const loopy::IntegerValues& sizes = options.constraints.parameters;
+  loopy::Wisdom(words.wisdom)
+      .add({loopy::kernel_key(kernel), device.identity(), device.info().target, sizes,
+            to_string(best.slicing), best.microseconds});
+  if (!words.pack.empty()) {
+    loopy::KernelPack(words.pack)
+        .add(kernel, device.info().target, sizes, best.slicing, best.microseconds);
+  }
+}
+
+void print_summary(const TuneWords& words, const TuneReport& report) {
+  const loopy::TuneResult& result = report.result;
+  std::fputs(tune_table(report).c_str(), stdout);
+  std::printf(
+      "%zu tried of %zu slicings in %.1f s (%.1f a second), %zu refused, %zu known from an "
+      "earlier search; %s\n",
+      result.tried.size(), result.known, result.seconds,
+      static_cast<double>(result.tried.size() - result.resumed) / result.seconds,
+      result.tried.size() - count_fine(result), result.resumed, ties_text(result).c_str());
+  std::printf("%s; %s\n", report.device.identity().c_str(), to_string(result.clocks_after).c_str());
+  std::printf("remembered in %s\n", loopy::Wisdom(words.wisdom).path().c_str());
+  if (!words.pack.empty()) {
+    std::printf("packed in %s\n", words.pack.c_str());
+  }
+  std::printf("\n%s", report.source.c_str());
+}
+
+void tune(const TuneWords& words) {
+  const loopy::Kernel kernel = read_kernel(words);
+  const runtime::Device device =
+      words.device == "best" ? best_device() : runtime::Device::find(words.device);
+  loopy::TuneOptions options = options_of(words, device);
+  options.seeds =
+      loopy::seeds_of(loopy::Wisdom(words.wisdom), kernel, device, options.constraints.parameters);
   std::vector<double> best_us;
   options.report = [&](const loopy::TuneProgress& progress) {
     if (progress.best_us > 0) {
@@ -275,27 +210,23 @@ void tune(const TuneWords& words) {
     std::fputs("\r\x1b[K", stderr);
   }
   const loopy::TunedSlicing& best = result.best();
-  const loopy::Wisdom wisdom(words.wisdom);
-  wisdom.add({loopy::kernel_key(kernel), device.identity(), device.info().target,
-              options.constraints.parameters, to_string(best.slicing), best.microseconds});
-  const std::string source = loopy::generate_text(
-      loopy::tuned_kernel(kernel, options.constraints.parameters, best.slicing),
-      loopy::target_of(device));
+  keep(words, kernel, device, options, best);
+  const loopy::Kernel tuned =
+      loopy::tuned_kernel(kernel, options.constraints.parameters, best.slicing);
+  const TuneReport report{words.file,
+                          result,
+                          device,
+                          best_us,
+                          loop_tree_of(tuned),
+                          generate_text(tuned, loopy::target_of(device))};
   if (!words.report.empty()) {
-    write_report(words.report, words, result, best_us, source, device);
+    write_page(words.report, report);
   }
   if (words.output.as_json) {
     print_json(result);
-    return;
+  } else {
+    print_summary(words, report);
   }
-  print_table(result, device);
-  std::printf("%zu tried of %zu slicings in %.1f s (%.1f a second), %zu refused; %s\n",
-              result.tried.size(), result.known, result.seconds,
-              static_cast<double>(result.tried.size()) / result.seconds,
-              result.tried.size() - count_fine(result),
-              result.ties > 1 ? fmt::format("the first {} are tied", result.ties).c_str()
-                              : "the first is the fastest beyond the noise");
-  std::printf("remembered in %s\n\n%s", wisdom.path().c_str(), source.c_str());
 }
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help,
@@ -331,14 +262,22 @@ void add_tune_commands(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   tune_command->add_option("--max-candidates", words->max_candidates, "Try no more; 0: no limit");
-  tune_command->add_option("--search", words->search, "guided, exhaustive or random")
-      ->check(CLI::IsMember({"guided", "exhaustive", "random"}))
+  tune_command->add_option("--search", words->search, "guided, exhaustive, random or evolutionary")
+      ->check(CLI::IsMember({"guided", "exhaustive", "random", "evolutionary"}))
       ->capture_default_str();
   tune_command->add_option("--seed", words->seed, "Of data and random search")
       ->capture_default_str();
   tune_command->add_option("--report", words->report, "Write a page of HTML here");
   tune_command->add_option("--wisdom", words->wisdom,
                            "Remember the winner here, not in the cache's folder");
+  tune_command->add_option("--export", words->pack,
+                           "Append the winner's binary here, for machines without a compiler");
+  tune_command->add_option("--log", words->log,
+                           "Keep what was measured here, not in the cache's folder, and go on from "
+                           "there");
+  tune_command->add_flag("--fresh", words->is_fresh, "Measure all anew, and keep no log");
+  tune_command->add_flag("--cold", words->is_cold,
+                         "Time launches that find nothing in the device's cache");
   tune_command->add_flag("--json", words->output.as_json, "Print JSON");
   tune_command->callback([words] { tune(*words); });
 

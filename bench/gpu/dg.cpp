@@ -99,7 +99,8 @@ std::vector<int> orders_wanted() {
   return orders.empty() ? std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9} : orders;
 }
 
-void measure(runtime::Device device, Report& report, bool with_search) {
+void measure(runtime::Device device, Report& report, bool with_search,
+             bool with_split_singles = false) {
   const dg::System system = cavity();
   for (const int order : orders_wanted()) {
     const double nodes = (order + 1) * (order + 2) * (order + 3) / 6.0;
@@ -108,11 +109,12 @@ void measure(runtime::Device device, Report& report, bool with_search) {
     for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
       const dg::detail::KernelShape shape =
           dg::detail::shape_of(dg::detail::evaluators_of(system, on.mesh), on, {});
-      const FusedShape usual = dg::detail::usual_fused_shape(shape, real, false);
+      const FusedShape usual = dg::detail::usual_fused_shape(
+          shape, real, dg::detail::machine_of(device.info()), with_split_singles);
       StageRunner runner(system, on, {}, device, real, usual);
       std::vector<FusedShape> candidates = {usual};
       if (with_search) {
-        candidates = dg::detail::fused_candidates(shape, real, device.info());
+        candidates = dg::detail::fused_candidates(shape, real, device.info(), with_split_singles);
       }
       const std::vector<TimedShape> tried = dg::detail::time_shapes(runner, candidates);
       for (std::size_t i = 0; i < tried.size() && with_search; ++i) {
@@ -142,6 +144,10 @@ void measure_dg_maxwell(runtime::Device device, Report& report) {
 
 void measure_dg_maxwell_search(runtime::Device device, Report& report) {
   measure(device, report, true);
+}
+
+void measure_dg_maxwell_split(runtime::Device device, Report& report) {
+  measure(device, report, true, true);
 }
 
 }  // namespace rtcg::bench

@@ -1,18 +1,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <dlfcn.h>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "bench/gpu/cub_peers.h"
+#include "bench/gpu/cublas.h"
 #include "bench/gpu/sections.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/transform/recipe.h"
-#include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/event.h"
 
@@ -88,52 +87,6 @@ void expect_equal(const std::vector<float>& found, const std::vector<float>& exp
 // ---- matmul
 // --------------------------------------------------------------------------------------
 
-// The few functions of cuBLAS that are needed, from whatever version the machine has.
-class Cublas {
- public:
-  explicit Cublas(const Stream& stream) {
-    for (const char* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}) {
-      library_ = library_ == nullptr ? ::dlopen(name, RTLD_NOW) : library_;
-    }
-    if (library_ == nullptr) {
-      throw std::runtime_error("there is no libcublas to compare with");
-    }
-    must(find<int(void**)>("cublasCreate_v2")(&handle_));
-    must(find<int(void*, void*)>("cublasSetStream_v2")(handle_, stream.native_handle()));
-    sgemm_ = find<Sgemm>("cublasSgemm_v2");
-  }
-
-  /// c = a b of row-major n x n matrices, in true single precision.
-  void multiply(std::uint64_t a, std::uint64_t b, std::uint64_t c, int n) const {
-    const float one = 1;
-    const float zero = 0;
-    must(sgemm_(handle_, 0, 0, n, n, n, &one, pointer(b), n, pointer(a), n, &zero, pointer(c), n));
-  }
-
- private:
-  using Sgemm = int(void*, int, int, int, int, int, const float*, const float*, int, const float*,
-                    int, const float*, float*, int);
-
-  static float* pointer(std::uint64_t address) { return reinterpret_cast<float*>(address); }
-  static void must(int status) {
-    if (status != 0) {
-      throw std::runtime_error("cuBLAS failed with status " + std::to_string(status));
-    }
-  }
-  template <class Function>
-  Function* find(const char* name) const {
-    void* address = ::dlsym(library_, name);
-    if (address == nullptr) {
-      throw std::runtime_error(std::string("cuBLAS has no ") + name);
-    }
-    return reinterpret_cast<Function*>(address);
-  }
-
-  void* library_ = nullptr;
-  void* handle_ = nullptr;
-  Sgemm* sgemm_ = nullptr;
-};
-
 struct Tile {
   int rows;         // of c, a block
   int columns;      // of c, a block
@@ -193,7 +146,7 @@ void measure_matmul(Device device, Report& report) {
     const Buffer<float> expected(device, count);
     std::vector<Contestant> contestants;
     contestants.push_back({"cuBLAS sgemm", true, [&] {
-                             cublas.multiply(a.address(), b.address(), expected.address(), n);
+                             cublas.multiply(a.address(), b.address(), expected.address(), n, n, n);
                            }});
     contestants.front().run();
     const std::vector<float> right = expected.to_vector(stream);
@@ -207,37 +160,6 @@ void measure_matmul(Device device, Report& report) {
       contestants.push_back({name_of(tile), false, run});
     }
     compete(stream, contestants, {.op = "matmul", .dtype = "f32", .n = n}, 0, 2.0 * n * n * n,
-            report);
-  }
-}
-
-void measure_tune_matmul(Device device, Report& report) {
-  const Stream stream(device);
-  const Cublas cublas(stream);
-  const Kernel described =
-      loopy::make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
-                         {.name = "matmul", .default_type = cgen::f32});
-  for (const int n : {500, 512, 1000, 1024, 2000, 2048, 4096}) {
-    loopy::TuneOptions options;
-    options.constraints.parameters = {{"n", n}};
-    options.constraints.machine = loopy::machine_model(device);
-    options.budget_seconds = 25;
-    const loopy::TuneResult result = loopy::tune(described, device, options);
-    std::printf("matmul %d: %zu tried in %.1f s, %s\n", n, result.tried.size(), result.seconds,
-                to_string(result.best().slicing).c_str());
-    const auto count = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
-    const Buffer<float> a(device, random_values(count));
-    const Buffer<float> b(device, random_values(count));
-    const Buffer<float> c(device, count);
-    const Executor multiply(loopy::tuned_kernel(described, {{"n", n}}, result.best().slicing),
-                            device);
-    std::vector<Contestant> contestants;
-    contestants.push_back(
-        {"cuBLAS sgemm", true, [&] { cublas.multiply(a.address(), b.address(), c.address(), n); }});
-    contestants.push_back({"rtcg tuned", false, [&] {
-                             multiply(stream, {arg("a", a), arg("b", b), arg("c", c)});
-                           }});
-    compete(stream, contestants, {.op = "tune_matmul", .dtype = "f32", .n = n}, 0, 2.0 * n * n * n,
             report);
   }
 }

@@ -15,12 +15,24 @@ using Section = void (*)(runtime::Device, Report&);
 
 const std::map<std::string, Section>& sections() {
   static const std::map<std::string, Section> all = {
-      {"launch", measure_launch},           {"matmul", measure_matmul},
-      {"tune_matmul", measure_tune_matmul}, {"transpose", measure_transpose},
-      {"stencil", measure_stencil},         {"reduce", measure_reduce},
-      {"elementwise", measure_elementwise}, {"reductions", measure_reductions},
-      {"strided", measure_strided},         {"host_cost", measure_host_cost},
-      {"dg_maxwell", measure_dg_maxwell},   {"dg_maxwell_search", measure_dg_maxwell_search}};
+      {"launch", measure_launch},
+      {"matmul", measure_matmul},
+      {"tune_matmul", measure_tune_matmul},
+      {"transpose", measure_transpose},
+      {"tune_small", measure_tune_small},
+      {"tune_dg", measure_tune_dg},
+      {"trial_rate", measure_trial_rate},
+      {"tune_roofline", measure_tune_roofline},
+      {"stencil", measure_stencil},
+      {"reduce", measure_reduce},
+      {"elementwise", measure_elementwise},
+      {"reductions", measure_reductions},
+      {"strided", measure_strided},
+      {"host_cost", measure_host_cost},
+      {"random", measure_random},
+      {"dg_maxwell", measure_dg_maxwell},
+      {"dg_maxwell_search", measure_dg_maxwell_search},
+      {"dg_maxwell_split", measure_dg_maxwell_split}};
   return all;
 }
 

@@ -12,8 +12,17 @@ namespace rtcg::bench {
 void measure_launch(runtime::Device device, Report& report);
 /// Square single-precision products by scripted transformations against cuBLAS.
 void measure_matmul(runtime::Device device, Report& report);
-/// The same product with slicings that the tuner found within 25 s a size.
+/// The same product with slicings that the tuner found, within 12 s a size or RTCG_TUNE_SECONDS;
+/// so the other sections with `tune`, of 6 or 8 s a case.
 void measure_tune_matmul(runtime::Device device, Report& report);
+/// Products of sizes that libraries are not made for, among them many small ones.
+void measure_tune_small(runtime::Device device, Report& report);
+/// Derivatives on tetrahedra of orders 1 to 9 against one product of cuBLAS.
+void measure_tune_dg(runtime::Device device, Report& report);
+/// Transpose, stencil, convolution and n-body as shares of the device's roofline.
+void measure_tune_roofline(runtime::Device device, Report& report);
+/// Candidates that are compiled, verified and timed in a second.
+void measure_trial_rate(runtime::Device device, Report& report);
 /// Against the device's own copy of as many bytes.
 void measure_transpose(runtime::Device device, Report& report);
 void measure_stencil(runtime::Device device, Report& report);
@@ -26,6 +35,8 @@ void measure_elementwise(runtime::Device device, Report& report);
 void measure_reductions(runtime::Device device, Report& report);
 /// Broadcast, transposed and strided operands against the device's copy of as many bytes.
 void measure_strided(runtime::Device device, Report& report);
+/// Uniform and normal random numbers against cuRAND.
+void measure_random(runtime::Device device, Report& report);
 /// What an expression whose kernel is there costs the host, against raw cuLaunchKernel.
 void measure_host_cost(runtime::Device device, Report& report);
 /// Stages of Maxwell's equations in three dimensions, 60 million unknowns, orders 1 to 9 or those
@@ -33,5 +44,7 @@ void measure_host_cost(runtime::Device device, Report& report);
 void measure_dg_maxwell(runtime::Device device, Report& report);
 /// The same with the fastest of all candidates, each of which it prints.
 void measure_dg_maxwell_search(runtime::Device device, Report& report);
+/// The same where f32 may take tensor cores, each factor cut into two numbers of tf32.
+void measure_dg_maxwell_split(runtime::Device device, Report& report);
 
 }  // namespace rtcg::bench

@@ -1,27 +1,14 @@
 #include "rtcg/arrays/matmul.h"
 
-#include <algorithm>
-#include <map>
-#include <mutex>
-
 #include <fmt/format.h>
 
 #include "rtcg/arrays/create.h"
+#include "rtcg/arrays/interop/cublas.h"
+#include "rtcg/arrays/matmul_kernels.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/execute/executor.h"
-#include "rtcg/loopy/slice/enumerate_slicings.h"
 
 namespace rtcg::arrays {
 namespace {
-
-/// Rows, columns and what is summed over.
-struct Sizes {
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::int64_t depth = 0;
-  friend auto operator<=>(const Sizes&, const Sizes&) = default;
-};
 
 [[noreturn]] void throw_shape_mismatch(const AnyArray& a, const AnyArray& b) {
   throw InvalidInput("arrays.matmul.shape_mismatch",
@@ -29,63 +16,6 @@ struct Sizes {
                                  "first must be the last but one of the second",
                                  to_string(a.shape()), to_string(b.shape())));
 }
-
-loopy::Kernel describe(const Sizes& sizes, DType dtype) {
-  return loopy::make_kernel(
-      "{[i, j, k]: 0 <= i < m and 0 <= j < n and 0 <= k < l}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
-      {.name = "matmul",
-       .default_type = value_type(dtype),
-       .fixed_parameters = {{"m", sizes.rows}, {"n", sizes.columns}, {"l", sizes.depth}}});
-}
-
-std::shared_ptr<const loopy::Executor> make_product(const Sizes& sizes, DType dtype,
-                                                    runtime::Device device,
-                                                    const std::optional<loopy::Slicing>& slicing) {
-  const loopy::Kernel described = describe(sizes, dtype);
-  if (slicing) {
-    return std::make_shared<const loopy::Executor>(loopy::apply(described, *slicing), device);
-  }
-  loopy::SlicingConstraints constraints;
-  constraints.machine.multiprocessors = std::max(device.info().multiprocessors, 1);
-  const auto limit = static_cast<std::int64_t>(device.info().max_threads_per_block);
-  constraints.max_threads = std::clamp<std::int64_t>(limit, 32, 512);
-  loopy::SlicingStream ranking(described, constraints);
-  constexpr int most_tries = 16;  // the model does not know all that a device and a text may lack
-  for (int i = 0; i < most_tries; ++i) {
-    const std::optional<loopy::RankedSlicing> next = ranking.next();
-    if (!next) {
-      break;
-    }
-    try {
-      return std::make_shared<const loopy::Executor>(loopy::apply(described, next->slicing),
-                                                     device);
-    } catch (const Error&) {
-      continue;
-    }
-  }
-  return std::make_shared<const loopy::Executor>(described, device);
-}
-
-/// Kernels made so far.
-class Products {
- public:
-  std::shared_ptr<const loopy::Executor> get(const Sizes& sizes, DType dtype,
-                                             runtime::Device device,
-                                             const std::optional<loopy::Slicing>& slicing) {
-    const Key key{&device.backend(), dtype, sizes, slicing ? to_string(*slicing) : std::string()};
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<const loopy::Executor>& found = made_[key];
-    if (!found) {
-      found = make_product(sizes, dtype, device, slicing);
-    }
-    return found;
-  }
-
- private:
-  using Key = std::tuple<const runtime::Backend*, DType, Sizes, std::string>;
-  std::mutex mutex_;
-  std::map<Key, std::shared_ptr<const loopy::Executor>> made_;
-};
 
 loopy::NamedArgument argument(const char* name, const AnyArray& matrix) {
   return {name, loopy::NamedArgument::Array{
@@ -109,13 +39,10 @@ AnyArray matrix_at(const AnyArray& array, std::int64_t place) {
   return array.view(layout);
 }
 
-void multiply_matrices(const AnyArray& a, const AnyArray& b, const AnyArray& c, const Sizes& sizes,
-                       const MatmulOptions& options) {
-  static Products& products =
-      *new Products;  // never destroyed: drivers go in an order of their own
-  const runtime::StreamRef stream = current_stream(c.stream());
-  const auto product = products.get(sizes, c.dtype(), stream.device(), options.slicing);
-  const std::int64_t matrices = c.count() / (sizes.rows * sizes.columns);
+/// All have their matrices in the same axes before the last two.
+void run_engine(const loopy::Executor& product, runtime::StreamRef stream, const AnyArray& a,
+                const AnyArray& b, const AnyArray& c) {
+  const std::int64_t matrices = c.count() / (c.shape().back() * c.shape()[c.axes() - 2]);
   for (std::int64_t place = 0; place < matrices; ++place) {
     const AnyArray left = matrix_at(a, place).contiguous();
     const AnyArray right = matrix_at(b, place).contiguous();
@@ -123,8 +50,22 @@ void multiply_matrices(const AnyArray& a, const AnyArray& b, const AnyArray& c, 
     for (const AnyArray* each : {&left, &right, &result}) {
       each->storage()->use_on(stream);
     }
-    (*product)(stream, {argument("a", left), argument("b", right), argument("c", result)});
+    product(stream, {argument("a", left), argument("b", right), argument("c", result)});
   }
+}
+
+void multiply_matrices(const AnyArray& a, const AnyArray& b, const AnyArray& c,
+                       const MatmulSizes& sizes, const MatmulOptions& options) {
+  const runtime::StreamRef stream = current_stream(c.stream());
+  const detail::PlannedMatmul planned =
+      detail::planned_matmul(c.dtype(), sizes, stream.device(), options);
+  if (planned.kernel) {
+    run_engine(*planned.kernel, stream, a, b, c);
+    return;
+  }
+  const AnyArray left = detail::has_cublas_layout(a) ? a : a.copy();
+  const AnyArray right = detail::has_cublas_layout(b) ? b : b.copy();
+  detail::multiply_with(*detail::CublasApi::find(), stream, left, right, c);
 }
 
 }  // namespace
@@ -135,7 +76,7 @@ AnyArray matmul(const AnyArray& a, const AnyArray& b, const MatmulOptions& optio
   }
   const AnyArray left = a.axes() == 1 ? a.expand_dims(0) : a;
   const AnyArray right = b.axes() == 1 ? b.expand_dims(1) : b;
-  const Sizes sizes{left.shape()[left.axes() - 2], right.shape().back(), left.shape().back()};
+  const MatmulSizes sizes{left.shape()[left.axes() - 2], right.shape().back(), left.shape().back()};
   if (right.shape()[right.axes() - 2] != sizes.depth) {
     throw_shape_mismatch(a, b);
   }

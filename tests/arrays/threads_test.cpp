@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/arrays/create.h"
+#include "rtcg/arrays/indexing.h"
+#include "rtcg/arrays/kernels/elementwise_kernel.h"
+#include "rtcg/arrays/kernels/reduction_kernel.h"
+#include "rtcg/arrays/random/generator.h"
 #include "rtcg/runtime/memory/memory_pool.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
@@ -31,6 +35,39 @@ TEST(Threads, UseStreamsOfTheirOwnAndShareArrays) {
         const Array<float> total = sum(mine);
         if (total.item() != 5000 * expected || mine(4999).item() != expected) {
           ++wrong;
+        }
+      });
+    }
+    for (std::thread& worker : workers) {
+      worker.join();
+    }
+    EXPECT_EQ(wrong, 0) << runtime::to_string(device.info().id);
+  }
+}
+
+TEST(Threads, ShareKernelsOfEveryKind) {
+  for (const runtime::Device device : runtime::all_devices()) {
+    const ElementwiseKernel twice("const float *x, float *z", "z[i] = 2 * x[i]");
+    const ReductionKernel total("float", "0", "a + b", "x[i]", "const float *x");
+    const runtime::Stream made_on(device);
+    const Array<float> shared = full<float>({3000}, 1, made_on);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> workers;
+    for (std::uint64_t number = 0; number < 8; ++number) {
+      workers.emplace_back([&, number] {
+        const runtime::Stream stream(device);
+        const StreamScope scope(stream);
+        Generator random(number);
+        for (int round = 0; round < 5; ++round) {
+          const Array<float> mine = empty<float>({3000});
+          twice(shared, mine);
+          const Array<float> noise = random.uniform<float>({3000});
+          const Array<float> inside = sum(cast<float>(noise < 1));
+          const Array<float> picked = take(mine, arange<std::int64_t>(100));
+          if (Array<float>(total(mine)).item() != 6000 || inside.item() != 3000 ||
+              picked(99).item() != 2) {
+            ++wrong;
+          }
         }
       });
     }

@@ -225,6 +225,49 @@ extern "C" __global__ void f(int* out) {
   EXPECT_EQ(out[13], 99);
 }
 
+// Whole blocks in any order would count to two; two at once each see what was there before.
+TEST(CudaOnCpu, ReportsUpdatesThatGetLostBetweenBlocks) {
+  const std::string text = R"(
+extern "C" __global__ void f(int* out) {
+  int old = ((volatile int*)out)[0];
+  atomicAdd(out + 1, 1);
+  for (int i = 0; i < 100000000 && ((volatile int*)out)[1] < 3; ++i) {}
+  UPDATE
+})";
+  const std::regex update("UPDATE");
+  EXPECT_ERROR(
+      "tests.cuda_on_cpu.race",
+      run_ints(std::regex_replace(text, update, "out[0] = old + 1;"), {{2, 1, 1}, {1, 1, 1}}, 2));
+  EXPECT_EQ(run_ints(std::regex_replace(text, update, "atomicAdd(out, 1 + 0 * old);"),
+                     {{2, 1, 1}, {1, 1, 1}}, 2),
+            (std::vector<int>{2, 3}));
+}
+
+TEST(CudaOnCpu, GivesEachBlockSharedMemoryOfItsOwn) {
+  const auto out = run_ints(R"(
+extern __shared__ int outside[];
+__shared__ int fixed[64];
+extern "C" __global__ void f(int* out) {
+  extern __shared__ int inside[];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  outside[t] = i;
+  fixed[t] = 2 * i;
+  for (int k = 0; k < 100; ++k) {
+    __syncthreads();
+    int next = (t + 1) % 64, a = inside[next], b = fixed[next];
+    __syncthreads();
+    outside[t] = a;
+    fixed[t] = b;
+  }
+  __syncthreads();
+  out[i] = inside[(t + 28) % 64] + fixed[(t + 28) % 64];
+})",
+                            {{8, 1, 1}, {64, 1, 1}, 256}, 512);
+  for (int i = 0; i < 512; ++i) {
+    ASSERT_EQ(out[i], 3 * i) << i;  // 100 turns and 28 more are two rounds
+  }
+}
+
 TEST(CudaOnCpu, RunsGridsOfThreeDimensions) {
   const auto out = run_ints(R"(
 extern "C" __global__ void f(int* out) {

@@ -91,9 +91,19 @@ expect(0 "2 tried of [0-9]+ slicings.*remembered in" tune ${kernels}/matmul.loop
   -d host --max-candidates 2 --report report.html --wisdom wisdom.jsonl)
 file(READ ${WORK}/report.html page)
 file(READ ${WORK}/wisdom.jsonl wisdom)
-if(NOT page MATCHES "<svg.*Source of the winner" OR NOT wisdom MATCHES "\"slicing\"")
+if(NOT page MATCHES "<svg.*best so far.*<th>occupancy</th>.*Loops of the winner.*Source of the winner" OR NOT wisdom MATCHES "\"slicing\"")
   message(FATAL_ERROR "rtcg tune wrote:\n${page}\n${wisdom}")
 endif()
+expect(0 "2 known from an earlier search" tune ${kernels}/matmul.loopy --set n=32 -d host
+  --max-candidates 2 --wisdom wisdom.jsonl --export tuned.pack)
+expect(0 " 0 known from an earlier search" tune ${kernels}/matmul.loopy --set n=32 -d host
+  --max-candidates 2 --wisdom wisdom.jsonl --fresh --cold --search evolutionary)
+file(READ ${WORK}/tuned.pack pack)
+if(NOT pack MATCHES "\"architecture\":\"host\".*\"binary\":\"f0VMR")
+  message(FATAL_ERROR "rtcg tune --export wrote:\n${pack}")
+endif()
+expect(1 "loopy.tune.unwritable_log" tune ${kernels}/matmul.loopy --set n=32 -d host
+  --max-candidates 1 --log /proc/no/such/file)
 expect(0 "\"tried\"" tune ${kernels}/matmul.loopy --set n=32 -d host --max-candidates 1 --json
   --wisdom wisdom.jsonl)
 expect(1 "tools.tune.unwritable_file" tune ${kernels}/matmul.loopy --set n=32 -d host
@@ -114,3 +124,103 @@ expect(1 "'n.0.\\*u' contains 'u' without a side.*dg.make_evaluators.side_missin
   flux "n[0]*u" --fields u)
 expect(1 "dg.parse_flux.syntax" flux "jump(" --fields u)
 expect(2 "target" flux "jump(u)" --fields u --target vulkan)
+
+expect(0 "advection, wave, maxwell.*convergence" dg --help)
+expect(0 "48 elements.*error 9.79[0-9]+e-02" dg maxwell box:2 --order 2 --until 0.5 -d host)
+expect(0 "error 1.44[0-9]+e-01\nwrote out/tm.png" dg maxwell-tm box:2 -N 1 -d host -p out/tm.png)
+expect(0 "\"equation\": \"burgers\".*\"error\".*\"files\"" dg burgers box:8 --until 0.3 -d host --json
+  --perturb 0.2 --dtype f32)
+expect(0 "wave_0002.vtu" dg wave box:6 --dimension 1 --every 0.25 --until 0.5 --vtu series -d host
+  --start pulse --boundary +x=absorbing --straight)
+file(READ ${WORK}/series/wave.pvd series)
+if(NOT series MATCHES "timestep=.0.25.*wave_0002.vtu")
+  message(FATAL_ERROR "rtcg dg --vtu wrote:\n${series}")
+endif()
+expect(0 "poisson.*iterations.*error 2.2458[0-9]+e-03" dg poisson box:4 -N 2 -d host -p u.png)
+expect(0 "\"method\": \"ldg\"" dg poisson box:3 -N 1 -d host --method ldg --json)
+expect(0 "advection, upwind flux, f64, t = 1.*1  1.600790e-01  3.279191e-02 .2.29."
+  dg convergence advection --dimension 1 --orders 1 --meshes 4,8 -d host -p rates.png)
+expect(0 "\"rate\"" dg convergence poisson --orders 1:2 --meshes 2,4 -d host --json)
+foreach(picture out/tm.png u.png rates.png)
+  file(READ ${WORK}/${picture} head LIMIT 4 HEX)
+  if(NOT head STREQUAL "89504e47")
+    message(FATAL_ERROR "${picture} is no PNG file")
+  endif()
+endforeach()
+file(WRITE ${WORK}/square.msh "$MeshFormat\n2.2 0 8\n$EndMeshFormat
+$PhysicalNames\n1\n1 1 \"wall\"\n$EndPhysicalNames
+$Nodes\n5\n1 0 0 0\n2 1 0 0\n3 1 1 0\n4 0 1 0\n5 0.5 0.5 0\n$EndNodes
+$Elements\n8\n1 1 2 1 1 1 2\n2 1 2 1 1 2 3\n3 1 2 1 1 3 4\n4 1 2 1 1 4 1
+5 2 2 0 1 1 2 5\n6 2 2 0 1 2 3 5\n7 2 2 0 1 3 4 5\n8 2 2 0 1 4 1 5\n$EndElements\n")
+expect(0 "maxwell-te on 4 elements" dg maxwell-te square.msh --until 0.1 -d host -b wall=pmc)
+expect(0 "poisson on 4 elements" dg poisson square.msh -d host)
+expect(0 "error 1.44[0-9]+e-01" dg wave box:2 -N 1 -d host --ordering given
+  --strategy split)
+expect(1 "tools.dg.bad_mesh" dg wave absent.msh)
+expect(1 "tools.dg.bad_mesh" dg wave box:3x)
+expect(1 "tools.dg.bad_boundary" dg wave box:3 -b wall)
+expect(1 "dg.make_problem.unknown_condition" dg wave box:3 -b +x=pec)
+expect(1 "tools.dg.unknown_field" dg wave box:3 --field ez)
+expect(1 "tools.dg.bad_slice" dg wave box:3 --slice middle)
+expect(1 "tools.dg.bad_list" dg convergence wave --orders 1-3)
+expect(1 "dg.make_problem.bad_dimension" dg maxwell box:2x2 -d host)
+expect(1 "dg.checkpoint.unreadable" dg wave box:3 --resume absent -d host)
+expect(2 "EQUATION" dg)
+expect(2 "EQUATION" dg heat)
+
+# On a terminal a line says how far the run is.
+find_program(script script)
+if(script)
+  execute_process(COMMAND ${script} -qec "${RTCG} dg wave box:3 -d host" /dev/null
+    WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT output MATCHES "t = 1 of 1, [0-9]+ steps, energy 0\\.[0-9]+, 0 s left.*error")
+    message(FATAL_ERROR "rtcg dg shows on a terminal:\n${output}")
+  endif()
+endif()
+
+# Killed at any moment, a run goes on from its checkpoint to the same bits; so does one that was
+# stopped in the midst of its steps by Ctrl-C, which writes the checkpoint itself.
+set(wave ${RTCG} dg wave box:12 -N 3 -d host --start pulse --every 0.05)
+string(JOIN " " wave_line ${wave})
+foreach(signal KILL INT)
+  file(REMOVE ${WORK}/kept ${WORK}/whole ${WORK}/resumed)
+  execute_process(WORKING_DIRECTORY ${WORK} RESULT_VARIABLE found OUTPUT_VARIABLE output
+    ERROR_VARIABLE output COMMAND sh -c "
+      # a shell's background jobs ignore SIGINT, which env takes back
+      env --default-signal=INT ${wave_line} --until 1000 --checkpoint kept > /dev/null 2>&1 & pid=$!
+      i=0; while [ ! -f kept ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i + 1)); done
+      kill -${signal} $pid; wait $pid; echo stopped with $?
+      begin=$(sed -n 2p kept | head -c 200 | cut -d' ' -f1)
+      until=$(printf '%.2f' $begin | awk '{ print int($1 / 0.05 + 1.001) * 0.05 + 0.1 }')
+      ${wave_line} --until $until --checkpoint resumed --resume kept &&
+      ${wave_line} --until $until --checkpoint whole && cmp resumed whole && echo same bits")
+  if(NOT output MATCHES "stopped with (137|130).*same bits")
+    message(FATAL_ERROR "after SIG${signal}:\n${output}")
+  endif()
+endforeach()
+
+# The tables of docs/dg.md are what the program prints; those that take moments are made again. Four
+# digits count: other processors may round the rest otherwise.
+file(READ ${CMAKE_CURRENT_LIST_DIR}/../../docs/dg.md page)
+string(REGEX MATCHALL "rtcg dg convergence [^`]*" tables "${page}")
+set(compared 0)
+foreach(block IN LISTS tables)
+  string(REGEX MATCH "^rtcg ([^\n]*)\n(.*)$" call "${block}")
+  separate_arguments(words UNIX_COMMAND "${CMAKE_MATCH_1}")
+  set(expected "${CMAKE_MATCH_2}")
+  if("${words}" MATCHES "--dimension;1|f32|poisson|maxwell-te")
+    execute_process(COMMAND ${RTCG} ${words} -d host WORKING_DIRECTORY ${WORK}
+      OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    foreach(text expected output)
+      string(REGEX REPLACE "([0-9]\\.[0-9][0-9][0-9])[0-9]+e" "\\1e" ${text} "${${text}}")
+      string(STRIP "${${text}}" ${text})
+    endforeach()
+    if(NOT output STREQUAL expected)
+      message(FATAL_ERROR "docs/dg.md says of '${words}'\n${expected}\nbut it prints\n${output}")
+    endif()
+    math(EXPR compared "${compared} + 1")
+  endif()
+endforeach()
+if(compared LESS 5)
+  message(FATAL_ERROR "docs/dg.md has only ${compared} of its tables that can be made again")
+endif()

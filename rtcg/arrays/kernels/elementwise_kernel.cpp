@@ -1,7 +1,7 @@
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 
-#include "rtcg/arrays/kernels/element_loops.h"
 #include "rtcg/arrays/kernels/snippet_code.h"
+#include "rtcg/arrays/lazy/element_loops.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
 #include "rtcg/cgen/print/print_module.h"
 
@@ -50,7 +50,7 @@ struct ElementwiseKernel::Program {
     }
     detail::emit_element_loops(
         form.dialect, code.parameters(),
-        [&](const std::vector<cgen::Expr>& offsets, cgen::BlockBuilder& block) {
+        [&](const std::vector<cgen::Expr>& offsets, const cgen::Expr&, cgen::BlockBuilder& block) {
           code.begin_element(offsets, block);
           block << code.statements(operation);
         },

@@ -7,6 +7,7 @@
 #include "rtcg/arrays/kernels/snippet_reducer.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
 #include "rtcg/arrays/lazy/run.h"
+#include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 
@@ -444,6 +445,9 @@ class Run {
 };
 
 }  // namespace
+
+ResultType::ResultType(const cgen::LaidOutStruct& type)
+    : dtype_(DType::u8), structure_(std::make_shared<cgen::LaidOutStruct>(type)) {}
 
 ReductionKernel::ReductionKernel(ResultType type, std::string neutral, std::string reduce,
                                  std::string map, const ArgumentList& arguments,

@@ -20,8 +20,7 @@ class ResultType {
   ResultType(DType dtype) : dtype_(dtype) {}
   /// @throws InvalidInput  arrays.parse_arguments.unknown_type
   ResultType(const char* c_type) : dtype_(parse_dtype(c_type)) {}
-  ResultType(cgen::LaidOutStruct type)
-      : dtype_(DType::u8), structure_(std::make_shared<cgen::LaidOutStruct>(std::move(type))) {}
+  ResultType(const cgen::LaidOutStruct& type);
   // NOLINTEND(google-explicit-constructor)
   /// u8 for a struct.
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }

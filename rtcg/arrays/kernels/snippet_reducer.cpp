@@ -115,8 +115,16 @@ class SnippetReducer : public Reducer {
                          is_boolean(result) ? cast(cgen::u8, value) : value);
         }
       } else {
-        body << assign(parameters.pointer(target)[offset(target)],
-                       final_value(result, state, part));
+        const bool is_opencl_half =
+            form_.shape.dialect == cgen::Dialect::opencl && result.type.dtype() == DType::f16;
+        if (is_opencl_half) {  // which many devices have in memory only
+          body << cgen::Statement(cgen::ExpressionStatement{
+              cgen::call("vstore_half", {state[part], offset(target), parameters.pointer(target)},
+                         cgen::void_type)});
+        } else {
+          body << assign(parameters.pointer(target)[offset(target)],
+                         final_value(result, state, part));
+        }
         ++target;
       }
       part += static_cast<std::size_t>(result.parts());
@@ -167,14 +175,15 @@ class SnippetReducer : public Reducer {
     body << assign(low, low + (other[part + 1] + lost)) << assign(high, sum);
   }
 
-  static Expr final_value(const ResultProgram& result, const ReductionState& state,
-                          std::size_t part) {
+  [[nodiscard]] Expr final_value(const ResultProgram& result, const ReductionState& state,
+                                 std::size_t part) const {
     if (result.is_compensated) {
       const Expr& low = state[part + 1];  // NaN once the sum is infinite
       return select(equal(low, low), state[part] + low, state[part]);
     }
     const bool is_named = result.type.structure() != nullptr || is_complex(result.type.dtype());
-    return is_named ? state[part] : to_memory(state[part], result.type.dtype());
+    return is_named ? state[part]
+                    : to_memory(state[part], result.type.dtype(), form_.shape.dialect);
   }
 
   const std::vector<ResultProgram>& results_;

@@ -7,6 +7,7 @@
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/kernels/snippet_code.h"
 #include "rtcg/arrays/lazy/reduction_loops.h"
+#include "rtcg/cgen/build/struct_builder.h"
 
 // Kernels of reductions in C. Internal to arrays.
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {

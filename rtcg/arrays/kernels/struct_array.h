@@ -5,9 +5,12 @@
 #include <vector>
 
 #include "rtcg/arrays/array.h"
-#include "rtcg/cgen/build/struct_builder.h"
 
 // Arrays of structs: arrays of bytes whose last axis is one struct long.
+
+namespace rtcg::cgen {
+struct LaidOutStruct;  // of cgen/build/struct_builder.h, which is long to compile
+}  // namespace rtcg::cgen
 
 namespace rtcg::arrays {
 

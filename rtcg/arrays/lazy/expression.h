@@ -138,6 +138,8 @@ class Expression {
   template <class Number>
   requires std::is_arithmetic_v<Number> Expression(Number number)
       : Expression(make_number(number)) {}
+  Expression(Half number) : Expression(static_cast<float>(number)) {}
+  Expression(BFloat16 number) : Expression(static_cast<float>(number)) {}
   Expression(std::complex<double> number);
   Expression(std::complex<float> number) : Expression(std::complex<double>(number)) {}
   // NOLINTEND(google-explicit-constructor)

@@ -56,13 +56,16 @@ std::uint64_t hash_of(const KernelForm& form) noexcept {
 }
 
 KernelInterface::KernelInterface(const KernelForm& form)
-    : KernelParameters(form.is_wide, form.axes), targets_(form.targets.size()) {
+    : KernelParameters(form.is_wide, form.axes),
+      dialect_(form.dialect),
+      targets_(form.targets.size()) {
   for (std::size_t i = 0; i < form.targets.size(); ++i) {
-    add_operand(form.targets[i], storage_type(form.targets[i].dtype), fmt::format("out{}", i),
-                true);
+    add_operand(form.targets[i], memory_type(form.targets[i].dtype, form.dialect),
+                fmt::format("out{}", i), true);
   }
   for (std::size_t i = 0; i < form.leaves.size(); ++i) {
-    add_operand(form.leaves[i], storage_type(form.leaves[i].dtype), fmt::format("in{}", i), false);
+    add_operand(form.leaves[i], memory_type(form.leaves[i].dtype, form.dialect),
+                fmt::format("in{}", i), false);
   }
   for (std::size_t i = 0; i < form.numbers.size(); ++i) {
     std::array<Expr, 2> parts = {0, 0};
@@ -73,7 +76,7 @@ KernelInterface::KernelInterface(const KernelForm& form)
       const Expr parameter = add(dtype == DType::boolean ? cgen::u8 : value_type(dtype),
                                  fmt::format("c{}{}", i, part == 0 ? "" : "_im"));
       parts[static_cast<std::size_t>(part)] =
-          dtype == DType::boolean ? from_memory(parameter, dtype) : parameter;
+          dtype == DType::boolean ? from_memory(parameter, dtype, form.dialect) : parameter;
     }
     numbers_.push_back(parts);
   }
@@ -114,7 +117,7 @@ void KernelInterface::store(std::size_t target, const Expr& offset, const Value&
     body << assign(pointer(target)[index(2) * offset], value.re)
          << assign(pointer(target)[index(2) * offset + index(1)], *value.im);
   } else {
-    body << assign(pointer(target)[offset], to_memory(value.re, dtype));
+    body << assign(pointer(target)[offset], to_memory(value.re, dtype, dialect_));
   }
 }
 

@@ -101,6 +101,7 @@ class KernelInterface : public KernelParameters {
   }
 
  private:
+  cgen::Dialect dialect_;
   std::size_t targets_;
   std::vector<std::array<cgen::Expr, 2>> numbers_;
 };

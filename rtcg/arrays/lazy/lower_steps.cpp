@@ -20,9 +20,9 @@ Expr bfloat16_bits(const Expr& part) {
 }
 
 /// A part rounded to what memory can hold of it.
-Expr rounded(const Expr& part, DType dtype) {
+Expr rounded(const Expr& part, DType dtype, cgen::Dialect dialect) {
   if (dtype == DType::f16 || dtype == DType::bf16) {
-    return from_memory(to_memory(part, dtype), dtype);
+    return from_memory(to_memory(part, dtype, dialect), dtype, dialect);
   }
   return part;
 }
@@ -53,12 +53,30 @@ Expr constant(double value, DType dtype) {
                                  : cgen::literal(value, value_type(dtype));
 }
 
-Expr from_memory(const Expr& loaded, DType dtype) {
+cgen::Type memory_type(DType dtype, cgen::Dialect dialect) {
+  return dtype == DType::f16 && dialect == cgen::Dialect::opencl ? cgen::u16 : storage_type(dtype);
+}
+
+std::vector<cgen::Statement> half_functions() {
+  constexpr const char* text = R"(inline float half_value(ushort bits) {
+  return vload_half(0, (const half *)&bits);
+}
+inline ushort half_bits(float value) {
+  ushort bits;
+  vstore_half(value, 0, (half *)&bits);
+  return bits;
+})";
+  return {cgen::Statement(cgen::RawStatement{text, {"half_value", "half_bits"}, {}}),
+          cgen::Statement(cgen::BlankLine{})};
+}
+
+Expr from_memory(const Expr& loaded, DType dtype, cgen::Dialect dialect) {
   switch (dtype) {
     case DType::boolean:
       return not_equal(loaded, 0);
     case DType::f16:
-      return cgen::cast(cgen::f32, loaded);
+      return dialect == cgen::Dialect::opencl ? cgen::call("half_value", {loaded}, cgen::f32)
+                                              : cgen::cast(cgen::f32, loaded);
     case DType::bf16:
       return cgen::bit_cast(cgen::f32, cgen::cast(cgen::u32, loaded) << literal(16, cgen::u32));
     default:
@@ -66,12 +84,13 @@ Expr from_memory(const Expr& loaded, DType dtype) {
   }
 }
 
-Expr to_memory(const Expr& part, DType dtype) {
+Expr to_memory(const Expr& part, DType dtype, cgen::Dialect dialect) {
   switch (dtype) {
     case DType::boolean:
       return cgen::cast(cgen::u8, part);
     case DType::f16:
-      return cgen::cast(cgen::f16, part);
+      return dialect == cgen::Dialect::opencl ? cgen::call("half_bits", {part}, cgen::u16)
+                                              : cgen::cast(cgen::f16, part);
     case DType::bf16:
       return bfloat16_bits(part);
     default:
@@ -79,7 +98,7 @@ Expr to_memory(const Expr& part, DType dtype) {
   }
 }
 
-Value convert(const Value& value, DType dtype, cgen::Dialect) {
+Value convert(const Value& value, DType dtype, cgen::Dialect dialect) {
   if (value.dtype == dtype) {
     return value;
   }
@@ -88,7 +107,7 @@ Value convert(const Value& value, DType dtype, cgen::Dialect) {
   }
   const cgen::Type type = value_type(dtype);
   const bool is_same = value_type(value.dtype) == type;
-  Value result{dtype, rounded(is_same ? value.re : cgen::cast(type, value.re), dtype)};
+  Value result{dtype, rounded(is_same ? value.re : cgen::cast(type, value.re), dtype, dialect)};
   if (is_complex(dtype)) {
     result.im = value.im ? (is_same ? *value.im : cgen::cast(type, *value.im)) : constant(0, dtype);
   }
@@ -107,12 +126,13 @@ std::vector<Value> lower_steps(const std::vector<TapeStep>& steps, const Lowerin
     Value value;
     if (step.op == Op::leaf) {
       value = parts_of(step.dtype, [&](int part) {
-        return from_memory(place.load(step.operands[0], part), step.dtype);
+        return from_memory(place.load(step.operands[0], part), step.dtype, place.dialect);
       });
     } else if (step.op == Op::gather) {
       value = parts_of(step.dtype, [&](int part) {
         const Expr& further = values[step.operands[1]].re;
-        return from_memory(place.load_further(step.operands[0], part, further), step.dtype);
+        return from_memory(place.load_further(step.operands[0], part, further), step.dtype,
+                           place.dialect);
       });
     } else if (step.op == Op::indices) {
       require_internal(place.index.has_value(), "a kernel that knows the places of elements");

@@ -42,9 +42,14 @@ struct LoweringPlace {
 
 /// The value converted to another type.
 [[nodiscard]] Value convert(const Value& value, DType dtype, cgen::Dialect dialect);
+/// storage_type(), but for f16 in OpenCL, where many devices do not compute with `half`: its bits
+/// as u16.
+[[nodiscard]] cgen::Type memory_type(DType dtype, cgen::Dialect dialect);
 /// What memory holds, part by part, as a value; and back.
-[[nodiscard]] cgen::Expr from_memory(const cgen::Expr& loaded, DType dtype);
-[[nodiscard]] cgen::Expr to_memory(const cgen::Expr& part, DType dtype);
+[[nodiscard]] cgen::Expr from_memory(const cgen::Expr& loaded, DType dtype, cgen::Dialect dialect);
+[[nodiscard]] cgen::Expr to_memory(const cgen::Expr& part, DType dtype, cgen::Dialect dialect);
+/// What f16 needs in OpenCL before a kernel that converts it.
+[[nodiscard]] std::vector<cgen::Statement> half_functions();
 
 /// One step on values of its operands; may add variables whose names begin with `name`.
 [[nodiscard]] Value lower_real(const TapeStep& step, const std::vector<Value>& operands,

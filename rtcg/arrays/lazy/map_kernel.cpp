@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/lazy/element_loops.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
 
 namespace rtcg::arrays::detail {
@@ -31,14 +32,14 @@ void emit_packs(const KernelForm& form, const KernelInterface& interface,
     const std::vector<Value> values = lower_steps(form.steps, lowering);
     for (std::size_t target = 0; target < form.targets.size(); ++target) {
       const Value& value = values[form.roots[target]];
-      results[target].push_back(to_memory(value.re, form.targets[target].dtype));
+      results[target].push_back(to_memory(value.re, form.targets[target].dtype, form.dialect));
       if (value.im) {
         results[target].push_back(*value.im);
       }
     }
   }
   for (std::size_t target = 0; target < form.targets.size(); ++target) {
-    const Pack pack(form.targets[target].dtype, form.lanes);
+    const Pack pack(form.targets[target].dtype, form.lanes, form.dialect);
     body << assign(interface.target_pack(target, interface.target_offset(target, index), pack),
                    pack.join(results[target]));
   }
@@ -87,50 +88,19 @@ void emit_flat(const KernelForm& form, KernelInterface& interface, cgen::BlockBu
               });
 }
 
-/// A range of rows and one of columns for each call, so that the inner loop is
-/// one that compilers turn into vector code.
-void emit_row_loops(const KernelForm& form, KernelInterface& interface, cgen::BlockBuilder& body) {
-  const Expr rows = interface.add_index_parameter("rows");
-  const Expr rows_each = interface.add_index_parameter("rows_each");
-  const Expr columns_each = interface.add_index_parameter("columns_each");
-  const cgen::Type& type = interface.index_type();
-  const int inner = form.axes - 1;
-  const auto range = [&](const char* name, const Expr& block, const Expr& each, const Expr& end) {
-    const Expr first =
-        interface.declare_index(fmt::format("{}_first", name), cast(type, block) * each, body);
-    const Expr last = interface.declare_index(fmt::format("{}_end", name),
-                                              select(end - first < each, end, first + each), body);
-    return std::pair(first, last);
-  };
-  const auto [row_first, row_end] = range("row", cgen::block_idx_x, rows_each, rows);
-  const auto [column_first, column_end] =
-      range("column", cgen::block_idx_y, columns_each, interface.length(inner));
-  const auto row_loop = [&, column_first = column_first, column_end = column_end](
-                            const Expr& row, cgen::BlockBuilder& outer) {
-    const std::vector<Expr> index = interface.split_place(row, 0, inner, "i", outer);
-    std::vector<Expr> bases[2];
-    for (std::size_t target = 0; target < form.targets.size(); ++target) {
-      bases[1].push_back(interface.declare_index(fmt::format("out{}_row", target),
-                                                 interface.target_offset(target, index), outer));
-    }
-    for (std::size_t leaf = 0; leaf < form.leaves.size(); ++leaf) {
-      bases[0].push_back(interface.declare_index(fmt::format("in{}_row", leaf),
-                                                 interface.leaf_offset(leaf, index), outer));
-    }
-    outer << cgen::for_(type, "j", column_first, column_end,
-                        [&](const Expr& j, cgen::BlockBuilder& loop) {
-                          emit_element(
-                              form, interface, [](std::size_t, int) { return std::nullopt; },
-                              [&](std::size_t operand, bool is_target) {
-                                return bases[is_target ? 1 : 0][operand] +
-                                       (is_target ? interface.target_offset(operand, {j}, inner)
-                                                  : interface.leaf_offset(operand, {j}, inner));
-                              },
-                              row * interface.length(inner) + j, loop);
-                        },
-                        {});
-  };
-  body << cgen::for_(type, "row", row_first, row_end, row_loop, {});
+/// On the host.
+void emit_rows(const KernelForm& form, KernelInterface& interface, cgen::BlockBuilder& body) {
+  emit_element_loops(
+      form.dialect, interface,
+      [&](const std::vector<Expr>& offsets, const Expr& place, cgen::BlockBuilder& loop) {
+        emit_element(
+            form, interface, [](std::size_t, int) { return std::nullopt; },
+            [&](std::size_t operand, bool is_target) {
+              return offsets[is_target ? operand : interface.operand_of_leaf(operand)];
+            },
+            place, loop);
+      },
+      body);
 }
 
 }  // namespace
@@ -189,7 +159,7 @@ PackedLeaves::PackedLeaves(const KernelForm& form, const KernelInterface& interf
     }
     gathered_.emplace_back();
     if (operand.strides[static_cast<std::size_t>(form.axes - 1)] == StrideClass::one) {
-      const Pack pack(dtype, lanes);
+      const Pack pack(dtype, lanes, form.dialect);
       const Expr packed =
           body.add(cgen::declare(cgen::const_(pack.type()), fmt::format("in{}_pack", leaf),
                                  interface.leaf_pack(leaf, offset(leaf), pack)));
@@ -198,7 +168,7 @@ PackedLeaves::PackedLeaves(const KernelForm& form, const KernelInterface& interf
     }
     std::vector<Expr> parts;
     for (int part = 0; part < (is_complex(dtype) ? 2 : 1); ++part) {
-      parts.push_back(body.add(cgen::declare(cgen::const_(storage_type(dtype)),
+      parts.push_back(body.add(cgen::declare(cgen::const_(memory_type(dtype, form.dialect)),
                                              fmt::format("in{}_{}", leaf, part),
                                              interface.load(leaf, offset(leaf), part))));
     }
@@ -208,14 +178,20 @@ PackedLeaves::PackedLeaves(const KernelForm& form, const KernelInterface& interf
 
 cgen::Module finish_module(const KernelForm& form, const KernelInterface& interface,
                            const cgen::BlockBuilder& body) {
-  return finish_kernel(form.dialect, interface, body);
+  const auto is_half = [](const auto& each) { return each.dtype == DType::f16; };
+  const bool has_halves = std::any_of(form.targets.begin(), form.targets.end(), is_half) ||
+                          std::any_of(form.steps.begin(), form.steps.end(), is_half);
+  return finish_kernel(form.dialect, interface, body,
+                       has_halves && form.dialect == cgen::Dialect::opencl
+                           ? half_functions()
+                           : std::vector<cgen::Statement>{});
 }
 
 cgen::Module make_map_module(const KernelForm& form) {
   KernelInterface interface(form);
   cgen::BlockBuilder body;
   if (form.dialect == cgen::Dialect::c) {
-    emit_row_loops(form, interface, body);
+    emit_rows(form, interface, body);
   } else if (form.tiled_axis) {
     emit_tiles(form, interface, body);
   } else {

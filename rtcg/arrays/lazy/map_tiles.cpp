@@ -98,8 +98,9 @@ void emit_tiles(const KernelForm& form, const KernelInterface& interface,
   for (std::size_t leaf = 0; leaf < form.leaves.size(); ++leaf) {
     const DType dtype = form.leaves[leaf].dtype;
     if (is_tiled[leaf]) {
-      tiles[leaf] = body.add(cgen::shared_array(storage_type(dtype), fmt::format("tile{}", leaf),
-                                                {tile_length * row_length * parts_of(dtype)}));
+      tiles[leaf] =
+          body.add(cgen::shared_array(memory_type(dtype, form.dialect), fmt::format("tile{}", leaf),
+                                      {tile_length * row_length * parts_of(dtype)}));
     }
   }
   const Tiling tiling(form, interface, body);

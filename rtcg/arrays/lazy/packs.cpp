@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rtcg/arrays/lazy/lower_steps.h"
 #include "rtcg/cgen/ast/compare.h"
 
 namespace rtcg::arrays::detail {
@@ -15,8 +16,8 @@ cgen::Type word_of(int bytes) {
 
 }  // namespace
 
-Pack::Pack(DType dtype, int lanes)
-    : element_(storage_type(dtype)),
+Pack::Pack(DType dtype, int lanes, cgen::Dialect dialect)
+    : element_(memory_type(dtype, dialect)),
       parts_(is_complex(dtype) ? 2 : 1),
       count_(lanes * parts_),
       lane_type_(element_),

@@ -4,6 +4,7 @@
 
 #include "rtcg/arrays/dtype.h"
 #include "rtcg/cgen/ast/expr_operators.h"
+#include "rtcg/cgen/dialect/dialect.h"
 
 // Neighbouring elements that one instruction reads or writes. Internal to lazy/.
 
@@ -18,7 +19,7 @@ class Pack {
   static constexpr int most_bytes = 16;
 
   /// @param lanes  a power of two; lanes * size_bytes(dtype) <= most_bytes
-  Pack(DType dtype, int lanes);
+  Pack(DType dtype, int lanes, cgen::Dialect dialect);
 
   [[nodiscard]] const cgen::Type& type() const noexcept { return type_; }
   /// An element of a pack, as memory holds it; of a complex one a part (0 or 1).

@@ -80,8 +80,122 @@ class ReductionEmitter {
       return emit_pairwise(first, step, end, take, body);
     }
     const ReductionState state = declare_state("acc", body);
-    take(state, first, end, body);
+    if (shape_.dialect != cgen::Dialect::c || parameters_.lengths().size() != kept_axes() + 1) {
+      take(state, first, end, body);
+      return state;
+    }
+    const Expr begin =
+        body.add(cgen::declare(parameters_.index_type(), parameters_.rename("next"), first));
+    emit_lanes(state, bases, begin, end, body);
+    take(state, begin, end, body);
     return state;
+  }
+
+  [[nodiscard]] std::size_t kept_axes() const { return static_cast<std::size_t>(shape_.kept_axes); }
+
+  /// An array of states that have seen nothing.
+  [[nodiscard]] ReductionState declare_states(const std::string& name, int count,
+                                              cgen::BlockBuilder& body) const {
+    ReductionState states;
+    ReductionState neutral;  // by an initialiser: a struct's may be in braces
+    for (const ReductionPart& part : parts_) {
+      states.push_back(body.add(
+          cgen::declare(cgen::array_of(part.type, count), parameters_.rename(name + part.suffix))));
+      neutral.push_back(body.add(cgen::declare(
+          cgen::const_(part.type), parameters_.rename("none" + part.suffix), part.neutral)));
+    }
+    body << cgen::for_(parameters_.index_type(), parameters_.rename("k"), parameters_.index(0),
+                       parameters_.index(count), [&](const Expr& k, cgen::BlockBuilder& loop) {
+                         for (std::size_t part = 0; part < states.size(); ++part) {
+                           loop << assign(states[part][k], neutral[part]);
+                         }
+                       });
+    return states;
+  }
+  [[nodiscard]] static ReductionState state_at(const ReductionState& states, const Expr& k) {
+    ReductionState state;
+    for (const Expr& part : states) {
+      state.push_back(part[k]);
+    }
+    return state;
+  }
+
+  /// On the host: takes whole runs of lanes, each with a state of its own, from `next` on, and
+  /// leaves `next` at the first element that is left. One state alone would make each addition wait
+  /// for the one before.
+  void emit_lanes(const ReductionState& state, const std::vector<Expr>& bases, const Expr& next,
+                  const Expr& end, cgen::BlockBuilder& body) const {
+    constexpr int lanes = 32;
+    constexpr int least_runs = 4;  // fewer are not worth making states and joining them
+    const Expr zero = parameters_.index(0);
+    const Expr count = parameters_.index(lanes);
+    cgen::BlockBuilder inner;
+    const ReductionState states = declare_states("lanes", lanes, inner);
+    cgen::BlockBuilder run;
+    run << cgen::for_(parameters_.index_type(), parameters_.rename("lane"), zero, count,
+                      [&](const Expr& lane, cgen::BlockBuilder& loop) {
+                        take_element(state_at(states, lane), bases, next + lane, loop);
+                      });
+    run << assign(next, next + count);
+    inner << cgen::while_(end - next >= count, run);
+    inner << cgen::for_(parameters_.index_type(), parameters_.rename("lane"), zero, count,
+                        [&](const Expr& lane, cgen::BlockBuilder& loop) {
+                          reducer_.combine(state, state_at(states, lane), loop);
+                        });
+    body << if_(end - next >= parameters_.index(lanes * least_runs), inner);
+  }
+
+  /// Whether neighbouring outputs are made of neighbouring elements, and an output's own are apart.
+  [[nodiscard]] bool has_rows_of_outputs() const {
+    if (shape_.dialect != cgen::Dialect::c || shape_.kept_axes != 1 || shape_.is_pairwise) {
+      return false;
+    }
+    const std::size_t last = parameters_.lengths().size() - 1;
+    bool has_row = false;
+    bool has_own = last == 0;
+    for (std::size_t leaf = shape_.targets; leaf < parameters_.operands(); ++leaf) {
+      const auto& strides = parameters_.form(leaf).strides;
+      has_row = has_row || strides[0] == StrideClass::one;
+      has_own = has_own || strides[last] == StrideClass::one;
+    }
+    cgen::BlockBuilder unused;
+    return has_row && !has_own && !reducer_.bounds(parameters_.index(0), unused);
+  }
+
+  /// On the host: some neighbouring outputs at a time, so that memory is read row by row.
+  void emit_rows(const Expr& segment, const Expr& first, const Expr& after, const Expr& begin,
+                 const Expr& end, cgen::BlockBuilder& body) const {
+    constexpr int most = 256;
+    const cgen::Type& type = parameters_.index_type();
+    const Expr zero = parameters_.index(0);
+    const auto tile_loop = [&](const Expr& tile, cgen::BlockBuilder& outer) {
+      const Expr rest = after - tile;
+      const Expr width = parameters_.declare_index(
+          "width", select(rest < parameters_.index(most), rest, parameters_.index(most)), outer);
+      const ReductionState states = declare_states("accs", most, outer);
+      const auto row_loop = [&](const Expr& r, cgen::BlockBuilder& row) {
+        const std::vector<Expr> rows =
+            offsets_at(std::vector<Expr>(parameters_.operands(), zero), r, row);
+        const auto column_loop = [&](const Expr& k, cgen::BlockBuilder& loop) {
+          std::vector<Expr> offsets = rows;
+          for (std::size_t leaf = shape_.targets; leaf < offsets.size(); ++leaf) {
+            offsets[leaf] =
+                parameters_.declare_index(fmt::format("{}_of", parameters_.name(leaf)),
+                                          rows[leaf] + parameters_.offset(leaf, {tile + k}), loop);
+          }
+          reducer_.combine_next(state_at(states, k), reducer_.element(offsets, r, loop), loop);
+        };
+        row << cgen::for_(type, parameters_.rename("k"), zero, width, column_loop);
+      };
+      outer << cgen::for_(type, parameters_.rename("r"), begin, end, row_loop);
+      outer << cgen::for_(
+          type, parameters_.rename("k"), zero, width, [&](const Expr& k, cgen::BlockBuilder& loop) {
+            emit_store(state_at(states, k), parameters_.declare_index("output", tile + k, loop),
+                       segment, loop);
+          });
+    };
+    body << cgen::for_(type, parameters_.rename("tile"), first, after, tile_loop,
+                       {.step = parameters_.index(most)});
   }
 
   [[nodiscard]] std::vector<Expr> offsets_at(const std::vector<Expr>& bases, const Expr& r,
@@ -231,6 +345,10 @@ class ReductionEmitter {
     const Expr after =
         is_host ? select(outputs_ - first < outputs_each_, outputs_, first + outputs_each_)
                 : outputs_;
+    if (has_rows_of_outputs()) {
+      emit_rows(segment, first, after, begin, end, body);
+      return;
+    }
     const Expr step = is_host ? parameters_.index(1) : cast(type, cgen::grid_dim_x) * threads;
     body << cgen::for_(type, parameters_.rename("output"), first, after,
                        [&](const Expr& output, cgen::BlockBuilder& loop) {

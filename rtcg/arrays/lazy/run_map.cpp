@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "rtcg/arrays/lazy/element_loops.h"
 #include "rtcg/arrays/lazy/run.h"
 
 namespace rtcg::arrays::detail {
@@ -7,24 +8,6 @@ namespace {
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
-}
-
-/// On the host: how many rows and columns one call does, and how many calls that makes.
-runtime::LaunchShape split_rows(runtime::Device device, const Extents& lengths,
-                                std::vector<std::int64_t>& more) {
-  constexpr std::int64_t least_elements = 4096;  // fewer are not worth waking a thread
-  const std::int64_t columns = lengths.back();
-  const std::int64_t rows = element_count(lengths) / columns;
-  const std::int64_t calls = std::clamp<std::int64_t>(
-      rows * columns / least_elements, 1, 4 * std::max(device.info().multiprocessors, 1));
-  const std::int64_t rows_each = ceil_divide(rows, std::min(rows, calls));
-  const std::int64_t row_calls = ceil_divide(rows, rows_each);
-  const std::int64_t columns_each =
-      ceil_divide(columns, std::min(columns, std::max<std::int64_t>(calls / row_calls, 1)));
-  more = {rows, rows_each, columns_each};
-  return {{static_cast<std::uint64_t>(row_calls),
-           static_cast<std::uint64_t>(ceil_divide(columns, columns_each))},
-          1};
 }
 
 bool steps_by(StrideClass stride, const OperandForm& operand, int axis) {
@@ -212,7 +195,9 @@ void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
   arguments.numbers = tape.numbers;
   runtime::LaunchShape launch;
   if (form.dialect == cgen::Dialect::c) {
-    launch = split_rows(stream.device(), arguments.lengths, arguments.more);
+    ElementPlan plan = plan_elements(stream.device(), arguments.lengths);
+    launch = std::move(plan.launch);
+    arguments.more = std::move(plan.more);
   } else {
     launch = split_among_threads(form, arguments);
   }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/lazy/kernel_parameters.h"
 #include "rtcg/arrays/random/random_kernels.h"
 #include "rtcg/cgen/support/error.h"
 
@@ -53,8 +54,11 @@ AnyArray Generator::make(const Request& request) {
   std::int64_t threads = count;
   if (detail::is_by_block(request.kind)) {
     const std::int64_t lanes = size_bytes(request.dtype) == 4 ? 4 : 2;
-    threads = count / lanes + (count % lanes != 0 ? 1 : 0);
+    const std::int64_t each =
+        lanes * detail::blocks_of_thread(detail::dialect_of(request.stream.device()));
+    threads = count / each + (count % each != 0 ? 1 : 0);
     values.emplace_back(count);
+    values.emplace_back(threads);
   }
   values.emplace_back(result);
   values.insert(values.end(), request.parameters.begin(), request.parameters.end());

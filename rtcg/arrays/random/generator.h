@@ -11,9 +11,10 @@ namespace rtcg::arrays {
 ///
 /// An element depends on the seed, the number of the call (0 for a generator's first) and its place
 /// in C order, on nothing else: the same program gives the same numbers on every device and for
-/// every launch shape. Integers and uniform numbers agree to the last bit; normal ones, which need
-/// logarithms and cosines, to the few last bits in which devices differ there. Arrays of one call
-/// share their beginning with longer ones of it. Each function is one launch, asynchronous.
+/// every launch shape. Integers and uniform numbers agree to the last bit, and normal ones of f32
+/// where square roots are rounded exactly; those of f64 to the few last bits in which the devices'
+/// logarithms and cosines differ. Arrays of one call share their beginning with longer ones of it.
+/// Each function is one launch, asynchronous.
 ///
 ///     Generator random(42);
 ///     const Array<float> x = random.normal<float>({1000, 1000});

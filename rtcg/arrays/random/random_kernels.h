@@ -15,8 +15,13 @@ enum class RandomKind { bits, uniform, normal, log_normal, integers, small_poiss
   return kind <= RandomKind::log_normal;
 }
 
-/// Takes two words of the seed, the number of the call, by block the count of elements, the array,
-/// and what the distribution needs; `i` runs over the threads.
+/// How many blocks a thread makes.
+[[nodiscard]] constexpr int blocks_of_thread(cgen::Dialect dialect) {
+  return dialect == cgen::Dialect::c ? 1 : 4;
+}
+
+/// Takes two words of the seed, the number of the call, by block the counts of elements and of
+/// threads, the array, and what the distribution needs; `i` runs over the threads.
 [[nodiscard]] ElementwiseKernel random_kernel(RandomKind kind, DType dtype,
                                               RandomAlgorithm algorithm);
 

@@ -50,7 +50,7 @@ class Comparison {
     if (&left.node() == &right.node()) {
       return true;
     }
-    if (left.hash() != right.hash() || kinds(left).index() != kinds(right).index()) {
+    if (left.hash() != right.hash() || kinds(left).index != kinds(right).index) {
       return false;
     }
     list(left).emplace_back(&left, &right);

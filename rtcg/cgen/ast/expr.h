@@ -226,20 +226,13 @@ template <class Kind>
 requires(ExprKinds::contains<Kind>) inline constexpr bool is_expr_kind<Kind> = true;
 
 struct ExprNode {
-  ExprNode(ExprKinds::Variant kind, SourceOrigin where);
-  ExprNode(const ExprNode&) = delete;
-  ExprNode& operator=(const ExprNode&) = delete;
-  ~ExprNode();
-
-  ExprKinds::Variant kind;
-  Type type;
-  SourceOrigin where;
+  using Kinds = ExprKinds;
   std::uint64_t hash;
+  Type type;
+  const char* file;  // with `line`: a SourceOrigin without its padding
+  std::uint32_t line;
+  std::uint8_t index;  // of its kind in Kinds; last, to lie beside the kind
 };
-
-template <ExprKind Kind>
-Expr::Expr(Kind kind, SourceOrigin where)
-    : node_(std::make_shared<ExprNode>(ExprKinds::Variant(std::move(kind)), where)) {}
 
 namespace detail {
 template <class Number>
@@ -263,8 +256,8 @@ Expr::Expr(Number number, SourceOrigin where) : Expr(detail::literal_kind(number
 template <ExprKind Kind>
 Statement::Statement(Kind kind, SourceOrigin where) : Statement(Expr(std::move(kind), where)) {}
 
-inline const ExprKinds::Variant& kinds(const Expr& expr) {
-  return expr.node().kind;
+inline const ExprNode& kinds(const Expr& expr) {
+  return expr.node();
 }
 
 inline std::uint64_t Expr::hash() const noexcept {
@@ -273,8 +266,8 @@ inline std::uint64_t Expr::hash() const noexcept {
 inline const Type& Expr::type() const noexcept {
   return node_->type;
 }
-inline const SourceOrigin& Expr::where() const noexcept {
-  return node_->where;
+inline SourceOrigin Expr::where() const noexcept {
+  return {node_->file, node_->line};
 }
 
 /// The C type of an expression, as `expr.type()`.

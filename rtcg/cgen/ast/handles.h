@@ -78,7 +78,7 @@ class Expr {
   [[nodiscard]] std::uint64_t hash() const noexcept;
   /// The C type, qualifiers and references included.
   [[nodiscard]] const Type& type() const noexcept;
-  [[nodiscard]] const SourceOrigin& where() const noexcept;
+  [[nodiscard]] SourceOrigin where() const noexcept;
 
   /// `(*this)[index]`.
   Expr operator[](Operand index) const;
@@ -108,7 +108,7 @@ class Statement {
 
   [[nodiscard]] const StatementNode& node() const noexcept { return *node_; }
   [[nodiscard]] std::uint64_t hash() const noexcept;
-  [[nodiscard]] const SourceOrigin& where() const noexcept;
+  [[nodiscard]] SourceOrigin where() const noexcept;
 
  private:
   friend struct NodeAccess;

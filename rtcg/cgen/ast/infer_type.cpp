@@ -329,7 +329,7 @@ InferredType known(Type type) {
 }  // namespace
 }  // namespace detail
 
-InferredType infer_type(const ExprKinds::Variant& kind) {
+InferredType infer_type(const ExprNode& node) {
   using detail::known;
   const auto infer = rtcg::detail::Overloaded{
       [](const IntLiteral& e) { return detail::infer_int(e); },
@@ -360,7 +360,7 @@ InferredType infer_type(const ExprKinds::Variant& kind) {
       [](const KernelLaunch& e) { return detail::infer_launch(e); },
       [](const Lambda&) { return InferredType{}; },
       [](const RawExpr& e) { return known(e.type); }};
-  return rtcg::detail::switch_on_kind<InferredType>(kind, infer);
+  return rtcg::detail::switch_on_kind<InferredType>(node, infer);
 }
 
 }  // namespace rtcg::cgen

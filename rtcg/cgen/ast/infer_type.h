@@ -18,12 +18,13 @@ struct InferredType {
   std::optional<TypeProblem> problem;
 };
 
-/// The C type of an expression made of these operands, by C's promotions and conversions.
+/// The C type of the expression that `node` is, from its operands, by C's promotions and
+/// conversions.
 ///
 /// With a problem the type is still the likely one where there is one, else Invalid. Operands that
 /// are Invalid make it Invalid without a problem of its own; opaque operands make it Unknown.
 /// Comparisons and logical operators give bool, as in C++.
-[[nodiscard]] InferredType infer_type(const ExprKinds::Variant& kind);
+[[nodiscard]] InferredType infer_type(const ExprNode& node);
 
 /// What `left op right` converts both operands to, for scalars (C's usual arithmetic conversions).
 /// A half and a bfloat16 have no common type.

@@ -33,15 +33,11 @@ void hash_field(StructuralHash& hash, const Field& field) {
   }
 }
 
-template <class Variant>
-std::uint64_t hash_node(const Variant& variant, std::uint64_t family) {
+template <class Head, class Kind>
+std::uint64_t hash_node(const Kind& kind, std::uint64_t family) {
   StructuralHash hash;
-  hash.add(family).add(variant.index());
-  const auto add = [&](const auto& kind) {
-    hash_field(hash, kind);
-    return 0;
-  };
-  rtcg::detail::switch_on_kind<int>(variant, add);
+  hash.add(family).add(std::uint64_t{Head::Kinds::template index_of<Kind>});
+  hash_field(hash, kind);
   return hash.value();
 }
 
@@ -55,33 +51,27 @@ Doomed*& doomed() {
   return list;
 }
 
-template <class Variant>
-void hand_over_children(Variant& variant, Doomed& list) {
+template <class Kind>
+void hand_over_children(Kind& kind, Doomed& list) {
   auto take = [&](auto& handle) {
     auto& pointer = NodeAccess::pointer(handle);
     if (pointer != nullptr && pointer.use_count() == 1) {
       list.push_back(std::move(pointer));
     }
   };
-  const auto take_all = [&](const auto& kind) {
-    // The node is being destroyed, and nodes are never created const.
-    using Kind = std::remove_cvref_t<decltype(kind)>;
-    detail::for_each_handle(const_cast<Kind&>(kind), take);
-    return 0;
-  };
-  rtcg::detail::switch_on_kind<int>(variant, take_all);
+  detail::for_each_handle(kind, take);
 }
 
-template <class Variant>
-void destroy_children(Variant& variant) {
+template <class Kind>
+void destroy_children(Kind& kind) {
   Doomed*& active = doomed();
   if (active != nullptr) {
-    hand_over_children(variant, *active);
+    hand_over_children(kind, *active);
     return;
   }
   Doomed list;
   active = &list;
-  hand_over_children(variant, list);
+  hand_over_children(kind, list);
   while (!list.empty()) {
     const std::shared_ptr<const void> next = std::move(list.back());
     list.pop_back();
@@ -97,48 +87,56 @@ Statement as_body(Statement body) {
   return body;
 }
 
-StatementKinds::Variant with_block_bodies(StatementKinds::Variant variant) {
-  namespace v2 = boost::variant2;
-  if (auto* conditional = v2::get_if<If>(&variant)) {
-    conditional->then_body = as_body(std::move(conditional->then_body));
-    if (conditional->else_body) {
-      conditional->else_body = as_body(std::move(*conditional->else_body));
+template <class Kind>
+Kind with_block_bodies(Kind kind) {
+  if constexpr (std::is_same_v<Kind, If>) {
+    kind.then_body = as_body(std::move(kind.then_body));
+    if (kind.else_body) {
+      kind.else_body = as_body(std::move(*kind.else_body));
     }
-  } else if (auto* loop = v2::get_if<For>(&variant)) {
-    loop->body = as_body(std::move(loop->body));
-  } else if (auto* while_loop = v2::get_if<While>(&variant)) {
-    while_loop->body = as_body(std::move(while_loop->body));
-  } else if (auto* do_loop = v2::get_if<DoWhile>(&variant)) {
-    do_loop->body = as_body(std::move(do_loop->body));
-  } else if (auto* function = v2::get_if<Function>(&variant)) {
-    if (function->body) {
-      function->body = as_body(std::move(*function->body));
+  } else if constexpr (std::is_same_v<Kind, Function>) {
+    if (kind.body) {
+      kind.body = as_body(std::move(*kind.body));
     }
+  } else if constexpr (std::is_same_v<Kind, For> || std::is_same_v<Kind, While> ||
+                       std::is_same_v<Kind, DoWhile>) {
+    kind.body = as_body(std::move(kind.body));
   }
-  return variant;
+  return kind;
 }
+
+template <class Head, class Kind>
+struct Node final : KindNode<Head, Kind> {
+  using KindNode<Head, Kind>::KindNode;
+  ~Node() { destroy_children(this->kind); }
+};
+
+template <class Head, class Kind>
+constexpr auto index_of = static_cast<std::uint8_t>(Head::Kinds::template index_of<Kind>);
 
 }  // namespace
 
-TypeNode::TypeNode(TypeKinds::Variant node_kind)
-    : kind(std::move(node_kind)), hash(hash_node(kind, 1)) {}
-TypeNode::~TypeNode() {
-  destroy_children(kind);
+template <TypeKind Kind>
+Type::Type(Kind kind) {
+  const TypeNode head = {hash_node<TypeNode>(kind, 1), index_of<TypeNode, Kind>};
+  node_ = std::make_shared<Node<TypeNode, Kind>>(head, std::move(kind));
 }
 
-ExprNode::ExprNode(ExprKinds::Variant node_kind, SourceOrigin origin)
-    : kind(std::move(node_kind)),
-      type(infer_type(kind).type),
-      where(origin),
-      hash(hash_node(kind, 2)) {}
-ExprNode::~ExprNode() {
-  destroy_children(kind);
+template <ExprKind Kind>
+Expr::Expr(Kind kind, SourceOrigin where) {
+  const std::uint64_t hash = hash_node<ExprNode>(kind, 2);
+  const auto node = std::make_shared<Node<ExprNode, Kind>>(
+      ExprNode{hash, Type(), where.file, where.line, index_of<ExprNode, Kind>}, std::move(kind));
+  node->type = infer_type(*node).type;
+  node_ = node;
 }
 
-StatementNode::StatementNode(StatementKinds::Variant node_kind, SourceOrigin origin)
-    : kind(with_block_bodies(std::move(node_kind))), where(origin), hash(hash_node(kind, 3)) {}
-StatementNode::~StatementNode() {
-  destroy_children(kind);
+template <StatementKind Kind>
+Statement::Statement(Kind kind, SourceOrigin where) {
+  Kind statement = with_block_bodies(std::move(kind));
+  const StatementNode head = {hash_node<StatementNode>(statement, 3), where.file, where.line,
+                              index_of<StatementNode, Kind>};
+  node_ = std::make_shared<Node<StatementNode, Kind>>(head, std::move(statement));
 }
 
 Type::Type() {
@@ -149,5 +147,86 @@ Type::Type() {
 Statement::Statement(const Expr& expression)
     : Statement(ExpressionStatement{expression}, expression.where()) {}
 Statement::Statement(const Declared& declared) : Statement(declared.declaration()) {}
+
+// The only places where nodes are made: every kind stands here.
+template Type::Type(Unknown);
+template Type::Type(Invalid);
+template Type::Type(Auto);
+template Type::Type(Scalar);
+template Type::Type(Complex);
+template Type::Type(Vector);
+template Type::Type(Pointer);
+template Type::Type(Reference);
+template Type::Type(Array);
+template Type::Type(FunctionType);
+template Type::Type(Qualified);
+template Type::Type(Named);
+template Type::Type(Record);
+template Type::Type(Enumeration);
+template Type::Type(Image);
+template Expr::Expr(IntLiteral, SourceOrigin);
+template Expr::Expr(FloatLiteral, SourceOrigin);
+template Expr::Expr(BoolLiteral, SourceOrigin);
+template Expr::Expr(CharLiteral, SourceOrigin);
+template Expr::Expr(StringLiteral, SourceOrigin);
+template Expr::Expr(NullPointer, SourceOrigin);
+template Expr::Expr(Variable, SourceOrigin);
+template Expr::Expr(BuiltinIndex, SourceOrigin);
+template Expr::Expr(IntrinsicCall, SourceOrigin);
+template Expr::Expr(Unary, SourceOrigin);
+template Expr::Expr(Binary, SourceOrigin);
+template Expr::Expr(Assignment, SourceOrigin);
+template Expr::Expr(Conditional, SourceOrigin);
+template Expr::Expr(Cast, SourceOrigin);
+template Expr::Expr(Call, SourceOrigin);
+template Expr::Expr(Subscript, SourceOrigin);
+template Expr::Expr(Member, SourceOrigin);
+template Expr::Expr(InitializerList, SourceOrigin);
+template Expr::Expr(CompoundLiteral, SourceOrigin);
+template Expr::Expr(SizeOf, SourceOrigin);
+template Expr::Expr(AlignOf, SourceOrigin);
+template Expr::Expr(KernelLaunch, SourceOrigin);
+template Expr::Expr(Lambda, SourceOrigin);
+template Expr::Expr(RawExpr, SourceOrigin);
+template Statement::Statement(ExpressionStatement, SourceOrigin);
+template Statement::Statement(Declaration, SourceOrigin);
+template Statement::Statement(Block, SourceOrigin);
+template Statement::Statement(Group, SourceOrigin);
+template Statement::Statement(If, SourceOrigin);
+template Statement::Statement(For, SourceOrigin);
+template Statement::Statement(While, SourceOrigin);
+template Statement::Statement(DoWhile, SourceOrigin);
+template Statement::Statement(Switch, SourceOrigin);
+template Statement::Statement(Return, SourceOrigin);
+template Statement::Statement(Break, SourceOrigin);
+template Statement::Statement(Continue, SourceOrigin);
+template Statement::Statement(Goto, SourceOrigin);
+template Statement::Statement(Label, SourceOrigin);
+template Statement::Statement(EmptyStatement, SourceOrigin);
+template Statement::Statement(InlineAsm, SourceOrigin);
+template Statement::Statement(Barrier, SourceOrigin);
+template Statement::Statement(MemoryFence, SourceOrigin);
+template Statement::Statement(Comment, SourceOrigin);
+template Statement::Statement(BlankLine, SourceOrigin);
+template Statement::Statement(StaticAssert, SourceOrigin);
+template Statement::Statement(RawStatement, SourceOrigin);
+template Statement::Statement(Pragma, SourceOrigin);
+template Statement::Statement(Include, SourceOrigin);
+template Statement::Statement(Define, SourceOrigin);
+template Statement::Statement(Undef, SourceOrigin);
+template Statement::Statement(PreprocessorIf, SourceOrigin);
+template Statement::Statement(LineDirective, SourceOrigin);
+template Statement::Statement(Function, SourceOrigin);
+template Statement::Statement(Template, SourceOrigin);
+template Statement::Statement(ExplicitInstantiation, SourceOrigin);
+template Statement::Statement(AccessSpecifier, SourceOrigin);
+template Statement::Statement(RecordDefinition, SourceOrigin);
+template Statement::Statement(EnumDefinition, SourceOrigin);
+template Statement::Statement(Typedef, SourceOrigin);
+template Statement::Statement(UsingAlias, SourceOrigin);
+template Statement::Statement(UsingDirective, SourceOrigin);
+template Statement::Statement(UsingDeclaration, SourceOrigin);
+template Statement::Statement(Namespace, SourceOrigin);
+template Statement::Statement(ExternC, SourceOrigin);
 
 }  // namespace rtcg::cgen

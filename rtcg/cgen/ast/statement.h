@@ -323,28 +323,21 @@ template <class Kind>
 requires(StatementKinds::contains<Kind>) inline constexpr bool is_statement_kind<Kind> = true;
 
 struct StatementNode {
-  StatementNode(StatementKinds::Variant kind, SourceOrigin where);
-  StatementNode(const StatementNode&) = delete;
-  StatementNode& operator=(const StatementNode&) = delete;
-  ~StatementNode();
-
-  StatementKinds::Variant kind;
-  SourceOrigin where;
+  using Kinds = StatementKinds;
   std::uint64_t hash;
+  const char* file;
+  std::uint32_t line;
+  std::uint8_t index;
 };
 
-template <StatementKind Kind>
-Statement::Statement(Kind kind, SourceOrigin where)
-    : node_(std::make_shared<StatementNode>(StatementKinds::Variant(std::move(kind)), where)) {}
-
-inline const StatementKinds::Variant& kinds(const Statement& statement) {
-  return statement.node().kind;
+inline const StatementNode& kinds(const Statement& statement) {
+  return statement.node();
 }
 inline std::uint64_t Statement::hash() const noexcept {
   return node_->hash;
 }
-inline const SourceOrigin& Statement::where() const noexcept {
-  return node_->where;
+inline SourceOrigin Statement::where() const noexcept {
+  return {node_->file, node_->line};
 }
 
 /// The function type of a declared or defined function; of Unknown result for a constructor.

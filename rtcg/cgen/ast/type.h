@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rtcg/cgen/ast/handles.h"
+#include "rtcg/cgen/ast/kind_node.h"
 #include "rtcg/cgen/support/match.h"
 
 namespace rtcg::cgen {
@@ -117,13 +118,6 @@ struct Image {
   bool is_array = false;
 };
 
-template <class... Kinds>
-struct KindList {
-  using Variant = boost::variant2::variant<Kinds...>;
-  template <class Kind>
-  static constexpr bool contains = (std::is_same_v<Kind, Kinds> || ...);
-};
-
 using TypeKinds = KindList<Unknown, Invalid, Auto, Scalar, Complex, Vector, Pointer, Reference,
                            Array, FunctionType, Qualified, Named, Record, Enumeration, Image>;
 
@@ -131,24 +125,17 @@ template <class Kind>
 requires(TypeKinds::contains<Kind>) inline constexpr bool is_type_kind<Kind> = true;
 
 struct TypeNode {
-  explicit TypeNode(TypeKinds::Variant kind);
-  TypeNode(const TypeNode&) = delete;
-  TypeNode& operator=(const TypeNode&) = delete;
-  ~TypeNode();
-
-  TypeKinds::Variant kind;
+  using Kinds = TypeKinds;
   std::uint64_t hash;
+  std::uint8_t index;  // of its kind in Kinds
 };
-
-template <TypeKind Kind>
-Type::Type(Kind kind) : node_(std::make_shared<TypeNode>(TypeKinds::Variant(std::move(kind)))) {}
 
 inline std::uint64_t Type::hash() const noexcept {
   return node_->hash;
 }
 
-inline const TypeKinds::Variant& kinds(const Type& type) {
-  return type.node().kind;
+inline const TypeNode& kinds(const Type& type) {
+  return type.node();
 }
 
 inline const Type void_type = Scalar{ScalarKind::void_};

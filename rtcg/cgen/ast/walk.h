@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "rtcg/cgen/ast/fields.h"
@@ -76,6 +77,22 @@ class Walk {
   Visit& visit_;
   std::vector<AnyTree> stack_;
 };
+
+/// Whether the node may stand in more than one place.
+inline bool is_shared(const Expr& tree) {
+  return NodeAccess::pointer(tree).use_count() > 1;
+}
+
+/// Asks for the memory of a statement that is looked at next. Its parts were mostly made just
+/// before it, so they lie in front of it; where they do not, nothing is lost. Large trees are in no
+/// cache, and waiting for each node in turn takes longer than printing it.
+inline void fetch(const Statement& tree) {
+  constexpr std::uintptr_t line_bytes = 64;
+  const auto node = reinterpret_cast<std::uintptr_t>(&tree.node());
+  for (std::uintptr_t at = node - 32 * line_bytes; at != node + 3 * line_bytes; at += line_bytes) {
+    __builtin_prefetch(reinterpret_cast<const void*>(at));
+  }
+}
 
 /// Calls `visit` for the direct children of a node, in the order of for_each_child.
 template <class Tree, class Visit>

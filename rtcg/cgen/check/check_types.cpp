@@ -9,6 +9,7 @@
 #include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/ast/infer_type.h"
 #include "rtcg/cgen/ast/traverse.h"
+#include "rtcg/cgen/ast/walk.h"
 #include "rtcg/cgen/check/complain.h"
 #include "rtcg/cgen/check/type_rules.h"
 
@@ -124,11 +125,14 @@ class TypeCheck {
     std::vector<const Expr*> order;
     WalkVisitor visitor;
     visitor.expr = [&](const Expr& e) {
-      const bool is_new = seen_.insert(&e.node()).second;
+      if (is<Variable>(e)) {
+        return false;  // nothing can be wrong with it alone
+      }
+      const bool is_new = !detail::is_shared(e) || seen_.insert(&e.node()).second;
       if (is_new) {
         order.push_back(&e);
       }
-      return is_new && !is<Variable>(e);
+      return is_new;
     };
     visitor.statement = [](const Statement&) { return false; };  // see check_one: lambda bodies
     walk(root, visitor);
@@ -183,9 +187,15 @@ class TypeCheck {
     return Expr(Variable{variable->name, *found->second}, callee.where());
   }
 
+  static std::optional<TypeProblem> why_not_callable(const Expr& callee,
+                                                     const std::vector<Expr>& arguments,
+                                                     const Expr& e) {
+    return infer_type(kinds(Expr(Call{callee, arguments, {}}, e.where()))).problem;
+  }
+
   void check_known_call(const Call& call, const Expr& e) {
     if (const auto callee = as_declared(call.callee)) {
-      if (const auto problem = infer_type(Call{*callee, call.arguments, {}}).problem) {
+      if (const auto problem = why_not_callable(*callee, call.arguments, e)) {
         complain(problem->code, problem->message, e.where());
       }
     }
@@ -193,7 +203,7 @@ class TypeCheck {
 
   void check_known_launch(const KernelLaunch& launch, const Expr& e) {
     if (const auto callee = as_declared(launch.callee)) {
-      if (const auto problem = infer_type(Call{*callee, launch.arguments, {}}).problem) {
+      if (const auto problem = why_not_callable(*callee, launch.arguments, e)) {
         complain(problem->code, problem->message, e.where());
       }
     }

@@ -264,19 +264,19 @@ class Surveying {
   static bool is_done(const Statement&) { return false; }
 
   bool operator()(const Type& type) {
-    refuse_types(type, dialect_, last_ == nullptr ? SourceOrigin{} : *last_);
+    refuse_types(type, dialect_, last_);
     note_type_(type);
     seen_.add(type);
     return true;
   }
   bool operator()(const Expr& tree) {
-    last_ = &tree.where();
+    last_ = tree.where();
     refuse_expr(tree, dialect_);
     changes_ = changes_ || may_change(tree);
     return true;
   }
   bool operator()(const Statement& tree) {
-    last_ = &tree.where();
+    last_ = tree.where();
     refuse_statement(tree, dialect_);
     changes_ = changes_ || may_change(tree);
     return true;
@@ -288,9 +288,7 @@ class Surveying {
  private:
   Dialect dialect_;
   const std::function<void(const Type&)>& note_type_;
-  // Types know no place; the statement or expression around them does. Where it is kept is seldom
-  // in a cache, and only a refusal needs to look.
-  const SourceOrigin* last_ = nullptr;
+  SourceOrigin last_;  // types know no place; the statement or expression around them does
   SimpleTypesSeen seen_;
   bool changes_ = false;
 };
@@ -317,6 +315,9 @@ Survey survey(const Module& module, Dialect dialect,
         visit(child);
         (void)visit.take_changes();
         for (std::size_t i = 0; i < body->statements.size(); ++i) {
+          if (i + 1 < body->statements.size()) {
+            detail::fetch(body->statements[i + 1]);
+          }
           walk(body->statements[i]);
           if (visit.take_changes()) {
             changing.push_back(i);

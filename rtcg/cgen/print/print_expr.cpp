@@ -10,47 +10,24 @@ namespace rtcg::cgen {
 
 namespace {
 
-Level level_of(const Expr& tree, Dialect dialect) {
-  return match(
-      tree,
-      [&](const IntLiteral& e) {
-        if (!e.is_negative && scalar_kind(e.type) == ScalarKind::i32) {  // nearly always
-          return Level::primary;
-        }
-        const std::string text = int_literal(e, dialect);
-        return text[0] == '-' || (text[0] == '(' && text.back() != ')') ? Level::unary
-                                                                        : Level::primary;
-      },
-      [&](const FloatLiteral& e) {
-        const auto kind = scalar_kind(e.type);
-        if ((kind == ScalarKind::f32 || kind == ScalarKind::f64) && e.value > 0 && e.value < 1e30) {
-          return Level::primary;
-        }
-        const std::string text = float_literal(e, dialect);
-        return text[0] == '-' || text[0] == '(' ? Level::unary : Level::primary;
-      },
-      [](const Unary& e) {
-        return e.op == UnaryOp::post_increment || e.op == UnaryOp::post_decrement ? Level::postfix
+Level level_of(const Unary& node) {
+  return node.op == UnaryOp::post_increment || node.op == UnaryOp::post_decrement ? Level::postfix
                                                                                   : Level::unary;
-      },
-      [](const Binary& e) { return cgen::level_of(e.op); },
-      [](const Assignment&) { return Level::assignment; },
-      [](const Conditional&) { return Level::conditional; },
-      [](const Cast& e) { return e.style == CastStyle::c_style ? Level::unary : Level::postfix; },
-      [](const SizeOf&) { return Level::unary; }, [](const Call&) { return Level::postfix; },
-      [](const Subscript&) { return Level::postfix; }, [](const Member&) { return Level::postfix; },
-      [](const CompoundLiteral&) { return Level::postfix; },
-      [](const KernelLaunch&) { return Level::postfix; },
-      [](const auto&) { return Level::primary; });
 }
 
-// Whether a left operand of this level needs no parentheses under an operator of level `parent`.
-// Chains of one operator read from left to right, but `a < b < c` is no chain to a reader.
+// Whether a left operand that is an operator too, of level `operand`, needs no parentheses under an
+// operator of level `parent`. Chains of one operator read from left to right, but `a < b < c` is no
+// chain to a reader.
 bool fits_on_the_left(Level operand, Level parent) {
   if (operand == parent) {
     return parent != Level::equality && parent != Level::relational && parent != Level::shift;
   }
   return operand > parent && operand >= readable_operand_level(parent);
+}
+
+// What an operand of `parent` needs to stand bare, but for the chains above.
+Level operand_level(Level parent) {
+  return std::max(tighter(parent), readable_operand_level(parent));
 }
 
 bool is_pointer(const Expr& object) {
@@ -71,8 +48,18 @@ bool starts_with(const Expr& tree, char sign, Dialect dialect) {
 
 }  // namespace
 
-void Printer::break_here(Level level) {
-  out.allow_break(brackets_ * 20 + static_cast<unsigned>(level));
+// Prints in parentheses what its place asks to be tighter than it is.
+template <class Print>
+void Printer::grouped(Level own_level, Level least_level, const Print& print) {
+  if (own_level >= least_level) {
+    print();
+    return;
+  }
+  out.append('(');
+  ++brackets_;
+  print();
+  --brackets_;
+  out.append(')');
 }
 
 void Printer::operand_list(const std::vector<Expr>& operands) {
@@ -152,8 +139,7 @@ void Printer::binary(const Expr& tree) {
   // compilers and readers take `!a == b` for a slip
   const bool is_misread = sign != nullptr && sign->op == UnaryOp::logical_not &&
                           first_level >= Level::bit_or && first_level <= Level::relational;
-  const bool bare = fits_on_the_left(level_of(*leftmost, dialect_), first_level) && !is_misread;
-  expr(*leftmost, bare ? Level::comma : tighter(Level::primary));
+  expr(*leftmost, is_misread ? tighter(Level::primary) : operand_level(first_level));
   while (spines_.size() > begin) {
     const Binary& node = *spines_.back();
     spines_.pop_back();
@@ -164,7 +150,7 @@ void Printer::binary(const Expr& tree) {
     out.append(spelling(node.op));
     out.append(' ');
     break_here(own);
-    expr(node.right, std::max(tighter(own), readable_operand_level(own)));
+    expr(node.right, operand_level(own));
   }
 }
 
@@ -275,18 +261,37 @@ void Printer::lambda(const Lambda& node) {
   out.append('}');
 }
 
-void Printer::expr(const Expr& tree, Level least_level) {
-  if (least_level > Level::comma && level_of(tree, dialect_) < least_level) {
-    out.append('(');
-    ++brackets_;
-    expr(tree, Level::comma);
-    --brackets_;
-    out.append(')');
+void Printer::literal(const IntLiteral& node, Level least_level) {
+  if (!node.is_negative && scalar_kind(node.type) == ScalarKind::i32) {  // nearly always
+    grouped(Level::primary, least_level, [&] { out.append(node.magnitude); });
     return;
   }
+  const std::string text = int_literal(node, dialect_);
+  const bool is_unary = text[0] == '-' || (text[0] == '(' && text.back() != ')');
+  grouped(is_unary ? Level::unary : Level::primary, least_level, [&] { out.append(text); });
+}
+
+void Printer::literal(const FloatLiteral& node, Level least_level) {
+  const auto kind = scalar_kind(node.type);
+  const bool is_plain = kind == ScalarKind::f32 || kind == ScalarKind::f64;
+  // whole numbers that no exponent makes shorter, which most literals are
+  if (is_plain && !std::signbit(node.value) && node.value < 1e5 &&
+      node.value == std::trunc(node.value)) {
+    grouped(Level::primary, least_level, [&] {
+      out.append(static_cast<std::uint64_t>(node.value));
+      out.append(kind == ScalarKind::f32 ? ".0f" : ".0");
+    });
+    return;
+  }
+  const std::string text = float_literal(node, dialect_);
+  const bool is_unary = text[0] == '-' || text[0] == '(';
+  grouped(is_unary ? Level::unary : Level::primary, least_level, [&] { out.append(text); });
+}
+
+void Printer::expr(const Expr& tree, Level least) {
   match(
-      tree, [&](const IntLiteral& e) { out.append(int_literal(e, dialect_)); },
-      [&](const FloatLiteral& e) { out.append(float_literal(e, dialect_)); },
+      tree, [&](const IntLiteral& e) { literal(e, least); },
+      [&](const FloatLiteral& e) { literal(e, least); },
       [&](const BoolLiteral& e) { out.append(e.value ? words_.true_ : words_.false_); },
       [&](const CharLiteral& e) { out.append(char_literal(e.value)); },
       [&](const StringLiteral& e) { out.append(string_literal(e.text)); },
@@ -294,74 +299,95 @@ void Printer::expr(const Expr& tree, Level least_level) {
       [&](const Variable& e) { out.append(e.name); },
       [&](const BuiltinIndex&) { require_internal(false, "thread indices to be lowered"); },
       [&](const IntrinsicCall&) { require_internal(false, "intrinsics to be lowered"); },
-      [&](const Unary& e) { unary(e); }, [&](const Binary&) { binary(tree); },
-      [&](const Assignment& e) {
-        __builtin_prefetch(&e.value.node());
-        expr(e.target, Level::unary);
-        out.append(' ');
-        out.append(e.op ? spelling(*e.op) : "");
-        out.append("= ");
-        expr(e.value, Level::assignment);
+      [&](const Unary& e) { grouped(level_of(e), least, [&] { unary(e); }); },
+      [&](const Binary& e) { grouped(cgen::level_of(e.op), least, [&] { binary(tree); }); },
+      [&](const Assignment& e) { grouped(Level::assignment, least, [&] { assignment(e); }); },
+      [&](const Conditional& e) { grouped(Level::conditional, least, [&] { conditional(e); }); },
+      [&](const Cast& e) {
+        const bool is_unary = e.style == CastStyle::c_style;
+        grouped(is_unary ? Level::unary : Level::postfix, least, [&] { cast(e); });
       },
-      [&](const Conditional& e) {
-        expr(e.condition, Level::logical_or);
-        out.append(" ? ");
-        break_here(Level::conditional);
-        expr(e.then_value, Level::assignment);
-        out.append(" : ");
-        break_here(Level::conditional);
-        expr(e.else_value, Level::conditional);
-      },
-      [&](const Cast& e) { cast(e); },
-      [&](const Call& e) {
-        expr(e.callee, Level::postfix);
-        template_arguments(e.template_arguments);
-        operand_list(e.arguments);
-      },
-      [&](const Subscript& e) {
-        __builtin_prefetch(&e.index.node());
-        expr(e.array, Level::postfix);
-        out.append('[');
-        ++brackets_;
-        expr(e.index, Level::assignment);  // C++20 frowns on a bare comma here
-        --brackets_;
-        out.append(']');
-      },
-      [&](const Member& e) {
-        // `1.x` is one token
-        expr(e.object, is<IntLiteral>(e.object) ? tighter(Level::primary) : Level::postfix);
-        out.append(is_pointer(e.object) ? "->" : ".");
-        out.append(e.name);
-      },
+      [&](const Call& e) { grouped(Level::postfix, least, [&] { call(e); }); },
+      [&](const Subscript& e) { grouped(Level::postfix, least, [&] { subscript(e); }); },
+      [&](const Member& e) { grouped(Level::postfix, least, [&] { member(e); }); },
       [&](const InitializerList& e) { initializer_list(e); },
       [&](const CompoundLiteral& e) {
-        const bool has_cast = dialect_ == Dialect::c || dialect_ == Dialect::opencl;
-        out.append(has_cast ? "(" : "");
-        declarator(e.type, "");
-        out.append(has_cast ? ")" : "");
-        initializer_list(e.value);
+        grouped(Level::postfix, least, [&] { compound_literal(e); });
       },
-      [&](const SizeOf& e) {
-        out.append("sizeof(");
-        if (e.operand.type) {
-          declarator(*e.operand.type, "");
-        } else {
-          expr(*e.operand.value, Level::comma);
-        }
-        out.append(')');
-      },
+      [&](const SizeOf& e) { grouped(Level::unary, least, [&] { size_of(e); }); },
       [&](const AlignOf& e) {
         out.append(words_.align_of);
         out.append('(');
         declarator(e.type, "");
         out.append(')');
       },
-      [&](const KernelLaunch& e) { kernel_launch(e); }, [&](const Lambda& e) { lambda(e); },
+      [&](const KernelLaunch& e) { grouped(Level::postfix, least, [&] { kernel_launch(e); }); },
+      [&](const Lambda& e) { lambda(e); },
       [&](const RawExpr& e) {
         out.append(e.is_primary ? "" : "(");
         out.append(e.text);
         out.append(e.is_primary ? "" : ")");
       });
+}
+
+void Printer::assignment(const Assignment& node) {
+  __builtin_prefetch(&node.value.node());
+  expr(node.target, Level::unary);
+  out.append(' ');
+  out.append(node.op ? spelling(*node.op) : "");
+  out.append("= ");
+  expr(node.value, Level::assignment);
+}
+
+void Printer::conditional(const Conditional& node) {
+  expr(node.condition, Level::logical_or);
+  out.append(" ? ");
+  break_here(Level::conditional);
+  expr(node.then_value, Level::assignment);
+  out.append(" : ");
+  break_here(Level::conditional);
+  expr(node.else_value, Level::conditional);
+}
+
+void Printer::call(const Call& node) {
+  expr(node.callee, Level::postfix);
+  template_arguments(node.template_arguments);
+  operand_list(node.arguments);
+}
+
+void Printer::subscript(const Subscript& node) {
+  __builtin_prefetch(&node.index.node());
+  expr(node.array, Level::postfix);
+  out.append('[');
+  ++brackets_;
+  expr(node.index, Level::assignment);  // C++20 frowns on a bare comma here
+  --brackets_;
+  out.append(']');
+}
+
+void Printer::member(const Member& node) {
+  // `1.x` is one token
+  expr(node.object, is<IntLiteral>(node.object) ? tighter(Level::primary) : Level::postfix);
+  out.append(is_pointer(node.object) ? "->" : ".");
+  out.append(node.name);
+}
+
+void Printer::compound_literal(const CompoundLiteral& node) {
+  const bool has_cast = dialect_ == Dialect::c || dialect_ == Dialect::opencl;
+  out.append(has_cast ? "(" : "");
+  declarator(node.type, "");
+  out.append(has_cast ? ")" : "");
+  initializer_list(node.value);
+}
+
+void Printer::size_of(const SizeOf& node) {
+  out.append("sizeof(");
+  if (node.operand.type) {
+    declarator(*node.operand.type, "");
+  } else {
+    expr(*node.operand.value, Level::comma);
+  }
+  out.append(')');
 }
 
 }  // namespace rtcg::cgen

@@ -1,6 +1,7 @@
 // Statements and their order on the page.
 #include <algorithm>
 
+#include "rtcg/cgen/ast/walk.h"
 #include "rtcg/cgen/print/printer.h"
 #include "rtcg/cgen/support/error.h"
 
@@ -240,7 +241,7 @@ void Printer::switch_(const Statement& tree, const Switch& node) {
 void Printer::statements(const std::vector<Statement>& trees) {
   for (std::size_t i = 0; i < trees.size(); ++i) {
     if (i + 1 < trees.size()) {
-      __builtin_prefetch(&trees[i + 1].node());  // seldom in a cache
+      detail::fetch(trees[i + 1]);
     }
     if (const Label* label = get_if<Label>(trees[i])) {
       // C wants a statement behind a label, and a declaration is none.

@@ -47,7 +47,18 @@ class Printer {
   void cast(const Cast& node);
   void kernel_launch(const KernelLaunch& node);
   void lambda(const Lambda& node);
-  void break_here(Level level);
+  void literal(const IntLiteral& node, Level least_level);
+  void literal(const FloatLiteral& node, Level least_level);
+  void assignment(const Assignment& node);
+  void conditional(const Conditional& node);
+  void call(const Call& node);
+  void subscript(const Subscript& node);
+  void member(const Member& node);
+  void compound_literal(const CompoundLiteral& node);
+  void size_of(const SizeOf& node);
+  template <class Print>
+  void grouped(Level own_level, Level least_level, const Print& print);
+  void break_here(Level level) { out.allow_break(brackets_ * 20 + static_cast<unsigned>(level)); }
 
   // declarators
   [[nodiscard]] std::string base_type(const Type& type) const;

@@ -1,5 +1,7 @@
 #include "rtcg/cgen/support/text_buffer.h"
 
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace rtcg {
@@ -8,15 +10,34 @@ namespace {
 constexpr std::size_t continuation_columns = 4;
 }
 
+void TextBuffer::make_room(std::size_t count) {
+  // What is added is written twice, and the second time should find it in a cache.
+  const std::size_t step = std::clamp<std::size_t>(text_.size(), 256, 4096);
+  text_.resize(length_ + std::max(count, step));
+}
+
+void TextBuffer::append(std::uint64_t number) {
+  constexpr std::size_t most_digits = 20;
+  char* const begin = extend(most_digits);
+  const char* const end = std::to_chars(begin, begin + most_digits, number).ptr;
+  length_ -= most_digits - static_cast<std::size_t>(end - begin);
+}
+
 void TextBuffer::begin_line_at(std::size_t column, SourceOrigin origin) {
-  line_begin_ = text_.size();
+  line_begin_ = length_;
   line_indent_ = column;
   line_origin_ = origin;
-  text_.append(column, ' ');
+  constexpr std::size_t usual = 16;
+  if (column <= usual) {  // writing a number of blanks known to the compiler needs no call
+    std::fill_n(extend(usual), usual, ' ');
+    length_ -= usual - column;
+  } else {
+    std::fill_n(extend(column), column, ' ');
+  }
 }
 
 void TextBuffer::end_line(std::string_view continuation) {
-  if (text_.size() - line_begin_ > max_columns_ && !breaks_.empty()) {
+  if (column() > max_columns_ && !breaks_.empty()) {
     wrap(continuation);
   } else {
     end_physical_line();
@@ -25,20 +46,18 @@ void TextBuffer::end_line(std::string_view continuation) {
 }
 
 void TextBuffer::end_physical_line() {
-  std::size_t end = text_.size();
-  while (end > line_begin_ && text_[end - 1] == ' ') {
-    --end;
+  while (length_ > line_begin_ && text_[length_ - 1] == ' ') {
+    --length_;
   }
-  text_.resize(end);
-  text_.push_back('\n');
+  append('\n');
   origins_.push_back(line_origin_);
-  line_begin_ = text_.size();
+  line_begin_ = length_;
 }
 
 void TextBuffer::wrap(std::string_view continuation) {
-  const std::string logical = text_.substr(line_begin_);
+  const std::string logical = text_.substr(line_begin_, length_ - line_begin_);
   const std::size_t logical_begin = line_begin_;
-  text_.resize(line_begin_);
+  length_ = line_begin_;
   const std::size_t room_for_continuation = continuation.empty() ? 0 : continuation.size() + 1;
   std::size_t begin = 0;        // what is still to be written starts here, in `logical`
   std::size_t first_break = 0;  // breaks_ before this one lie behind `begin`
@@ -69,13 +88,14 @@ void TextBuffer::wrap(std::string_view continuation) {
       break;
     }
     const std::size_t position = best->position - logical_begin;
-    text_.append(indent, ' ');
-    text_.append(logical, begin, position - begin);
+    std::fill_n(extend(indent), indent, ' ');
+    append(std::string_view(logical).substr(begin, position - begin));
     if (!continuation.empty()) {
-      while (!text_.empty() && text_.back() == ' ') {
-        text_.pop_back();
+      while (length_ > 0 && text_[length_ - 1] == ' ') {
+        --length_;
       }
-      text_.append(" ").append(continuation);
+      append(' ');
+      append(continuation);
     }
     end_physical_line();
     begin = position;
@@ -85,8 +105,8 @@ void TextBuffer::wrap(std::string_view continuation) {
     first_break = next;
     indent = line_indent_ + continuation_columns;
   }
-  text_.append(indent, ' ');
-  text_.append(logical, begin, std::string::npos);
+  std::fill_n(extend(indent), indent, ' ');
+  append(std::string_view(logical).substr(begin));
   end_physical_line();
 }
 
@@ -112,6 +132,7 @@ void TextBuffer::verbatim(std::string_view lines, SourceOrigin origin) {
 }
 
 SourceText TextBuffer::take() {
+  text_.resize(std::exchange(length_, 0));
   SourceText result{std::exchange(text_, {}), std::exchange(origins_, {})};
   breaks_.clear();
   line_begin_ = 0;

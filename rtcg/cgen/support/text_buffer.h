@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,10 +28,11 @@ class TextBuffer {
   void begin_line(SourceOrigin origin = {}) { begin_line_at(level_ * indent_columns_, origin); }
   /// Starts a line at column 0 whatever the indentation (preprocessor lines, labels).
   void begin_line_at(std::size_t column, SourceOrigin origin);
-  void append(std::string_view text) { text_.append(text); }
-  void append(char c) { text_.push_back(c); }
+  void append(std::string_view text) { text.copy(extend(text.size()), text.size()); }
+  void append(char c) { *extend(1) = c; }
+  void append(std::uint64_t number);  ///< in decimal
   /// The line may be broken here: inside `depth` pairs of brackets.
-  void allow_break(unsigned depth) { breaks_.push_back({text_.size(), depth}); }
+  void allow_break(unsigned depth) { breaks_.push_back({length_, depth}); }
   /// @param continuation  what a broken line ends with, e.g. a backslash in a macro definition
   void end_line(std::string_view continuation = {});
 
@@ -43,7 +45,7 @@ class TextBuffer {
   /// Number of the line that the next `begin_line` opens, from 1.
   [[nodiscard]] std::size_t next_line_number() const { return origins_.size() + 1; }
   /// Column of the next character in the line under construction, from 0.
-  [[nodiscard]] std::size_t column() const { return text_.size() - line_begin_; }
+  [[nodiscard]] std::size_t column() const { return length_ - line_begin_; }
 
   /// The text so far with the origin of each line; leaves the buffer empty.
   [[nodiscard]] SourceText take();
@@ -53,13 +55,23 @@ class TextBuffer {
     std::size_t position;  // in text_
     unsigned depth;
   };
+  /// Where the next `count` characters go, which count as written.
+  char* extend(std::size_t count) {
+    if (count > text_.size() - length_) {
+      make_room(count);
+    }
+    length_ += count;
+    return text_.data() + length_ - count;
+  }
+  void make_room(std::size_t count);
   void end_physical_line();
   void wrap(std::string_view continuation);
 
   std::size_t max_columns_;
   std::size_t indent_columns_;
   std::size_t level_ = 0;
-  std::string text_;
+  std::string text_;  // as long as there is room; `length_` of it are written
+  std::size_t length_ = 0;
   std::vector<SourceOrigin> origins_;
   std::vector<Break> breaks_;
   std::size_t line_begin_ = 0;

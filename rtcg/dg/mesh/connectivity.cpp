@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -14,37 +13,28 @@ namespace {
 
 using FaceKey = std::array<int, 3>;
 
-struct HashOfKey {
-  std::size_t operator()(const FaceKey& key) const noexcept {
-    std::uint64_t hash = 0;
-    for (const int vertex : key) {
-      hash = (hash ^ static_cast<std::uint32_t>(vertex)) * 0x9E3779B97F4A7C15ULL;
-      hash ^= hash >> 29;
-    }
-    return hash;
-  }
-};
-
 struct Place {
   std::size_t element;
   std::size_t face;
 };
 
+// Faces with the same vertices lie in one bucket, that of their smallest vertex; a bucket has some
+// ten faces, so that looking through it is faster than any search.
 class Linker {
  public:
   explicit Linker(const Mesh& mesh)
-      : mesh_(mesh), dimension_(static_cast<std::size_t>(mesh.dimension)) {
+      : mesh_(mesh),
+        dimension_(static_cast<std::size_t>(mesh.dimension)),
+        local_(face_vertices(mesh.dimension)) {
     result_.faces = mesh.face_count();
     result_.links.resize(mesh.element_count() * result_.faces);
   }
 
   Connectivity link() {
     check_vertices();
-    open_.reserve(mesh_.element_count() * 2);
-    for (std::size_t element = 0; element < mesh_.element_count(); ++element) {
-      for (std::size_t face = 0; face < result_.faces; ++face) {
-        add_face({element, face});
-      }
+    fill_buckets();
+    for (std::size_t vertex = 0; vertex < mesh_.vertices.size(); ++vertex) {
+      match_bucket(vertex);
     }
     for (const BoundaryFace& face : mesh_.boundary_faces) {
       add_tag(face);
@@ -53,6 +43,11 @@ class Linker {
   }
 
  private:
+  struct Side {
+    FaceKey key{};           ///< its vertices, ascending
+    std::size_t number = 0;  ///< element * faces + face
+  };
+
   void check_vertices() const {
     const auto check = [&](int vertex, std::string_view what, std::size_t number) {
       if (vertex < 0 || static_cast<std::size_t>(vertex) >= mesh_.vertices.size()) {
@@ -73,27 +68,52 @@ class Linker {
     }
   }
 
-  // The vertices of a face in its own order.
-  [[nodiscard]] FaceKey corners(const Place& place, bool use_twins) const {
+  // The vertices that stand for those of a face, in the face's own order.
+  [[nodiscard]] FaceKey corners(const Place& place) const {
     FaceKey key = {-1, -1, -1};
-    const std::vector<int>& local = face_vertices(mesh_.dimension)[place.face];
-    for (std::size_t i = 0; i < local.size(); ++i) {
-      const int vertex = mesh_.elements[place.element][static_cast<std::size_t>(local[i])];
-      key[i] = use_twins ? mesh_.twin(vertex) : vertex;
+    const std::vector<int>& local = local_[place.face];
+    for (std::size_t i = 0; i < dimension_; ++i) {
+      key[i] = mesh_.twin(mesh_.elements[place.element][static_cast<std::size_t>(local[i])]);
     }
     return key;
   }
-  static FaceKey sorted(FaceKey key) {
-    std::sort(key.begin(), key.end());
+  [[nodiscard]] FaceKey sorted(FaceKey key) const {
+    std::sort(key.begin(), key.begin() + static_cast<std::ptrdiff_t>(dimension_));
     return key;
+  }
+  [[nodiscard]] Place place_of(std::size_t number) const {
+    return {number / result_.faces, number % result_.faces};
   }
 
-  void add_face(const Place& place) {
-    const auto [entry, is_new] = open_.try_emplace(sorted(corners(place, true)), place);
-    if (is_new) {
-      return;
+  void fill_buckets() {
+    std::vector<Side> sides(result_.links.size());
+    first_.assign(mesh_.vertices.size() + 1, 0);
+    for (std::size_t number = 0; number < sides.size(); ++number) {
+      sides[number] = {sorted(corners(place_of(number))), number};
+      ++first_[static_cast<std::size_t>(sides[number].key[0]) + 1];
     }
-    const Place other = entry->second;
+    for (std::size_t vertex = 0; vertex < mesh_.vertices.size(); ++vertex) {
+      first_[vertex + 1] += first_[vertex];
+    }
+    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+    sides_.resize(sides.size());
+    for (const Side& side : sides) {
+      sides_[next[static_cast<std::size_t>(side.key[0])]++] = side;
+    }
+  }
+
+  void match_bucket(std::size_t vertex) {
+    for (std::size_t i = first_[vertex]; i < first_[vertex + 1]; ++i) {
+      for (std::size_t j = first_[vertex]; j < i; ++j) {
+        if (sides_[j].key == sides_[i].key) {
+          meet(place_of(sides_[i].number), place_of(sides_[j].number));
+          break;
+        }
+      }
+    }
+  }
+
+  void meet(const Place& place, const Place& other) {
     if (!link_at(other).is_boundary()) {
       throw InvalidInput(
           "dg.find_connectivity.shared_face",
@@ -110,18 +130,20 @@ class Linker {
   }
 
   void join(const Place& mine, const Place& other) {
-    const FaceKey my_corners = corners(mine, true);
-    const FaceKey other_corners = corners(other, true);
-    std::vector<int> permutation;
+    const FaceKey my_corners = corners(mine);
+    const FaceKey other_corners = corners(other);
+    std::array<int, 3> permutation{};
     for (std::size_t i = 0; i < dimension_; ++i) {
-      permutation.push_back(
+      permutation[i] =
           static_cast<int>(std::find(other_corners.begin(), other_corners.end(), my_corners[i]) -
-                           other_corners.begin()));
+                           other_corners.begin());
     }
     const auto& all = face_permutations(mesh_.dimension);
+    const auto same = std::find_if(all.begin(), all.end(), [&](const std::vector<int>& each) {
+      return std::equal(each.begin(), each.end(), permutation.begin());
+    });
     link_at(mine) = {static_cast<int>(other.element), static_cast<int>(other.face),
-                     static_cast<int>(std::find(all.begin(), all.end(), permutation) - all.begin()),
-                     -1};
+                     static_cast<int>(same - all.begin()), -1};
   }
 
   void add_tag(const BoundaryFace& face) {
@@ -129,15 +151,19 @@ class Linker {
     for (std::size_t i = 0; i < dimension_; ++i) {
       key[i] = mesh_.twin(face.vertices[i]);
     }
-    const auto entry = open_.find(sorted(key));
-    if (entry == open_.end()) {
+    key = sorted(key);
+    const auto vertex = static_cast<std::size_t>(key[0]);
+    const auto end = sides_.begin() + static_cast<std::ptrdiff_t>(first_[vertex + 1]);
+    const auto side = std::find_if(sides_.begin() + static_cast<std::ptrdiff_t>(first_[vertex]),
+                                   end, [&](const Side& each) { return each.key == key; });
+    if (side == end) {
       throw InvalidInput("dg.find_connectivity.stray_boundary_face",
                          fmt::format("the boundary face on vertices {} belongs to no element",
                                      fmt::join(face.vertices.begin(),
                                                face.vertices.begin() + mesh_.dimension, ", ")));
     }
     // a tagged face between two elements is an interface, and no boundary
-    FaceLink& link = link_at(entry->second);
+    FaceLink& link = link_at(place_of(side->number));
     if (link.is_boundary()) {
       link.boundary_tag = face.tag;
     }
@@ -145,8 +171,10 @@ class Linker {
 
   const Mesh& mesh_;
   std::size_t dimension_;
+  const std::vector<std::vector<int>>& local_;
   Connectivity result_;
-  std::unordered_map<FaceKey, Place, HashOfKey> open_;
+  std::vector<std::size_t> first_;  // [vertex]: where its bucket begins in sides_
+  std::vector<Side> sides_;
 };
 
 }  // namespace

@@ -106,7 +106,11 @@ const char* GmshStream::take(std::size_t size_bytes) {
 
 std::int64_t GmshStream::integer(int size_bytes) {
   if (!is_binary) {
-    return text_integer();
+    const std::int64_t value = text_integer();
+    if (size_bytes == 4 && static_cast<std::int32_t>(value) != value) {
+      fail("dg.read_gmsh.syntax", fmt::format("{} does not fit into 32 bits", value));
+    }
+    return value;
   }
   return size_bytes == 4 ? number_from<std::int32_t>(take(4), is_swapped)
                          : number_from<std::int64_t>(take(8), is_swapped);

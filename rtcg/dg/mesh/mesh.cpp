@@ -78,7 +78,9 @@ std::vector<std::uint64_t> curve_keys(const Mesh& mesh) {
   for (const Point& centre : centres) {
     std::array<std::uint32_t, 3> cell{};
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      cell[axis] = static_cast<std::uint32_t>((centre[axis] - low[axis]) * scale);
+      const double place = (centre[axis] - low[axis]) * scale;
+      // coordinates near the largest number there is overflow to no number
+      cell[axis] = place > 0 ? static_cast<std::uint32_t>(place) : 0;
     }
     keys.push_back(hilbert_key(cell, static_cast<std::size_t>(mesh.dimension)));
   }
@@ -114,12 +116,16 @@ Mesh with_positive_volumes(Mesh mesh) {
   return mesh;
 }
 
-Mesh ordered_along_curve(Mesh mesh) {
+std::vector<std::size_t> curve_order(const Mesh& mesh) {
   const std::vector<std::uint64_t> keys = curve_keys(mesh);
   std::vector<std::size_t> order(mesh.element_count());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t left, std::size_t right) { return keys[left] < keys[right]; });
+  return order;
+}
+
+Mesh with_element_order(Mesh mesh, const std::vector<std::size_t>& order) {
   const auto elements = mesh.elements;
   const auto regions = mesh.element_regions;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -129,6 +135,11 @@ Mesh ordered_along_curve(Mesh mesh) {
     }
   }
   return mesh;
+}
+
+Mesh ordered_along_curve(Mesh mesh) {
+  const std::vector<std::size_t> order = curve_order(mesh);
+  return with_element_order(std::move(mesh), order);
 }
 
 }  // namespace rtcg::dg

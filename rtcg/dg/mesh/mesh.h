@@ -43,6 +43,12 @@ struct Mesh {
 /// interval; negative when the vertices run the other way round.
 [[nodiscard]] double signed_volume(const Mesh& mesh, std::size_t element);
 
+/// The numbers of the elements along a Hilbert curve through their centres.
+[[nodiscard]] std::vector<std::size_t> curve_order(const Mesh& mesh);
+
+/// The same mesh with element `order[i]` at place i.
+[[nodiscard]] Mesh with_element_order(Mesh mesh, const std::vector<std::size_t>& order);
+
 /// The elements in the order of a Hilbert curve through their centres: neighbours come to lie near
 /// each other in memory.
 [[nodiscard]] Mesh ordered_along_curve(Mesh mesh);

@@ -29,7 +29,7 @@ std::uint64_t hash_of(const Mesh& mesh) {
 
 std::string checkpoint_head(const System& system, const Discretization& on,
                             const cgen::Type& real) {
-  return fmt::format("rtcg dg checkpoint 1: '{}' with {}, order {}, {} elements, mesh {:016x}, {}",
+  return fmt::format("rtcg dg checkpoint 2: '{}' with {}, order {}, {} elements, mesh {:016x}, {}",
                      system.name, fmt::join(system.fields, " "), on.element.order,
                      on.element_count(), hash_of(on.mesh), real == cgen::f32 ? "f32" : "f64");
 }
@@ -38,7 +38,10 @@ void write_checkpoint(const std::string& path, const std::string& head,
                       const Checkpoint& checkpoint) {
   const std::string unfinished = path + ".unfinished";
   std::ofstream file(unfinished, std::ios::binary);
-  file << head << '\n' << fmt::format("{:a} {}\n", checkpoint.time, checkpoint.steps);
+  file << head << '\n'
+       << fmt::format("{:a} {} {:a} {:a} {:a} {}\n", checkpoint.time, checkpoint.steps,
+                      checkpoint.plan.end, checkpoint.plan.courant, checkpoint.plan.time_step,
+                      checkpoint.plan.steps_left);
   file.write(reinterpret_cast<const char*>(checkpoint.state.data()),
              static_cast<std::streamsize>(checkpoint.state.size()));
   file.close();
@@ -70,7 +73,9 @@ Checkpoint read_checkpoint(const std::string& path, const std::string& head,
   }
   Checkpoint checkpoint;
   if (!std::getline(file, numbers) ||
-      std::sscanf(numbers.c_str(), "%la %lld", &checkpoint.time, &checkpoint.steps) != 2) {
+      std::sscanf(numbers.c_str(), "%la %lld %la %la %la %lld", &checkpoint.time, &checkpoint.steps,
+                  &checkpoint.plan.end, &checkpoint.plan.courant, &checkpoint.plan.time_step,
+                  &checkpoint.plan.steps_left) != 6) {
     throw unreadable("is torn");
   }
   const std::string rest{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

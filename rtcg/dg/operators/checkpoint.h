@@ -9,9 +9,18 @@
 
 namespace rtcg::dg::detail {
 
+/// What is left of a run to a given time: a resumed one takes steps of the same length.
+struct RunPlan {
+  double end = 0;
+  double courant = 0;
+  double time_step = 0;
+  long long steps_left = 0;
+};
+
 struct Checkpoint {
   double time = 0;
   long long steps = 0;
+  RunPlan plan{};
   std::vector<std::byte> state{};  ///< as kernels hold it
 };
 

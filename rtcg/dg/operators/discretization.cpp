@@ -1,5 +1,6 @@
 #include "rtcg/dg/operators/discretization.h"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
@@ -63,16 +64,11 @@ double integral(const Discretization& on, const State& state, std::size_t field)
 namespace detail {
 
 double element_product(const Discretization& on, const double* left, const double* right) {
-  const std::size_t nodes = on.node_count();
-  double sum = 0;
-  for (std::size_t i = 0; i < nodes; ++i) {
-    double row = 0;
-    for (std::size_t j = 0; j < nodes; ++j) {
-      row += on.element.mass(i, j) * right[j];
-    }
-    sum += left[i] * row;
-  }
-  return sum;
+  using Vector = Eigen::Map<const Eigen::VectorXd>;
+  const auto nodes = static_cast<Eigen::Index>(on.node_count());
+  // the mass matrix is symmetric, so that the order of its numbers does not matter
+  const Eigen::Map<const Eigen::MatrixXd> mass(on.element.mass.values.data(), nodes, nodes);
+  return Vector(left, nodes).dot(mass * Vector(right, nodes));
 }
 
 }  // namespace detail

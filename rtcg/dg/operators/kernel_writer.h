@@ -86,7 +86,7 @@ struct FluxPoint {
   std::optional<cgen::Expr> record{};         ///< first word of the face's record
   std::optional<cgen::Expr> normal{};         ///< array
   std::optional<cgen::Expr> place_on_face{};  ///< number of the node on the face
-  int reference_axis = 0;                     ///< of a volume flux
+  cgen::Expr reference_axis = 0;              ///< of a volume flux
 };
 
 /// Writes the parts of kernels for one system.

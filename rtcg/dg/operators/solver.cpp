@@ -1,5 +1,7 @@
 #include "rtcg/dg/operators/solver.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -44,19 +46,24 @@ struct Solver::Impl {
     if (options.strategy != Strategy::split) {
       const detail::SystemEvaluators evaluators = detail::evaluators_of(system, on->mesh);
       const detail::KernelShape shape = detail::shape_of(evaluators, *on, data);
-      key = detail::key_of({evaluators, shape, real, system.definitions});
+      key = detail::key_of({evaluators, shape, real, system.definitions}) +
+            (options.split_singles ? ", split singles" : "");
       const auto known = is_host ? std::nullopt : detail::known_shape(key, options.device, wisdom);
       const runtime::DeviceInfo& info = options.device.info();
-      fused = known ? known
-                    : detail::fitted(shape, real, detail::usual_fused_shape(shape, real, is_host),
-                                     std::max(info.shared_bytes_per_block,
-                                              info.shared_bytes_per_block_opt_in));
+      fused = known
+                  ? known
+                  : detail::fitted(
+                        shape, real,
+                        detail::usual_fused_shape(shape, real, detail::machine_of(info),
+                                                  options.split_singles),
+                        std::max(info.shared_bytes_per_block, info.shared_bytes_per_block_opt_in));
       is_known = known.has_value();
     }
     runner = std::make_unique<detail::StageRunner>(system, *on, data, options.device, real, fused);
     if (options.tune && fused && !is_host && !is_known) {
       const std::vector<detail::TimedShape> tried = detail::time_shapes(
-          *runner, detail::fused_candidates(runner->shape(), real, options.device.info()));
+          *runner, detail::fused_candidates(runner->shape(), real, options.device.info(),
+                                            options.split_singles));
       if (!tried.empty() && tried[0].refusal.empty()) {
         detail::remember_shape(key, options.device, tried[0], wisdom);
       } else {
@@ -77,6 +84,7 @@ struct Solver::Impl {
     runner->write_state(detail::as_reals(detail::to_device_order(state), real));
     time = new_time;
     steps = 0;
+    plan = {};
   }
 
   [[nodiscard]] State downloaded(const std::vector<std::byte>& bytes) const {
@@ -116,6 +124,63 @@ struct Solver::Impl {
     ++steps;
   }
 
+  // The steps from here to `end`: those begun, or new ones.
+  void make_plan(double end) {
+    if (plan.steps_left > 0 && plan.end == end && plan.courant == options.courant) {
+      return;
+    }
+    const double length = end - time;
+    plan = {end, options.courant, 0, 0};
+    if (length > 0) {
+      const State now = state();
+      check_finite(now);
+      const double longest = time_step(now);
+      plan.steps_left = static_cast<long long>(std::ceil(length / longest * (1 - 1e-12)));
+      plan.time_step = length / static_cast<double>(plan.steps_left);
+    }
+  }
+
+  void report(const RunOptions& run, double seconds, long long steps_done) const {
+    const State now = state();
+    check_finite(now);
+    if (run.report) {
+      run.report(
+          {time, plan.end, steps, plan.time_step, dg::energy(system, *on, data, now), seconds,
+           seconds / static_cast<double>(steps_done) * static_cast<double>(plan.steps_left)});
+    }
+  }
+
+  bool run_until(double end, const RunOptions& run) {
+    using Clock = std::chrono::steady_clock;
+    const auto since = [](Clock::time_point begin) {
+      return std::chrono::duration<double>(Clock::now() - begin).count();
+    };
+    const Clock::time_point begin = Clock::now();
+    Clock::time_point last_report = begin;
+    double wait = run.report_seconds;
+    make_plan(end);
+    for (long long done = 1; plan.steps_left > 0; ++done) {
+      step(plan.time_step);
+      --plan.steps_left;
+      if (plan.steps_left == 0) {
+        time = end;
+      }
+      const bool is_stopped = run.is_stopped && plan.steps_left > 0 && run.is_stopped();
+      if (plan.steps_left == 0 || is_stopped ||
+          (run.report_every > 0 && done % run.report_every == 0) ||
+          (run.report_seconds > 0 && since(last_report) >= wait)) {
+        const Clock::time_point report_begin = Clock::now();
+        report(run, since(begin), done);
+        wait = std::max(run.report_seconds, 10 * since(report_begin));
+        last_report = Clock::now();
+      }
+      if (is_stopped) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   System system;
   std::shared_ptr<const Discretization> on;
   SystemData data;
@@ -123,6 +188,7 @@ struct Solver::Impl {
   cgen::Type real = cgen::f64;
   double time = 0;
   long long steps = 0;
+  detail::RunPlan plan;
   bool is_known = false;  ///< whether the kernel's shape was remembered
   std::unique_ptr<detail::StageRunner> runner;
 };
@@ -165,47 +231,35 @@ double Solver::energy() const {
   return dg::energy(impl_->system, *impl_->on, impl_->data, impl_->state());
 }
 
-State Solver::right_hand_side() const {
+void Solver::compute_right_hand_side() const {
   impl_->runner->right_hand_side(impl_->time);
+}
+runtime::BufferRef<std::byte> Solver::device_state() const {
+  return impl_->runner->state_memory();
+}
+runtime::BufferRef<std::byte> Solver::device_right_hand_side() const {
+  return impl_->runner->residual_memory();
+}
+runtime::StreamRef Solver::stream() const {
+  return impl_->runner->stream();
+}
+State Solver::right_hand_side() const {
+  compute_right_hand_side();
   return impl_->downloaded(impl_->runner->read_residual());
 }
 
 void Solver::step(double time_step) {
+  impl_->plan = {};
   impl_->step(time_step);
 }
 
-void Solver::run_until(double end, const RunOptions& options) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
-  const double length = end - impl_->time;
-  if (!(length > 0)) {
-    return;
-  }
-  const auto count = static_cast<long long>(std::ceil(length / time_step() * (1 - 1e-12)));
-  const double step = length / static_cast<double>(count);
-  for (long long i = 1; i <= count; ++i) {
-    impl_->step(step);
-    const bool is_last = i == count;
-    if (!is_last && (options.report_every <= 0 || i % options.report_every != 0)) {
-      continue;
-    }
-    if (is_last) {
-      impl_->time = end;
-    }
-    const State now = impl_->state();
-    impl_->check_finite(now);
-    if (options.report) {
-      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-      options.report({impl_->time, end, impl_->steps, step,
-                      dg::energy(impl_->system, *impl_->on, impl_->data, now), seconds,
-                      seconds / static_cast<double>(i) * static_cast<double>(count - i)});
-    }
-  }
+bool Solver::run_until(double end, const RunOptions& options) {
+  return impl_->run_until(end, options);
 }
 
 void Solver::save_checkpoint(const std::string& path) const {
   detail::write_checkpoint(path, detail::checkpoint_head(impl_->system, *impl_->on, impl_->real),
-                           {impl_->time, impl_->steps, impl_->runner->read_state()});
+                           {impl_->time, impl_->steps, impl_->plan, impl_->runner->read_state()});
 }
 
 void Solver::load_checkpoint(const std::string& path) {
@@ -216,6 +270,7 @@ void Solver::load_checkpoint(const std::string& path) {
   impl_->runner->write_state(checkpoint.state);
   impl_->time = checkpoint.time;
   impl_->steps = checkpoint.steps;
+  impl_->plan = checkpoint.plan;
 }
 
 std::string Solver::kernel_text() const {

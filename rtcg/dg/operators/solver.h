@@ -5,6 +5,7 @@
 #include <string>
 
 #include "rtcg/dg/operators/system.h"
+#include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/device.h"
 #include "rtcg/runtime/device/stream.h"
 
@@ -25,6 +26,10 @@ struct SolverOptions {
   /// Tries all shapes of the fused kernel on this mesh at first, and remembers the fastest. What is
   /// remembered is used in any case.
   bool tune = false;
+  /// In single precision, multiply on tensor cores where there are some: each factor is cut into
+  /// two numbers of tf32, three of their four products are added. Faster from order 5 on; the error
+  /// is a few times that of plain single precision.
+  bool split_singles = false;
   std::string wisdom_path{};  ///< the file of what is remembered; empty: beside the compile cache
   double courant = 1;  ///< factor of the time step; 1 is stable for upwind and central fluxes
 };
@@ -42,7 +47,12 @@ struct Progress {
 
 struct RunOptions {
   long long report_every = 0;  ///< steps between reports; 0: at the end only
+  /// Also a report when so much time has passed since the last one, and ten times what that one
+  /// took, since each copies the state from the device; 0: no such reports.
+  double report_seconds = 0;
   std::function<void(const Progress&)> report{};
+  /// Asked after each step; `true` ends the run there.
+  std::function<bool()> is_stopped{};
 };
 
 /// Solves a system on a device by kernels generated for its order, precision and flux, in time by
@@ -81,13 +91,23 @@ class Solver {
 
   /// The right-hand side of the present state, by the generated kernels.
   [[nodiscard]] State right_hand_side() const;
+  /// The same on the device, into device_right_hand_side(); does not wait for it.
+  void compute_right_hand_side() const;
+  /// State and right-hand side as kernels hold them: [element][field][node], in the precision of
+  /// the options. The next step may move the state.
+  [[nodiscard]] runtime::BufferRef<std::byte> device_state() const;
+  [[nodiscard]] runtime::BufferRef<std::byte> device_right_hand_side() const;
+  /// The stream that all kernels of this solver run on.
+  [[nodiscard]] runtime::StreamRef stream() const;
   /// One time step; does not wait for the device.
   void step(double time_step);
-  /// Steps of equal length, at most time_step(), up to `end`.
+  /// Steps of equal length, at most time_step(), up to `end`. A run that was stopped, or whose
+  /// checkpoint was loaded, goes on with the same steps when it is given the same end.
   ///
+  /// @returns whether it got there, and was not stopped
   /// @throws InvalidInput  dg.solver.not_finite: names the first element with a value that is no
-  ///                       number; checked at each report and at the end
-  void run_until(double end, const RunOptions& options = {});
+  ///                       number; checked before, at each report and at the end
+  bool run_until(double end, const RunOptions& options = {});
 
   /// Writes time, steps and state, and reads them back: the run goes on with the same bits.
   ///

@@ -53,30 +53,29 @@ class SplitWriter {
   }
 
   void volume() {
-    kernel(
-        "volume_fluxes_at_nodes", shape_.nodes,
-        [&](BlockBuilder& body, KernelParameters& parameters, const Expr& element,
-            const Expr& node) {
-          const Expr state = parameters.table("state");
-          const Expr target = parameters.written("volume_fluxes");
-          const Expr elements = parameters.number("elements", cgen::i32);
-          const Expr interior = array(body, "interior", shape_.fields);
-          for (int field = 0; field < shape_.fields; ++field) {
-            body << cgen::assign(interior[field], state[writer_.offset(element, field) + node]);
-          }
-          FluxPoint at{element, interior, node};
-          for (at.reference_axis = 0; at.reference_axis < shape_.dimension; ++at.reference_axis) {
-            const Expr flux = array(body, fmt::format("flux_{}", at.reference_axis), shape_.fields);
-            writer_.volume_flux(body, parameters, at, flux);
-            const Expr first = body.add(cgen::declare(
-                cgen::const_(cgen::i64), fmt::format("first_{}", at.reference_axis),
-                writer_.offset(cgen::cast(cgen::i64, elements) * at.reference_axis + element, 0) +
-                    node));
-            for (int field = 0; field < shape_.fields; ++field) {
-              body << cgen::assign(target[first + field * shape_.nodes], flux[field]);
-            }
-          }
-        });
+    kernel("volume_fluxes_at_nodes", shape_.nodes,
+           [&](BlockBuilder& body, KernelParameters& parameters, const Expr& element,
+               const Expr& node) {
+             const Expr state = parameters.table("state");
+             const Expr target = parameters.written("volume_fluxes");
+             const Expr elements = parameters.number("elements", cgen::i32);
+             const Expr interior = array(body, "interior", shape_.fields);
+             for (int field = 0; field < shape_.fields; ++field) {
+               body << cgen::assign(interior[field], state[writer_.offset(element, field) + node]);
+             }
+             FluxPoint at{element, interior, node};
+             for (int axis = 0; axis < shape_.dimension; ++axis) {
+               at.reference_axis = axis;
+               const Expr flux = array(body, fmt::format("flux_{}", axis), shape_.fields);
+               writer_.volume_flux(body, parameters, at, flux);
+               const Expr first = body.add(cgen::declare(
+                   cgen::const_(cgen::i64), fmt::format("first_{}", axis),
+                   writer_.offset(cgen::cast(cgen::i64, elements) * axis + element, 0) + node));
+               for (int field = 0; field < shape_.fields; ++field) {
+                 body << cgen::assign(target[first + field * shape_.nodes], flux[field]);
+               }
+             }
+           });
   }
 
   void surface() {

@@ -257,6 +257,12 @@ std::vector<std::byte> StageRunner::read_state() const {
 std::vector<std::byte> StageRunner::read_residual() const {
   return impl_->memory.at("residual").to_vector(impl_->stream);
 }
+runtime::BufferRef<std::byte> StageRunner::state_memory() const {
+  return impl_->memory.at("state").ref();
+}
+runtime::BufferRef<std::byte> StageRunner::residual_memory() const {
+  return impl_->memory.at("residual").ref();
+}
 std::string StageRunner::text() const {
   return impl_->source.text + (impl_->operators ? "\n" + impl_->operators->text() : "");
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rtcg/dg/operators/stage_kernels.h"
+#include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/kernel.h"
 #include "rtcg/runtime/device/stream.h"
 
@@ -40,6 +41,9 @@ class StageRunner {
   void write_state(const std::vector<std::byte>& bytes);
   [[nodiscard]] std::vector<std::byte> read_state() const;
   [[nodiscard]] std::vector<std::byte> read_residual() const;
+  /// The memory of the state, as kernels hold it; a stage of a fused kernel exchanges it.
+  [[nodiscard]] runtime::BufferRef<std::byte> state_memory() const;
+  [[nodiscard]] runtime::BufferRef<std::byte> residual_memory() const;
   [[nodiscard]] std::string text() const;
   [[nodiscard]] runtime::StreamRef stream() const;
 

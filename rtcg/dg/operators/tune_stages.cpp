@@ -1,6 +1,7 @@
 #include "rtcg/dg/operators/tune_stages.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -15,7 +16,20 @@ namespace rtcg::dg::detail {
 namespace {
 
 // as remember_shape writes it
-constexpr const char* slicing_format = "elements=%d literals=%d row_groups=%d columns=%d blocks=%d";
+constexpr const char* slicing_format =
+    "elements=%d product=%15s row_groups=%d columns=%d blocks=%d";
+
+constexpr std::array<std::pair<Product, const char*>, 4> product_names = {
+    {{Product::on_host, "loops"},
+     {Product::literals, "literals"},
+     {Product::tiles, "tiles"},
+     {Product::tensor_cores, "tensor_cores"}}};
+
+std::string name_of(Product product) {
+  return std::find_if(product_names.begin(), product_names.end(),
+                      [&](const auto& each) { return each.first == product; })
+      ->second;
+}
 
 double time_us(StageRunner& runner) {
   const auto stage = [&] { runner.stage(0.5, 0, 0, 0); };
@@ -64,48 +78,68 @@ TimedShape try_shape(StageRunner& runner, const FusedShape& candidate) {
   return tried;
 }
 
+template <class Add>
+void add_tiles(const KernelShape& shape, const cgen::Type& real, const Add& add) {
+  const int most_sums = real == cgen::f32 ? 64 : 32;
+  for (const int elements : {4, 8, 16}) {
+    for (const int columns : {2, 4, 6, 8, 12}) {
+      for (const int rows : {4, 8, 12, 16}) {
+        const int groups = (shape.nodes + rows - 1) / rows;
+        const int sums = rows * columns;
+        const bool is_wasteful = groups * rows > shape.nodes * 5 / 4;
+        if (sums >= most_sums / 2 && sums <= most_sums && !is_wasteful) {
+          add(FusedShape{elements, Product::tiles, groups, columns});
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string to_string(const FusedShape& shape) {
-  std::string text = fmt::format("{} elements, ", shape.elements);
-  if (shape.is_on_host) {
-    return text + "loops";
+  std::string text = fmt::format("{} elements, {}", shape.elements, name_of(shape.product));
+  if (shape.product == Product::tiles || shape.product == Product::tensor_cores) {
+    text +=
+        fmt::format(" of {} columns, {} row groups", shape.columns_per_thread, shape.row_groups);
   }
-  text += shape.has_literals ? "literals"
-                             : fmt::format("{} row groups, {} columns", shape.row_groups,
-                                           shape.columns_per_thread);
   return shape.blocks_per_multiprocessor == 0
              ? text
              : text + fmt::format(", {} blocks", shape.blocks_per_multiprocessor);
 }
 
 std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::Type& real,
-                                         const runtime::DeviceInfo& device) {
+                                         const runtime::DeviceInfo& device,
+                                         bool with_split_singles) {
   const std::size_t limit =
       std::max(device.shared_bytes_per_block, device.shared_bytes_per_block_opt_in);
   std::vector<FusedShape> result;
   const auto add = [&](const FusedShape& fused) {
     const int columns = fused.elements * shape.fields;
-    const int threads = columns / fused.columns_per_thread * fused.row_groups;
+    const int lanes = fused.product == Product::tensor_cores ? 32 : 1;
+    const int threads = columns / fused.columns_per_thread * fused.row_groups * lanes;
     if (columns % fused.columns_per_thread == 0 && threads >= 32 && threads <= 1024 &&
         shared_bytes_of(shape, real, fused) <= limit) {
       result.push_back(fused);
     }
   };
-  if (shape.nodes <= 84) {
+  if (shape.nodes <= (real == cgen::f32 ? 56 : 35)) {
     for (const int elements : {8, 16, 32, 64}) {
-      add({.elements = elements, .has_literals = true});
+      add({.elements = elements, .product = Product::literals});
     }
   }
-  const int most_sums = real == cgen::f32 ? 128 : 64;
-  for (const int elements : {4, 8, 16}) {
-    for (const int columns : {2, 3, 4, 6}) {
-      for (const int rows : {8, 12, 16, 20, 28, 32}) {
-        const int groups = (shape.nodes + rows - 1) / rows;
-        const int sums = rows * columns;
-        const bool is_wasteful = groups * rows > shape.nodes * 5 / 4;
-        if (shape.nodes > 20 && sums >= most_sums / 3 && sums <= most_sums && !is_wasteful) {
-          add({.elements = elements, .row_groups = groups, .columns_per_thread = columns});
+  if (shape.nodes > 20) {
+    add_tiles(shape, real, add);
+  }
+  if (machine_of(device) == Machine::gpu_with_tensor_cores && shape.nodes >= 16 &&
+      (real == cgen::f64 || with_split_singles)) {
+    for (const int elements : {4, 8, 16}) {
+      for (const int columns : {8, 16, 24, 48}) {
+        for (const int tiles : {1, 2}) {
+          const int groups = (shape.nodes + 16 * tiles - 1) / (16 * tiles);
+          if (tiles * columns <= 96) {
+            add({elements, Product::tensor_cores, groups, columns});
+          }
         }
       }
     }
@@ -127,13 +161,19 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
   double best_us = 0;
   for (const loopy::WisdomEntry& entry : wisdom.entries()) {
     FusedShape shape;
-    int literals = 0;
+    std::array<char, 16> product{};
     if (entry.kernel == key && entry.device == device.identity() &&
         (!result || entry.microseconds < best_us) &&
-        std::sscanf(entry.slicing.c_str(), slicing_format, &shape.elements, &literals,
+        std::sscanf(entry.slicing.c_str(), slicing_format, &shape.elements, product.data(),
                     &shape.row_groups, &shape.columns_per_thread,
                     &shape.blocks_per_multiprocessor) == 5) {
-      shape.has_literals = literals != 0;
+      const auto named = std::find_if(
+          product_names.begin(), product_names.end(),
+          [&](const auto& each) { return std::string_view(each.second) == product.data(); });
+      if (named == product_names.end()) {
+        continue;
+      }
+      shape.product = named->first;
       result = shape;
       best_us = entry.microseconds;
     }
@@ -148,8 +188,8 @@ void remember_shape(const std::string& key, runtime::Device device, const TimedS
   entry.kernel = key;
   entry.device = device.identity();
   entry.architecture = device.info().target;
-  entry.slicing = fmt::format("elements={} literals={} row_groups={} columns={} blocks={}",
-                              shape.elements, shape.has_literals ? 1 : 0, shape.row_groups,
+  entry.slicing = fmt::format("elements={} product={} row_groups={} columns={} blocks={}",
+                              shape.elements, name_of(shape.product), shape.row_groups,
                               shape.columns_per_thread, shape.blocks_per_multiprocessor);
   entry.microseconds = found.microseconds;
   wisdom.add(entry);

@@ -17,13 +17,16 @@ struct TimedShape {
   std::string refusal{};
 };
 
-/// `16 elements, literals`, `8 elements, 4 x 8 tiles`.
+/// `16 elements, literals`, `8 elements, tiles of 8 columns, 7 row groups`.
 [[nodiscard]] std::string to_string(const FusedShape& shape);
 
 /// Shapes worth trying on a device for kernels of a shape, all within its shared memory.
+///
+/// @param with_split_singles  whether f32 may take tensor cores, see Product::tensor_cores
 [[nodiscard]] std::vector<FusedShape> fused_candidates(const KernelShape& shape,
                                                        const cgen::Type& real,
-                                                       const runtime::DeviceInfo& device);
+                                                       const runtime::DeviceInfo& device,
+                                                       bool with_split_singles = false);
 
 /// What a fused kernel is, whatever its shape: equal systems, orders, dimensions and precisions
 /// have equal keys.

@@ -10,8 +10,7 @@ namespace rtcg::dg {
 struct NodalField {
   std::string name;
   std::size_t components = 1;
-  std::vector<double>
-      values{}; ///< [(component * elements + element) * nodes + node]
+  std::vector<double> values{};  ///< [(component * elements + element) * nodes + node]
 };
 
 /// One value an element.
@@ -20,4 +19,4 @@ struct ElementField {
   std::vector<double> values{};
 };
 
-} // namespace rtcg::dg
+}  // namespace rtcg::dg

@@ -7,8 +7,7 @@ namespace {
 
 using Place = std::array<int, 3>;
 
-void append_edge(std::vector<Place> &places, const Place &from, const Place &to,
-                 int order) {
+void append_edge(std::vector<Place>& places, const Place& from, const Place& to, int order) {
   for (int i = 1; i < order; ++i) {
     Place place{};
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -27,13 +26,12 @@ std::vector<Place> triangle_points(int order) {
   if (order == 0) {
     return {{0, 0, 0}};
   }
-  const std::array<Place, 3> corners = {
-      {{0, 0, 0}, {order, 0, 0}, {0, order, 0}}};
+  const std::array<Place, 3> corners = {{{0, 0, 0}, {order, 0, 0}, {0, order, 0}}};
   std::vector<Place> places(corners.begin(), corners.end());
   for (std::size_t edge = 0; edge < 3; ++edge) {
     append_edge(places, corners[edge], corners[(edge + 1) % 3], order);
   }
-  for (const Place &inner : triangle_points(order - 3)) {
+  for (const Place& inner : triangle_points(order - 3)) {
     places.push_back({inner[0] + 1, inner[1] + 1, 0});
   }
   return places;
@@ -46,32 +44,31 @@ std::vector<Place> tetrahedron_points(int order) {
   if (order == 0) {
     return {{0, 0, 0}};
   }
-  const std::array<Place, 4> corners = {
-      {{0, 0, 0}, {order, 0, 0}, {0, order, 0}, {0, 0, order}}};
+  const std::array<Place, 4> corners = {{{0, 0, 0}, {order, 0, 0}, {0, order, 0}, {0, 0, order}}};
   std::vector<Place> places(corners.begin(), corners.end());
   constexpr std::array<std::array<std::size_t, 2>, 6> edges = {
       {{0, 1}, {1, 2}, {2, 0}, {0, 3}, {1, 3}, {2, 3}}};
-  for (const auto &[from, to] : edges) {
+  for (const auto& [from, to] : edges) {
     append_edge(places, corners[from], corners[to], order);
   }
   std::vector<Place> face = triangle_points(order - 3);
-  for (Place &place : face) {
+  for (Place& place : face) {
     ++place[0];
     ++place[1];
   }
-  for (const auto &[i, j, none] : face) {
+  for (const auto& [i, j, none] : face) {
     places.push_back({i, none, j});
   }
-  for (const auto &[i, j, none] : face) {
+  for (const auto& [i, j, none] : face) {
     places.push_back({j, order - i - j, i});
   }
-  for (const auto &[i, j, none] : face) {
+  for (const auto& [i, j, none] : face) {
     places.push_back({none, j, i});
   }
-  for (const auto &[i, j, none] : face) {
+  for (const auto& [i, j, none] : face) {
     places.push_back({j, i, none});
   }
-  for (const auto &[i, j, k] : tetrahedron_points(order - 4)) {
+  for (const auto& [i, j, k] : tetrahedron_points(order - 4)) {
     places.push_back({i + 1, j + 1, k + 1});
   }
   return places;
@@ -88,18 +85,17 @@ constexpr std::array<std::array<Place, 4>, 6> cube_parts = {
      {{{1, 0, 0}, {0, 1, 1}, {0, 1, 0}, {0, 0, 1}}},
      {{{1, 1, 0}, {0, 1, 1}, {1, 0, 1}, {1, 1, 1}}}}};
 constexpr std::array<std::array<Place, 4>, 2> square_parts = {
-    {{{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {}}},
-     {{{1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {}}}}};
-constexpr std::array<std::array<Place, 4>, 1> interval_parts = {
-    {{{{0, 0, 0}, {1, 0, 0}, {}, {}}}}};
+    {{{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {}}}, {{{1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {}}}}};
+constexpr std::array<std::array<Place, 4>, 1> interval_parts = {{{{{0, 0, 0}, {1, 0, 0}, {}, {}}}}};
 
-int sum(const Place &place) { return place[0] + place[1] + place[2]; }
+int sum(const Place& place) {
+  return place[0] + place[1] + place[2];
+}
 
 template <class Parts>
-void append_parts(std::vector<std::array<int, 4>> &all,
-                  const std::map<Place, int> &numbers, const Parts &parts,
-                  const Place &at, std::size_t corners, int order) {
-  for (const auto &part : parts) {
+void append_parts(std::vector<std::array<int, 4>>& all, const std::map<Place, int>& numbers,
+                  const Parts& parts, const Place& at, std::size_t corners, int order) {
+  for (const auto& part : parts) {
     std::array<int, 4> numbered = {-1, -1, -1, -1};
     bool is_inside = true;
     for (std::size_t corner = 0; corner < corners; ++corner) {
@@ -116,7 +112,7 @@ void append_parts(std::vector<std::array<int, 4>> &all,
   }
 }
 
-} // namespace
+}  // namespace
 
 std::vector<Place> lagrange_points(int dimension, int order) {
   if (dimension == 1) {
@@ -134,7 +130,7 @@ std::vector<std::array<int, 4>> lagrange_parts(int dimension, int order) {
     numbers[places[i]] = static_cast<int>(i);
   }
   std::vector<std::array<int, 4>> all;
-  for (const auto &[place, number] : numbers) {
+  for (const auto& [place, number] : numbers) {
     if (dimension == 1) {
       append_parts(all, numbers, interval_parts, place, 2, order);
     } else if (dimension == 2) {
@@ -146,4 +142,4 @@ std::vector<std::array<int, 4>> lagrange_parts(int dimension, int order) {
   return all;
 }
 
-} // namespace rtcg::dg
+}  // namespace rtcg::dg

@@ -13,17 +13,15 @@
 namespace rtcg::dg {
 namespace {
 
-[[noreturn]] void fail(const std::string &path, const std::string &reason) {
-  throw InvalidInput(
-      "dg.write_file.unwritable_file",
-      fmt::format("cannot write the file '{}': {}", path, reason));
+[[noreturn]] void fail(const std::string& path, const std::string& reason) {
+  throw InvalidInput("dg.write_file.unwritable_file",
+                     fmt::format("cannot write the file '{}': {}", path, reason));
 }
 
-} // namespace
+}  // namespace
 
-void write_file(const std::string &path, std::string_view bytes) {
-  const std::filesystem::path folder =
-      std::filesystem::path(path).parent_path();
+void write_file(const std::string& path, std::string_view bytes) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
   if (!folder.empty()) {
     std::filesystem::create_directories(folder, error);
@@ -49,4 +47,4 @@ void write_file(const std::string &path, std::string_view bytes) {
   }
 }
 
-} // namespace rtcg::dg
+}  // namespace rtcg::dg

@@ -10,6 +10,6 @@ namespace rtcg::dg {
 ///
 /// @throws InvalidInput  dg.write_file.unwritable_file: with the reason that
 /// the system gives
-void write_file(const std::string &path, std::string_view bytes);
+void write_file(const std::string& path, std::string_view bytes);
 
-} // namespace rtcg::dg
+}  // namespace rtcg::dg

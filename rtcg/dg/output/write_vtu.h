@@ -14,7 +14,7 @@ struct VtuOptions {
   /// ParaView 5.5 or VTK 8.1; else order^dimension straight cells an element,
   /// which everything reads.
   bool high_order = true;
-  bool single_precision = false; ///< of the numbers in the file: half the size
+  bool single_precision = false;  ///< of the numbers in the file: half the size
 };
 
 /// Writes an unstructured grid for VTK and ParaView, its numbers in base64
@@ -30,20 +30,19 @@ struct VtuOptions {
 ///                       nodes or elements; dg.write_file.unwritable_file
 /// @cost   about the file's size in memory
 /// @source VTK file formats 4.2; VTK's vtkLagrangeTetra
-void write_vtu(const std::string &path, const Mesh &mesh,
-               const ReferenceElement &element,
-               const std::vector<NodalField> &fields,
-               const std::vector<ElementField> &element_fields = {},
-               const VtuOptions &options = {});
+void write_vtu(const std::string& path, const Mesh& mesh, const ReferenceElement& element,
+               const std::vector<NodalField>& fields,
+               const std::vector<ElementField>& element_fields = {},
+               const VtuOptions& options = {});
 
 struct PvdStep {
   double time = 0;
-  std::string file; ///< as seen from the folder of the series
+  std::string file;  ///< as seen from the folder of the series
 };
 
 /// Writes a series of VTU files, which ParaView opens as one animation.
 ///
 /// @throws InvalidInput  dg.write_file.unwritable_file
-void write_pvd(const std::string &path, const std::vector<PvdStep> &steps);
+void write_pvd(const std::string& path, const std::vector<PvdStep>& steps);
 
-} // namespace rtcg::dg
+}  // namespace rtcg::dg

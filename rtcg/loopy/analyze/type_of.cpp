@@ -335,7 +335,8 @@ LooseType declared_type(const Kernel& kernel, const std::string& name) {
 std::vector<LooseType> loose_types_of_targets(const Kernel& kernel, const TypeLookup& lookup,
                                               const Expr& value) {
   TypeFinder finder(kernel, lookup);
-  const Reduction* reduction = get_if<Reduction>(value);
+  const Reduction* scanned = as_scan(value);
+  const Reduction* reduction = scanned != nullptr ? scanned : get_if<Reduction>(value);
   if (reduction != nullptr && reduction->operands.size() > 1) {
     return finder.find_targets(*reduction);
   }

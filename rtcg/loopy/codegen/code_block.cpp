@@ -44,8 +44,11 @@ bool starts_with_write(const CodeBlock& block, const std::string& variable) {
     if (const CodeLoop* loop = get_if<CodeLoop>(item)) {
       return is_last && starts_with_write(loop->body, variable);
     }
-    return conditional != nullptr && is_last && !conditional->else_body &&
-           starts_with_write(conditional->then_body, variable);
+    const auto is_fresh_in = [&](const CodeBlock& branch) {
+      return variables_of(branch).count(variable) == 0 || starts_with_write(branch, variable);
+    };
+    return conditional != nullptr && is_last && is_fresh_in(conditional->then_body) &&
+           (!conditional->else_body || is_fresh_in(*conditional->else_body));
   }
   return false;
 }

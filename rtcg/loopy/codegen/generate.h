@@ -28,6 +28,9 @@ struct GenerateOptions {
   bool statement_comments = false;
   /// Writes the transformations that led here at the head of the text.
   bool recipe_comment = true;
+  /// Where a loop or a statement of several lanes tests the end of its tile again and again, one
+  /// test decides between a version for whole tiles, without these tests, and one with them.
+  bool test_whole_tiles = true;
 };
 
 /// A parameter of all kernels of the program, in order: the arguments, then the temporaries in

@@ -315,11 +315,14 @@ Expr with_values(const ExprScope& scope, const Expr& expr) {
   if (scope.values->empty()) {
     return expr;
   }
-  Substitution values;
-  for (const auto& [iname, value] : *scope.values) {
-    values.emplace(iname, to_expr(value));
+  if (is<Integer>(expr)) {
+    return expr;
   }
-  return substitute(expr, values);
+  if (const Name* name = get_if<Name>(expr)) {
+    const auto found = scope.values->find(name->name);
+    return found == scope.values->end() ? expr : to_expr(found->second);
+  }
+  return map_children(expr, [&](const Expr& child) { return with_values(scope, child); });
 }
 
 Affine with_values(const ExprScope& scope, const Affine& affine) {

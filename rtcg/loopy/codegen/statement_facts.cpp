@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/codegen/lower_expr.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -26,6 +27,18 @@ bool may_trap(const Expr& expr) {
     return !found;
   });
   return found;
+}
+
+/// Whether an index lies on its axis wherever the facts hold.
+bool is_within(const ConstraintSet& facts, const Expr& index, const Expr& axis_length) {
+  const auto length = to_affine(axis_length);
+  const std::vector<IndexCase> cases = length ? index_cases(index) : std::vector<IndexCase>{};
+  return !cases.empty() && std::all_of(cases.begin(), cases.end(), [&](const IndexCase& each) {
+    ConstraintSet here = facts;
+    here.add(each.facts);
+    return here.implies_nonnegative(each.value) &&
+           here.implies_nonnegative(*length - each.value - 1);
+  });
 }
 
 }  // namespace
@@ -165,10 +178,7 @@ bool StatementFacts::is_safe_outside(std::size_t statement, const ConstraintSet&
       }
     }
     for (std::size_t axis = 0; axis < shape->size(); ++axis) {
-      const auto index = to_affine(access.indices[axis]);
-      const auto length = to_affine((*shape)[axis]);
-      if (!index || !length || !here.implies_nonnegative(*index) ||
-          !here.implies_nonnegative(*length - *index - 1)) {
+      if (!is_within(here, access.indices[axis], (*shape)[axis])) {
         return false;
       }
     }
@@ -176,40 +186,46 @@ bool StatementFacts::is_safe_outside(std::size_t statement, const ConstraintSet&
   return true;
 }
 
-/// The constraints on the inames of the statement alone.
-ConstraintSet StatementFacts::domain_of(const Instruction& instruction) const {
-  const ConstraintSet all = constraints_of(kernel_, instruction.within_inames);
+StatementFacts::DomainOf StatementFacts::domain_of(const NameSet& inames) const {
+  DomainOf domain;
+  domain.all = constraints_of(kernel_, inames);
   std::vector<std::string> others;
-  for (const std::string& name : all.names()) {
-    if (is_iname(kernel_, name) && instruction.within_inames.count(name) == 0) {
+  for (const std::string& name : domain.all.names()) {
+    if (is_iname(kernel_, name) && inames.count(name) == 0) {
       others.push_back(name);
     }
   }
-  return others.empty() ? all : all.project_out(others);
+  if (!others.empty()) {
+    domain.all = domain.all.project_out(others);
+  }
+  domain.kept = kernel_.assumptions;
+  for (const Constraint& constraint : domain.all.constraints()) {
+    // one name alone is the range of an axis, which holds or is needed
+    if (constraint.expr.terms().size() > 1 && is_about_lanes_only(constraint.expr)) {
+      domain.has_dropped = true;
+    } else {
+      domain.kept.add(constraint);
+    }
+  }
+  for (const Congruence& congruence : domain.all.congruences()) {
+    domain.kept.add(congruence);
+  }
+  return domain;
 }
 
 void StatementFacts::find_guards(const std::vector<std::size_t>& statements) {
-  std::map<std::size_t, ConstraintSet> kept;
   for (const std::size_t statement : statements) {
     const Instruction& instruction = kernel_.instructions[statement];
-    const ConstraintSet all = domain_of(instruction);
-    domains_[statement] = all;
-    guards_[statement] = all;
-    ConstraintSet rest = kernel_.assumptions;
-    bool has_dropped = false;
-    for (const Constraint& constraint : all.constraints()) {
-      // one name alone is the range of an axis, which holds or is needed
-      if (constraint.expr.terms().size() > 1 && is_about_lanes_only(constraint.expr)) {
-        has_dropped = true;
-      } else {
-        rest.add(constraint);
-      }
+    auto found = domain_of_inames_.find(instruction.within_inames);
+    if (found == domain_of_inames_.end()) {
+      found =
+          domain_of_inames_.emplace(instruction.within_inames, domain_of(instruction.within_inames))
+              .first;
     }
-    for (const Congruence& congruence : all.congruences()) {
-      rest.add(congruence);
-    }
-    if (has_dropped && instruction.predicates.empty() && is_safe_outside(statement, rest)) {
-      kept[statement] = std::move(rest);
+    const DomainOf& domain = found->second;
+    domains_[statement] = &domain;
+    if (domain.has_dropped && instruction.predicates.empty() &&
+        is_safe_outside(statement, domain.kept)) {
       relaxed_.insert(statement);
     }
   }
@@ -229,13 +245,32 @@ void StatementFacts::find_guards(const std::vector<std::size_t>& statements) {
       }
     }
   }
-  for (const std::size_t statement : relaxed_) {
-    guards_[statement] = std::move(kept[statement]);
+}
+
+std::vector<Constraint> StatementFacts::tested(std::size_t statement) const {
+  std::vector<Constraint> all = guards(statement).constraints();
+  const auto add = [&](const Expr& condition) {
+    for (const Constraint& each : affine_condition(condition).value_or(std::vector<Constraint>{})) {
+      all.push_back(each);
+    }
+  };
+  const Instruction& instruction = kernel_.instructions[statement];
+  for (const Expr& predicate : instruction.predicates) {
+    add(predicate);
   }
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    walk(assignment->value, [&](const Expr& part) {
+      if (const Conditional* conditional = get_if<Conditional>(part)) {
+        add(conditional->condition);
+      }
+      return true;
+    });
+  }
+  return all;
 }
 
 bool StatementFacts::has_lane_guard(std::size_t statement) const {
-  const std::vector<Constraint>& constraints = guards_.at(statement).constraints();
+  const std::vector<Constraint>& constraints = domain(statement).constraints();
   return std::any_of(constraints.begin(), constraints.end(), [&](const Constraint& constraint) {
     return constraint.expr.terms().size() > 1 && is_about_lanes_only(constraint.expr);
   });

@@ -18,15 +18,19 @@ class StatementFacts {
   /// The constraints that must hold where the statement runs. Those that it may ignore, since it
   /// only computes private values that no one outside its domain reads, are left out.
   [[nodiscard]] const ConstraintSet& guards(std::size_t statement) const {
-    return guards_.at(statement);
+    const DomainOf& domain = *domains_.at(statement);
+    return is_relaxed(statement) ? domain.kept : domain.all;
   }
+  /// What has to be tested unless it is known: guards(), predicates, and the conditions within the
+  /// statement's value, as far as they are affine.
+  [[nodiscard]] std::vector<Constraint> tested(std::size_t statement) const;
   /// Whether guards() leaves some of the domain's constraints out.
   [[nodiscard]] bool is_relaxed(std::size_t statement) const {
     return relaxed_.count(statement) != 0;
   }
   /// All constraints of the statement's domain.
   [[nodiscard]] const ConstraintSet& domain(std::size_t statement) const {
-    return domains_.at(statement);
+    return domains_.at(statement)->all;
   }
   /// Inames whose values the statement is copied for, in the order of the domains.
   [[nodiscard]] const std::vector<std::string>& lanes(std::size_t statement) const {
@@ -53,15 +57,22 @@ class StatementFacts {
   void find_guards(const std::vector<std::size_t>& statements);
   [[nodiscard]] bool is_private(const std::string& name) const;
   [[nodiscard]] bool is_safe_outside(std::size_t statement, const ConstraintSet& kept) const;
-  [[nodiscard]] ConstraintSet domain_of(const Instruction& instruction) const;
+  /// What statements within the same inames have in common.
+  struct DomainOf {
+    ConstraintSet all;
+    /// Without the constraints that speak of lanes alone.
+    ConstraintSet kept;
+    bool has_dropped = false;
+  };
+  [[nodiscard]] DomainOf domain_of(const NameSet& inames) const;
   /// Whether a constraint speaks of threads, blocks, lanes and parameters, not of loops, and of
   /// more than the shape of a block.
   [[nodiscard]] bool is_about_lanes_only(const Affine& expr) const;
   [[nodiscard]] bool has_lane_guard(std::size_t statement) const;
 
   const Kernel& kernel_;
-  std::map<std::size_t, ConstraintSet> domains_;
-  std::map<std::size_t, ConstraintSet> guards_;
+  std::map<NameSet, DomainOf> domain_of_inames_;
+  std::map<std::size_t, const DomainOf*> domains_;
   std::map<std::size_t, std::vector<std::string>> lanes_;
   std::map<std::string, std::vector<std::string>> lanes_of_temporary_;
   std::set<std::size_t> relaxed_;

@@ -9,11 +9,14 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/infer_arguments.h"
 #include "rtcg/loopy/create/infer_inames.h"
+#include "rtcg/loopy/create/make_kernel_with_callees.h"
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_domain.h"
 #include "rtcg/loopy/create/parse_statements.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/inline_kernel.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -115,8 +118,9 @@ std::vector<Domain> separated(const std::vector<Domain>& domains) {
 
 class KernelMaker {
  public:
-  KernelMaker(std::string_view domains, std::string_view statements, const KernelOptions& options)
-      : options_(options), parsed_(parse_statements(statements)) {
+  KernelMaker(std::string_view domains, std::string_view statements, const KernelOptions& options,
+              const std::vector<Kernel>& callees)
+      : options_(options), callees_(callees), parsed_(parse_statements(statements)) {
     kernel_.name = options.name;
     kernel_.domains = separated(parse_domains(domains));
     kernel_.assumptions = parse_assumptions(options.assumptions);
@@ -143,7 +147,7 @@ class KernelMaker {
     }
     kernel_ = infer_inames(std::move(kernel_), settled);
     shape_temporaries();
-    Kernel kernel = infer_arguments(std::move(kernel_));
+    Kernel kernel = with_calls_inlined(infer_arguments(std::move(kernel_)));
     if (options_.default_type) {
       for (Argument& argument : kernel.arguments) {
         if (!argument.type) {
@@ -290,6 +294,9 @@ class KernelMaker {
     };
     const Instruction& instruction = statement.instruction;
     static_cast<void>(map_expressions(instruction, add_from));
+    for (const auto& [name, value] : statement.bindings) {
+      add_from(parse_expr(value));
+    }
     // inames on which the domains of reductions depend are outside of them
     NameSet bound;
     static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
@@ -353,7 +360,54 @@ class KernelMaker {
     }
   }
 
+  /// The statements of the callees where they are called.
+  Kernel with_calls_inlined(Kernel kernel) const {
+    bool is_any = false;
+    std::vector<std::string> ids;
+    for (const Instruction& each : kernel.instructions) {
+      ids.push_back(each.id);
+    }
+    for (std::size_t i = 0; i < parsed_.statements.size(); ++i) {
+      const ParsedStatement& statement = parsed_.statements[i];
+      if (statement.callee.empty()) {
+        continue;
+      }
+      const auto callee = std::find_if(callees_.begin(), callees_.end(), [&](const Kernel& each) {
+        return each.name == statement.callee;
+      });
+      if (callee == callees_.end()) {
+        throw InvalidInput("loopy.make_kernel.unknown_callee",
+                           fmt::format("line {}: there is no kernel '{}' to call", statement.line,
+                                       statement.callee));
+      }
+      try {
+        kernel = inline_kernel(std::move(kernel), *callee, ids[i], bindings_of(statement, *callee));
+      } catch (const InvalidInput& error) {
+        throw InvalidInput(error.code(),
+                           fmt::format("line {}: {}", statement.line, error.message()));
+      }
+      is_any = true;
+    }
+    kernel.recipe.clear();
+    return is_any ? infer_arguments(std::move(kernel)) : kernel;
+  }
+
+  static Bindings bindings_of(const ParsedStatement& statement, const Kernel& callee) {
+    Bindings bindings;
+    for (std::size_t i = 0; i < statement.bindings.size(); ++i) {
+      const auto& [name, value] = statement.bindings[i];
+      if (name.empty() && i >= callee.arguments.size()) {
+        throw InvalidInput(
+            "loopy.inline_kernel.bad_binding",
+            fmt::format("kernel '{}' has {} arguments only", callee.name, callee.arguments.size()));
+      }
+      bindings.emplace_back(name.empty() ? callee.arguments[i].name : name, value);
+    }
+    return bindings;
+  }
+
   const KernelOptions& options_;
+  const std::vector<Kernel>& callees_;
   ParsedStatements parsed_;
   Kernel kernel_;
 };
@@ -362,7 +416,12 @@ class KernelMaker {
 
 Kernel make_kernel(std::string_view domains, std::string_view statements,
                    const KernelOptions& options) {
-  return KernelMaker(domains, statements, options).run();
+  return make_kernel_with_callees(domains, statements, options, {});
+}
+
+Kernel make_kernel_with_callees(std::string_view domains, std::string_view statements,
+                                const KernelOptions& options, const std::vector<Kernel>& callees) {
+  return KernelMaker(domains, statements, options, callees).run();
 }
 
 }  // namespace rtcg::loopy

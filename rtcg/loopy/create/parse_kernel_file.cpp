@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/make_kernel_with_callees.h"
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_domain.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
@@ -20,7 +21,7 @@ namespace rtcg::loopy {
 namespace {
 
 constexpr std::string_view section_names =
-    "kernel, domains, arguments, type, assume, fix, order, statements, transform";
+    "kernel, domains, arguments, type, assume, fix, order, statements, transform, callee";
 
 /// `axpy.loopy:7`, or `line 7 of the kernel file`.
 std::string place(const std::string& path, int line) {
@@ -269,10 +270,11 @@ bool is_open(const std::string& text) {
 
 }  // namespace
 
-KernelFile parse_kernel_file(std::string_view text, const std::string& path) {
+namespace {
+KernelFile file_of(const std::vector<Section>& sections, const std::string& path, int first_line) {
   KernelFile file;
   file.path = path;
-  for (const Section& section : split_sections(std::string(text), path)) {
+  for (const Section& section : sections) {
     if (!file.lines.emplace(section.name, section.first_line).second) {
       fail("loopy.parse_kernel_file.duplicate_section", section.place,
            fmt::format("a second section '{}'", section.name));
@@ -281,9 +283,27 @@ KernelFile parse_kernel_file(std::string_view text, const std::string& path) {
   }
   for (const char* needed : {"domains", "statements"}) {
     if (file.lines.count(needed) == 0) {
-      fail("loopy.parse_kernel_file.missing_section", place(path, 1),
+      fail("loopy.parse_kernel_file.missing_section", place(path, first_line),
            fmt::format("there is no section '{}'", needed));
     }
+  }
+  return file;
+}
+}  // namespace
+
+KernelFile parse_kernel_file(std::string_view text, const std::string& path) {
+  // `callee f` begins another kernel, called f
+  std::vector<std::vector<Section>> kernels(1);
+  for (Section& section : split_sections(std::string(text), path)) {
+    if (section.name == "callee") {
+      kernels.emplace_back();
+      section.name = "kernel";
+    }
+    kernels.back().push_back(std::move(section));
+  }
+  KernelFile file = file_of(kernels.front(), path, 1);
+  for (std::size_t i = 1; i < kernels.size(); ++i) {
+    file.callees.push_back(file_of(kernels[i], path, kernels[i].front().name_line));
   }
   return file;
 }
@@ -299,8 +319,9 @@ KernelFile read_kernel_file(const std::string& path) {
   return parse_kernel_file(text.str(), path);
 }
 
-std::string to_string(const KernelFile& file) {
-  std::string text = "kernel " + file.options.name + "\n";
+namespace {
+std::string text_of(const KernelFile& file, std::string_view heading) {
+  std::string text = std::string(heading) + " " + file.options.name + "\n";
   write_section(text, "domains", file.domains);
   write_section(text, "arguments", file.options.arguments);
   if (file.options.default_type) {
@@ -317,7 +338,15 @@ std::string to_string(const KernelFile& file) {
   }
   write_section(text, "statements", file.statements);
   write_section(text, "transform", file.recipe);
+  for (const KernelFile& callee : file.callees) {
+    text += text_of(callee, "callee");
+  }
   return text;
+}
+}  // namespace
+
+std::string to_string(const KernelFile& file) {
+  return text_of(file, "kernel");
 }
 
 Kernel described_kernel(const KernelFile& file) {
@@ -327,9 +356,14 @@ Kernel described_kernel(const KernelFile& file) {
              [&] { return parse_arguments(file.options.arguments); });
   with_place(file, line_of(file, "assume"),
              [&] { return parse_assumptions(file.options.assumptions); });
+  std::vector<Kernel> callees;
+  for (const KernelFile& callee : file.callees) {
+    callees.push_back(transformed_kernel(callee, described_kernel(callee)));
+  }
   const int first_line = line_of(file, "statements");
   return with_place(file, first_line, [&] {
-    return make_kernel(file.domains, as_in_file(first_line, file.statements), file.options);
+    return make_kernel_with_callees(file.domains, as_in_file(first_line, file.statements),
+                                    file.options, callees);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rtcg/loopy/create/make_kernel.h"
 
@@ -17,6 +18,8 @@ struct KernelFile {
   KernelOptions options{};
   /// As apply_recipe takes it; may be empty.
   std::string recipe{};
+  /// Kernels that statements call, each with its own recipe.
+  std::vector<KernelFile> callees{};
   /// Where it was read from, for errors; empty where it was no file.
   std::string path{};
   /// The line on which the text of each section begins, for errors.
@@ -34,7 +37,7 @@ struct KernelFile {
 [[nodiscard]] std::string to_string(const KernelFile& file);
 
 /// The kernel as the file describes it, before its recipe.
-/// @throws  what make_kernel throws, with the place in the file
+/// @throws  what make_kernel_with_callees throws, with the place in the file
 [[nodiscard]] Kernel described_kernel(const KernelFile& file);
 /// The kernel that the file's recipe makes of `described`.
 /// @throws  what apply_recipe throws, with the place in the file

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/parse_special.h"
 #include "rtcg/loopy/create/raw_code.h"
 #include "rtcg/loopy/create/split_statements.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -244,6 +246,11 @@ class StatementParser {
     }
     if (text.starts_with("...") && trimmed(text.substr(3)).starts_with("c ")) {
       statement.instruction.kind = parse_raw_code(trimmed(trimmed(text.substr(3)).substr(1)));
+    } else if (text.starts_with("...") && trimmed(text.substr(3)).starts_with("call ")) {
+      ParsedCall call = parse_call(trimmed(trimmed(text.substr(3)).substr(4)));
+      statement.callee = std::move(call.callee);
+      statement.bindings = std::move(call.bindings);
+      statement.instruction.kind = NoOperation{};
     } else if (text.starts_with("...")) {
       parse_special(trimmed(text.substr(3)), statement);
     } else if (text.find(":=") != std::string_view::npos) {
@@ -278,8 +285,11 @@ class StatementParser {
       statement.instruction.kind = BarrierInstruction{BarrierScope::global};
     } else if (word == "nop") {
       statement.instruction.kind = NoOperation{};
+    } else if (const auto fence = parse_copy_fence(word)) {
+      statement.instruction.kind = *fence;
     } else {
-      fail(fmt::format("'... {}' is no statement: there are lbarrier, gbarrier, nop and c", word));
+      fail(fmt::format("'... {}' is no statement: there are lbarrier, gbarrier, nop, call and c",
+                       word));
     }
   }
 
@@ -342,10 +352,20 @@ class StatementParser {
       result_.temporaries.push_back(statement.declared.front());
       return false;
     }
-    if (assignment.targets.size() > 1) {
+    if (statement.declared.size() == 1 && assignment.targets.size() == 1 && is<Access>(first) &&
+        reader.accept("=")) {
+      assignment.value = read_expr(reader);
+      expect_end(reader);
+      if (auto table = parse_table(statement.declared.front(), first, assignment.value)) {
+        result_.temporaries.push_back(std::move(*table));
+        return false;
+      }
+    } else if (assignment.targets.size() > 1) {
       reader.expect("=");
       assignment.value = read_expr(reader);
-      const Reduction* reduction = get_if<Reduction>(assignment.value);
+      const Reduction* scanned = as_scan(assignment.value);
+      const Reduction* reduction =
+          scanned != nullptr ? scanned : get_if<Reduction>(assignment.value);
       if (reduction == nullptr || reduction->operands.size() != assignment.targets.size()) {
         fail(
             fmt::format("{} targets take a reduction that gives as many values, such as "
@@ -425,24 +445,24 @@ class StatementParser {
         }
       } else if (key == "reads" || key == "writes") {
         add_raw_names(instruction, key, value);
-      } else if (key == "atomic") {
-        set_atomic(instruction);
+      } else if (key == "atomic" || key == "asynchronous") {
+        set_manner(instruction, key);
       } else {
         fail(
             fmt::format("'{}' is no option: there are id, id_prefix, dep, inames, if, tags, "
-                        "reads, writes and atomic",
+                        "reads, writes, atomic and asynchronous",
                         key));
       }
     }
   }
 
-  void set_atomic(Instruction& instruction) const {
+  void set_manner(Instruction& instruction, const std::string& manner) const {
     const Assignment* assignment = get_if<Assignment>(instruction);
     if (assignment == nullptr) {
-      fail("only assignments can be atomic");
+      fail(fmt::format("only assignments can be {}", manner));
     }
     Assignment copy = *assignment;
-    copy.is_atomic = true;
+    (manner == "atomic" ? copy.is_atomic : copy.is_async_copy) = true;
     instruction.kind = std::move(copy);
   }
 

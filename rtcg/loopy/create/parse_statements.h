@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rtcg/loopy/kernel/kernel.h"
@@ -22,6 +23,10 @@ struct ParsedStatement {
   std::vector<std::string> dependency_patterns{};
   /// `<> t = ...`: targets that it declares, with a type where `<f32>` says so.
   std::vector<Temporary> declared{};
+  /// `... call f(x=a[i, _0])`: the kernel that is to stand here, and what its arguments are, by
+  /// name or, with an empty one, by place. The instruction does nothing.
+  std::string callee{};
+  std::vector<std::pair<std::string, std::string>> bindings{};
   std::size_t line = 0;  ///< from 1
 };
 
@@ -38,10 +43,13 @@ struct ParsedStatements {
 ///     a[i] += 1                     also -=, *= and /=
 ///     <> t = a[i]                   a new temporary; <f32> states its type
 ///     <f32> m[12]                   a new temporary with a shape, not assigned to yet
+///     <f32> w[3] = table(1, 2, 1)   a new table, read only
 ///     v, p = argmax(i, a[i], i)     several targets
 ///     f(x) := x*x                   a substitution rule
 ///     for i, j ... end;  if i > 2 ... elif ... else ... end;  with {tags=x} ... end
 ///     ... lbarrier;  ... gbarrier;  ... nop
+///     ... call f(x=a[i, _0], 2*t)   the statements of another kernel, as inline_kernel puts them;
+///                                   what its arguments are is said by name or in their order
 ///     ... c "${b[i]} = frob(${a[i]});" {writes=b}
 ///                                   C text, with expressions of the kernel in `${}`; what of them
 ///                                   it writes, and what else it touches, is said by reads and

@@ -93,6 +93,9 @@ std::string options_text(const Instruction& instruction) {
   if (assignment != nullptr && assignment->is_atomic) {
     options.emplace_back("atomic");
   }
+  if (assignment != nullptr && assignment->is_async_copy) {
+    options.emplace_back("asynchronous");
+  }
   for (std::string& each : raw_options(instruction)) {
     options.push_back(std::move(each));
   }
@@ -125,14 +128,13 @@ std::string statements_text(const Kernel& kernel) {
   }
   NameSet undeclared;
   for (const Temporary& temporary : kernel.temporaries) {
-    if (!temporary.initial_values.empty()) {
-      refuse(kernel, fmt::format("'{}' is a table of values", temporary.name));
-    }
     if (temporary.shape.empty()) {
       undeclared.insert(temporary.name);
     } else {
-      lines.push_back(fmt::format("{}{}[{}]", declaration(temporary), temporary.name,
-                                  join(texts(temporary.shape), ", ")));
+      const std::string values = join(texts(temporary.initial_values), ", ");
+      lines.push_back(fmt::format("{}{}[{}]{}", declaration(temporary), temporary.name,
+                                  join(texts(temporary.shape), ", "),
+                                  values.empty() ? "" : fmt::format(" = table({})", values)));
     }
   }
   for (const Instruction& instruction : kernel.instructions) {

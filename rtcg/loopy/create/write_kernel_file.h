@@ -11,7 +11,7 @@ namespace rtcg::loopy {
 /// the places of temporaries, which statements cannot state, make up its recipe. To keep the kernel
 /// as it was described, with what was done to it, write the KernelFile that it came from.
 /// @throws Unsupported  loopy.to_kernel_file.not_sayable, where a kernel has what text cannot say:
-///                      raw code, tables of values, temporaries in strides that are no constants
+///                      temporaries in strides that are no constants
 [[nodiscard]] KernelFile to_kernel_file(const Kernel& kernel);
 
 }  // namespace rtcg::loopy

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/execute/executor.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -10,9 +11,11 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/check/check_bounds.h"
 #include "rtcg/loopy/check/check_kernel.h"
+#include "rtcg/loopy/check/check_order.h"
 #include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/execute/launch_arguments.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/device/program.h"
 #include "rtcg/runtime/memory/memory_pool.h"
@@ -25,12 +28,59 @@ struct Variant {
   GeneratedProgram generated;
   std::vector<runtime::Kernel> kernels;  // of each launch
   std::vector<runtime::KernelResources> resources;
+  std::uint64_t hash = 0;  // of the binary
 };
+
+/// FNV-1a of the binary and of the shapes of its launches.
+std::uint64_t hash_of(const runtime::CompiledProgram& compiled, const GeneratedProgram& generated) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  const auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; };
+  for (const std::byte each : compiled.binary) {
+    add(std::to_integer<std::uint64_t>(each));
+  }
+  for (const LaunchPlan& launch : generated.launches) {
+    for (const std::int64_t each : launch.block) {
+      add(static_cast<std::uint64_t>(each));
+    }
+    for (const Expr& each : launch.grid) {
+      for (const char c : to_string(each)) {
+        add(static_cast<unsigned char>(c));
+      }
+    }
+  }
+  return hash;
+}
 
 cgen::Dialect dialect_of(Target target) {
   return target == Target::cuda     ? cgen::Dialect::cuda
          : target == Target::opencl ? cgen::Dialect::opencl
                                     : cgen::Dialect::c;
+}
+
+/// Of a temporary in global memory; at least 1.
+std::size_t bytes_of(const KernelParameter& temporary, const LaunchArguments& checked) {
+  return std::max<std::size_t>(
+      1, checked.count_of(temporary) *
+             static_cast<std::size_t>(cgen::size_bytes(*cgen::scalar_kind(temporary.type))));
+}
+
+/// Of each launch.
+std::vector<runtime::LaunchShape> shapes_of(const GeneratedProgram& generated,
+                                            const LaunchArguments& checked) {
+  std::vector<runtime::LaunchShape> shapes;
+  for (const LaunchPlan& plan : generated.launches) {
+    std::array<std::uint64_t, 3> grid = {1, 1, 1};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const auto blocks = evaluate_integer(plan.grid[axis], checked.integers());
+      require_internal(blocks.has_value(), "a grid in terms of scalar arguments");
+      grid[axis] = static_cast<std::uint64_t>(std::max<std::int64_t>(*blocks, 0));
+    }
+    const auto block = [&](std::size_t axis) {
+      return static_cast<std::uint64_t>(plan.block[axis]);
+    };
+    shapes.push_back({{grid[0], grid[1], grid[2]}, {block(0), block(1), block(2)}});
+  }
+  return shapes;
 }
 
 }  // namespace
@@ -53,11 +103,16 @@ struct Executor::State {
     if (const std::size_t bytes = device.info().shared_bytes_per_block; bytes > 0) {
       options.most_shared_bytes = static_cast<std::int64_t>(bytes);
     }
-    Variant result{generate(kernel, target_of(device), options), {}, {}};
-    const runtime::Program program = runtime::Program::compile(
-        device, cgen::print_module(result.generated.module, dialect_of(result.generated.target)),
-        {}, kernel.name);
+    Variant result{generate(kernel, target_of(device), options), {}, {}, 0};
+    const auto compile = [&] {
+      return runtime::Program::compile(
+          device, cgen::print_module(result.generated.module, dialect_of(result.generated.target)),
+          {}, kernel.name);
+    };
+    const runtime::Program program =
+        binary && !is_wide ? runtime::Program::load(device, *binary) : compile();
     result.resources = program.resources();
+    result.hash = hash_of(program.compiled(), result.generated);
     for (const LaunchPlan& launch : result.generated.launches) {
       result.kernels.push_back(program.kernel(launch.kernel_name));
     }
@@ -66,7 +121,8 @@ struct Executor::State {
 
   const Kernel kernel;
   const runtime::Device device;
-  std::mutex mutex;  // of variants
+  std::optional<runtime::CompiledProgram> binary{};  // compiled before
+  std::mutex mutex;                                  // of variants
   std::optional<Variant> variants[2];
 };
 
@@ -86,8 +142,15 @@ Executor::Executor(const Kernel& kernel, runtime::Device device) {
   typed.recipe = kernel.recipe;
   check_kernel(typed);
   check_bounds(typed);
-  check_races(choose_address_spaces(typed));
+  const Kernel placed = choose_address_spaces(typed);
+  check_races(placed);
+  check_order(placed);
   state_ = std::make_shared<State>(std::move(typed), device);
+}
+
+Executor::Executor(const Kernel& kernel, runtime::Device device, runtime::CompiledProgram binary)
+    : Executor(kernel, device) {
+  state_->binary = std::move(binary);
 }
 
 void Executor::operator()(runtime::StreamRef stream,
@@ -99,33 +162,54 @@ void Executor::operator()(runtime::StreamRef stream,
   std::map<std::string, runtime::DeviceAddress> addresses;
   for (const KernelParameter& parameter : variant.generated.parameters) {
     if (parameter.temporary_count) {
-      const std::size_t bytes =
-          checked.count_of(parameter) *
-          static_cast<std::size_t>(cgen::size_bytes(*cgen::scalar_kind(parameter.type)));
       temporaries.push_back(runtime::MemoryPool::standard(state_->device)
-                                .allocate<std::byte>(stream, std::max<std::size_t>(bytes, 1)));
+                                .allocate<std::byte>(stream, bytes_of(parameter, checked)));
       addresses.emplace(parameter.name, temporaries.back().address());
     }
   }
   const runtime::ArgumentPack pack = checked.pack(variant.generated.parameters, addresses);
+  const std::vector<runtime::LaunchShape> shapes = shapes_of(variant.generated, checked);
   for (std::size_t i = 0; i < variant.kernels.size(); ++i) {
-    const LaunchPlan& plan = variant.generated.launches[i];
-    std::uint64_t grid[3] = {1, 1, 1};
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const auto blocks = evaluate_integer(plan.grid[axis], checked.integers());
-      require_internal(blocks.has_value(), "a grid in terms of scalar arguments");
-      grid[axis] = static_cast<std::uint64_t>(std::max<std::int64_t>(*blocks, 0));
+    variant.kernels[i].launch(stream, shapes[i], pack);
+  }
+}
+
+struct BoundCall::State {
+  std::vector<runtime::Kernel> kernels{};
+  std::vector<runtime::LaunchShape> shapes{};
+  std::vector<runtime::Buffer<std::byte>> temporaries{};
+  runtime::ArgumentPack pack{};
+};
+
+BoundCall Executor::bind(const std::vector<NamedArgument>& arguments) const {
+  const LaunchArguments checked(state_->kernel, state_->device, arguments);
+  const Variant& variant = state_->variant(!checked.fits_32_bits());
+  auto bound = std::make_shared<BoundCall::State>();
+  std::map<std::string, runtime::DeviceAddress> addresses;
+  for (const KernelParameter& parameter : variant.generated.parameters) {
+    if (parameter.temporary_count) {
+      bound->temporaries.emplace_back(state_->device, bytes_of(parameter, checked));
+      addresses.emplace(parameter.name, bound->temporaries.back().address());
     }
-    const auto block = [&](std::size_t axis) {
-      return static_cast<std::uint64_t>(plan.block[axis]);
-    };
-    variant.kernels[i].launch(stream, {{grid[0], grid[1], grid[2]}, {block(0), block(1), block(2)}},
-                              pack);
+  }
+  bound->kernels = variant.kernels;
+  bound->shapes = shapes_of(variant.generated, checked);
+  bound->pack = checked.pack(variant.generated.parameters, addresses);
+  return BoundCall(std::move(bound));
+}
+
+void BoundCall::operator()(runtime::StreamRef stream) const {
+  for (std::size_t i = 0; i < state_->kernels.size(); ++i) {
+    state_->kernels[i].launch(stream, state_->shapes[i], state_->pack);
   }
 }
 
 std::vector<runtime::KernelResources> Executor::prepare() const {
   return state_->variant(false).resources;
+}
+
+std::uint64_t Executor::program_hash() const {
+  return state_->variant(false).hash;
 }
 
 std::string Executor::text() const {

@@ -77,6 +77,21 @@ template <class T>
   return arg(std::move(name), buffer.ref(), std::move(shape));
 }
 
+/// A kernel with its arguments, made by Executor::bind. A cheap value; any thread may call it, but
+/// where the kernel has temporaries in global memory only one call may run at a time. The memory of
+/// the arguments has to stay.
+class BoundCall {
+ public:
+  /// Runs the kernel on the stream, asynchronously. @throws  what launches throw
+  void operator()(runtime::StreamRef stream) const;
+
+ private:
+  friend class Executor;
+  struct State;
+  explicit BoundCall(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
 /// A kernel on a device: called with named arguments.
 ///
 ///     const Executor twice(kernel, device);
@@ -90,6 +105,9 @@ class Executor {
  public:
   /// @throws  what check_kernel, check_bounds, check_races and generate throw
   Executor(const Kernel& kernel, runtime::Device device);
+  /// With a binary of text() that was compiled before, for 32-bit indices: nothing is compiled as
+  /// long as the arrays are within their reach. @throws  the same
+  Executor(const Kernel& kernel, runtime::Device device, runtime::CompiledProgram binary);
 
   /// Runs the kernel on the stream, asynchronously.
   ///
@@ -100,9 +118,16 @@ class Executor {
   /// @throws  what Program::compile and launches throw
   void operator()(runtime::StreamRef stream, const std::vector<NamedArgument>& arguments) const;
 
+  /// The call with these arguments, checked once: for launches that follow each other so fast that
+  /// looking at names counts. @throws  as the call
+  [[nodiscard]] BoundCall bind(const std::vector<NamedArgument>& arguments) const;
+
   /// Makes and loads the program for 32-bit indices now, and tells what its kernels take, one for
   /// each launch. Several threads may prepare several executors at once.
   [[nodiscard]] std::vector<runtime::KernelResources> prepare() const;
+
+  /// Of the program for 32-bit indices, which is made now: equal binaries have equal ones.
+  [[nodiscard]] std::uint64_t program_hash() const;
 
   /// The text that the call would run with 32-bit indices.
   [[nodiscard]] std::string text() const;

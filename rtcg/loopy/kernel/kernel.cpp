@@ -10,8 +10,11 @@ namespace {
 
 template <class Named>
 const Named* find_by_name(const std::vector<Named>& all, std::string_view name) {
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Named& each) { return each.name == name; });
+  // names of one kernel differ at their ends: a1, a2
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Named& each) {
+    return each.name.size() == name.size() && (name.empty() || each.name.back() == name.back()) &&
+           each.name == name;
+  });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -157,14 +160,17 @@ NameSet read_variables(const Kernel& kernel, const Instruction& instruction) {
   for (const Expr& predicate : instruction.predicates) {
     add_reads(kernel, predicate, reads);
   }
-  for (const std::string& iname : instruction.within_inames) {
+  for (const Temporary& temporary : kernel.temporaries) {
     // bounds may be scalars that statements assign
-    if (const Domain* domain = find_home_domain(kernel, iname)) {
-      for (const std::string& each : domain->constraints.names()) {
-        if (find_temporary(kernel, each) != nullptr) {
-          reads.insert(each);
-        }
-      }
+    const bool is_bound =
+        temporary.shape.empty() && reads.count(temporary.name) == 0 &&
+        std::any_of(instruction.within_inames.begin(), instruction.within_inames.end(),
+                    [&](const std::string& iname) {
+                      const Domain* domain = find_home_domain(kernel, iname);
+                      return domain != nullptr && domain->constraints.mentions(temporary.name);
+                    });
+    if (is_bound) {
+      reads.insert(temporary.name);
     }
   }
   return reads;
@@ -254,9 +260,18 @@ NameGenerator make_name_generator(const Kernel& kernel) {
     }
   };
   const auto reserve_expression = [&](const Expr& expr) {
-    reserve_all(free_names(expr));
-    reserve_all(accessed_arrays(expr));
-    reserve_all(called_functions(expr));
+    walk(expr, [&](const Expr& part) {
+      if (const Name* scalar = get_if<Name>(part)) {
+        names.reserve(scalar->name);
+      } else if (const Access* element = get_if<Access>(part)) {
+        names.reserve(element->array);
+      } else if (const LinearAccess* linear = get_if<LinearAccess>(part)) {
+        names.reserve(linear->array);
+      } else if (const Call* call = get_if<Call>(part)) {
+        names.reserve(call->function);
+      }
+      return true;
+    });
   };
   for (const std::string& iname : all_inames(kernel)) {
     names.reserve(iname);

@@ -24,6 +24,42 @@ void add_names(const Affine& expr, std::vector<std::string>& names) {
   }
 }
 
+/// The smallest value of `term` by the constraints that speak of its name alone.
+std::optional<std::int64_t> smallest_alone(const std::vector<Constraint>& constraints,
+                                           const Affine::Term& term) {
+  std::optional<std::int64_t> smallest;
+  for (const Constraint& each : constraints) {
+    const std::vector<Affine::Term>& terms = each.expr.terms();
+    if (terms.size() != 1 || terms.front().name != term.name ||
+        terms.front().coefficient == INT64_MIN || each.expr.constant() == INT64_MIN ||
+        (!each.is_equality && (terms.front().coefficient > 0) != (term.coefficient > 0))) {
+      continue;
+    }
+    const std::int64_t sign = terms.front().coefficient > 0 ? 1 : -1;
+    const std::int64_t coefficient = terms.front().coefficient * sign;
+    const std::int64_t constant = -each.expr.constant() * sign;  // of coefficient * name
+    const std::int64_t bound = term.coefficient > 0 ? divide_rounding_up(constant, coefficient)
+                                                    : divide_rounding_down(constant, coefficient);
+    std::int64_t value = 0;
+    if (!__builtin_mul_overflow(bound, term.coefficient, &value)) {
+      smallest = std::max(smallest.value_or(value), value);
+    }
+  }
+  return smallest;
+}
+
+/// Whether `expr >= 0` follows from the ranges of its names.
+bool follows_from_ranges(const std::vector<Constraint>& constraints, const Affine& expr) {
+  std::int64_t least = expr.constant();
+  for (const Affine::Term& term : expr.terms()) {
+    const auto smallest = smallest_alone(constraints, term);
+    if (!smallest || __builtin_add_overflow(least, *smallest, &least)) {
+      return false;
+    }
+  }
+  return least >= 0;
+}
+
 std::vector<std::size_t> columns_of(const Affine& expr, Elimination& elimination) {
   std::vector<std::size_t> columns;
   for (const Affine::Term& term : expr.terms()) {
@@ -128,6 +164,9 @@ bool ConstraintSet::implies_nonnegative(const Affine& expr) const {
     if (known.expr.terms() == expr.terms() && known.expr.constant() <= expr.constant()) {
       return true;
     }
+  }
+  if (follows_from_ranges(constraints_, expr)) {
+    return true;
   }
   Elimination elimination(*this);
   elimination.add({-expr - 1, false});

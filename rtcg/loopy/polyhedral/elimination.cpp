@@ -38,6 +38,7 @@ std::optional<Elimination::Row> combine(const Elimination::Row& a, std::int64_t 
 Elimination::Elimination(const ConstraintSet& set) : names_(set.names()) {
   const std::size_t named = names_.size();
   names_.resize(named + set.congruences().size());
+  rows_.reserve(set.constraints().size() + set.congruences().size() + 2);
   for (const Constraint& constraint : set.constraints()) {
     add(constraint);
   }

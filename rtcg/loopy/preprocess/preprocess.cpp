@@ -8,6 +8,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/preprocess/fill_tables.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
@@ -192,7 +193,7 @@ Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
   const std::vector<RecipeStep> recipe = kernel.recipe;
   kernel = reduce_over_grids(expand_subst(std::move(kernel)));
   kernel.recipe = recipe;
-  kernel = separate_reductions(infer_types(std::move(kernel)));
+  kernel = separate_reductions(fill_tables(infer_types(std::move(kernel))));
   // before realize_reductions: it asks which inames are axes of the block
   kernel = assign_auto_axes(std::move(kernel));
   kernel = realize_reductions(std::move(kernel), options);

@@ -84,8 +84,9 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
         return value;
       }
     }
-    Expr value =
+    const std::vector<Expr> values =
         scanned != nullptr ? realize_scan(*scanned, around) : realize_reduction(*reduction, around);
+    Expr value = values.size() == 1 ? values.front() : Expr(Call{tuple_function, values});
     done_.emplace_back(expr, value);
     return value;
   }
@@ -134,9 +135,9 @@ std::string Realizer::add_statements(const std::string& suffix, const std::vecto
   return after;
 }
 
-std::optional<std::string> Realizer::block_iname(const Reduction& reduction,
-                                                 const Instruction& around) const {
-  std::optional<std::string> found;
+std::vector<std::string> Realizer::block_inames(const Reduction& reduction,
+                                                const Instruction& around) const {
+  std::vector<std::string> found;
   for (const std::string& iname : reduction.inames) {
     const InameTag tag = tag_of(kernel_, iname);
     if (tag.kind == AxisKind::grid || tag.is_lane()) {
@@ -145,31 +146,53 @@ std::optional<std::string> Realizer::block_iname(const Reduction& reduction,
                                     "axes of the block can be reduced over",
                                     iname, around.id, to_string(tag)));
     }
-    if (tag.kind != AxisKind::block) {
-      continue;
+    if (tag.kind == AxisKind::block) {
+      found.push_back(iname);
     }
-    if (found) {
-      throw Unsupported("loopy.realize_reductions.parallel_iname",
-                        fmt::format("'{}' reduces over more than one axis of the block at once: "
-                                    "join the inames",
-                                    around.id));
-    }
-    found = iname;
   }
+  std::sort(found.begin(), found.end(), [&](const std::string& left, const std::string& right) {
+    return tag_of(kernel_, left).number < tag_of(kernel_, right).number;
+  });
   return found;
 }
 
-Expr Realizer::realize_reduction(const Reduction& reduction, const Instruction& around) {
-  const std::optional<std::string> threads = block_iname(reduction, around);
+std::vector<Expr> Realizer::realize_reduction(const Reduction& reduction,
+                                              const Instruction& around) {
+  const std::vector<std::string> axes = block_inames(reduction, around);
   const ReductionOperation operation(reduction.operation, types_of_targets(kernel_, reduction));
   NameSet within = around.within_inames;
-  if (threads) {
-    within.insert(*threads);
+  within.insert(axes.begin(), axes.end());
+  Accumulated own = accumulate(reduction, operation, around, within);
+  std::vector<Expr> values = as_names(own.names);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    // along one axis after the other: those to come belong to the statements of the earlier ones
+    Instruction rows = around;
+    for (std::size_t later = i + 1; later < axes.size(); ++later) {
+      rows.within_inames.insert(whole_axis(axes[later]));
+    }
+    if (i > 0) {
+      own = row_totals(reduction, operation, values, axes[i], rows);
+    }
+    values = over_threads(operation, own, axes[i], rows);
   }
-  const Accumulated own = accumulate(reduction, operation, around, within);
-  const std::vector<Expr> values =
-      threads ? over_threads(operation, own, *threads, around) : as_names(own.names);
-  return operation.has_place() ? Expr(Call{tuple_function, values}) : values.front();
+  return values;
+}
+
+/// What the rows of threads have come to, as variables of the threads along `axis`.
+Realizer::Accumulated Realizer::row_totals(const Reduction& reduction,
+                                           const ReductionOperation& operation,
+                                           const std::vector<Expr>& values, const std::string& axis,
+                                           const Instruction& rows) {
+  Accumulated totals;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    totals.names.push_back(add_temporary(base_name(reduction) + (i == 0 ? "_row" : "_row_place"),
+                                         operation.types()[i]));
+  }
+  NameSet within = rows.within_inames;
+  within.insert(whole_axis(axis));
+  totals.last =
+      add_statements("_total", as_names(totals.names), values, totals.names, within, rows, "");
+  return totals;
 }
 
 Realizer::Accumulated Realizer::accumulate(const Reduction& reduction,

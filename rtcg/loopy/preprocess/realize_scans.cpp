@@ -171,13 +171,27 @@ Affine first_upper(const Kernel& kernel, const Reduction& reduction, const Instr
   return result;
 }
 
+/// Whether the last sweep is an axis of the block; the others are loops.
+bool ends_in_block(const Kernel& kernel, const Reduction& reduction, const Instruction& around,
+                   const ScanBounds& bounds) {
+  const bool is_in_block = tag_of(kernel, bounds.sweeps.back()).kind == AxisKind::block;
+  const bool is_in_loops =
+      std::all_of(bounds.sweeps.begin(), bounds.sweeps.end() - (is_in_block ? 1 : 0),
+                  [&](const std::string& each) { return is_loop_iname(kernel, each); });
+  if (!is_in_loops || !is_loop_iname(kernel, reduction.inames.front())) {
+    refuse(around, reduction,
+           "it goes along loops, along one axis of a block, or along loops around that");
+  }
+  return is_in_block;
+}
+
 }  // namespace
 
-/// Adds to the accumulator what lies in lower <= iname <= upper; gives the statement's id, or
+/// Adds to the accumulators what lies in lower <= iname <= upper; gives the statement's id, or
 /// nothing where that is no element.
 std::optional<std::string> Realizer::add_elements(const Reduction& reduction,
                                                   const ReductionOperation& operation,
-                                                  const std::string& accumulator,
+                                                  const std::vector<std::string>& accumulators,
                                                   const ConstraintSet& elements,
                                                   const NameSet& within, const Instruction& around,
                                                   const std::string& after) {
@@ -192,20 +206,20 @@ std::optional<std::string> Realizer::add_elements(const Reduction& reduction,
     return std::nullopt;
   }
   kernel_.domains.push_back(std::move(domain));
-  NameSet inner = within;
-  inner.insert(iname);
   Instruction update = around;
-  update.within_inames = inner;
-  const Expr operand = realize_within(
-      rename_all(reduction.operands.front(), {{reduction.inames.front(), iname}}), update);
-  return add_statement(accumulator + "_update", Name{accumulator},
-                       operation.combine({Name{accumulator}}, {operand}).front(), inner, around,
-                       after);
+  update.within_inames = within;
+  update.within_inames.insert(iname);
+  std::vector<Expr> operands;
+  for (const Expr& operand : reduction.operands) {
+    operands.push_back(
+        realize_within(rename_all(operand, {{reduction.inames.front(), iname}}), update));
+  }
+  return add_combined(operation, accumulators, std::move(operands), update, after);
 }
 
 /// The same for the one element at `place`, which is none where it lies below a lower bound.
 std::string Realizer::add_element(const Reduction& reduction, const ReductionOperation& operation,
-                                  const std::string& accumulator, const Affine& place,
+                                  const std::vector<std::string>& accumulators, const Affine& place,
                                   const std::vector<Affine>& lower, const Instruction& around,
                                   const std::string& after) {
   Instruction update = around;
@@ -216,29 +230,40 @@ std::string Realizer::add_element(const Reduction& reduction, const ReductionOpe
           Comparison{ComparisonOp::greater_equal, to_expr(place), to_expr(each)});
     }
   }
-  const Expr operand = realize_within(
-      substitute(reduction.operands.front(), {{reduction.inames.front(), to_expr(place)}}), update);
-  return add_statement(accumulator + "_update", Name{accumulator},
-                       operation.combine({Name{accumulator}}, {operand}).front(),
-                       around.within_inames, update, after);
+  std::vector<Expr> operands;
+  for (const Expr& operand : reduction.operands) {
+    operands.push_back(
+        realize_within(substitute(operand, {{reduction.inames.front(), to_expr(place)}}), update));
+  }
+  return add_combined(operation, accumulators, std::move(operands), update, after);
 }
 
-Expr Realizer::realize_scan(const Reduction& reduction, const Instruction& around) {
-  if (reduction.inames.size() != 1 || reduction.operands.size() != 1) {
-    refuse(around, reduction, "it is over one iname and gives one value");
+/// `accumulators = accumulators op operands` in a statement like `update`.
+std::string Realizer::add_combined(const ReductionOperation& operation,
+                                   const std::vector<std::string>& accumulators,
+                                   std::vector<Expr> operands, const Instruction& update,
+                                   const std::string& after) {
+  if (operation.has_place()) {
+    operands = as_variables(operands, {accumulators, after}, update.within_inames, update);
+  }
+  const std::vector<Expr> names = as_names(accumulators);
+  return add_statements("_update", names, operation.combine(names, operands), accumulators,
+                        update.within_inames, update, after);
+}
+
+std::vector<Expr> Realizer::realize_scan(const Reduction& reduction, const Instruction& around) {
+  if (reduction.inames.size() != 1) {
+    refuse(around, reduction, "it is over one iname");
   }
   const ReductionOperation operation(reduction.operation, types_of_targets(kernel_, reduction));
   const std::string& iname = reduction.inames.front();
   const ScanBounds bounds = bounds_of(kernel_, reduction, around);
   check_operand(kernel_, described_, reduction, around, bounds);
   const Affine first = first_upper(kernel_, reduction, around, bounds);
-  const bool is_in_loops =
-      std::all_of(bounds.sweeps.begin(), bounds.sweeps.end(),
-                  [&](const std::string& each) { return is_loop_iname(kernel_, each); });
-  const bool is_in_block =
-      bounds.sweeps.size() == 1 && tag_of(kernel_, bounds.sweeps.front()).kind == AxisKind::block;
-  if ((!is_in_loops && !is_in_block) || !is_loop_iname(kernel_, iname)) {
-    refuse(around, reduction, "it goes along loops, or along one axis of a block");
+  const bool is_in_block = ends_in_block(kernel_, reduction, around, bounds);
+  if (bounds.sweeps.size() > (is_in_block ? 2U : 1U)) {
+    kernel_.loop_priorities.emplace_back(bounds.sweeps.begin(),
+                                         bounds.sweeps.end() - (is_in_block ? 1 : 0));
   }
   ConstraintSet lower;
   for (const Affine& each : bounds.lower) {
@@ -246,47 +271,68 @@ Expr Realizer::realize_scan(const Reduction& reduction, const Instruction& aroun
   }
   // what the first iteration has beyond the new elements of each
   ConstraintSet before = lower;
+  before.add_nonnegative(first - Affine(bounds.step) - Affine(iname));
   // the new elements of an iteration
   ConstraintSet step = lower;
   step.add_nonnegative(bounds.upper - Affine(iname));
   step.add_nonnegative(Affine(iname) - bounds.upper + (bounds.step - 1));
-  NameSet outer = around.within_inames;
-  if (is_in_block) {
-    const std::string& thread = bounds.sweeps.front();
-    before.add_nonnegative(bounds.upper - Affine(bounds.step) - Affine(iname));
-    before.add_zero(Affine(thread));
-    outer.erase(thread);
-    outer.insert(whole_axis(thread));
-  } else {
-    before.add_nonnegative(first - Affine(bounds.step) - Affine(iname));
-    for (const std::string& each : bounds.sweeps) {
-      outer.erase(each);
-    }
-    if (bounds.sweeps.size() > 1) {
-      kernel_.loop_priorities.push_back(bounds.sweeps);
-    }
+  NameSet outside = around.within_inames;
+  for (const std::string& each : bounds.sweeps) {
+    outside.erase(each);
   }
-  const std::string accumulator = add_temporary(base_name(reduction), operation.types().front());
-  std::string last = add_statement(accumulator + "_init", Name{accumulator},
-                                   operation.neutral().front(), outer, around, "");
-  last = add_elements(reduction, operation, accumulator, before,
-                      is_in_block ? around.within_inames : outer, around, last)
-             .value_or(last);
-  last = bounds.step == 1 ? add_element(reduction, operation, accumulator, bounds.upper,
-                                        bounds.lower, around, last)
-                          : add_elements(reduction, operation, accumulator, step,
-                                         around.within_inames, around, last)
-                                .value_or(last);
-  new_dependencies_.insert(last);
-  return is_in_block ? scan_threads(operation, {{accumulator}, last}, bounds.sweeps.front(), around)
-                     : Expr(Name{accumulator});
+  ConstraintSet all_before = constraints_of(kernel_, outside);
+  all_before.add(before);
+  Accumulated so_far;  // nothing where each thread has all that it starts from
+  if (!is_in_block || bounds.sweeps.size() > 1 || !all_before.is_empty()) {
+    so_far = start_scan(reduction, operation, before, outside, around);
+  }
+  Accumulated own = so_far;
+  if (is_in_block) {
+    NameSet threads = around.within_inames;
+    threads.erase(bounds.sweeps.back());
+    threads.insert(whole_axis(bounds.sweeps.back()));
+    own = start_scan(reduction, operation, {}, threads, around);
+  }
+  own.last = bounds.step == 1 ? add_element(reduction, operation, own.names, bounds.upper,
+                                            bounds.lower, around, own.last)
+                              : add_elements(reduction, operation, own.names, step,
+                                             around.within_inames, around, own.last)
+                                    .value_or(own.last);
+  new_dependencies_.insert(own.last);
+  return is_in_block ? scan_threads(operation, so_far, own, bounds.sweeps, around)
+                     : as_names(own.names);
+}
+
+/// Accumulators that hold the elements `before`: none where that is unconstrained.
+Realizer::Accumulated Realizer::start_scan(const Reduction& reduction,
+                                           const ReductionOperation& operation,
+                                           const ConstraintSet& before, const NameSet& within,
+                                           const Instruction& around) {
+  Accumulated started;
+  for (std::size_t i = 0; i < operation.types().size(); ++i) {
+    started.names.push_back(
+        add_temporary(base_name(reduction) + (i == 0 ? "" : "_place"), operation.types()[i]));
+  }
+  started.last = add_statements("_init", as_names(started.names), operation.neutral(),
+                                started.names, within, around, "");
+  if (!before.is_unconstrained()) {
+    started.last =
+        add_elements(reduction, operation, started.names, before, within, around, started.last)
+            .value_or(started.last);
+  }
+  return started;
 }
 
 /// Each thread takes over what the thread `distance` before it has, for distances 1, 2, 4, ...; two
-/// arrays by turns, so that one barrier is enough for each.
+/// arrays by turns, so that one barrier is enough for each. What came before the threads, of
+/// earlier iterations of loops around them too, is added to that, and goes on with the last
+/// thread's.
 /// @source Hillis and Steele 1986, Data parallel algorithms
-Expr Realizer::scan_threads(const ReductionOperation& operation, const Accumulated& own,
-                            const std::string& iname, const Instruction& around) {
+std::vector<Expr> Realizer::scan_threads(const ReductionOperation& operation,
+                                         const Accumulated& so_far, const Accumulated& own,
+                                         const std::vector<std::string>& sweeps,
+                                         const Instruction& around) {
+  const std::string& iname = sweeps.back();
   const std::int64_t length = length_of(iname);
   Instruction threads = around;
   threads.within_inames.erase(iname);
@@ -295,19 +341,36 @@ Expr Realizer::scan_threads(const ReductionOperation& operation, const Accumulat
   const Expr thread = Name{whole_axis(iname)};
   NameSet within = threads.within_inames;
   within.insert(whole_axis(iname));
-  std::string last = add_statement(parts.arrays.front() + "_store", parts.at(thread).front(),
-                                   Name{own.names.front()}, within, around, own.last);
+  std::string last = add_statements("_store", parts.at(thread), as_names(own.names), parts.arrays,
+                                    within, around, own.last);
   for (std::int64_t distance = 1; distance < length; distance *= 2) {
     const std::vector<Expr> here = parts.at(thread);
-    const Expr sum = operation.combine(parts.at(thread - Expr(distance)), here).front();
-    last = add_statement(
-        fmt::format("{}_step_{}", parts.arrays.front(), distance), other.at(thread).front(),
-        Conditional{Comparison{ComparisonOp::greater_equal, thread, distance}, sum, here.front()},
-        within, around, last);
+    std::vector<Expr> sums = operation.combine(parts.at(thread - Expr(distance)), here);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      sums[i] =
+          Conditional{Comparison{ComparisonOp::greater_equal, thread, distance}, sums[i], here[i]};
+    }
+    last = add_statements(fmt::format("_step_{}", distance), other.at(thread), sums, parts.arrays,
+                          within, around, last);
     std::swap(parts, other);
   }
+  std::vector<Expr> earlier = as_names(so_far.names);
+  if (sweeps.size() > 1) {
+    // the loops' next iteration begins with all that there is now
+    std::vector<std::string> copies;
+    for (std::size_t i = 0; i < earlier.size(); ++i) {
+      copies.push_back(add_temporary(so_far.names[i] + "_before", operation.types()[i]));
+    }
+    last = add_statements("_copy", as_names(copies), earlier, copies, threads.within_inames,
+                          threads, last);
+    last =
+        add_statements("_carry", earlier, operation.combine(as_names(copies), parts.at(length - 1)),
+                       so_far.names, threads.within_inames, threads, last);
+    earlier = as_names(copies);
+  }
   new_dependencies_.insert(last);
-  return parts.at(Name{iname}).front();
+  const std::vector<Expr> here = parts.at(Name{iname});
+  return earlier.empty() ? here : operation.combine(earlier, here);
 }
 
 }  // namespace rtcg::loopy

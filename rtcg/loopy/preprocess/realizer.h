@@ -30,10 +30,13 @@ class Realizer {
   void realize(const Instruction& instruction);
   void split_targets(Instruction instruction);
   Expr realize_within(const Expr& expr, const Instruction& around);
-  Expr realize_reduction(const Reduction& reduction, const Instruction& around);
-  /// The iname of the reduction that is an axis of the block, if one is.
-  [[nodiscard]] std::optional<std::string> block_iname(const Reduction& reduction,
-                                                       const Instruction& around) const;
+  std::vector<Expr> realize_reduction(const Reduction& reduction, const Instruction& around);
+  /// The inames of the reduction that are axes of the block, by their numbers.
+  [[nodiscard]] std::vector<std::string> block_inames(const Reduction& reduction,
+                                                      const Instruction& around) const;
+  Accumulated row_totals(const Reduction& reduction, const ReductionOperation& operation,
+                         const std::vector<Expr>& values, const std::string& axis,
+                         const Instruction& rows);
   /// Sums up over the inames that are loops.
   Accumulated accumulate(const Reduction& reduction, const ReductionOperation& operation,
                          const Instruction& around, const NameSet& within);
@@ -42,18 +45,27 @@ class Realizer {
                                  const NameSet& within, const Instruction& around);
 
   // ---- scans (realize_scans.cpp)
-  Expr realize_scan(const Reduction& reduction, const Instruction& around);
+  std::vector<Expr> realize_scan(const Reduction& reduction, const Instruction& around);
+  Accumulated start_scan(const Reduction& reduction, const ReductionOperation& operation,
+                         const ConstraintSet& before, const NameSet& within,
+                         const Instruction& around);
   std::optional<std::string> add_elements(const Reduction& reduction,
                                           const ReductionOperation& operation,
-                                          const std::string& accumulator,
+                                          const std::vector<std::string>& accumulators,
                                           const ConstraintSet& elements, const NameSet& within,
                                           const Instruction& around, const std::string& after);
   std::string add_element(const Reduction& reduction, const ReductionOperation& operation,
-                          const std::string& accumulator, const Affine& place,
+                          const std::vector<std::string>& accumulators, const Affine& place,
                           const std::vector<Affine>& lower, const Instruction& around,
                           const std::string& after);
-  Expr scan_threads(const ReductionOperation& operation, const Accumulated& own,
-                    const std::string& iname, const Instruction& around);
+  std::string add_combined(const ReductionOperation& operation,
+                           const std::vector<std::string>& accumulators, std::vector<Expr> operands,
+                           const Instruction& update, const std::string& after);
+  /// @param so_far  what lies before the threads, the same for all
+  /// @param sweeps  loops, and the axis of the threads
+  std::vector<Expr> scan_threads(const ReductionOperation& operation, const Accumulated& so_far,
+                                 const Accumulated& own, const std::vector<std::string>& sweeps,
+                                 const Instruction& around);
 
   // ---- threads of a block (realize_over_threads.cpp)
   std::vector<Expr> over_threads(const ReductionOperation& operation, const Accumulated& own,

@@ -34,12 +34,13 @@ bool ends_launch(const LoopTreeNode& node) {
 
 /// All accesses of one launch to one array against each other: blocks run at their own pace, so
 /// that neither the order of statements nor that of iterations counts.
-void check_launch(const Kernel& kernel, const RaceTest& test, const LoopTree& launch) {
-  std::map<std::string, std::vector<SharedAccess>> by_variable;
+void check_launch(const Kernel& kernel, const RaceTest& test, const LoopTree& launch,
+                  const std::vector<std::vector<SharedAccess>>& all) {
+  std::map<std::string_view, std::vector<const SharedAccess*>> by_variable;
   for (const std::size_t statement : statements_in(launch)) {
-    for (SharedAccess& access : shared_accesses(kernel, statement)) {
+    for (const SharedAccess& access : all[statement]) {
       if (access.is_global) {
-        by_variable[access.variable].push_back(std::move(access));
+        by_variable[access.variable].push_back(&access);
       }
     }
   }
@@ -47,10 +48,10 @@ void check_launch(const Kernel& kernel, const RaceTest& test, const LoopTree& la
   for (const auto& [variable, accesses] : by_variable) {
     for (std::size_t second = 0; second < accesses.size(); ++second) {
       for (std::size_t first = 0; first < second; ++first) {
-        if (need_order(accesses[first], accesses[second]) &&
-            test.may_race(accesses[first], accesses[second], blocks)) {
-          throw_needs_global_barrier(kernel, accesses[first], accesses[second],
-                                     test.example(accesses[first], accesses[second], blocks));
+        const SharedAccess& one = *accesses[first];
+        const SharedAccess& other = *accesses[second];
+        if (need_order(one, other) && test.may_race(one, other, blocks)) {
+          throw_needs_global_barrier(kernel, one, other, test.example(one, other, blocks));
         }
       }
     }
@@ -59,7 +60,8 @@ void check_launch(const Kernel& kernel, const RaceTest& test, const LoopTree& la
 
 }  // namespace
 
-void check_blocks(const Kernel& kernel, const LoopTree& tree) {
+void check_blocks(const Kernel& kernel, const LoopTree& tree,
+                  const std::vector<std::vector<SharedAccess>>& accesses) {
   const bool has_grid =
       std::any_of(kernel.iname_tags.begin(), kernel.iname_tags.end(),
                   [](const auto& each) { return each.second.kind == AxisKind::grid; });
@@ -74,13 +76,13 @@ void check_blocks(const Kernel& kernel, const LoopTree& tree) {
   LoopTree launch;
   for (const LoopTreeNode& node : tree) {
     if (is<LaunchBoundaryNode>(node)) {
-      check_launch(kernel, test, launch);
+      check_launch(kernel, test, launch, accesses);
       launch.clear();
     } else {
       launch.push_back(node);
     }
   }
-  check_launch(kernel, test, launch);
+  check_launch(kernel, test, launch, accesses);
 }
 
 }  // namespace rtcg::loopy

@@ -14,11 +14,8 @@ namespace {
 /// Walks the tree and adds barriers.
 class BarrierPass {
  public:
-  explicit BarrierPass(const Kernel& kernel) : kernel_(kernel), test_(kernel) {
-    accesses_.reserve(kernel.instructions.size());
-    for (std::size_t i = 0; i < kernel.instructions.size(); ++i) {
-      accesses_.push_back(shared_accesses(kernel, i));
-    }
+  BarrierPass(const Kernel& kernel, const std::vector<std::vector<SharedAccess>>& accesses)
+      : kernel_(kernel), test_(kernel), accesses_(accesses) {
     for (const auto& [iname, tag] : kernel.iname_tags) {
       has_block_axes_ = has_block_axes_ || tag.kind == AxisKind::block;
     }
@@ -28,31 +25,46 @@ class BarrierPass {
     if (!has_block_axes_) {
       return tree;
     }
-    std::vector<SharedAccess> pending;
+    Pending pending;
     std::vector<std::string> loops;
     return level(std::move(tree), loops, pending);
   }
 
  private:
-  using Accesses = std::vector<SharedAccess>;
+  /// In the order of the statements.
+  using Accesses = std::vector<const SharedAccess*>;
+  /// The same by variable.
+  using Pending = std::map<std::string_view, Accesses>;
 
   [[nodiscard]] Accesses accesses_in(const LoopTree& tree) const {
     Accesses all;
     for (const std::size_t statement : statements_in(tree)) {
-      all.insert(all.end(), accesses_[statement].begin(), accesses_[statement].end());
+      for (const SharedAccess& access : accesses_[statement]) {
+        all.push_back(&access);
+      }
     }
     return all;
   }
 
+  static void add(Pending& pending, const Accesses& accesses) {
+    for (const SharedAccess* access : accesses) {
+      pending[access->variable].push_back(access);
+    }
+  }
+
   /// The reason for a barrier between accesses done and accesses to come, or nothing.
-  [[nodiscard]] std::optional<std::string> conflict(const Accesses& earlier, const Accesses& later,
+  [[nodiscard]] std::optional<std::string> conflict(const Pending& earlier, const Accesses& later,
                                                     const Relation& relation) const {
-    for (const SharedAccess& second : later) {
-      for (const SharedAccess& first : earlier) {
-        if (need_order(first, second) && test_.may_race(first, second, relation)) {
-          return fmt::format("'{}', which '{}' and '{}' share", first.variable,
-                             kernel_.instructions[first.statement].id,
-                             kernel_.instructions[second.statement].id);
+    for (const SharedAccess* second : later) {
+      const auto found = earlier.find(second->variable);
+      if (found == earlier.end()) {
+        continue;
+      }
+      for (const SharedAccess* first : found->second) {
+        if (need_order(*first, *second) && test_.may_race(*first, *second, relation)) {
+          return fmt::format("'{}', which '{}' and '{}' share", first->variable,
+                             kernel_.instructions[first->statement].id,
+                             kernel_.instructions[second->statement].id);
         }
       }
     }
@@ -61,7 +73,7 @@ class BarrierPass {
 
   /// @param loops    around this level
   /// @param pending  accesses since the last barrier; brought up to date
-  LoopTree level(LoopTree tree, std::vector<std::string>& loops, Accesses& pending) {
+  LoopTree level(LoopTree tree, std::vector<std::string>& loops, Pending& pending) {
     LoopTree result;
     const auto fence = [&](const std::optional<std::string>& reason) {
       if (reason) {
@@ -78,23 +90,25 @@ class BarrierPass {
         continue;
       }
       if (const StatementNode* statement = get_if<StatementNode>(node)) {
-        const Accesses& own = accesses_[statement->index];
+        const Accesses own = accesses_in({node});
         // a statement's own reads and writes are those of one instance: other threads' instances
         // are compared by conflict(pending)
         fence(conflict(pending, own, {loops, std::nullopt, true}));
         check_within_statement(*statement, loops);
-        pending.insert(pending.end(), own.begin(), own.end());
+        add(pending, own);
         result.push_back(std::move(node));
         continue;
       }
       LoopNode loop = *get_if<LoopNode>(node);
-      Accesses inner;
+      Pending inner;
       loop.body = loop_body(std::move(loop), loops, inner);
       // before the loop rather than in it: there it would be passed in every iteration. Behind the
       // first barrier of the body all that was pending is done.
       fence(conflict(pending, accesses_before_barrier(loop.body), {loops, std::nullopt, true}));
       // the loop may run not at all, so what was pending before stays so
-      pending.insert(pending.end(), inner.begin(), inner.end());
+      for (const auto& [variable, accesses] : inner) {
+        add(pending, accesses);
+      }
       node.kind = LoopNode{get_if<LoopNode>(node)->iname, std::move(loop.body)};
       result.push_back(std::move(node));
     }
@@ -102,7 +116,7 @@ class BarrierPass {
   }
 
   /// @param inner  receives the accesses since the last barrier of an iteration
-  LoopTree loop_body(LoopNode loop, std::vector<std::string>& loops, Accesses& inner) {
+  LoopTree loop_body(LoopNode loop, std::vector<std::string>& loops, Pending& inner) {
     loops.push_back(loop.iname);
     LoopTree body = level(std::move(loop.body), loops, inner);
     // what the end of an iteration leaves pending meets the beginning of the next ones
@@ -144,7 +158,7 @@ class BarrierPass {
   /// One statement may read what another thread's instance of it writes: `a[i] = a[i + 1]`.
   void check_within_statement(const StatementNode& statement,
                               const std::vector<std::string>& loops) const {
-    const Accesses& own = accesses_[statement.index];
+    const std::vector<SharedAccess>& own = accesses_[statement.index];
     for (const SharedAccess& read : own) {
       for (const SharedAccess& write : own) {
         if (read.is_write || !write.is_write || !need_order(read, write)) {
@@ -181,7 +195,7 @@ class BarrierPass {
 
   const Kernel& kernel_;
   RaceTest test_;
-  std::vector<Accesses> accesses_;  // of each statement
+  const std::vector<std::vector<SharedAccess>>& accesses_;  // of each statement
   bool has_block_axes_ = false;
 };
 
@@ -195,16 +209,22 @@ void check_reach(const Kernel& kernel) {
     return std::any_of(each.within_inames.begin(), each.within_inames.end(),
                        [&](const std::string& iname) { return tag_of(kernel, iname) == tag; });
   };
+  std::vector<NameSet> reads;
+  reads.reserve(kernel.instructions.size());
+  for (const Instruction& reader : kernel.instructions) {
+    reads.push_back(read_variables(kernel, reader));
+  }
   for (const Instruction& writer : kernel.instructions) {
     for (const std::string& name : written_variables(writer)) {
       const Temporary* temporary = find_temporary(kernel, name);
       if (temporary == nullptr || temporary->address_space == AddressSpace::global) {
         continue;
       }
-      for (const Instruction& reader : kernel.instructions) {
-        if (read_variables(kernel, reader).count(name) == 0) {
+      for (std::size_t i = 0; i < reads.size(); ++i) {
+        if (reads[i].count(name) == 0) {
           continue;
         }
+        const Instruction& reader = kernel.instructions[i];
         for (const std::string& iname : writer.within_inames) {
           const InameTag tag = tag_of(kernel, iname);
           const bool is_lost =
@@ -229,8 +249,13 @@ void check_reach(const Kernel& kernel) {
 
 LoopTree insert_barriers(const Kernel& kernel, LoopTree tree) {
   check_reach(kernel);
-  check_blocks(kernel, tree);
-  return BarrierPass(kernel).run(std::move(tree));
+  std::vector<std::vector<SharedAccess>> accesses;
+  accesses.reserve(kernel.instructions.size());
+  for (std::size_t i = 0; i < kernel.instructions.size(); ++i) {
+    accesses.push_back(shared_accesses(kernel, i));
+  }
+  check_blocks(kernel, tree, accesses);
+  return BarrierPass(kernel, accesses).run(std::move(tree));
 }
 
 }  // namespace rtcg::loopy

@@ -96,7 +96,7 @@ std::vector<SharedAccess> shared_accesses(const Kernel& kernel, std::size_t stat
 }
 
 bool need_order(const SharedAccess& first, const SharedAccess& second) {
-  return first.variable == second.variable && (first.is_write || second.is_write) &&
+  return (first.is_write || second.is_write) && first.variable == second.variable &&
          !(first.is_atomic && second.is_atomic);
 }
 
@@ -114,6 +114,19 @@ std::string RaceTest::instance_name(const std::string& name, std::string_view su
   return is_iname(kernel_, name) || find_argument(kernel_, name) == nullptr
              ? fmt::format("{}{}", name, suffix)
              : name;
+}
+
+const ConstraintSet& RaceTest::instances(std::size_t statement, std::string_view suffix) const {
+  const auto key = std::pair(statement, std::string(suffix));
+  const auto known = instances_.find(key);
+  return known != instances_.end()
+             ? known->second
+             : instances_
+                   .emplace(key,
+                            renamed(constraints_of(kernel_,
+                                                   kernel_.instructions[statement].within_inames),
+                                    suffix))
+                   .first->second;
 }
 
 /// The iname that stands for the axis in the statement.
@@ -160,8 +173,8 @@ ConstraintSet RaceTest::meeting(const SharedAccess& first, const SharedAccess& s
                                 const Relation& relation) const {
   const Instruction& a = kernel_.instructions[first.statement];
   const Instruction& b = kernel_.instructions[second.statement];
-  ConstraintSet both = renamed(constraints_of(kernel_, a.within_inames), "'1");
-  both.add(renamed(constraints_of(kernel_, b.within_inames), "'2"));
+  ConstraintSet both = instances(first.statement, "'1");
+  both.add(instances(second.statement, "'2"));
   for (std::size_t axis = 0; axis < std::min(first.indices.size(), second.indices.size()); ++axis) {
     if (first.indices[axis] && second.indices[axis]) {
       both.add_zero(renamed(first.indices[axis]->value, "'1") -

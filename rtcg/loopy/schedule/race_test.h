@@ -57,6 +57,9 @@ class RaceTest {
                                                        const Relation& relation) const;
   [[nodiscard]] Affine renamed(const Affine& expr, std::string_view suffix) const;
   [[nodiscard]] ConstraintSet renamed(const ConstraintSet& set, std::string_view suffix) const;
+  /// The constraints on the statement's inames, in the names of one of the two instances.
+  [[nodiscard]] const ConstraintSet& instances(std::size_t statement,
+                                               std::string_view suffix) const;
   [[nodiscard]] std::string instance_name(const std::string& name, std::string_view suffix) const;
   [[nodiscard]] ConstraintSet meeting(const SharedAccess& first, const SharedAccess& second,
                                       const Relation& relation) const;
@@ -72,6 +75,7 @@ class RaceTest {
 
   const Kernel& kernel_;
   mutable std::map<std::string, Affine, std::less<>> starts_;  // of inames on axes
+  mutable std::map<std::pair<std::size_t, std::string>, ConstraintSet> instances_;
 };
 
 }  // namespace rtcg::loopy

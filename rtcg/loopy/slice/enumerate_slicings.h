@@ -26,6 +26,9 @@ struct MachineModel {
   int warp_lanes = 32;
   /// Whether copies to shared memory go on beside the threads: others gain nothing from stages.
   bool has_async_copies = true;
+  /// Whether it is a processor, whose threads of a block are lanes of its vectors: 8 are enough,
+  /// whatever min_threads says, and multiprocessors are cores.
+  bool is_cpu = false;
 };
 
 /// Which slicings are worth looking at.
@@ -54,12 +57,14 @@ struct RankedSlicing {
 /// best first; the same kernel and constraints always give the same stream.
 ///
 /// Cuts the inames that all statements are within and that all results are indexed by: the two that
-/// vary fastest lie on grid, block and lanes, others on the grid. Loops of reductions are cut for
-/// tiles in shared memory, or spread over the block. Every array that several lanes or threads read
-/// at the same place may be fetched. Lengths are powers of two; those that do not divide are
-/// guarded. The model counts arithmetic, traffic of memory, cache and shared memory, and the fill
-/// of the machine, from the lengths alone: no kernel is transformed and no text is made.
-/// @cost 1-3 us a slicing, when the stream is made
+/// vary fastest lie on grid, block and lanes, or lanes of a vector; others on the grid, or side by
+/// side in each thread where they are short. Loops of reductions are cut for tiles in shared
+/// memory, or spread over the block, or shared by blocks, whose parts a second launch or atomic
+/// functions add up. Every array that several lanes or threads read at the same place may be
+/// fetched. Lengths are powers of two, which are guarded where they do not divide, and others that
+/// divide. The model counts arithmetic, traffic of memory, cache and shared memory, and the fill of
+/// the machine, from the lengths alone: no kernel is transformed and no text is made.
+/// @cost about 0.5 us a slicing, when the stream is made
 class SlicingStream {
  public:
   /// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice
@@ -73,6 +78,12 @@ class SlicingStream {
   [[nodiscard]] RankedSlicing at(std::size_t place) const;
   /// Places of the slicings that differ in one step, in the order of the ranking.
   [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const;
+  /// The place of a slicing; nothing where it is not in the stream.
+  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const;
+  /// The place of the slicing that has each decision from one of two others, as the bits of `genes`
+  /// say; nothing where that one does not keep the constraints.
+  [[nodiscard]] std::optional<std::size_t> child(std::size_t mother, std::size_t father,
+                                                 std::uint64_t genes) const;
 
  private:
   struct State;

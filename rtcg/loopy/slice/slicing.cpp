@@ -7,10 +7,6 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/analyze/access.h"
-#include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/loopy/transform/recipe.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -79,121 +75,6 @@ InameSlicing parse_iname(std::string_view text, const std::vector<std::string>& 
   return result;
 }
 
-std::string part_name(const std::string& iname, std::size_t number) {
-  return fmt::format("{}_{}", iname, number);
-}
-
-/// `[i, j]` as recipes have it.
-std::string list_of(const std::vector<std::string>& items) {
-  return fmt::format("[{}]", fmt::join(items, ", "));
-}
-
-void add_splits(const InameSlicing& sliced, std::vector<RecipeStep>& steps) {
-  const std::size_t last = sliced.factors.size() - 1;
-  if (last == 0) {
-    if (sliced.factors.front().axis.kind != AxisKind::sequential) {
-      steps.push_back(
-          {"tag_inames", {sliced.iname + ":" + to_string(sliced.factors.front().axis)}, {}});
-    }
-    return;
-  }
-  std::string rest = sliced.iname;
-  for (std::size_t i = 0; i < last; ++i) {
-    std::int64_t inner_length = 1;
-    for (std::size_t j = i + 1; j <= last; ++j) {
-      inner_length *= sliced.factors[j].length;
-    }
-    const std::string inner = i + 1 == last ? part_name(sliced.iname, last)
-                                            : fmt::format("{}_{}to{}", sliced.iname, i + 1, last);
-    RecipeStep step{"split_iname",
-                    {rest, std::to_string(inner_length)},
-                    {{"outer_name", part_name(sliced.iname, i)}, {"inner_name", inner}}};
-    const auto add_tag = [&](const char* option, const InameTag& tag) {
-      if (tag.kind != AxisKind::sequential) {
-        step.options[option] = to_string(tag);
-      }
-    };
-    add_tag("outer_tag", sliced.factors[i].axis);
-    if (i + 1 == last) {
-      add_tag("inner_tag", sliced.factors[last].axis);
-    }
-    steps.push_back(std::move(step));
-    rest = inner;
-  }
-}
-
-const InameSlicing* find_sliced(const Slicing& slicing, const std::string& iname) {
-  for (const InameSlicing& each : slicing.inames) {
-    if (each.iname == iname) {
-      return &each;
-    }
-  }
-  return nullptr;
-}
-
-/// The loops that lie within a block, of the inames that the array's reads mention.
-std::vector<std::string> swept_parts(const Kernel& expanded, const Slicing& slicing,
-                                     const std::string& array) {
-  NameSet mentioned;
-  bool is_read = false;
-  for (const ArrayAccess& access : accesses_of(expanded)) {
-    if (access.array != array || access.is_write) {
-      continue;
-    }
-    is_read = true;
-    for (const Expr& index : access.indices) {
-      mentioned.merge(free_names(index));
-    }
-  }
-  if (!is_read) {
-    throw InvalidInput(
-        "loopy.recipe_of.unknown_array",
-        fmt::format("kernel '{}' reads no array '{}' that could be fetched", expanded.name, array));
-  }
-  std::vector<std::string> sweep;
-  for (const std::string& iname : all_inames(expanded)) {
-    if (mentioned.count(iname) == 0) {
-      continue;
-    }
-    const InameSlicing* sliced = find_sliced(slicing, iname);
-    if (sliced == nullptr) {
-      sweep.push_back(iname);
-      continue;
-    }
-    for (std::size_t i = 1; i < sliced->factors.size(); ++i) {
-      sweep.push_back(part_name(iname, i));
-    }
-  }
-  return sweep;
-}
-
-/// The step that lets the copies of what is fetched along the loop of a reduction run ahead.
-RecipeStep pipeline_step(const Slicing& slicing, const NameSet& reduced,
-                         const std::map<std::string, std::vector<std::string>>& sweeps) {
-  for (const InameSlicing& each : slicing.inames) {
-    if (reduced.count(each.iname) == 0 || each.factors.size() < 2 ||
-        each.factors.front().axis.kind != AxisKind::sequential) {
-      continue;
-    }
-    std::vector<std::string> tiles;
-    for (const FetchPlan& fetch : slicing.fetches) {
-      const std::vector<std::string>& sweep = sweeps.at(fetch.array);
-      if (std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) != sweep.end()) {
-        tiles.push_back(fetch.array + "_tile");
-      }
-    }
-    if (!tiles.empty()) {
-      return {"pipeline",
-              {list_of(tiles), part_name(each.iname, 0), std::to_string(slicing.stages)},
-              {}};
-    }
-  }
-  throw InvalidInput("loopy.recipe_of.nothing_to_pipeline",
-                     fmt::format("'stages {}' takes something that is fetched along the loop of a "
-                                 "reduction, which slicing '{}' has not",
-                                 slicing.stages, to_string(slicing)));
-}
-
 }  // namespace
 
 std::string to_string(const Slicing& slicing) {
@@ -215,6 +96,12 @@ std::string to_string(const Slicing& slicing) {
   if (slicing.stages != 1) {
     text += fmt::format("; stages {}", slicing.stages);
   }
+  if (slicing.swizzle_rows != 0) {
+    text += fmt::format("; swizzle {}", slicing.swizzle_rows);
+  }
+  for (const std::string& each : slicing.atomic_reductions) {
+    text += "; atomic " + each;
+  }
   return text;
 }
 
@@ -230,62 +117,15 @@ Slicing parse_slicing(std::string_view text) {
       slicing.fetches.push_back(parse_fetch(text, words));
     } else if (words.front() == "stages" && words.size() == 2) {
       slicing.stages = parse_number(text, words[1]);
+    } else if (words.front() == "swizzle" && words.size() == 2) {
+      slicing.swizzle_rows = parse_number(text, words[1]);
+    } else if (words.front() == "atomic" && words.size() == 2) {
+      slicing.atomic_reductions.push_back(words[1]);
     } else {
       slicing.inames.push_back(parse_iname(text, words));
     }
   }
   return slicing;
-}
-
-std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) {
-  const Kernel expanded = expand_subst(kernel);
-  NameSet reduced;
-  for (const Instruction& instruction : expanded.instructions) {
-    reduced.merge(reduction_inames(instruction));
-  }
-  std::vector<RecipeStep> steps;
-  for (const InameSlicing& each : slicing.inames) {
-    if (!is_iname(kernel, each.iname)) {
-      throw InvalidInput("loopy.recipe_of.unknown_iname",
-                         fmt::format("kernel '{}' has no iname '{}': its inames are {}",
-                                     kernel.name, each.iname, fmt::join(all_inames(kernel), ", ")));
-    }
-    add_splits(each, steps);
-    if (reduced.count(each.iname) == 0) {
-      continue;
-    }
-    // the block's tree stands around the loops, so that each thread adds up its own part first
-    for (std::size_t i = 1; i < each.factors.size(); ++i) {
-      if (each.factors[i].axis.kind == AxisKind::block) {
-        steps.push_back({"split_reduction_outward", {part_name(each.iname, i)}, {}});
-      }
-    }
-  }
-  std::map<std::string, std::vector<std::string>> sweeps;
-  for (const FetchPlan& fetch : slicing.fetches) {
-    const std::vector<std::string> sweep = swept_parts(expanded, slicing, fetch.array);
-    sweeps[fetch.array] = sweep;
-    steps.push_back({"add_prefetch",
-                     {fetch.array, list_of(sweep)},
-                     {{"temporary_name", fetch.array + "_tile"}}});
-    const std::string tile = fetch.array + "_tile";
-    if (fetch.is_transposed) {
-      steps.push_back({"tag_array_axes", {list_of({tile}), "F"}, {}});
-    }
-    if (fetch.padding != 0) {
-      steps.push_back({"add_padding",
-                       {tile, fetch.is_transposed ? "1" : "0", std::to_string(fetch.padding)},
-                       {}});
-    }
-  }
-  if (slicing.stages != 1) {
-    steps.push_back(pipeline_step(slicing, reduced, sweeps));
-  }
-  return steps;
-}
-
-Kernel apply(const Kernel& kernel, const Slicing& slicing) {
-  return apply_recipe(kernel, recipe_of(kernel, slicing));
 }
 
 }  // namespace rtcg::loopy

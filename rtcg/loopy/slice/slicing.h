@@ -39,14 +39,21 @@ struct FetchPlan {
 /// is kept in shared memory.
 ///
 /// As text:
-///     i: g.1 l.1*16 ilp*4; j: g.0 ilp*2 l.0*16; k: for for*8; fetch a transposed pad 4; fetch b;
-///     stages 3
+///     i: g.1 l.1*16 ilp*4; j: g.0 l.0*16 vec*4; k: for for*8; fetch a transposed pad 4; fetch b;
+///     stages 3; swizzle 8
+///     k: g.0 for*16 l.0*256; atomic k
 struct Slicing {
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
   /// Buffers of what is fetched along the loop of a reduction: more than one lets the copies run
   /// ahead, see pipeline().
   std::int64_t stages = 1;
+  /// Blocks along g.1 that come before the next along g.0, see swizzle(); 0: as the hardware has
+  /// it.
+  std::int64_t swizzle_rows = 0;
+  /// Reductions over an axis of the grid whose blocks add to the result by atomic functions, see
+  /// reduce_over_grid(); those of others are added up by a second launch.
+  std::vector<std::string> atomic_reductions{};
   friend bool operator==(const Slicing&, const Slicing&) = default;
 };
 
@@ -58,7 +65,7 @@ struct Slicing {
 /// from the outermost on; fetches sweep all of them that lie within a block.
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
-///                       loopy.recipe_of.nothing_to_pipeline
+///                       loopy.recipe_of.nothing_to_pipeline, loopy.recipe_of.nothing_to_share
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
 
 /// @throws InvalidInput  what recipe_of and the transformations throw

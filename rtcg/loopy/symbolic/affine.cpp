@@ -159,11 +159,16 @@ Expr to_expr(const Affine& affine) {
     }
     return std::abs(l.coefficient) > std::abs(r.coefficient);
   });
-  Expr sum = 0;
+  // at once rather than by operators, which make a node for each partial sum
+  std::vector<Expr> parts;
+  parts.reserve(terms.size() + 1);
   for (const Affine::Term& term : terms) {
-    sum = sum + Expr(term.coefficient) * name(term.name);
+    parts.push_back(Expr(term.coefficient) * name(term.name));
   }
-  return terms.empty() ? Expr(affine.constant()) : sum + Expr(affine.constant());
+  if (affine.constant() != 0 || parts.empty()) {
+    parts.emplace_back(affine.constant());
+  }
+  return parts.size() == 1 ? parts.front() : Expr(Sum{std::move(parts)});
 }
 
 Expr simplify_index(const Expr& expr) {

@@ -23,6 +23,7 @@
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "rtcg/loopy/transform/fold_constants.h"
 #include "rtcg/loopy/transform/fuse_kernels.h"
+#include "rtcg/loopy/transform/hardware_axes.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
 #include "rtcg/loopy/transform/instruction_inames.h"
 #include "rtcg/loopy/transform/join_inames.h"
@@ -33,7 +34,11 @@
 #include "rtcg/loopy/transform/prioritize_loops.h"
 #include "rtcg/loopy/transform/recipe.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
+#include "rtcg/loopy/transform/reduction_arg_to_subst_rule.h"
 #include "rtcg/loopy/transform/rename_iname.h"
+#include "rtcg/loopy/transform/rename_inames.h"
+#include "rtcg/loopy/transform/save_and_reload_temporaries.h"
+#include "rtcg/loopy/transform/separate_loop_head_tail_slab.h"
 #include "rtcg/loopy/transform/split_array_axis.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/split_reduction.h"
@@ -214,6 +219,19 @@ SplitOptions split_options(StepReader& step) {
           .outer_tag = step.option("outer_tag"),
           .inner_tag = step.option("inner_tag")};
 }
+SplitOptions all_split_options(StepReader& step) {
+  SplitOptions options = split_options(step);
+  options.within = step.option("within");
+  const Texts slabs = step.list_option("slabs");
+  if (!slabs.empty()) {
+    if (slabs.size() != 2) {
+      step.fail("slabs are those at the beginning and those at the end: slabs=0:1");
+    }
+    options.head_slabs = step.to_number(slabs[0]);
+    options.tail_slabs = step.to_number(slabs[1]);
+  }
+  return options;
+}
 JoinOptions join_options(StepReader& step) {
   return {.name = step.option("name"), .tag = step.option("tag")};
 }
@@ -301,6 +319,8 @@ using Table = std::map<std::string, Apply, std::less<>>;
 Table loop_rows() {
   return {
       {"add_inames_to_instructions", row(add_inames_to_instructions, list, text)},
+      {"add_inames_for_unused_hardware_axes",
+       row(add_inames_for_unused_hardware_axes, text_or_empty)},
       {"assume", row(assume, text)},
       {"chunk_iname", row(chunk_iname, text, number, split_options)},
       {"duplicate_inames", row(duplicate_inames, list, duplicate_options)},
@@ -311,6 +331,7 @@ Table loop_rows() {
                            },
                            text, fuse_options)},
       {"fix_parameters", row(fix_parameters, numbers)},
+      {"fuse_loops", row(fuse_loops, rest)},
       {"inline_kernel", row(
                             [](Kernel kernel, const std::string& callee, const std::string& call,
                                const Bindings& bindings) {
@@ -326,7 +347,9 @@ Table loop_rows() {
       {"remove_inames_from_instructions", row(remove_inames_from_instructions, list, text)},
       {"remove_unused_inames", row(remove_unused_inames)},
       {"rename_iname", row(rename_iname, text, text)},
-      {"split_iname", row(split_iname, text, number, split_options)},
+      {"rename_inames", row(rename_inames, list, text)},
+      {"separate_loop_head_tail_slab", row(separate_loop_head_tail_slab, text, number, number)},
+      {"split_iname", row(split_iname, text, number, all_split_options)},
       {"split_reduction_inward", row(split_reduction_inward, rest)},
       {"split_reduction_outward", row(split_reduction_outward, rest)},
       {"tag_inames",
@@ -359,6 +382,7 @@ Table data_rows() {
       {"remove_unused_arguments", row(remove_unused_arguments)},
       {"rename_argument", row(rename_argument, text, text)},
       {"unprivatize_temporaries", row(unprivatize_temporaries, text, list)},
+      {"save_and_reload_temporaries", row(save_and_reload_temporaries, list_or_none)},
       {"set_argument_order", row(set_argument_order, list)},
       {"set_temporary_address_space", row(set_temporary_address_space, list, text)},
       {"split_array_axis", row(split_array_axis, text, axis, number)},
@@ -374,7 +398,9 @@ Table statement_rows() {
       {"expand_subst", row(expand_subst, text_or_empty, text_option("within"))},
       {"extract_subst", row(extract_subst, text, text, list, text_option("within"))},
       {"fold_constants", row(fold_constants)},
+      {"reduction_arg_to_subst_rule", row(reduction_arg_to_subst_rule, list, text_option("rule"))},
       {"remove_instructions", row(remove_instructions, text)},
+      {"remove_predicates", row(remove_predicates, text_or_empty)},
       {"replace_instruction_ids", row(replace_instruction_ids, texts)},
       {"tag_instructions", row(tag_instructions, text, text_option("match"))},
   };

@@ -7,6 +7,7 @@
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -195,6 +196,7 @@ Expr stored_value(const Kernel& kernel, const Temporary& temporary, const Expr& 
 
 Kernel assignment_to_subst(Kernel kernel, std::string_view temporary, std::string_view rule) {
   throw_if_refused(find_refusal(kernel, temporary, rule));
+  const Kernel before = kernel;
   const std::string old(temporary);
   const Instruction definition = *find_only_writer(kernel, old);
   const Assignment& assignment = *get_if<Assignment>(definition);
@@ -215,6 +217,7 @@ Kernel assignment_to_subst(Kernel kernel, std::string_view temporary, std::strin
   const std::vector<std::string> parameters = *find_parameters(kernel, assignment.targets.front());
   kernel.rules.push_back({rule_name, parameters, value});
   std::erase_if(kernel.temporaries, [&](const Temporary& each) { return each.name == old; });
+  refuse_reordering(before, kernel, "loopy.assignment_to_subst.reorders_loops");
   record(kernel, "assignment_to_subst", {old}, {{"rule", std::string(rule)}});
   return kernel;
 }
@@ -222,7 +225,8 @@ Kernel assignment_to_subst(Kernel kernel, std::string_view temporary, std::strin
 std::optional<std::string> why_not_assignment_to_subst(const Kernel& kernel,
                                                        std::string_view temporary,
                                                        std::string_view rule) {
-  return reason_of(find_refusal(kernel, temporary, rule));
+  return reason_of_failure(
+      [&] { static_cast<void>(assignment_to_subst(kernel, temporary, rule)); });
 }
 
 }  // namespace rtcg::loopy

@@ -25,6 +25,7 @@ namespace rtcg::loopy {
 ///                       loopy.assignment_to_subst.not_one_assignment,
 ///                       loopy.assignment_to_subst.bad_target,
 ///                       loopy.assignment_to_subst.input_changes,
+///                       loopy.assignment_to_subst.reorders_loops,
 ///                       loopy.assignment_to_subst.inactive_iname,
 ///                       loopy.assignment_to_subst.reduced_twice,
 ///                       loopy.assignment_to_subst.name_taken

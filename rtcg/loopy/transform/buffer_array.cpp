@@ -12,6 +12,7 @@
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/copy_inames.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -259,6 +260,7 @@ class Buffering {
 Kernel buffer_array(Kernel kernel, std::string_view array, const std::vector<std::string>& inames,
                     const BufferOptions& options) {
   const std::string name(array);
+  const Kernel before = kernel;
   const std::vector<RecipeStep> recipe = kernel.recipe;
   const bool is_in_rules = std::any_of(
       kernel.rules.begin(), kernel.rules.end(),
@@ -269,6 +271,7 @@ Kernel buffer_array(Kernel kernel, std::string_view array, const std::vector<std
   Use use;
   throw_if_refused(find_refusal(kernel, name, inames, options, use));
   kernel = Buffering(std::move(kernel), name, inames, options, std::move(use)).run();
+  refuse_reordering(before, kernel, "loopy.buffer_array.reorders_loops");
   kernel.recipe = recipe;
   const BufferOptions usual;
   record(kernel, "buffer_array", {name, list_text(inames)},

@@ -36,8 +36,8 @@ struct BufferOptions {
 /// @param inames  in the indices, and with constant bounds around the other inames
 /// @throws InvalidInput  loopy.buffer_array.unknown_array, loopy.buffer_array.not_written,
 ///                       loopy.buffer_array.different_accesses, loopy.buffer_array.bad_inames,
-///                       loopy.buffer_array.name_taken, loopy.parse_expr.syntax, and what
-///                       footprint throws
+///                       loopy.buffer_array.name_taken, loopy.buffer_array.reorders_loops,
+///                       loopy.parse_expr.syntax, and what footprint throws
 /// @source Loo.py `buffer_array`
 [[nodiscard]] Kernel buffer_array(Kernel kernel, std::string_view array,
                                   const std::vector<std::string>& inames = {},

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -201,6 +203,62 @@ Kernel tag_instructions(Kernel kernel, std::string_view tag, std::string_view ma
 std::optional<std::string> why_not_tag_instructions(const Kernel& kernel, std::string_view,
                                                     std::string_view match) {
   return why_not_remove_instructions(kernel, match);
+}
+
+namespace {
+/// Whether an affine comparison, or several with `and` between, follow from `known`.
+bool is_implied(const Expr& condition, const ConstraintSet& known) {
+  if (const Logical* logical = get_if<Logical>(condition);
+      logical != nullptr && logical->op == LogicalOp::and_) {
+    return std::all_of(logical->operands.begin(), logical->operands.end(),
+                       [&](const Expr& each) { return is_implied(each, known); });
+  }
+  // no point where it does not hold
+  ConstraintSet otherwise = facts_of(logical_not(condition));
+  if (otherwise.is_unconstrained()) {
+    return false;
+  }
+  otherwise.add(known);
+  return otherwise.is_empty();
+}
+
+std::optional<Refusal> find_predicates_refusal(const Kernel& kernel, std::string_view match) {
+  std::optional<Refusal> refusal;
+  const NameSet ids = matching_ids(kernel, match, refusal);
+  bool is_any = false;
+  for (const Instruction& each : kernel.instructions) {
+    if (ids.count(each.id) == 0) {
+      continue;
+    }
+    for (const Expr& predicate : each.predicates) {
+      is_any = true;
+      if (!is_implied(predicate, constraints_of(kernel, each.within_inames))) {
+        return Refusal{"loopy.remove_predicates.not_implied",
+                       fmt::format("'{}' of statement '{}' does not follow from the bounds and "
+                                   "assumptions: without it, it would run more often",
+                                   to_string(predicate), each.id)};
+      }
+    }
+  }
+  if (!refusal && !is_any) {
+    refusal = Refusal{"loopy.remove_predicates.nothing_fits",
+                      fmt::format("no statement that fits '{}' has a condition", match)};
+  }
+  return refusal;
+}
+}  // namespace
+
+Kernel remove_predicates(Kernel kernel, std::string_view match) {
+  throw_if_refused(find_predicates_refusal(kernel, match));
+  kernel = map_matching(std::move(kernel), match,
+                        [](Instruction& instruction) { instruction.predicates.clear(); });
+  record(kernel, "remove_predicates",
+         match.empty() ? std::vector<std::string>{} : std::vector{std::string(match)});
+  return kernel;
+}
+
+std::optional<std::string> why_not_remove_predicates(const Kernel& kernel, std::string_view match) {
+  return reason_of(find_predicates_refusal(kernel, match));
 }
 
 Kernel add_barrier(Kernel kernel, std::string_view earlier, std::string_view later,

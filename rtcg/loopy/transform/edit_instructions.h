@@ -53,6 +53,20 @@ namespace rtcg::loopy {
                                                                   std::string_view tag,
                                                                   std::string_view match = {});
 
+/// Takes away conditions that hold wherever the statements run.
+///
+/// Rewrites
+///     for i in [0, n): b[i] = a[i] {if=i >= 0}
+///   into
+///     for i in [0, n): b[i] = a[i]
+///
+/// @throws InvalidInput  loopy.remove_predicates.nothing_fits, loopy.remove_predicates.not_implied,
+///                       loopy.match_instructions.syntax
+/// @source Loo.py `remove_predicates_from_insn`, which does not ask whether they hold
+[[nodiscard]] Kernel remove_predicates(Kernel kernel, std::string_view match = {});
+[[nodiscard]] std::optional<std::string> why_not_remove_predicates(const Kernel& kernel,
+                                                                   std::string_view match = {});
+
 struct BarrierOptions {
   /// `local`, for the threads of a block, or `global`, for all.
   std::string scope = "global";

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -228,11 +229,39 @@ Inames with_joined_once(const Inames& order, const Inames& inames, const std::st
   return result;
 }
 
+/// The loops may have nested otherwise than they are listed.
+void check_order(const Kernel& apart, const Kernel& kernel, const Inames& inames,
+                 const std::string& joined) {
+  auto orders = iteration_orders(apart, kernel);
+  if (!orders) {
+    return;
+  }
+  for (auto& [id, statement] : orders->after) {
+    std::vector<LoopLevel> levels;
+    for (const LoopLevel& level : statement.levels) {
+      if (level.loop != joined) {
+        levels.push_back(level);
+        continue;
+      }
+      for (const std::string& iname : inames) {
+        levels.push_back({iname, Affine(iname)});
+      }
+    }
+    statement.levels = std::move(levels);
+  }
+  if (const auto why = find_reversed_dependence(apart, orders->before, orders->after)) {
+    throw_if_refused(Refusal{
+        "loopy.join_inames.carried_value",
+        fmt::format("loops {} cannot become one in this order: {}", list_text(inames), *why)});
+  }
+}
+
 }  // namespace
 
 Kernel join_inames(Kernel kernel, const std::vector<std::string>& inames,
                    const JoinOptions& options) {
   throw_if_refused(find_refusal(kernel, inames, options));
+  const Kernel apart = kernel;
   const std::vector<Range> ranges = *find_box(kernel, inames);
   NameGenerator names = make_name_generator(kernel);
   const std::string joined =
@@ -260,6 +289,7 @@ Kernel join_inames(Kernel kernel, const std::vector<std::string>& inames,
   if (const InameTag tag = parse_iname_tag(options.tag); tag.kind != AxisKind::sequential) {
     kernel.iname_tags[joined] = tag;
   }
+  check_order(apart, kernel, inames, joined);
   record(kernel, "join_inames", {list_text(inames)},
          {{"name", options.name}, {"tag", options.tag}});
   return kernel;
@@ -268,7 +298,7 @@ Kernel join_inames(Kernel kernel, const std::vector<std::string>& inames,
 std::optional<std::string> why_not_join_inames(const Kernel& kernel,
                                                const std::vector<std::string>& inames,
                                                const JoinOptions& options) {
-  return reason_of(find_refusal(kernel, inames, options));
+  return reason_of_failure([&] { static_cast<void>(join_inames(kernel, inames, options)); });
 }
 
 }  // namespace rtcg::loopy

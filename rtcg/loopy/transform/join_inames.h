@@ -29,7 +29,8 @@ struct JoinOptions {
 /// @throws InvalidInput  loopy.join_inames.unknown_iname, loopy.join_inames.too_few,
 ///                       loopy.join_inames.tagged_already, loopy.join_inames.not_a_box,
 ///                       loopy.join_inames.not_together, loopy.join_inames.name_taken,
-///                       loopy.join_inames.axis_used_twice, loopy.iname_tag.unknown
+///                       loopy.join_inames.axis_used_twice, loopy.join_inames.carried_value,
+///                       loopy.iname_tag.unknown
 /// @source Loo.py `join_inames`
 [[nodiscard]] Kernel join_inames(Kernel kernel, const std::vector<std::string>& inames,
                                  const JoinOptions& options = {});

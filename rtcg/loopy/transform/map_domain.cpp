@@ -11,6 +11,7 @@
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -302,18 +303,19 @@ Kernel map_domain(Kernel kernel, const InameMap& map) {
   const Mapping mapping = read_mapping(kernel, map);
   throw_if_refused(find_refusal(kernel, mapping));
   const std::map<std::string, Affine> inverse = inverse_of(mapping);
+  const Kernel old = kernel;
   kernel = with_mapped_domains(std::move(kernel), mapping, inverse);
   Substitution values;
-  for (const auto& [old, value] : inverse) {
-    values.emplace(old, to_expr(value));
+  for (const auto& [name, value] : inverse) {
+    values.emplace(name, to_expr(value));
   }
   for (Instruction& instruction : kernel.instructions) {
     instruction = map_expressions(
         std::move(instruction), [&](const Expr& expr) { return replaced(expr, mapping, values); });
     NameSet& within = instruction.within_inames;
     if (within.count(mapping.old_inames.front()) != 0) {
-      for (const std::string& old : mapping.old_inames) {
-        within.erase(old);
+      for (const std::string& iname : mapping.old_inames) {
+        within.erase(iname);
       }
       within.insert(mapping.new_inames.begin(), mapping.new_inames.end());
     }
@@ -327,6 +329,14 @@ Kernel map_domain(Kernel kernel, const InameMap& map) {
   }
   for (Names& priority : kernel.loop_priorities) {
     priority = with_new_inames(priority, mapping);
+  }
+  if (const auto orders = iteration_orders(old, kernel)) {
+    const IterationOrder before = substitute(orders->before, inverse);
+    if (const auto why = find_reversed_dependence(kernel, before, orders->after)) {
+      throw_if_refused(
+          Refusal{"loopy.map_domain.carried_value",
+                  fmt::format("loops cannot become {}: {}", list_text(mapping.new_inames), *why)});
+    }
   }
   std::vector<std::string> arguments;
   for (const auto& [iname, text] : map) {

@@ -20,13 +20,14 @@ using InameMap = std::vector<std::pair<std::string, std::string>>;
 ///   with d = i + j, e = j into
 ///     for d in [0, n + m - 1): for e in [max(0, d - n + 1), min(m, d + 1)): S(d - e, e)
 ///
-/// Each point is visited once: the coefficients of the old inames have determinant 1 or -1. As with
-/// prioritize_loops, iterations come in the order of the new loops.
+/// Each point is visited once: the coefficients of the old inames have determinant 1 or -1.
+/// Iterations come in the order of the new loops, which is refused as prioritize_loops refuses it.
 /// @param map  as many new inames as their expressions mention old ones; parameters may be added. A
 ///             new iname may be called as one that it replaces
 /// @throws InvalidInput  loopy.map_domain.not_affine, loopy.map_domain.no_bijection,
 ///                       loopy.map_domain.tagged_already, loopy.map_domain.name_taken,
-///                       loopy.map_domain.not_together, loopy.parse_expr.syntax
+///                       loopy.map_domain.not_together, loopy.map_domain.carried_value,
+///                       loopy.parse_expr.syntax
 /// @source Loo.py `map_domain`
 [[nodiscard]] Kernel map_domain(Kernel kernel, const InameMap& map);
 [[nodiscard]] std::optional<std::string> why_not_map_domain(const Kernel& kernel,

@@ -11,6 +11,7 @@
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -432,6 +433,7 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
     kernel = expand_subst(std::move(kernel), other);
   }
   kernel = Stager(std::move(kernel), source, sweep, options).run();
+  refuse_reordering(before, kernel, "loopy.precompute.reorders_loops");
   kernel.recipe = recipe;
   kernel.recipe.push_back(recipe_step("precompute", rule, sweep, options));
   return kernel;
@@ -450,6 +452,7 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
     throw InvalidInput("loopy.add_prefetch.not_possible", *reason);
   }
   const Argument argument = *found;
+  const Kernel before = kernel;
   Source source;
   source.name = argument.name;
   source.temporary_base = argument.name + "_fetch";
@@ -466,6 +469,7 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
   if (Temporary* temporary = &kernel.temporaries.back(); argument.type) {
     temporary->type = argument.type;
   }
+  refuse_reordering(before, kernel, "loopy.add_prefetch.reorders_loops");
   kernel.recipe.push_back(recipe_step("add_prefetch", array, sweep, options));
   return kernel;
 }

@@ -37,7 +37,8 @@ struct PrecomputeOptions {
 /// loops that the values depend on, and those that change what the rule reads.
 /// @param sweep  inames with a constant range, of statements or of reductions
 /// @throws InvalidInput  loopy.precompute.not_possible, loopy.precompute.nothing_replaced,
-///                       loopy.precompute.input_changes, and what footprint throws
+///                       loopy.precompute.input_changes, loopy.precompute.reorders_loops, and what
+///                       footprint throws
 /// @source Loo.py `precompute`
 [[nodiscard]] Kernel precompute(Kernel kernel, std::string_view rule,
                                 const std::vector<std::string>& sweep,
@@ -57,8 +58,8 @@ struct PrecomputeOptions {
 /// @param array  the array, or one of its accesses as it stands in the kernel now,
 ///               `a[16*j_outer + j_inner, i]`: only reads with these indices are replaced
 /// @throws InvalidInput  loopy.add_prefetch.not_possible, loopy.add_prefetch.nothing_replaced,
-///                       loopy.add_prefetch.input_changes, loopy.parse_expr.syntax, and what
-///                       footprint throws
+///                       loopy.add_prefetch.input_changes, loopy.add_prefetch.reorders_loops,
+///                       loopy.parse_expr.syntax, and what footprint throws
 /// @source Loo.py `add_prefetch`
 [[nodiscard]] Kernel add_prefetch(Kernel kernel, std::string_view array,
                                   const std::vector<std::string>& sweep,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -40,6 +41,14 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<std:
       return Refusal{"loopy.prioritize_loops.circle",
                      fmt::format("with the order {} '{}' would have to be inside of itself",
                                  list_text(inames), iname)};
+    }
+  }
+  Kernel ordered = kernel;
+  ordered.loop_priorities = std::move(orders);
+  if (const auto both = iteration_orders(kernel, ordered)) {
+    if (const auto why = find_reversed_dependence(kernel, both->before, both->after)) {
+      return Refusal{"loopy.prioritize_loops.carried_value",
+                     fmt::format("loops cannot come in the order {}: {}", list_text(inames), *why)};
     }
   }
   return std::nullopt;

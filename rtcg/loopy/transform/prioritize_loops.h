@@ -16,7 +16,11 @@ namespace rtcg::loopy {
 ///   with the order j, i into
 ///     for j: for i: S(i, j)
 ///
-/// @throws InvalidInput  loopy.prioritize_loops.unknown_iname, loopy.prioritize_loops.circle
+/// Refused where iterations that touch one element, one of them writing, would change places;
+/// sums and products that a statement carries on may. Where the loops cannot be nested yet, nobody
+/// can tell: then the order is taken as it is.
+/// @throws InvalidInput  loopy.prioritize_loops.unknown_iname, loopy.prioritize_loops.circle,
+///                       loopy.prioritize_loops.carried_value
 /// @source Loo.py `prioritize_loops`
 [[nodiscard]] Kernel prioritize_loops(Kernel kernel, const std::vector<std::string>& inames);
 [[nodiscard]] std::optional<std::string> why_not_prioritize_loops(

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -81,22 +82,6 @@ std::optional<Refusal> find_uniting_refusal(const Kernel& kernel, std::string_vi
   return std::nullopt;
 }
 
-std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname,
-                                    std::string_view new_name) {
-  if (!is_iname(kernel, iname)) {
-    return Refusal{"loopy.rename_iname.unknown_iname", unknown_iname_text(kernel, iname)};
-  }
-  if (iname != new_name && is_iname(kernel, new_name)) {
-    return find_uniting_refusal(kernel, iname, new_name);
-  }
-  if (new_name.empty() || why_not_new_name(kernel, new_name)) {
-    return Refusal{"loopy.rename_iname.name_taken",
-                   why_not_new_name(kernel, new_name)
-                       .value_or(fmt::format("'{}' cannot have an empty name", iname))};
-  }
-  return std::nullopt;
-}
-
 /// The old iname's own bounds go; other domains that mention it now mention the new one.
 Kernel united(Kernel kernel, const std::string& iname, const std::string& other) {
   for (Domain& domain : kernel.domains) {
@@ -107,7 +92,43 @@ Kernel united(Kernel kernel, const std::string& iname, const std::string& other)
     }
   }
   std::erase_if(kernel.domains, [](const Domain& domain) { return domain.inames.empty(); });
-  return replace_iname(std::move(kernel), iname, name(other), {other});
+  kernel = replace_iname(std::move(kernel), iname, name(other), {other});
+  return map_constraints(std::move(kernel),
+                         [&](const ConstraintSet& set) { return renamed(set, iname, other); });
+}
+
+/// Why the statements of two loops cannot share one.
+std::optional<Refusal> find_fusion_refusal(const Kernel& kernel, const std::string& iname,
+                                           const std::string& other) {
+  const Kernel fused = united(kernel, iname, other);
+  const auto orders = iteration_orders(kernel, fused);
+  if (!orders) {
+    return std::nullopt;
+  }
+  const IterationOrder before = substitute(orders->before, {{iname, Affine(other)}});
+  const auto why = find_reversed_dependence(fused, before, orders->after);
+  return why ? std::optional(Refusal{
+                   "loopy.rename_iname.carried_value",
+                   fmt::format("loops '{}' and '{}' cannot become one: {}", iname, other, *why)})
+             : std::nullopt;
+}
+
+std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname,
+                                    std::string_view new_name) {
+  if (!is_iname(kernel, iname)) {
+    return Refusal{"loopy.rename_iname.unknown_iname", unknown_iname_text(kernel, iname)};
+  }
+  if (iname != new_name && is_iname(kernel, new_name)) {
+    const std::optional<Refusal> refusal = find_uniting_refusal(kernel, iname, new_name);
+    return refusal ? refusal
+                   : find_fusion_refusal(kernel, std::string(iname), std::string(new_name));
+  }
+  if (new_name.empty() || why_not_new_name(kernel, new_name)) {
+    return Refusal{"loopy.rename_iname.name_taken",
+                   why_not_new_name(kernel, new_name)
+                       .value_or(fmt::format("'{}' cannot have an empty name", iname))};
+  }
+  return std::nullopt;
 }
 
 }  // namespace

@@ -17,9 +17,11 @@ namespace rtcg::loopy {
 ///     for j: S(j); T(j)
 ///
 /// @param new_name  a new name; or an iname over the same values, that no statement uses together
-///                  with `iname`: then the tag of `new_name` counts
+///                  with `iname`: then the tag of `new_name` counts. Refused where one loop would
+///                  read or write an element before the other one did
 /// @throws InvalidInput  loopy.rename_iname.unknown_iname, loopy.rename_iname.name_taken,
-///                       loopy.rename_iname.different_bounds, loopy.rename_iname.used_together
+///                       loopy.rename_iname.different_bounds, loopy.rename_iname.used_together,
+///                       loopy.rename_iname.carried_value
 /// @source Loo.py `rename_iname`
 [[nodiscard]] Kernel rename_iname(Kernel kernel, std::string_view iname, std::string_view new_name);
 [[nodiscard]] std::optional<std::string> why_not_rename_iname(const Kernel& kernel,

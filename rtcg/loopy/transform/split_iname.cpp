@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/kernel/match_instructions.h"
+#include "rtcg/loopy/transform/duplicate_inames.h"
+#include "rtcg/loopy/transform/separate_loop_head_tail_slab.h"
 #include "rtcg/loopy/transform/split_support.h"
 #include "rtcg/loopy/transform/support.h"
 
@@ -26,13 +29,23 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname
                              "loopy.split_iname.axis_used_twice"});
 }
 
-}  // namespace
+/// Whether some statements within the iname are not to be split.
+bool is_for_some(const Kernel& kernel, const std::string& iname, const std::string& within) {
+  if (within.empty()) {
+    return false;
+  }
+  const std::vector<std::string> ids = match_instructions(kernel, within);
+  return std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
+                     [&](const Instruction& each) {
+                       return used_inames(each).count(iname) != 0 &&
+                              std::find(ids.begin(), ids.end(), each.id) == ids.end();
+                     });
+}
 
-Kernel split_iname(Kernel kernel, std::string_view iname, std::int64_t length,
-                   const SplitOptions& options) {
-  throw_if_refused(find_refusal(kernel, iname, length, options));
-  const std::string old(iname);
-  const auto [outer, inner] = names_of_parts(kernel, old, options);
+Kernel split_for_all(Kernel kernel, const std::string& old, std::int64_t length,
+                     const std::pair<std::string, std::string>& parts,
+                     const SplitOptions& options) {
+  const auto& [outer, inner] = parts;
   const Affine value = Affine(outer, length) + Affine(inner);
   kernel = replace_iname(std::move(kernel), old, to_expr(value), {outer, inner});
   kernel = map_constraints(std::move(kernel), [&](const ConstraintSet& set) {
@@ -44,14 +57,49 @@ Kernel split_iname(Kernel kernel, std::string_view iname, std::int64_t length,
       domain.constraints.add_nonnegative(Affine(length - 1) - Affine(inner));
     }
   }
-  kernel = with_tagged_parts(std::move(kernel), {outer, inner}, options);
-  record(kernel, "split_iname", {old, std::to_string(length)}, recorded_options(options));
+  return with_tagged_parts(std::move(kernel), {outer, inner}, options);
+}
+
+std::map<std::string, std::string> all_recorded_options(const SplitOptions& options) {
+  std::map<std::string, std::string> recorded = recorded_options(options);
+  recorded["within"] = options.within;
+  if (options.head_slabs != 0 || options.tail_slabs != 0) {
+    recorded["slabs"] = fmt::format("{}:{}", options.head_slabs, options.tail_slabs);
+  }
+  return recorded;
+}
+
+}  // namespace
+
+Kernel split_iname(Kernel kernel, std::string_view iname, std::int64_t length,
+                   const SplitOptions& options) {
+  throw_if_refused(find_refusal(kernel, iname, length, options));
+  const std::size_t steps = kernel.recipe.size();
+  std::string chosen(iname);
+  const auto parts = names_of_parts(kernel, chosen, options);
+  if (is_for_some(kernel, chosen, options.within)) {
+    const std::string copy = make_name_generator(kernel).make(chosen + "_within");
+    kernel = duplicate_inames(std::move(kernel), {chosen},
+                              {.within = options.within, .new_names = {copy}});
+    chosen = copy;
+  }
+  kernel = split_for_all(std::move(kernel), chosen, length, parts, options);
+  if (options.head_slabs != 0 || options.tail_slabs != 0) {
+    kernel = separate_loop_head_tail_slab(std::move(kernel), parts.first, options.head_slabs,
+                                          options.tail_slabs);
+  }
+  kernel.recipe.resize(steps);
+  record(kernel, "split_iname", {std::string(iname), std::to_string(length)},
+         all_recorded_options(options));
   return kernel;
 }
 
 std::optional<std::string> why_not_split_iname(const Kernel& kernel, std::string_view iname,
                                                std::int64_t length, const SplitOptions& options) {
-  return reason_of(find_refusal(kernel, iname, length, options));
+  if (options.within.empty() && options.head_slabs == 0 && options.tail_slabs == 0) {
+    return reason_of(find_refusal(kernel, iname, length, options));
+  }
+  return reason_of_failure([&] { static_cast<void>(split_iname(kernel, iname, length, options)); });
 }
 
 }  // namespace rtcg::loopy

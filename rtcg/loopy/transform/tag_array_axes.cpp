@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/affine.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/transform/array_support.h"
 #include "rtcg/loopy/transform/support.h"
@@ -196,6 +197,42 @@ Kernel add_padding(Kernel kernel, std::string_view array, std::size_t axis, std:
 std::optional<std::string> why_not_add_padding(const Kernel& kernel, std::string_view array,
                                                std::size_t axis, std::int64_t count) {
   return reason_of(find_padding_refusal(kernel, array, axis, count));
+}
+
+std::int64_t find_padding_multiple(const Kernel& kernel, std::string_view array, std::size_t axis,
+                                   std::int64_t align_bytes, double allowed_waste) {
+  const std::optional<ArrayLayout> layout = find_layout(kernel, array);
+  const Argument* argument = find_argument(kernel, array);
+  const Temporary* temporary = find_temporary(kernel, array);
+  const std::optional<cgen::Type> type = argument != nullptr    ? argument->type
+                                         : temporary != nullptr ? temporary->type
+                                                                : std::nullopt;
+  const auto kind = type ? cgen::scalar_kind(*type) : std::nullopt;
+  if (!layout || !kind) {
+    throw InvalidInput(
+        "loopy.find_padding_multiple.unknown_array",
+        fmt::format("kernel '{}' has no array '{}' of known type and shape", kernel.name, array));
+  }
+  const auto stride = axis < layout->strides_elements.size()
+                          ? as_integer(layout->strides_elements[axis])
+                          : std::nullopt;
+  if (!stride || *stride <= 0) {
+    throw InvalidInput("loopy.find_padding_multiple.bad_axis",
+                       fmt::format("'{}' has no axis {} of constant stride", array, axis));
+  }
+  if (align_bytes <= 0 || !(allowed_waste > 0)) {
+    throw InvalidInput("loopy.find_padding_multiple.bad_limits",
+                       fmt::format("places cannot be multiples of {} bytes with a waste of {}",
+                                   align_bytes, allowed_waste));
+  }
+  const std::int64_t step = *stride * cgen::size_bytes(*kind);
+  for (std::int64_t count = 1;; ++count) {
+    const std::int64_t used = count * step;
+    const std::int64_t unused = divide_rounding_up(used, align_bytes) * align_bytes - used;
+    if (static_cast<double>(unused) <= allowed_waste * static_cast<double>(used)) {
+      return count;
+    }
+  }
 }
 
 }  // namespace rtcg::loopy

@@ -47,4 +47,19 @@ namespace rtcg::loopy {
                                                              std::string_view array,
                                                              std::size_t axis, std::int64_t count);
 
+/// The smallest length of a piece of an axis with which pieces begin at aligned places and little
+/// is wasted: what to give split_array_axis.
+///
+/// @param axis           of constant stride
+/// @param align_bytes    what places are to be a multiple of; > 0
+/// @param allowed_waste  unused bytes for each used one, at most; > 0
+/// @returns  elements along the axis
+/// @throws InvalidInput  loopy.find_padding_multiple.unknown_array,
+///                       loopy.find_padding_multiple.bad_axis,
+///                       loopy.find_padding_multiple.bad_limits
+/// @source Loo.py `find_padding_multiple`
+[[nodiscard]] std::int64_t find_padding_multiple(const Kernel& kernel, std::string_view array,
+                                                 std::size_t axis, std::int64_t align_bytes,
+                                                 double allowed_waste = 0.1);
+
 }  // namespace rtcg::loopy

@@ -1,8 +1,11 @@
 #include "rtcg/loopy/transform/tag_inames.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
@@ -19,6 +22,29 @@ void set_tag(Kernel& kernel, const std::string& iname, const InameTag& tag) {
   } else {
     kernel.iname_tags[iname] = tag;
   }
+}
+
+bool is_pattern(std::string_view text) {
+  return text.find_first_of("*?") != std::string_view::npos;
+}
+
+/// Each pattern replaced by the inames that fit; one that fits none stays, and is no iname.
+InameTags without_patterns(const Kernel& kernel, const InameTags& tags) {
+  InameTags result;
+  for (const auto& [name, tag] : tags) {
+    const std::size_t before = result.size();
+    if (is_pattern(name)) {
+      for (const std::string& iname : all_inames(kernel)) {
+        if (fits_pattern(iname, name)) {
+          result.emplace_back(iname, tag);
+        }
+      }
+    }
+    if (result.size() == before) {
+      result.emplace_back(name, tag);
+    }
+  }
+  return result;
 }
 
 std::optional<Refusal> find_refusal(Kernel kernel, const InameTags& tags) {
@@ -63,7 +89,8 @@ std::string trimmed(std::string_view text) {
 
 }  // namespace
 
-Kernel tag_inames(Kernel kernel, const InameTags& tags) {
+Kernel tag_inames(Kernel kernel, const InameTags& patterns) {
+  const InameTags tags = without_patterns(kernel, patterns);
   throw_if_refused(find_refusal(kernel, tags));
   std::vector<std::string> arguments;
   for (const auto& [iname, text] : tags) {
@@ -80,7 +107,7 @@ Kernel tag_inames(Kernel kernel, std::string_view tags) {
 }
 
 std::optional<std::string> why_not_tag_inames(const Kernel& kernel, const InameTags& tags) {
-  return reason_of(find_refusal(kernel, tags));
+  return reason_of(find_refusal(kernel, without_patterns(kernel, tags)));
 }
 
 InameTags parse_iname_tags(std::string_view text) {
@@ -90,7 +117,10 @@ InameTags parse_iname_tags(std::string_view text) {
     const std::string_view item = text.substr(0, end);
     const std::size_t colon = item.find(':');
     const std::string iname = trimmed(item.substr(0, colon));
-    if (colon == std::string_view::npos || !is_identifier(iname)) {
+    std::string letters = iname;
+    std::replace_if(
+        letters.begin(), letters.end(), [](char c) { return c == '*' || c == '?'; }, '_');
+    if (colon == std::string_view::npos || !is_identifier(letters)) {
       throw InvalidInput("loopy.tag_inames.syntax",
                          fmt::format("expected tags like 'i:g.0, j:l.0', found '{}'", item));
     }

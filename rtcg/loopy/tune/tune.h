@@ -2,41 +2,55 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/tune/device_clocks.h"
+#include "rtcg/loopy/tune/search.h"
 #include "rtcg/loopy/tune/wisdom.h"
 
 namespace rtcg::loopy {
 
 /// How far a search is.
 struct TuneProgress {
-  std::size_t tried = 0;     ///< compiled, checked and timed, or refused
+  std::size_t tried = 0;     ///< compiled, checked and timed, or refused, or known from the log
   std::size_t compiled = 0;  ///< and waiting for the device, or timed
   std::size_t known = 0;     ///< slicings that keep the constraints
+  std::size_t resumed = 0;   ///< of those tried, known from the log
   double best_us = 0;        ///< 0: none yet
   std::string best{};
   double seconds = 0;
   double seconds_left = 0;
 };
 
-enum class SearchMethod {
-  guided,      ///< the model's first choices, then steps from the fastest ones
-  exhaustive,  ///< all, in the model's order
-  random,      ///< all, in a random order
+/// What lies in the device's caches when a launch begins. The two have different winners: say which
+/// one the application has.
+enum class CacheState {
+  warm,  ///< what the launch before left there
+  cold,  ///< nothing of the kernel's: a buffer larger than the cache is written before each launch
 };
 
 struct TuneOptions {
   SlicingConstraints constraints{};
   SearchMethod search = SearchMethod::guided;
+  /// Used in place of `search`; may be null.
+  std::function<std::unique_ptr<Search>(const SlicingStream&)> make_search{};
+  /// Tried before all others, where they keep the constraints: what was fast for other sizes.
+  std::vector<Slicing> seeds{};
   double budget_seconds = 30;
   std::size_t max_candidates = SIZE_MAX;
   std::uint64_t seed = 1;
   int compile_threads = 0;  ///< 0: one a core
+  CacheState cache = CacheState::warm;
   /// Largest |a - b| / (1 + |b|) between a candidate's results and the reference's.
   double tolerance = 1e-3;
+  /// A file to which each candidate's result is appended. What it has of the same kernel, sizes,
+  /// device and cache state is not run again, so that a search that was killed goes on from there.
+  /// Empty: none.
+  std::string log{};
   /// Called after each candidate.
   std::function<void(const TuneProgress&)> report{};
   /// Asked before each candidate; what is known by then is kept.
@@ -60,11 +74,15 @@ struct TuneResult {
   /// turns, so that their order is not that of chance.
   std::vector<TunedSlicing> tried{};
   std::size_t known = 0;    ///< slicings that keep the constraints
+  std::size_t resumed = 0;  ///< of those tried, known from the log
   double seconds = 0;       ///< that the search took
   double flops = 0;         ///< of one run, as described; 0 where nobody can count
   double memory_bytes = 0;  ///< that one run has to move at least: each array once
   /// How many of the first are as fast as the first, within the noise of their times.
   std::size_t ties = 1;
+  CacheState cache = CacheState::warm;
+  DeviceClocks clocks_before{};
+  DeviceClocks clocks_after{};
 
   /// @throws Unsupported  loopy.tune.nothing_works, with the first refusals
   [[nodiscard]] const TunedSlicing& best() const;
@@ -75,22 +93,39 @@ struct TuneResult {
 /// The sizes in options.constraints.parameters are put into the kernel, so that a winner is for
 /// them alone. Candidates are compiled by several threads while the device runs one at a time;
 /// every one is compared with a plain slicing of the same kernel before it may win. Timing stops
-/// early for what is three times slower than the best. The same seed tries the same candidates in
-/// the same order.
-/// @throws InvalidInput  what SlicingStream throws, and what the kernel's own checks throw
+/// early for what is three times slower than the best; a program that ran already is not timed
+/// again. The same seed tries the same candidates in the same order.
+/// @throws InvalidInput  loopy.tune.unwritable_log; what SlicingStream throws, and what the
+///                       kernel's own checks throw
 [[nodiscard]] TuneResult tune(const Kernel& kernel, runtime::Device device,
                               const TuneOptions& options);
+
+class CandidateRunner;
+/// The search alone: on what a runner says of candidates. flops, memory_bytes and clocks stay 0.
+///
+/// @param log_key  what stands for kernel, sizes and device in options.log
+[[nodiscard]] TuneResult run_search(const SlicingStream& stream, CandidateRunner& runner,
+                                    const TuneOptions& options, const std::string& log_key = {});
 
 /// The kernel with its sizes put in and sliced. @throws  what apply throws
 [[nodiscard]] Kernel tuned_kernel(const Kernel& kernel, const IntegerValues& parameters,
                                   const Slicing& slicing);
 
+/// The slicings that wisdom has of a kernel for the sizes nearest to these, each once.
+[[nodiscard]] std::vector<Slicing> seeds_of(const Wisdom& wisdom, const Kernel& kernel,
+                                            const runtime::Device& device,
+                                            const IntegerValues& parameters);
+
 /// The fastest way that is known to run a kernel for some sizes: what wisdom has for exactly them,
-/// or else what a search finds, which is then remembered.
+/// or else what a search finds, which begins with what wisdom has for others, and is remembered.
 [[nodiscard]] Executor tuned_executor(const Kernel& kernel, runtime::Device device,
                                       const TuneOptions& options, const Wisdom& wisdom = Wisdom());
 
 /// The figures of a device for the cost model.
 [[nodiscard]] MachineModel machine_model(const runtime::Device& device);
+
+/// Threads that one multiprocessor holds of a candidate at once, over the most that it can hold;
+/// 0 where that is not known.
+[[nodiscard]] double occupancy(const TunedSlicing& tuned, const MachineModel& machine);
 
 }  // namespace rtcg::loopy

@@ -1,13 +1,10 @@
 #include "rtcg/loopy/tune/wisdom.h"
 
-#include <cerrno>
+#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <tuple>
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -16,6 +13,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/tune/append_line.h"
 #include "rtcg/runtime/compile/compile_cache.h"
 
 namespace rtcg::loopy {
@@ -34,7 +32,7 @@ std::string to_line(const WisdomEntry& entry) {
   for (const auto& [name, value] : entry.parameters) {
     json["parameters"][name] = value;
   }
-  return fmt::format("{}\n", json.dump());
+  return json.dump();
 }
 
 std::optional<WisdomEntry> parse_line(const std::string& line) {
@@ -92,20 +90,9 @@ Wisdom::Wisdom(std::string path) : path_(std::move(path)) {
 }
 
 void Wisdom::add(const WisdomEntry& entry) const {
-  const std::string line = to_line(entry);
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
-  const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-  // one write of one line: the kernel keeps appends of several processes apart
-  const bool is_written =
-      file >= 0 && ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  const int error = errno;
-  if (file >= 0) {
-    ::close(file);
-  }
-  if (!is_written) {
+  if (const std::string problem = append_line(path_, to_line(entry)); !problem.empty()) {
     throw InvalidInput("loopy.wisdom.unwritable",
-                       fmt::format("cannot append to '{}': {}", path_, std::strerror(error)));
+                       fmt::format("cannot append to '{}': {}", path_, problem));
   }
 }
 
@@ -120,22 +107,33 @@ std::vector<WisdomEntry> Wisdom::entries() const {
   return result;
 }
 
-std::optional<WisdomEntry> Wisdom::find(const Kernel& kernel, const runtime::Device& device,
-                                        const IntegerValues& parameters) const {
+std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::Device& device,
+                                         const IntegerValues& parameters) const {
   const std::string key = kernel_key(kernel);
   using Order = std::tuple<bool, double, double>;
-  std::optional<std::pair<Order, WisdomEntry>> best;
-  for (WisdomEntry& entry : entries()) {
+  std::vector<std::pair<Order, WisdomEntry>> fitting;
+  std::vector<WisdomEntry> all = entries();
+  std::reverse(all.begin(), all.end());  // of equals the later one comes first
+  for (WisdomEntry& entry : all) {
     const auto apart = distance(parameters, entry.parameters);
-    if (entry.kernel != key || entry.architecture != device.info().target || !apart) {
-      continue;
-    }
-    const Order order{entry.device != device.identity(), *apart, entry.microseconds};
-    if (!best || order <= best->first) {
-      best.emplace(order, std::move(entry));
+    if (entry.kernel == key && entry.architecture == device.info().target && apart) {
+      const Order order{entry.device != device.identity(), *apart, entry.microseconds};
+      fitting.emplace_back(order, std::move(entry));
     }
   }
-  return best ? std::optional(best->second) : std::nullopt;
+  std::stable_sort(fitting.begin(), fitting.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<WisdomEntry> result;
+  for (auto& [order, entry] : fitting) {
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+std::optional<WisdomEntry> Wisdom::find(const Kernel& kernel, const runtime::Device& device,
+                                        const IntegerValues& parameters) const {
+  std::vector<WisdomEntry> fitting = nearest(kernel, device, parameters);
+  return fitting.empty() ? std::nullopt : std::optional(std::move(fitting.front()));
 }
 
 std::optional<WisdomEntry> Wisdom::find_exact(const Kernel& kernel, const runtime::Device& device,

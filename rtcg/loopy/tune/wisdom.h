@@ -39,6 +39,10 @@ class Wisdom {
   /// ratio of each parameter), then the faster one, then the later one.
   [[nodiscard]] std::optional<WisdomEntry> find(const Kernel& kernel, const runtime::Device& device,
                                                 const IntegerValues& parameters) const;
+  /// All entries of the device's architecture, those that fit best first.
+  [[nodiscard]] std::vector<WisdomEntry> nearest(const Kernel& kernel,
+                                                 const runtime::Device& device,
+                                                 const IntegerValues& parameters) const;
   /// Only for exactly these sizes, on exactly this device.
   [[nodiscard]] std::optional<WisdomEntry> find_exact(const Kernel& kernel,
                                                       const runtime::Device& device,

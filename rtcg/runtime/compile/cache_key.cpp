@@ -82,7 +82,7 @@ CacheKey make_cache_key(Compiler& compiler, const CompileRequest& request,
                         const std::string& memo_folder) {
   const CompileOptions& options = request.options;
   HeaderMemo::instance().use_folder(memo_folder);
-  HeaderScan scan = scan_headers(request, compiler.system_include_dirs(request));
+  HeaderScan scan = scan_headers(request, compiler.system_include_dirs(request), memo_folder);
   HeaderMemo::instance().save();
   KeyBuilder key;
   key.add("kind", to_string(request.kind));

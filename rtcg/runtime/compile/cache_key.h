@@ -37,7 +37,8 @@ struct CacheKey {
   std::string why_uncachable;
 };
 
-/// @param memo_folder  where HeaderMemo keeps what it knows; empty: only for this process
+/// @param memo_folder  where HeaderMemo and ScanMemo keep what they know; empty: only for this
+/// process
 /// @cost  reads every header that the source can reach (the compiler's own: once); starts no
 /// process
 [[nodiscard]] CacheKey make_cache_key(Compiler& compiler, const CompileRequest& request,

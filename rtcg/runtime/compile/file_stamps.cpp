@@ -1,8 +1,10 @@
 #include "rtcg/runtime/compile/file_stamps.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace rtcg::runtime {
@@ -20,6 +22,11 @@ std::size_t folder_length(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_settled(const FileStamp& stamp) {
+  const std::int64_t changed = std::max(stamp[2], stamp[4]);
+  return changed <= ::time(nullptr) - 3;
+}
 
 FileStamps::~FileStamps() {
   for (const auto& folder : folders_) {

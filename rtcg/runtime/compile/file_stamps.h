@@ -11,6 +11,10 @@ namespace rtcg::runtime {
 /// Inode, length, and the times of the last change of content and of attributes, to the nanosecond.
 using FileStamp = std::array<std::int64_t, 6>;
 
+/// Whether a file with this stamp was left alone for some seconds. One that was not may be written
+/// once more without its stamp changing (or the clock is wrong), so nothing should rest on it.
+[[nodiscard]] bool is_settled(const FileStamp& stamp);
+
 /// Asks for the stamps of many files in few folders.
 ///
 /// Each folder is opened once, which makes the questions three times cheaper, and a folder that is

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <time.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -94,10 +93,8 @@ std::shared_ptr<const ScannedHeader> HeaderMemo::find(const std::string& path,
 
 void HeaderMemo::add(const std::string& path, const FileStamp& stamp,
                      std::shared_ptr<const ScannedHeader> header) {
-  const std::int64_t now = ::time(nullptr);
-  const std::int64_t changed = std::max(stamp[2], stamp[4]);
-  if (changed > now - 3) {
-    return;  // it may still be being written (or the clock is wrong)
+  if (!is_settled(stamp)) {
+    return;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (headers_.size() >= most_headers) {

@@ -10,9 +10,11 @@
 #include <unordered_set>
 #include <utility>
 
+#include "rtcg/runtime/compile/byte_buffer.h"
 #include "rtcg/runtime/compile/file_stamps.h"
 #include "rtcg/runtime/compile/files.h"
 #include "rtcg/runtime/compile/header_memo.h"
+#include "rtcg/runtime/compile/scan_memo.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -161,9 +163,40 @@ class Scan {
                       request.options.include_dirs.end());
   }
 
-  HeaderScan run() {
+  HeaderScan run(const std::string& memo_folder) {
     const ScannedHeader source = scan_text(request_.source.text);
     note_problem("the source", source.why_uncachable);
+    const bool may_be_known = forced_.empty() && memory_.empty() && !source.includes.empty();
+    const ScanMemo memo(may_be_known ? memo_folder : "", question_of(source));
+    if (auto known = memo.recall(stamps_)) {
+      known->why_uncachable = std::move(result_.why_uncachable);
+      return std::move(*known);
+    }
+    follow(source);
+    if (may_be_kept_) {
+      memo.keep(result_, answers_);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // What decides which headers are found, beside what lies in the folders.
+  [[nodiscard]] Digest question_of(const ScannedHeader& source) const {
+    ByteWriter writer;
+    for (const auto* folders : {&user_dirs_, &system_dirs_}) {
+      writer.number(folders->size());
+      for (const std::string& folder : *folders) {
+        writer.text(folder);
+      }
+    }
+    for (const IncludeName& include : source.includes) {
+      writer.number(include.is_quoted ? 1 : 0);
+      writer.text(include.name);
+    }
+    return sha256(writer.bytes());
+  }
+
+  void follow(const ScannedHeader& source) {
     enqueue(forced_, {}, false);
     // All headers in memory count, reached or not: they are the request's own text, and how one of
     // them names another is each compiler's own rule.
@@ -176,10 +209,8 @@ class Scan {
       queue_.pop_front();
       visit(*target, index);
     }
-    return std::move(result_);
   }
 
- private:
   // Flags that name further folders or files. Those whose effect on the output cannot be told from
   // the request make it uncachable.
   void read_flag(const std::string& flag, std::string_view next) {
@@ -216,10 +247,9 @@ class Scan {
   // next.
   std::optional<Target> find_file(std::string_view folder, std::string_view name, bool is_system) {
     path_.assign(folder).append("/").append(name);
-    if (auto stamp = stamps_.find(path_)) {
-      return Target{path_, false, is_system, stamp};
-    }
-    return std::nullopt;
+    auto stamp = stamps_.find(path_);
+    answers_.emplace_back(path_, stamp);
+    return stamp ? std::optional(Target{path_, false, is_system, stamp}) : std::nullopt;
   }
 
   // The compiler's own headers name each other again and again: each name is looked for once.
@@ -305,10 +335,13 @@ class Scan {
       scanned = scan_and_keep(*memory_.find(target.path)->second);
     } else if (target.is_system) {
       scanned = system_header(target);
-    } else if (const auto bytes = read_file(target.path)) {
-      scanned = scan_and_keep(*bytes);
+    } else {
+      may_be_kept_ = false;  // see HeaderMemo: the caller's files are always read
+      const auto bytes = read_file(target.path);
+      scanned = bytes ? scan_and_keep(*bytes) : nullptr;
     }
     if (scanned == nullptr) {
+      may_be_kept_ = false;
       return;  // gone since it was found: the same as not found
     }
     if (!target.is_system) {
@@ -332,6 +365,8 @@ class Scan {
   std::unordered_set<std::string_view> seen_files_;          // into resolved_
   std::set<std::string> missing_;
   std::unordered_map<std::string, Resolution> resolved_;
+  std::vector<FileAnswer> answers_;
+  bool may_be_kept_ = true;
   std::string path_;      // the file that is asked for
   std::string question_;  // the key under construction: thousands are asked
   HeaderScan result_;
@@ -339,9 +374,9 @@ class Scan {
 
 }  // namespace
 
-HeaderScan scan_headers(const CompileRequest& request,
-                        const std::vector<std::string>& system_dirs) {
-  return Scan(request, system_dirs).run();
+HeaderScan scan_headers(const CompileRequest& request, const std::vector<std::string>& system_dirs,
+                        const std::string& memo_folder) {
+  return Scan(request, system_dirs).run(memo_folder);
 }
 
 }  // namespace rtcg::runtime

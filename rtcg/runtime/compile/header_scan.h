@@ -29,8 +29,11 @@ struct HeaderScan {
 /// __DATE__, __TIME__ and .incbin, make the scan uncachable when they stand in the source or in the
 /// caller's headers. Inside `system_dirs` they are taken as part of the installation, whose version
 /// is in the compiler's identity.
-/// @cost  reads every header but those of `system_dirs` that HeaderMemo knows
+/// @param memo_folder  where ScanMemo keeps what was found; empty: nowhere
+/// @cost  reads every header but those of `system_dirs` that HeaderMemo knows; only looks at the
+///        files when all are of `system_dirs` and ScanMemo knows the scan
 [[nodiscard]] HeaderScan scan_headers(const CompileRequest& request,
-                                      const std::vector<std::string>& system_dirs);
+                                      const std::vector<std::string>& system_dirs,
+                                      const std::string& memo_folder = {});
 
 }  // namespace rtcg::runtime

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/driver_message.h"
 #include "rtcg/runtime/device/event.h"
+#include "rtcg/runtime/memory/live_blocks.h"
 #include "rtcg/runtime/memory/size_class.h"
 
 namespace rtcg::runtime {
@@ -41,7 +43,8 @@ class PoolState : public MemorySource, public std::enable_shared_from_this<PoolS
         kind_(options.kind),
         uses_driver_pool_(options.use_driver_pool && options.kind == MemoryKind::device &&
                           device.info().has_stream_ordered_allocation),
-        free_blocks_(SizeClass::count) {}
+        free_blocks_(SizeClass::count),
+        live_(LiveBlocks::are_wanted() ? std::make_unique<LiveBlocks>() : nullptr) {}
   ~PoolState() override { give_back(0); }
 
   [[nodiscard]] Device device() const noexcept { return device_; }
@@ -55,6 +58,7 @@ class PoolState : public MemorySource, public std::enable_shared_from_this<PoolS
   void stop_holding() noexcept;
   void count_trim();
   [[nodiscard]] PoolStatistics statistics() const;
+  [[nodiscard]] const LiveBlocks* live() const noexcept { return live_.get(); }
 
  private:
   struct Surplus {
@@ -81,6 +85,7 @@ class PoolState : public MemorySource, public std::enable_shared_from_this<PoolS
   std::vector<std::vector<FreeBlock>> free_blocks_;  // by size class; the latest freed last
   bool holds_ = true;
   PoolStatistics statistics_;
+  const std::unique_ptr<LiveBlocks> live_;  // with a lock of its own; null: not wanted
 };
 
 }  // namespace detail
@@ -150,7 +155,11 @@ Memory PoolState::allocate(StreamRef stream, std::size_t size_bytes) {
           std::max(statistics_.peak_managed_bytes, statistics_.managed_bytes);
     }
   }
-  return {shared_from_this(), stream, address, size_bytes, kind_};
+  Memory memory(shared_from_this(), stream, address, size_bytes, kind_);
+  if (live_ != nullptr && address != 0) {
+    live_->add(address, size_bytes);
+  }
+  return memory;
 }
 
 DeviceAddress PoolState::reuse(SizeClass size_class, StreamRef stream, std::size_t size_bytes) {
@@ -237,6 +246,9 @@ DeviceAddress PoolState::take_or_make_room(StreamRef stream, std::size_t block_b
 void PoolState::take_back(DeviceAddress address, std::size_t size_bytes,
                           StreamRef stream) noexcept {
   FreeBlock block{address, stream.native_handle(), nullptr};
+  if (live_ != nullptr) {
+    live_->remove(address);
+  }
   try {
     // somebody else may end a foreign stream at any time: its order is kept by an event
     if (stream.is_foreign() && !uses_driver_pool_) {
@@ -397,6 +409,16 @@ std::size_t MemoryPool::trim(std::size_t max_held_bytes) {
 
 void MemoryPool::stop_holding() {
   state_->stop_holding();
+}
+
+std::string describe_live_blocks(Device device) {
+  std::map<detail::LiveBlocks::Stack, detail::LiveBlocks::Total> totals;
+  for (const auto& pool : PoolList::instance().of(device)) {
+    if (pool->live() != nullptr) {
+      pool->live()->sum_up(totals);
+    }
+  }
+  return detail::to_text(totals);
 }
 
 }  // namespace rtcg::runtime

@@ -5,6 +5,7 @@
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/kernels/snippet_reducer.h"
+#include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/runtime/compile/compile_cache.h"

@@ -122,8 +122,8 @@ TEST(Generator, IsTheSameOnEveryDevice) {
   on_every_device([&] {
     const std::vector<float> here = normals();
     for (std::size_t i = 0; i < here.size(); ++i) {
-      // logarithm and cosine may be some ulps off
-      ASSERT_NEAR(here[i], on_host[i], 4e-6);
+      // an OpenCL device may round square roots otherwise
+      ASSERT_NEAR(here[i], on_host[i], 1e-6);
     }
   });
 }

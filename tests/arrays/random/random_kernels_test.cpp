@@ -43,16 +43,18 @@ TEST(RandomKernels, CompileForGpus) {
 }
 
 TEST(RandomKernels, RunAsCudaTextToo) {
-  std::int32_t threads = 3;
+  std::int32_t threads = 1;  // of four blocks
+  std::uint64_t all_threads = 1;
   std::int32_t zero = 0;
   std::uint32_t keys[] = {0, 0, 0};
   std::uint64_t count = 10;
   std::vector<std::uint32_t> z(10);
   std::uint32_t* z_pointer = z.data();
-  // n0, z, the first place, the keys and the call, count, the loop's end
+  // n0, z, the first place, the keys and the call, counts of elements and threads, the loop's end
   testing::CudaOnCpu(cuda_text(RandomKind::bits, DType::u32, RandomAlgorithm::philox))
       .run_checked("compute", {{1, 1, 1}, {256, 1, 1}, 0},
-                   {&threads, &z_pointer, &zero, &keys[0], &keys[1], &keys[2], &count, &threads},
+                   {&threads, &z_pointer, &zero, &keys[0], &keys[1], &keys[2], &count, &all_threads,
+                    &threads},
                    {{z.data(), z.size() * sizeof(std::uint32_t)}});
   for (std::uint32_t k = 0; k < 10; ++k) {
     EXPECT_EQ(z[k], philox4x32_10({k / 4, 0, 0, 0}, {0, 0})[k % 4]);

@@ -21,6 +21,22 @@ TEST(TextBuffer, IndentsAndRecordsOrigins) {
   EXPECT_EQ(text.origins[2].line, 0U);
 }
 
+TEST(TextBuffer, AppendsNumbersAndGrowsAsNeeded) {
+  TextBuffer buffer;
+  std::string expected;
+  for (const std::uint64_t number : {std::uint64_t{0}, std::uint64_t{1234}, ~std::uint64_t{0}}) {
+    buffer.begin_line_at(number == 1234 ? 5000 : 3, {});
+    buffer.append(number);
+    buffer.append(std::string(5000, 'x'));
+    buffer.end_line();
+    expected += std::string(number == 1234 ? 5000 : 3, ' ') + std::to_string(number) +
+                std::string(5000, 'x') + "\n";
+  }
+  EXPECT_EQ(buffer.column(), 0U);
+  EXPECT_EQ(buffer.take().text, expected);
+  EXPECT_EQ(buffer.take().text, "") << "nothing is left";
+}
+
 std::string wrapped(std::size_t columns, std::string_view continuation = {}) {
   TextBuffer buffer(columns);
   buffer.indent();

@@ -21,11 +21,13 @@ using Bytes = std::vector<std::byte>;
 // Element counts that do not divide those of the meshes are among them.
 const std::vector<FusedShape>& shapes() {
   static const std::vector<FusedShape> all = {
-      {.elements = 5, .has_literals = true},
-      {.elements = 8, .has_literals = true},
+      {.elements = 5, .product = Product::literals},
+      {.elements = 8, .product = Product::literals},
       {.elements = 4, .row_groups = 3},
       {.elements = 8, .row_groups = 2, .columns_per_thread = 2},
       {.elements = 8, .row_groups = 7, .columns_per_thread = 8, .blocks_per_multiprocessor = 1},
+      {4, Product::tensor_cores, 1, 24},
+      {8, Product::tensor_cores, 2, 16},
   };
   return all;
 }
@@ -69,7 +71,9 @@ std::map<std::string, Bytes> run_on_cpu(const Fixture& fixture, const FusedShape
   memory["state"] = as_reals(to_device_order(fixture.state), fixture.real);
   memory["next"] = memory["residual"] = Bytes(memory["state"].size(), std::byte{0x7f});
   auto elements = static_cast<std::int32_t>(fixture.on.element_count());
+  const bool is_single = fixture.real == cgen::f32;
   std::vector<double> values(plan.arguments.size());
+  std::vector<float> singles(plan.arguments.size());
   std::vector<void*> pointers(plan.arguments.size());
   std::vector<void*> arguments;
   std::vector<rtcg::testing::BufferRef> buffers;
@@ -84,7 +88,8 @@ std::map<std::string, Bytes> run_on_cpu(const Fixture& fixture, const FusedShape
       arguments.push_back(&elements);
     } else {
       values[i] = numbers.at(name);
-      arguments.push_back(&values[i]);
+      singles[i] = static_cast<float>(values[i]);
+      arguments.push_back(is_single ? static_cast<void*>(&singles[i]) : &values[i]);
     }
   }
   rtcg::testing::CudaOnCpuLaunch launch;
@@ -96,13 +101,10 @@ std::map<std::string, Bytes> run_on_cpu(const Fixture& fixture, const FusedShape
   return memory;
 }
 
-TEST(FusedKernel, RunsAsCudaWithoutRacesAndOverwritesAll) {
-  Case problem = dg::testing::full_maxwell();
-  problem.box = {3, {2, 1, 1}, {0, 0, 0}, {1, 1, 1}, {}, 0.0, 1};
-  for (auto& [name, values] : problem.data.materials) {
-    values.resize(12);
-  }
-  const Fixture fixture(problem, 2, cgen::f64);
+// Runs one stage by each shape and holds it against the interpreter.
+void expect_reference(const Case& problem, const cgen::Type& real,
+                      const std::vector<FusedShape>& wanted, double tolerance) {
+  const Fixture fixture(problem, 2, real);
   const double time = 0.5;
   const State expected =
       reference_right_hand_side(problem.system, fixture.on, problem.data, fixture.state, time);
@@ -110,34 +112,95 @@ TEST(FusedKernel, RunsAsCudaWithoutRacesAndOverwritesAll) {
   for (const auto& [name, value] : parameters_at(problem.data, time)) {
     numbers["parameter_" + name] = value;
   }
-  for (const FusedShape& fused : shapes()) {
+  for (const FusedShape& fused : wanted) {
     const auto memory = run_on_cpu(fixture, fused, numbers);
     const State residual =
-        from_device_order(from_reals(memory.at("residual"), cgen::f64), 6, fixture.on);
-    const State next = from_device_order(from_reals(memory.at("next"), cgen::f64), 6, fixture.on);
+        from_device_order(from_reals(memory.at("residual"), real), 6, fixture.on);
+    const State next = from_device_order(from_reals(memory.at("next"), real), 6, fixture.on);
     State twice = expected;
     State moved = fixture.state;
     for (std::size_t i = 0; i < twice.values.size(); ++i) {
       twice.values[i] *= 2;
       moved.values[i] += expected.values[i];
     }
-    EXPECT_LT(dg::testing::relative_difference(residual, twice), 1e-12);
-    EXPECT_LT(dg::testing::relative_difference(next, moved), 1e-12);
+    EXPECT_LT(dg::testing::relative_difference(residual, twice), tolerance) << to_string(fused);
+    EXPECT_LT(dg::testing::relative_difference(next, moved), tolerance) << to_string(fused);
   }
+}
+
+Case small_maxwell() {
+  Case problem = dg::testing::full_maxwell();
+  problem.box = {3, {2, 1, 1}, {0, 0, 0}, {1, 1, 1}, {}, 0.0, 1};
+  for (auto& [name, values] : problem.data.materials) {
+    values.resize(12);
+  }
+  return problem;
+}
+
+TEST(FusedKernel, RunsAsCudaWithoutRacesAndOverwritesAll) {
+  expect_reference(small_maxwell(), cgen::f64, shapes(), 1e-12);
+}
+
+TEST(FusedKernel, RunsInSinglePrecisionToo) {
+  expect_reference(small_maxwell(), cgen::f32,
+                   {{.elements = 8, .product = Product::literals},
+                    {8, Product::tiles, 3, 8},
+                    {4, Product::tensor_cores, 1, 24}},
+                   2e-5);
+}
+
+runtime::DeviceInfo hopper() {
+  runtime::DeviceInfo info;
+  info.id.kind = runtime::BackendKind::cuda;
+  info.target = "sm_90";
+  info.shared_bytes_per_block = 48 << 10;
+  info.shared_bytes_per_block_opt_in = 227 << 10;
+  return info;
+}
+
+TEST(UsualFusedShape, TakesTensorCoresWhereTheyMultiplyDoubles) {
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 4, cgen::f32);
+  const auto product = [&](const cgen::Type& real, Machine machine, bool with_split_singles) {
+    return usual_fused_shape(fixture.shape, real, machine, with_split_singles).product;
+  };
+  EXPECT_EQ(machine_of(hopper()), Machine::gpu_with_tensor_cores);
+  runtime::DeviceInfo older = hopper();
+  older.target = "sm_80";
+  EXPECT_EQ(machine_of(older), Machine::gpu);
+  EXPECT_EQ(machine_of(runtime::Device::host().info()), Machine::cpu);
+  EXPECT_EQ(product(cgen::f64, Machine::gpu_with_tensor_cores, false), Product::tensor_cores);
+  EXPECT_EQ(product(cgen::f32, Machine::gpu_with_tensor_cores, false), Product::literals);
+  EXPECT_EQ(product(cgen::f32, Machine::gpu_with_tensor_cores, true), Product::tensor_cores);
+  EXPECT_EQ(product(cgen::f64, Machine::gpu, true), Product::tiles);
+  EXPECT_EQ(product(cgen::f64, Machine::cpu, true), Product::on_host);
+}
+
+TEST(FusedCandidates, OfferTensorCoresForSinglesOnRequestOnly) {
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 4, cgen::f32);
+  const auto count = [&](const cgen::Type& real, bool with_split_singles) {
+    const std::vector<FusedShape> all =
+        fused_candidates(fixture.shape, real, hopper(), with_split_singles);
+    return std::count_if(all.begin(), all.end(), [](const FusedShape& each) {
+      return each.product == Product::tensor_cores;
+    });
+  };
+  EXPECT_GT(count(cgen::f64, false), 4);
+  EXPECT_EQ(count(cgen::f32, false), 0);
+  EXPECT_GT(count(cgen::f32, true), 4);
 }
 
 TEST(FusedKernel, IsValidInEveryLanguage) {
   for (const Case& each : dg::testing::all_cases()) {
     for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
       const Fixture fixture(each, 3, real);
-      const FusedShape fused = usual_fused_shape(fixture.shape, fixture.real, false);
+      const FusedShape fused = usual_fused_shape(fixture.shape, fixture.real, Machine::gpu);
       const StageKernels kernels = fixture.kernels(fused);
       cgen::check_types(kernels.module);
       for (const cgen::Dialect dialect : {cgen::Dialect::cuda, cgen::Dialect::opencl}) {
         cgen::check_names(kernels.module, dialect);
       }
       const StageKernels on_host =
-          fixture.kernels(usual_fused_shape(fixture.shape, fixture.real, true));
+          fixture.kernels(usual_fused_shape(fixture.shape, fixture.real, Machine::cpu));
       cgen::check_types(on_host.module);
       cgen::check_names(on_host.module, cgen::Dialect::c);
     }
@@ -149,12 +212,15 @@ TEST(FusedKernel, IsTakenByNvrtc) {
   if (!nvrtc.why_unavailable().empty()) {
     GTEST_SKIP() << nvrtc.why_unavailable();
   }
-  for (const int order : {2, 5}) {
-    const Fixture fixture(dg::testing::full_maxwell(), order, cgen::f32);
+  for (const auto& [order, real, machine] :
+       {std::tuple(2, cgen::f32, Machine::gpu), std::tuple(5, cgen::f32, Machine::gpu),
+        std::tuple(5, cgen::f32, Machine::gpu_with_tensor_cores),
+        std::tuple(5, cgen::f64, Machine::gpu_with_tensor_cores)}) {
+    const Fixture fixture(dg::testing::full_maxwell(), order, real);
     runtime::CompileRequest request;
     request.kind = runtime::OutputKind::cubin;
     request.source = cgen::print_module(
-        fixture.kernels(usual_fused_shape(fixture.shape, fixture.real, false)).module,
+        fixture.kernels(usual_fused_shape(fixture.shape, real, machine, true)).module,
         cgen::Dialect::cuda);
     request.target = "sm_90";
     const runtime::CompiledProgram compiled = runtime::compile_cached(nvrtc, request);
@@ -174,9 +240,10 @@ TEST(TimeShapes, TriesAllAndKeepsTheState) {
         fused_candidates(fixture.shape, fixture.real, device.info());
     EXPECT_GT(candidates.size(), 10U);
     // tiles compile fastest
-    candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
-                                    [](const FusedShape& each) { return each.has_literals; }),
-                     candidates.end());
+    candidates.erase(
+        std::remove_if(candidates.begin(), candidates.end(),
+                       [](const FusedShape& each) { return each.product == Product::literals; }),
+        candidates.end());
     candidates.resize(2);
     StageRunner runner(fixture.problem.system, fixture.on, {}, device, fixture.real, candidates[0]);
     const Bytes before = as_reals(to_device_order(fixture.state), fixture.real);
@@ -194,7 +261,7 @@ TEST(TimeShapes, TriesAllAndKeepsTheState) {
 
 TEST(Fitted, TakesFewerElementsWhereMemoryIsShort) {
   const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 5, cgen::f64);
-  const FusedShape usual = usual_fused_shape(fixture.shape, fixture.real, false);
+  const FusedShape usual = usual_fused_shape(fixture.shape, fixture.real, Machine::gpu);
   const std::size_t bytes = shared_bytes_of(fixture.shape, fixture.real, usual);
   EXPECT_EQ(fixture.kernels(usual).plans[0].shared_bytes, bytes);
   EXPECT_EQ(fitted(fixture.shape, fixture.real, usual, bytes), usual);
@@ -215,7 +282,7 @@ TEST(KnownShape, IsTheFastestOfThisDeviceAndKernel) {
   const auto key = [](const Fixture& of) { return key_of({of.evaluators, of.shape, of.real, {}}); };
   EXPECT_EQ(known_shape(key(fixture), device, wisdom), std::nullopt);
   const FusedShape fast = {.elements = 16, .row_groups = 3, .columns_per_thread = 4};
-  remember_shape(key(fixture), device, {{.has_literals = true}, 30, 0, {}}, wisdom);
+  remember_shape(key(fixture), device, {{.product = Product::literals}, 30, 0, {}}, wisdom);
   remember_shape(key(fixture), device, {fast, 20, 0, {}}, wisdom);
   remember_shape(key(fixture), device, {{.elements = 32}, 25, 0, {}}, wisdom);
   EXPECT_EQ(known_shape(key(fixture), device, wisdom), fast);
@@ -234,9 +301,13 @@ TEST(FusedKernel, GivesTheReferenceOnEveryDevice) {
       const State expected =
           reference_right_hand_side(problem.system, fixture.on, problem.data, fixture.state, 0.5);
       for (const FusedShape& fused : shapes()) {
-        if (fused.has_literals && order > 1 &&
+        if (fused.product == Product::literals && order > 1 &&
             device.info().id.kind != runtime::BackendKind::cuda) {
           continue;  // a minute of a CPU compiler's time
+        }
+        if (fused.product == Product::tensor_cores &&
+            machine_of(device.info()) != Machine::gpu_with_tensor_cores) {
+          continue;  // another language
         }
         StageRunner runner(problem.system, fixture.on, problem.data, device, cgen::f64, fused);
         runner.write_state(as_reals(to_device_order(fixture.state), cgen::f64));

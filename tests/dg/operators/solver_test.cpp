@@ -188,6 +188,64 @@ TEST(Solver, KeepsConstantStates) {
   EXPECT_LT(testing::largest(solver.right_hand_side()), 1e-11);
 }
 
+// The right-hand side is the same whether the fluxes of a linear system are integrated by parts
+// once or twice.
+TEST(Solver, StrongAndWeakFormsAgree) {
+  for (Case each : testing::all_cases()) {
+    if (each.system.form == SystemForm::weak) {
+      continue;
+    }
+    SCOPED_TRACE(each.name);
+    const int order = each.system.dimension == 3 ? 4 : 3;
+    const auto on = on_box(each.box, order);
+    const State state = testing::random_state(each.system.fields.size(), *on);
+    const SolverOptions options{runtime::Device::host()};
+    Solver strong(each.system, on, each.data, options);
+    strong.set_state(state, 0.25);
+    System other = each.system;
+    other.form = SystemForm::weak;
+    FluxVector through(std::vector<FluxExpr>(other.fields.size(), FluxExpr(0)), "");
+    const FluxVector n = normal(other.dimension);
+    for (int axis = 0; axis < other.dimension; ++axis) {
+      through =
+          through + n[axis] * concatenate({other.flux[static_cast<std::size_t>(axis)]}).on_axes("");
+    }
+    other.surface = interior(through) - concatenate({other.surface}).on_axes("");
+    Solver weak(other, on, each.data, options);
+    weak.set_state(state, 0.25);
+    EXPECT_LT(testing::relative_difference(weak.right_hand_side(), strong.right_hand_side()),
+              1e-11);
+  }
+}
+
+// Steps of 1.1 times the rule are stable at every order, of 3 times they are not; of the rule's own
+// length they are on perturbed meshes, too.
+TEST(Solver, IsStableAsFarAsTheRuleSays) {
+  for (int order = 1; order <= 4; ++order) {
+    for (const double perturbation : {0.0, 0.2}) {
+      for (const double courant :
+           perturbation > 0 ? std::vector<double>{1} : std::vector{1.1, 3.0}) {
+        SCOPED_TRACE(std::to_string(order) + ", " + std::to_string(courant));
+        const Case each = testing::plain_maxwell(1, testing::box(3, 2, perturbation));
+        SolverOptions options{runtime::Device::host()};
+        options.courant = courant;
+        Solver solver(each.system, on_box(each.box, order), {}, options);
+        solver.set_state(testing::random_state(6, solver.discretization()));
+        const double before = solver.energy();
+        const double step = solver.time_step();
+        for (int i = 0; i < 300; ++i) {
+          solver.step(step);
+        }
+        if (courant < 2) {
+          EXPECT_LT(solver.energy(), before);
+        } else {
+          EXPECT_FALSE(solver.energy() < 1e3 * before);
+        }
+      }
+    }
+  }
+}
+
 TEST(Solver, ReportsProgressAndLosesEnergyInEveryStep) {
   Solver solver = cavity_solver(3);
   solver.set_state(testing::random_state(3, solver.discretization()));
@@ -245,6 +303,64 @@ TEST(Solver, ResumesWithTheSameBits) {
   }
   EXPECT_EQ(second.time(), whole.time());
   EXPECT_EQ(second.state().values, whole.state().values);
+}
+
+// Stopped amid its steps, a run goes on with steps of the same length, and reaches the same bits.
+TEST(Solver, StoppedRunsGoOnWithTheSameSteps) {
+  const std::string path = ::testing::TempDir() + "dg_stopped";
+  Solver whole = cavity_solver(3);
+  const State start = testing::random_state(3, whole.discretization());
+  whole.set_state(start);
+  EXPECT_TRUE(whole.run_until(0.3));
+  ASSERT_GT(whole.steps(), 10);
+  Solver first = cavity_solver(3);
+  first.set_state(start);
+  EXPECT_FALSE(first.run_until(0.3, {.is_stopped = [&] { return first.steps() == 7; }}));
+  EXPECT_EQ(first.steps(), 7);
+  EXPECT_LT(first.time(), 0.3);
+  first.save_checkpoint(path);
+  Solver second = cavity_solver(3);
+  second.load_checkpoint(path);
+  EXPECT_TRUE(second.run_until(0.3));
+  EXPECT_TRUE(first.run_until(0.3));
+  for (const Solver* each : {&first, &second}) {
+    EXPECT_EQ(each->time(), 0.3);
+    EXPECT_EQ(each->steps(), whole.steps());
+    EXPECT_EQ(each->state().values, whole.state().values);
+  }
+  // a step of another length ends the plan
+  first.set_state(start);
+  EXPECT_FALSE(first.run_until(0.3, {.is_stopped = [] { return true; }}));
+  first.step(0.05);
+  EXPECT_TRUE(first.run_until(0.3));
+  EXPECT_EQ(first.time(), 0.3);
+}
+
+TEST(Solver, ReportsByTheClockToo) {
+  Solver solver = cavity_solver(3);
+  solver.set_state(testing::random_state(3, solver.discretization()));
+  long long reports = 0;
+  solver.run_until(0.05, {.report_seconds = 1e-9, .report = [&](const Progress&) { ++reports; }});
+  EXPECT_GE(reports, 2);
+  reports = 0;
+  solver.run_until(0.1, {.report_seconds = 1e9, .report = [&](const Progress&) { ++reports; }});
+  EXPECT_EQ(reports, 1);
+}
+
+TEST(Solver, NamesTheElementThatIsNoNumber) {
+  Solver solver = cavity_solver(2);
+  State state = testing::random_state(3, solver.discretization());
+  state.at(1, 5, 2) = NAN;
+  solver.set_state(state, 0.5);
+  try {
+    solver.run_until(1);
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.code(), "dg.solver.not_finite");
+    EXPECT_NE(error.message().find("'hx' is nan in element 5 at time 0.5 after 0 steps"),
+              std::string::npos)
+        << error.message();
+  }
 }
 
 TEST(Solver, TunesOnceAndRemembers) {

@@ -28,7 +28,7 @@ struct VtuFile {
   std::map<std::string, VtuArray> arrays;
 };
 
-inline std::string bytes_of(const std::string &path) {
+inline std::string bytes_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream bytes;
   bytes << in.rdbuf();
@@ -59,7 +59,7 @@ inline std::string decoded_base64(std::string_view text) {
 }
 
 template <class Number>
-std::vector<double> numbers_in(const std::string &bytes) {
+std::vector<double> numbers_in(const std::string& bytes) {
   std::vector<double> values(bytes.size() / sizeof(Number));
   for (std::size_t i = 0; i < values.size(); ++i) {
     Number number;
@@ -69,32 +69,26 @@ std::vector<double> numbers_in(const std::string &bytes) {
   return values;
 }
 
-inline VtuFile read_vtu(const std::string &path) {
+inline VtuFile read_vtu(const std::string& path) {
   const std::string text = bytes_of(path);
   VtuFile file;
   std::smatch match;
   const std::string head = text.substr(0, text.find("<AppendedData"));
-  std::regex_search(
-      head, match,
-      std::regex(R"rx(NumberOfPoints="(\d+)" NumberOfCells="(\d+)")rx"));
+  std::regex_search(head, match, std::regex(R"rx(NumberOfPoints="(\d+)" NumberOfCells="(\d+)")rx"));
   file.points = std::stoul(match[1]);
   file.cells = std::stoul(match[2]);
-  const std::string_view data =
-      std::string_view(text).substr(text.find("\n_") + 2);
+  const std::string_view data = std::string_view(text).substr(text.find("\n_") + 2);
   const std::regex array(
       R"rx(type="(\w+)" Name="([^"]*)" NumberOfComponents="(\d)" format="appended" offset="(\d+)")rx");
-  for (std::sregex_iterator i(head.begin(), head.end(), array);
-       i != std::sregex_iterator(); ++i) {
+  for (std::sregex_iterator i(head.begin(), head.end(), array); i != std::sregex_iterator(); ++i) {
     const std::string_view letters = data.substr(std::stoul((*i)[4]));
     std::uint64_t size_bytes = 0;
-    std::memcpy(&size_bytes, decoded_base64(letters.substr(0, 12)).data(),
-                sizeof size_bytes);
+    std::memcpy(&size_bytes, decoded_base64(letters.substr(0, 12)).data(), sizeof size_bytes);
     const std::string bytes =
-        decoded_base64(
-            letters.substr(0, (sizeof size_bytes + size_bytes + 2) / 3 * 4))
+        decoded_base64(letters.substr(0, (sizeof size_bytes + size_bytes + 2) / 3 * 4))
             .substr(sizeof size_bytes);
     EXPECT_EQ(bytes.size(), size_bytes);
-    VtuArray &found = file.arrays[(*i)[2]];
+    VtuArray& found = file.arrays[(*i)[2]];
     found.type = (*i)[1];
     found.components = std::stoul((*i)[3]);
     found.values = found.type == "Float64"   ? numbers_in<double>(bytes)
@@ -106,4 +100,4 @@ inline VtuFile read_vtu(const std::string &path) {
   return file;
 }
 
-} // namespace rtcg::dg::testing
+}  // namespace rtcg::dg::testing

@@ -12,7 +12,7 @@ namespace {
 
 std::string text_of(int dimension, int order) {
   std::string text;
-  for (const std::array<int, 3> &place : lagrange_points(dimension, order)) {
+  for (const std::array<int, 3>& place : lagrange_points(dimension, order)) {
     text.push_back(text.empty() ? '|' : ' ');
     for (int axis = 0; axis < dimension; ++axis) {
       text += std::to_string(place[static_cast<std::size_t>(axis)]);
@@ -25,8 +25,7 @@ std::string text_of(int dimension, int order) {
 // says.
 TEST(VtkCells, PointsStandInTheOrderOfVtk) {
   EXPECT_EQ(text_of(1, 3), "|0 3 1 2");
-  EXPECT_EQ(text_of(2, 5),
-            "|00 50 05 10 20 30 40 41 32 23 14 04 03 02 01 11 31 13 21 22 12");
+  EXPECT_EQ(text_of(2, 5), "|00 50 05 10 20 30 40 41 32 23 14 04 03 02 01 11 31 13 21 22 12");
   EXPECT_EQ(text_of(3, 5),
             "|000 500 050 005 100 200 300 400 410 320 230 140 040 030 020 010 "
             "001 002 003 004 401 "
@@ -42,7 +41,7 @@ TEST(VtkCells, EveryPlaceOfTheGridIsThereOnce) {
       EXPECT_EQ(places.size(), count_modes(dimension, order));
       std::sort(places.begin(), places.end());
       EXPECT_EQ(std::adjacent_find(places.begin(), places.end()), places.end());
-      for (const std::array<int, 3> &place : places) {
+      for (const std::array<int, 3>& place : places) {
         EXPECT_GE(*std::min_element(place.begin(), place.end()), 0);
         EXPECT_LE(place[0] + place[1] + place[2], order);
       }
@@ -50,5 +49,5 @@ TEST(VtkCells, EveryPlaceOfTheGridIsThereOnce) {
   }
 }
 
-} // namespace
-} // namespace rtcg::dg
+}  // namespace
+}  // namespace rtcg::dg

@@ -11,7 +11,7 @@
 namespace rtcg::dg {
 namespace {
 
-int write(const std::string &path, std::string_view bytes) {
+int write(const std::string& path, std::string_view bytes) {
   write_file(path, bytes);
   return 0;
 }
@@ -22,9 +22,7 @@ TEST(WriteFile, WritesWholeFilesAndMakesFolders) {
   write(path, "one");
   write(path, std::string_view("t\0o", 3));
   EXPECT_EQ(testing::bytes_of(path), std::string("t\0o", 3));
-  EXPECT_EQ(std::distance(
-                std::filesystem::directory_iterator(folder.path() / "a"), {}),
-            1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path() / "a"), {}), 1);
 }
 
 TEST(WriteFile, SaysWhyAFileCannotBeWritten) {
@@ -34,12 +32,10 @@ TEST(WriteFile, SaysWhyAFileCannotBeWritten) {
   // a file where a folder is due, a folder where the file is due, no such
   // device
   EXPECT_ERROR("dg.write_file.unwritable_file", write(path + "/b", "there"));
-  EXPECT_ERROR("dg.write_file.unwritable_file",
-               write(folder.path().string(), "there"));
-  EXPECT_ERROR("dg.write_file.unwritable_file",
-               write("/proc/a_file_of_ours", "there"));
+  EXPECT_ERROR("dg.write_file.unwritable_file", write(folder.path().string(), "there"));
+  EXPECT_ERROR("dg.write_file.unwritable_file", write("/proc/a_file_of_ours", "there"));
   EXPECT_EQ(testing::bytes_of(path), "here");
 }
 
-} // namespace
-} // namespace rtcg::dg
+}  // namespace
+}  // namespace rtcg::dg

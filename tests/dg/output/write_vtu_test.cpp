@@ -26,53 +26,48 @@ double polynomial(double x, double y, double z, int order) {
 
 // The coordinates as a field `x`, and a polynomial of the elements' order as a
 // field `f`.
-std::vector<NodalField> fields_on(const Mesh &mesh,
-                                  const ReferenceElement &element) {
+std::vector<NodalField> fields_on(const Mesh& mesh, const ReferenceElement& element) {
   const std::vector<double> x = node_coordinates(mesh, element);
   const auto dimension = static_cast<std::size_t>(mesh.dimension);
   const std::size_t nodes = x.size() / dimension;
   NodalField f = {"f", 1, {}};
   for (std::size_t i = 0; i < nodes; ++i) {
     f.values.push_back(polynomial(x[i], dimension > 1 ? x[nodes + i] : 0,
-                                  dimension > 2 ? x[2 * nodes + i] : 0,
-                                  element.order));
+                                  dimension > 2 ? x[2 * nodes + i] : 0, element.order));
   }
   return {{"x", dimension, x}, f};
 }
 
 // What every file must hold: coordinates and polynomial at every point, and
 // cells that fill the domain.
-void expect_fields(const VtuFile &file, int dimension, int order,
-                   double tolerance) {
-  const VtuArray &points = file.arrays.at("Points");
-  const VtuArray &x = file.arrays.at("x");
-  const VtuArray &f = file.arrays.at("f");
+void expect_fields(const VtuFile& file, int dimension, int order, double tolerance) {
+  const VtuArray& points = file.arrays.at("Points");
+  const VtuArray& x = file.arrays.at("x");
+  const VtuArray& f = file.arrays.at("f");
   ASSERT_EQ(points.values.size(), 3 * file.points);
   ASSERT_EQ(f.values.size(), file.points);
   EXPECT_EQ(x.components, dimension == 1 ? 1U : 3U);
   for (std::size_t i = 0; i < file.points; ++i) {
     for (std::size_t axis = 0; axis < x.components; ++axis) {
-      EXPECT_NEAR(points.values[3 * i + axis],
-                  x.values[x.components * i + axis], 1e-14);
+      EXPECT_NEAR(points.values[3 * i + axis], x.values[x.components * i + axis], 1e-14);
     }
-    EXPECT_NEAR(f.values[i],
-                polynomial(points.values[3 * i], points.values[3 * i + 1],
-                           points.values[3 * i + 2], order),
-                tolerance);
+    EXPECT_NEAR(
+        f.values[i],
+        polynomial(points.values[3 * i], points.values[3 * i + 1], points.values[3 * i + 2], order),
+        tolerance);
   }
 }
 
 // The volume of a straight cell, times the factorial of the dimension.
-double volume_of(const VtuFile &file, std::size_t cell, std::size_t dimension) {
+double volume_of(const VtuFile& file, std::size_t cell, std::size_t dimension) {
   Mesh one;
   one.dimension = static_cast<int>(dimension);
   one.elements = {{0, 1, 2, 3}};
   for (std::size_t corner = 0; corner <= dimension; ++corner) {
     const auto point = static_cast<std::size_t>(
         file.arrays.at("connectivity").values[(dimension + 1) * cell + corner]);
-    const std::vector<double> &at = file.arrays.at("Points").values;
-    one.vertices.push_back(
-        {at[3 * point], at[3 * point + 1], at[3 * point + 2]});
+    const std::vector<double>& at = file.arrays.at("Points").values;
+    one.vertices.push_back({at[3 * point], at[3 * point + 1], at[3 * point + 2]});
   }
   return signed_volume(one, 0);
 }
@@ -90,15 +85,12 @@ TEST(WriteVtu, LagrangeCellsHoldThePolynomialsAtTheirPoints) {
       EXPECT_EQ(file.points, mesh.element_count() * element.node_count());
       expect_fields(file, dimension, order, 1e-13);
       const double type = dimension == 1 ? 68 : dimension == 2 ? 69 : 71;
-      EXPECT_EQ(file.arrays.at("types").values,
-                std::vector<double>(file.cells, type));
-      const std::vector<double> &corners =
-          file.arrays.at("connectivity").values;
+      EXPECT_EQ(file.arrays.at("types").values, std::vector<double>(file.cells, type));
+      const std::vector<double>& corners = file.arrays.at("connectivity").values;
       for (std::size_t i = 0; i < corners.size(); ++i) {
         ASSERT_EQ(corners[i], static_cast<double>(i));
       }
-      EXPECT_EQ(file.arrays.at("offsets").values.back(),
-                static_cast<double>(corners.size()));
+      EXPECT_EQ(file.arrays.at("offsets").values.back(), static_cast<double>(corners.size()));
     }
   }
 }
@@ -114,16 +106,13 @@ TEST(WriteVtu, StraightCellsFillTheDomain) {
       const ReferenceElement element = make_reference_element(dimension, order);
       write_vtu(path, mesh, element, fields_on(mesh, element), {}, options);
       const VtuFile file = read_vtu(path);
-      EXPECT_EQ(file.cells,
-                mesh.element_count() * std::lround(std::pow(order, dimension)));
+      EXPECT_EQ(file.cells, mesh.element_count() * std::lround(std::pow(order, dimension)));
       expect_fields(file, dimension, order, 1e-12);
       const double type = dimension == 1 ? 3 : dimension == 2 ? 5 : 10;
-      EXPECT_EQ(file.arrays.at("types").values,
-                std::vector<double>(file.cells, type));
+      EXPECT_EQ(file.arrays.at("types").values, std::vector<double>(file.cells, type));
       double sum = 0;
       for (std::size_t cell = 0; cell < file.cells; ++cell) {
-        const double volume =
-            volume_of(file, cell, static_cast<std::size_t>(dimension));
+        const double volume = volume_of(file, cell, static_cast<std::size_t>(dimension));
         EXPECT_GT(volume, 0);
         sum += volume;
       }
@@ -142,8 +131,7 @@ TEST(WriteVtu, CellsCarryRegionElementAndWhatElseIsGiven) {
     VtuOptions options;
     options.high_order = high_order;
     options.single_precision = true;
-    write_vtu(path, mesh, element, fields_on(mesh, element),
-              {{"a<b & \"c\"", {0.5, -2}}}, options);
+    write_vtu(path, mesh, element, fields_on(mesh, element), {{"a<b & \"c\"", {0.5, -2}}}, options);
     const VtuFile file = read_vtu(path);
     const std::size_t each = high_order ? 1 : 4;
     const auto twice = [&](double first, double second) {
@@ -153,12 +141,10 @@ TEST(WriteVtu, CellsCarryRegionElementAndWhatElseIsGiven) {
     };
     EXPECT_EQ(file.arrays.at("region").values, twice(4, 7));
     EXPECT_EQ(file.arrays.at("element").values, twice(0, 1));
-    EXPECT_EQ(file.arrays.at("a&lt;b &amp; &quot;c&quot;").values,
-              twice(0.5, -2));
+    EXPECT_EQ(file.arrays.at("a&lt;b &amp; &quot;c&quot;").values, twice(0.5, -2));
     EXPECT_EQ(file.arrays.at("f").type, "Float32");
     // a float has 24 bits
-    EXPECT_NEAR(file.arrays.at("f").values[1],
-                std::pow(file.arrays.at("x").values[3], 2), 1e-6);
+    EXPECT_NEAR(file.arrays.at("f").values[1], std::pow(file.arrays.at("x").values[3], 2), 1e-6);
   }
 }
 
@@ -167,16 +153,13 @@ TEST(WriteVtu, RefusesWhatDoesNotFit) {
   const std::string path = (folder.path() / "a.vtu").string();
   const Mesh mesh = make_box_mesh(box(2, 1));
   const ReferenceElement element = make_reference_element(2, 2);
-  const auto write = [&](const ReferenceElement &on,
-                         const std::vector<NodalField> &fields,
-                         const std::vector<ElementField> &element_fields = {}) {
+  const auto write = [&](const ReferenceElement& on, const std::vector<NodalField>& fields,
+                         const std::vector<ElementField>& element_fields = {}) {
     write_vtu(path, mesh, on, fields, element_fields);
     return 0;
   };
-  EXPECT_ERROR("dg.write_vtu.shape_mismatch",
-               write(make_reference_element(3, 2), {}));
-  EXPECT_ERROR("dg.write_vtu.shape_mismatch",
-               write(element, {{"u", 1, {1, 2, 3}}}));
+  EXPECT_ERROR("dg.write_vtu.shape_mismatch", write(make_reference_element(3, 2), {}));
+  EXPECT_ERROR("dg.write_vtu.shape_mismatch", write(element, {{"u", 1, {1, 2, 3}}}));
   EXPECT_ERROR("dg.write_vtu.shape_mismatch", write(element, {}, {{"q", {1}}}));
   EXPECT_FALSE(std::filesystem::exists(path));
 }
@@ -196,5 +179,5 @@ TEST(WritePvd, ListsTheFilesWithTheirTimes) {
 )");
 }
 
-} // namespace
-} // namespace rtcg::dg
+}  // namespace
+}  // namespace rtcg::dg

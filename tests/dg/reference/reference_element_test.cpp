@@ -193,6 +193,47 @@ TEST(ReferenceElement, FingerprintsOfMatrices) {
   }
 }
 
+// The largest singular value, by powers of the matrix times its transpose.
+double spectral_norm(const Matrix& matrix) {
+  std::vector<double> vector(matrix.columns, 1);
+  vector[0] = 2;  // orthogonal to no singular vector, as it seems
+  double norm = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::vector<double> image(matrix.rows);
+    std::vector<double> next(matrix.columns);
+    double square = 0;
+    for (std::size_t row = 0; row < matrix.rows; ++row) {
+      for (std::size_t column = 0; column < matrix.columns; ++column) {
+        image[row] += matrix(row, column) * vector[column];
+      }
+      for (std::size_t column = 0; column < matrix.columns; ++column) {
+        next[column] += matrix(row, column) * image[row];
+      }
+    }
+    for (const double value : next) {
+      square += value * value;
+    }
+    norm = std::sqrt(square);
+    for (std::size_t column = 0; column < matrix.columns; ++column) {
+      vector[column] = next[column] / norm;
+    }
+  }
+  return std::sqrt(norm);
+}
+
+TEST(ReferenceElement, VandermondeMatricesAreWellConditioned) {
+  const std::vector<double> triangle = {2, 4.148320, 5.902840, 6.776871, 7.845000};
+  const std::vector<double> tetrahedron = {2.236068, 5.997931, 10.504928, 15.812555, 19.029945};
+  for (int order = 1; order <= 5; ++order) {
+    for (const int dimension : {2, 3}) {
+      const ReferenceElement element = make_reference_element(dimension, order);
+      EXPECT_NEAR(spectral_norm(element.vandermonde) * spectral_norm(element.inverse_vandermonde),
+                  (dimension == 2 ? triangle : tetrahedron)[static_cast<std::size_t>(order - 1)],
+                  1e-5);
+    }
+  }
+}
+
 TEST(ReferenceElement, NodesAreWherePublished) {
   const ReferencePoint centroid = make_reference_element(2, 3).nodes[5];
   EXPECT_NEAR(centroid[0], -1. / 3, 1e-13);

@@ -6,6 +6,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/check/check_bounds.h"
 #include "rtcg/loopy/check/check_kernel.h"
+#include "rtcg/loopy/check/check_order.h"
 #include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
@@ -31,8 +32,11 @@ std::string checked_text(const Described& described) {
   const Kernel typed = infer_types(expand_subst(kernel));
   check_kernel(typed);
   check_bounds(typed);
-  check_races(choose_address_spaces(typed));
-  return generate_text(typed, Target::cuda);
+  const Kernel placed = choose_address_spaces(typed);
+  check_races(placed);
+  std::string text = generate_text(typed, Target::cuda);
+  check_order(placed);
+  return text;
 }
 
 std::string message_of(const Described& described) {
@@ -116,6 +120,21 @@ TEST(Refusals, SeeBlocksBehindABarrierOfTheBlock) {
                          "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)",
                          {.arguments = "a, b, c: f32[64]"}};
   EXPECT_ERROR("loopy.insert_barriers.needs_global_barrier", checked_text(kernel));
+}
+
+TEST(Refusals, NameTheIterationsThatLanesWouldTurnRound) {
+  const Described kernel{"{[i]: 0 <= i < 64}",
+                         "u[i] = x[i] {id=put}\nv[i] = u[i + 1] {id=get}",
+                         "split_iname(i, 4, inner_tag=ilp)",
+                         {.arguments = "u, v, x: f32[65]"}};
+  EXPECT_ERROR("loopy.check_order.carried_value", checked_text(kernel));
+  expect_parts(kernel, {"'u'", "'get' reads it at i_outer = 0, i_inner = 0",
+                        "'put' writes it at i_outer = 0, i_inner = 1"});
+  // loops in another order
+  const Described turned{"{[i, j]: 1 <= i < n and 0 <= j < n}", "u[i, j] = u[i - 1, j + 1]",
+                         "prioritize_loops(j, i)"};
+  EXPECT_ERROR("loopy.prioritize_loops.carried_value", checked_text(turned));
+  expect_parts(turned, {"'u'", "writes it at i = 1, j = 1", "reads it at i = 2, j = 0"});
 }
 
 TEST(Refusals, NameTheAxisUsedTwice) {

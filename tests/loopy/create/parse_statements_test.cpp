@@ -190,5 +190,13 @@ TEST(ParseStatements, NamesTheLine) {
   }
 }
 
+TEST(ParseStatements, RefusesTablesThatAreNone) {
+  EXPECT_ERROR("loopy.parse_statements.syntax", parse_statements("<f32> w[3] = table(1, 2)"));
+  EXPECT_ERROR("loopy.parse_statements.syntax", parse_statements("<f32> w[n] = table(1, 2)"));
+  EXPECT_ERROR("loopy.parse_statements.syntax", parse_statements("... nop {asynchronous}"));
+  EXPECT_ERROR("loopy.parse_statements.syntax",
+               parse_statements("... wait for copies, but for x groups"));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

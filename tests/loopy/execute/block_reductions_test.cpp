@@ -169,11 +169,23 @@ TEST(BlockReductions, StandInLoopsBesideLanesAndInsideOneAnother) {
   expect_same_everywhere(tag_inames(nested, "i:g.0, j:l.0"), nested, {{"n", 3}});
 }
 
-TEST(BlockReductions, OverTwoAxesAtOnceAreRefused) {
-  const Kernel kernel =
-      make_kernel("{[i, j]: 0 <= i, j < 32}", "z[0] = sum((i, j), a[i, j])", with_type(cgen::f32));
-  EXPECT_ERROR("loopy.realize_reductions.parallel_iname",
-               generate(tag_inames(kernel, "i:l.1, j:l.0"), Target::cuda));
+TEST(BlockReductions, GoOverTwoAxesOneAfterTheOther) {
+  const Kernel sums = make_kernel("{[b, i, j]: 0 <= b < n and 0 <= i < 6 and 0 <= j < 32}",
+                                  "z[b] = sum((i, j), a[b, i, j])", with_type(cgen::f64));
+  const Kernel tagged = tag_inames(sums, "b:g.0, i:l.1, j:l.0");
+  const std::string text = generate_text(tagged, Target::cuda);
+  EXPECT_EQ(count_of("__shfl_xor_sync", text), 5) << text;
+  EXPECT_EQ(count_of("__shared__", text), 1) << text;
+  expect_same_everywhere(tagged, sums, {{"n", 3}});
+  // trees along both axes, and a loop within
+  const Kernel odd =
+      make_kernel("{[b, i, j, k]: 0 <= b < n and 0 <= i < 5 and 0 <= j < 7 and 0 <= k < 3}",
+                  "z[b] = 2*reduce(max, (i, k, j), a[b, i, j, k]) + y[b]", with_type(cgen::f32));
+  expect_same_everywhere(tag_inames(odd, "b:g.0, i:l.0, j:l.1"), odd, {{"n", 2}});
+  const Kernel place = make_kernel("{[b, i, j]: 0 <= b < n and 0 <= i < 4 and 0 <= j < 8}",
+                                   "v[b], p[b] = argmax((i, j), a[b, i, j], 8*i + j)",
+                                   with_arguments("v: f64[n]; p: i32[n]; a: f64[n, 4, 8]"));
+  expect_same_everywhere(tag_inames(place, "b:g.0, i:l.1, j:l.0"), place, {{"n", 3}});
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/check/check_bounds.h"
 #include "rtcg/loopy/check/check_kernel.h"
+#include "rtcg/loopy/check/check_order.h"
 #include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/execute/argument_data.h"
@@ -32,7 +33,9 @@ GeneratedProgram generated(const Kernel& kernel, const std::string& name) {
   Kernel typed = infer_types(expand_subst(kernel));
   check_kernel(typed);
   check_bounds(typed);
-  check_races(choose_address_spaces(typed));
+  const Kernel placed = choose_address_spaces(typed);
+  check_races(placed);
+  check_order(placed);
   typed.name = name;
   return generate(typed, Target::host, {.recipe_comment = false});
 }

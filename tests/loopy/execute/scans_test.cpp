@@ -95,6 +95,32 @@ TEST(Scans, InRowsOnAllAxes) {
   }
 }
 
+TEST(Scans, AlongMoreThanTheThreadsOfABlockCarryOn) {
+  const Pair pair = running("n", "f64");
+  const Kernel split = split_iname(pair.scanned, "i", 8, {.inner_tag = "l.0"});
+  const std::string text = generate_text(split, Target::cuda);
+  EXPECT_EQ(count_of("for (int i_outer", text), 1) << text;
+  for (const int n : {1, 8, 29}) {
+    expect_same_everywhere(split, pair.reduced, {{"n", n}});
+  }
+  // with elements before the first thread's, and two new ones for each
+  const std::string domains = "{[i]: 0 <= i < n} {[j]: 0 <= j <= 2*i + 5}";
+  const std::string arguments = "a: i64[2*n + 4]; s: i64[n]";
+  expect_same_everywhere(split_iname(kernel_of(domains, "s[i] = scan(sum, j, a[j])", arguments),
+                                     "i", 4, {.inner_tag = "l.0"}),
+                         kernel_of(domains, "s[i] = sum(j, a[j])", arguments), {{"n", 11}});
+}
+
+TEST(Scans, OfValuesWithTheirPlacesGiveBoth) {
+  const std::string domains = "{[i, j]: 0 <= i < 21 and 0 <= j <= i}";
+  const std::string arguments = "a, v: f64[21]; p: i32[21]";
+  const Kernel reduced = kernel_of(domains, "v[i], p[i] = argmax(j, a[j], j)", arguments);
+  const Kernel scanned = kernel_of(domains, "v[i], p[i] = scan(argmax, j, a[j], j)", arguments);
+  expect_same_everywhere(scanned, reduced, {{"n", 1}});
+  expect_same_everywhere(tag_inames(scanned, "i:l.0"), reduced, {{"n", 1}});
+  expect_same_everywhere(split_iname(scanned, "i", 8, {.inner_tag = "l.0"}), reduced, {{"n", 1}});
+}
+
 TEST(Scans, WithOtherStepsAndBounds) {
   const auto compare = [](const std::string& domains, bool has_block) {
     const std::string arguments = "a: f64[100]; s: f64[20]";

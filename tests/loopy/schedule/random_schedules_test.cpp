@@ -9,6 +9,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/check/check_bounds.h"
 #include "rtcg/loopy/check/check_kernel.h"
+#include "rtcg/loopy/check/check_order.h"
 #include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "tests/loopy/support/interpret.h"
@@ -35,7 +36,9 @@ void check(const Kernel& kernel) {
   const Kernel typed = infer_types(expand_subst(kernel));
   check_kernel(typed);
   check_bounds(typed);
-  check_races(choose_address_spaces(typed));
+  const Kernel placed = choose_address_spaces(typed);
+  check_races(placed);
+  check_order(placed);
 }
 
 std::string schedule_text(const Kernel& described) {

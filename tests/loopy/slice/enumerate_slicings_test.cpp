@@ -75,6 +75,17 @@ TEST(SlicingStream, LikesTilesForMatmul) {
   EXPECT_GE(best.slicing.fetches.size(), 1U);
 }
 
+TEST(SlicingStream, KeepsSumsInTheRegistersOfProcessors) {
+  SlicingConstraints constraints;
+  constraints.parameters = {{"n", 1024}};
+  constraints.machine.is_cpu = true;
+  constraints.machine.multiprocessors = 2;
+  constraints.machine.has_async_copies = false;
+  const std::vector<std::string> best = first(matmul(), constraints, 20);
+  EXPECT_NE(std::find(best.begin(), best.end(), "j: g.0 l.0*16; i: g.1 ilp*8"), best.end())
+      << best.front();
+}
+
 TEST(SlicingStream, OffersCopiesThatRunAhead) {
   const std::vector<std::string> all = first(matmul(), {.parameters = {{"n", 512}}}, SIZE_MAX);
   for (const char* stages : {"stages 2", "stages 3", "stages 4"}) {
@@ -89,6 +100,66 @@ TEST(SlicingStream, SpreadsRowSumsOverTheBlock) {
       make_kernel("{[i, j]: 0 <= i, j < n}", "c[i] = sum(j, a[i, j])", {.default_type = cgen::f32});
   const std::vector<std::string> all = first(sums, {.parameters = {{"n", 4096}}}, SIZE_MAX);
   EXPECT_NE(std::find(all.begin(), all.end(), "i: g.0; j: for l.0*256"), all.end());
+}
+
+TEST(SlicingStream, LetsBlocksShareReductions) {
+  const Kernel sum =
+      make_kernel("{[i]: 0 <= i < n}", "c[0] = sum(i, a[i])", {.default_type = cgen::f32});
+  const std::vector<std::string> all = first(sum, {.parameters = {{"n", 1 << 20}}}, SIZE_MAX);
+  for (const char* each :
+       {"i: for l.0*256", "i: g.0 for*16 l.0*256", "i: g.0 for*16 l.0*256; atomic i"}) {
+    EXPECT_NE(std::find(all.begin(), all.end(), each), all.end()) << each;
+  }
+  EXPECT_NE(all.front().find("g.0"), std::string::npos) << all.front();
+}
+
+TEST(SlicingStream, CutsIntoWhatDivides) {
+  const std::vector<std::string> all = first(matmul(), {.parameters = {{"n", 1000}}}, SIZE_MAX);
+  EXPECT_NE(std::find(all.begin(), all.end(),
+                      "j: g.0 ilp*2 l.0*25 ilp*4; i: g.1 l.1*10 ilp*4; k: for for*10; fetch a "
+                      "transposed pad 4; fetch b; stages 2"),
+            all.end());
+}
+
+TEST(SlicingStream, OffersVectorsAndOrdersOfBlocks) {
+  const std::vector<std::string> all = first(matmul(), {.parameters = {{"n", 4096}}}, 50000);
+  for (const char* word : {"vec*4", "vec*2", "swizzle 8"}) {
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const std::string& each) {
+      return each.find(word) != std::string::npos;
+    })) << word;
+  }
+}
+
+TEST(SlicingStream, KeepsShortLoopsSideBySide) {
+  const Kernel gradient =
+      make_kernel("{[d, f, e, i, j]: 0 <= d < 3 and 0 <= f < 6 and 0 <= e < n and 0 <= i, j < 20}",
+                  "g[d, f, e, i] = sum(j, m[d, i, j]*u[f, e, j])", {.default_type = cgen::f32});
+  const std::vector<std::string> all = first(gradient, {.parameters = {{"n", 1000}}}, SIZE_MAX);
+  for (const char* words : {"f: ilp; d: ilp", "f: g.2; d: ilp", "f: ilp; d: g.2"}) {
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const std::string& each) {
+      return each.find(words) != std::string::npos;
+    })) << words;
+  }
+}
+
+TEST(SlicingStream, PutsManyBlocksOnTheFirstAxis) {
+  const SlicingStream stream(
+      make_kernel("{[i, j, k]: 0 <= i < 1000000 and 0 <= j, k < 32}",
+                  "c[i, j] = sum(k, a[i, k]*b[k, j])", {.default_type = cgen::f32}),
+      {});
+  for (std::size_t at = 0; at < stream.count(); ++at) {
+    const RankedSlicing each = stream.at(at);
+    const auto rows = std::find_if(each.slicing.inames.begin(), each.slicing.inames.end(),
+                                   [](const InameSlicing& sliced) { return sliced.iname == "i"; });
+    ASSERT_NE(rows, each.slicing.inames.end());
+    std::int64_t tile = 1;
+    for (const SlicingFactor& factor : rows->factors) {
+      tile *= std::max<std::int64_t>(factor.length, 1);
+    }
+    if (rows->factors.front().axis.number != 0) {
+      ASSERT_LE((1000000 + tile - 1) / tile, 65535) << to_string(each.slicing);
+    }
+  }
 }
 
 TEST(SlicingStream, FetchesWhatIsReadAcrossRows) {
@@ -108,12 +179,30 @@ TEST(SlicingStream, HasStepsFromEachSlicing) {
   }
 }
 
+TEST(SlicingStream, FindsEachOfItsSlicings) {
+  const Kernel gradient =
+      make_kernel("{[d, e, i, j]: 0 <= d < 3 and 0 <= e < n and 0 <= i, j < 20}",
+                  "g[d, e, i] = sum(j, m[d, i, j]*u[e, j])", {.default_type = cgen::f32});
+  const Kernel sum =
+      make_kernel("{[i]: 0 <= i < n}", "c[0] = sum(i, a[i])", {.default_type = cgen::f32});
+  const Kernel stencil = make_kernel("{[i, j]: 0 <= i, j < n}", "o[i, j] = a[i, j] + a[i + 1, j]",
+                                     {.default_type = cgen::f32});
+  for (const Kernel& kernel : {matmul(), gradient, sum, stencil}) {
+    const SlicingStream stream(kernel, {.parameters = {{"n", 1000}}});
+    for (std::size_t i = 0; i < stream.count(); i += 1 + stream.count() / 3000) {
+      const Slicing slicing = stream.at(i).slicing;
+      ASSERT_EQ(stream.find(slicing), i) << to_string(slicing);
+    }
+    EXPECT_EQ(stream.find({}), std::nullopt);
+    EXPECT_EQ(stream.find(parse_slicing("q: g.0")), std::nullopt);
+  }
+}
+
 TEST(SlicingStream, RefusesKernelsWithoutSizesOrResults) {
   EXPECT_ERROR("loopy.slicings.missing_parameter", SlicingStream(matmul(), {}));
-  EXPECT_ERROR("loopy.slicings.nothing_to_slice",
-               SlicingStream(make_kernel("{[i]: 0 <= i < 8}", "c[0] = sum(i, a[i])",
-                                         {.default_type = cgen::f32}),
-                             {}));
+  EXPECT_ERROR(
+      "loopy.slicings.nothing_to_slice",
+      SlicingStream(make_kernel("{[i]: 0 <= i < 8}", "c[0] = 1", {.arguments = "c: f32[1]"}), {}));
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ TEST(Slicing, GivesWhatScriptedTransformationsGive) {
       scripted, "i", 16,
       {.outer_name = "i_0", .inner_name = "i_1", .outer_tag = "g.0", .inner_tag = "l.0"});
   scripted = split_iname(scripted, "k", 8, {.outer_name = "k_0", .inner_name = "k_1"});
-  scripted = add_prefetch(scripted, "a", {"i_1", "k_1"}, {.temporary_name = "a_tile"});
+  scripted = add_prefetch(scripted, "a", {"i_1", "k_1"},
+                          {.temporary_name = "a_tile", .outer_inames = {"j"}});
   scripted = tag_array_axes(scripted, {"a_tile"}, "F");
   scripted = add_padding(scripted, "a_tile", 1, 4);
   const Kernel sliced =
@@ -55,6 +56,20 @@ TEST(Slicing, SpreadsReductionsOverTheBlock) {
   EXPECT_EQ(steps[2].arguments, std::vector<std::string>{"k_1"});
 }
 
+TEST(Slicing, SharesReductionsBetweenBlocks) {
+  const std::string text = "i: g.0; j: g.1; k: g.2 for*8 l.0*64; swizzle 4; atomic k";
+  EXPECT_EQ(to_string(parse_slicing(text)), text);
+  const auto steps = recipe_of(matmul(), parse_slicing(text));
+  ASSERT_EQ(steps.size(), 6U);
+  EXPECT_EQ(to_string(steps[4]), "reduce_over_grid(k_0, how=atomic)");
+  EXPECT_EQ(to_string(steps[5]), "swizzle(4)");
+}
+
+TEST(Slicing, FetchesWhatEveryThreadDoesWhole) {
+  const auto steps = recipe_of(matmul(), parse_slicing("i: ilp; j: g.0 l.0*32; k: for; fetch a"));
+  EXPECT_EQ(to_string(steps.back()), "add_prefetch(a, [i, k], temporary_name=a_tile)");
+}
+
 TEST(Slicing, RefusesWhatItCannotRead) {
   for (const char* text : {"i g.0", "i:", "i: g.0*4 l.0*4", "i: g.0 l.0", "i: g.0 l.0*x", "fetch",
                            "fetch a pad", "fetch a sideways"}) {
@@ -64,6 +79,9 @@ TEST(Slicing, RefusesWhatItCannotRead) {
   EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(matmul(), parse_slicing("fetch c")));
   EXPECT_ERROR("loopy.recipe_of.nothing_to_pipeline",
                apply(matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; stages 2")));
+  for (const char* text : {"atomic k", "k: for l.0*64; atomic k", "i: g.0; atomic i"}) {
+    EXPECT_ERROR("loopy.recipe_of.nothing_to_share", apply(matmul(), parse_slicing(text)));
+  }
 }
 
 }  // namespace

@@ -108,9 +108,26 @@ inline Kernel random_kernel(Random& random) {
         fmt::format("out{}[{}] = {} {{id=s{}{}}}\n", i, fmt::join(inames, ", "), value, i, guard);
   }
   std::string arguments = "a, b, c: f64[24, 24]";
+  const std::vector<std::string> extents(inames.size(), "24");
+  // from its own stream, so that seeds keep the rest of their kernels
+  std::uint64_t seed = 14695981039346656037ULL;
+  for (const char c : statements) {
+    seed = (seed ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  }
+  Random own(seed);
+  if (own.chance(25)) {  // what iterations hand on
+    std::vector<std::string> here;
+    std::vector<std::string> there;
+    for (const std::string& iname : inames) {
+      here.push_back(iname + " + 1");
+      there.push_back(fmt::format("{} + {}", iname, own.below(3)));
+    }
+    statements += fmt::format("w[{}] = 0.5*w[{}] + a[{}, 0] {{id=w}}\n", fmt::join(here, ", "),
+                              fmt::join(there, ", "), inames.back());
+    arguments += fmt::format("; w: f64[{}]", fmt::join(extents, ", "));
+  }
   for (int i = 0; i < count; ++i) {
-    arguments += fmt::format("; out{}: f64[{}]", i,
-                             fmt::join(std::vector<std::string>(inames.size(), "24"), ", "));
+    arguments += fmt::format("; out{}: f64[{}]", i, fmt::join(extents, ", "));
   }
   const std::string domains = fmt::format("{{[{}]: {}}} {{[r, q]: 0 <= r < 6 and 0 <= q < 3}}",
                                           fmt::join(inames, ", "), conditions);

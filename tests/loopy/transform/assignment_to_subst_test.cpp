@@ -138,5 +138,13 @@ TEST(AssignmentToSubst, RefusesReadersOutsideOfItsInames) {
   EXPECT_ERROR("loopy.assignment_to_subst.inactive_iname", assignment_to_subst(through_rule, "t"));
 }
 
+TEST(AssignmentToSubst, RefusesToTurnTheOtherLoops) {
+  // t is computed once for each j, and so j is outside of i
+  const Kernel kernel = make_kernel("{[i, j]: 1 <= i < 9 and 0 <= j < 9}",
+                                    "<> t = 2*a[j]\nu[i, j] = 0.5*u[i - 1, j + 1] + t",
+                                    {.arguments = "a: f32[9]; u: f32[9, 10]"});
+  EXPECT_ERROR("loopy.assignment_to_subst.reorders_loops", assignment_to_subst(kernel, "t"));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

@@ -108,5 +108,14 @@ TEST(BufferArray, RefusesNamesAndTextsThatAreNone) {
   EXPECT_ERROR("loopy.parse_expr.syntax", buffer_array(row_sums(), "c", {}, {.init = "0 +"}));
 }
 
+TEST(BufferArray, RefusesToTurnTheOtherLoops) {
+  // loading d[j] within j alone would put j outside of i
+  const Kernel kernel =
+      make_kernel("{[i, j]: 1 <= i < 9 and 0 <= j < 9}",
+                  "for i, j\nu[i, j] = 0.5*u[i - 1, j + 1]\nd[j] = d[j] + a[i, j]\nend",
+                  {.arguments = "a: f32[9, 9]; d: f32[9]; u: f32[9, 10]"});
+  EXPECT_ERROR("loopy.buffer_array.reorders_loops", buffer_array(kernel, "d", {}));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

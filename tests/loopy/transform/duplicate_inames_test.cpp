@@ -194,5 +194,23 @@ TEST(DuplicateInames, KeepsWhatIsHandedOnForwards) {
                duplicate_inames(window, {"i"}, {.within = "id:second"}));
 }
 
+TEST(DuplicateInames, RefusesLoopsThatWouldNestOtherwise) {
+  const Kernel wave = make_kernel("{[i, j]: 1 <= i < n and 0 <= j < n}",
+                                  "u[i, j] = 0.5*u[i - 1, j + 1]", {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.duplicate_inames.carried_value", duplicate_inames(wave, {"i"}));
+  EXPECT_EQ(why_not_duplicate_inames(wave, {"i"}),
+            "the loops would come in another order: an element of 'u' is used in two "
+            "iterations: first 'set_u' writes it at j = 1, i_0 = 1, then 'set_u' reads it at j = "
+            "0, i_0 = 2; they would change places");
+  expect_same_results(wave, duplicate_inames(wave, {"i", "j"}), {{"n", 5}});
+  // the loop of another statement, which would put j outside of i for all
+  const Kernel two =
+      make_kernel("{[i, j]: 1 <= i < 9 and 0 <= j < 9}",
+                  "for i, j\nu[i, j] = 0.5*u[i - 1, j + 1]\nb[i, j] = 2*a[i, j] {id=b}\nend",
+                  {.arguments = "u: f64[9, 10]; a, b: f64[9, 9]"});
+  EXPECT_ERROR("loopy.duplicate_inames.carried_value",
+               duplicate_inames(two, {"i"}, {.within = "id:b"}));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

@@ -140,5 +140,16 @@ TEST(JoinInames, RefusesUnknownTag) {
   EXPECT_TRUE(why_not_join_inames(rows(), {"i", "j"}, {.tag = "x.0"}).has_value());
 }
 
+TEST(JoinInames, RefusesToReverseWhatIterationsHandOn) {
+  const Kernel wave = make_kernel("{[i, j]: 1 <= i < 9 and 0 <= j < 9}",
+                                  "u[i, j] = 0.5*u[i - 1, j + 1]", {.default_type = cgen::f32});
+  expect_same_results(wave, join_inames(wave, {"i", "j"}), {});
+  EXPECT_ERROR("loopy.join_inames.carried_value", join_inames(wave, {"j", "i"}));
+  EXPECT_EQ(why_not_join_inames(wave, {"j", "i"}),
+            "loops [j, i] cannot become one in this order: an element of 'u' is used in two "
+            "iterations: first 'set_u' writes it at i = 1, j = 1, then 'set_u' reads it at i = 2, "
+            "j = 0; they would change places");
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

@@ -102,5 +102,17 @@ TEST(MapDomain, RefusesInamesThatAreUsedApart) {
   EXPECT_ERROR("loopy.map_domain.not_together", map_domain(stray, {{"d", "i + j"}, {"e", "j"}}));
 }
 
+TEST(MapDomain, RefusesToReverseWhatIterationsHandOn) {
+  const Kernel wave = make_kernel("{[i, j]: 1 <= i, j < n}", "u[i, j] = u[i - 1, j] + u[i, j - 1]",
+                                  {.default_type = cgen::f32});
+  // along the diagonals, all that an element needs is there
+  expect_same_results(wave, map_domain(wave, {{"d", "i + j"}, {"e", "j"}}), {{"n", 5}});
+  EXPECT_ERROR("loopy.map_domain.carried_value", map_domain(wave, {{"r", "n - i"}}));
+  EXPECT_EQ(why_not_map_domain(wave, {{"d", "i - j"}, {"e", "j"}}),
+            "loops cannot become [d, e]: an element of 'u' is used in two iterations: first "
+            "'set_u' writes it at d = 0, e = 1, then 'set_u' reads it at d = -1, e = 2; they would "
+            "change places");
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

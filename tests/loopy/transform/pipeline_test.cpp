@@ -54,14 +54,25 @@ TEST(Pipeline, FillsBuffersAheadOfTheLoop) {
   for (int k_outer = 0; k_outer < (m + 7) / 8; ++k_outer) {
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     if (i_inner < 8 && 8 * k_outer + 16 < m) {
-      for (int a_fetch_0 = 0; a_fetch_0 < 32; ++a_fetch_0) {
-        a_fetch[(k_outer + 2) % 3][a_fetch_0][i_inner] = 32 * i_outer + a_fetch_0 < n &&
-            8 * k_outer + i_inner + 16 < m ?
-            a[m * (32 * i_outer + a_fetch_0) + 8 * k_outer + i_inner + 16] : 0.0f;
+      if (32 * i_outer + 31 < n && 8 * k_outer + i_inner + 16 < m) {
+        for (int a_fetch_0 = 0; a_fetch_0 < 32; ++a_fetch_0) {
+          a_fetch[(k_outer + 2) % 3][a_fetch_0][i_inner] = a[m * (32 * i_outer + a_fetch_0) +
+              8 * k_outer + i_inner + 16];
+        }
+      } else {
+        for (int a_fetch_0 = 0; a_fetch_0 < 32; ++a_fetch_0) {
+          a_fetch[(k_outer + 2) % 3][a_fetch_0][i_inner] = 32 * i_outer + a_fetch_0 < n &&
+              8 * k_outer + i_inner + 16 < m ?
+              a[m * (32 * i_outer + a_fetch_0) + 8 * k_outer + i_inner + 16] : 0.0f;
+        }
       }
     }
-    if (32 * i_outer + i_inner < n) {
-      for (int k_inner = 0; k_inner < min(m - 8 * k_outer, 8); ++k_inner) {
+    if (8 * k_outer + 7 < m) {
+      for (int k_inner = 0; k_inner < 8; ++k_inner) {
+        acc_k_outer += a_fetch[k_outer % 3][i_inner][k_inner];
+      }
+    } else {
+      for (int k_inner = 0; k_inner < m - 8 * k_outer; ++k_inner) {
         acc_k_outer += a_fetch[k_outer % 3][i_inner][k_inner];
       }
     }
@@ -78,7 +89,8 @@ TEST(Pipeline, CopiesAsynchronouslyInCuda) {
       generate_text(pipeline(row_sums(), {"a_fetch"}, "k_outer", 3), Target::cuda);
   EXPECT_NE(text.find("cp.async.ca.shared.global [%0], [%1], 4, %2;"), std::string::npos) << text;
   EXPECT_NE(text.find("cp.async.wait_group 1;"), std::string::npos);
-  EXPECT_EQ(count_of("copy_async_4(&a_fetch", text), 2) << text;
+  // before the loop; within it, of whole tiles and of others
+  EXPECT_EQ(count_of("copy_async_4(&a_fetch", text), 3) << text;
   // before the loop, and behind the copies within it
   EXPECT_EQ(count_of("  commit_copies();\n", text), 2) << text;
   EXPECT_LT(text.find("    wait_for_copies_1();\n    __syncthreads();\n"), text.size()) << text;

@@ -259,5 +259,25 @@ TEST(Footprint, RefusesWhatIsNoBox) {
   EXPECT_ERROR("loopy.footprint.not_affine", add_prefetch(table, "a", {"k"}));
 }
 
+/// What is handed on from (i, j) to (i + 1, j - 1) asks for i outside of j.
+Kernel wave_and(const std::string& other) {
+  return make_kernel("{[i, j]: 1 <= i < 9 and 0 <= j < 9}",
+                     "f(x) := 2*c[x]\nfor i, j\nu[i, j] = 0.5*u[i - 1, j + 1]\n" + other + "\nend",
+                     {.arguments = "c, d: f32[9]; u: f32[9, 10]; e: f32[9, 9]"});
+}
+
+TEST(Precompute, RefusesToTurnTheOtherLoops) {
+  const Kernel kernel = wave_and("e[i, j] = f(j)");
+  const PrecomputeOptions within{.outer_inames = {"j"}};
+  // its statement would be within j alone, and so j outside of i
+  EXPECT_ERROR("loopy.precompute.reorders_loops", precompute(kernel, "f", {}, within));
+  EXPECT_EQ(why_not_precompute(kernel, "f", {}, within),
+            "the loops around other statements would nest otherwise: an element of 'u' is used in "
+            "two iterations: first 'set_u' writes it at i = 1, j = 1, then 'set_u' reads it at i = "
+            "2, j = 0; they would change places");
+  EXPECT_ERROR("loopy.add_prefetch.reorders_loops",
+               add_prefetch(wave_and("e[i, j] = c[j]"), "c", {}, within));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

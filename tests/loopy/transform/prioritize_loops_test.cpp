@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/split_iname.h"
 #include "tests/loopy/support/interpret.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/support/expect_error.h"
@@ -43,6 +44,60 @@ TEST(PrioritizeLoops, RefusesCircles) {
   EXPECT_EQ(why_not_prioritize_loops(kernel, {"j", "k"}),
             "with the order [j, k] 'j' would have to be inside of itself");
   EXPECT_EQ(why_not_prioritize_loops(kernel, {"k", "j"}), std::nullopt);
+}
+
+TEST(PrioritizeLoops, RefusesToReverseWhatIterationsHandOn) {
+  const Kernel wave = make_kernel("{[i, j]: 1 <= i < n and 0 <= j < n}",
+                                  "u[i, j] = 0.5*u[i - 1, j + 1]", {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.prioritize_loops.carried_value", prioritize_loops(wave, {"j", "i"}));
+  EXPECT_EQ(why_not_prioritize_loops(wave, {"j", "i"}),
+            "loops cannot come in the order [j, i]: an element of 'u' is used in two iterations: "
+            "first 'set_u' writes it at i = 1, j = 1, then 'set_u' reads it at i = 2, j = 0; they "
+            "would change places");
+  EXPECT_EQ(why_not_prioritize_loops(wave, {"i", "j"}), std::nullopt);
+}
+
+TEST(PrioritizeLoops, RefusesToReverseTwoWritesAndPartsOfOneLoop) {
+  const Kernel last_wins =
+      make_kernel("{[i, j]: 0 <= i, j < n}", "last[i + j] = 1.0*i", {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.prioritize_loops.carried_value", prioritize_loops(last_wins, {"j", "i"}));
+  const Kernel chain = split_iname(
+      make_kernel("{[i]: 1 <= i < n}", "u[i] = 0.5*u[i - 1]", {.default_type = cgen::f32}), "i", 4);
+  EXPECT_ERROR("loopy.prioritize_loops.carried_value",
+               prioritize_loops(chain, {"i_inner", "i_outer"}));
+}
+
+TEST(PrioritizeLoops, ReordersWhatIterationsDoNotHandOn) {
+  // forwards in both loops
+  const Kernel forwards = make_kernel("{[i, j]: 1 <= i, j < n}", "u[i, j] = 0.5*u[i - 1, j - 1]",
+                                      {.default_type = cgen::f32});
+  expect_same_results(forwards, prioritize_loops(forwards, {"j", "i"}), {{"n", 5}});
+  // a sum that goes on, and variables that each iteration sets anew
+  const Kernel sums = make_kernel("{[i, j]: 0 <= i, j < n}",
+                                  "<> t = 2*a[i, j]\n"
+                                  "<> s = t + 1\n"
+                                  "total[0] = total[0] + s*t",
+                                  {.default_type = cgen::f32});
+  EXPECT_EQ(why_not_prioritize_loops(sums, {"j", "i"}), std::nullopt);
+  // tiles of a product that is added up by statements
+  Kernel product = make_kernel("{[i, j, k]: 0 <= i, j, k < n}",
+                               "c[i, j] = c[i, j] + a[i, k]*b[k, j]", {.default_type = cgen::f32});
+  for (const char* iname : {"i", "j", "k"}) {
+    product = split_iname(product, iname, 4);
+  }
+  EXPECT_EQ(why_not_prioritize_loops(
+                product, {"k_outer", "i_outer", "j_outer", "k_inner", "i_inner", "j_inner"}),
+            std::nullopt);
+}
+
+TEST(PrioritizeLoops, SeesWhatStatementsHandToEachOther) {
+  const Kernel two = make_kernel("{[i, j]: 1 <= i < n and 0 <= j < n}",
+                                 "for i, j\n"
+                                 "u[i, j] = v[i - 1, j + 1]\n"
+                                 "v[i, j] = 2*u[i, j]\n"
+                                 "end",
+                                 {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.prioritize_loops.carried_value", prioritize_loops(two, {"j", "i"}));
 }
 
 }  // namespace

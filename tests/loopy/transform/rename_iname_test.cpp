@@ -123,5 +123,26 @@ TEST(RemoveUnusedInames, KeepsWhatTheOthersNeed) {
   EXPECT_EQ(to_string(apply_recipe(before, "remove_unused_inames()")), to_string(removed));
 }
 
+TEST(RenameIname, UnitesLoopsWhereNothingIsReadTooEarly) {
+  const auto two = [](const char* second) {
+    return make_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j < n}",
+                       std::string("b[i] = 2*a[i]\n") + second,
+                       {.arguments = "a, b, c: f32[n + 2]; n: i32"});
+  };
+  const Kernel same = two("c[j] = b[j]");
+  expect_same_results(same, rename_iname(same, "j", "i"), {{"n", 5}});
+  const Kernel ahead = two("c[j] = b[j + 1]");
+  EXPECT_ERROR("loopy.rename_iname.carried_value", rename_iname(ahead, "j", "i"));
+  EXPECT_EQ(why_not_rename_iname(ahead, "j", "i"),
+            "loops 'j' and 'i' cannot become one: an element of 'b' is used in two iterations: "
+            "first 'set_b' writes it at i = 1, then 'set_c' reads it at i = 0; they would change "
+            "places");
+  // the last value of the first loop, in all iterations of the second
+  const Kernel last =
+      make_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j < n}",
+                  "<> t = a[i] {inames=i}\nc[j] = t {inames=j}", {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.rename_iname.carried_value", rename_iname(last, "j", "i"));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
+#include "tests/loopy/support/replay.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
@@ -55,6 +56,17 @@ TEST(TagInames, AllowsOneAxisForInamesOfDifferentStatements) {
 TEST(TagInames, RefusesUnreadableText) {
   EXPECT_ERROR("loopy.tag_inames.syntax", tag_inames(copy(), "i g.0"));
   EXPECT_ERROR("loopy.iname_tag.unknown", tag_inames(copy(), "i:warp"));
+}
+
+TEST(TagInames, TakesPatterns) {
+  const Kernel kernel = make_kernel("{[i_0, i_1, j]: 0 <= i_0, i_1, j < 4}",
+                                    "out[i_0, i_1, j] = 1.0", {.default_type = cgen::f32});
+  const Kernel tagged = tag_inames(kernel, "i_*:unr, ?:g.0");
+  EXPECT_EQ(to_string(tag_of(tagged, "i_0")), "unr");
+  EXPECT_EQ(to_string(tag_of(tagged, "i_1")), "unr");
+  EXPECT_EQ(to_string(tag_of(tagged, "j")), "g.0");
+  expect_recipe(kernel, tagged, "tag_inames(i_0:unr, i_1:unr, j:g.0)\n");
+  EXPECT_ERROR("loopy.tag_inames.unknown_iname", tag_inames(kernel, "q*:unr"));
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "rtcg/loopy/tune/tune.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/slice/make_loop_kernel.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/support/expect_error.h"
 
@@ -88,6 +90,64 @@ TEST(Tune, TellsWhenNothingWorks) {
   EXPECT_ERROR("loopy.tune.nothing_works", TuneResult().best());
 }
 
+TEST(Tune, RunsWhatHasMoreRowsThanAnAxisHasBlocks) {
+  const Kernel kernel = kernel_of("{[i, j]: 0 <= i < n and 0 <= j < 2}", "c[i, j] = 2*a[i, j]");
+  const TuneResult result = tune(kernel, runtime::Device::host(), few(1, {{"n", 70000}}));
+  EXPECT_TRUE(result.best().refusal.empty());
+}
+
+TEST(Tune, TimesColdLaunches) {
+  TuneOptions options = few(2, {{"n", 32}});
+  options.cache = CacheState::cold;
+  const TuneResult result = tune(matmul(), runtime::Device::host(), options);
+  EXPECT_EQ(result.cache, CacheState::cold);
+  EXPECT_GT(result.best().microseconds, 0);
+}
+
+TEST(Tune, GoesOnFromItsLog) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("rtcg_tune_log_" + std::to_string(::getpid())))
+          .string();
+  TuneOptions options = few(2, {{"n", 32}});
+  options.log = path;
+  EXPECT_EQ(tune(matmul(), runtime::Device::host(), options).resumed, 0U);
+  options.max_candidates = 3;
+  const TuneResult again = tune(matmul(), runtime::Device::host(), options);
+  EXPECT_EQ(again.resumed, 2U);
+  EXPECT_EQ(again.tried.size(), 3U);
+  options.constraints.parameters["n"] = 33;
+  EXPECT_EQ(tune(matmul(), runtime::Device::host(), options).resumed, 0U);
+  std::filesystem::remove(path);
+}
+
+TEST(Tune, CountsWhatAMultiprocessorHolds) {
+  TunedSlicing tuned;
+  tuned.threads = 256;
+  EXPECT_EQ(occupancy(tuned, {}), 0);
+  tuned.resources.registers = 32;
+  EXPECT_EQ(occupancy(tuned, {}), 1);
+  tuned.resources.registers = 128;
+  EXPECT_EQ(occupancy(tuned, {}), 0.25);
+  tuned.resources.shared_bytes = 100 * 1024;
+  EXPECT_EQ(occupancy(tuned, {}), 0.25);
+  tuned.resources.shared_bytes = 120 * 1024;
+  EXPECT_EQ(occupancy(tuned, {}), 0.125);
+}
+
+// What Loo.py enumerated in 2009, at the size of the tests.
+TEST(LoopSlicings, GiveTheSameNumbersEverywhere) {
+  const Kernel kernel = make_loop_kernel({{"i", 64}, {"j", 64}, {"k", 64}},
+                                         {{"c[i + 64*j]", "a[i + 64*k]*b[k + 64*j]"}});
+  const std::vector<Slicing> all = loop_slicings(kernel, {.min_threads = 128, .min_blocks = 2});
+  ASSERT_GT(all.size(), 100U);
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 4; ++i) {
+    const Slicing& slicing = all[random() % all.size()];
+    SCOPED_TRACE(to_string(slicing));
+    expect_same_everywhere(apply(kernel, slicing), kernel, {});
+  }
+}
+
 // A sample of every kernel's slicings gives the numbers that the kernel gives as described, as C,
 // as OpenCL and as CUDA text; what is refused has a code.
 TEST(Slicings, GiveTheSameNumbersEverywhere) {
@@ -106,6 +166,10 @@ TEST(Slicings, GiveTheSameNumbersEverywhere) {
       {kernel_of("{[e, f, i, j]: 0 <= e < n and 0 <= f < 6 and 0 <= i, j < 10}",
                  "out[e, f, i] = sum(j, d[i, j]*u[e, f, j])"),
        {{"n", 9}}},
+      {kernel_of("{[i]: 0 <= i < n}", "out[0] = sum(i, a[i])"), {{"n", 5000}}},
+      {kernel_of("{[d, e, i, j]: 0 <= d < 3 and 0 <= e < n and 0 <= i, j < 12}",
+                 "out[d, e, i] = sum(j, m[d, i, j]*u[e, j])"),
+       {{"n", 40}}},
   };
   std::mt19937_64 random(7);
   for (const Case& each : cases) {
@@ -116,8 +180,12 @@ TEST(Slicings, GiveTheSameNumbersEverywhere) {
     constraints.max_lanes = 16;
     const SlicingStream stream(each.kernel, constraints);
     ASSERT_GT(stream.count(), 20U);
-    for (int i = 0; i < 4; ++i) {
-      const Slicing slicing = stream.at(random() % stream.count()).slicing;
+    // RTCG_ALL_SLICINGS=1 runs every one, which takes hours
+    const char* wanted = std::getenv("RTCG_ALL_SLICINGS");
+    const bool all = wanted != nullptr && std::string(wanted) == "1";
+    const std::size_t runs = all ? stream.count() : 4;
+    for (std::size_t i = 0; i < runs; ++i) {
+      const Slicing slicing = stream.at(all ? i : random() % stream.count()).slicing;
       SCOPED_TRACE(to_string(slicing));
       // with PoCL 3.1 some padded tiles that are filled ahead lose elements; Oclgrind runs the same
       // text rightly and finds neither a race nor an access out of bounds

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/tune/tune.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
@@ -47,6 +48,21 @@ TEST_F(WisdomFile, RemembersWhatFitsBest) {
   EXPECT_EQ(wisdom.find_exact(twice(), host, {{"n", 5000}}), std::nullopt);
   EXPECT_EQ(wisdom.find_exact(twice("another name"), host, {{"n", 1000}})->microseconds, 8);
   EXPECT_EQ(wisdom.find(twice(), host, {{"m", 100}}), std::nullopt);
+}
+
+TEST_F(WisdomFile, SortsByNearness) {
+  const Wisdom wisdom(path_);
+  const runtime::Device host = runtime::Device::host();
+  wisdom.add(entry(10000, 5, "i: g.0"));
+  wisdom.add(entry(100, 5, "i: g.0 l.0*32"));
+  wisdom.add(entry(1000, 5, "i: g.0 l.0*64"));
+  wisdom.add(entry(900, 5, "words of another version"));
+  wisdom.add(entry(1000, 4, "i: g.0 l.0*64"));
+  ASSERT_EQ(wisdom.nearest(twice(), host, {{"n", 1000}}).size(), 5U);
+  const std::vector<Slicing> seeds = seeds_of(wisdom, twice(), host, {{"n", 1100}});
+  ASSERT_EQ(seeds.size(), 3U);
+  EXPECT_EQ(to_string(seeds[0]), "i: g.0 l.0*64");
+  EXPECT_EQ(to_string(seeds[1]), "i: g.0");
 }
 
 TEST_F(WisdomFile, PrefersThisDeviceToItsLikes) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <regex>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/host_compiler.h"
 #include "rtcg/runtime/host/shared_object.h"
-#include "tests/support/cuda_on_cpu/run_block.h"
+#include "tests/support/cuda_on_cpu/run_grid.h"
 
 namespace rtcg::testing {
 
@@ -21,7 +22,11 @@ namespace {
 using Order = CudaOnCpuSchedule::Order;
 constexpr std::byte canary{0xc9};
 constexpr std::size_t canary_bytes = 4096;
-constexpr std::size_t most_threads = 1024;
+
+// Blocks that run at once: even where there is one core they are interrupted anywhere.
+unsigned team_size() {
+  return std::clamp(std::thread::hardware_concurrency(), 2U, 4U);
+}
 
 std::vector<std::string> kernel_names(const std::string& source) {
   static const std::regex kernel(
@@ -48,8 +53,10 @@ std::string host_text(const std::string& source, const std::vector<std::string>&
        it != std::sregex_iterator(); ++it) {
     text.append(rest, source.begin() + it->position());
     const std::string type = std::regex_replace((*it)[1].str(), alignment, "");
-    text += fmt::format("{0}* const {1} = reinterpret_cast<{0}*>(::rtcg_cuda::dynamic_shared);",
-                        type, (*it)[2].str());
+    text += fmt::format(
+        "static thread_local {0}* const {1} = "
+        "reinterpret_cast<{0}*>(::rtcg_cuda::state.dynamic_shared);",
+        type, (*it)[2].str());
     rest = source.begin() + it->position() + it->length();
   }
   text.append(rest, source.end());
@@ -123,8 +130,8 @@ std::string to_string(const CudaOnCpuSchedule& schedule) {
   const char* order = schedule.order == Order::forward   ? "forward"
                       : schedule.order == Order::reverse ? "reverse"
                                                          : "random";
-  return fmt::format("{} (seed {}, shared memory filled with 0x{:02x})", order, schedule.seed,
-                     schedule.poison);
+  return fmt::format("{} (seed {}, shared memory filled with 0x{:02x}, {} blocks at once)", order,
+                     schedule.seed, schedule.poison, schedule.team);
 }
 
 void check_same(const std::vector<GuardedBuffer>& first, const std::vector<GuardedBuffer>& second,
@@ -141,30 +148,14 @@ void check_same(const std::vector<GuardedBuffer>& first, const std::vector<Guard
   }
 }
 
-void check_launch(const CudaOnCpuLaunch& launch, unsigned long long most_shared_bytes) {
-  const auto product = [](const unsigned* n) { return std::uint64_t{n[0]} * n[1] * n[2]; };
-  const std::uint64_t threads = product(launch.block);
-  if (threads == 0 || threads > most_threads || product(launch.grid) == 0 ||
-      launch.shared_bytes > most_shared_bytes) {
-    throw InvalidInput("tests.cuda_on_cpu.bad_launch",
-                       fmt::format("a launch needs 1 to {} threads a block, a block and at most {} "
-                                   "bytes of shared memory, found {} threads and {} bytes",
-                                   most_threads, most_shared_bytes, threads, launch.shared_bytes));
-  }
-}
-
 }  // namespace
 
 struct CudaOnCpu::Program {
   explicit Program(const std::string& source)
-      : kernels(kernel_names(source)),
-        object(compile(source, kernels)),
-        state(*object.symbol_as<rtcg_cuda::State* (*)()>("rtcg_cuda_state")()) {}
+      : kernels(kernel_names(source)), object(compile(source, kernels)) {}
 
   std::vector<std::string> kernels;
   runtime::SharedObject object;
-  rtcg_cuda::State& state;
-  FiberStacks stacks{most_threads};
 
   std::vector<unsigned> parameter_bytes(const std::string& kernel, std::size_t arguments) const {
     if (std::find(kernels.begin(), kernels.end(), kernel) == kernels.end()) {
@@ -181,41 +172,10 @@ struct CudaOnCpu::Program {
   }
 
   void run(const std::string& kernel, const CudaOnCpuLaunch& launch, void** arguments,
-           const CudaOnCpuSchedule& schedule) {
-    check_launch(launch, state.dynamic_shared_bytes - canary_bytes);
-    const auto call = object.symbol_as<void (*)(void**)>("rtcg_call_" + kernel);
-    state.grid_size = {launch.grid[0], launch.grid[1], launch.grid[2]};
-    state.block_size = {launch.block[0], launch.block[1], launch.block[2]};
-    std::vector<std::size_t> blocks(std::size_t{launch.grid[0]} * launch.grid[1] * launch.grid[2]);
-    std::uint32_t random = schedule.seed;
-    next_order(schedule, &random, &blocks);
-    for (const std::size_t i : blocks) {
-      const std::size_t x = i % launch.grid[0];
-      const std::size_t y = i / launch.grid[0] % launch.grid[1];
-      const std::size_t z = i / launch.grid[0] / launch.grid[1];
-      state.block = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
-      poison_shared(schedule, launch.shared_bytes);
-      run_block(state, call, arguments, schedule, stacks);
-      check_shared(kernel, launch.shared_bytes);
-    }
-  }
-
-  void poison_shared(const CudaOnCpuSchedule& schedule, std::size_t dynamic_bytes) const {
-    std::fill(state.static_shared, state.static_shared_end, static_cast<char>(schedule.poison));
-    std::memset(state.dynamic_shared, schedule.poison, dynamic_bytes);
-    std::memset(state.dynamic_shared + dynamic_bytes, static_cast<int>(canary), canary_bytes);
-  }
-
-  void check_shared(const std::string& kernel, std::size_t dynamic_bytes) const {
-    const char* first = state.dynamic_shared + dynamic_bytes;
-    const char* found = std::find_if(first, first + canary_bytes,
-                                     [](char c) { return static_cast<std::byte>(c) != canary; });
-    if (found != first + canary_bytes) {
-      throw InvalidInput("tests.cuda_on_cpu.out_of_bounds",
-                         fmt::format("kernel '{}' wrote at byte {} of its {} bytes of dynamic "
-                                     "shared memory",
-                                     kernel, found - state.dynamic_shared, dynamic_bytes));
-    }
+           const CudaOnCpuSchedule& schedule) const {
+    run_grid({kernel, object.symbol_as<rtcg_cuda::State* (*)()>("rtcg_cuda_state"),
+              object.symbol_as<void (*)(void**)>("rtcg_call_" + kernel), arguments},
+             launch, schedule);
   }
 };
 
@@ -258,10 +218,11 @@ void CudaOnCpu::run_checked(const std::string& kernel, const CudaOnCpuLaunch& la
                             const std::vector<void*>& argument_values,
                             const std::vector<BufferRef>& buffers) {
   const std::vector<unsigned> bytes = program_->parameter_bytes(kernel, argument_values.size());
-  const CudaOnCpuSchedule schedules[] = {{Order::forward, 0, 0xff},
-                                         {Order::reverse, 0, 0x00},
-                                         {Order::random, 1, 0xa5},
-                                         {Order::random, 2, 0x3c}};
+  // The first two find the same each time; the others find updates that get lost, when they do.
+  const CudaOnCpuSchedule schedules[] = {{Order::forward, 0, 0xff, 1},
+                                         {Order::reverse, 0, 0x00, 1},
+                                         {Order::random, 1, 0xa5, team_size()},
+                                         {Order::random, 2, 0x3c, team_size()}};
   std::vector<GuardedBuffer> first;
   for (const CudaOnCpuSchedule& schedule : schedules) {
     std::vector<GuardedBuffer> copies;

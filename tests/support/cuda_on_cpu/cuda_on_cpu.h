@@ -20,8 +20,8 @@ struct BufferRef {
   std::size_t bytes;
 };
 
-/// A CUDA C++ text, compiled by the host's C++ compiler and run on the CPU: one fiber a thread, the
-/// blocks one after another.
+/// A CUDA C++ text, compiled by the host's C++ compiler and run on the CPU: one fiber a thread, one
+/// thread of the CPU a block.
 ///
 /// Kernels are `extern "C"`. `extern __shared__` arrays, static shared memory outside of
 /// templates, warp operations, atomics, vector types, __half and __nv_bfloat16 are there; streams,
@@ -34,7 +34,8 @@ class CudaOnCpu {
   CudaOnCpu(const CudaOnCpu&) = delete;
   CudaOnCpu& operator=(const CudaOnCpu&) = delete;
 
-  /// Runs a kernel once, its threads in order, on the memory that the arguments point to.
+  /// Runs a kernel once on the memory that the arguments point to, blocks and threads in order, one
+  /// block after another.
   ///
   /// @param argument_values  where the value of each argument lies, as cuLaunchKernel takes them
   /// @throws CompileFailure  runtime.host_compiler.refused, with the log
@@ -45,7 +46,9 @@ class CudaOnCpu {
               const std::vector<void*>& argument_values);
 
   /// Runs a kernel in several orders of threads and blocks, with several contents of shared memory,
-  /// each time on the same initial buffers, which then hold the result.
+  /// each time on the same initial buffers, which then hold the result. In two runs the blocks come
+  /// one after another, so that what these find they find each time; in two several run at once, so
+  /// that updates which are not atomic may get lost.
   ///
   /// The kernel gets copies of `buffers` with canaries around: pointers into them are replaced,
   /// also within struct arguments. A sum by floating-point atomics depends on the order, and is

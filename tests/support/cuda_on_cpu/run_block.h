@@ -16,6 +16,9 @@ struct CudaOnCpuSchedule {
   Order order = Order::forward;
   std::uint32_t seed = 0;
   unsigned char poison = 0;
+  /// How many blocks run at once, each on a thread of the CPU. One gives the same result each time,
+  /// races or not; several show updates that get lost, which no order of whole blocks does.
+  unsigned team = 1;
 };
 
 /// Fills `order` with a permutation of 0 .. size - 1; the next one when the order is random.

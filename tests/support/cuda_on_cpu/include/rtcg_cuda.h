@@ -24,28 +24,25 @@
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
-// One section, so that its begin and end are known; `used`, or else the optimiser takes what is
-// never written for zero.
-#define __shared__ static __attribute__((section("rtcg_shared"), used))
+// A block runs on one thread of the CPU, so what its threads share is that thread's. One section,
+// so that its begin and end are known; `used`, or else the optimiser takes what is never written for
+// zero.
+#define __shared__ static thread_local __attribute__((section("rtcg_shared"), used))
 
 namespace rtcg_cuda {
 
 // Nothing here has external linkage: every text loaded has its own.
-constexpr unsigned long long dynamic_bytes = 232448;
-alignas(1024) static char dynamic_shared[dynamic_bytes + 4096];
-static State state;
+static thread_local State state;
 
 }  // namespace rtcg_cuda
 
 extern "C" {
-extern char __start_rtcg_shared[] __attribute__((weak, visibility("hidden")));
-extern char __stop_rtcg_shared[] __attribute__((weak, visibility("hidden")));
+extern __thread char __start_rtcg_shared[] __attribute__((weak, visibility("hidden")));
+extern __thread char __stop_rtcg_shared[] __attribute__((weak, visibility("hidden")));
 
-__attribute__((visibility("default"))) rtcg_cuda::State* rtcg_cuda_state() {
+__attribute__((visibility("default"))) rtcg_cuda::State* rtcg_cuda_state() {  // of the caller
   rtcg_cuda::state.static_shared = __start_rtcg_shared;
   rtcg_cuda::state.static_shared_end = __stop_rtcg_shared;
-  rtcg_cuda::state.dynamic_shared = rtcg_cuda::dynamic_shared;
-  rtcg_cuda::state.dynamic_shared_bytes = sizeof(rtcg_cuda::dynamic_shared);
   return &rtcg_cuda::state;
 }
 }

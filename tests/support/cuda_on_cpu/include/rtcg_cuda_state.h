@@ -19,14 +19,14 @@ struct Calls {
                                         unsigned* present);
 };
 
-/// One per compiled text. The harness writes it: `thread` whenever another thread runs on.
+/// One per compiled text and thread of the CPU. The harness writes it: `thread` whenever another
+/// thread of the block runs on.
 struct State {
   Index thread, block, block_size, grid_size;
   const Calls* calls;
   char* static_shared;
   char* static_shared_end;
-  char* dynamic_shared;
-  unsigned long long dynamic_shared_bytes;  ///< the most that a launch may ask for, and a canary
+  char* dynamic_shared;  ///< always the same for one thread of the CPU
 };
 
 }  // namespace rtcg_cuda

@@ -68,11 +68,16 @@ static inline int all_threads(Calls::Votes votes) {
   return votes.count == votes.total ? 1 : 0;
 }
 
-// Threads of one block take turns only where they wait, so an atomic is a plain update.
+// Threads of one block take turns only where they wait, but blocks may run at the same time.
 template <class T, class New>
 static inline T update(T* address, New compute) {
-  const T old = *address;
-  *address = compute(old);
+  T old;
+  __atomic_load(address, &old, __ATOMIC_SEQ_CST);
+  T next = compute(old);
+  while (!__atomic_compare_exchange(address, &old, &next, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST)) {
+    next = compute(old);
+  }
   return old;
 }
 
@@ -101,9 +106,15 @@ using SameT = typename Same<T>::Type;
   static_cast<void>(::rtcg_cuda::ballot(__LINE__, (0xffffffffU __VA_OPT__(&) __VA_ARGS__), 0))
 #define __activemask() 0xffffffffU
 
-static inline void __threadfence() {}
-static inline void __threadfence_block() {}
-static inline void __threadfence_system() {}
+static inline void __threadfence() {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+static inline void __threadfence_block() {
+  __threadfence();
+}
+static inline void __threadfence_system() {
+  __threadfence();
+}
 
 #define RTCG_CUDA_ATOMIC(NAME, NEW)                                     \
   template <class T>                                                    \

@@ -1,4 +1,4 @@
-#include "rtcg/arrays/kernels/element_loops.h"
+#include "rtcg/arrays/lazy/element_loops.h"
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ void emit_flat_loop(KernelParameters& parameters, int threads_of_block, const Em
     for (std::size_t operand = 0; operand < parameters.operands(); ++operand) {
       offsets.push_back(parameters.offset(operand, index));
     }
-    element(offsets, block);
+    element(offsets, k, block);
   };
   body << cgen::for_(type, parameters.rename("k"), first, count, loop,
                      {.step = cast(type, cgen::grid_dim_x) * threads});
@@ -66,7 +66,7 @@ void emit_row_loops(KernelParameters& parameters, const EmitElement& element,
       for (std::size_t operand = 0; operand < parameters.operands(); ++operand) {
         offsets.push_back(bases[operand] + parameters.offset(operand, {j}, inner));
       }
-      element(offsets, block);
+      element(offsets, row * parameters.length(inner) + j, block);
     };
     outer << cgen::for_(type, parameters.rename("j"), column_first, column_end, column_loop, {});
   };

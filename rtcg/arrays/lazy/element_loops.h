@@ -6,13 +6,13 @@
 #include "rtcg/arrays/lazy/kernel_parameters.h"
 #include "rtcg/runtime/device/launch_shape.h"
 
-// The loops of kernels that run a snippet for each element. Internal to arrays.
+// The loops of kernels that do the same for each element. Internal to arrays.
 
 namespace rtcg::arrays::detail {
 
-/// Code of one element: how far it is from the first in each operand.
-using EmitElement =
-    std::function<void(const std::vector<cgen::Expr>& offsets, cgen::BlockBuilder& body)>;
+/// Code of one element: how far it is from the first in each operand, and where in C order.
+using EmitElement = std::function<void(const std::vector<cgen::Expr>& offsets,
+                                       const cgen::Expr& place, cgen::BlockBuilder& body)>;
 
 /// Loops over all elements of the kernel's axes. Adds the parameters whose
 /// values plan_elements() gives.

@@ -1,0 +1,239 @@
+// Arrays on the host back end against plain loops with OpenMP, as one writes them by hand.
+//
+// Both run in this process, one after the other: the same threads, the same memory. A bench ends in
+// an error where the results differ.
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "rtcg/arrays/create.h"
+
+namespace rtcg::arrays {
+namespace {
+
+constexpr std::int64_t count = std::int64_t{1} << 24;
+
+const runtime::StreamRef& stream() {
+  static const runtime::StreamRef host = runtime::Device::host().default_stream();
+  return host;
+}
+
+template <class T>
+Array<T> wave(double frequency) {
+  const StreamScope scope(stream());
+  return cast<T>(sin(cast<double>(indices({count})) * frequency));
+}
+
+void set_bytes(benchmark::State& state, double per_element) {
+  state.SetBytesProcessed(static_cast<std::int64_t>(static_cast<double>(state.iterations()) *
+                                                    static_cast<double>(count) * per_element));
+}
+
+void expect_close(benchmark::State& state, double found, double expected, double limit) {
+  if (!(std::abs(found - expected) <= limit)) {
+    const std::string message =
+        "the results differ: " + std::to_string(found) + " for " + std::to_string(expected);
+    state.SkipWithError(message.c_str());
+  }
+}
+
+template <class T>
+void axpby_by_arrays(benchmark::State& state) {
+  const StreamScope scope(stream());
+  const Array<T> x = wave<T>(0.7);
+  const Array<T> y = wave<T>(1.3);
+  const Array<T> z = zeros<T>({count});
+  z.assign(2 * x + 3 * y);  // kernels are compiled before time counts
+  stream().synchronize();
+  for (auto _ : state) {
+    z.assign(2 * x + 3 * y);
+    stream().synchronize();
+  }
+  set_bytes(state, 3 * sizeof(T));
+}
+
+template <class T>
+void axpby_by_loop(benchmark::State& state) {
+  const std::vector<T> x = wave<T>(0.7).to_vector();
+  const std::vector<T> y = wave<T>(1.3).to_vector();
+  std::vector<T> z(x.size());
+  for (auto _ : state) {
+    const T* a = x.data();
+    const T* b = y.data();
+    T* c = z.data();
+#pragma omp parallel for simd
+    for (std::int64_t i = 0; i < count; ++i) {
+      c[i] = 2 * a[i] + 3 * b[i];
+    }
+    benchmark::ClobberMemory();
+  }
+  set_bytes(state, 3 * sizeof(T));
+  const StreamScope scope(stream());
+  const Array<T> by_arrays = 2 * wave<T>(0.7) + 3 * wave<T>(1.3);
+  expect_close(state, Array<T>(max(abs(by_arrays - Array<T>(z)))).item(), 0, 1e-6);
+}
+
+void wave_by_arrays(benchmark::State& state) {
+  const StreamScope scope(stream());
+  const Array<float> x = wave<float>(0.7);
+  const Array<float> y = wave<float>(1.3);
+  const Array<float> z = zeros<float>({count});
+  z.assign(sin(x) * y + sqrt(abs(x)));
+  stream().synchronize();
+  for (auto _ : state) {
+    z.assign(sin(x) * y + sqrt(abs(x)));
+    stream().synchronize();
+  }
+  set_bytes(state, 3 * sizeof(float));
+}
+
+void wave_by_loop(benchmark::State& state) {
+  const std::vector<float> x = wave<float>(0.7).to_vector();
+  const std::vector<float> y = wave<float>(1.3).to_vector();
+  std::vector<float> z(x.size());
+  for (auto _ : state) {
+    const float* a = x.data();
+    const float* b = y.data();
+    float* c = z.data();
+#pragma omp parallel for simd
+    for (std::int64_t i = 0; i < count; ++i) {
+      c[i] = std::sin(a[i]) * b[i] + std::sqrt(std::abs(a[i]));
+    }
+    benchmark::ClobberMemory();
+  }
+  set_bytes(state, 3 * sizeof(float));
+}
+
+template <class T>
+void sum_by_arrays(benchmark::State& state) {
+  const StreamScope scope(stream());
+  const Array<T> x = wave<T>(0.7);
+  benchmark::DoNotOptimize(Array<T>(sum(x)).item());
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(Array<T>(sum(x)).item());
+  }
+  set_bytes(state, sizeof(T));
+}
+
+template <class T>
+void sum_by_loop(benchmark::State& state) {
+  const std::vector<T> x = wave<T>(0.7).to_vector();
+  T total = 0;
+  for (auto _ : state) {
+    const T* a = x.data();
+    total = 0;
+#pragma omp parallel for simd reduction(+ : total)
+    for (std::int64_t i = 0; i < count; ++i) {
+      total += a[i];
+    }
+    benchmark::DoNotOptimize(std::as_const(total));
+  }
+  set_bytes(state, sizeof(T));
+  const StreamScope scope(stream());
+  expect_close(state, Array<T>(sum(wave<T>(0.7))).item(), total, 1e-7 * count);
+}
+
+template <class T>
+void max_by_arrays(benchmark::State& state) {
+  const StreamScope scope(stream());
+  const Array<T> x = wave<T>(0.7);
+  benchmark::DoNotOptimize(Array<T>(max(x)).item());
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(Array<T>(max(x)).item());
+  }
+  set_bytes(state, sizeof(T));
+}
+
+template <class T>
+void max_by_loop(benchmark::State& state) {
+  const std::vector<T> x = wave<T>(0.7).to_vector();
+  T most = 0;
+  for (auto _ : state) {
+    const T* a = x.data();
+    most = a[0];
+#pragma omp parallel for simd reduction(max : most)
+    for (std::int64_t i = 0; i < count; ++i) {
+      most = a[i] > most ? a[i] : most;
+    }
+    benchmark::DoNotOptimize(std::as_const(most));
+  }
+  set_bytes(state, sizeof(T));
+  const StreamScope scope(stream());
+  expect_close(state, Array<T>(max(wave<T>(0.7))).item(), most, 0);
+}
+
+constexpr std::int64_t side = 4096;
+
+void axis_sum_by_arrays(benchmark::State& state) {
+  const StreamScope scope(stream());
+  const Array<float> x = wave<float>(0.7).reshape({side, side});
+  const Array<float> result = zeros<float>({side});
+  result.assign(sum(x, over(static_cast<int>(state.range(0)))));
+  stream().synchronize();
+  for (auto _ : state) {
+    result.assign(sum(x, over(static_cast<int>(state.range(0)))));
+    stream().synchronize();
+  }
+  set_bytes(state, sizeof(float));
+}
+
+void axis_sum_by_loop(benchmark::State& state) {
+  const std::vector<float> x = wave<float>(0.7).to_vector();
+  std::vector<float> result(side);
+  for (auto _ : state) {
+    const float* a = x.data();
+    float* b = result.data();
+    if (state.range(0) == 1) {
+#pragma omp parallel for
+      for (std::int64_t i = 0; i < side; ++i) {
+        float total = 0;
+#pragma omp simd reduction(+ : total)
+        for (std::int64_t j = 0; j < side; ++j) {
+          total += a[i * side + j];
+        }
+        b[i] = total;
+      }
+    } else {
+      constexpr std::int64_t width = 512;
+#pragma omp parallel for
+      for (std::int64_t begin = 0; begin < side; begin += width) {
+        std::fill(b + begin, b + begin + width, 0.0F);
+        for (std::int64_t i = 0; i < side; ++i) {
+#pragma omp simd
+          for (std::int64_t j = begin; j < begin + width; ++j) {
+            b[j] += a[i * side + j];
+          }
+        }
+      }
+    }
+    benchmark::ClobberMemory();
+  }
+  set_bytes(state, sizeof(float));
+  const StreamScope scope(stream());
+  const Expression ours =
+      sum(wave<float>(0.7).reshape({side, side}), over(static_cast<int>(state.range(0))));
+  expect_close(state, Array<float>(max(abs(ours - Array<float>(result)))).item(), 0, 1e-2);
+}
+
+BENCHMARK(axpby_by_arrays<float>)->UseRealTime();
+BENCHMARK(axpby_by_loop<float>)->UseRealTime();
+BENCHMARK(axpby_by_arrays<double>)->UseRealTime();
+BENCHMARK(axpby_by_loop<double>)->UseRealTime();
+BENCHMARK(wave_by_arrays)->UseRealTime();
+BENCHMARK(wave_by_loop)->UseRealTime();
+BENCHMARK(sum_by_arrays<float>)->UseRealTime();
+BENCHMARK(sum_by_loop<float>)->UseRealTime();
+BENCHMARK(sum_by_arrays<double>)->UseRealTime();
+BENCHMARK(sum_by_loop<double>)->UseRealTime();
+BENCHMARK(max_by_arrays<float>)->UseRealTime();
+BENCHMARK(max_by_loop<float>)->UseRealTime();
+BENCHMARK(axis_sum_by_arrays)->Arg(0)->Arg(1)->UseRealTime();
+BENCHMARK(axis_sum_by_loop)->Arg(0)->Arg(1)->UseRealTime();
+
+}  // namespace
+}  // namespace rtcg::arrays
+
+BENCHMARK_MAIN();

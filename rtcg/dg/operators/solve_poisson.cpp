@@ -1,0 +1,232 @@
+#include "rtcg/dg/operators/solve_poisson.h"
+
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/dg/operators/kernel_tables.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/tag_inames.h"
+#include "rtcg/runtime/device/copy.h"
+
+namespace rtcg::dg {
+namespace {
+
+using runtime::Buffer;
+using runtime::BufferRef;
+
+// The vectors of the method on the device, [element][node], and the kernels between them.
+class ConjugateGradients {
+ public:
+  ConjugateGradients(const System& system, std::shared_ptr<const Discretization> on,
+                     const SystemData& data, const SolverOptions& options)
+      : on_(std::move(on)),
+        solver_(system, on_, data, options),
+        real_(options.precision == Precision::single ? cgen::f32 : cgen::f64),
+        sizes_{{"fields", static_cast<int>(system.fields.size())},
+               {"elements", static_cast<int>(on_->element_count())},
+               {"nodes", static_cast<int>(on_->node_count())}} {
+    State start(system.fields.size(), *on_);
+    for (std::size_t i = 0; i < on_->element_count() * on_->node_count(); ++i) {
+      start.values[on_->element_count() * on_->node_count() + i] = 1;  // the field that is 1
+    }
+    solver_.set_state(start);
+    for (const char* name : {"x", "p", "r", "shift"}) {
+      add_vector(name, std::vector<double>(on_->element_count() * on_->node_count()));
+    }
+    add_vector("partial", std::vector<double>(on_->element_count()));
+    add_vector("jacobian", on_->factors.jacobian);
+    add_vector("mass", on_->element.mass.values);
+    make_kernels();
+  }
+
+  PoissonSolution solve(const State& f, const PoissonSolverOptions& options) {
+    // the residual of x = 0, which is f plus what the boundary values give
+    apply();
+    run("keep");
+    write("r", f.values);
+    run("first");
+    const double size = std::sqrt(product("r"));
+    double rho = size * size;
+    PoissonSolution result;
+    while (std::sqrt(rho) > options.tolerance * size) {
+      if (result.iterations == options.max_iterations) {
+        throw InvalidInput(
+            "dg.solve_poisson.not_converged",
+            fmt::format("after {} iterations the residual is {:.3g} of the right-hand side's: more "
+                        "iterations, a larger tolerance or a larger penalty may help",
+                        result.iterations, std::sqrt(rho) / size));
+      }
+      ++result.iterations;
+      apply();
+      run("move", rho / product("laplacian"));
+      const double next = product("r");
+      run("turn", next / rho);
+      rho = next;
+    }
+    result.residual = size > 0 ? std::sqrt(rho) / size : 0;
+    result.u = State(1, *on_);
+    result.u.values = detail::from_reals(vectors_.at("x").to_vector(solver_.stream()), real_);
+    return result;
+  }
+
+ private:
+  void add_vector(const std::string& name, const std::vector<double>& values) {
+    vectors_.emplace(name,
+                     Buffer<std::byte>(solver_.options().device, detail::as_reals(values, real_)));
+  }
+  void write(const std::string& name, const std::vector<double>& values) {
+    solver_.synchronize();
+    vectors_.at(name).write(detail::as_reals(values, real_));
+  }
+
+  // A kernel over elements and nodes, or over elements alone where it sums over the nodes. Made for
+  // any number of nodes and fields, so that one compilation serves all orders and dimensions.
+  void add_kernel(const std::string& name, const std::string& statements) {
+    const auto has = [&](const std::string& text) {
+      return statements.find(text) != std::string::npos;
+    };
+    const bool is_sum = has("sum(");
+    const std::string domains =
+        fmt::format("{{[e, i{}{}]: 0 <= e < elements and 0 <= i < nodes{}{}}}", is_sum ? ", j" : "",
+                    has(" f,") ? ", f" : "", is_sum ? " and 0 <= j < nodes" : "",
+                    has(" f,") ? " and 2 <= f < fields" : "");
+    loopy::KernelOptions options;
+    options.name = "poisson_" + name;
+    const char* real = real_ == cgen::f32 ? "f32" : "f64";
+    for (const auto& [array, shape] : std::map<std::string, std::string>{
+             {"w", "elements, fields, nodes"}, {"rhs", "elements, fields, nodes"}}) {
+      if (has(array + "[")) {
+        options.arguments += fmt::format("{}: {}[{}]; ", array, real, shape);
+      }
+    }
+    options.arguments += "...";
+    options.default_type = real_;
+    options.assumptions = "elements >= 1 and nodes >= 1";
+    if (!options.arguments.starts_with("...")) {
+      options.assumptions += " and fields >= 2";
+    }
+    loopy::Kernel kernel = loopy::make_kernel(domains, statements, options);
+    kernel = loopy::split_iname(std::move(kernel), "e", is_sum ? 128 : 4,
+                                {.outer_tag = "g.0", .inner_tag = is_sum ? "l.0" : "l.1"});
+    if (!is_sum) {
+      kernel = loopy::split_iname(std::move(kernel), "i", 32, {.inner_tag = "l.0"});
+    }
+    kernels_.emplace(name, loopy::Executor(kernel, solver_.options().device));
+  }
+
+  void make_kernels() {
+    add_kernel("set", "w[e, 0, i] = p[e, i]");
+    add_kernel("gradients", "w[e, f, i] = rhs[e, f, i]");
+    add_kernel("keep", "shift[e, i] = rhs[e, 0, i]");
+    add_kernel("first",
+               "r[e, i] = r[e, i] + shift[e, i] {id=residual}\n"
+               "p[e, i] = r[e, i] {dep=residual}");
+    add_kernel("move",
+               "x[e, i] = x[e, i] + factor*p[e, i]\n"
+               "r[e, i] = r[e, i] + factor*(rhs[e, 0, i] - shift[e, i])");
+    add_kernel("turn", "p[e, i] = r[e, i] + factor*p[e, i]");
+    add_kernel("r", "partial[e] = jacobian[e]*sum((i, j), r[e, i]*mass[i, j]*r[e, j])");
+    add_kernel("laplacian",
+               "partial[e] = jacobian[e]*sum((i, j), p[e, i]*mass[i, j]*(shift[e, j] - "
+               "rhs[e, 0, j]))");
+  }
+
+  void add(std::vector<loopy::NamedArgument>& arguments, const std::string& name,
+           BufferRef<std::byte> bytes) const {
+    if (real_ == cgen::f32) {
+      arguments.push_back(loopy::arg(name, bytes.as<float>()));
+    } else {
+      arguments.push_back(loopy::arg(name, bytes.as<double>()));
+    }
+  }
+
+  void run(const std::string& name, double factor = 0) {
+    const loopy::Executor& executor = kernels_.at(name);
+    std::vector<loopy::NamedArgument> arguments;
+    for (const loopy::Argument& argument : executor.kernel().arguments) {
+      const auto size = sizes_.find(argument.name);
+      if (argument.name == "w") {
+        add(arguments, "w", solver_.device_state());
+      } else if (argument.name == "rhs") {
+        add(arguments, "rhs", solver_.device_right_hand_side());
+      } else if (argument.name == "factor") {
+        arguments.push_back(loopy::arg("factor", factor));
+      } else if (size != sizes_.end()) {
+        arguments.push_back(loopy::arg(argument.name, size->second));
+      } else {
+        add(arguments, argument.name, vectors_.at(argument.name).ref());
+      }
+    }
+    executor(solver_.stream(), arguments);
+  }
+
+  // The Laplacian of p, in the first field of the right-hand side.
+  void apply() {
+    run("set");
+    solver_.compute_right_hand_side();
+    run("gradients");
+    solver_.compute_right_hand_side();
+  }
+
+  // A sum over elements; the order is the same on every device.
+  double product(const std::string& kernel) {
+    run(kernel);
+    double sum = 0;
+    for (const double part :
+         detail::from_reals(vectors_.at("partial").to_vector(solver_.stream()), real_)) {
+      sum += part;
+    }
+    return sum;
+  }
+
+  std::shared_ptr<const Discretization> on_;
+  Solver solver_;
+  cgen::Type real_;
+  std::map<std::string, int> sizes_;
+  std::map<std::string, Buffer<std::byte>> vectors_;
+  std::map<std::string, loopy::Executor> kernels_;
+};
+
+}  // namespace
+
+PoissonSolution solve_poisson(PoissonOptions equation, std::shared_ptr<const Discretization> on,
+                              const SystemData& data, const State& f,
+                              const PoissonSolverOptions& options) {
+  equation.dimension = on->mesh.dimension;
+  if (equation.dirichlet.empty()) {
+    throw InvalidInput("dg.solve_poisson.no_dirichlet",
+                       "without a boundary where u is given, u is known up to a constant only: "
+                       "give a value on one tag");
+  }
+  if (f.fields != 1 || f.elements != on->element_count() || f.nodes != on->node_count()) {
+    throw InvalidInput(
+        "dg.solver.state_shape",
+        fmt::format("the right-hand side has {} fields on {} elements of {} nodes, "
+                    "not 1 on {} of {}",
+                    f.fields, f.elements, f.nodes, on->element_count(), on->node_count()));
+  }
+  return ConjugateGradients(poisson(equation), std::move(on), data, options.solver)
+      .solve(f, options);
+}
+
+State reference_laplacian(const System& poisson, const Discretization& on, const SystemData& data,
+                          const State& u) {
+  const std::size_t points = on.element_count() * on.node_count();
+  State state(poisson.fields.size(), on);
+  std::copy(u.values.begin(), u.values.end(), state.values.begin());
+  std::fill_n(state.values.begin() + static_cast<std::ptrdiff_t>(points), points, 1);
+  const State gradients = reference_right_hand_side(poisson, on, data, state);
+  std::copy(gradients.values.begin() + static_cast<std::ptrdiff_t>(2 * points),
+            gradients.values.end(), state.values.begin() + static_cast<std::ptrdiff_t>(2 * points));
+  State laplacian = reference_right_hand_side(poisson, on, data, state);
+  laplacian.values.resize(points);
+  laplacian.fields = 1;
+  return laplacian;
+}
+
+}  // namespace rtcg::dg

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+
+#include "rtcg/dg/equations/poisson.h"
+#include "rtcg/dg/operators/solver.h"
+
+namespace rtcg::dg {
+
+struct PoissonSolverOptions {
+  SolverOptions solver{};    ///< `courant` means nothing here
+  double tolerance = 1e-10;  ///< of the residual's L2 norm, as a part of the right-hand side's
+  int max_iterations = 10000;
+};
+
+struct PoissonSolution {
+  State u{};  ///< one field
+  int iterations = 0;
+  double residual = 0;  ///< L2 norm over that of the right-hand side
+};
+
+/// Solves -laplace(u) = f by conjugate gradients. The Laplacian is generated from its fluxes; all
+/// vectors stay on the device, but for the sums of elements, of which the host makes the products.
+///
+/// @param equation  its dimension is taken from the mesh
+/// @param f  one field
+/// @throws InvalidInput  dg.solve_poisson.no_dirichlet: u is known up to a constant only;
+///                       dg.solve_poisson.not_converged; dg.solver.state_shape; what check_system
+///                       throws
+/// @cost  two right-hand sides and two synchronisations an iteration
+[[nodiscard]] PoissonSolution solve_poisson(PoissonOptions equation,
+                                            std::shared_ptr<const Discretization> on,
+                                            const SystemData& data, const State& f,
+                                            const PoissonSolverOptions& options = {});
+
+/// The discrete Laplacian of u, boundary values included, in plain C++ by interpreting the flux:
+/// what the generated kernels are compared with.
+[[nodiscard]] State reference_laplacian(const System& poisson, const Discretization& on,
+                                        const SystemData& data, const State& u);
+
+}  // namespace rtcg::dg

@@ -1,0 +1,240 @@
+#include "rtcg/dg/operators/tensor_product.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/ast/compare.h"
+
+namespace rtcg::dg::detail {
+namespace {
+
+using cgen::BlockBuilder;
+using cgen::Expr;
+using cgen::Type;
+
+constexpr int warp_size = 32;
+
+// Lane l has rows l / 4 and l / 4 + 8 of a tile of weights, at depth l % 4; of the factors column
+// l / 4 at depth l % 4; of the sums rows l / 4 and l / 4 + 8 of columns 2 (l % 4) and the next.
+constexpr const char* double_function =
+    "static __device__ inline void multiply_tiles(double *sums, double2 weights, double factor)\n"
+    "{\n"
+    "#if __CUDA_ARCH__ >= 900\n"
+    "  asm(\"mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 \"\n"
+    "      \"{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n"
+    "      : \"+d\"(sums[0]), \"+d\"(sums[1]), \"+d\"(sums[2]), \"+d\"(sums[3])\n"
+    "      : \"d\"(weights.x), \"d\"(weights.y), \"d\"(factor));\n"
+    "#else\n"
+    "  const int lane = threadIdx.x % 32;\n"
+    "  for (int k = 0; k < 4; ++k) {\n"
+    "    const double upper = __shfl_sync(0xffffffffu, weights.x, lane / 4 * 4 + k);\n"
+    "    const double lower = __shfl_sync(0xffffffffu, weights.y, lane / 4 * 4 + k);\n"
+    "    const double left = __shfl_sync(0xffffffffu, factor, lane % 4 * 8 + k);\n"
+    "    const double right = __shfl_sync(0xffffffffu, factor, lane % 4 * 8 + 4 + k);\n"
+    "    sums[0] += upper * left;\n"
+    "    sums[1] += upper * right;\n"
+    "    sums[2] += lower * left;\n"
+    "    sums[3] += lower * right;\n"
+    "  }\n"
+    "#endif\n"
+    "}";
+
+// The weights come as their two parts of tf32, the factors are cut here.
+constexpr const char* single_functions =
+    "#if __CUDA_ARCH__ >= 900\n"
+    "static __device__ inline unsigned tf32(float x)\n"
+    "{\n"
+    "  unsigned bits;\n"
+    "  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(x));\n"
+    "  return bits;\n"
+    "}\n"
+    "static __device__ inline void multiply_parts(float *sums, float4 weights, unsigned first,\n"
+    "                                             unsigned second)\n"
+    "{\n"
+    "  asm(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 \"\n"
+    "      \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+    "      : \"+f\"(sums[0]), \"+f\"(sums[1]), \"+f\"(sums[2]), \"+f\"(sums[3])\n"
+    "      : \"r\"(__float_as_uint(weights.x)), \"r\"(__float_as_uint(weights.y)),\n"
+    "        \"r\"(__float_as_uint(weights.z)), \"r\"(__float_as_uint(weights.w)),\n"
+    "        \"r\"(first), \"r\"(second));\n"
+    "}\n"
+    "#endif\n"
+    "static __device__ inline void multiply_tiles(float *sums, float4 high, float4 low,\n"
+    "                                             float first, float second)\n"
+    "{\n"
+    "#if __CUDA_ARCH__ >= 900\n"
+    "  const unsigned first_high = tf32(first);\n"
+    "  const unsigned second_high = tf32(second);\n"
+    "  const unsigned first_low = tf32(first - __uint_as_float(first_high));\n"
+    "  const unsigned second_low = tf32(second - __uint_as_float(second_high));\n"
+    "  multiply_parts(sums, low, first_high, second_high);\n"
+    "  multiply_parts(sums, high, first_low, second_low);\n"
+    "  multiply_parts(sums, high, first_high, second_high);\n"
+    "#else\n"
+    "  const int lane = threadIdx.x % 32;\n"
+    "  for (int k = 0; k < 8; ++k) {\n"
+    "    const float upper_weight = k < 4 ? high.x + low.x : high.z + low.z;\n"
+    "    const float lower_weight = k < 4 ? high.y + low.y : high.w + low.w;\n"
+    "    const float factor = k < 4 ? first : second;\n"
+    "    const float upper = __shfl_sync(0xffffffffu, upper_weight, lane / 4 * 4 + k % 4);\n"
+    "    const float lower = __shfl_sync(0xffffffffu, lower_weight, lane / 4 * 4 + k % 4);\n"
+    "    const float left = __shfl_sync(0xffffffffu, factor, lane % 4 * 8 + k % 4);\n"
+    "    const float right = __shfl_sync(0xffffffffu, factor, lane % 4 * 8 + 4 + k % 4);\n"
+    "    sums[0] += upper * left;\n"
+    "    sums[1] += upper * right;\n"
+    "    sums[2] += lower * left;\n"
+    "    sums[3] += lower * right;\n"
+    "  }\n"
+    "#endif\n"
+    "}";
+
+// The nearest number of 11 significant bits.
+double rounded_to_tf32(double x) {
+  if (x == 0) {
+    return 0;
+  }
+  int exponent = 0;
+  const double fraction = std::frexp(x, &exponent);
+  return std::ldexp(std::round(std::ldexp(fraction, 11)), exponent - 11);
+}
+
+}  // namespace
+
+TensorProduct::TensorProduct(const KernelShape& shape, const Type& real, const FusedShape& fused)
+    : BlockProduct(shape, real, fused), is_double_(real == cgen::f64) {
+  const int tiles = (shape.nodes + tile_rows - 1) / tile_rows;
+  tiles_of_warp_ = (tiles + fused.row_groups - 1) / fused.row_groups;
+}
+
+int TensorProduct::stride() const {
+  // in f64 two banks hold a number
+  const int banks = is_double_ ? 16 : 32;
+  const int step = banks / 4;
+  int stride = (columns_ + step - 1) / step * step;
+  while (stride / step % 2 == 0) {
+    stride += step;
+  }
+  return stride;
+}
+
+int TensorProduct::threads() const {
+  return warp_size * fused_.row_groups * (columns_ / fused_.columns_per_thread);
+}
+
+std::vector<cgen::Statement> TensorProduct::functions() const {
+  const std::vector<std::string> names =
+      is_double_ ? std::vector<std::string>{"multiply_tiles"}
+                 : std::vector<std::string>{"tf32", "multiply_parts", "multiply_tiles"};
+  return {cgen::RawStatement{is_double_ ? double_function : single_functions, names, {}}};
+}
+
+void TensorProduct::begin(BlockBuilder& body, const Expr& thread) {
+  lane_ = constant(body, "lane", thread % warp_size);
+  const Expr warp = constant(body, "warp", thread / warp_size);
+  row_tile_ = constant(body, "row_tile", warp % fused_.row_groups * tiles_of_warp_);
+  column_ = constant(body, "column", warp / fused_.row_groups * fused_.columns_per_thread);
+  declare_sums(body, tiles_of_warp_ * column_tiles() * 4);
+}
+
+Expr TensorProduct::sums_of(int row_tile, int column_tile) const {
+  return plus(sums_, (row_tile * column_tiles() + column_tile) * 4);
+}
+
+void TensorProduct::add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
+                        const Expr& part, const BlockMatrix& work) {
+  const Type pack = cgen::vector_of(real_, is_double_ ? 2 : 4);
+  const Expr operators = parameters.table("operators", pack);
+  const int parts = is_double_ ? 1 : 2;
+  const int steps = padded(static_cast<int>(matrix.columns)) / depth();
+  const Expr first_step = constant(body, "first_step", part * (padded(shape_.nodes) / depth()));
+  const auto step = [&](const Expr& k, BlockBuilder& inner) {
+    const Expr entry = constant(
+        inner, "entry", ((k + first_step) * row_tiles() + row_tile_) * (parts * warp_size) + lane_);
+    const Expr row = constant(inner, "row", k * depth() + lane_ % 4);
+    const Expr column = constant(inner, "factor_column", column_ + lane_ / 4);
+    std::vector<Expr> factors;
+    for (int j = 0; j < column_tiles(); ++j) {
+      for (int quarter = 0; quarter < depth(); quarter += 4) {
+        factors.push_back(
+            inner.add(cgen::declare(cgen::const_(real_), fmt::format("factor_{}", factors.size()),
+                                    work.at(plus(row, quarter), plus(column, j * tile_columns)))));
+      }
+    }
+    const auto per_tile = static_cast<std::ptrdiff_t>(factors.size()) / column_tiles();
+    for (int i = 0; i < tiles_of_warp_; ++i) {
+      std::vector<Expr> weights;
+      for (int each = 0; each < parts; ++each) {
+        const int number = i * parts + each;
+        weights.push_back(
+            inner.add(cgen::declare(cgen::const_(pack), fmt::format("weights_{}", number),
+                                    operators[plus(entry, number * warp_size)])));
+      }
+      for (int j = 0; j < column_tiles(); ++j) {
+        std::vector<Expr> arguments = {sums_of(i, j)};
+        arguments.insert(arguments.end(), weights.begin(), weights.end());
+        const auto first = factors.begin() + j * per_tile;
+        arguments.insert(arguments.end(), first, first + per_tile);
+        inner << cgen::call("multiply_tiles", arguments, cgen::void_type);
+      }
+    }
+  };
+  body << cgen::for_(cgen::i32, "k", 0, steps, step, {1, 2});
+}
+
+BlockMatrix TensorProduct::store(BlockBuilder& body, const BlockMatrix& work) {
+  const Expr column = constant(body, "sums_column", column_ + lane_ % 4 * 2);
+  for (int i = 0; i < tiles_of_warp_; ++i) {
+    for (int half = 0; half < 2; ++half) {
+      BlockBuilder inner;
+      const Expr row =
+          constant(inner, "row", plus(row_tile_ * tile_rows + lane_ / 4, i * tile_rows + half * 8));
+      BlockBuilder rows;
+      for (int j = 0; j < column_tiles(); ++j) {
+        for (int n = 0; n < 2; ++n) {
+          rows << cgen::assign(work.at(row, plus(column, j * tile_columns + n)),
+                               sums_[(i * column_tiles() + j) * 4 + half * 2 + n]);
+        }
+      }
+      inner << cgen::if_(row < shape_.nodes, rows);
+      body << inner.block();
+    }
+  }
+  return work;
+}
+
+std::vector<double> TensorProduct::table(const std::vector<Matrix>& parts) const {
+  std::vector<double> numbers;
+  const auto number = [](const Matrix& matrix, int row, int column) {
+    const auto i = static_cast<std::size_t>(row);
+    const auto k = static_cast<std::size_t>(column);
+    return i < matrix.rows && k < matrix.columns ? matrix(i, k) : 0;
+  };
+  // rows of a lane first, then depths, as the fragments have them
+  const auto add_tile = [&](const Matrix& matrix, int tile, int step, const auto& part_of) {
+    for (int lane = 0; lane < warp_size; ++lane) {
+      for (int quarter = 0; quarter < depth(); quarter += 4) {
+        for (int half = 0; half < 2; ++half) {
+          numbers.push_back(part_of(number(matrix, tile * tile_rows + lane / 4 + half * 8,
+                                           step * depth() + lane % 4 + quarter)));
+        }
+      }
+    }
+  };
+  for (const Matrix& matrix : parts) {
+    for (int step = 0; step < padded(static_cast<int>(matrix.columns)) / depth(); ++step) {
+      for (int tile = 0; tile < row_tiles(); ++tile) {
+        if (is_double_) {
+          add_tile(matrix, tile, step, [](double x) { return x; });
+        } else {
+          add_tile(matrix, tile, step, rounded_to_tf32);
+          add_tile(matrix, tile, step,
+                   [](double x) { return rounded_to_tf32(x - rounded_to_tf32(x)); });
+        }
+      }
+    }
+  }
+  return numbers;
+}
+
+}  // namespace rtcg::dg::detail

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/dg/operators/discretization.h"
+#include "rtcg/dg/output/png.h"
+
+namespace rtcg::dg {
+
+struct SliceOptions {
+  std::size_t field = 0;
+  std::string title{};
+  /// Of three dimensions those but this one are shown, through `position`; default: the middle.
+  std::size_t axis = 2;
+  std::optional<double> position{};
+  int size_pixels = 480;  ///< of the longer side of the domain
+};
+
+/// A field as colours over a plane through the domain, with axes and a colour bar; in one dimension
+/// as a curve. Colours run from blue over white to red around 0 where the field has both signs,
+/// else from dark to light. Polynomials are evaluated at every pixel.
+///
+/// @throws InvalidInput  dg.draw_slice.bad_field, dg.draw_slice.bad_axis,
+///                       dg.draw_slice.outside: the plane misses the domain
+[[nodiscard]] Picture draw_slice(const Discretization& on, const State& state,
+                                 const SliceOptions& options = {});
+
+struct PlotCurve {
+  std::string name{};
+  std::vector<double> x{};
+  std::vector<double> y{};
+};
+
+struct PlotOptions {
+  std::string title{};
+  std::string x_name{};
+  std::string y_name{};
+  bool is_logarithmic = true;     ///< both axes
+  std::vector<double> x_ticks{};  ///< default: round numbers
+};
+
+/// Curves with marks, axes and a legend. Points that a logarithm cannot show are left out.
+///
+/// @throws InvalidInput  dg.draw_plot.empty: no point to show
+[[nodiscard]] Picture draw_plot(const std::vector<PlotCurve>& curves, const PlotOptions& options);
+
+}  // namespace rtcg::dg

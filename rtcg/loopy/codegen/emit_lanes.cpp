@@ -1,0 +1,127 @@
+// A statement's copies for the lanes of inline-parallel inames, each under what it needs.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/codegen/emitter.h"
+
+namespace rtcg::loopy {
+
+void Emitter::emit_lanes(std::size_t statement, const std::vector<std::string>& lanes,
+                         std::size_t depth, const Place& place, CodeBlock& block) {
+  if (depth == lanes.size()) {
+    emit_instance(statement, place, block);
+    return;
+  }
+  if (depth + 1 == lanes.size() && tag_of(kernel_, lanes[depth]).kind == AxisKind::vec &&
+      emit_vector(statement, lanes, place, block)) {
+    return;
+  }
+  emit_each_lane(statement, lanes, depth, place, block);
+}
+
+void Emitter::emit_each_lane(std::size_t statement, const std::vector<std::string>& lanes,
+                             std::size_t depth, const Place& place, CodeBlock& block) {
+  const auto [first, last] = range_of_lane(lanes[depth]);
+  for (std::int64_t value = first; value <= last; ++value) {
+    emit_lane(statement, lanes, depth, at_lane(place, lanes[depth], value), block);
+  }
+}
+
+Place Emitter::at_lane(Place place, const std::string& lane, std::int64_t value) {
+  place.known.insert(lane);
+  place.values.insert_or_assign(lane, Affine(value));
+  return place;
+}
+
+std::pair<std::int64_t, std::int64_t> Emitter::range_of_lane(const std::string& lane) {
+  const auto range = constant_range(lane);
+  if (!range || range->second - range->first >= most_copies) {
+    throw InvalidInput(
+        "loopy.generate.too_many_copies",
+        fmt::format("iname '{}' is inline-parallel, but has {}: split it first", lane,
+                    range ? fmt::format("{} values, of at most {}",
+                                        range->second - range->first + 1, most_copies)
+                          : std::string("no constant length")));
+  }
+  return *range;
+}
+
+void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& lanes,
+                        std::size_t depth, const Place& place, CodeBlock& block) {
+  const Guards guards = depth + 1 < lanes.size() ? needed_by_lanes(statement, place) : Guards{};
+  if (guards.empty()) {
+    emit_lanes(statement, lanes, depth + 1, place, block);
+    return;
+  }
+  Place inside = place;
+  std::optional<cgen::Expr> condition;
+  for (const Constraint& guard : guards) {
+    const cgen::Expr test = lower_constraint(scope_of(place), guard);
+    condition = condition ? *condition && test : test;
+    inside.facts.add(guard);
+  }
+  CodeBlock code;
+  emit_lanes(statement, lanes, depth + 1, inside, code);
+  block.items.push_back(make_if({*condition, std::move(code), std::nullopt}));
+}
+
+void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlock& block) {
+  const Instruction& instruction = kernel_.instructions[statement];
+  touched_.clear();
+  std::optional<cgen::Expr> condition;
+  const auto require = [&](const cgen::Expr& test) {
+    condition = condition ? *condition && test : test;
+  };
+  const Guards guards = needed_by_lanes(statement, outside);
+  std::optional<Place> learnt;  // a copy only where something is
+  if (!guards.empty() || !instruction.predicates.empty()) {
+    learnt = outside;
+  }
+  const Place& place = learnt ? *learnt : outside;
+  for (const Constraint& guard : guards) {
+    if (condition && place.facts.implies(guard)) {
+      continue;  // the tests before say so
+    }
+    if (place.facts.implies_nonnegative(-guard.expr - 1)) {
+      return;  // never
+    }
+    require(lower_constraint(scope_of(place), guard));
+    learnt->facts.add(guard);
+  }
+  const ExprScope scope = scope_of(place);
+  for (const Congruence& congruence : facts_.guards(statement).congruences()) {
+    const Congruence here{with_values(scope, congruence.expr), congruence.modulus};
+    if (is_testable(congruence.expr, place) && !place.facts.implies(here)) {
+      require(cgen::equal(lower_index(scope, modulo(to_expr(here.expr), here.modulus)), 0));
+    }
+  }
+  for (const Expr& predicate : instruction.predicates) {
+    const auto constraints = affine_condition(with_values(scope, predicate));
+    const bool is_known = constraints && std::all_of(constraints->begin(), constraints->end(),
+                                                     [&](const Constraint& each) {
+                                                       return place.facts.implies(each);
+                                                     });
+    if (!is_known) {
+      require(lower_expr(scope, predicate, cgen::boolean));
+    }
+    for (const Constraint& each : constraints.value_or(std::vector<Constraint>{})) {
+      learnt->facts.add(each);
+    }
+  }
+  CodeBlock own;
+  emit_body_of(instruction, scope, own);
+  std::set<std::string> touched = touched_;
+  if (!condition) {
+    for (CodeItem& item : own.items) {
+      block.items.push_back(std::move(item));
+    }
+    return;
+  }
+  CodeItem item = make_if({*condition, std::move(own), std::nullopt});
+  item.variables.merge(touched);
+  block.items.push_back(std::move(item));
+}
+
+}  // namespace rtcg::loopy

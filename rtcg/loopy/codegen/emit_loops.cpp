@@ -1,0 +1,192 @@
+// Levels of the tree: guards around runs of nodes, loops, unrolled copies.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/codegen/emitter.h"
+
+namespace rtcg::loopy {
+namespace {
+
+// What is done fewer times is as good as done once.
+constexpr std::int64_t fewest_repetitions = 4;
+
+std::vector<std::string> unknown_but(std::vector<std::string> unknown, const std::string& iname) {
+  unknown.erase(std::remove(unknown.begin(), unknown.end(), iname), unknown.end());
+  return unknown;
+}
+
+}  // namespace
+
+CodeBlock Emitter::emit_level(const LoopTree& nodes, const Place& place) {
+  if (splits_threads() && !place.in_threads) {
+    return emit_split(nodes, place);
+  }
+  CodeBlock block;
+  std::vector<Guards> needed;
+  LevelGuards known;
+  for (const LoopTreeNode& node : nodes) {
+    needed.push_back(needed_guards(node, place, known));
+  }
+  for (std::size_t i = 0; i < nodes.size();) {
+    const Guards guards = guards_of_run(nodes, needed, i, place, known);
+    if (guards.empty()) {
+      emit_tile(nodes[i], place, block);
+      ++i;
+      continue;
+    }
+    // all that follows and needs these guards too goes under one test
+    std::size_t end = i + 1;
+    std::size_t last_in_need = end;
+    while (end < nodes.size() && may_stand_under(nodes[end], guards, place, known)) {
+      ++end;
+      last_in_need = needed[end - 1].empty() ? last_in_need : end;
+    }
+    const LoopTree run(nodes.begin() + static_cast<std::ptrdiff_t>(i),
+                       nodes.begin() + static_cast<std::ptrdiff_t>(last_in_need));
+    block.items.push_back(emit_guarded(run, guards, place));
+    i = last_in_need;
+  }
+  return block;
+}
+
+CodeItem Emitter::emit_guarded(const LoopTree& run, const Guards& guards, Place place) {
+  // tested one after the other, so that what the first ones say may make later ones superfluous
+  std::optional<cgen::Expr> condition;
+  touched_.clear();
+  for (const Constraint& guard : guards) {
+    if (place.facts.implies(guard)) {
+      continue;
+    }
+    const cgen::Expr test = lower_constraint(scope_of(place), guard);
+    condition = condition ? *condition && test : test;
+    place.facts.add(guard);
+  }
+  const std::set<std::string> in_condition = touched_;
+  CodeItem item = make_if({*condition, emit_level(run, place), std::nullopt});
+  item.variables.insert(in_condition.begin(), in_condition.end());
+  return item;
+}
+
+void Emitter::emit_node(const LoopTreeNode& node, const Place& place, CodeBlock& block) {
+  match(
+      node, [&](const LoopNode& loop) { emit_loop(loop, place, block); },
+      [&](const StatementNode& statement) { emit_statement(statement.index, place, block); },
+      [&](const BarrierNode&) {
+        block.items.push_back({CodeStatement{cgen::barrier()}, {}});
+      },
+      [&](const LaunchBoundaryNode&) {
+        throw Unsupported("loopy.generate.launch_in_loop",
+                          "a global barrier within a loop or a condition is not supported: put "
+                          "it between loops");
+      });
+}
+
+NameSet Emitter::shared_inames(const LoopTree& tree) const {
+  std::optional<NameSet> shared;
+  for (const std::size_t statement : statements_in(tree)) {
+    const NameSet& own = kernel_.instructions[statement].within_inames;
+    if (!shared) {
+      shared = own;
+    } else {
+      std::erase_if(*shared, [&](const std::string& each) { return own.count(each) == 0; });
+    }
+  }
+  return shared.value_or(NameSet{});
+}
+
+void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& block) {
+  // the bounds cover all statements within, so they speak only of inames that all share; with a
+  // barrier within, they are the same for all threads
+  const NameSet shared = shared_inames(loop.body);
+  const bool has_barrier = contains_barrier(LoopTreeNode{loop});
+  std::vector<std::string> unknown;
+  for (const std::string& iname : all_inames(kernel_)) {
+    const bool is_divergent = has_barrier && tag_of(kernel_, iname).kind == AxisKind::block;
+    if (place.known.count(iname) == 0 || is_divergent || shared.count(iname) == 0) {
+      unknown.push_back(iname);
+    }
+  }
+  const ExprScope scope = scope_of(place);
+  ConstraintSet constraints =
+      constraints_of(kernel_, {loop.iname}).project_out(unknown_but(unknown, loop.iname));
+  for (const auto& [iname, value] : place.values) {
+    constraints = constraints.substitute(iname, value);
+  }
+  const LoopBounds bounds = loop_bounds(constraints, loop.iname, unknown, place.facts);
+  const InameTag tag = tag_of(kernel_, loop.iname);
+  const auto first = constant_lower(bounds);
+  const auto last = constant_upper(bounds);
+  const bool runs_once = first && last && *first + bounds.step > *last && *first <= *last;
+  Place inside = place;
+  inside.known.insert(loop.iname);
+  if (tag.kind == AxisKind::unroll || runs_once) {
+    emit_copies(loop, inside, constraints, bounds, block);
+    return;
+  }
+  inside.in_loop = place.in_loop || !first || !last || *last - *first >= fewest_repetitions;
+  inside.facts.add(bounds.implemented);
+  touched_.clear();
+  CodeLoop code{loop.iname,
+                options_.index_type,
+                lower_first_value(scope, bounds),
+                lower_end_value(scope, bounds),
+                1,
+                {},
+                {},
+                {}};
+  if (bounds.step != 1) {
+    code.step = static_cast<int>(bounds.step);
+  }
+  if (tag.kind == AxisKind::unroll_hint) {
+    code.unroll = tag.number;
+  }
+  const std::set<std::string> in_bounds = touched_;
+  code.body = emit_level(loop.body, inside);
+  CodeItem item = make_loop(std::move(code));
+  item.variables.insert(in_bounds.begin(), in_bounds.end());
+  block.items.push_back(std::move(item));
+}
+
+void Emitter::emit_copies(const LoopNode& loop, Place& inside, const ConstraintSet& constraints,
+                          const LoopBounds& bounds, CodeBlock& block) {
+  const std::optional<std::int64_t> first = smallest(constraints, inside, loop.iname);
+  const std::optional<std::int64_t> last = largest(constraints, inside, loop.iname);
+  if (!first || !last || *last - *first >= most_copies) {
+    throw InvalidInput(
+        "loopy.generate.too_many_copies",
+        fmt::format("loop '{}' is to be unrolled, but {}: split it and unroll the inner part",
+                    loop.iname,
+                    first && last ? fmt::format("it has {} iterations, of at most {}",
+                                                *last - *first + 1, most_copies)
+                                  : std::string("its length is no constant")));
+  }
+  for (std::int64_t value = *first; value <= *last; ++value) {
+    if ((value - bounds.remainder) % bounds.step != 0) {
+      continue;
+    }
+    inside.values.insert_or_assign(loop.iname, Affine(value));
+    Place copy = inside;
+    CodeBlock code = emit_level(loop.body, copy);
+    for (CodeItem& item : code.items) {
+      block.items.push_back(std::move(item));
+    }
+  }
+}
+
+std::optional<std::int64_t> Emitter::smallest(const ConstraintSet& constraints, const Place& place,
+                                              const std::string& iname) const {
+  ConstraintSet all = constraints;
+  all.add(place.facts);
+  return all.minimum(Affine(iname));
+}
+
+std::optional<std::int64_t> Emitter::largest(const ConstraintSet& constraints, const Place& place,
+                                             const std::string& iname) const {
+  ConstraintSet all = constraints;
+  all.add(place.facts);
+  return all.maximum(Affine(iname));
+}
+
+}  // namespace rtcg::loopy

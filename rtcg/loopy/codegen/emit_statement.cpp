@@ -1,0 +1,189 @@
+// One copy of a statement: assignments, atomics, copies, C text.
+#include <fmt/format.h>
+
+#include "rtcg/cgen/print/print_module.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/codegen/emitter.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+std::string describe(const Instruction& instruction) {
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  return assignment == nullptr ? instruction.id
+                               : fmt::format("{} = {}", to_string(assignment->targets.front()),
+                                             to_string(assignment->value));
+}
+
+/// The private scalar that the statement sets, if it sets one.
+std::string scalar_name(const Expr& target, const cgen::Expr& place) {
+  const auto* variable = get_if<cgen::Variable>(place);
+  return variable != nullptr && is<Name>(target) ? variable->name : std::string();
+}
+
+/// `x = x + y` as `x += y`.
+std::optional<cgen::Expr> as_update(const Assignment& assignment, const cgen::Expr& place,
+                                    const cgen::Expr& value) {
+  const auto* binary = get_if<cgen::Binary>(value);
+  const Sum* sum = get_if<Sum>(assignment.value);
+  const Product* product = get_if<Product>(assignment.value);
+  if (binary == nullptr || !(binary->left == place) ||
+      (sum == nullptr ? product == nullptr || product->factors.size() != 2
+                      : sum->terms.size() != 2)) {
+    return std::nullopt;
+  }
+  const bool is_plain = binary->op == cgen::BinaryOp::add ||
+                        binary->op == cgen::BinaryOp::subtract ||
+                        binary->op == cgen::BinaryOp::multiply;
+  return is_plain ? std::optional(cgen::compound_assign(binary->op, place, binary->right))
+                  : std::nullopt;
+}
+
+}  // namespace
+
+void Emitter::emit_statement(std::size_t statement, const Place& place, CodeBlock& block) {
+  const Instruction& instruction = kernel_.instructions[statement];
+  if (options_.statement_comments) {
+    block.items.push_back({CodeStatement{cgen::comment(describe(instruction))}, {}});
+  }
+  emit_lanes(statement, facts_.lanes(statement), 0, place, block);
+}
+
+cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scope) const {
+  const cgen::Dialect dialect = target_ == Target::cuda     ? cgen::Dialect::cuda
+                                : target_ == Target::opencl ? cgen::Dialect::opencl
+                                                            : cgen::Dialect::c;
+  cgen::RawStatement statement;
+  for (const NameSet* names : {&raw.reads, &raw.writes}) {
+    statement.names_used.insert(statement.names_used.end(), names->begin(), names->end());
+  }
+  std::size_t begin = 0;
+  for (std::size_t at = raw.text.find("${"); at != std::string::npos;
+       at = raw.text.find("${", begin)) {
+    const std::size_t end = raw.text.find('}', at);
+    const std::string number = raw.text.substr(at + 2, end - at - 2);
+    statement.text += raw.text.substr(begin, at - begin);
+    const RawPart& part = raw.parts.at(std::stoul(number));
+    const cgen::Expr lowered = lower_expr(scope, part.expr);
+    const std::string code = cgen::print_expr(lowered, dialect);
+    const bool stands_alone = is<cgen::Variable>(lowered) || is<cgen::Subscript>(lowered);
+    statement.text += stands_alone ? code : "(" + code + ")";
+    for (const std::string& name : accessed_arrays(part.expr)) {
+      statement.names_used.push_back(name);
+    }
+    begin = end + 1;
+  }
+  statement.text += raw.text.substr(begin);
+  return statement;
+}
+
+void Emitter::emit_body_of(const Instruction& instruction, const ExprScope& scope,
+                           CodeBlock& block) {
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    block.items.push_back({CodeStatement{raw_statement(*raw, scope)}, touched_});
+    return;
+  }
+  if (const CopyFence* fence = get_if<CopyFence>(instruction)) {
+    block.items.push_back({CodeStatement{copy_fence(*fence)}, {}});
+    return;
+  }
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  require_internal(assignment != nullptr && assignment->targets.size() == 1,
+                   "one target once reductions are realised");
+  const Expr& target = assignment->targets.front();
+  const cgen::Type type = type_of(kernel_, target);
+  const cgen::Expr place = lower_expr(scope, target, type);
+  if (assignment->is_atomic) {
+    block.items.push_back(
+        {CodeStatement{atomic_update(*assignment, place, scope, type)}, touched_});
+    return;
+  }
+  if (const auto copy = async_copy(*assignment, place, scope, type)) {
+    block.items.push_back({CodeStatement{*copy}, touched_});
+    return;
+  }
+  const std::string scalar = scalar_name(target, place);
+  const cgen::Expr value = lower_expr(scope, assignment->value, value_type(*assignment, type));
+  if (const auto update = as_update(*assignment, place, value)) {
+    block.items.push_back({CodeStatement{cgen::Statement(*update)}, touched_});
+  } else if (!scalar.empty()) {
+    block.items.push_back({CodeScalarAssignment{scalar, place, value}, touched_});
+  } else {
+    block.items.push_back({CodeStatement{cgen::assign(place, value)}, touched_});
+  }
+}
+
+cgen::Statement Emitter::copy_fence(const CopyFence& fence) {
+  const std::string function = fence.kind == CopyFenceKind::commit
+                                   ? "commit_copies"
+                                   : fmt::format("wait_for_copies_{}", fence.open_groups);
+  helpers_.insert(function);
+  return cgen::Statement(cgen::call(function, {}, cgen::void_type));
+}
+
+std::optional<cgen::Statement> Emitter::async_copy(const Assignment& assignment,
+                                                   const cgen::Expr& place, const ExprScope& scope,
+                                                   const cgen::Type& type) {
+  const Temporary* target = find_temporary(kernel_, target_name(assignment.targets.front()));
+  const int bytes = cgen::size_bytes(*cgen::scalar_kind(type));
+  const bool has_size = bytes == 4 || bytes == 8 || bytes == 16;
+  if (!assignment.is_async_copy || target_ != Target::cuda || target == nullptr ||
+      target->address_space != AddressSpace::local || !has_size) {
+    return std::nullopt;
+  }
+  const Conditional* clipped = get_if<Conditional>(assignment.value);
+  const Expr& source = clipped != nullptr ? clipped->then_value : assignment.value;
+  const Access* element = get_if<Access>(source);
+  if (element == nullptr || find_argument(kernel_, element->array) == nullptr ||
+      !(type_of(kernel_, source) == type) ||
+      (clipped != nullptr && as_integer(clipped->else_value) != 0)) {
+    return std::nullopt;
+  }
+  return copy_call(bytes, place, lower_expr(scope, source, type),
+                   clipped != nullptr ? &clipped->condition : nullptr, scope);
+}
+
+cgen::Type Emitter::value_type(const Assignment& assignment, const cgen::Type& target) {
+  const cgen::Type own = type_of(kernel_, assignment.value);
+  bool is_constant = true;
+  walk(assignment.value, [&](const Expr& part) {
+    is_constant = is_constant && !is<Name>(part) && !is<Access>(part) && !is<LinearAccess>(part);
+    return is_constant;
+  });
+  return is_constant ? target : own;
+}
+
+cgen::Statement Emitter::atomic_update(const Assignment& assignment, const cgen::Expr& place,
+                                       const ExprScope& scope, const cgen::Type& type) {
+  const Expr& target = assignment.targets.front();
+  const auto operand_of = [&](const std::vector<Expr>& parts) -> std::optional<Expr> {
+    return parts.size() == 2 && parts[0] == target   ? std::optional(parts[1])
+           : parts.size() == 2 && parts[1] == target ? std::optional(parts[0])
+                                                     : std::nullopt;
+  };
+  std::optional<Expr> operand;
+  cgen::Intrinsic function = cgen::Intrinsic::atomic_add;
+  if (const Sum* sum = get_if<Sum>(assignment.value)) {
+    operand = operand_of(sum->terms);
+  } else if (const Call* call = get_if<Call>(assignment.value);
+             call != nullptr && (call->function == "min" || call->function == "max")) {
+    operand = operand_of(call->arguments);
+    function = call->function == "min" ? cgen::Intrinsic::atomic_min : cgen::Intrinsic::atomic_max;
+  } else if (accessed_arrays(assignment.value).count(target_name(target)) == 0) {
+    operand = assignment.value;
+    function = cgen::Intrinsic::atomic_exchange;
+  }
+  if (!operand) {
+    throw Unsupported("loopy.generate.atomic_form",
+                      fmt::format("the atomic statement '{} = {}' is no sum, min or max of its "
+                                  "target and a value: there is no atomic function for it",
+                                  to_string(target), to_string(assignment.value)));
+  }
+  return cgen::Statement(
+      cgen::call(function, {cgen::address_of(place), lower_expr(scope, *operand, type)}));
+}
+
+}  // namespace rtcg::loopy

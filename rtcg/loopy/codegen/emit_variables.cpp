@@ -1,0 +1,316 @@
+// Arrays of a block and private variables: their declarations, names and elements.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/codegen/emitter.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+// Aligned as the widest load takes it: compilers then join loads of neighbours by themselves.
+cgen::Statement shared_array(cgen::Type type, const std::string& name,
+                             const std::vector<cgen::Expr>& lengths, std::int64_t bytes) {
+  for (std::size_t axis = lengths.size(); axis-- > 0;) {
+    type = cgen::array_of(type, lengths[axis]);
+  }
+  cgen::Declaration declaration{.type = type, .name = name, .memory = cgen::MemorySpace::shared};
+  if (bytes >= 16) {
+    declaration.align_bytes = 16;
+  }
+  return declaration;
+}
+
+Expr linear_index(const std::vector<Expr>& indices, const std::vector<Expr>& strides,
+                  const Expr& offset) {
+  Expr sum = offset;
+  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+    const Expr index = simplify_index(indices[axis]);
+    sum = sum + (as_integer(strides[axis]) == 1 ? index : strides[axis] * index);
+  }
+  return sum;
+}
+
+/// Whether the C of an expression is the same wherever its names mean the same.
+bool is_sum_of_products(const Kernel& kernel, const Expr& expr) {
+  bool is_plain = true;
+  walk(expr, [&](const Expr& part) {
+    const Name* name = get_if<Name>(part);
+    is_plain =
+        is_plain && (name != nullptr ? find_temporary(kernel, name->name) == nullptr
+                                     : is<Integer>(part) || is<Sum>(part) || is<Product>(part));
+    return is_plain;
+  });
+  return is_plain;
+}
+
+}  // namespace
+
+cgen::Expr Emitter::lower_once(std::vector<Expr> parts, const std::function<Expr()>& make_index,
+                               const ExprScope& scope) {
+  std::size_t hash = parts.size();
+  for (const Expr& part : parts) {
+    hash = hash * 0x9E3779B97F4A7C15U + part.hash();
+  }
+  for (auto [found, end] = lowered_.equal_range(hash); found != end; ++found) {
+    if (found->second.first == parts) {
+      return found->second.second;
+    }
+  }
+  const Expr index = make_index();
+  cgen::Expr lowered = lower_index(scope, index);
+  if (is_sum_of_products(kernel_, index)) {
+    lowered_.emplace(hash, std::pair(std::move(parts), lowered));
+  }
+  return lowered;
+}
+
+cgen::Expr Emitter::element_in_memory(const std::string& array, const cgen::Type& type,
+                                      const std::vector<Expr>& shape,
+                                      const std::vector<Expr>& strides,
+                                      const std::vector<Expr>& indices, const Expr& offset,
+                                      const ExprScope& scope) {
+  const std::vector<Expr>& layout = strides.empty() ? shape : strides;
+  std::vector<Expr> parts = {strides.empty() ? 0 : 1, offset};
+  parts.insert(parts.end(), layout.begin(), layout.end());
+  parts.insert(parts.end(), indices.begin(), indices.end());
+  const cgen::Expr index = lower_once(
+      std::move(parts),
+      [&] {
+        return linear_index(indices, strides.empty() ? c_order_strides(shape) : strides, offset);
+      },
+      scope);
+  return cgen::variable(array, cgen::pointer_to(type))[index];
+}
+
+std::vector<std::int64_t> Emitter::storage_extents(const Temporary& temporary) const {
+  std::vector<std::int64_t> extents;
+  for (const Expr& length : temporary.shape) {
+    extents.push_back(constant_length(temporary, length));
+  }
+  if (!temporary.strides_elements.empty()) {
+    // strides of C order with longer rows are rows of that length; others make one long array
+    for (std::size_t axis = extents.size(); axis-- > 1;) {
+      const auto outer = as_integer(temporary.strides_elements[axis - 1]);
+      const auto inner = as_integer(temporary.strides_elements[axis]);
+      if (!outer || !inner || *inner <= 0 || *outer % *inner != 0 ||
+          *outer / *inner < extents[axis]) {
+        return {};
+      }
+      extents[axis] = *outer / *inner;
+    }
+    if (!extents.empty() && as_integer(temporary.strides_elements.back()) != 1) {
+      return {};
+    }
+  }
+  return extents;
+}
+
+std::int64_t Emitter::constant_length(const Temporary& temporary, const Expr& length) const {
+  if (const auto affine = to_affine(length)) {
+    if (const auto value = kernel_.assumptions.maximum(*affine)) {
+      return *value;
+    }
+  }
+  throw InvalidInput("loopy.generate.array_length_not_constant",
+                     fmt::format("temporary '{}' has an axis of length {}, which is no constant: "
+                                 "arrays of a thread or a block need constant lengths",
+                                 temporary.name, to_string(length)));
+}
+
+std::int64_t Emitter::linear_length(const Temporary& temporary) const {
+  std::int64_t last = 0;
+  for (std::size_t axis = 0; axis < temporary.shape.size(); ++axis) {
+    const auto stride = as_integer(temporary.strides_elements[axis]);
+    last += (constant_length(temporary, temporary.shape[axis]) - 1) * stride.value_or(1);
+  }
+  return last + 1;
+}
+
+void Emitter::declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& body,
+                                   EmittedBody& result) {
+  NameSet used;
+  for (const std::size_t statement : statements_in(tree)) {
+    used.merge(written_variables(kernel_.instructions[statement]));
+    used.merge(read_variables(kernel_, kernel_.instructions[statement]));
+  }
+  for (const Temporary& temporary : kernel_.temporaries) {
+    if (temporary.address_space != AddressSpace::local || used.count(temporary.name) == 0) {
+      continue;
+    }
+    std::vector<std::int64_t> extents = storage_extents(temporary);
+    if (extents.empty() && !temporary.shape.empty()) {
+      extents = {linear_length(temporary)};
+    }
+    if (extents.empty()) {
+      extents = {1};  // a scalar that all threads share
+    }
+    std::int64_t bytes = cgen::size_bytes(*cgen::scalar_kind(*temporary.type));
+    std::vector<cgen::Expr> lengths;
+    for (const std::int64_t extent : extents) {
+      bytes *= extent;
+      lengths.emplace_back(static_cast<int>(extent));
+    }
+    result.shared_bytes += bytes;
+    result.shared_arrays.emplace_back(temporary.name, bytes);
+    if (target_ == Target::host) {
+      cgen::Type type = *temporary.type;
+      for (std::size_t axis = lengths.size(); axis-- > 0;) {
+        type = cgen::array_of(type, lengths[axis]);
+      }
+      body << cgen::declare(type, temporary.name);
+    } else {
+      body << shared_array(*temporary.type, temporary.name, lengths, bytes);
+    }
+  }
+}
+
+ExprScope Emitter::scope_of(const Place& place) {
+  ExprScope scope;
+  scope.kernel = &kernel_;
+  scope.index_type = options_.index_type;
+  scope.facts = &place.facts;
+  scope.values = &place.values;
+  scope.helpers = &helpers_;
+  scope.variable = [this, &place](const std::string& name) { return variable_of(name, place); };
+  scope.element = [this, &place](const std::string& array, const std::vector<Expr>& indices) {
+    return element_of(array, indices, place);
+  };
+  scope.linear_element = [this, &place](const std::string& array, const Expr& index) {
+    const Argument* argument = find_argument(kernel_, array);
+    const Temporary* temporary = find_temporary(kernel_, array);
+    const cgen::Type type = argument != nullptr ? *argument->type : *temporary->type;
+    return cgen::variable(array, cgen::pointer_to(type))[lower_index(scope_of(place), index)];
+  };
+  return scope;
+}
+
+cgen::Expr Emitter::variable_of(const std::string& name, const Place& place) {
+  if (const Temporary* temporary = find_temporary(kernel_, name)) {
+    if (temporary->address_space == AddressSpace::local ||
+        temporary->address_space == AddressSpace::global) {
+      return cgen::variable(name, cgen::pointer_to(*temporary->type))[0];
+    }
+    return private_variable(*temporary, place);
+  }
+  if (const Argument* argument = find_argument(kernel_, name)) {
+    return cgen::variable(name, *argument->type);
+  }
+  return cgen::variable(name, options_.index_type);
+}
+
+cgen::Expr Emitter::private_variable(const Temporary& temporary, const Place& place) {
+  const std::string name = private_name(temporary, place);
+  PrivateVariable variable{*temporary.type, {}, false};
+  cgen::Type type = *temporary.type;
+  const bool is_spread = spread_.count(temporary.name) != 0;
+  if (is_spread) {
+    for (const HardwareAxis* axis : thread_axes()) {
+      variable.extents.emplace_back(static_cast<int>(*as_integer(axis->extent)));
+    }
+    variable.is_at_top = true;
+  }
+  std::vector<std::int64_t> own = storage_extents(temporary);
+  if (own.empty() && !temporary.shape.empty()) {
+    own = {linear_length(temporary)};
+  }
+  for (const std::int64_t extent : own) {
+    variable.extents.emplace_back(static_cast<int>(extent));
+  }
+  for (std::size_t axis = variable.extents.size(); axis-- > 0;) {
+    type = cgen::array_of(type, variable.extents[axis]);
+  }
+  variables_.emplace(name, variable);
+  touched_.insert(name);
+  cgen::Expr result = cgen::variable(name, type);
+  if (is_spread) {
+    for (const HardwareAxis* axis : thread_axes()) {
+      const ExprScope scope = scope_of(place);
+      result = result[lower_index(scope, Expr(Name{axis->variable}) - axis->first)];
+    }
+  }
+  return result;
+}
+
+std::string Emitter::lane_base(const std::string& temporary) const {
+  if (facts_.lanes_of_temporary(temporary).empty()) {
+    return temporary;
+  }
+  const auto known = lane_bases_.find(temporary);
+  if (known != lane_bases_.end()) {
+    return known->second;
+  }
+  std::string base = temporary;
+  const auto is_like = [&](const std::string& name) {
+    return name.size() > base.size() + 1 && name.compare(0, base.size(), base) == 0 &&
+           name[base.size()] == '_' && name[base.size() + 1] >= '0' && name[base.size() + 1] <= '9';
+  };
+  const auto is_taken = [&] {
+    const std::vector<std::string> inames = all_inames(kernel_);
+    return std::any_of(inames.begin(), inames.end(), is_like) ||
+           std::any_of(kernel_.temporaries.begin(), kernel_.temporaries.end(),
+                       [&](const Temporary& each) { return is_like(each.name); }) ||
+           std::any_of(kernel_.arguments.begin(), kernel_.arguments.end(),
+                       [&](const Argument& each) { return is_like(each.name); });
+  };
+  while (is_taken()) {
+    base += "_lane";
+  }
+  lane_bases_.emplace(temporary, base);
+  return base;
+}
+
+std::string Emitter::private_name(const Temporary& temporary, const Place& place) const {
+  std::string name = lane_base(temporary.name);
+  for (const std::string& lane : facts_.lanes_of_temporary(temporary.name)) {
+    const auto value = place.values.find(lane);
+    if (value == place.values.end() || !value->second.is_constant()) {
+      throw InvalidInput(
+          "loopy.generate.outside_lane",
+          fmt::format("'{}' has a value for each '{}', but is read by a statement that is not "
+                      "within '{}': add the iname to that statement",
+                      temporary.name, lane, lane));
+    }
+    const std::int64_t number = value->second.constant();
+    name += number < 0 ? fmt::format("_m{}", -number) : fmt::format("_{}", number);
+  }
+  return name;
+}
+
+cgen::Expr Emitter::element_of(const std::string& array, const std::vector<Expr>& indices,
+                               const Place& place) {
+  const ExprScope scope = scope_of(place);
+  if (const Temporary* temporary = find_temporary(kernel_, array)) {
+    if (temporary->address_space == AddressSpace::global) {
+      return element_in_memory(array, *temporary->type, temporary->shape,
+                               temporary->strides_elements, indices, 0, scope);
+    }
+    const bool is_local = temporary->address_space == AddressSpace::local;
+    const std::vector<std::int64_t> extents = storage_extents(*temporary);
+    cgen::Type type = *temporary->type;
+    for (std::size_t axis = extents.size(); axis-- > 0;) {
+      type = cgen::array_of(type, static_cast<int>(extents[axis]));
+    }
+    cgen::Expr result = is_local
+                            ? cgen::variable(array, extents.empty() ? cgen::pointer_to(type) : type)
+                            : private_variable(*temporary, place);
+    if (extents.empty()) {
+      return result[lower_index(scope, linear_index(indices, temporary->strides_elements, 0))];
+    }
+    for (const Expr& index : indices) {
+      result = result[lower_once(
+          {index}, [&] { return index; }, scope)];
+    }
+    return result;
+  }
+  const Argument* argument = find_argument(kernel_, array);
+  require_internal(argument != nullptr, "an array that is an argument or a temporary");
+  return element_in_memory(array, *argument->type, argument->shape, argument->strides_elements,
+                           indices, argument->offset_elements, scope);
+}
+
+}  // namespace rtcg::loopy

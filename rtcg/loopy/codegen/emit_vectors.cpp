@@ -1,0 +1,198 @@
+// All lanes of a statement in one vector access or one asynchronous copy.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/codegen/emitter.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// Whether the constraints of one lane hold exactly where those of the other do.
+bool hold_together(const Guards& ones, const Place& one, const Guards& others, const Place& other) {
+  const auto implies = [](const Guards& given, const Place& place, const Guards& wanted) {
+    ConstraintSet facts = place.facts;
+    for (const Constraint& each : given) {
+      facts.add(each);
+    }
+    return std::all_of(wanted.begin(), wanted.end(),
+                       [&](const Constraint& each) { return facts.implies(each); });
+  };
+  return implies(ones, one, others) && implies(others, other, ones);
+}
+
+}  // namespace
+
+bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>& lanes,
+                          const Place& place, CodeBlock& block) {
+  const std::string& lane = lanes.back();
+  const Assignment* assignment = get_if<Assignment>(kernel_.instructions[statement]);
+  if (target_ == Target::cuda && assignment != nullptr && assignment->is_async_copy) {
+    return emit_wide_copy(statement, lane, place, block);
+  }
+  const std::optional<VectorPlan> plan =
+      target_ == Target::host ? std::nullopt
+                              : find_vector_plan(kernel_, kernel_.instructions[statement], lane);
+  if (!plan || (plan->loads.empty() && !plan->is_store)) {
+    return false;
+  }
+  const std::vector<Congruence>& congruences = facts_.guards(statement).congruences();
+  if (std::any_of(congruences.begin(), congruences.end(), [&](const Congruence& each) {
+        return !place.facts.implies(
+            Congruence{with_values(scope_of(place), each.expr), each.modulus});
+      })) {
+    return false;
+  }
+  touched_.clear();
+  Place whole = place;
+  std::optional<cgen::Expr> condition;
+  for (const std::int64_t value : {0, plan->lanes - 1}) {
+    // what holds for the first and the last lane holds for those between
+    for (const Constraint& guard : needed_by_lanes(statement, at_lane(whole, lane, value))) {
+      if (guard.is_equality || whole.facts.implies_nonnegative(-guard.expr - 1)) {
+        return false;
+      }
+      const cgen::Expr test = lower_constraint(scope_of(whole), guard);
+      condition = condition ? *condition && test : test;
+      whole.facts.add(guard);
+    }
+  }
+  const std::set<std::string> in_condition = touched_;
+  CodeBlock vectors;
+  emit_vector_body(kernel_.instructions[statement], lane, *plan, whole, vectors);
+  if (!condition) {
+    for (CodeItem& item : vectors.items) {
+      block.items.push_back(std::move(item));
+    }
+    return true;
+  }
+  CodeBlock one_by_one;
+  emit_each_lane(statement, lanes, lanes.size() - 1, place, one_by_one);
+  CodeItem item = make_if({*condition, std::move(vectors), std::move(one_by_one)});
+  item.variables.insert(in_condition.begin(), in_condition.end());
+  block.items.push_back(std::move(item));
+  return true;
+}
+
+bool Emitter::emit_wide_copy(std::size_t statement, const std::string& lane, const Place& place,
+                             CodeBlock& block) {
+  const Instruction& instruction = kernel_.instructions[statement];
+  const auto source = wide_copy_source(kernel_, instruction, lane);
+  const std::int64_t last = range_of_lane(lane).second;
+  Place first = at_lane(place, lane, 0);
+  Place other = at_lane(place, lane, last);
+  const Guards guards = needed_by_lanes(statement, first);
+  if (!source || !hold_together(guards, first, needed_by_lanes(statement, other), other)) {
+    return false;
+  }
+  touched_.clear();
+  std::optional<cgen::Expr> condition;
+  for (const Constraint& guard : guards) {
+    const cgen::Expr test = lower_constraint(scope_of(first), guard);
+    condition = condition ? *condition && test : test;
+    first.facts.add(guard);
+    other.facts.add(guard);
+  }
+  const Assignment& copy = *get_if<Assignment>(instruction);
+  const Conditional* clipped = get_if<Conditional>(copy.value);
+  if (clipped != nullptr) {
+    const auto one = affine_condition(with_values(scope_of(first), clipped->condition));
+    const auto all = affine_condition(with_values(scope_of(other), clipped->condition));
+    if (!one || !all || !hold_together(*one, first, *all, other)) {
+      return false;
+    }
+  }
+  const ExprScope scope = scope_of(first);
+  const cgen::Type type = type_of(kernel_, *source);
+  const auto bytes = (last + 1) * cgen::size_bytes(*cgen::scalar_kind(type));
+  const cgen::Statement call = copy_call(bytes, lower_expr(scope, copy.targets.front(), type),
+                                         lower_expr(scope, *source, type),
+                                         clipped != nullptr ? &clipped->condition : nullptr, scope);
+  if (!condition) {
+    block.items.push_back({CodeStatement{call}, touched_});
+    return true;
+  }
+  CodeBlock inside;
+  inside.items.push_back({CodeStatement{call}, touched_});
+  block.items.push_back(make_if({*condition, std::move(inside), std::nullopt}));
+  return true;
+}
+
+cgen::Statement Emitter::copy_call(std::int64_t bytes, const cgen::Expr& target,
+                                   const cgen::Expr& source, const Expr* condition,
+                                   const ExprScope& scope) {
+  const std::string function = fmt::format("copy_async_{}", bytes);
+  helpers_.insert(function);
+  const Expr size = condition != nullptr ? Expr(Conditional{*condition, bytes, 0}) : Expr(bytes);
+  return cgen::Statement(cgen::call(
+      function,
+      {cgen::address_of(target), cgen::address_of(source), lower_expr(scope, size, cgen::i32)},
+      cgen::void_type));
+}
+
+cgen::Expr Emitter::as_vector(const Expr& access, int lanes, const Place& place, bool is_read) {
+  const std::string& array = target_name(access);
+  const Argument* argument = find_argument(kernel_, array);
+  cgen::Type type = cgen::vector_of(type_of(kernel_, access), lanes);
+  type = is_read ? cgen::const_(type) : type;
+  const bool is_constant = argument != nullptr && argument->address_space == AddressSpace::constant;
+  const cgen::AddressSpace space = argument == nullptr ? cgen::AddressSpace::shared
+                                   : is_constant       ? cgen::AddressSpace::constant
+                                                       : cgen::AddressSpace::global;
+  const cgen::Expr element = lower_expr(scope_of(place), access);
+  return cgen::deref(
+      cgen::cast(cgen::pointer_to(cgen::in_space(space, type)), cgen::address_of(element)));
+}
+
+void Emitter::emit_vector_body(const Instruction& instruction, const std::string& lane,
+                               const VectorPlan& plan, const Place& place, CodeBlock& block) {
+  touched_.clear();
+  const Place first = at_lane(place, lane, 0);
+  std::vector<cgen::Expr> vectors;
+  for (const Expr& load : plan.loads) {
+    const cgen::Expr value = as_vector(load, plan.lanes, first, true);
+    const std::string name = new_names_.make(target_name(load) + "_vec");
+    const cgen::Type type = cgen::vector_of(type_of(kernel_, load), plan.lanes);
+    block.items.push_back(
+        {CodeStatement{cgen::declare(cgen::const_(type), name, value).declaration()}, touched_});
+    vectors.push_back(cgen::variable(name, type));
+  }
+  const Assignment& assignment = *get_if<Assignment>(instruction);
+  const Expr& target = assignment.targets.front();
+  const cgen::Type type = type_of(kernel_, target);
+  std::vector<cgen::Expr> values;
+  for (int number = 0; number < plan.lanes; ++number) {
+    const Place here = at_lane(place, lane, number);
+    ExprScope scope = scope_of(here);
+    const auto of_memory = scope.element;
+    const ExprScope plain = scope;
+    scope.element = [&, of_memory](const std::string& array, const std::vector<Expr>& indices) {
+      for (std::size_t i = 0; i < plan.loads.size(); ++i) {
+        const Access& load = *get_if<Access>(plan.loads[i]);
+        const auto is_same = [&](const Expr& index, const Expr& own) {
+          return index == with_values(plain, own);
+        };
+        if (load.array == array && std::equal(indices.begin(), indices.end(), load.indices.begin(),
+                                              load.indices.end(), is_same)) {
+          return cgen::Expr(
+              cgen::Member{vectors[i], std::string(1, "xyzw"[static_cast<std::size_t>(number)])});
+        }
+      }
+      return of_memory(array, indices);
+    };
+    if (!plan.is_store) {
+      emit_body_of(instruction, scope, block);
+      continue;
+    }
+    const cgen::Expr value = lower_expr(scope, assignment.value, value_type(assignment, type));
+    values.push_back(value.type() == type ? value : cgen::cast(type, value));
+  }
+  if (plan.is_store) {
+    const cgen::Expr all = cgen::make_vector(cgen::vector_of(type, plan.lanes), values);
+    block.items.push_back(
+        {CodeStatement{cgen::assign(as_vector(target, plan.lanes, first, false), all)}, touched_});
+  }
+}
+
+}  // namespace rtcg::loopy

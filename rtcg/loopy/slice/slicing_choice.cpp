@@ -1,0 +1,266 @@
+#include "rtcg/loopy/slice/slicing_choice.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "rtcg/loopy/slice/slicing_cost.h"
+
+namespace rtcg::loopy::detail {
+namespace {
+
+/// Blocks along all but the first axis of a grid, on CUDA devices.
+constexpr std::int64_t most_blocks_across = 65535;
+
+/// Counts lengths that differ.
+struct Steps {
+  int moved = 0;
+  int up = 0;
+  int down = 0;
+
+  void compare(int x, int y) {
+    if (x == y) {
+      return;
+    }
+    const bool is_near =
+        std::min(x, y) == 0 ? std::max(x, y) <= 8 : 2 * std::max(x, y) <= 5 * std::min(x, y);
+    ++moved;
+    up += is_near && y > x ? 1 : 0;
+    down += is_near && y < x ? 1 : 0;
+  }
+  [[nodiscard]] bool is_one() const {
+    return (moved == 1 && up + down == 1) || (moved == 2 && up == 1 && down == 1);
+  }
+};
+
+/// The loops on the axes of the grid, from axis 0 on.
+std::vector<std::size_t> loops_on_grid(const SlicingProblem& problem, const SlicingCost& cost,
+                                       const SlicingChoice& choice) {
+  std::vector<std::size_t> loops;
+  for (const std::size_t each : {fast_loop, slow_loop, first_whole_loop, first_whole_loop + 1}) {
+    if (problem.has(each) && !choice.is_side_by_side(each) && loops.size() < 3) {
+      loops.push_back(each);
+    }
+  }
+  if (std::any_of(loops.begin(), loops.end(), [&](std::size_t each) {
+        return cost.blocks_along(choice, each) > most_blocks_across;
+      })) {
+    std::stable_sort(loops.begin(), loops.end(), [&](std::size_t a, std::size_t b) {
+      return cost.blocks_along(choice, a) > cost.blocks_along(choice, b);
+    });
+  }
+  return loops;
+}
+
+InameSlicing cut_result(const SlicedLoop& loop, int grid_axis, int block_axis,
+                        const std::array<std::uint16_t, 3>& lengths, bool is_vector) {
+  InameSlicing sliced{loop.iname, {{0, {AxisKind::grid, grid_axis}}}};
+  if (lengths[0] > 1) {
+    sliced.factors.push_back({lengths[0], {AxisKind::ilp, 0}});
+  }
+  if (lengths[1] > 1) {
+    sliced.factors.push_back({lengths[1], {AxisKind::block, block_axis}});
+  }
+  if (lengths[2] > 1) {
+    sliced.factors.push_back({lengths[2], {is_vector ? AxisKind::vec : AxisKind::ilp, 0}});
+  }
+  return sliced;
+}
+
+void add_reduction(const SlicingProblem& problem, const SlicingChoice& choice, int grid_axis,
+                   Slicing& slicing) {
+  const SlicedLoop& loop = problem.loops[reduced_loop];
+  InameSlicing sliced{loop.iname, {{0, {}}}};
+  if (choice.shared_steps != 0) {
+    sliced.factors.front().axis = {AxisKind::grid, grid_axis};
+    if (choice.shared_steps > 1) {
+      sliced.factors.push_back({choice.shared_steps, {}});
+    }
+    if (choice.is_atomic) {
+      slicing.atomic_reductions.push_back(loop.iname);
+    }
+  }
+  if (choice.reduction_threads > 1) {
+    sliced.factors.push_back({choice.reduction_threads, {AxisKind::block, 0}});
+  }
+  if (choice.depth != 0 && choice.depth < loop.length) {
+    sliced.factors.push_back({choice.depth, {}});
+  }
+  if (sliced.factors.size() > 1) {
+    slicing.inames.push_back(std::move(sliced));
+  }
+}
+
+std::uint16_t as_length(std::int64_t value) {
+  return static_cast<std::uint16_t>(std::clamp<std::int64_t>(value, 0, UINT16_MAX));
+}
+
+/// Lanes apart, threads, lanes side by side, from the loops behind the first.
+std::array<std::uint16_t, 3> cut_of(const InameSlicing& sliced) {
+  std::array<std::uint16_t, 3> lengths = {1, 1, 1};
+  const auto is_block = [](const SlicingFactor& each) { return each.axis.kind == AxisKind::block; };
+  const bool has_threads = std::any_of(sliced.factors.begin(), sliced.factors.end(), is_block);
+  std::size_t place = has_threads ? 0 : 2;
+  for (std::size_t i = 1; i < sliced.factors.size(); ++i) {
+    place = is_block(sliced.factors[i]) ? 1 : place;
+    lengths[place] = as_length(sliced.factors[i].length);
+    place = place == 1 ? 2 : place;
+  }
+  return lengths;
+}
+
+void read_reduction(const InameSlicing& sliced, SlicingChoice& choice) {
+  const bool is_shared = sliced.factors.front().axis.kind == AxisKind::grid;
+  choice.shared_steps = is_shared ? 1 : 0;
+  choice.depth = 0;
+  for (std::size_t i = 1; i < sliced.factors.size(); ++i) {
+    const SlicingFactor& factor = sliced.factors[i];
+    std::uint16_t& target = factor.axis.kind == AxisKind::block ? choice.reduction_threads
+                            : is_shared                         ? choice.shared_steps
+                                                                : choice.depth;
+    target = as_length(factor.length);
+  }
+}
+
+}  // namespace
+
+bool are_neighbours(const SlicingChoice& a, const SlicingChoice& b) {
+  Steps steps;
+  for (std::size_t i = 0; i < 3; ++i) {
+    steps.compare(a.fast[i], b.fast[i]);
+    steps.compare(a.slow[i], b.slow[i]);
+  }
+  steps.compare(a.depth, b.depth);
+  steps.compare(a.reduction_threads, b.reduction_threads);
+  steps.compare(a.shared_steps, b.shared_steps);
+  const int answers = (a.may_turn != b.may_turn ? 1 : 0) + (a.is_vector != b.is_vector ? 1 : 0) +
+                      (a.is_atomic != b.is_atomic ? 1 : 0) +
+                      (a.swizzle_rows != b.swizzle_rows ? 1 : 0) + std::abs(a.stages - b.stages);
+  const int plans = (a.fetched != b.fetched ? 1 : 0) + (a.side_by_side != b.side_by_side ? 1 : 0);
+  if (answers + plans == 0) {
+    return steps.is_one();
+  }
+  return answers + plans == 1 && steps.moved <= plans;
+}
+
+SlicingChoice child_of(const SlicingChoice& mother, const SlicingChoice& father,
+                       std::uint64_t genes) {
+  SlicingChoice child = mother;
+  const auto take = [&](auto member) {
+    if ((genes & 1) != 0) {
+      child.*member = father.*member;
+    }
+    genes >>= 1;
+  };
+  take(&SlicingChoice::fast);
+  take(&SlicingChoice::slow);
+  take(&SlicingChoice::depth);
+  take(&SlicingChoice::reduction_threads);
+  take(&SlicingChoice::shared_steps);
+  take(&SlicingChoice::fetched);
+  take(&SlicingChoice::side_by_side);
+  take(&SlicingChoice::stages);
+  take(&SlicingChoice::swizzle_rows);
+  take(&SlicingChoice::may_turn);
+  take(&SlicingChoice::is_vector);
+  take(&SlicingChoice::is_atomic);
+  return child;
+}
+
+std::uint64_t key_of(const SlicingChoice& choice) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  const auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; };
+  for (std::size_t i = 0; i < 3; ++i) {
+    add(choice.fast[i]);
+    add(choice.slow[i]);
+  }
+  add(choice.depth);
+  add(choice.reduction_threads);
+  add(choice.shared_steps);
+  add(choice.fetched);
+  add(choice.side_by_side);
+  add(choice.stages);
+  add(choice.swizzle_rows);
+  add((choice.may_turn ? 1U : 0U) + (choice.is_vector ? 2U : 0U) + (choice.is_atomic ? 4U : 0U));
+  return hash;
+}
+
+Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
+                   const SlicingChoice& choice) {
+  Slicing slicing;
+  const std::vector<std::size_t> on_grid = loops_on_grid(problem, cost, choice);
+  const auto axis_of = [&](std::size_t loop) {
+    return static_cast<int>(std::find(on_grid.begin(), on_grid.end(), loop) - on_grid.begin());
+  };
+  if (problem.has(fast_loop)) {
+    slicing.inames.push_back(
+        cut_result(problem.loops[fast_loop], axis_of(fast_loop), 0, choice.fast, choice.is_vector));
+  }
+  if (problem.has(slow_loop)) {
+    slicing.inames.push_back(
+        cut_result(problem.loops[slow_loop], axis_of(slow_loop), 1, choice.slow, false));
+  }
+  for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
+    const std::string& iname = problem.loops[i].iname;
+    if (choice.is_side_by_side(i)) {
+      slicing.inames.push_back({iname, {{0, {AxisKind::ilp, 0}}}});
+    } else if (problem.has(i) && axis_of(i) < static_cast<int>(on_grid.size())) {
+      slicing.inames.push_back({iname, {{0, {AxisKind::grid, axis_of(i)}}}});
+    }
+  }
+  if (problem.has(reduced_loop)) {
+    add_reduction(problem, choice, static_cast<int>(on_grid.size()), slicing);
+  }
+  for (std::size_t i = 0; i < problem.fetchable.size(); ++i) {
+    const std::string& array = problem.fetchable[i];
+    if ((choice.fetched >> i & 1) != 0) {
+      slicing.fetches.push_back(
+          {array, cost.is_transposed(choice, array), cost.padding(choice, array)});
+    }
+  }
+  slicing.stages = choice.stages;
+  slicing.swizzle_rows = choice.swizzle_rows;
+  return slicing;
+}
+
+std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const SlicingCost& cost,
+                                       const Slicing& slicing) {
+  SlicingChoice choice;
+  choice.depth =
+      slicing.fetches.empty() ? 0 : as_length(problem.loops[reduced_loop].length);  // uncut
+  if (!problem.has(reduced_loop)) {
+    choice.depth = 0;
+  }
+  for (const InameSlicing& each : slicing.inames) {
+    const auto loop = std::find_if(problem.loops.begin(), problem.loops.end(),
+                                   [&](const auto& known) { return known.iname == each.iname; });
+    if (loop == problem.loops.end() || each.factors.empty()) {
+      return std::nullopt;
+    }
+    const auto which = static_cast<std::size_t>(loop - problem.loops.begin());
+    if (which == fast_loop || which == slow_loop) {
+      (which == fast_loop ? choice.fast : choice.slow) = cut_of(each);
+      choice.is_vector = choice.is_vector || each.factors.back().axis.kind == AxisKind::vec;
+    } else if (which == reduced_loop) {
+      read_reduction(each, choice);
+    } else if (each.factors.front().axis.kind == AxisKind::ilp) {
+      choice.side_by_side |= static_cast<std::uint8_t>(1U << (which - first_whole_loop));
+    }
+  }
+  for (const FetchPlan& fetch : slicing.fetches) {
+    const auto array = std::find(problem.fetchable.begin(), problem.fetchable.end(), fetch.array);
+    choice.fetched |= static_cast<std::uint8_t>(1U << (array - problem.fetchable.begin()));
+  }
+  choice.stages = static_cast<std::uint8_t>(slicing.stages);
+  choice.swizzle_rows = static_cast<std::uint8_t>(slicing.swizzle_rows);
+  choice.is_atomic = !slicing.atomic_reductions.empty();
+  for (const bool may_turn : {true, false}) {
+    choice.may_turn = may_turn;
+    if (slicing_of(problem, cost, choice) == slicing) {
+      return choice;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace rtcg::loopy::detail

@@ -1,0 +1,299 @@
+#include "rtcg/loopy/slice/slicing_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rtcg::loopy::detail {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+}  // namespace
+
+std::int64_t SlicingCost::sharing_blocks(const SlicingChoice& choice) const {
+  return choice.shared_steps == 0
+             ? 1
+             : ceil_div(problem_.loops[reduced_loop].length,
+                        std::int64_t{choice.shared_steps} * choice.reduction_threads);
+}
+
+std::int64_t SlicingCost::blocks_along(const SlicingChoice& choice, std::size_t loop) const {
+  const std::int64_t length = problem_.loops[loop].length;
+  return loop == fast_loop              ? ceil_div(length, choice.fast_tile())
+         : loop == slow_loop            ? ceil_div(length, choice.slow_tile())
+         : choice.is_side_by_side(loop) ? 1
+                                        : length;
+}
+
+std::int64_t SlicingCost::blocks(const SlicingChoice& choice) const {
+  std::int64_t count = problem_.other_results * sharing_blocks(choice);
+  for (std::size_t i = 0; i < loop_count; ++i) {
+    count *= i == reduced_loop ? 1 : blocks_along(choice, i);
+  }
+  return count;
+}
+
+std::int64_t SlicingCost::lanes(const SlicingChoice& choice) const {
+  std::int64_t count = choice.tile_lanes();
+  for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
+    count *= choice.is_side_by_side(i) ? problem_.loops[i].length : 1;
+  }
+  return count;
+}
+
+double SlicingCost::length(const SlicedRead::Axis& axis, const SlicingChoice& choice) const {
+  double length = static_cast<double>(axis.others);
+  for (std::size_t i = 0; i < loop_count; ++i) {
+    if (axis.coefficients[i] == 0) {
+      continue;
+    }
+    const std::int64_t values =
+        i == fast_loop   ? choice.fast_tile()
+        : i == slow_loop ? choice.slow_tile()
+        : i == reduced_loop
+            ? (choice.depth != 0 ? std::int64_t{choice.depth} : problem_.loops[i].length)
+            : (choice.is_side_by_side(i) ? problem_.loops[i].length : 1);
+    length += static_cast<double>(std::abs(axis.coefficients[i]) * (values - 1));
+  }
+  return length;
+}
+
+double SlicingCost::footprint(const SlicedRead& read, const SlicingChoice& choice) const {
+  double elements = 1;
+  for (const SlicedRead::Axis& axis : read.axes) {
+    elements *= length(axis, choice);
+  }
+  return elements;
+}
+
+bool SlicingCost::is_matrix(const SlicedRead& read, const SlicingChoice& choice) const {
+  return read.axes.size() == 2 && length(read.axes[0], choice) > 1 &&
+         length(read.axes[1], choice) > 1;
+}
+
+bool SlicingCost::is_fetched(const SlicingChoice& choice, const std::string& array) const {
+  for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
+    if (problem_.fetchable[i] == array) {
+      return (choice.fetched >> i & 1) != 0;
+    }
+  }
+  return false;
+}
+
+bool SlicingCost::is_transposed(const SlicingChoice& choice, const std::string& array) const {
+  if (!choice.may_turn) {
+    return false;
+  }
+  for (const SlicedRead& read : problem_.reads) {
+    if (read.array == array && is_matrix(read, choice)) {
+      return read.axes[1].coefficients[reduced_loop] != 0 &&
+             read.axes[0].coefficients[reduced_loop] == 0 &&
+             (choice.fast[2] > 1 || choice.slow[2] > 1);
+    }
+  }
+  return false;
+}
+
+bool SlicingCost::is_any_transposed(const SlicingChoice& choice) const {
+  return std::any_of(problem_.fetchable.begin(), problem_.fetchable.end(), [&](const auto& each) {
+    return is_fetched(choice, each) && is_transposed(choice, each);
+  });
+}
+
+std::int64_t SlicingCost::padding(const SlicingChoice& choice, const std::string& array) const {
+  if (is_transposed(choice, array)) {
+    return 4;
+  }
+  for (const SlicedRead& read : problem_.reads) {
+    if (read.array != array || !is_matrix(read, choice)) {
+      continue;
+    }
+    // threads, or lanes that keep their rows, go down the columns of the tile
+    const bool goes_down =
+        read.axes[0].coefficients[fast_loop] != 0 && read.axes[1].coefficients[fast_loop] == 0;
+    if (!choice.may_turn && read.axes[1].coefficients[reduced_loop] != 0) {
+      return 4;
+    }
+    if (goes_down) {
+      return choice.stages > 1 ? 4 : 1;
+    }
+  }
+  return 0;
+}
+
+bool SlicingCost::can_pipeline(const SlicingChoice& choice) const {
+  return choice.depth != 0 && choice.depth < problem_.loops[reduced_loop].length &&
+         std::any_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead& read) {
+           return read.mentions[reduced_loop] && is_fetched(choice, read.array);
+         });
+}
+
+std::int64_t SlicingCost::shared_bytes(const SlicingChoice& choice) const {
+  // the threads of a reduction meet in shared memory, each with all its lanes
+  double bytes = choice.reduction_threads > 1
+                     ? 8.0 * static_cast<double>(choice.threads() * lanes(choice))
+                     : 0;
+  for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
+    for (const SlicedRead& read : problem_.reads) {
+      if ((choice.fetched >> i & 1) != 0 && read.array == problem_.fetchable[i]) {
+        bytes += footprint(read, choice) * read.element_bytes *
+                 (read.mentions[reduced_loop] ? choice.stages : 1);
+        break;
+      }
+    }
+  }
+  return static_cast<std::int64_t>(std::min(bytes, 1e15));
+}
+
+void SlicingCost::add_fetched(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
+                              double block_bytes, Work& work) const {
+  const std::uint16_t wide = read.mentions[fast_loop] ? choice.fast[2] : choice.slow[2];
+  const bool goes_along_rows =
+      is_transposed(choice, read.array) ||
+      (!read.axes.empty() && read.axes.back().coefficients[fast_loop] != 0);
+  const double width = goes_along_rows ? std::min<double>(wide, 4) : 1;
+  const double distinct = read.mentions[fast_loop] ? std::min<double>(choice.fast[1], 32) : 1;
+  // a warp's load of `width` elements a lane takes as many clocks as it has rows of 128 bytes
+  const double clocks =
+      std::max(1.0, distinct * width * read.element_bytes / machine_.shared_bytes_per_clock) /
+      width;
+  work.shared_clocks +=
+      per_warp * work.warps * clocks + 2 * block_bytes / machine_.shared_bytes_per_clock;
+  work.instructions +=
+      per_warp * work.warps / width + 4 * block_bytes / read.element_bytes / machine_.warp_lanes;
+}
+
+void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
+                             Work& work) const {
+  // sectors of 32 bytes that a warp's load touches
+  const bool is_along = !read.axes.empty() && read.axes.back().coefficients[fast_loop] != 0;
+  const double stride = is_along ? choice.fast[2] * read.element_bytes : 32;
+  const double apart = read.mentions[fast_loop] ? std::min<double>(choice.fast[1], 32) : 1;
+  const double rows = read.mentions[slow_loop] ? std::max(1.0, 32.0 / choice.fast[1]) : 1;
+  double sectors =
+      std::max(1.0, apart * std::min(stride, 32.0) / 32) * std::min<double>(rows, choice.slow[1]);
+  if (choice.reduction_threads > 1 && read.mentions[reduced_loop]) {
+    sectors = is_along ? 32 : 4 * read.element_bytes / 4;
+  }
+  const double width = choice.is_vector && is_along ? choice.fast[2] : 1;
+  work.cache_clocks +=
+      per_warp * work.warps * sectors * 32 / machine_.cache_bytes_per_clock / std::sqrt(width);
+  work.instructions += per_warp * work.warps / width;
+}
+
+SlicingCost::Work SlicingCost::work_of(const SlicingChoice& choice) const {
+  const double threads = static_cast<double>(choice.threads());
+  const double lanes_count = static_cast<double>(lanes(choice));
+  const double reduction_length = static_cast<double>(problem_.loops[reduced_loop].length);
+  Work work;
+  work.warps = std::ceil(threads / machine_.warp_lanes);
+  work.steps =
+      choice.shared_steps != 0
+          ? choice.shared_steps * static_cast<double>(problem_.other_steps)
+          : reduction_length * static_cast<double>(problem_.other_steps) / choice.reduction_threads;
+  work.tiles = choice.depth != 0 ? std::ceil(reduction_length / choice.depth) : 1;
+  work.flop_clocks = problem_.flops_per_step * 2 * lanes_count * work.steps * work.warps *
+                     machine_.warp_lanes / machine_.flops_per_clock;
+  work.memory_bytes = lanes_count * threads / choice.reduction_threads * problem_.result_bytes;
+  work.instructions = problem_.flops_per_step * lanes_count * work.steps * work.warps;
+  const double whole_lanes = lanes_count / static_cast<double>(choice.tile_lanes());
+  for (const SlicedRead& read : problem_.reads) {
+    const bool is_whole = read.mentions[first_whole_loop] || read.mentions[first_whole_loop + 1];
+    const double own_lanes = (read.mentions[fast_loop] ? choice.fast[0] * choice.fast[2] : 1) *
+                             (read.mentions[slow_loop] ? choice.slow[0] * choice.slow[2] : 1) *
+                             (is_whole ? whole_lanes : 1);
+    const double own_steps = read.mentions[reduced_loop] || read.times > 1 ? work.steps : 1;
+    // what neighbouring lanes read, too, stays in a register
+    const double per_warp = own_steps * (own_lanes + (read.times - 1) * std::sqrt(own_lanes));
+    const double block_bytes = footprint(read, choice) * read.element_bytes *
+                               (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) /
+                               static_cast<double>(sharing_blocks(choice));
+    work.memory_bytes += block_bytes;
+    if (is_fetched(choice, read.array)) {
+      add_fetched(read, choice, per_warp, block_bytes, work);
+    } else {
+      add_direct(read, choice, per_warp, work);
+    }
+  }
+  return work;
+}
+
+double SlicingCost::resident_blocks(const SlicingChoice& choice) const {
+  const double threads = static_cast<double>(choice.threads());
+  const double registers =
+      std::min(255.0, 24 + 1.3 * static_cast<double>(lanes(choice)) +
+                          2 * (choice.fast[0] * choice.fast[2] + choice.slow[0] * choice.slow[2]));
+  return std::max(
+      1.0, std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
+                     std::floor(machine_.registers_per_multiprocessor / (registers * threads)),
+                     std::floor(static_cast<double>(machine_.shared_bytes_per_multiprocessor) /
+                                std::max(1.0, static_cast<double>(shared_bytes(choice)) + 1024))}));
+}
+
+// Fast is what keeps its sums in vector registers: one row of threads as long as a vector, a few
+// lanes that share what is read along it, no guards, and no copies.
+double SlicingCost::cpu_seconds(const SlicingChoice& choice) const {
+  constexpr double vector_lanes = 16;
+  constexpr double register_bytes = 2048;
+  const double threads = static_cast<double>(choice.threads());
+  const double lanes_count = static_cast<double>(lanes(choice));
+  const double row = choice.fast[1] * choice.reduction_threads;
+  double slowdown = std::max(1.0, vector_lanes / row) * (choice.slow[1] > 1 ? 2 : 1) *
+                    (choice.fetched != 0 ? 3 : 1) *
+                    (choice.fast[0] * choice.fast[2] > 1 ? 1.5 : 1) *
+                    (lanes_count * threads * 4 > register_bytes ? 4 : 1);
+  for (const std::size_t loop : {fast_loop, slow_loop}) {
+    const std::int64_t tile = loop == fast_loop ? choice.fast_tile() : choice.slow_tile();
+    slowdown *= problem_.loops[loop].length % tile == 0 ? 1 : 10;
+  }
+  const double loads = 1.0 / std::max(1.0, lanes_count) + vector_lanes / (8 * std::max(8.0, row));
+  const double steps =
+      static_cast<double>(problem_.loops[reduced_loop].length * problem_.other_steps) /
+      (choice.reduction_threads * static_cast<double>(sharing_blocks(choice)));
+  const double block_clocks = 20 + problem_.flops_per_step * lanes_count * threads * steps /
+                                       vector_lanes * slowdown * (0.5 + loads);
+  const double cores = std::max(1, machine_.multiprocessors);
+  const double rounds = std::ceil(static_cast<double>(blocks(choice)) / cores);
+  return rounds * block_clocks / machine_.clock_hz + (choice.shared_steps != 0 ? 4e-6 : 2e-6);
+}
+
+double SlicingCost::seconds(const SlicingChoice& choice) const {
+  if (machine_.is_cpu) {
+    return cpu_seconds(choice);
+  }
+  const Work work = work_of(choice);
+  const double blocks_count = static_cast<double>(blocks(choice));
+  const double lanes_count = static_cast<double>(lanes(choice));
+  const double barrier_clocks =
+      (choice.fetched != 0 ? work.tiles * (choice.stages > 1 ? 1 : 2) * 30 : 0) +
+      (choice.reduction_threads > 1 ? 40 * std::log2(choice.reduction_threads) : 0);
+  const double resident = resident_blocks(choice);
+  // each warp hides about as much latency as its independent lanes allow
+  const double filled = std::min(1.0, resident * work.warps * std::min(8.0, 1 + lanes_count / 4) *
+                                          (choice.stages > 1 ? 1.5 : 1.0) / 48.0);
+  const double clocks =
+      std::max({work.flop_clocks, work.shared_clocks, work.cache_clocks, work.instructions / 4}) /
+          std::max(0.05, filled) +
+      0.25 * (work.flop_clocks + work.shared_clocks) + barrier_clocks;
+  const double slots = machine_.multiprocessors * resident;
+  const double last_fill = blocks_count / (std::ceil(blocks_count / slots) * slots);
+  const double core_seconds = blocks_count * clocks / machine_.multiprocessors /
+                              std::max(last_fill, 1.0 / resident) / machine_.clock_hz;
+  const double streams =
+      std::min(1.0, std::min(blocks_count, slots) * static_cast<double>(choice.threads()) *
+                        std::min(4.0, lanes_count) / (machine_.multiprocessors * 1024.0));
+  // the second-level cache serves what several blocks read
+  const double traffic_share =
+      problem_.has(reduced_loop) && choice.shared_steps == 0 && choice.reduction_threads == 1 ? 0.35
+                                                                                              : 1;
+  const double memory_seconds = blocks_count * work.memory_bytes * traffic_share /
+                                machine_.memory_bytes_per_second / std::max(0.05, streams);
+  // a second launch adds up what the blocks have, or one clears the results before
+  const double launches = choice.shared_steps != 0 ? 2 : 1;
+  return std::max(core_seconds, memory_seconds) + 0.2 * std::min(core_seconds, memory_seconds) +
+         2e-6 * launches + (choice.swizzle_rows != 0 ? 1e-7 : 0);
+}
+
+}  // namespace rtcg::loopy::detail

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/slice/slicing_choice.h"
+
+// What a slicing takes, counted in closed form from the lengths of its loops. Internal to slice.
+
+namespace rtcg::loopy::detail {
+
+/// Keeps references to what it is made of.
+class SlicingCost {
+ public:
+  SlicingCost(const SlicingProblem& problem, const MachineModel& machine)
+      : problem_(problem), machine_(machine) {}
+
+  [[nodiscard]] double seconds(const SlicingChoice& choice) const;
+  [[nodiscard]] std::int64_t blocks(const SlicingChoice& choice) const;
+  /// Blocks along one loop of the results.
+  [[nodiscard]] std::int64_t blocks_along(const SlicingChoice& choice, std::size_t loop) const;
+  /// Blocks that share one reduction.
+  [[nodiscard]] std::int64_t sharing_blocks(const SlicingChoice& choice) const;
+  /// Results of one thread.
+  [[nodiscard]] std::int64_t lanes(const SlicingChoice& choice) const;
+  [[nodiscard]] std::int64_t shared_bytes(const SlicingChoice& choice) const;
+
+  [[nodiscard]] bool is_fetched(const SlicingChoice& choice, const std::string& array) const;
+  /// Its rows lie along an axis that neighbouring lanes do not: turned round, wide loads fit.
+  [[nodiscard]] bool is_transposed(const SlicingChoice& choice, const std::string& array) const;
+  [[nodiscard]] bool is_any_transposed(const SlicingChoice& choice) const;
+  [[nodiscard]] std::int64_t padding(const SlicingChoice& choice, const std::string& array) const;
+  /// Whether a tile that is fetched moves along the reduction, so that its copies can run ahead.
+  [[nodiscard]] bool can_pipeline(const SlicingChoice& choice) const;
+
+ private:
+  [[nodiscard]] double cpu_seconds(const SlicingChoice& choice) const;
+  /// What a block does.
+  struct Work {
+    double flop_clocks = 0;
+    double shared_clocks = 0;
+    double cache_clocks = 0;
+    double instructions = 0;
+    double memory_bytes = 0;
+    double tiles = 1;  ///< along the reduction
+    double steps = 1;  ///< of a thread along the reduction
+    double warps = 1;
+  };
+  [[nodiscard]] Work work_of(const SlicingChoice& choice) const;
+  void add_fetched(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
+                   double block_bytes, Work& work) const;
+  void add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
+                  Work& work) const;
+  /// Blocks that a multiprocessor holds at once: registers and shared memory say it.
+  [[nodiscard]] double resident_blocks(const SlicingChoice& choice) const;
+  [[nodiscard]] double length(const SlicedRead::Axis& axis, const SlicingChoice& choice) const;
+  /// Elements that a block holds of an array along the cut loops.
+  [[nodiscard]] double footprint(const SlicedRead& read, const SlicingChoice& choice) const;
+  /// Whether the tile has two axes: those of length 1 are dropped.
+  [[nodiscard]] bool is_matrix(const SlicedRead& read, const SlicingChoice& choice) const;
+
+  const SlicingProblem& problem_;
+  const MachineModel& machine_;
+};
+
+}  // namespace rtcg::loopy::detail

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/kernel/kernel.h"
+
+// What SlicingStream has to know of a kernel. Internal to slice.
+
+namespace rtcg::loopy::detail {
+
+/// The loops that are cut: two of the results, and the longest of the reductions; then two more of
+/// the results, each on the grid or side by side in one thread.
+constexpr std::size_t fast_loop = 0;
+constexpr std::size_t slow_loop = 1;
+constexpr std::size_t reduced_loop = 2;
+constexpr std::size_t first_whole_loop = 3;
+constexpr std::size_t loop_count = 5;
+
+/// No iname: there is none.
+struct SlicedLoop {
+  std::string iname{};
+  std::int64_t length = 1;
+};
+
+/// How one statement reads an array: which elements along each axis the loops reach.
+struct SlicedRead {
+  struct Axis {
+    std::array<std::int64_t, loop_count> coefficients{};
+    std::int64_t others = 1;  ///< values that all other loops add to the footprint
+  };
+  std::string array{};
+  double element_bytes = 4;
+  std::vector<Axis> axes{};
+  std::array<bool, loop_count> mentions{};
+  /// Times that one result, or one step of the reduction, reads it.
+  double times = 1;
+};
+
+struct SlicingProblem {
+  std::array<SlicedLoop, loop_count> loops{};
+  std::int64_t other_results = 1;  ///< iterations of results' loops that always stay loops
+  std::int64_t other_steps = 1;    ///< those of reductions that are not cut
+  std::vector<SlicedRead> reads{};
+  std::vector<std::string> fetchable{};  ///< arrays, at most 4
+  double flops_per_step = 1;
+  double result_bytes = 4;
+  /// Whether each statement writes neighbours along the fast loop.
+  bool writes_neighbours = false;
+  /// Whether there is one statement with one reduction, which blocks may share.
+  bool can_share_sums = false;
+
+  [[nodiscard]] bool has(std::size_t loop) const { return !loops[loop].iname.empty(); }
+};
+
+/// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice
+[[nodiscard]] SlicingProblem read_slicing_problem(const Kernel& kernel,
+                                                  const IntegerValues& parameters);
+
+}  // namespace rtcg::loopy::detail

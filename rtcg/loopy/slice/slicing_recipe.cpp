@@ -1,0 +1,260 @@
+// From a slicing to the transformations that it stands for.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/slice/slicing.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/recipe.h"
+
+namespace rtcg::loopy {
+namespace {
+
+std::string part_name(const std::string& iname, std::size_t number) {
+  return fmt::format("{}_{}", iname, number);
+}
+
+/// `[i, j]` as recipes have it.
+std::string list_of(const std::vector<std::string>& items) {
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+void add_splits(const InameSlicing& sliced, std::vector<RecipeStep>& steps) {
+  const std::size_t last = sliced.factors.size() - 1;
+  if (last == 0) {
+    if (sliced.factors.front().axis.kind != AxisKind::sequential) {
+      steps.push_back(
+          {"tag_inames", {sliced.iname + ":" + to_string(sliced.factors.front().axis)}, {}});
+    }
+    return;
+  }
+  std::string rest = sliced.iname;
+  for (std::size_t i = 0; i < last; ++i) {
+    std::int64_t inner_length = 1;
+    for (std::size_t j = i + 1; j <= last; ++j) {
+      inner_length *= sliced.factors[j].length;
+    }
+    const std::string inner = i + 1 == last ? part_name(sliced.iname, last)
+                                            : fmt::format("{}_{}to{}", sliced.iname, i + 1, last);
+    RecipeStep step{"split_iname",
+                    {rest, std::to_string(inner_length)},
+                    {{"outer_name", part_name(sliced.iname, i)}, {"inner_name", inner}}};
+    const auto add_tag = [&](const char* option, const InameTag& tag) {
+      if (tag.kind != AxisKind::sequential) {
+        step.options[option] = to_string(tag);
+      }
+    };
+    add_tag("outer_tag", sliced.factors[i].axis);
+    if (i + 1 == last) {
+      add_tag("inner_tag", sliced.factors[last].axis);
+    }
+    steps.push_back(std::move(step));
+    rest = inner;
+  }
+}
+
+const InameSlicing* find_sliced(const Slicing& slicing, const std::string& iname) {
+  for (const InameSlicing& each : slicing.inames) {
+    if (each.iname == iname) {
+      return &each;
+    }
+  }
+  return nullptr;
+}
+
+/// The loops that lie within a block, of the inames that the array's reads mention.
+std::vector<std::string> swept_parts(const Kernel& expanded, const Slicing& slicing,
+                                     const std::string& array) {
+  NameSet mentioned;
+  bool is_read = false;
+  for (const ArrayAccess& access : accesses_of(expanded)) {
+    if (access.array != array || access.is_write) {
+      continue;
+    }
+    is_read = true;
+    for (const Expr& index : access.indices) {
+      mentioned.merge(free_names(index));
+    }
+  }
+  if (!is_read) {
+    throw InvalidInput(
+        "loopy.recipe_of.unknown_array",
+        fmt::format("kernel '{}' reads no array '{}' that could be fetched", expanded.name, array));
+  }
+  std::vector<std::string> sweep;
+  for (const std::string& iname : all_inames(expanded)) {
+    if (mentioned.count(iname) == 0) {
+      continue;
+    }
+    const InameSlicing* sliced = find_sliced(slicing, iname);
+    const bool is_whole =
+        sliced == nullptr ||
+        (sliced->factors.size() == 1 && sliced->factors.front().axis.kind != AxisKind::grid);
+    if (is_whole) {
+      sweep.push_back(iname);
+      continue;
+    }
+    for (std::size_t i = 1; i < sliced->factors.size(); ++i) {
+      sweep.push_back(part_name(iname, i));
+    }
+  }
+  return sweep;
+}
+
+/// The step that lets the copies of what is fetched along the loop of a reduction run ahead.
+RecipeStep pipeline_step(const Slicing& slicing, const NameSet& reduced,
+                         const std::map<std::string, std::vector<std::string>>& sweeps) {
+  for (const InameSlicing& each : slicing.inames) {
+    if (reduced.count(each.iname) == 0 || each.factors.size() < 2 ||
+        each.factors.front().axis.kind != AxisKind::sequential) {
+      continue;
+    }
+    std::vector<std::string> tiles;
+    for (const FetchPlan& fetch : slicing.fetches) {
+      const std::vector<std::string>& sweep = sweeps.at(fetch.array);
+      if (std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) != sweep.end()) {
+        tiles.push_back(fetch.array + "_tile");
+      }
+    }
+    if (!tiles.empty()) {
+      return {"pipeline",
+              {list_of(tiles), part_name(each.iname, 0), std::to_string(slicing.stages)},
+              {}};
+    }
+  }
+  throw InvalidInput("loopy.recipe_of.nothing_to_pipeline",
+                     fmt::format("'stages {}' takes something that is fetched along the loop of a "
+                                 "reduction, which slicing '{}' has not",
+                                 slicing.stages, to_string(slicing)));
+}
+
+/// What lets blocks and threads share the reduction over an iname that has been split.
+void add_sharing(const Slicing& slicing, const InameSlicing& each, std::vector<RecipeStep>& steps) {
+  const std::vector<std::string>& atomics = slicing.atomic_reductions;
+  const bool is_atomic = std::find(atomics.begin(), atomics.end(), each.iname) != atomics.end();
+  if (each.factors.front().axis.kind == AxisKind::grid) {
+    if (is_atomic) {
+      steps.push_back({"reduce_over_grid",
+                       {each.factors.size() == 1 ? each.iname : part_name(each.iname, 0)},
+                       {{"how", "atomic"}}});
+    }
+    return;
+  }
+  if (is_atomic) {
+    throw InvalidInput(
+        "loopy.recipe_of.nothing_to_share",
+        fmt::format("'atomic {0}' takes a reduction whose outermost loop lies on the "
+                    "grid, '{0}: g.1 l.0*256', not '{1}'",
+                    each.iname, to_string(slicing)));
+  }
+  // the block's tree stands around the loops, so that each thread adds up its own part first
+  for (std::size_t i = 1; i < each.factors.size(); ++i) {
+    if (each.factors[i].axis.kind == AxisKind::block) {
+      steps.push_back({"split_reduction_outward", {part_name(each.iname, i)}, {}});
+    }
+  }
+}
+
+/// Loops of results that stand around the reductions along which an array's tile moves: the copies
+/// have to stand in them, too, though they do not depend on them.
+std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& slicing,
+                                      const std::string& array) {
+  NameSet mentioned;
+  NameSet around;
+  bool has_sums = false;
+  for (const Instruction& instruction : expanded.instructions) {
+    bool is_reader = false;
+    for (const ArrayAccess& access : accesses_of(expanded, instruction)) {
+      if (access.array == array && !access.is_write) {
+        is_reader = true;
+        for (const Expr& index : access.indices) {
+          mentioned.merge(free_names(index));
+        }
+      }
+    }
+    if (is_reader) {
+      around.insert(instruction.within_inames.begin(), instruction.within_inames.end());
+      has_sums = has_sums || !reduction_inames(instruction).empty();
+    }
+  }
+  std::vector<std::string> loops;
+  for (const std::string& iname : all_inames(expanded)) {
+    if (!has_sums || around.count(iname) == 0 || mentioned.count(iname) != 0) {
+      continue;
+    }
+    const InameSlicing* sliced = find_sliced(slicing, iname);
+    const bool is_cut = sliced != nullptr && sliced->factors.size() > 1;
+    if (sliced == nullptr || sliced->factors.front().axis.kind == AxisKind::sequential) {
+      loops.push_back(is_cut ? part_name(iname, 0) : iname);
+    }
+  }
+  return loops;
+}
+
+void add_fetch(const FetchPlan& fetch, const std::vector<std::string>& sweep,
+               const std::vector<std::string>& around, std::vector<RecipeStep>& steps) {
+  const std::string tile = fetch.array + "_tile";
+  steps.push_back({"add_prefetch", {fetch.array, list_of(sweep)}, {{"temporary_name", tile}}});
+  if (!around.empty()) {
+    steps.back().options["outer_inames"] = list_of(around);
+  }
+  if (fetch.is_transposed) {
+    steps.push_back({"tag_array_axes", {list_of({tile}), "F"}, {}});
+  }
+  if (fetch.padding != 0) {
+    steps.push_back({"add_padding",
+                     {tile, fetch.is_transposed ? "1" : "0", std::to_string(fetch.padding)},
+                     {}});
+  }
+}
+
+}  // namespace
+
+std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) {
+  const Kernel expanded = expand_subst(kernel);
+  NameSet reduced;
+  for (const Instruction& instruction : expanded.instructions) {
+    reduced.merge(reduction_inames(instruction));
+  }
+  for (const std::string& each : slicing.atomic_reductions) {
+    if (reduced.count(each) == 0 || find_sliced(slicing, each) == nullptr) {
+      throw InvalidInput(
+          "loopy.recipe_of.nothing_to_share",
+          fmt::format("'atomic {0}' takes a reduction that is sliced, '{0}: g.1 l.0*256'", each));
+    }
+  }
+  std::vector<RecipeStep> steps;
+  for (const InameSlicing& each : slicing.inames) {
+    if (!is_iname(kernel, each.iname)) {
+      throw InvalidInput("loopy.recipe_of.unknown_iname",
+                         fmt::format("kernel '{}' has no iname '{}': its inames are {}",
+                                     kernel.name, each.iname, fmt::join(all_inames(kernel), ", ")));
+    }
+    add_splits(each, steps);
+    if (reduced.count(each.iname) != 0) {
+      add_sharing(slicing, each, steps);
+    }
+  }
+  std::map<std::string, std::vector<std::string>> sweeps;
+  for (const FetchPlan& fetch : slicing.fetches) {
+    sweeps[fetch.array] = swept_parts(expanded, slicing, fetch.array);
+    add_fetch(fetch, sweeps[fetch.array], loops_around(expanded, slicing, fetch.array), steps);
+  }
+  if (slicing.stages != 1) {
+    steps.push_back(pipeline_step(slicing, reduced, sweeps));
+  }
+  if (slicing.swizzle_rows != 0) {
+    steps.push_back({"swizzle", {std::to_string(slicing.swizzle_rows)}, {}});
+  }
+  return steps;
+}
+
+Kernel apply(const Kernel& kernel, const Slicing& slicing) {
+  return apply_recipe(kernel, recipe_of(kernel, slicing));
+}
+
+}  // namespace rtcg::loopy

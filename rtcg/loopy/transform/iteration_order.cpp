@@ -1,0 +1,479 @@
+#include "rtcg/loopy/transform/iteration_order.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/find_point.h"
+#include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/schedule/loop_tree.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+void add_orders(const Kernel& kernel, const LoopTree& tree, std::vector<LoopLevel>& open,
+                IterationOrder& order) {
+  for (const LoopTreeNode& node : tree) {
+    if (const LoopNode* loop = get_if<LoopNode>(node)) {
+      open.push_back({loop->iname, Affine(loop->iname)});
+      add_orders(kernel, loop->body, open, order);
+      open.pop_back();
+    } else if (const StatementNode* statement = get_if<StatementNode>(node)) {
+      order[kernel.instructions[statement->index].id] = {open, order.size()};
+    }
+  }
+}
+
+/// How many loops the two share from the outside.
+std::size_t shared_levels(const StatementOrder& one, const StatementOrder& other) {
+  std::size_t count = 0;
+  while (count < one.levels.size() && count < other.levels.size() &&
+         one.levels[count].loop == other.levels[count].loop) {
+    ++count;
+  }
+  return count;
+}
+
+bool are_in_same_loops(const StatementOrder& one, const StatementOrder& other) {
+  return one.levels.size() == other.levels.size() && shared_levels(one, other) == one.levels.size();
+}
+
+/// Whether two statements are ordered alike in both.
+bool is_same_order(const StatementOrder& one_before, const StatementOrder& other_before,
+                   const StatementOrder& one_after, const StatementOrder& other_after) {
+  const std::size_t shared = shared_levels(one_before, other_before);
+  if (shared != shared_levels(one_after, other_after) ||
+      (one_before.place < other_before.place) != (one_after.place < other_after.place)) {
+    return false;
+  }
+  for (std::size_t level = 0; level < shared; ++level) {
+    if (one_before.levels[level].value != one_after.levels[level].value ||
+        other_before.levels[level].value != other_after.levels[level].value) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool reads(const Expr& expr, const std::string& variable) {
+  return accessed_arrays(expr).count(variable) != 0 || free_names(expr).count(variable) != 0;
+}
+
+/// `+` or `*` where the statement adds to what it assigns to, or multiplies it; 0 else.
+char update_kind(const Instruction& instruction) {
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  if (assignment == nullptr || assignment->targets.size() != 1) {
+    return 0;
+  }
+  const Expr& target = assignment->targets.front();
+  const Sum* sum = get_if<Sum>(assignment->value);
+  const Product* product = get_if<Product>(assignment->value);
+  if (sum == nullptr && product == nullptr) {
+    return 0;
+  }
+  const std::vector<Expr>& parts = sum != nullptr ? sum->terms : product->factors;
+  const auto itself = std::count(parts.begin(), parts.end(), target);
+  const auto reading = std::count_if(parts.begin(), parts.end(), [&](const Expr& part) {
+    return reads(part, target_name(target));
+  });
+  return itself == 1 && reading == 1 ? (sum != nullptr ? '+' : '*') : char{0};
+}
+
+/// The accesses of a statement, with those of C text at places that are not known.
+std::vector<ArrayAccess> all_accesses(const Kernel& kernel, const Instruction& instruction) {
+  std::vector<ArrayAccess> accesses = accesses_of(kernel, instruction);
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    const auto add = [&](const NameSet& names, bool is_write) {
+      for (const std::string& each : names) {
+        accesses.push_back({.array = each,
+                            .is_write = is_write,
+                            .is_linear = true,
+                            .statement = instruction.id,
+                            .inames = instruction.within_inames});
+      }
+    };
+    add(raw->reads, false);
+    add(raw->writes, true);
+  }
+  return accesses;
+}
+
+class DependenceSearch {
+ public:
+  DependenceSearch(const Kernel& kernel, const IterationOrder& before, const IterationOrder& after,
+                   const DependenceOptions& options)
+      : kernel_(kernel), before_(before), after_(after), options_(options) {
+    for (const Instruction& instruction : kernel.instructions) {
+      accesses_.push_back(all_accesses(kernel, instruction));
+    }
+  }
+
+  [[nodiscard]] std::optional<std::string> find() const {
+    for (std::size_t one = 0; one < accesses_.size(); ++one) {
+      for (std::size_t other = 0; other < accesses_.size(); ++other) {
+        if (auto why = find_between(one, other)) {
+          return why;
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  /// An instance of `one` that ran before an instance of `other`, and would run after it.
+  [[nodiscard]] std::optional<std::string> find_between(std::size_t one, std::size_t other) const {
+    const Instruction& first = kernel_.instructions[one];
+    const Instruction& second = kernel_.instructions[other];
+    if (!is_ordered(first.id) || !is_ordered(second.id) ||
+        is_same_order(before_.at(first.id), before_.at(second.id), after_.at(first.id),
+                      after_.at(second.id))) {
+      return std::nullopt;
+    }
+    for (const ArrayAccess& early : accesses_[one]) {
+      for (const ArrayAccess& late : accesses_[other]) {
+        if (early.array != late.array || (!early.is_write && !late.is_write) ||
+            is_in_any_order(first, second, early.array) || is_before_set(early, late) ||
+            is_set_anew(early.array)) {
+          continue;
+        }
+        if (options_.is_proof && (!is_affine(early) || !is_affine(late))) {
+          continue;
+        }
+        if (auto why = find_reversed(early, late)) {
+          return why;
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] bool is_ordered(const std::string& id) const {
+    return before_.count(id) != 0 && after_.count(id) != 0;
+  }
+  [[nodiscard]] static bool is_in_any_order(const Instruction& one, const Instruction& other,
+                                            const std::string& variable) {
+    const char kind = update_kind(one);
+    return kind != 0 && kind == update_kind(other) && written_variables(one).count(variable) != 0 &&
+           written_variables(other).count(variable) != 0;
+  }
+
+  /// Whether `early` reads a temporary that nothing but `late`, a statement before it, sets.
+  [[nodiscard]] bool is_before_set(const ArrayAccess& early, const ArrayAccess& late) const {
+    if (!options_.are_temporaries_set_first || early.is_write ||
+        find_temporary(kernel_, early.array) == nullptr ||
+        before_.at(late.statement).place > before_.at(early.statement).place) {
+      return false;
+    }
+    return std::none_of(
+        kernel_.instructions.begin(), kernel_.instructions.end(), [&](const Instruction& each) {
+          return each.id != late.statement && written_variables(each).count(early.array) != 0;
+        });
+  }
+
+  /// Whether each iteration that reads the variable has set it before.
+  [[nodiscard]] bool is_set_anew(const std::string& variable) const {
+    if (find_temporary(kernel_, variable) == nullptr) {
+      return false;
+    }
+    for (std::size_t reader = 0; reader < accesses_.size(); ++reader) {
+      for (const ArrayAccess& access : accesses_[reader]) {
+        if (access.array == variable && !access.is_write && !is_set_before(access, reader)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+  [[nodiscard]] bool is_set_before(const ArrayAccess& read, std::size_t reader) const {
+    const Instruction& reading = kernel_.instructions[reader];
+    for (std::size_t writer = 0; writer < accesses_.size(); ++writer) {
+      const Instruction& writing = kernel_.instructions[writer];
+      const bool is_around = writing.within_inames == reading.within_inames &&
+                             writing.predicates.empty() && is_ordered(writing.id) &&
+                             is_ordered(reading.id) &&
+                             before_.at(writing.id).place < before_.at(reading.id).place &&
+                             are_in_same_loops(before_.at(writing.id), before_.at(reading.id));
+      if (is_around && std::any_of(accesses_[writer].begin(), accesses_[writer].end(),
+                                   [&](const ArrayAccess& each) {
+                                     return each.is_write && !each.is_linear &&
+                                            each.array == read.array &&
+                                            each.indices == read.indices &&
+                                            each.inames == read.inames;
+                                   })) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] std::optional<std::string> find_reversed(const ArrayAccess& early,
+                                                         const ArrayAccess& late) const {
+    const std::vector<ConstraintSet> earlier = sequences(before_, early, "'1", late, "'2");
+    const std::vector<ConstraintSet> later = sequences(after_, late, "'2", early, "'1");
+    if (earlier.empty() || later.empty()) {
+      return std::nullopt;
+    }
+    const ConstraintSet meeting = at_one_element(early, late);
+    for (const ConstraintSet& then : earlier) {
+      ConstraintSet ran = meeting;
+      ran.add(then);
+      if (ran.is_empty()) {
+        continue;
+      }
+      for (const ConstraintSet& now : later) {
+        ConstraintSet set = ran;
+        set.add(now);
+        if (set.is_empty()) {
+          continue;
+        }
+        const std::optional<IntegerValues> point = find_example(early, late, set);
+        if (point || !options_.is_proof) {
+          return describe(early, late, point);
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// The ways in which an instance of `one` comes before an instance of `other`.
+  [[nodiscard]] std::vector<ConstraintSet> sequences(const IterationOrder& order,
+                                                     const ArrayAccess& one, const char* suffix,
+                                                     const ArrayAccess& other,
+                                                     const char* other_suffix) const {
+    const StatementOrder& first = order.at(one.statement);
+    const StatementOrder& second = order.at(other.statement);
+    std::vector<ConstraintSet> result;
+    ConstraintSet equal;
+    for (std::size_t level = 0; level < shared_levels(first, second); ++level) {
+      const Affine ahead = renamed(second.levels[level].value, other_suffix) -
+                           renamed(first.levels[level].value, suffix);
+      result.push_back(equal);
+      result.back().add_nonnegative(ahead - 1);
+      equal.add_zero(ahead);
+    }
+    if (first.place < second.place) {
+      result.push_back(equal);
+    }
+    return result;
+  }
+
+  /// Both accesses happen, at the same element.
+  [[nodiscard]] ConstraintSet at_one_element(const ArrayAccess& one,
+                                             const ArrayAccess& other) const {
+    ConstraintSet set = instances(one, "'1");
+    set.add(instances(other, "'2"));
+    if (!one.is_linear && !other.is_linear && one.indices.size() == other.indices.size()) {
+      for (std::size_t axis = 0; axis < one.indices.size(); ++axis) {
+        const std::vector<IndexCase> left = index_cases(one.indices[axis]);
+        const std::vector<IndexCase> right = index_cases(other.indices[axis]);
+        if (left.size() == 1 && right.size() == 1) {
+          set.add_zero(renamed(left.front().value, "'1") - renamed(right.front().value, "'2"));
+          set.add(renamed(left.front().facts, "'1"));
+          set.add(renamed(right.front().facts, "'2"));
+        }
+      }
+    }
+    // each thread, lane or block has its own
+    const Temporary* temporary = find_temporary(kernel_, one.array);
+    for (const std::string& iname : one.inames) {
+      const InameTag tag = tag_of(kernel_, iname);
+      const bool is_apart =
+          temporary != nullptr &&
+          ((temporary->address_space == AddressSpace::private_ && !is_loop_iname(kernel_, iname)) ||
+           (temporary->address_space == AddressSpace::local && tag.kind == AxisKind::grid));
+      if (is_apart && other.inames.count(iname) != 0) {
+        set.add_zero(Affine(iname + "'1") - Affine(iname + "'2"));
+      }
+    }
+    return set;
+  }
+
+  [[nodiscard]] std::string instance_name(const std::string& name, const char* suffix) const {
+    return is_iname(kernel_, name) || find_argument(kernel_, name) == nullptr ? name + suffix
+                                                                              : name;
+  }
+  [[nodiscard]] Affine renamed(const Affine& expr, const char* suffix) const {
+    return expr.rename([&](const std::string& name) { return instance_name(name, suffix); });
+  }
+  [[nodiscard]] ConstraintSet renamed(const ConstraintSet& set, const char* suffix) const {
+    return set.rename([&](const std::string& name) { return instance_name(name, suffix); });
+  }
+  [[nodiscard]] ConstraintSet instances(const ArrayAccess& access, const char* suffix) const {
+    ConstraintSet set = constraints_of(kernel_, access.inames);
+    for (const Expr& condition : access.conditions) {
+      set.add(facts_of(condition));
+    }
+    return renamed(set, suffix);
+  }
+
+  /// `'S' writes it at i = 1, j = 0`.
+  [[nodiscard]] std::string describe(const ArrayAccess& access, const char* suffix,
+                                     const std::optional<IntegerValues>& point) const {
+    std::vector<std::string> values;
+    for (const std::string& iname : all_inames(kernel_)) {
+      if (point && access.inames.count(iname) != 0) {
+        values.push_back(fmt::format("{} = {}", iname, point->at(iname + suffix)));
+      }
+    }
+    return fmt::format("'{}' {} it{}{}", access.statement, access.is_write ? "writes" : "reads",
+                       values.empty() ? "" : " at ", fmt::join(values, ", "));
+  }
+  [[nodiscard]] static bool is_affine(const ArrayAccess& access) {
+    return !access.is_linear &&
+           std::all_of(access.indices.begin(), access.indices.end(),
+                       [](const Expr& index) { return index_cases(index).size() == 1; });
+  }
+  [[nodiscard]] std::optional<IntegerValues> find_example(const ArrayAccess& early,
+                                                          const ArrayAccess& late,
+                                                          const ConstraintSet& meeting) const {
+    std::vector<std::string> names;
+    for (const std::string& name : meeting.names()) {
+      if (find_argument(kernel_, name) != nullptr) {
+        names.push_back(name);
+      }
+    }
+    for (const std::string& iname : all_inames(kernel_)) {
+      for (const auto& [access, suffix] : {std::pair(&early, "'1"), std::pair(&late, "'2")}) {
+        if (access->inames.count(iname) != 0) {
+          names.push_back(iname + suffix);
+        }
+      }
+    }
+    return find_point(meeting, names, [](const IntegerValues&) { return true; });
+  }
+  [[nodiscard]] std::string describe(const ArrayAccess& early, const ArrayAccess& late,
+                                     const std::optional<IntegerValues>& point) const {
+    return fmt::format(
+        "an element of '{}' is used in two iterations: first {}, then {}; they "
+        "would change places",
+        early.array, describe(early, "'1", point), describe(late, "'2", point));
+  }
+
+  const Kernel& kernel_;
+  const IterationOrder& before_;
+  const IterationOrder& after_;
+  const DependenceOptions& options_;
+  std::vector<std::vector<ArrayAccess>> accesses_;  // of each statement
+};
+
+}  // namespace
+
+std::optional<IterationOrder> iteration_order(const Kernel& kernel) {
+  try {
+    const Kernel expanded = kernel.rules.empty() ? kernel : expand_subst(kernel);
+    IterationOrder order;
+    std::vector<LoopLevel> open;
+    add_orders(expanded, build_loop_tree(expanded), open, order);
+    return order;
+  } catch (const InvalidInput&) {
+    return std::nullopt;
+  }
+}
+
+Kernel as_loops(Kernel kernel) {
+  std::erase_if(kernel.iname_tags,
+                [&](const auto& each) { return !is_loop_iname(kernel, each.first); });
+  return kernel;
+}
+
+std::optional<IterationOrders> iteration_orders(const Kernel& before, const Kernel& after) {
+  std::optional<IterationOrder> first = iteration_order(as_loops(before));
+  std::optional<IterationOrder> second = first ? iteration_order(as_loops(after)) : std::nullopt;
+  if (!first || !second) {
+    first = iteration_order(before);
+    second = iteration_order(after);
+  }
+  return first && second ? std::optional(IterationOrders{std::move(*first), std::move(*second)})
+                         : std::nullopt;
+}
+
+IterationOrder substitute(IterationOrder order, const std::map<std::string, Affine>& values) {
+  for (auto& [id, statement] : order) {
+    for (LoopLevel& level : statement.levels) {
+      Affine result(level.value.constant());
+      for (const Affine::Term& term : level.value.terms()) {
+        const auto found = values.find(term.name);
+        result =
+            result + (found == values.end() ? Affine(term.name) : found->second) * term.coefficient;
+      }
+      level.value = std::move(result);
+    }
+  }
+  return order;
+}
+
+std::optional<std::string> find_reversed_dependence(const Kernel& kernel,
+                                                    const IterationOrder& before,
+                                                    const IterationOrder& after,
+                                                    const DependenceOptions& options) {
+  const auto is_moved = [&](const auto& each) {
+    const auto found = after.find(each.first);
+    return found != after.end() &&
+           !is_same_order(each.second, each.second, found->second, found->second);
+  };
+  bool is_any_moved = std::any_of(before.begin(), before.end(), is_moved);
+  for (auto one = before.begin(); one != before.end() && !is_any_moved; ++one) {
+    is_any_moved = std::any_of(std::next(one), before.end(), [&](const auto& other) {
+      return after.count(one->first) != 0 && after.count(other.first) != 0 &&
+             !is_same_order(one->second, other.second, after.at(one->first), after.at(other.first));
+    });
+  }
+  if (!is_any_moved) {
+    return std::nullopt;
+  }
+  const Kernel asked = choose_address_spaces(expand_subst(kernel));
+  return DependenceSearch(asked, before, after, options).find();
+}
+
+namespace {
+/// Whether an iteration may hand anything on: a cheap question, to spare most kernels the others.
+bool may_carry(const Kernel& kernel) {
+  NameSet read;
+  for (const Instruction& instruction : kernel.instructions) {
+    read.merge(read_variables(kernel, instruction));
+  }
+  for (const Instruction& instruction : kernel.instructions) {
+    const NameSet own = read_variables(kernel, instruction);
+    for (const Expr& target : targets_of(instruction)) {
+      const std::string& name = target_name(target);
+      if (find_temporary(kernel, name) != nullptr) {
+        if (own.count(name) != 0) {
+          return true;
+        }
+        continue;
+      }
+      NameSet indices;
+      for_each_child(target, [&](const Expr& index) { indices.merge(free_names(index)); });
+      if (read.count(name) != 0 ||
+          !std::includes(indices.begin(), indices.end(), instruction.within_inames.begin(),
+                         instruction.within_inames.end())) {
+        return true;
+      }
+    }
+  }
+  return std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
+                     [](const Instruction& each) { return is<RawCode>(each); });
+}
+}  // namespace
+
+void refuse_reordering(const Kernel& before, const Kernel& after, const char* code) {
+  if (!may_carry(before.rules.empty() ? before : expand_subst(before))) {
+    return;
+  }
+  const auto orders = iteration_orders(before, after);
+  const auto why =
+      orders ? find_reversed_dependence(before, orders->before, orders->after) : std::nullopt;
+  if (why) {
+    throw_if_refused(Refusal{
+        code, fmt::format("the loops around other statements would nest otherwise: {}", *why)});
+  }
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/runtime/compile/compile_request.h"
+
+namespace rtcg::loopy {
+
+/// A slicing that was compiled and loaded.
+struct PreparedCandidate {
+  virtual ~PreparedCandidate() = default;
+  runtime::KernelResources resources{};  ///< of its first launch
+  /// Of what runs: equal programs have equal ones.
+  std::uint64_t program_hash = 0;
+};
+
+/// What a search needs of the world: a device, and a clock. tune() has one for real devices.
+class CandidateRunner {
+ public:
+  using Prepared = std::shared_ptr<const PreparedCandidate>;
+
+  virtual ~CandidateRunner() = default;
+  /// Any thread, several at once. @throws Error  the candidate is refused
+  [[nodiscard]] virtual Prepared prepare(const RankedSlicing& ranked) = 0;
+  /// Empty, or how the results differ from the reference's. @throws Error  it is refused
+  [[nodiscard]] virtual std::string check(const PreparedCandidate& candidate) = 0;
+  /// Mean of so many launches. @throws Error  it is refused
+  [[nodiscard]] virtual double time_us(const PreparedCandidate& candidate, int launches) = 0;
+  /// Since the search began.
+  [[nodiscard]] virtual double seconds() const = 0;
+};
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,228 @@
+#include "rtcg/loopy/tune/kernel_pack.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/tune/append_line.h"
+#include "rtcg/loopy/tune/tune.h"
+#include "rtcg/runtime/compile/host_compiler.h"
+#include "rtcg/runtime/compile/nvrtc.h"
+
+namespace rtcg::loopy {
+namespace {
+
+constexpr int schema = 1;
+constexpr std::string_view digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+std::string hash_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const unsigned char c : text) {
+    hash = (hash ^ c) * 1099511628211ULL;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+std::string to_base64(const std::vector<std::byte>& bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      group =
+          group << 8 | (i + k < bytes.size() ? std::to_integer<std::uint32_t>(bytes[i + k]) : 0);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      text.push_back(i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63]);
+    }
+  }
+  return text;
+}
+
+/// Nothing where the text is no base64.
+std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
+  std::vector<std::byte> bytes;
+  std::uint32_t group = 0;
+  int bits = 0;
+  while (!text.empty() && text.back() == '=') {
+    text.remove_suffix(1);
+  }
+  for (const char c : text) {
+    const std::size_t digit = digits.find(c);
+    if (digit == std::string_view::npos) {
+      return std::nullopt;
+    }
+    group = group << 6 | static_cast<std::uint32_t>(digit);
+    bits += 6;
+    if (bits >= 8) {
+      bits -= 8;
+      bytes.push_back(static_cast<std::byte>(group >> bits & 255));
+    }
+  }
+  return bytes;
+}
+
+/// What the processor's instructions are, so that a binary is not run by one that lacks some.
+const std::string& processor() {
+  static const std::string hash = [] {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+      if (line.rfind("flags", 0) == 0 || line.rfind("Features", 0) == 0) {
+        return hash_of(line);
+      }
+    }
+    return std::string("unknown");
+  }();
+  return hash;
+}
+
+bool is_cuda(const std::string& architecture) {
+  return architecture.rfind("sm_", 0) == 0;
+}
+
+struct Packed {
+  WisdomEntry entry;
+  std::string text_hash;
+  runtime::CompiledProgram program;
+};
+
+std::string to_line(const Packed& packed) {
+  nlohmann::ordered_json json = {
+      {"schema", schema},
+      {"kernel", packed.entry.kernel},
+      {"device", packed.entry.device},
+      {"architecture", packed.entry.architecture},
+      {"parameters", nlohmann::ordered_json::object()},
+      {"slicing", packed.entry.slicing},
+      {"us", packed.entry.microseconds},
+      {"text", packed.text_hash},
+      {"resources", nlohmann::ordered_json::array()},
+      {"binary_hash", hash_of({reinterpret_cast<const char*>(packed.program.binary.data()),
+                               packed.program.binary.size()})},
+      {"binary", to_base64(packed.program.binary)}};
+  for (const auto& [name, value] : packed.entry.parameters) {
+    json["parameters"][name] = value;
+  }
+  for (const runtime::KernelResources& each : packed.program.resources) {
+    json["resources"].push_back({{"name", each.name},
+                                 {"registers", each.registers.value_or(0)},
+                                 {"shared_bytes", each.shared_bytes.value_or(0)}});
+  }
+  return json.dump();
+}
+
+std::optional<Packed> parse_line(const std::string& line) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  try {
+    if (!json.is_object() || json.at("schema") != schema) {
+      return std::nullopt;
+    }
+    Packed packed{{json.at("kernel"),
+                   json.at("device"),
+                   json.at("architecture"),
+                   {},
+                   json.at("slicing"),
+                   json.at("us").get<double>()},
+                  json.at("text"),
+                  {}};
+    for (const auto& [name, value] : json.at("parameters").items()) {
+      packed.entry.parameters[name] = value.get<std::int64_t>();
+    }
+    auto binary = from_base64(json.at("binary").get<std::string>());
+    if (!binary || hash_of({reinterpret_cast<const char*>(binary->data()), binary->size()}) !=
+                       json.at("binary_hash").get<std::string>()) {
+      return std::nullopt;
+    }
+    packed.program.binary = std::move(*binary);
+    packed.program.target = packed.entry.architecture;
+    packed.program.kind = is_cuda(packed.entry.architecture)
+                              ? runtime::OutputKind::cubin
+                              : runtime::OutputKind::host_shared_object;
+    for (const auto& each : json.at("resources")) {
+      runtime::KernelResources resources;
+      resources.name = each.at("name");
+      resources.registers = each.at("registers").get<int>();
+      resources.shared_bytes = each.at("shared_bytes").get<std::size_t>();
+      packed.program.resources.push_back(resources);
+    }
+    return packed;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<Packed> read_lines(const std::string& path) {
+  std::vector<Packed> result;
+  std::ifstream stream(path);
+  for (std::string line; std::getline(stream, line);) {
+    if (auto packed = parse_line(line)) {
+      result.push_back(std::move(*packed));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+void KernelPack::add(const Kernel& kernel, const std::string& architecture,
+                     const IntegerValues& parameters, const Slicing& slicing,
+                     double microseconds) const {
+  if (!is_cuda(architecture) && architecture != "host") {
+    throw Unsupported("loopy.kernel_pack.architecture",
+                      fmt::format("binaries are packed for 'host' and for 'sm_90' and its likes, "
+                                  "not for '{}'",
+                                  architecture));
+  }
+  const Kernel tuned = tuned_kernel(kernel, parameters, slicing);
+  runtime::CompileRequest request;
+  request.kind =
+      is_cuda(architecture) ? runtime::OutputKind::cubin : runtime::OutputKind::host_shared_object;
+  request.source.text = generate_text(tuned, is_cuda(architecture) ? Target::cuda : Target::host);
+  request.target = architecture;
+  request.program_name = kernel.name;
+  runtime::Compiler& compiler = is_cuda(architecture)
+                                    ? static_cast<runtime::Compiler&>(runtime::Nvrtc::instance())
+                                    : runtime::HostCompiler::instance();
+  const Packed packed{{kernel_key(kernel), is_cuda(architecture) ? "" : processor(), architecture,
+                       parameters, to_string(slicing), microseconds},
+                      hash_of(request.source.text),
+                      runtime::compile_cached(compiler, request)};
+  if (const std::string problem = append_line(path_, to_line(packed)); !problem.empty()) {
+    throw InvalidInput("loopy.kernel_pack.unwritable",
+                       fmt::format("cannot append to '{}': {}", path_, problem));
+  }
+}
+
+std::optional<Executor> KernelPack::find(const Kernel& kernel, runtime::Device device,
+                                         const IntegerValues& parameters) const {
+  const std::string key = kernel_key(kernel);
+  std::vector<Packed> fitting = read_lines(path_);
+  std::erase_if(fitting, [&](const Packed& each) {
+    return each.entry.kernel != key || each.entry.architecture != device.info().target ||
+           each.entry.parameters != parameters ||
+           (!is_cuda(each.entry.architecture) && each.entry.device != processor());
+  });
+  std::stable_sort(fitting.begin(), fitting.end(), [](const Packed& a, const Packed& b) {
+    return a.entry.microseconds < b.entry.microseconds;
+  });
+  for (Packed& each : fitting) {
+    const Kernel tuned = tuned_kernel(kernel, parameters, parse_slicing(each.entry.slicing));
+    if (hash_of(generate_text(tuned, target_of(device))) == each.text_hash) {
+      return Executor(tuned, device, std::move(each.program));
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<WisdomEntry> KernelPack::entries() const {
+  std::vector<WisdomEntry> result;
+  for (const Packed& each : read_lines(path_)) {
+    result.push_back(each.entry);
+  }
+  return result;
+}
+
+}  // namespace rtcg::loopy

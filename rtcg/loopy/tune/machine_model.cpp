@@ -1,0 +1,55 @@
+// What the cost model has to know of a device.
+#include <algorithm>
+
+#include "rtcg/loopy/tune/tune.h"
+
+namespace rtcg::loopy {
+
+MachineModel machine_model(const runtime::Device& device) {
+  const runtime::DeviceInfo& info = device.info();
+  MachineModel model;
+  if (info.id.kind != runtime::BackendKind::cuda) {
+    model.has_async_copies = false;
+    model.is_cpu = info.id.kind == runtime::BackendKind::host;
+    if (model.is_cpu && info.multiprocessors > 0) {
+      model.multiprocessors = info.multiprocessors;
+      model.clock_hz = 3e9;
+    }
+    return model;
+  }
+  model.multiprocessors = info.multiprocessors;
+  model.clock_hz = info.clock_khz * 1e3;
+  if (info.memory_clock_khz > 0 && info.memory_bus_bits > 0) {
+    // two transfers a clock, of which about nine tenths arrive
+    model.memory_bytes_per_second = 0.88 * 2e3 * info.memory_clock_khz * info.memory_bus_bits / 8;
+  }
+  model.shared_bytes = static_cast<std::int64_t>(info.shared_bytes_per_block);
+  model.shared_bytes_per_multiprocessor =
+      static_cast<std::int64_t>(info.shared_bytes_per_multiprocessor);
+  model.threads_per_multiprocessor = info.max_threads_per_multiprocessor;
+  model.registers_per_multiprocessor = info.registers_per_multiprocessor;
+  return model;
+}
+
+double occupancy(const TunedSlicing& tuned, const MachineModel& machine) {
+  if (!tuned.resources.registers || tuned.threads <= 0) {
+    return 0;
+  }
+  const auto blocks_of = [](std::int64_t all, std::int64_t one) {
+    return one <= 0 ? INT64_MAX : all / one;
+  };
+  constexpr std::int64_t most_blocks = 32;
+  const std::int64_t warps = (tuned.threads + machine.warp_lanes - 1) / machine.warp_lanes;
+  // registers are given out by warps, 256 at a time; 1 KiB of each block's shared memory is taken
+  const std::int64_t registers_of_warp =
+      (std::int64_t{*tuned.resources.registers} * machine.warp_lanes + 255) / 256 * 256;
+  const auto shared = static_cast<std::int64_t>(tuned.resources.shared_bytes.value_or(0)) + 1024;
+  const std::int64_t blocks = std::min(
+      {most_blocks, blocks_of(machine.threads_per_multiprocessor, warps * machine.warp_lanes),
+       blocks_of(machine.registers_per_multiprocessor, registers_of_warp * warps),
+       blocks_of(machine.shared_bytes_per_multiprocessor, shared)});
+  return static_cast<double>(blocks * warps * machine.warp_lanes) /
+         machine.threads_per_multiprocessor;
+}
+
+}  // namespace rtcg::loopy

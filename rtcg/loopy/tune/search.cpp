@@ -1,0 +1,241 @@
+#include "rtcg/loopy/tune/search.h"
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <random>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace rtcg::loopy {
+namespace {
+
+/// Uniform in [0, count): the library's distributions are not the same everywhere.
+std::size_t below(std::size_t count, std::mt19937_64& random) {
+  return static_cast<std::size_t>(random() % count);
+}
+
+class InOrder : public Search {
+ public:
+  explicit InOrder(std::vector<std::size_t> order) : order_(std::move(order)) {}
+  std::optional<std::size_t> next() override {
+    return next_ == order_.size() ? std::nullopt : std::optional(order_[next_++]);
+  }
+  void learn(std::size_t /*place*/, std::optional<double> /*microseconds*/) override {}
+
+ private:
+  std::vector<std::size_t> order_;
+  std::size_t next_ = 0;
+};
+
+std::vector<std::size_t> all_places(std::size_t count) {
+  std::vector<std::size_t> places(count);
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  return places;
+}
+
+std::vector<std::size_t> shuffled(std::vector<std::size_t> places, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (std::size_t i = places.size(); i > 1; --i) {
+    std::swap(places[i - 1], places[below(i, random)]);
+  }
+  return places;
+}
+
+/// The model's choices, and steps from the fastest ones.
+class Guided : public Search {
+ public:
+  explicit Guided(const SlicingStream& stream) : stream_(stream) {}
+
+  std::optional<std::size_t> next() override {
+    if (given_.size() >= stream_.count()) {
+      return std::nullopt;
+    }
+    // three steps from the fastest for each of the model's own choices
+    const bool explores = given_.size() < 12 || given_.size() % 4 == 0;
+    while (!wanted_.empty() && !explores) {
+      const std::size_t place = wanted_.front();
+      wanted_.pop_front();
+      if (given_.insert(place).second) {
+        return place;
+      }
+    }
+    while (given_.count(next_ranked_) != 0) {
+      ++next_ranked_;
+    }
+    const std::size_t place = spread(next_ranked_);
+    given_.insert(place);
+    return place;
+  }
+
+  /// The neighbours of a new best one come first from now on.
+  void learn(std::size_t place, std::optional<double> microseconds) override {
+    if (!microseconds || (best_us_ != 0 && *microseconds >= 1.02 * best_us_)) {
+      return;
+    }
+    const std::vector<std::size_t> near = stream_.neighbours(place);
+    if (best_us_ == 0 || *microseconds < best_us_) {
+      wanted_.insert(wanted_.begin(), near.begin(), near.end());
+      best_us_ = *microseconds;
+    } else {
+      wanted_.insert(wanted_.end(), near.begin(), near.end());
+    }
+  }
+
+ private:
+  /// What the model likes is often alike: most of its choices are taken from further down, at steps
+  /// that grow, and begin anew.
+  std::size_t spread(std::size_t first) {
+    jump_ *= 1.35;
+    if (jump_ > static_cast<double>(stream_.count()) / 8) {
+      jump_ = 1;
+    }
+    std::size_t place = std::min(stream_.count() - 1, first + static_cast<std::size_t>(jump_) - 1);
+    if (given_.size() % 3 == 0) {
+      place = first;
+    }
+    while (given_.count(place) != 0) {
+      place = place + 1 < stream_.count() ? place + 1 : first;
+    }
+    return place;
+  }
+
+  const SlicingStream& stream_;
+  std::unordered_set<std::size_t> given_{};
+  std::deque<std::size_t> wanted_{};
+  std::size_t next_ranked_ = 0;
+  double jump_ = 1;
+  double best_us_ = 0;
+};
+
+/// Begins with a population of the model's choices and of random ones. Then each candidate is a
+/// child of two winners of small tournaments, or a neighbour of one.
+class Evolutionary : public Search {
+ public:
+  Evolutionary(const SlicingStream& stream, std::uint64_t seed) : stream_(stream), random_(seed) {}
+
+  std::optional<std::size_t> next() override {
+    if (given_.size() >= stream_.count()) {
+      return std::nullopt;
+    }
+    constexpr int patience = 50;  // that many children that were there already
+    for (int i = 0; i < patience && parents_.size() >= 4; ++i) {
+      const std::optional<std::size_t> place = breed();
+      if (place && given_.insert(*place).second) {
+        return place;
+      }
+    }
+    return newcomer();
+  }
+
+  void learn(std::size_t place, std::optional<double> microseconds) override {
+    if (!microseconds) {
+      return;
+    }
+    constexpr std::size_t most = 24;
+    const Parent parent{*microseconds, place};
+    parents_.insert(std::upper_bound(parents_.begin(), parents_.end(), parent), parent);
+    if (parents_.size() > most) {
+      parents_.pop_back();
+    }
+  }
+
+ private:
+  using Parent = std::pair<double, std::size_t>;
+
+  /// A place that nobody has led to: every other one is the model's next choice.
+  std::size_t newcomer() {
+    const bool is_of_model = given_.size() % 2 == 0;
+    std::size_t place = is_of_model ? next_ranked_ : below(stream_.count(), random_);
+    while (!given_.insert(place).second) {
+      place = place + 1 < stream_.count() ? place + 1 : 0;
+    }
+    if (is_of_model) {
+      next_ranked_ = std::min(place + 1, stream_.count() - 1);
+    }
+    return place;
+  }
+
+  /// The better of two; parents are sorted.
+  std::size_t winner() {
+    const std::size_t a = below(parents_.size(), random_);
+    const std::size_t b = below(parents_.size(), random_);
+    return parents_[std::min(a, b)].second;
+  }
+  std::optional<std::size_t> breed() {
+    if (random_() % 20 == 0) {
+      return below(stream_.count(), random_);
+    }
+    const std::size_t mother = winner();
+    if (random_() % 2 == 0) {
+      return stream_.child(mother, winner(), random_());
+    }
+    const auto [found, is_new] = near_.try_emplace(mother);
+    if (is_new) {
+      found->second = stream_.neighbours(mother);
+    }
+    const std::vector<std::size_t>& near = found->second;
+    return near.empty() ? std::nullopt : std::optional(near[below(near.size(), random_)]);
+  }
+
+  const SlicingStream& stream_;
+  std::mt19937_64 random_;
+  std::unordered_set<std::size_t> given_{};
+  std::vector<Parent> parents_{};
+  std::unordered_map<std::size_t, std::vector<std::size_t>> near_{};  // of those that were mothers
+  std::size_t next_ranked_ = 0;
+};
+
+class Seeded : public Search {
+ public:
+  Seeded(std::vector<std::size_t> places, std::unique_ptr<Search> search)
+      : places_(std::move(places)), search_(std::move(search)) {}
+
+  std::optional<std::size_t> next() override {
+    while (next_ < places_.size()) {
+      const std::size_t place = places_[next_++];
+      if (given_.insert(place).second) {
+        return place;
+      }
+    }
+    std::optional<std::size_t> place = search_->next();
+    while (place && given_.count(*place) != 0) {
+      place = search_->next();
+    }
+    return place;
+  }
+  void learn(std::size_t place, std::optional<double> microseconds) override {
+    search_->learn(place, microseconds);
+  }
+
+ private:
+  std::vector<std::size_t> places_;
+  std::unique_ptr<Search> search_;
+  std::size_t next_ = 0;
+  std::unordered_set<std::size_t> given_{};  // of the places that came first
+};
+
+}  // namespace
+
+std::unique_ptr<Search> begin_with(std::vector<std::size_t> places,
+                                   std::unique_ptr<Search> search) {
+  return std::make_unique<Seeded>(std::move(places), std::move(search));
+}
+
+std::unique_ptr<Search> make_search(SearchMethod method, const SlicingStream& stream,
+                                    std::uint64_t seed) {
+  switch (method) {
+    case SearchMethod::exhaustive:
+      return std::make_unique<InOrder>(all_places(stream.count()));
+    case SearchMethod::random:
+      return std::make_unique<InOrder>(shuffled(all_places(stream.count()), seed));
+    case SearchMethod::evolutionary:
+      return std::make_unique<Evolutionary>(stream, seed);
+    case SearchMethod::guided:
+      break;
+  }
+  return std::make_unique<Guided>(stream);
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,96 @@
+#include "rtcg/loopy/tune/tune_log.h"
+
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/tune/append_line.h"
+
+namespace rtcg::loopy {
+namespace {
+
+constexpr int schema = 1;
+
+template <class T>
+void add_known(nlohmann::ordered_json& json, const char* name, const std::optional<T>& value) {
+  if (value) {
+    json[name] = *value;
+  }
+}
+
+template <class T>
+std::optional<T> known(const nlohmann::json& json, const char* name) {
+  return json.contains(name) ? std::optional(json.at(name).get<T>()) : std::nullopt;
+}
+
+std::string to_line(const std::string& key, const TunedSlicing& tuned) {
+  nlohmann::ordered_json json = {
+      {"schema", schema}, {"key", key}, {"slicing", to_string(tuned.slicing)}};
+  if (!tuned.refusal.empty()) {
+    json["refusal"] = tuned.refusal;
+    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  json["us"] = tuned.microseconds;
+  add_known(json, "registers", tuned.resources.registers);
+  add_known(json, "shared_bytes", tuned.resources.shared_bytes);
+  add_known(json, "spill_store_bytes", tuned.resources.spill_store_bytes);
+  add_known(json, "spill_load_bytes", tuned.resources.spill_load_bytes);
+  return json.dump();
+}
+
+/// What a line says of a slicing; nothing where it is of another key, or cannot be read.
+std::optional<std::pair<std::string, TunedSlicing>> parse_line(const std::string& line,
+                                                               const std::string& key) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  try {
+    if (!json.is_object() || json.at("schema") != schema || json.at("key") != key) {
+      return std::nullopt;
+    }
+    TunedSlicing tuned;
+    tuned.refusal = json.value("refusal", std::string());
+    tuned.microseconds = tuned.refusal.empty() ? json.at("us").get<double>() : 0;
+    tuned.resources.registers = known<int>(json, "registers");
+    tuned.resources.shared_bytes = known<std::size_t>(json, "shared_bytes");
+    tuned.resources.spill_store_bytes = known<std::size_t>(json, "spill_store_bytes");
+    tuned.resources.spill_load_bytes = known<std::size_t>(json, "spill_load_bytes");
+    return std::pair(json.at("slicing").get<std::string>(), std::move(tuned));
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+TuneLog::TuneLog(std::string path, std::string key) : path_(std::move(path)), key_(std::move(key)) {
+  if (path_.empty()) {
+    return;
+  }
+  std::ifstream stream(path_);
+  for (std::string line; std::getline(stream, line);) {
+    if (auto entry = parse_line(line, key_)) {
+      known_.insert_or_assign(std::move(entry->first), std::move(entry->second));
+    }
+  }
+}
+
+const TunedSlicing* TuneLog::find(const Slicing& slicing) const {
+  if (known_.empty()) {
+    return nullptr;
+  }
+  const auto found = known_.find(to_string(slicing));
+  return found == known_.end() ? nullptr : &found->second;
+}
+
+void TuneLog::add(const TunedSlicing& tuned) {
+  if (path_.empty()) {
+    return;
+  }
+  if (const std::string problem = append_line(path_, to_line(key_, tuned)); !problem.empty()) {
+    throw InvalidInput("loopy.tune.unwritable_log",
+                       fmt::format("cannot append to '{}': {}", path_, problem));
+  }
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,137 @@
+#include "rtcg/loopy/tune/tuned_executor.h"
+
+#include <map>
+#include <mutex>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/execute/launch_arguments.h"
+#include "rtcg/loopy/tune/kernel_pack.h"
+
+namespace rtcg::loopy {
+
+struct TunedExecutor::State {
+  State(const Kernel& given, runtime::Device on, TunedExecutorOptions how)
+      : kernel(given), device(on), options(std::move(how)), described(given, on) {}
+
+  Kernel kernel;
+  runtime::Device device;
+  TunedExecutorOptions options;
+  Executor described;
+  std::mutex mutex{};  // of choices
+  std::map<IntegerValues, Choice> choices{};
+
+  Choice choose(const IntegerValues& sizes) const {
+    for (const std::string& path : options.packs) {
+      if (auto packed = KernelPack(path).find(kernel, device, sizes)) {
+        return {std::move(*packed), "", TunedSource::pack};
+      }
+    }
+    if (const auto known = options.wisdom.find_exact(kernel, device, sizes)) {
+      if (auto executor = try_slicing(sizes, known->slicing)) {
+        return {std::move(*executor), known->slicing, TunedSource::exact};
+      }
+    }
+    if (options.tune) {
+      return search(sizes);
+    }
+    if (const auto known = options.wisdom.find(kernel, device, sizes)) {
+      if (auto executor = try_slicing(sizes, known->slicing)) {
+        return {std::move(*executor), known->slicing, TunedSource::nearest};
+      }
+    }
+    return ask_model(sizes);
+  }
+
+  Choice search(const IntegerValues& sizes) const {
+    TuneOptions tuning = *options.tune;
+    tuning.constraints.parameters = sizes;
+    tuning.seeds = seeds_of(options.wisdom, kernel, device, sizes);
+    const TuneResult result = loopy::tune(kernel, device, tuning);
+    const TunedSlicing& best = result.best();
+    options.wisdom.add({kernel_key(kernel), device.identity(), device.info().target, sizes,
+                        to_string(best.slicing), best.microseconds});
+    return {Executor(tuned_kernel(kernel, sizes, best.slicing), device), to_string(best.slicing),
+            TunedSource::search};
+  }
+
+  Choice ask_model(const IntegerValues& sizes) const {
+    SlicingConstraints constraints;
+    constraints.parameters = sizes;
+    constraints.machine = machine_model(device);
+    SlicingStream stream(kernel, constraints);
+    constexpr int patience = 50;
+    for (int i = 0; i < patience; ++i) {
+      const auto next = stream.next();
+      if (!next) {
+        break;
+      }
+      const std::string text = to_string(next->slicing);
+      if (auto executor = try_slicing(sizes, text)) {
+        return {std::move(*executor), text, TunedSource::model};
+      }
+    }
+    // too small to be cut, or nothing for the model
+    return {Executor(tuned_kernel(kernel, sizes, {}), device), "", TunedSource::model};
+  }
+
+  std::optional<Executor> try_slicing(const IntegerValues& sizes,
+                                      const std::string& slicing) const {
+    try {
+      Executor executor(tuned_kernel(kernel, sizes, parse_slicing(slicing)), device);
+      static_cast<void>(executor.prepare());
+      return executor;
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+};
+
+std::string_view to_string(TunedSource source) {
+  switch (source) {
+    case TunedSource::pack:
+      return "pack";
+    case TunedSource::exact:
+      return "exact";
+    case TunedSource::search:
+      return "search";
+    case TunedSource::nearest:
+      return "nearest";
+    case TunedSource::model:
+      break;
+  }
+  return "model";
+}
+
+TunedExecutor::TunedExecutor(const Kernel& kernel, runtime::Device device,
+                             TunedExecutorOptions options)
+    : state_(std::make_shared<State>(kernel, device, std::move(options))) {}
+
+const TunedExecutor::Choice& TunedExecutor::choice(const IntegerValues& sizes) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->choices.find(sizes);
+  return found != state_->choices.end()
+             ? found->second
+             : state_->choices.emplace(sizes, state_->choose(sizes)).first->second;
+}
+
+void TunedExecutor::operator()(runtime::StreamRef stream,
+                               const std::vector<NamedArgument>& arguments) const {
+  const LaunchArguments checked(state_->described.kernel(), state_->device, arguments);
+  IntegerValues sizes;
+  for (const std::string& name : parameters(state_->kernel)) {
+    const auto found = checked.integers().find(name);
+    if (found != checked.integers().end()) {
+      sizes[name] = found->second;
+    }
+  }
+  // the sizes are numbers in the kernel that runs
+  std::vector<NamedArgument> others;
+  for (const NamedArgument& each : arguments) {
+    if (sizes.count(each.name) == 0) {
+      others.push_back(each);
+    }
+  }
+  choice(sizes).executor(stream, others);
+}
+
+}  // namespace rtcg::loopy

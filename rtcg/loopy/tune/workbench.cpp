@@ -1,0 +1,166 @@
+#include "rtcg/loopy/tune/workbench.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/observe/timer.h"
+
+namespace rtcg::loopy {
+namespace {
+
+struct PreparedExecutor : PreparedCandidate {
+  PreparedExecutor(const Executor& executor, const std::vector<NamedArgument>& arguments)
+      : call(executor.bind(arguments)) {}
+  BoundCall call;
+};
+
+const BoundCall& call_of(const PreparedCandidate& candidate) {
+  return static_cast<const PreparedExecutor&>(candidate).call;
+}
+
+/// Counts the elements of two arrays that are further apart than the tolerance, or no numbers.
+Executor make_comparison(cgen::ScalarKind kind, runtime::Device device) {
+  const std::string type = kind == cgen::ScalarKind::f32 ? "f32" : "f64";
+  const Kernel kernel = make_kernel(
+      "{[i]: 0 <= i < n}",
+      "wrong[0] = sum(i, 0 if abs(found[i] - right[i]) <= tolerance*(1 + abs(right[i])) else 1)",
+      {.name = "compare",
+       .arguments = "found, right: " + type + "[n]; wrong: i32[1]; tolerance: " + type,
+       .assumptions = "n >= 1"});
+  return Executor(apply(kernel, parse_slicing("i: g.0 for*16 l.0*256")), device);
+}
+
+}  // namespace
+
+Workbench::Workbench(const Kernel& kernel, runtime::Device device, const TuneOptions& options)
+    : kernel_(kernel), device_(device), stream_(device), tolerance_(options.tolerance) {
+  const Kernel typed = infer_types(expand_subst(kernel));
+  NameSet written;
+  for (const Instruction& instruction : typed.instructions) {
+    written.merge(written_variables(instruction));
+  }
+  const ArgumentData initial =
+      random_arguments(typed, options.constraints.parameters, options.seed);
+  for (const auto& [name, array] : initial) {
+    add_array(name, array, written.count(name) != 0);
+  }
+  for (const Argument& argument : typed.arguments) {
+    if (!argument.is_array) {
+      const auto value = options.constraints.parameters.find(argument.name);
+      arguments_.push_back(value != options.constraints.parameters.end()
+                               ? arg(argument.name, value->second)
+                               : arg(argument.name, 0.75));
+    }
+  }
+  if (options.cache == CacheState::cold) {
+    const std::size_t cache_bytes = device.info().l2_cache_bytes;
+    scrubbed_.emplace(device, cache_bytes > 0 ? 2 * cache_bytes : std::size_t{128} << 20);
+  }
+}
+
+void Workbench::add_array(const std::string& name, const ArrayData& array, bool is_written) {
+  const auto& buffer =
+      buffers_.emplace(name, runtime::Buffer<std::byte>(device_, array.bytes)).first->second;
+  arguments_.push_back(
+      {name, NamedArgument::Array{device_, buffer.address(), array.count(), array.kind, {}}});
+  memory_bytes_ += static_cast<double>(array.bytes.size());
+  if (is_written) {
+    written_.emplace(
+        name, Written{array.kind, array.count(), runtime::Buffer<std::byte>(device_, array.bytes),
+                      runtime::Buffer<std::byte>(device_, array.bytes)});
+  }
+}
+
+void Workbench::run_once(const BoundCall& call) {
+  for (const auto& [name, written] : written_) {
+    runtime::copy_on_device(stream_, written.initial, buffers_.at(name));
+  }
+  call(stream_);
+}
+
+void Workbench::set_reference(const Executor& reference) {
+  run_once(reference.bind(arguments_));
+  for (const auto& [name, written] : written_) {
+    runtime::copy_on_device(stream_, buffers_.at(name), written.expected);
+  }
+  stream_.synchronize();
+}
+
+CandidateRunner::Prepared Workbench::prepare(const RankedSlicing& ranked) {
+  const Executor executor(apply(kernel_, ranked.slicing), device_);
+  const std::vector<runtime::KernelResources> resources = executor.prepare();
+  auto prepared = std::make_shared<PreparedExecutor>(executor, arguments_);
+  if (!resources.empty()) {
+    prepared->resources = resources.front();
+  }
+  prepared->program_hash = executor.program_hash();
+  return prepared;
+}
+
+std::optional<bool> Workbench::is_as_expected(const std::string& name, const Written& written) {
+  const bool is_compared =
+      written.kind == cgen::ScalarKind::f32 || written.kind == cgen::ScalarKind::f64;
+  if (!is_compared || written.count == 0 || device_.info().id.kind != runtime::BackendKind::cuda) {
+    return std::nullopt;
+  }
+  auto comparison = comparisons_.find(written.kind);
+  if (comparison == comparisons_.end()) {
+    comparison = comparisons_.emplace(written.kind, make_comparison(written.kind, device_)).first;
+  }
+  const runtime::Buffer<std::int32_t> wrong(device_, 1);
+  const auto array = [&](const char* parameter, const runtime::Buffer<std::byte>& buffer) {
+    return NamedArgument{
+        parameter,
+        NamedArgument::Array{device_, buffer.address(), written.count, written.kind, {}}};
+  };
+  comparison->second(stream_, {array("found", buffers_.at(name)), array("right", written.expected),
+                               arg("wrong", wrong), arg("tolerance", tolerance_),
+                               arg("n", static_cast<std::int64_t>(written.count))});
+  return wrong.to_vector(stream_).front() == 0;
+}
+
+ArrayData Workbench::to_host(const Written& written,
+                             const runtime::Buffer<std::byte>& buffer) const {
+  return {written.kind, buffer.to_vector(stream_)};
+}
+
+std::string Workbench::check(const PreparedCandidate& candidate) {
+  run_once(call_of(candidate));
+  for (const auto& [name, written] : written_) {
+    if (is_as_expected(name, written).value_or(false)) {
+      continue;
+    }
+    const DataDifference worst = largest_difference({{name, to_host(written, buffers_.at(name))}},
+                                                    {{name, to_host(written, written.expected)}});
+    if (worst.error > tolerance_) {
+      return fmt::format("wrong: {}[{}] is {}, not {}", worst.array, worst.index, worst.left,
+                         worst.right);
+    }
+  }
+  return {};
+}
+
+double Workbench::time_us(const PreparedCandidate& candidate, int launches) {
+  const auto launch = [&] { call_of(candidate)(stream_); };
+  if (!scrubbed_) {
+    return runtime::time_ms(stream_, launch, launches) * 1e3;
+  }
+  double sum_ms = 0;
+  for (int i = 0; i < launches; ++i) {
+    runtime::fill(stream_, *scrubbed_, static_cast<std::byte>(i));
+    sum_ms += runtime::time_ms(stream_, launch);
+  }
+  return sum_ms * 1e3 / launches;
+}
+
+double Workbench::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+}  // namespace rtcg::loopy

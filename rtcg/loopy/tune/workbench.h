@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/execute/argument_data.h"
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/tune/candidate_runner.h"
+#include "rtcg/loopy/tune/tune.h"
+#include "rtcg/runtime/device/buffer.h"
+#include "rtcg/runtime/device/stream.h"
+
+namespace rtcg::loopy {
+
+/// Runs the candidates of a kernel on a device: the arrays there, the scalars, and what a run has
+/// to give. Internal to tune.
+class Workbench : public CandidateRunner {
+ public:
+  /// @param kernel  described, with its sizes put in
+  Workbench(const Kernel& kernel, runtime::Device device, const TuneOptions& options);
+
+  /// What this gives is what candidates must give.
+  void set_reference(const Executor& reference);
+
+  [[nodiscard]] Prepared prepare(const RankedSlicing& ranked) override;
+  [[nodiscard]] std::string check(const PreparedCandidate& candidate) override;
+  [[nodiscard]] double time_us(const PreparedCandidate& candidate, int launches) override;
+  [[nodiscard]] double seconds() const override;
+
+  /// Of all arrays.
+  [[nodiscard]] double memory_bytes() const { return memory_bytes_; }
+
+ private:
+  /// An array that the kernel writes.
+  struct Written {
+    cgen::ScalarKind kind = cgen::ScalarKind::f32;
+    std::size_t count = 0;
+    runtime::Buffer<std::byte> initial;
+    runtime::Buffer<std::byte> expected;
+  };
+
+  void add_array(const std::string& name, const ArrayData& array, bool is_written);
+  /// One run that began with the initial values.
+  void run_once(const BoundCall& call);
+  /// Whether an array is as expected, found out on the device; nothing where it has no numbers
+  /// that are compared there.
+  std::optional<bool> is_as_expected(const std::string& name, const Written& written);
+  [[nodiscard]] ArrayData to_host(const Written& written,
+                                  const runtime::Buffer<std::byte>& buffer) const;
+
+  Kernel kernel_;
+  runtime::Device device_;
+  runtime::Stream stream_;
+  double tolerance_;
+  std::map<std::string, runtime::Buffer<std::byte>> buffers_{};
+  std::map<std::string, Written> written_{};
+  std::vector<NamedArgument> arguments_{};
+  double memory_bytes_ = 0;
+  /// Written between launches that are to find nothing in the cache.
+  std::optional<runtime::Buffer<std::byte>> scrubbed_{};
+  std::map<cgen::ScalarKind, Executor> comparisons_{};
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace rtcg::loopy

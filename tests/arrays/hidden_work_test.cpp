@@ -1,0 +1,225 @@
+// What arrays ask of a device beside launches: when they wait, what they copy, on which stream, and
+// whether a graph can be captured from it.
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/indexing.h"
+#include "rtcg/arrays/interop/transfer.h"
+#include "rtcg/arrays/kernels/elementwise_kernel.h"
+#include "rtcg/arrays/kernels/reduction_kernel.h"
+#include "rtcg/arrays/matmul.h"
+#include "rtcg/arrays/random/generator.h"
+#include "tests/arrays/support/watched_device.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using testing::count_of;
+using testing::on_every_watched_device;
+using testing::WatchedBackend;
+
+const std::vector<std::string> waits = {"synchronize", "synchronize_device", "synchronize_event",
+                                        "elapsed_ms"};
+/// What a stream that is being captured must not be asked for, nor anything beside it.
+const std::vector<std::string> forbidden_in_capture = {
+    "synchronize", "synchronize_device", "synchronize_event", "elapsed_ms",
+    "is_done",     "is_event_done",      "allocate",          "free",
+    "load",        "copy_with_host"};
+
+/// Operands that all of the work below takes.
+struct Operands {
+  Array<float> x = arange<float>(6000).reshape({60, 100});
+  Array<float> y = ones<float>({60, 100});
+  Array<float> row = ones<float>({100});
+  Array<double> d = ones<double>({60, 100});
+  AnyArray z = empty_like(x);
+  AnyArray total = zeros<float>({});
+  Array<std::int64_t> places = arange<std::int64_t>(50);
+  ElementwiseKernel linear{"float a, float *x, float *y, float *z", "z[i] = a*x[i] + y[i]"};
+  ReductionKernel dot{DType::f32, "0", "a+b", "x[i]*y[i]", "const float *x, const float *y"};
+  Generator random{7};
+};
+
+/// cuBLAS looks behind a watched device.
+const MatmulOptions engine{.method = MatmulMethod::engine};
+
+struct Work {
+  const char* name;
+  std::function<void(Operands&)> run;
+};
+
+/// Everything that is to be asynchronous.
+const std::vector<Work>& all_work() {
+  static const std::vector<Work> all = {
+      {"map", [](auto& o) { o.z.assign(2 * o.x + sin(o.y)); }},
+      {"map into a new array", [](auto& o) { const Array<float> made = o.x * o.y; }},
+      {"broadcast, transposed",
+       [](auto& o) { const AnyArray made = o.x.transposed() + o.row.expand_dims(1); }},
+      {"overlapping",
+       [](auto& o) {
+         o.x(Slice{1, 60}) = o.x(Slice{0, 59});
+       }},
+      {"sum", [](auto& o) { o.total.assign(sum(o.x)); }},
+      {"sum over axes", [](auto& o) { const AnyArray made = sum(o.x * o.d, over(0)); }},
+      {"fused statistics",
+       [](auto& o) { const AnyArray made = (o.x - mean(o.x)) / std_dev(o.x + 1); }},
+      {"argmax", [](auto& o) { const AnyArray made = argmax(o.x, over(1)); }},
+      {"several roots",
+       [](auto& o) {
+         static_cast<void>(evaluate_all({o.x + 1, o.y - 1}));
+       }},
+      {"creation", [](auto&) { const AnyArray made = linspace(DType::f64, 0, 1, 1000); }},
+      {"reshaping with a copy", [](auto& o) { const AnyArray made = o.x.transposed().ravel(); }},
+      {"conversion", [](auto& o) { const AnyArray made = o.x.template as<double>(); }},
+      {"concatenate",
+       [](auto& o) {
+         const AnyArray made = concatenate({o.x, o.y}, 0);
+       }},
+      {"roll and pad",
+       [](auto& o) {
+         const AnyArray made = pad(roll(o.x, 3, 1), {1, 1}, {1, 1}, 0);
+       }},
+      {"take", [](auto& o) { const AnyArray made = take(o.x, o.places, 0); }},
+      {"put", [](auto& o) { put(o.z, o.places, 1.5F); }},
+      {"where with a mask", [](auto& o) { put_where(o.z, evaluate(o.x > 5), 0); }},
+      {"elementwise kernel", [](auto& o) { o.linear(2, o.x, o.y, o.z); }},
+      {"reduction kernel", [](auto& o) { const AnyArray made = o.dot(o.x, o.y); }},
+      {"random", [](auto& o) { const AnyArray made = o.random.template normal<float>({1000}); }},
+      {"matmul", [](auto& o) { const AnyArray made = matmul(o.x, o.y.transposed(), engine); }},
+  };
+  return all;
+}
+
+TEST(HiddenWork, NeverWaitsNorCopiesToTheHost) {
+  on_every_watched_device([](WatchedBackend& watched) {
+    const runtime::Device device(watched);
+    const runtime::Stream stream(device);
+    const StreamScope scope(stream);
+    Operands operands;
+    for (const Work& work : all_work()) {
+      SCOPED_TRACE(work.name);
+      for (int round = 0; round < 2; ++round) {  // when kernels are compiled, and later
+        static_cast<void>(watched.take_calls());
+        work.run(operands);
+        const auto calls = watched.take_calls();
+        EXPECT_EQ(count_of(calls, waits), 0);
+        EXPECT_EQ(count_of(calls, {"copy_with_host"}), 0);
+        EXPECT_GT(count_of(calls, {"launch", "copy_on_device", "fill"}), 0);
+      }
+    }
+  });
+}
+
+TEST(HiddenWork, WaitsOnceWhereValuesComeToTheHost) {
+  on_every_watched_device([](WatchedBackend& watched) {
+    const StreamScope scope(runtime::Device(watched).default_stream());
+    Operands operands;
+    const auto calls_of = [&](const std::function<void()>& work) {
+      static_cast<void>(watched.take_calls());
+      work();
+      return watched.take_calls();
+    };
+    const auto expect_once = [&](const std::vector<WatchedBackend::Call>& calls) {
+      EXPECT_EQ(count_of(calls, waits), 1);
+      EXPECT_EQ(count_of(calls, {"copy_with_host"}), 1);
+    };
+    expect_once(calls_of([&] { EXPECT_EQ(operands.x.to_vector().size(), 6000U); }));
+    expect_once(calls_of([&] { EXPECT_EQ(operands.x.transposed().to_vector()[1], 100); }));
+    expect_once(calls_of([&] { EXPECT_EQ(Array<float>(sum(operands.y)).item(), 6000); }));
+    expect_once(calls_of([&] { const Array<float> made(std::vector<float>{1, 2}); }));
+    // asynchronous ones do not wait before somebody waits for their event
+    std::vector<float> values(6000);
+    const auto calls = calls_of([&] {
+      const runtime::Event event = read_async(operands.x, std::span(values));
+      EXPECT_EQ(count_of(watched.take_calls(), waits), 0);
+      event.synchronize();
+    });
+    EXPECT_EQ(count_of(calls, waits), 1);
+    EXPECT_EQ(values[5999], 5999);
+  });
+}
+
+TEST(HiddenWork, GoesToTheStreamOfTheScopeAlone) {
+  on_every_watched_device([](WatchedBackend& watched) {
+    const runtime::Device device(watched);
+    const runtime::Stream made_on(device);
+    const runtime::Stream stream(device);
+    std::optional<Operands> operands;
+    {
+      const StreamScope scope(made_on);
+      operands.emplace();
+    }
+    const StreamScope scope(stream);
+    for (const Work& work : all_work()) {
+      SCOPED_TRACE(work.name);
+      static_cast<void>(watched.take_calls());
+      work.run(*operands);
+      for (const WatchedBackend::Call& call : watched.take_calls()) {
+        if (count_of({call}, {"launch", "copy_on_device", "fill", "allocate_on"}) != 0) {
+          EXPECT_EQ(call.stream, stream.native_handle()) << call.name;
+        }
+      }
+    }
+  });
+}
+
+TEST(HiddenWork, GoesToTheStreamThatACallNames) {
+  on_every_watched_device([](WatchedBackend& watched) {
+    const runtime::Device device(watched);
+    const runtime::Stream stream(device);
+    const runtime::Stream other(device);
+    const StreamScope scope(stream);
+    Operands operands;
+    const std::vector<std::function<void()>> calls = {
+        [&] {
+          operands.linear.run({2, operands.x, operands.y, operands.z}, {.stream = other});
+        },
+        [&] {
+          operands.dot.run({operands.x, operands.y}, {.stream = other});
+        },
+        [&] { static_cast<void>(operands.random.uniform<float>({100}, 0, 1, other)); },
+        [&] { static_cast<void>(zeros<float>({100}, other)); },
+        [&] { static_cast<void>(arange<float>(0, 10, 1, other)); },
+        [&] { static_cast<void>(linspace(DType::f32, 0, 1, 10, true, other)); },
+    };
+    for (const auto& call : calls) {
+      static_cast<void>(watched.take_calls());
+      call();
+      int launches = 0;
+      for (const WatchedBackend::Call& made : watched.take_calls()) {
+        if (count_of({made}, {"launch", "fill"}) != 0) {
+          ++launches;
+          EXPECT_EQ(made.stream, other.native_handle());
+        }
+      }
+      EXPECT_GT(launches, 0);
+    }
+  });
+}
+
+TEST(HiddenWork, MayBeCapturedOnceItHasRun) {
+  on_every_watched_device([](WatchedBackend& watched) {
+    const runtime::Device device(watched);
+    const runtime::Stream stream(device);
+    const StreamScope scope(stream);
+    Operands operands;
+    for (const Work& work : all_work()) {
+      SCOPED_TRACE(work.name);
+      work.run(operands);
+      static_cast<void>(watched.take_calls());
+      work.run(operands);
+      for (const WatchedBackend::Call& call : watched.take_calls()) {
+        EXPECT_EQ(count_of({call}, forbidden_in_capture), 0) << call.name;
+        if (call.name == "record" || call.name == "wait_event") {
+          EXPECT_EQ(call.stream, stream.native_handle()) << call.name;
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rtcg::arrays

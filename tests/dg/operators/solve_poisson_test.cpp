@@ -1,0 +1,223 @@
+#include "rtcg/dg/operators/solve_poisson.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+#include "tests/dg/operators/dg_systems.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::dg {
+namespace {
+
+using std::numbers::pi;
+
+// Thousands of short launches: threads that spin while they wait would take the cores from those
+// that work, where tests run side by side. Read when the first kernel is loaded.
+const int waits_asleep = ::setenv("OMP_WAIT_POLICY", "passive", 0);
+
+std::shared_ptr<const Discretization> on_box(const BoxOptions& options, int order) {
+  return std::make_shared<const Discretization>(discretize(make_box_mesh(options), order));
+}
+
+PoissonOptions zero_outside(int dimension, PoissonMethod method) {
+  PoissonOptions options;
+  options.dimension = dimension;
+  options.method = method;
+  for (const std::string& tag : testing::tags(dimension)) {
+    options.dirichlet[tag] = 0;
+  }
+  return options;
+}
+
+double sines(const Point& x, int dimension) {
+  double value = 1;
+  for (int axis = 0; axis < dimension; ++axis) {
+    value *= std::sin(pi * x[static_cast<std::size_t>(axis)]);
+  }
+  return value;
+}
+
+double error_of_sines(int dimension, int order, int cells, PoissonMethod method,
+                      const PoissonSolverOptions& options) {
+  const auto on = on_box(testing::box(dimension, cells), order);
+  const auto at_nodes = [&](double factor) {
+    return interpolate(
+        *on, 1, [&](const Point& x) { return std::vector<double>{factor * sines(x, dimension)}; });
+  };
+  const PoissonSolution found = solve_poisson(zero_outside(dimension, method), on, {},
+                                              at_nodes(dimension * pi * pi), options);
+  EXPECT_LE(found.residual, options.tolerance);
+  EXPECT_GT(found.iterations, 0);
+  return l2_distance(*on, found.u, at_nodes(1));
+}
+
+PoissonSolverOptions on_host() {
+  PoissonSolverOptions options;
+  options.solver.device = runtime::Device::host();
+  return options;
+}
+
+struct Entry {
+  int order;
+  std::vector<double> errors;  // on 2, 4, 8 cells
+};
+
+TEST(SolvePoisson, InteriorPenaltyHasTheErrorsOfAnIndependentProgram) {
+  for (const Entry& each : std::vector<Entry>{{1, {1.014067e-01, 3.953995e-02, 1.212450e-02}},
+                                              {2, {1.805098e-02, 2.245807e-03, 2.494075e-04}},
+                                              {3, {3.175390e-03, 1.818563e-04, 1.084116e-05}}}) {
+    for (std::size_t i = 0; i < each.errors.size(); ++i) {
+      SCOPED_TRACE(each.order);
+      EXPECT_NEAR(error_of_sines(2, each.order, 2 << i, PoissonMethod::interior_penalty, on_host()),
+                  each.errors[i], 2e-6 * each.errors[i]);
+    }
+  }
+}
+
+TEST(SolvePoisson, ConvergesWithOrderPlusOneByBothMethodsInEveryDimension) {
+  for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
+    for (int dimension = 1; dimension <= 3; ++dimension) {
+      for (int order = 1; order <= (dimension == 3 ? 1 : 3); ++order) {
+        SCOPED_TRACE(std::to_string(dimension) + "-D, order " + std::to_string(order));
+        const int cells = dimension == 2 ? 4 : 3;
+        const double coarse = error_of_sines(dimension, order, cells, method, on_host());
+        const double fine = error_of_sines(dimension, order, 2 * cells, method, on_host());
+        EXPECT_GT(std::log2(coarse / fine), order + 0.5);
+      }
+    }
+  }
+}
+
+TEST(SolvePoisson, GivesTheSameOnEveryDevice) {
+  for (const runtime::Device& device : runtime::all_devices()) {
+    for (const Precision precision : {Precision::single, Precision::double_}) {
+      if (precision == Precision::single || device.info().has_f64) {
+        SCOPED_TRACE(device.info().name);
+        PoissonSolverOptions options;
+        options.solver.device = device;
+        options.solver.precision = precision;
+        options.tolerance = precision == Precision::single ? 1e-5 : 1e-10;
+        EXPECT_NEAR(error_of_sines(2, 2, 4, PoissonMethod::interior_penalty, options), 2.245807e-03,
+                    precision == Precision::single ? 1e-5 : 1e-8);
+      }
+    }
+  }
+}
+
+// u = x^2 - 3xy + y, which polynomials of order 2 hold, with u given on two sides and its outward
+// derivative on the others
+TEST(SolvePoisson, MeetsBoundaryValuesOfBothKinds) {
+  const FluxExpr x = coordinate(0);
+  const FluxExpr y = coordinate(1);
+  for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
+    PoissonOptions equation;
+    equation.method = method;
+    equation.dirichlet = {{"-x", y}, {"+y", x * x - 3 * x + parameter("one")}};
+    equation.neumann = {{"+x", 2 * x - 3 * y}, {"-y", 3 * x - 1}};
+    SystemData data;
+    data.parameters["one"] = 1;
+    const auto on = on_box(testing::box(2, 3, 0.2), 2);
+    const auto minus_two =
+        interpolate(*on, 1, [](const Point&) { return std::vector<double>{-2}; });
+    const State exact = interpolate(*on, 1, [](const Point& p) {
+      return std::vector<double>{p[0] * p[0] - 3 * p[0] * p[1] + p[1]};
+    });
+    PoissonSolverOptions options = on_host();
+    options.tolerance = 1e-13;
+    EXPECT_LT(l2_distance(*on, solve_poisson(equation, on, data, minus_two, options).u, exact),
+              1e-11);
+  }
+}
+
+// Mass matrix times minus the Laplacian.
+Matrix matrix_of(const PoissonOptions& equation, const Discretization& on) {
+  const System system = poisson(equation);
+  const std::size_t nodes = on.node_count();
+  const std::size_t points = on.element_count() * nodes;
+  Matrix result{points, points, std::vector<double>(points * points)};
+  for (std::size_t column = 0; column < points; ++column) {
+    State unit(1, on);
+    unit.values[column] = 1;
+    const State laplacian = reference_laplacian(system, on, {}, unit);
+    for (std::size_t row = 0; row < points; ++row) {
+      for (std::size_t j = 0; j < nodes; ++j) {
+        result(row, column) -= on.factors.jacobian[row / nodes] * on.element.mass(row % nodes, j) *
+                               laplacian.values[row / nodes * nodes + j];
+      }
+    }
+  }
+  return result;
+}
+
+// Whether all pivots of a symmetric matrix are positive.
+bool is_definite(Matrix matrix) {
+  for (std::size_t k = 0; k < matrix.rows; ++k) {
+    if (!(matrix(k, k) > 0)) {
+      return false;
+    }
+    for (std::size_t i = k + 1; i < matrix.rows; ++i) {
+      const double factor = matrix(i, k) / matrix(k, k);
+      for (std::size_t j = k + 1; j < matrix.rows; ++j) {
+        matrix(i, j) -= factor * matrix(k, j);
+      }
+    }
+  }
+  return true;
+}
+
+TEST(Poisson, IsSymmetricAndDefinite) {
+  for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
+    for (int order = 1; order <= 2; ++order) {
+      const auto on = on_box(testing::box(2, 2, 0.2), order);
+      const Matrix matrix = matrix_of(zero_outside(2, method), *on);
+      double largest = 0;
+      double asymmetry = 0;
+      for (std::size_t i = 0; i < matrix.rows; ++i) {
+        for (std::size_t j = 0; j < matrix.rows; ++j) {
+          largest = std::max(largest, std::abs(matrix(i, j)));
+          asymmetry = std::max(asymmetry, std::abs(matrix(i, j) - matrix(j, i)));
+        }
+      }
+      EXPECT_LT(asymmetry, 1e-13 * largest);
+      EXPECT_TRUE(is_definite(matrix));
+    }
+  }
+}
+
+// order^2 over the mesh size, as the flux language's penalty() has it, is too little at order 1.
+TEST(Poisson, IsIndefiniteWithTooSmallAPenalty) {
+  PoissonOptions equation = zero_outside(2, PoissonMethod::interior_penalty);
+  equation.penalty = 0.25;
+  EXPECT_FALSE(is_definite(matrix_of(equation, *on_box(testing::box(2, 2), 1))));
+}
+
+TEST(SolvePoisson, RefusesWhatHasNoAnswer) {
+  const auto on = on_box(testing::box(2, 2), 1);
+  PoissonOptions free;
+  for (const std::string& tag : testing::tags(2)) {
+    free.neumann[tag] = 0;
+  }
+  EXPECT_ERROR("dg.solve_poisson.no_dirichlet",
+               solve_poisson(free, on, {}, State(1, *on), on_host()));
+  const PoissonOptions equation = zero_outside(2, PoissonMethod::interior_penalty);
+  EXPECT_ERROR("dg.solver.state_shape", solve_poisson(equation, on, {}, State(2, *on), on_host()));
+  State f(1, *on);
+  f.values[3] = 1;
+  PoissonSolverOptions options = on_host();
+  options.max_iterations = 2;
+  EXPECT_ERROR("dg.solve_poisson.not_converged", solve_poisson(equation, on, {}, f, options));
+}
+
+TEST(SolvePoisson, NothingInNothingOut) {
+  const auto on = on_box(testing::box(2, 2), 1);
+  const PoissonSolution found = solve_poisson(zero_outside(2, PoissonMethod::interior_penalty), on,
+                                              {}, State(1, *on), on_host());
+  EXPECT_EQ(found.iterations, 0);
+  EXPECT_EQ(testing::largest(found.u), 0);
+}
+
+}  // namespace
+}  // namespace rtcg::dg

@@ -1,0 +1,73 @@
+#include "rtcg/loopy/check/check_order.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/recipe.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+TEST(CheckOrder, RefusesLanesThatHandValuesOn) {
+  const auto kernel = [](const char* statements, const char* recipe) {
+    return apply_recipe(
+        make_kernel("{[i]: 0 <= i < n}", statements, {.arguments = "u, v, x: f32[n + 2]; n: i32"}),
+        recipe);
+  };
+  const char* shifted = "for i\nu[i] = x[i] {id=first}\nv[i] = u[i + 1] {id=second}\nend";
+  for (const char* recipe : {"split_iname(i, 4, inner_tag=ilp)", "split_iname(i, 4, inner_tag=l.0)",
+                             "split_iname(i, 4, inner_tag=vec)"}) {
+    EXPECT_ERROR("loopy.check_order.carried_value", check_order(kernel(shifted, recipe)));
+  }
+  // upwards, and to itself alone
+  check_order(kernel("for i\nu[i + 1] = x[i] {id=first}\nv[i] = u[i] {id=second}\nend",
+                     "split_iname(i, 4, inner_tag=ilp)"));
+  // lanes inside of a loop: the loop turns their iterations round
+  EXPECT_ERROR("loopy.check_order.carried_value",
+               check_order(kernel("u[i + 1] = 0.5*u[i + 2]", "split_iname(i, 4, outer_tag=ilp)")));
+  // threads that meet where the user says
+  check_order(
+      kernel("for i\nu[i] = x[i] {id=first}\n... lbarrier\nv[i] = u[i + 1] {id=second}\n"
+             "end",
+             "fix_parameters(n:64)\ntag_inames(i:l.0)"));
+}
+
+TEST(CheckOrder, ShowsTwoIterations) {
+  const Kernel kernel =
+      apply_recipe(make_kernel("{[i]: 0 <= i < 8}",
+                               "for i\nu[i] = x[i] {id=first}\nv[i] = u[i + 1] {id=second}\nend",
+                               {.arguments = "u, v, x: f32[9]"}),
+                   "tag_inames(i:ilp)");
+  try {
+    check_order(kernel);
+    ADD_FAILURE() << "nothing was refused";
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.message(),
+              "lanes or threads of kernel 'loopy_kernel' cannot stand for loops: an element of 'u' "
+              "is used in two iterations: first 'second' reads it at i = 0, then 'first' writes it "
+              "at i = 1; they would change places");
+  }
+}
+
+TEST(CheckOrder, LooksAtAllWaysInWhichIterationsMayBeOrdered) {
+  const Kernel kernel =
+      apply_recipe(make_kernel("{[i, j, k]: 0 <= i < 7 and 0 <= j < n and 0 <= k < 12}",
+                               "w[i + 1, j + 1, k + 1] = 0.5*w[i + 2, j + 1, k] + a[k, 0]",
+                               {.arguments = "a: f64[24, 24]; w: f64[24, 24, 24]; n: i32",
+                                .assumptions = "n >= 1 and n <= 13"}),
+                   "split_iname(i, 5)\nsplit_iname(i_outer, 4, outer_tag=l.0, inner_tag=ilp)");
+  EXPECT_ERROR("loopy.check_order.carried_value", check_order(kernel));
+}
+
+TEST(CheckOrder, SaysNothingOfWhatItCannotProve) {
+  const Kernel kernel = apply_recipe(
+      make_kernel("{[i]: 0 <= i < 8}", "for i\nu[place[i]] = x[i]\nv[i] = u[i + 1]\nend",
+                  {.arguments = "u, v, x: f32[9]; place: i32[8]"}),
+      "tag_inames(i:ilp)");
+  check_order(kernel);
+}
+
+}  // namespace
+}  // namespace rtcg::loopy

@@ -1,0 +1,279 @@
+// rtcg dg: solves an equation by discontinuous Galerkin methods, and shows the solution.
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "rtcg/cgen/support/error.h"
+#include "tools/dg_words.h"
+
+namespace rtcg::tools {
+namespace {
+
+std::atomic<int> caught_signal = 0;  // set by a signal handler, so it cannot be a member
+
+void catch_signals() {
+  for (const int each : {SIGINT, SIGTERM}) {
+    // the second one ends the program as it would without us
+    std::signal(each, [](int number) {
+      caught_signal = number;
+      std::signal(number, SIG_DFL);
+    });
+  }
+}
+
+void print_progress(const dg::Progress& progress) {
+  if (is_terminal()) {
+    std::fprintf(stderr, "\r\x1b[Kt = %.4g of %.4g, %lld steps, energy %.6g, %.0f s left",
+                 progress.time, progress.end, progress.steps, progress.energy,
+                 progress.seconds_left);
+  }
+}
+
+void end_progress() {
+  if (is_terminal()) {
+    std::fputs("\r\x1b[K", stderr);
+  }
+}
+
+class DgRun {
+ public:
+  explicit DgRun(const DgWords& words)
+      : words_(words),
+        on_(std::make_shared<const dg::Discretization>(
+            dg::discretize(dg_mesh(words), words.order))),
+        problem_(dg_problem(words, on_->mesh)),
+        files_(words, problem_.system.fields),
+        solver_(problem_.system, on_, problem_.data, dg_solver_options(words)) {}
+
+  void run() {
+    if (words_.resume.empty()) {
+      solver_.set_state(state_at(problem_, *on_, 0));
+    } else {
+      solver_.load_checkpoint(words_.resume);
+    }
+    begin_time_ = solver_.time();
+    begin_steps_ = solver_.steps();
+    energy_before_ = solver_.energy();
+    if (words_.every > 0 && words_.resume.empty()) {
+      files_.write(*on_, solver_.state(), 0, 0);
+    }
+    catch_signals();
+    while (solver_.time() < words_.until) {
+      if (!run_to_next_output()) {
+        stop();
+      }
+    }
+    end_progress();
+    if (words_.every <= 0) {
+      files_.write(*on_, solver_.state(), solver_.time(), std::nullopt);
+    }
+    words_.output.as_json ? print_json() : print_text();
+  }
+
+ private:
+  // The place of the next output in the series, counted so that a resumed run finds the same.
+  bool run_to_next_output() {
+    const int number = words_.every > 0
+                           ? static_cast<int>(std::floor(solver_.time() / words_.every + 1e-9)) + 1
+                           : 0;
+    const double end =
+        words_.every > 0 ? std::min(words_.until, number * words_.every) : words_.until;
+    dg::RunOptions options;
+    options.report_seconds = 1;
+    options.report = print_progress;
+    options.is_stopped = [] { return caught_signal != 0; };
+    const auto begin = std::chrono::steady_clock::now();
+    const bool is_there = solver_.run_until(end, options);
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (is_there && words_.every > 0) {
+      files_.write(*on_, solver_.state(), solver_.time(), number);
+    }
+    if (is_there && !words_.checkpoint.empty()) {
+      solver_.save_checkpoint(words_.checkpoint);
+    }
+    return is_there;
+  }
+
+  // Keeps what there is, then ends as a program does that gets the signal.
+  [[noreturn]] void stop() {
+    const std::string path =
+        words_.checkpoint.empty() ? words_.equation + ".checkpoint" : words_.checkpoint;
+    solver_.save_checkpoint(path);
+    end_progress();
+    std::fprintf(stderr, "rtcg: stopped at t = %.6g after %lld steps; --resume %s goes on\n",
+                 solver_.time(), solver_.steps(), path.c_str());
+    std::fflush(nullptr);
+    std::signal(caught_signal, SIG_DFL);
+    std::raise(caught_signal);
+    std::_Exit(128 + caught_signal);
+  }
+
+  [[nodiscard]] double unknowns() const {
+    return static_cast<double>(problem_.system.fields.size() * on_->element_count() *
+                               on_->node_count());
+  }
+  [[nodiscard]] long long steps_done() const { return solver_.steps() - begin_steps_; }
+  // Unknowns that go through a stage in a second, in thousand millions.
+  [[nodiscard]] double speed() const {
+    return seconds_ > 0 ? 5e-9 * unknowns() * static_cast<double>(steps_done()) / seconds_ : 0;
+  }
+  [[nodiscard]] double error() const {
+    return dg::l2_distance(*on_, solver_.state(), state_at(problem_, *on_, solver_.time()));
+  }
+
+  void print_json() const {
+    nlohmann::ordered_json json = {{"equation", words_.equation},
+                                   {"device", solver_.options().device.info().name},
+                                   {"dtype", words_.dtype},
+                                   {"order", words_.order},
+                                   {"elements", on_->element_count()},
+                                   {"unknowns", unknowns()},
+                                   {"begin", begin_time_},
+                                   {"time", solver_.time()},
+                                   {"steps", steps_done()},
+                                   {"energy_before", energy_before_},
+                                   {"energy", solver_.energy()},
+                                   {"seconds", seconds_},
+                                   {"gdofs", speed()}};
+    if (problem_.is_exact) {
+      json["error"] = error();
+    }
+    json["files"] = files_.written();
+    std::puts(json.dump(2).c_str());
+  }
+
+  void print_text() const {
+    std::printf("%s on %zu elements of order %d, %.4g unknowns in %s on %s\n",
+                words_.equation.c_str(), on_->element_count(), words_.order, unknowns(),
+                words_.dtype.c_str(), solver_.options().device.info().name.c_str());
+    std::printf("t = %.6g to %.6g, %lld steps in %.3g s: %.3g GDOF/s\n", begin_time_,
+                solver_.time(), steps_done(), seconds_, speed());
+    std::printf("energy %.10g, before %.10g\n", solver_.energy(), energy_before_);
+    if (problem_.is_exact) {
+      std::printf("error %.6e\n", error());
+    }
+    for (const std::string& path : files_.written()) {
+      std::printf("wrote %s\n", path.c_str());
+    }
+  }
+
+  const DgWords& words_;
+  std::shared_ptr<const dg::Discretization> on_;
+  dg::Problem problem_;
+  DgFiles files_;
+  dg::Solver solver_;
+  double begin_time_ = 0;
+  long long begin_steps_ = 0;
+  double energy_before_ = 0;
+  double seconds_ = 0;
+};
+
+void run(const DgWords& words) {
+  words.equation == "poisson" ? run_poisson(words) : DgRun(words).run();
+}
+
+// ---- words --------------------------------------------------------------------------------------
+
+std::vector<std::string> equations() {
+  std::vector<std::string> names = dg::problem_names();
+  names.emplace_back("poisson");
+  return names;
+}
+
+void add_method_options(CLI::App& command, DgWords& words) {
+  command
+      .add_option("--device,-d", words.device, "Such as host, cuda:0; best: a GPU, else the host")
+      ->capture_default_str();
+  command.add_option("--dtype", words.dtype, "f32 or f64")
+      ->check(CLI::IsMember({"f32", "f64"}))
+      ->capture_default_str();
+  command.add_option("--until,-T", words.until, "The time at the end")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--cfl", words.cfl, "Factor of the time step; 1 is stable")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--strategy", words.strategy, "Kernels for a stage: fused, one; or split")
+      ->check(CLI::IsMember({"fused", "split"}))
+      ->capture_default_str();
+  command.add_option("--flux", words.flux, "upwind or central")
+      ->check(CLI::IsMember({"upwind", "central"}))
+      ->capture_default_str();
+  command.add_option("--method", words.method, "Of poisson: ip or ldg")
+      ->check(CLI::IsMember({"ip", "ldg"}))
+      ->capture_default_str();
+  command.add_option("--dimension", words.dimension, "Of box:N: 1, 2 or 3")
+      ->check(CLI::Range(1, 3));
+  command.add_option("--perturb", words.perturbation, "Moves inner vertices of boxes, in cells")
+      ->capture_default_str();
+  command.add_option("--picture,-p", words.picture, "A PNG file to draw");
+  command.add_flag("--json", words.output.as_json, "Print JSON");
+}
+
+void add_run_options(CLI::App& command, DgWords& words) {
+  command.add_option("MESH", words.mesh, "box:16, box:16x8x8, or an MSH file")
+      ->default_str("box:8");
+  command.add_option("--order,-N", words.order, "Of the polynomials: 1 to 9")
+      ->check(CLI::Range(1, dg::highest_order))
+      ->capture_default_str();
+  command.add_option("--start", words.start, "exact or pulse; default: exact on boxes")
+      ->check(CLI::IsMember({"exact", "pulse"}));
+  command.add_option("--boundary,-b", words.boundaries, "TAG=CONDITION, such as +x=absorbing")
+      ->allow_extra_args(false);
+  command.add_option("--ordering", words.ordering, "Of elements: curve, metis, or as given")
+      ->check(CLI::IsMember({"curve", "metis", "given"}))
+      ->capture_default_str();
+  command.add_flag("--tune", words.is_tuning, "Find the fastest kernel first, and remember it");
+  command.add_option("--wisdom", words.wisdom, "The file of what is remembered");
+  command.add_option("--every,-e", words.every, "Time between files; default: at the end only")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--vtu", words.vtu, "A folder for VTU files and a series for ParaView");
+  command.add_flag("--straight", words.has_straight_cells, "VTU files that every program reads");
+  command.add_option("--field", words.field, "The field of pictures");
+  command.add_option("--slice", words.slice, "Their plane: z=0.5");
+  command.add_option("--checkpoint,-c", words.checkpoint,
+                     "A file to go on from; Ctrl-C writes one in any case");
+  command.add_option("--resume,-r", words.resume, "Go on from a checkpoint");
+}
+
+}  // namespace
+
+void add_dg_command(CLI::App& app) {
+  const auto words = std::make_shared<DgWords>();
+  CLI::App* command =
+      app.add_subcommand("dg", "Solve an equation by discontinuous Galerkin methods");
+  command->add_option("EQUATION", words->equation, fmt::format("{}", fmt::join(equations(), ", ")))
+      ->check(CLI::IsMember(equations()));
+  add_run_options(*command, *words);
+  add_method_options(*command, *words);
+  CLI::App* convergence =
+      command->add_subcommand("convergence", "Print errors on finer and finer meshes");
+  convergence->add_option("EQUATION", words->equation, "As of `rtcg dg`")
+      ->required()
+      ->check(CLI::IsMember(equations()));
+  convergence->add_option("--orders", words->orders, "1:4 or 1,3")->capture_default_str();
+  convergence->add_option("--meshes", words->meshes, "Cells along an axis")->capture_default_str();
+  add_method_options(*convergence, *words);
+  convergence->callback([words] { run_convergence(*words); });
+  command->callback([words, command] {
+    if (!command->get_subcommands().empty()) {
+      return;
+    }
+    if (words->equation.empty()) {
+      throw CLI::RequiredError("EQUATION");
+    }
+    if (words->mesh.empty()) {
+      words->mesh = "box:8";
+    }
+    run(*words);
+  });
+}
+
+}  // namespace rtcg::tools

@@ -1,0 +1,210 @@
+// rtcg dg convergence and rtcg dg poisson: solutions that are compared with known ones.
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "rtcg/dg/operators/solve_poisson.h"
+#include "rtcg/dg/output/picture.h"
+#include "rtcg/dg/output/write_file.h"
+#include "tools/dg_words.h"
+
+namespace rtcg::tools {
+namespace {
+
+using std::numbers::pi;
+
+std::shared_ptr<const dg::Discretization> discretization_of(const DgWords& words) {
+  return std::make_shared<const dg::Discretization>(dg::discretize(dg_mesh(words), words.order));
+}
+
+// ---- Poisson ------------------------------------------------------------------------------------
+
+struct PoissonRun {
+  dg::PoissonSolution solution;
+  double error = 0;
+  double seconds = 0;
+};
+
+dg::State product_of_sines(const dg::Discretization& on, double factor) {
+  return dg::interpolate(on, 1, [&](const dg::Point& x) {
+    double value = factor;
+    for (std::size_t axis = 0; axis < on.factors.dimension; ++axis) {
+      value *= std::sin(pi * x[axis]);
+    }
+    return std::vector<double>{value};
+  });
+}
+
+// On boxes the solution is a product of sines; elsewhere the right-hand side is 1.
+PoissonRun solve(const DgWords& words, const std::shared_ptr<const dg::Discretization>& on) {
+  dg::PoissonOptions equation;
+  equation.method =
+      words.method == "ip" ? dg::PoissonMethod::interior_penalty : dg::PoissonMethod::local_dg;
+  for (const std::string& tag : on->mesh.boundary_tags) {
+    equation.dirichlet[tag] = 0;
+  }
+  dg::PoissonSolverOptions options;
+  options.solver = dg_solver_options(words);
+  options.tolerance = words.dtype == "f32" ? 1e-5 : 1e-10;
+  const double factor = static_cast<double>(on->mesh.dimension) * pi * pi;
+  const dg::State f =
+      is_box(words)
+          ? product_of_sines(*on, factor)
+          : dg::interpolate(*on, 1, [](const dg::Point&) { return std::vector<double>{1}; });
+  const auto begin = std::chrono::steady_clock::now();
+  PoissonRun run;
+  run.solution = dg::solve_poisson(equation, on, {}, f, options);
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  run.error = is_box(words) ? dg::l2_distance(*on, run.solution.u, product_of_sines(*on, 1)) : 0;
+  return run;
+}
+
+// ---- convergence --------------------------------------------------------------------------------
+
+double error_of(const DgWords& words) {
+  const auto on = discretization_of(words);
+  if (words.equation == "poisson") {
+    return solve(words, on).error;
+  }
+  const dg::Problem problem = dg_problem(words, on->mesh);
+  dg::Solver solver(problem.system, on, problem.data, dg_solver_options(words));
+  solver.set_state(state_at(problem, *on, 0));
+  static_cast<void>(solver.run_until(words.until));
+  return dg::l2_distance(*on, solver.state(), state_at(problem, *on, words.until));
+}
+
+struct ConvergenceTable {
+  std::vector<int> orders;
+  std::vector<int> meshes;
+  std::vector<std::vector<double>> errors;  // [order][mesh]
+
+  // By how much the error falls from the mesh before; none on the first.
+  [[nodiscard]] std::optional<double> rate(std::size_t order, std::size_t mesh) const {
+    if (mesh == 0) {
+      return std::nullopt;
+    }
+    return std::log(errors[order][mesh - 1] / errors[order][mesh]) /
+           std::log(static_cast<double>(meshes[mesh]) / meshes[mesh - 1]);
+  }
+};
+
+std::string title_of(const DgWords& words) {
+  const bool is_poisson = words.equation == "poisson";
+  return fmt::format("{}, {}, {}{}", words.equation,
+                     is_poisson ? words.method == "ip" ? "interior penalty" : "LDG"
+                     : words.equation == "burgers" || words.equation == "euler"
+                         ? "Lax-Friedrichs flux"
+                     : words.flux == "upwind" ? "upwind flux"
+                                              : "central flux",
+                     words.dtype, is_poisson ? "" : fmt::format(", t = {:.4g}", words.until));
+}
+
+void print_text(const DgWords& words, const ConvergenceTable& found) {
+  std::vector<std::vector<std::string>> rows = {{"N"}};
+  for (const int cells : found.meshes) {
+    rows[0].push_back(fmt::format("n = {}", cells));
+  }
+  for (std::size_t i = 0; i < found.orders.size(); ++i) {
+    rows.push_back({std::to_string(found.orders[i])});
+    for (std::size_t j = 0; j < found.meshes.size(); ++j) {
+      const std::optional<double> rate = found.rate(i, j);
+      rows.back().push_back(
+          fmt::format("{:.6e}{}", found.errors[i][j], rate ? fmt::format(" ({:.2f})", *rate) : ""));
+    }
+  }
+  std::printf("%s: L2 error (order)\n%s", title_of(words).c_str(), table(rows).c_str());
+}
+
+void print_json(const DgWords& words, const ConvergenceTable& found) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < found.orders.size(); ++i) {
+    for (std::size_t j = 0; j < found.meshes.size(); ++j) {
+      nlohmann::ordered_json row = {
+          {"order", found.orders[i]}, {"cells", found.meshes[j]}, {"error", found.errors[i][j]}};
+      if (const std::optional<double> rate = found.rate(i, j)) {
+        row["rate"] = *rate;
+      }
+      rows.push_back(row);
+    }
+  }
+  const nlohmann::ordered_json json = {
+      {"equation", words.equation}, {"what", title_of(words)}, {"errors", rows}};
+  std::puts(json.dump(2).c_str());
+}
+
+void draw(const DgWords& words, const ConvergenceTable& found) {
+  std::vector<dg::PlotCurve> curves;
+  for (std::size_t i = 0; i < found.orders.size(); ++i) {
+    dg::PlotCurve curve{fmt::format("N = {}", found.orders[i]), {}, found.errors[i]};
+    if (const std::optional<double> rate = found.rate(i, found.meshes.size() - 1)) {
+      curve.name += fmt::format(": order {:.2f}", *rate);
+    }
+    curve.x.assign(found.meshes.begin(), found.meshes.end());
+    curves.push_back(std::move(curve));
+  }
+  dg::write_file(words.picture, dg::encode_png(dg::draw_plot(
+                                    curves, {title_of(words),
+                                             "cells along an axis",
+                                             "L2 error",
+                                             true,
+                                             {found.meshes.begin(), found.meshes.end()}})));
+}
+
+}  // namespace
+
+void run_poisson(const DgWords& words) {
+  const auto on = discretization_of(words);
+  DgFiles files(words, {"u"});
+  const PoissonRun run = solve(words, on);
+  files.write(*on, run.solution.u, 0, std::nullopt);
+  const std::size_t unknowns = on->element_count() * on->node_count();
+  if (words.output.as_json) {
+    nlohmann::ordered_json json = {{"equation", words.equation},
+                                   {"method", words.method},
+                                   {"order", words.order},
+                                   {"elements", on->element_count()},
+                                   {"unknowns", unknowns},
+                                   {"iterations", run.solution.iterations},
+                                   {"residual", run.solution.residual},
+                                   {"seconds", run.seconds}};
+    if (is_box(words)) {
+      json["error"] = run.error;
+    }
+    json["files"] = files.written();
+    std::puts(json.dump(2).c_str());
+    return;
+  }
+  std::printf("poisson on %zu elements of order %d, %zu unknowns: %d iterations in %.3g s\n",
+              on->element_count(), words.order, unknowns, run.solution.iterations, run.seconds);
+  if (is_box(words)) {
+    std::printf("error %.6e\n", run.error);
+  }
+  for (const std::string& path : files.written()) {
+    std::printf("wrote %s\n", path.c_str());
+  }
+}
+
+void run_convergence(const DgWords& words) {
+  ConvergenceTable found;
+  found.orders = list_of_numbers(words.orders);
+  found.meshes = list_of_numbers(words.meshes);
+  for (const int order : found.orders) {
+    found.errors.emplace_back();
+    for (const int cells : found.meshes) {
+      DgWords each = words;
+      each.order = order;
+      each.mesh = fmt::format("box:{}", cells);
+      found.errors.back().push_back(error_of(each));
+    }
+  }
+  words.output.as_json ? print_json(words, found) : print_text(words, found);
+  if (!words.picture.empty()) {
+    draw(words, found);
+  }
+}
+
+}  // namespace rtcg::tools

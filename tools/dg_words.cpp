@@ -1,0 +1,260 @@
+#include "tools/dg_words.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/dg/mesh/partition.h"
+#include "rtcg/dg/mesh/read_gmsh.h"
+#include "rtcg/dg/output/picture.h"
+#include "rtcg/dg/output/write_file.h"
+#include "rtcg/dg/output/write_vtu.h"
+
+namespace rtcg::tools {
+namespace {
+
+constexpr std::string_view box_prefix = "box:";
+
+// A positive number at the beginning of a text, which loses it; 0: there is none.
+int take_number(std::string_view& text) {
+  int number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc() || number <= 0) {
+    return 0;
+  }
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+std::array<int, 3> cells_of(const DgWords& words) {
+  std::array<int, 3> cells{};
+  std::string_view text = std::string_view(words.mesh).substr(box_prefix.size());
+  std::size_t count = 0;
+  bool is_fine = true;
+  while (is_fine && count < 3) {
+    cells[count] = take_number(text);
+    is_fine = cells[count] > 0;
+    ++count;
+    if (!text.starts_with("x")) {
+      break;
+    }
+    text.remove_prefix(1);
+  }
+  if (!is_fine || !text.empty()) {
+    throw InvalidInput(
+        "tools.dg.bad_mesh",
+        fmt::format("'{}' is no box: write box:16, box:16x8 or box:16x8x8", words.mesh));
+  }
+  const int dimension = words.dimension > 0           ? words.dimension
+                        : words.equation == "poisson" ? 2
+                                                      : dg::problem_box(words.equation).dimension;
+  for (int axis = 1; count == 1 && axis < std::min(dimension, 3); ++axis) {
+    cells[static_cast<std::size_t>(axis)] = cells[0];
+  }
+  return cells;
+}
+
+dg::Mesh box_of(const DgWords& words) {
+  dg::BoxOptions box;
+  if (words.equation == "poisson") {
+    box.cells = cells_of(words);
+    box.dimension = box.cells[2] > 0 ? 3 : box.cells[1] > 0 ? 2 : 1;
+  } else {
+    box = dg::problem_box(words.equation, cells_of(words));
+  }
+  box.perturbation = words.perturbation;
+  return dg::make_box_mesh(box);
+}
+
+dg::ProblemStart start_of(const DgWords& words) {
+  const bool is_exact = words.start.empty() ? is_box(words) : words.start == "exact";
+  return is_exact ? dg::ProblemStart::exact : dg::ProblemStart::pulse;
+}
+
+}  // namespace
+
+bool is_box(const DgWords& words) {
+  return words.mesh.starts_with(box_prefix);
+}
+
+dg::Mesh dg_mesh(const DgWords& words) {
+  const bool is_file = !is_box(words);
+  if (is_file && !std::filesystem::exists(words.mesh)) {
+    throw InvalidInput(
+        "tools.dg.bad_mesh",
+        fmt::format("'{}' is neither a box, such as box:16, nor a file of Gmsh", words.mesh));
+  }
+  dg::Mesh mesh = is_file ? dg::read_gmsh(words.mesh) : box_of(words);
+  return words.ordering == "curve"   ? dg::ordered_along_curve(std::move(mesh))
+         : words.ordering == "metis" ? dg::ordered_by_metis(std::move(mesh))
+                                     : mesh;
+}
+
+dg::Problem dg_problem(const DgWords& words, const dg::Mesh& mesh) {
+  dg::ProblemOptions options;
+  options.alpha = words.flux == "upwind" ? 1 : 0;
+  options.start = start_of(words);
+  for (const std::string& item : words.boundaries) {
+    const std::size_t equal = item.find('=');
+    if (equal == std::string::npos || equal == 0) {
+      throw InvalidInput(
+          "tools.dg.bad_boundary",
+          fmt::format("'{}' is no boundary condition: write --boundary wall=pec", item));
+    }
+    options.conditions[item.substr(0, equal)] = item.substr(equal + 1);
+  }
+  return dg::make_problem(words.equation, mesh, options);
+}
+
+dg::SolverOptions dg_solver_options(const DgWords& words) {
+  dg::SolverOptions options;
+  // without a GPU the host: what a CPU does through OpenCL it does faster as C
+  options.device = words.device != "best" ? runtime::Device::find(words.device)
+                   : runtime::why_no_devices(runtime::BackendKind::cuda).empty()
+                       ? runtime::Device::find("cuda:0")
+                       : runtime::Device::host();
+  options.precision = words.dtype == "f32" ? dg::Precision::single : dg::Precision::double_;
+  options.strategy = words.strategy == "split" ? dg::Strategy::split : dg::Strategy::automatic;
+  options.tune = words.is_tuning;
+  options.wisdom_path = words.wisdom;
+  options.courant = words.cfl;
+  return options;
+}
+
+std::vector<int> list_of_numbers(const std::string& text) {
+  std::string_view rest = text;
+  std::vector<int> numbers = {take_number(rest)};
+  while (numbers.back() > 0 && !rest.empty()) {
+    const char between = rest.front();
+    rest.remove_prefix(1);
+    const int next = take_number(rest);
+    if (between == ':' && numbers.size() == 1 && next >= numbers[0]) {
+      for (int number = numbers[0] + 1; number <= next; ++number) {
+        numbers.push_back(number);
+      }
+      break;
+    }
+    numbers.push_back(between == ',' ? next : 0);
+  }
+  if (numbers.back() == 0 || !rest.empty()) {
+    throw InvalidInput("tools.dg.bad_list",
+                       fmt::format("'{}' is no list of numbers: write 1:4 or 4,8,16", text));
+  }
+  return numbers;
+}
+
+dg::State state_at(const dg::Problem& problem, const dg::Discretization& on, double time) {
+  return dg::interpolate(on, problem.system.fields.size(),
+                         [&](const dg::Point& x) { return problem.state(x, time); });
+}
+
+// ---- files --------------------------------------------------------------------------------------
+
+DgFiles::DgFiles(const DgWords& words, std::vector<std::string> fields)
+    : words_(words), fields_(std::move(fields)) {
+  if (!words.field.empty()) {
+    const auto place = std::find(fields_.begin(), fields_.end(), words.field);
+    if (place == fields_.end()) {
+      throw InvalidInput("tools.dg.unknown_field",
+                         fmt::format("there is no field '{}': the fields are {}", words.field,
+                                     fmt::join(fields_, ", ")));
+    }
+    field_ = static_cast<std::size_t>(place - fields_.begin());
+  } else if (words.equation == "maxwell" && start_of(words) == dg::ProblemStart::pulse) {
+    field_ = 2;  // the pulse is of E along z; of the cavity's mode that is 0 in the middle
+  }
+  if (!words.slice.empty()) {
+    const std::string& text = words.slice;
+    char* end = nullptr;
+    const bool is_axis = text.size() > 2 && text[0] >= 'x' && text[0] <= 'z' && text[1] == '=';
+    position_ = is_axis ? std::strtod(text.c_str() + 2, &end) : 0;
+    if (!is_axis || *end != '\0') {
+      throw InvalidInput("tools.dg.bad_slice",
+                         fmt::format("'{}' is no plane: write --slice z=0.5", text));
+    }
+    axis_ = static_cast<std::size_t>(text[0] - 'x');
+  }
+}
+
+void DgFiles::write(const dg::Discretization& on, const dg::State& state, double time,
+                    std::optional<int> number) {
+  if (!words_.vtu.empty()) {
+    write_vtu(on, state, time, number.value_or(0));
+  }
+  if (!words_.picture.empty()) {
+    write_picture(on, state, time, number);
+  }
+}
+
+void DgFiles::write_vtu(const dg::Discretization& on, const dg::State& state, double time,
+                        int number) {
+  // ex, ey, ez are one vector e
+  std::vector<dg::NodalField> fields;
+  const std::size_t points = state.elements * state.nodes;
+  for (std::size_t i = 0; i < state.fields;) {
+    const std::string& name = fields_[i];
+    std::size_t count = 1;
+    const std::string stem = name.substr(0, name.size() - 1);
+    while (!stem.empty() && name.back() == 'x' && i + count < state.fields &&
+           fields_[i + count] == stem + "xyz"[count]) {
+      ++count;
+    }
+    const auto first = state.values.begin() + static_cast<std::ptrdiff_t>(i * points);
+    fields.push_back({count == 1           ? name
+                      : stem.back() == '_' ? stem.substr(0, stem.size() - 1)
+                                           : stem,
+                      count,
+                      {first, first + static_cast<std::ptrdiff_t>(count * points)}});
+    i += count;
+  }
+  const auto file_of = [&](int each) { return fmt::format("{}_{:04}.vtu", words_.equation, each); };
+  const std::string folder = words_.vtu + (words_.vtu.ends_with("/") ? "" : "/");
+  dg::VtuOptions options;
+  options.high_order = !words_.has_straight_cells;
+  options.single_precision = words_.dtype == "f32";
+  dg::write_vtu(folder + file_of(number), on.mesh, on.element, fields, {}, options);
+  times_[number] = time;
+  if (words_.every > 0) {
+    // those of a run that this one goes on with
+    for (int before = 0; before < number; ++before) {
+      if (!times_.contains(before) && std::filesystem::exists(folder + file_of(before))) {
+        times_[before] = before * words_.every;
+      }
+    }
+  }
+  std::vector<dg::PvdStep> steps;
+  for (const auto& [each, when] : times_) {
+    steps.push_back({when, file_of(each)});
+  }
+  dg::write_pvd(folder + words_.equation + ".pvd", steps);
+  written_.push_back(folder + file_of(number));
+}
+
+void DgFiles::write_picture(const dg::Discretization& on, const dg::State& state, double time,
+                            std::optional<int> number) {
+  dg::SliceOptions options;
+  options.field = field_;
+  options.axis = axis_;
+  options.position = position_;
+  options.title = fmt::format("{}: {}", words_.equation, fields_[field_]);
+  if (words_.equation != "poisson") {
+    options.title += fmt::format(" at t = {:.4g}", time);
+  }
+  if (on.mesh.dimension == 3) {
+    options.title += position_ ? fmt::format(", {} = {:.4g}", "xyz"[axis_], *position_)
+                               : fmt::format(", middle of {}", "xyz"[axis_]);
+  }
+  options.title += fmt::format(", order {}, {} elements", on.element.order, on.element_count());
+  std::string path = words_.picture;
+  if (number) {
+    const std::size_t dot = path.find_last_of('.');
+    path.insert(dot == std::string::npos ? path.size() : dot, fmt::format("_{:04}", *number));
+  }
+  dg::write_file(path, dg::encode_png(dg::draw_slice(on, state, options)));
+  written_.push_back(path);
+}
+
+}  // namespace rtcg::tools

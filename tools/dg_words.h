@@ -1,0 +1,98 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/dg/equations/problem.h"
+#include "rtcg/dg/operators/solver.h"
+#include "tools/command.h"
+
+// What `rtcg dg` and `rtcg dg convergence` share: the words of the call, and what they mean.
+
+namespace rtcg::tools {
+
+struct DgWords {
+  std::string equation;
+  std::string mesh;
+  int dimension = 0;  ///< of `box:N`; 0: as usual for the equation
+  double perturbation = 0;
+  std::string ordering = "curve";
+  int order = 3;
+  std::string device = "best";
+  std::string dtype = "f64";
+  std::string flux = "upwind";
+  std::string method = "ip";  ///< of Poisson's equation
+  std::string start;
+  std::vector<std::string> boundaries;  ///< TAG=CONDITION
+  double until = 1;
+  double cfl = 1;
+  double every = 0;
+  std::string strategy = "fused";
+  bool is_tuning = false;
+  std::string wisdom;
+  std::string vtu;
+  bool has_straight_cells = false;
+  std::string picture;
+  std::string field;
+  std::string slice;
+  std::string checkpoint;
+  std::string resume;
+  std::string orders = "1:4";     ///< of `convergence`
+  std::string meshes = "4,8,16";  ///< of `convergence`
+  Output output;
+};
+
+/// The mesh that MESH says: a box, `box:16`, `box:16x8x8`, or the name of an MSH file.
+///
+/// @throws InvalidInput  tools.dg.bad_mesh, and what read_gmsh and make_box_mesh throw
+[[nodiscard]] dg::Mesh dg_mesh(const DgWords& words);
+[[nodiscard]] bool is_box(const DgWords& words);
+
+/// @throws InvalidInput  tools.dg.bad_boundary, and what make_problem throws
+[[nodiscard]] dg::Problem dg_problem(const DgWords& words, const dg::Mesh& mesh);
+
+[[nodiscard]] dg::SolverOptions dg_solver_options(const DgWords& words);
+
+/// The numbers of `1:4` or `1,2,8`, all positive.
+///
+/// @throws InvalidInput  tools.dg.bad_list
+[[nodiscard]] std::vector<int> list_of_numbers(const std::string& text);
+
+/// State of one time on a discretisation.
+[[nodiscard]] dg::State state_at(const dg::Problem& problem, const dg::Discretization& on,
+                                 double time);
+
+/// Fields and their files: VTU series, pictures.
+class DgFiles {
+ public:
+  /// @throws InvalidInput  tools.dg.unknown_field, tools.dg.bad_slice
+  DgFiles(const DgWords& words, std::vector<std::string> fields);
+
+  /// @param number  of the state in a series; none: there is one only
+  void write(const dg::Discretization& on, const dg::State& state, double time,
+             std::optional<int> number);
+  [[nodiscard]] const std::vector<std::string>& written() const noexcept { return written_; }
+
+ private:
+  void write_vtu(const dg::Discretization& on, const dg::State& state, double time, int number);
+  void write_picture(const dg::Discretization& on, const dg::State& state, double time,
+                     std::optional<int> number);
+
+  const DgWords& words_;
+  std::vector<std::string> fields_;
+  std::size_t field_ = 0;  ///< of pictures
+  std::size_t axis_ = 2;
+  std::optional<double> position_;
+  std::map<int, double> times_;  ///< of the VTU files of this run and of those before, by number
+  std::vector<std::string> written_;
+};
+
+/// Solves Poisson's equation: `rtcg dg poisson`.
+void run_poisson(const DgWords& words);
+/// `rtcg dg convergence`: errors on several meshes and their order.
+void run_convergence(const DgWords& words);
+
+}  // namespace rtcg::tools
