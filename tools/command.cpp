@@ -2,14 +2,39 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::tools {
+
+namespace {
+
+/// The number that `text` is, if it is a finite one.
+std::optional<double> finite_number(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const bool is_number = !text.empty() && *end == '\0' && std::isfinite(number);
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+std::string why_not_positive(const std::string& text) {
+  const std::optional<double> number = finite_number(text);
+  return number && *number > 0 ? "" : fmt::format("'{}' is not a number above 0", text);
+}
+
+std::string why_negative(const std::string& text) {
+  const std::optional<double> number = finite_number(text);
+  return number && *number >= 0 ? "" : fmt::format("'{}' is not a number from 0 on", text);
+}
 
 bool is_terminal() {
   return ::isatty(STDOUT_FILENO) == 1;
@@ -84,6 +109,22 @@ void parse_scalars(const std::vector<std::string>& items,
     reals[name] = real;
     if (*integer_end == '\0') {
       integers[name] = integer;
+    }
+  }
+}
+
+void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, double>& values) {
+  std::vector<std::string> scalars;
+  for (const loopy::Argument& each : kernel.arguments) {
+    if (!each.is_array) {
+      scalars.push_back(each.name);
+    }
+  }
+  for (const auto& [name, value] : values) {
+    if (std::find(scalars.begin(), scalars.end(), name) == scalars.end()) {
+      throw InvalidInput("tools.rtcg.bad_value",
+                         fmt::format("kernel '{}' has no scalar '{}' to set: its scalars are {}",
+                                     kernel.name, name, fmt::join(scalars, ", ")));
     }
   }
 }

@@ -9,6 +9,9 @@
 namespace CLI {
 class App;
 }
+namespace rtcg::loopy {
+struct Kernel;
+}
 
 // What the subcommands of `rtcg` share. Each command stands in its own file.
 
@@ -47,6 +50,11 @@ void add_cache_why_command(CLI::App& cache);
 void parse_scalars(const std::vector<std::string>& items,
                    std::map<std::string, std::int64_t, std::less<>>& integers,
                    std::map<std::string, double>& reals);
+/// @throws InvalidInput  tools.rtcg.bad_value: a name of `values` is no scalar of `kernel`
+void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, double>& values);
+/// For options that are numbers: what is wrong with `text`, or nothing.
+[[nodiscard]] std::string why_not_positive(const std::string& text);
+[[nodiscard]] std::string why_negative(const std::string& text);
 [[nodiscard]] bool is_terminal();
 
 }  // namespace rtcg::tools

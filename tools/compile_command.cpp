@@ -1,5 +1,6 @@
 // rtcg compile: text in, resource use out; no device is needed for CUDA or the host.
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -33,7 +34,7 @@ std::string read_file(const std::string& path) {
   std::ifstream stream(path);
   std::ostringstream text;
   text << stream.rdbuf();
-  if (!stream) {
+  if (!stream || std::filesystem::is_directory(path)) {
     throw InvalidInput("tools.compile.unreadable_file",
                        fmt::format("cannot read '{}': give a file of kernel source", path));
   }
@@ -142,8 +143,10 @@ void compile_file(const CompileArguments& arguments) {
 
 void add_request_options(CLI::App& command, CompileArguments& arguments) {
   command.add_option("FILE", arguments.file, "CUDA C++, OpenCL C, or C for the host")->required();
-  command.add_option("--target,-t", arguments.target,
-                     "host, opencl:INDEX, cuda:sm_90, ptx:sm_90 or cuda:INDEX");
+  command
+      .add_option("--target,-t", arguments.target,
+                  "host, opencl:INDEX, cuda:sm_90, ptx:sm_90 or cuda:INDEX")
+      ->capture_default_str();
   command.add_option("--include-dir,-I", arguments.include_dirs, "Search headers here");
   command.add_option("--define,-D", arguments.defines, "NAME or NAME=VALUE");
   command.add_option("--flag", arguments.flags, "Pass this on to the compiler");

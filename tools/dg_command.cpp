@@ -195,10 +195,10 @@ void add_method_options(CLI::App& command, DgWords& words) {
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
   command.add_option("--until,-T", words.until, "The time at the end")
-      ->check(CLI::NonNegativeNumber)
+      ->check(why_negative)
       ->capture_default_str();
   command.add_option("--cfl", words.cfl, "Factor of the time step; 1 is stable")
-      ->check(CLI::PositiveNumber)
+      ->check(why_not_positive)
       ->capture_default_str();
   command.add_option("--strategy", words.strategy, "Kernels for a stage: fused, one; or split")
       ->check(CLI::IsMember({"fused", "split"}))
@@ -233,7 +233,7 @@ void add_run_options(CLI::App& command, DgWords& words) {
   command.add_flag("--tune", words.is_tuning, "Find the fastest kernel first, and remember it");
   command.add_option("--wisdom", words.wisdom, "The file of what is remembered");
   command.add_option("--every,-e", words.every, "Time between files; default: at the end only")
-      ->check(CLI::PositiveNumber);
+      ->check(why_not_positive);
   command.add_option("--vtu", words.vtu, "A folder for VTU files and a series for ParaView");
   command.add_flag("--straight", words.has_straight_cells, "VTU files that every program reads");
   command.add_option("--field", words.field, "The field of pictures");

@@ -82,9 +82,9 @@ struct ConvergenceTable {
   std::vector<int> meshes;
   std::vector<std::vector<double>> errors;  // [order][mesh]
 
-  // By how much the error falls from the mesh before; none on the first.
+  // By how much the error falls from the mesh before; none on the first or on the same one.
   [[nodiscard]] std::optional<double> rate(std::size_t order, std::size_t mesh) const {
-    if (mesh == 0) {
+    if (mesh == 0 || meshes[mesh] == meshes[mesh - 1]) {
       return std::nullopt;
     }
     return std::log(errors[order][mesh - 1] / errors[order][mesh]) /

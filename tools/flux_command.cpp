@@ -112,6 +112,7 @@ void add_flux_command(CLI::App& app) {
       ->check(CLI::IsMember({"cuda", "opencl", "host"}))
       ->capture_default_str();
   command->add_option("--dimension,-d", words->dimension, "Of space: 1, 2 or 3")
+      ->check(CLI::Range(1, 3))
       ->capture_default_str();
   command->add_option("--material,-m", words->materials, "A name that is a number an element")
       ->allow_extra_args(false);

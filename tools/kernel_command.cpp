@@ -13,6 +13,10 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/statistics.h"
+#include "rtcg/loopy/check/check_bounds.h"
+#include "rtcg/loopy/check/check_kernel.h"
+#include "rtcg/loopy/check/check_order.h"
+#include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
@@ -56,6 +60,16 @@ Kernels read_kernels(const KernelWords& words) {
   return kernels;
 }
 
+// A kernel that would not be run is not shown either, but for --stage kernel and schedule.
+void check(const Kernel& kernel) {
+  const Kernel typed = loopy::infer_types(loopy::expand_subst(kernel));
+  loopy::check_kernel(typed);
+  loopy::check_bounds(typed);
+  const Kernel placed = loopy::choose_address_spaces(typed);
+  loopy::check_races(placed);
+  loopy::check_order(placed);
+}
+
 // ---- show ------------------------------------------------------------------------------------
 
 Target parse_target(const std::string& text) {
@@ -75,6 +89,7 @@ void show(const KernelWords& words) {
     const Kernel ready = loopy::preprocess(kernel);
     text = loopy::to_string(ready, scheduled(ready));
   } else {
+    check(kernel);
     text = loopy::generate_text(kernel, parse_target(words.target));
   }
   std::fputs(text.c_str(), stdout);
@@ -116,6 +131,7 @@ void run(const KernelWords& words) {
   options.repetitions = words.repetitions;
   loopy::IntegerValues values;
   parse_scalars(words.values, values, options.reals);
+  check_are_scalars(kernels.described, options.reals);
   loopy::ComparisonReport report;
   if (words.check) {
     report = loopy::compare_with_reference(kernels.transformed, kernels.described, values, device,
@@ -229,6 +245,8 @@ Explanation explanation_of(const KernelWords& words) {
   loopy::IntegerValues values;
   std::map<std::string, double> reals;
   parse_scalars(words.values, values, reals);
+  check_are_scalars(kernels.described, reals);
+  check(kernels.transformed);
   Explanation explanation;
   explanation.ready = loopy::preprocess(kernels.transformed);
   explanation.tree = scheduled(explanation.ready);
@@ -429,7 +447,7 @@ void add_kernel_commands(CLI::App& app) {
   run_command->add_option("-d,--device", words->device, "host, opencl:0, cuda:0 or best")
       ->capture_default_str();
   run_command->add_option("--repetitions", words->repetitions, "Runs that are timed")
-      ->check(CLI::PositiveNumber)
+      ->check(why_not_positive)
       ->capture_default_str();
   run_command->add_flag("--check", words->check,
                         "Compare with the kernel as described, run on the host");
@@ -442,7 +460,11 @@ void add_kernel_commands(CLI::App& app) {
   explain_command->add_option("--set", words->values, "Count for this value of a parameter: n=1000")
       ->allow_extra_args(false);
   explain_command->add_flag("--json", words->output.as_json, "Print JSON");
-  explain_command->add_option("--draw", words->drawing, "Draw the loop tree: FILE.svg or FILE.dot");
+  explain_command->add_option("--draw", words->drawing, "Draw the loop tree: FILE.svg or FILE.dot")
+      ->check([](const std::string& path) {
+        const bool is_known = path.ends_with(".svg") || path.ends_with(".dot");
+        return is_known ? "" : fmt::format("'{}' is neither FILE.svg nor FILE.dot", path);
+      });
   explain_command->callback([words] { explain(*words); });
 }
 

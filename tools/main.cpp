@@ -1,6 +1,7 @@
 // The command line `rtcg`. Exit codes: 0 done, 1 refused or failed, 2 the call's words are off.
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -27,6 +28,9 @@ int main(int count, char** arguments) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const rtcg::Error& error) {
     std::fprintf(stderr, "rtcg: %s\n", error.what());
+    return 1;
+  } catch (const std::bad_alloc&) {
+    std::fputs("rtcg: there is not enough memory on the host: choose smaller sizes\n", stderr);
     return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rtcg: %s\n", error.what());

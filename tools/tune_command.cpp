@@ -50,18 +50,19 @@ loopy::Kernel read_kernel(const TuneWords& words) {
   return loopy::described_kernel(loopy::read_kernel_file(words.file));
 }
 
-loopy::SlicingConstraints constraints_of(const TuneWords& words) {
+loopy::SlicingConstraints constraints_of(const TuneWords& words, const loopy::Kernel& kernel) {
   loopy::SlicingConstraints constraints = words.constraints;
   std::map<std::string, double> reals;
   parse_scalars(words.values, constraints.parameters, reals);
+  check_are_scalars(kernel, reals);
   return constraints;
 }
 
-// ---- slicings
-// ------------------------------------------------------------------------------------
+// ---- slicings ----------------------------------------------------------------------------------
 
 void list_slicings(const TuneWords& words) {
-  const loopy::SlicingStream stream(read_kernel(words), constraints_of(words));
+  const loopy::Kernel kernel = read_kernel(words);
+  const loopy::SlicingStream stream(kernel, constraints_of(words, kernel));
   if (words.is_counting) {
     std::printf("%zu\n", stream.count());
     return;
@@ -79,8 +80,7 @@ void list_slicings(const TuneWords& words) {
               std::min(words.list, stream.count()), stream.count());
 }
 
-// ---- tune
-// ----------------------------------------------------------------------------------------
+// ---- tune --------------------------------------------------------------------------------------
 
 void print_progress(const loopy::TuneProgress& progress) {
   if (is_terminal()) {
@@ -138,9 +138,10 @@ loopy::SearchMethod search_of(const std::string& word) {
                                   : loopy::SearchMethod::guided;
 }
 
-loopy::TuneOptions options_of(const TuneWords& words, const runtime::Device& device) {
+loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kernel,
+                              const runtime::Device& device) {
   loopy::TuneOptions options;
-  options.constraints = constraints_of(words);
+  options.constraints = constraints_of(words, kernel);
   options.constraints.machine = loopy::machine_model(device);
   options.budget_seconds = words.budget_seconds;
   options.seed = words.seed;
@@ -191,7 +192,7 @@ void tune(const TuneWords& words) {
   const loopy::Kernel kernel = read_kernel(words);
   const runtime::Device device =
       words.device == "best" ? best_device() : runtime::Device::find(words.device);
-  loopy::TuneOptions options = options_of(words, device);
+  loopy::TuneOptions options = options_of(words, kernel, device);
   options.seeds =
       loopy::seeds_of(loopy::Wisdom(words.wisdom), kernel, device, options.constraints.parameters);
   std::vector<double> best_us;
@@ -236,14 +237,19 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   command->add_option("--set", words->values, "Value of a parameter: n=1000")
       ->allow_extra_args(false);
   command->add_option("--min-threads", words->constraints.min_threads, "Of a block")
+      ->check(why_not_positive)
       ->capture_default_str();
   command->add_option("--max-threads", words->constraints.max_threads, "Of a block")
+      ->check(why_not_positive)
       ->capture_default_str();
   command->add_option("--min-blocks", words->constraints.min_blocks, "Of the grid")
+      ->check(why_not_positive)
       ->capture_default_str();
   command->add_option("--max-lanes", words->constraints.max_lanes, "Results of one thread")
+      ->check(why_not_positive)
       ->capture_default_str();
   command->add_option("--max-shared-bytes", words->constraints.max_shared_bytes, "Of a block")
+      ->check(why_negative)
       ->capture_default_str();
   return command;
 }
@@ -259,9 +265,10 @@ void add_tune_commands(CLI::App& app) {
                    "host, opencl:0, cuda:0, or best: the GPU, else the host")
       ->capture_default_str();
   tune_command->add_option("--budget", words->budget_seconds, "Seconds")
-      ->check(CLI::PositiveNumber)
+      ->check(why_not_positive)
       ->capture_default_str();
-  tune_command->add_option("--max-candidates", words->max_candidates, "Try no more; 0: no limit");
+  tune_command->add_option("--max-candidates", words->max_candidates, "Try no more; 0: no limit")
+      ->check(why_negative);
   tune_command->add_option("--search", words->search, "guided, exhaustive, random or evolutionary")
       ->check(CLI::IsMember({"guided", "exhaustive", "random", "evolutionary"}))
       ->capture_default_str();
@@ -283,7 +290,9 @@ void add_tune_commands(CLI::App& app) {
 
   CLI::App* list_command =
       add_command(app, "slicings", "List the slicings of a kernel file, best first", words);
-  list_command->add_option("--list", words->list, "How many to print")->default_val(20);
+  list_command->add_option("--list", words->list, "How many to print")
+      ->check(why_negative)
+      ->default_val(20);
   list_command->add_flag("--count", words->is_counting, "Print only how many there are");
   list_command->callback([words] { list_slicings(*words); });
 }

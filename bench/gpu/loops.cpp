@@ -1,19 +1,19 @@
-#include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <functional>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "bench/gpu/compete.h"
 #include "bench/gpu/cub_peers.h"
 #include "bench/gpu/cublas.h"
 #include "bench/gpu/sections.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/transform/recipe.h"
 #include "rtcg/runtime/device/copy.h"
-#include "rtcg/runtime/device/event.h"
 
 namespace rtcg::bench {
 namespace {
@@ -24,45 +24,6 @@ using loopy::Kernel;
 using runtime::Buffer;
 using runtime::Device;
 using runtime::Stream;
-
-// Makes what one of ours or a peer runs on.
-struct Contestant {
-  std::string impl;
-  bool is_peer;
-  std::function<void()> run;
-  std::vector<double> times_us = {};
-};
-
-double time_us(const Stream& stream, const std::function<void()>& run, int launches) {
-  const runtime::Event begin = stream.record();
-  for (int i = 0; i < launches; ++i) {
-    run();
-  }
-  const runtime::Event end = stream.record();
-  return runtime::elapsed_ms(begin, end) * 1e3 / launches;
-}
-
-// In turns, so that clocks and temperature are the same for all.
-void compete(const Stream& stream, std::vector<Contestant>& contestants, Measurement measurement,
-             double bytes, double flops, Report& report) {
-  constexpr int rounds = 15;
-  for (Contestant& contestant : contestants) {
-    contestant.run();
-    const double once = time_us(stream, contestant.run, 1);
-    const int launches = std::max(1, std::min(50, static_cast<int>(2000.0 / once)));
-    for (int round = 0; round < rounds; ++round) {
-      contestant.times_us.push_back(time_us(stream, contestant.run, launches));
-    }
-  }
-  for (const Contestant& contestant : contestants) {
-    measurement.impl = contestant.impl;
-    measurement.is_peer = contestant.is_peer;
-    measurement.us = median(contestant.times_us);
-    measurement.gbs = bytes / measurement.us * 1e-3;
-    measurement.tflops = flops / measurement.us * 1e-6;
-    report.add(measurement);
-  }
-}
 
 std::vector<float> random_values(std::size_t count) {
   std::vector<float> values(count);
@@ -101,13 +62,16 @@ std::string name_of(const Tile& tile) {
          std::to_string(tile.column_threads);
 }
 
-Kernel matmul(int n, const Tile& tile) {
-  const Kernel described = loopy::make_kernel(
+Kernel described_matmul(int n) {
+  return loopy::make_kernel(
       "{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
       {.name = "matmul", .default_type = cgen::f32, .fixed_parameters = {{"n", n}}});
+}
+
+Kernel matmul(int n, const Tile& tile) {
   const auto text = [](int value) { return std::to_string(value); };
   return loopy::apply_recipe(
-      described,
+      described_matmul(n),
       "split_iname(i, " + text(tile.rows) +
           ", outer_tag=g.1, outer_name=ig, inner_name=it)\n"
           "split_iname(it, " +
@@ -130,12 +94,79 @@ Kernel matmul(int n, const Tile& tile) {
           "add_padding(a_fetch, 1, 4)\n");
 }
 
-}  // namespace
+// Each stands for splits, fetches to shared memory, and a pipeline of the copies (see recipe_of):
+// what a search found fastest on an H200. The name says rows, columns and depth of a tile.
+struct PipelinedScript {
+  int n;
+  std::string name;
+  std::string slicing;
+};
 
-void measure_matmul(Device device, Report& report) {
+const std::vector<PipelinedScript>& pipelined_scripts() {
+  static const std::vector<PipelinedScript> all = {
+      {500, "16x64x32, 4 stages",
+       "j: g.0 l.0*16 vec*4; i: g.1 l.1*4 ilp*4; k: for for*32; fetch a transposed pad 4; "
+       "fetch b; stages 4"},
+      {500, "16x64x32, 4 stages, pairs",
+       "j: g.0 ilp*2 l.0*16 ilp*2; i: g.1 l.1*4 ilp*4; k: for for*32; fetch a transposed pad 4; "
+       "fetch b; stages 4"},
+      {512, "32x32x32, 4 stages",
+       "j: g.0 l.0*8 ilp*4; i: g.1 ilp*2 l.1*8 ilp*2; k: for for*32; fetch a pad 4; fetch b; "
+       "stages 4"},
+      {512, "16x32x16, 4 stages",
+       "j: g.0 l.0*8 ilp*4; i: g.1 ilp*2 l.1*4 ilp*2; k: for for*16; fetch a pad 4; fetch b; "
+       "stages 4"},
+      {1000, "32x64x8, 4 stages",
+       "j: g.0 ilp*2 l.0*8 ilp*4; i: g.1 l.1*4 ilp*8; k: for for*8; fetch a transposed pad 4; "
+       "fetch b; stages 4"},
+      {1000, "64x64x32, 2 stages",
+       "j: g.0 l.0*16 vec*4; i: g.1 ilp*2 l.1*16 ilp*2; k: for for*32; fetch a pad 4; fetch b; "
+       "stages 2; swizzle 8"},
+      {1024, "32x32x32, 2 stages",
+       "j: g.0 l.0*8 ilp*4; i: g.1 ilp*2 l.1*8 ilp*2; k: for for*32; fetch a pad 4; fetch b; "
+       "stages 2; swizzle 8"},
+      {1024, "64x64x32, 2 stages",
+       "j: g.0 l.0*16 vec*4; i: g.1 ilp*2 l.1*16 ilp*2; k: for for*32; fetch a pad 4; fetch b; "
+       "stages 2; swizzle 8"},
+      {2048, "64x128x16, 2 stages",
+       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4; k: for for*16; "
+       "fetch a transposed pad 4; fetch b; stages 2"},
+      {2048, "64x128x16, rows of 8",
+       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 l.1*8 ilp*8; k: for for*16; fetch a transposed pad 4; "
+       "fetch b; stages 2"},
+      {4096, "64x128x16, 2 stages",
+       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4; k: for for*16; "
+       "fetch a transposed pad 4; fetch b; stages 2"},
+      {4096, "64x128x16, rows of 8",
+       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 l.1*8 ilp*8; k: for for*16; fetch a transposed pad 4; "
+       "fetch b; stages 2"},
+      {4096, "128x128x16, 2 stages",
+       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*16 ilp*4; k: for for*16; "
+       "fetch a transposed pad 4; fetch b; stages 2; swizzle 8"}};
+  return all;
+}
+
+std::vector<std::pair<std::string, Kernel>> scripted_products(int n) {
   const std::vector<Tile> tiles = {
       {128, 128, 16, 16, 16}, {128, 128, 8, 16, 16}, {128, 64, 16, 16, 8}, {64, 64, 16, 8, 16},
       {64, 64, 16, 8, 8},     {64, 32, 16, 16, 8},   {32, 32, 16, 8, 8}};
+  std::vector<std::pair<std::string, Kernel>> products;
+  for (const Tile& tile : tiles) {
+    products.emplace_back(name_of(tile), matmul(n, tile));
+  }
+  for (const PipelinedScript& script : pipelined_scripts()) {
+    if (script.n == n) {
+      products.emplace_back(
+          "rtcg " + script.name,
+          loopy::apply(described_matmul(n), loopy::parse_slicing(script.slicing)));
+    }
+  }
+  return products;
+}
+
+}  // namespace
+
+void measure_matmul(Device device, Report& report) {
   const Stream stream(device);
   const Cublas cublas(stream);
   for (const int n : {500, 512, 1000, 1024, 2048, 4096}) {
@@ -144,23 +175,22 @@ void measure_matmul(Device device, Report& report) {
     const Buffer<float> b(device, random_values(count));
     const Buffer<float> c(device, count);
     const Buffer<float> expected(device, count);
-    std::vector<Contestant> contestants;
-    contestants.push_back({"cuBLAS sgemm", true, [&] {
-                             cublas.multiply(a.address(), b.address(), expected.address(), n, n, n);
-                           }});
-    contestants.front().run();
+    std::vector<Rival> rivals;
+    rivals.push_back({"cuBLAS sgemm", true, [&] {
+                        cublas.multiply(a.address(), b.address(), expected.address(), n, n, n);
+                      }});
+    rivals.front().run();
     const std::vector<float> right = expected.to_vector(stream);
-    for (const Tile& tile : tiles) {
-      const Executor multiply(matmul(n, tile), device);
-      const auto run = [=, &stream, &a, &b, &c] {
-        multiply(stream, {arg("a", a), arg("b", b), arg("c", c)});
-      };
+    for (const auto& [name, kernel] : scripted_products(n)) {
+      const Executor multiply(kernel, device);
+      const auto call = multiply.bind({arg("a", a), arg("b", b), arg("c", c)});
+      const auto run = [call, &stream] { call(stream); };
       run();
-      expect_equal(c.to_vector(stream), right, 1e-4 * std::sqrt(n), "matmul of " + name_of(tile));
-      contestants.push_back({name_of(tile), false, run});
+      expect_equal(c.to_vector(stream), right, 1e-4 * std::sqrt(n), "matmul of " + name);
+      rivals.push_back({name, false, run});
     }
-    compete(stream, contestants, {.op = "matmul", .dtype = "f32", .n = n}, 0, 2.0 * n * n * n,
-            report);
+    compete_in_turns(stream, rivals, {.op = "matmul", .dtype = "f32", .n = n}, 0, 2.0 * n * n * n,
+                     report);
   }
 }
 
@@ -175,8 +205,8 @@ void measure_transpose(Device device, Report& report) {
     const Kernel described = loopy::make_kernel(
         "{[i, j]: 0 <= i, j < n}", "out[j, i] = a[i, j]",
         {.name = "transpose", .default_type = cgen::f32, .fixed_parameters = {{"n", n}}});
-    std::vector<Contestant> contestants;
-    contestants.push_back(
+    std::vector<Rival> rivals;
+    rivals.push_back(
         {"copy of the device", true, [&] { runtime::copy_on_device(stream, a, out); }});
     const std::vector<float> values = a.to_vector(stream);
     for (const int tile : {32, 64}) {
@@ -204,10 +234,10 @@ void measure_transpose(Device device, Report& report) {
           throw std::runtime_error("the transpose is wrong at " + std::to_string(i));
         }
       }
-      contestants.push_back({"rtcg tile " + size, false, run});
+      rivals.push_back({"rtcg tile " + size, false, run});
     }
-    compete(stream, contestants, {.op = "transpose", .dtype = "f32", .n = n}, 8.0 * count, 0,
-            report);
+    compete_in_turns(stream, rivals, {.op = "transpose", .dtype = "f32", .n = n}, 8.0 * count, 0,
+                     report);
   }
 }
 
@@ -224,10 +254,9 @@ void measure_stencil(Device device, Report& report) {
       "1]",
       {.name = "stencil", .default_type = cgen::f32, .fixed_parameters = {{"n", n}}});
   const std::vector<float> values = a.to_vector(stream);
-  std::vector<Contestant> contestants;
-  contestants.push_back({"copy of the device", true, [&] {
-                           runtime::copy_on_device(stream, a.ref().subrange(0, count), out);
-                         }});
+  std::vector<Rival> rivals;
+  rivals.push_back({"copy of the device", true,
+                    [&] { runtime::copy_on_device(stream, a.ref().subrange(0, count), out); }});
   const std::vector<std::pair<std::string, std::string>> recipes = {
       {"rtcg rows in registers",
        "split_iname(i, 8, outer_tag=g.1, inner_tag=ilp)\nsplit_iname(j, 256, outer_tag=g.0, "
@@ -251,9 +280,10 @@ void measure_stencil(Device device, Report& report) {
                           values[at + 2 * (n + 2) + 1] - 4 * values[at + n + 3];
       expect_equal({found[i]}, {right}, 1e-5, name);
     }
-    contestants.push_back({name, false, run});
+    rivals.push_back({name, false, run});
   }
-  compete(stream, contestants, {.op = "stencil", .dtype = "f32", .n = n}, 8.0 * count, 0, report);
+  compete_in_turns(stream, rivals, {.op = "stencil", .dtype = "f32", .n = n}, 8.0 * count, 0,
+                   report);
 }
 
 void measure_reduce(Device device, Report& report) {
@@ -265,10 +295,10 @@ void measure_reduce(Device device, Report& report) {
   const Kernel described = loopy::make_kernel(
       "{[i, j]: 0 <= i, j < n}", "out[i] = sum(j, a[i, j])",
       {.name = "row_sums", .default_type = cgen::f32, .fixed_parameters = {{"n", n}}});
-  std::vector<Contestant> contestants;
+  std::vector<Rival> rivals;
   const CubSegmentedSum cub(a.address(), out.address(), n, n, stream.native_handle());
   if (cub.is_there()) {
-    contestants.push_back({"cub::DeviceSegmentedReduce", true, [&] { cub.run(); }});
+    rivals.push_back({"cub::DeviceSegmentedReduce", true, [&] { cub.run(); }});
   }
   const std::vector<float> values = a.to_vector(stream);
   for (const int threads : {128, 256, 512}) {
@@ -287,9 +317,10 @@ void measure_reduce(Device device, Report& report) {
       }
       expect_equal({found[i]}, {static_cast<float>(right)}, 1e-3, "row_sums");
     }
-    contestants.push_back({"rtcg block of " + std::to_string(threads), false, run});
+    rivals.push_back({"rtcg block of " + std::to_string(threads), false, run});
   }
-  compete(stream, contestants, {.op = "row_sum", .dtype = "f32", .n = n}, 4.0 * count, 0, report);
+  compete_in_turns(stream, rivals, {.op = "row_sum", .dtype = "f32", .n = n}, 4.0 * count, 0,
+                   report);
 }
 
 }  // namespace rtcg::bench

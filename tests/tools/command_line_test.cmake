@@ -47,6 +47,7 @@ endif()
 
 expect(1 "undeclared" compile wrong.c)
 expect(1 "tools.compile.unreadable_file" compile absent.c)
+expect(1 "tools.compile.unreadable_file" compile .)
 expect(1 "tools.compile.unwritable_file" compile axpy.c -o absent/axpy.so)
 expect(1 "tools.compile.bad_target" compile axpy.c --target gpu)
 expect(1 "runtime.device.bad_name|runtime.device.not_found" compile axpy.c --target opencl:99)
@@ -82,7 +83,22 @@ endif()
 expect(1 "tools.explain.unwritable_file" explain ${kernels}/axpy.loopy --draw absent/tree.dot)
 expect(1 "tools.rtcg.bad_value" run ${kernels}/axpy.loopy --set n)
 expect(1 "loopy.argument_data.unknown_length" run ${kernels}/axpy.loopy)
+expect(1 "kernel 'matmul' has no scalar 'm' to set: its scalars are n.*tools.rtcg.bad_value"
+  run ${kernels}/matmul.loopy --set n=50 --set m=3)
+expect(1 "tools.rtcg.bad_value" slicings ${kernels}/matmul.loopy --set n=64 --set m=3)
+expect(2 "'0' is not a number above 0" run ${kernels}/axpy.loopy --set n=50 --repetitions 0)
+expect(2 "tree.png' is neither FILE.svg nor FILE.dot" explain ${kernels}/axpy.loopy --draw tree.png)
 expect(1 "loopy.read_kernel_file.unreadable" show absent.loopy)
+expect(1 "loopy.read_kernel_file.unreadable" show .)
+file(WRITE ${WORK}/beyond.loopy "domains {[i]: 0 <= i < 16}
+arguments a, b: f32[16]\nstatements a[i + 1] = b[i]\n")
+file(WRITE ${WORK}/race.loopy "domains {[i]: 0 <= i < 16}\narguments a, b: f32[16]
+statements a[0] = b[i]\ntransform tag_inames(i:l.0)\n")
+foreach(command show explain)
+  expect(1 "at i = 15 .loopy.check_bounds.out_of_bounds" ${command} beyond.loopy)
+  expect(1 "at i = 1; .*loopy.check_races.write_race" ${command} race.loopy)
+endforeach()
+expect(0 "a.i \\+ 1. = b.i." show beyond.loopy --stage kernel)
 expect(1 "wrong.loopy:2: .*loopy.parse_statements.syntax" show wrong.loopy)
 
 expect(0 "^[0-9][0-9][0-9]+\n" slicings ${kernels}/matmul.loopy --set n=512 --count)
@@ -109,6 +125,20 @@ expect(0 "\"tried\"" tune ${kernels}/matmul.loopy --set n=32 -d host --max-candi
 expect(1 "tools.tune.unwritable_file" tune ${kernels}/matmul.loopy --set n=32 -d host
   --max-candidates 1 --report absent/report.html --wisdom wisdom.jsonl)
 expect(1 "loopy.slicings.missing_parameter" slicings ${kernels}/matmul.loopy)
+expect(1 "constraints and budget leave none.*loopy.tune.nothing_works" tune ${kernels}/matmul.loopy
+  --set n=32 -d host --min-blocks 9999999)
+expect(2 "'-1' is not a number from 0 on" slicings ${kernels}/matmul.loopy --set n=64 --list -1)
+
+# The README's kernel file and what it says that this becomes.
+file(READ ${CMAKE_CURRENT_LIST_DIR}/../../README.md page)
+string(REGEX MATCH "\nkernel matmul\n[^`]*" matmul "${page}")
+string(REGEX MATCH "// Made from kernel 'matmul'[^`]*" expected "${page}")
+file(WRITE ${WORK}/matmul.loopy "${matmul}")
+execute_process(COMMAND ${RTCG} show matmul.loopy --target cuda WORKING_DIRECTORY ${WORK}
+  OUTPUT_VARIABLE output)
+if("${expected}" STREQUAL "" OR NOT output STREQUAL expected)
+  message(FATAL_ERROR "README.md says that its matmul.loopy becomes\n${expected}\nbut it is\n${output}")
+endif()
 
 set(maxwell "0.5*cross(n, jump(h) - alpha*cross(n, jump(e)))")
 expect(0 "__device__ void flux.*3 evaluators, 33 flops, 16 numbers read; linear in the fields"
@@ -124,6 +154,7 @@ expect(1 "'n.0.\\*u' contains 'u' without a side.*dg.make_evaluators.side_missin
   flux "n[0]*u" --fields u)
 expect(1 "dg.parse_flux.syntax" flux "jump(" --fields u)
 expect(2 "target" flux "jump(u)" --fields u --target vulkan)
+expect(2 "dimension" flux "jump(u)" --fields u --dimension 4)
 
 expect(0 "advection, wave, maxwell.*convergence" dg --help)
 expect(0 "48 elements.*error 9.79[0-9]+e-02" dg maxwell box:2 --order 2 --until 0.5 -d host)
@@ -167,6 +198,8 @@ expect(1 "dg.make_problem.bad_dimension" dg maxwell box:2x2 -d host)
 expect(1 "dg.checkpoint.unreadable" dg wave box:3 --resume absent -d host)
 expect(2 "EQUATION" dg)
 expect(2 "EQUATION" dg heat)
+expect(2 "'nan' is not a number above 0" dg wave box:2 --cfl nan)
+expect(2 "'-1' is not a number from 0 on" dg wave box:2 --until -1)
 
 # On a terminal a line says how far the run is.
 find_program(script script)

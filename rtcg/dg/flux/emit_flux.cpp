@@ -276,7 +276,7 @@ class Emitter {
       const Expr local = work.add(
           cgen::declare(cgen::array_of(options_.real, Expr(length)), names_.make("point_" + name)));
       for (int i = 0; i < length; ++i) {
-        stores << cgen::assign(target[i * count + point], local[i]);
+        stores << cgen::assign(target[number_at(i, count, point)], local[i]);
       }
       parameters.push_back(target);
       passed.push_back(local);
@@ -291,6 +291,11 @@ class Emitter {
     return cgen::kernel(kernel_name_, std::move(parameters), body);
   }
 
+  // Where number i of a point lies: all points' first numbers come first, then their second ones.
+  static Expr number_at(int i, const Expr& count, const Expr& point) {
+    return i == 0 ? point : (i == 1 ? count + point : i * count + point);
+  }
+
   // What the function is given for an argument of which each point has its own.
   Expr at_point(BlockBuilder& work, const FluxArgument& argument, const Expr& source,
                 const Expr& count, const Expr& point) {
@@ -300,7 +305,7 @@ class Emitter {
     const Expr local = work.add(cgen::declare(cgen::array_of(options_.real, Expr(argument.count)),
                                               names_.make("point_" + argument.name)));
     for (int i = 0; i < argument.count; ++i) {
-      work << cgen::assign(local[i], source[i * count + point]);
+      work << cgen::assign(local[i], source[number_at(i, count, point)]);
     }
     return local;
   }

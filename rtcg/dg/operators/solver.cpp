@@ -33,6 +33,12 @@ struct Solver::Impl {
        const SolverOptions& options_)
       : system(std::move(system_)), on(std::move(on_)), data(std::move(data_)), options(options_) {
     check_system(system, *on, data);
+    if (!(options.courant > 0) || !std::isfinite(options.courant)) {
+      throw InvalidInput(
+          "dg.solver.courant",
+          fmt::format("the factor of the time step is {}, it must be a number above 0",
+                      options.courant));
+    }
     real = options.precision == Precision::single ? cgen::f32 : cgen::f64;
     make_runner();
     set_state(State(system.fields.size(), *on), 0);
@@ -126,6 +132,10 @@ struct Solver::Impl {
 
   // The steps from here to `end`: those begun, or new ones.
   void make_plan(double end) {
+    if (!std::isfinite(end)) {
+      throw InvalidInput("dg.solver.end_time",
+                         fmt::format("a run until time {} never ends: give a finite time", end));
+    }
     if (plan.steps_left > 0 && plan.end == end && plan.courant == options.courant) {
       return;
     }

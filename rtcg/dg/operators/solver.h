@@ -64,7 +64,7 @@ class Solver {
  public:
   /// Generates and compiles the kernels. The state is zero, the time 0.
   ///
-  /// @throws InvalidInput  what check_system throws
+  /// @throws InvalidInput  what check_system throws; dg.solver.courant: no finite number above 0
   Solver(System system, std::shared_ptr<const Discretization> on, SystemData data,
          const SolverOptions& options = {});
   ~Solver();
@@ -106,7 +106,8 @@ class Solver {
   ///
   /// @returns whether it got there, and was not stopped
   /// @throws InvalidInput  dg.solver.not_finite: names the first element with a value that is no
-  ///                       number; checked before, at each report and at the end
+  ///                       number; checked before, at each report and at the end;
+  ///                       dg.solver.end_time: an `end` that is not finite
   bool run_until(double end, const RunOptions& options = {});
 
   /// Writes time, steps and state, and reads them back: the run goes on with the same bits.

@@ -11,6 +11,7 @@
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/codegen/emit.h"
 #include "rtcg/loopy/codegen/launch_axes.h"
+#include "rtcg/loopy/codegen/target_names.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
@@ -18,6 +19,12 @@
 
 namespace rtcg::loopy {
 namespace {
+
+cgen::Dialect dialect_of(Target target) {
+  return target == Target::cuda     ? cgen::Dialect::cuda
+         : target == Target::opencl ? cgen::Dialect::opencl
+                                    : cgen::Dialect::c;
+}
 
 std::vector<LoopTree> launches_of(LoopTree tree) {
   std::vector<LoopTree> launches(1);
@@ -195,7 +202,9 @@ cgen::Statement kernel_function(const Kernel& kernel, const GeneratedProgram& pr
 }  // namespace
 
 GeneratedProgram generate(const Kernel& described, Target target, const GenerateOptions& options) {
-  const Kernel kernel = preprocess(described, {.has_warp_shuffles = target == Target::cuda});
+  const TargetNames names = with_target_names(
+      preprocess(described, {.has_warp_shuffles = target == Target::cuda}), dialect_of(target));
+  const Kernel& kernel = names.kernel;
   LoopTree tree = insert_barriers(kernel, build_loop_tree(kernel));
   if (target != Target::cuda) {
     tree = without_copy_fences(kernel, std::move(tree));
@@ -234,14 +243,12 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   }
   program.module.items = items.statements();
   program.module.items.insert(program.module.items.end(), functions.begin(), functions.end());
+  restore_user_names(names, program);
   return program;
 }
 
 std::string generate_text(const Kernel& kernel, Target target, const GenerateOptions& options) {
-  const cgen::Dialect dialect = target == Target::cuda     ? cgen::Dialect::cuda
-                                : target == Target::opencl ? cgen::Dialect::opencl
-                                                           : cgen::Dialect::c;
-  return cgen::print_module(generate(kernel, target, options).module, dialect).text;
+  return cgen::print_module(generate(kernel, target, options).module, dialect_of(target)).text;
 }
 
 }  // namespace rtcg::loopy

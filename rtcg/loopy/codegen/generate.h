@@ -70,11 +70,13 @@ struct GeneratedProgram {
 /// The program for a kernel: preprocesses, schedules, places barriers and guards.
 ///
 /// Deterministic: equal kernels give equal trees. Statements run for exactly the points of their
-/// domains; those that only compute private values may run for lanes outside them.
+/// domains; those that only compute private values may run for lanes outside them. Names that the
+/// target's language reserves are others in the text; parameters and launches have the kernel's.
 /// @throws InvalidInput  what preprocess, build_loop_tree and insert_barriers throw;
 ///         loopy.generate.unbounded, loopy.generate.block_not_constant,
 ///         loopy.generate.too_many_copies, loopy.generate.too_many_threads,
-///         loopy.generate.too_much_shared_memory, loopy.generate.temporary_across_launches
+///         loopy.generate.too_much_shared_memory, loopy.generate.temporary_across_launches,
+///         loopy.generate.reserved_name
 /// @throws Unsupported   loopy.generate.launch_in_loop, loopy.generate.axis_start
 [[nodiscard]] GeneratedProgram generate(const Kernel& kernel, Target target,
                                         const GenerateOptions& options = {});

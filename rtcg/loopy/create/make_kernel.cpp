@@ -13,6 +13,7 @@
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_domain.h"
 #include "rtcg/loopy/create/parse_statements.h"
+#include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -146,6 +147,7 @@ class KernelMaker {
       }
     }
     kernel_ = infer_inames(std::move(kernel_), settled);
+    resolve_queries();
     shape_temporaries();
     Kernel kernel = with_calls_inlined(infer_arguments(std::move(kernel_)));
     if (options_.default_type) {
@@ -356,6 +358,29 @@ class KernelMaker {
       }
       if (options_.sequential_dependencies && i > 0) {
         depends_on.insert(kernel_.instructions[i - 1].id);
+      }
+    }
+  }
+
+  /// What a query says of inames and of what is read through rules is known by now.
+  void resolve_queries() {
+    std::optional<Kernel> expanded;
+    for (std::size_t i = 0; i < parsed_.statements.size(); ++i) {
+      Instruction& instruction = kernel_.instructions[i];
+      for (const std::string& query : parsed_.statements[i].dependency_queries) {
+        if (!expanded) {
+          expanded = map_expressions(kernel_,
+                                     [&](const Expr& expr) { return expand_rules(kernel_, expr); });
+        }
+        std::vector<std::string> found = match_instructions(*expanded, query);
+        std::erase(found, instruction.id);
+        if (found.empty()) {
+          throw InvalidInput("loopy.make_kernel.unknown_dependency",
+                             fmt::format("line {}: statement '{}' depends on '{}', which no other "
+                                         "statement fits",
+                                         parsed_.statements[i].line, instruction.id, query));
+        }
+        instruction.depends_on.insert(found.begin(), found.end());
       }
     }
   }

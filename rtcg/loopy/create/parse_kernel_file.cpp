@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -312,7 +313,7 @@ KernelFile read_kernel_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   std::stringstream text;
   text << stream.rdbuf();
-  if (!stream) {
+  if (!stream || std::filesystem::is_directory(path)) {
     throw InvalidInput("loopy.read_kernel_file.unreadable",
                        fmt::format("cannot read '{}': give the path of a kernel file", path));
   }

@@ -427,6 +427,8 @@ class StatementParser {
         const std::vector<std::string> patterns = split_at(value, ':');
         statement.dependency_patterns.insert(statement.dependency_patterns.end(), patterns.begin(),
                                              patterns.end());
+      } else if (key == "dep_query") {
+        statement.dependency_queries.push_back(value);
       } else if (key == "inames") {
         const bool adds = value.starts_with("+");
         NameSet& inames = adds                      ? statement.additional_inames
@@ -449,8 +451,8 @@ class StatementParser {
         set_manner(instruction, key);
       } else {
         fail(
-            fmt::format("'{}' is no option: there are id, id_prefix, dep, inames, if, tags, "
-                        "reads, writes, atomic and asynchronous",
+            fmt::format("'{}' is no option: there are id, id_prefix, dep, dep_query, inames, if, "
+                        "tags, reads, writes, atomic and asynchronous",
                         key));
       }
     }

@@ -21,6 +21,8 @@ struct ParsedStatement {
   std::string id_prefix{};
   /// `dep=a:b*`: ids and patterns.
   std::vector<std::string> dependency_patterns{};
+  /// `dep_query=writes:t and not tag:x`: as match_instructions takes it.
+  std::vector<std::string> dependency_queries{};
   /// `<> t = ...`: targets that it declares, with a type where `<f32>` says so.
   std::vector<Temporary> declared{};
   /// `... call f(x=a[i, _0])`: the kernel that is to stand here, and what its arguments are, by

@@ -255,23 +255,18 @@ class ExprParser {
     if (token.text == "reduce" || token.text == "simul_reduce") {
       const std::string operation = reader_.expect_name("an operation such as sum");
       reader_.expect(",");
-      return reduction(operation);
+      return typed_reduction(operation);
     }
     if (token.text == scan_function) {
       const std::string operation = reader_.expect_name("an operation such as sum");
       reader_.expect(",");
-      return scan(reduction(operation));
+      return scan(typed_reduction(operation));
     }
-    if (is_reduction_function(token.text)) {
-      return reduction(token.text);
-    }
-    if (const std::size_t end = token.text.find('_'); end != std::string::npos) {
-      const auto type = parse_scalar_type(std::string_view(token.text).substr(end + 1));
-      if (type && is_reduction_function(std::string_view(token.text).substr(0, end))) {
-        Reduction typed = reduction(token.text.substr(0, end));
-        typed.operands.front() = Cast{*type, typed.operands.front()};
-        return typed;
-      }
+    const std::size_t end = token.text.find('_');
+    const bool is_whole = end == std::string::npos;
+    if (is_reduction_function(token.text.substr(0, end)) &&
+        (is_whole || parse_scalar_type(std::string_view(token.text).substr(end + 1)))) {
+      return typed_reduction(token.text);
     }
     return Call{token.text, list_until(")")};
   }
@@ -287,6 +282,23 @@ class ExprParser {
     const Expr operand = conditional();
     reader_.expect(")");
     return Cast{*type, operand};
+  }
+
+  /// `sum` or, with the type of what is added up, `sum_f32`, and what follows it.
+  Reduction typed_reduction(const std::string& name) {
+    const std::size_t end = name.find('_');
+    const auto type = end == std::string::npos
+                          ? std::nullopt
+                          : parse_scalar_type(std::string_view(name).substr(end + 1));
+    if (!type) {
+      return reduction(name);
+    }
+    Reduction typed = reduction(name.substr(0, end));
+    if (typed.operation == "any" || typed.operation == "all") {
+      reader_.fail(fmt::format("'{}' says a type, but {} is true or false", name, typed.operation));
+    }
+    typed.operands.front() = Cast{*type, typed.operands.front()};
+    return typed;
   }
 
   /// After `operation(`: inames, a comma, operands.

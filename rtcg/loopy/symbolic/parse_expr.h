@@ -13,9 +13,10 @@ namespace rtcg::loopy {
 /// suffixes `f` and `d`, and reductions.
 ///
 /// Reductions: `sum(i, e)`, `product(i, e)`, `any`, `all`, `argmin(i, e, place)`, `argmax`, over
-/// several inames `sum((i, j), e)`, with a stated type `sum_f32(i, e)`, and `reduce(max, i, e)` or
-/// `simul_reduce` for any operation. `min` and `max` of two values are functions: their reductions
-/// are written with `reduce`.
+/// several inames `sum((i, j), e)`, and `reduce(max, i, e)` or `simul_reduce` for any operation.
+/// `min` and `max` of two values are functions: their reductions are written with `reduce`. With
+/// the type of the accumulator, be the values and the result what they may: `sum_f64(i, e)`,
+/// `reduce(max_i64, i, e)`, `argmin_f32(i, e, place)`; it stands for `sum(i, cast(f64, e))`.
 /// @throws InvalidInput  loopy.parse_expr.syntax
 [[nodiscard]] Expr parse_expr(std::string_view text);
 

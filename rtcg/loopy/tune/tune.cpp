@@ -80,8 +80,9 @@ std::string log_key(const Kernel& described, const runtime::Device& device,
 const TunedSlicing& TuneResult::best() const {
   if (tried.empty() || !tried.front().refusal.empty()) {
     throw Unsupported("loopy.tune.nothing_works",
-                      fmt::format("none of {} slicings works{}", tried.size(),
-                                  tried.empty() ? "" : ": " + tried.front().refusal));
+                      fmt::format("none of {} slicings works: {}", tried.size(),
+                                  tried.empty() ? "constraints and budget leave none to be tried"
+                                                : tried.front().refusal));
   }
   return tried.front();
 }

@@ -1,8 +1,12 @@
 #include "rtcg/runtime/opencl/opencl_compiler.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -113,18 +117,39 @@ std::string lines_before_text(const CompileRequest& request) {
   return fmt::format("{}#line 1 \"{}\"\n", text, file_of(request));
 }
 
-// NVIDIA's compiler does not heed #line: it speaks of `<kernel>` and counts our lines, too.
-std::string in_lines_of_text(const std::string& log, const CompileRequest& request) {
-  const std::string before = lines_before_text(request);
-  const long offset = std::count(before.begin(), before.end(), '\n');
+// The file and the line that #line directives give to a line of a text, counted from 1.
+std::pair<std::string, long> place_of_line(const std::string& text, long line,
+                                           std::string first_file) {
+  std::pair<std::string, long> place{std::move(first_file), 1};
+  std::istringstream lines(text);
+  std::string each;
+  for (long i = 1; i < line && std::getline(lines, each); ++i) {
+    long number = 0;
+    if (std::sscanf(each.c_str(), "#line %ld", &number) != 1) {
+      ++place.second;
+      continue;
+    }
+    place.second = number;
+    const std::size_t open = each.find('"');
+    if (open != std::string::npos) {
+      place.first = each.substr(open + 1, each.rfind('"') - open - 1);
+    }
+  }
+  return place;
+}
+
+// NVIDIA's compiler does not heed #line: it speaks of `<kernel>` and of lines of the whole text.
+std::string in_lines_of_text(const std::string& log, const std::string& text,
+                             const CompileRequest& request) {
   constexpr std::string_view mark = "<kernel>:";
   std::string result;
   std::size_t done = 0;
   for (std::size_t at = log.find(mark); at != std::string::npos; at = log.find(mark, done)) {
     char* end = nullptr;
     const long line = std::strtol(log.c_str() + at + mark.size(), &end, 10);
+    const auto [file, number] = place_of_line(text, line, file_of(request));
     result.append(log, done, at - done);
-    result += fmt::format("{}:{}", file_of(request), line > offset ? line - offset : line);
+    result += fmt::format("{}:{}", file, number);
     done = static_cast<std::size_t>(end - log.c_str());
   }
   return result.append(log, done, std::string::npos);
@@ -193,7 +218,7 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   }
   const std::string joined = fmt::format("{}", fmt::join(options, " "));
   status = api.clBuildProgram(program.get(), 1, &device, joined.c_str(), nullptr, nullptr);
-  const std::string log = in_lines_of_text(build_log(api, program.get(), device), request);
+  const std::string log = in_lines_of_text(build_log(api, program.get(), device), text, request);
   // NVIDIA's compiler tells of a bad option in the log only
   const bool is_bad_option = status == CL_INVALID_BUILD_OPTIONS ||
                              status == CL_INVALID_COMPILER_OPTIONS ||

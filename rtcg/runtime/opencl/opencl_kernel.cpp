@@ -94,6 +94,12 @@ Value work_group_value(const Api& api, cl_kernel kernel, cl_device_id device,
 }  // namespace
 
 std::vector<std::string> kernel_names(const Api& api, cl_program program) {
+  std::size_t count = 0;
+  api.clGetProgramInfo.must("count kernels", program, CL_PROGRAM_NUM_KERNELS, sizeof(count), &count,
+                            nullptr);
+  if (count == 0) {
+    return {};  // NVIDIA's driver is not to be asked for the names of none
+  }
   const cl_program_info what = CL_PROGRAM_KERNEL_NAMES;
   std::size_t size_bytes = 0;
   api.clGetProgramInfo.must("list kernels", program, what, 0, nullptr, &size_bytes);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -35,6 +37,15 @@ void expect_reference(const Case& each, int order, const SolverOptions& options)
             options.precision == Precision::single ? single_tolerance : double_tolerance)
       << solver.kernel_text();
   EXPECT_LT(testing::relative_difference(solver.state(), state), 1e-6) << "the state changed";
+}
+
+TEST(Solver, WantsAFactorOfTheTimeStepAboveZero) {
+  const Case each = testing::plain_maxwell(1, testing::box(3, 1));
+  for (const double courant : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_ERROR("dg.solver.courant",
+                 Solver(each.system, on_box(each.box, 1), {},
+                        {.device = runtime::Device::host(), .courant = courant}));
+  }
 }
 
 TEST(Solver, GivesTheReferenceRightHandSideOfEverySystem) {
@@ -399,6 +410,7 @@ TEST(Solver, RefusesForeignCheckpoints) {
 
 TEST(Solver, RefusesWhatDoesNotFit) {
   Solver solver = cavity_solver(2);
+  EXPECT_ERROR("dg.solver.end_time", solver.run_until(std::numeric_limits<double>::infinity()));
   EXPECT_ERROR("dg.solver.state_shape", solver.set_state(State(2, solver.discretization())));
   EXPECT_ERROR("dg.interpolate.field_count",
                (void)interpolate(solver.discretization(), 3,

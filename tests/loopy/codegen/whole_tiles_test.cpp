@@ -37,7 +37,7 @@ TEST(WholeTiles, HaveTheLengthOfTheirLoopsInTheText) {
       "add_prefetch(a, [k_inner])");
   EXPECT_EQ(
       generate_text(sums, Target::opencl, {.recipe_comment = false}),
-      R"(__kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel(__global const float *restrict a,
+      R"(__kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel_1(__global const float *restrict a,
     __global const float *restrict b, __global float *restrict c, const int n) {
   const int i_outer = (int)(uint)get_group_id(0);
   const int i_inner = (int)(uint)get_local_id(0);

@@ -312,6 +312,38 @@ TEST(MakeKernel, RefusesUnknownDependencies) {
                make_kernel("{[i]: 0 <= i < n}", "a[i] = 1 {dep=other*}"));
 }
 
+TEST(MakeKernel, FindsDependenciesByQueries) {
+  const Kernel kernel = make_kernel("{[i, j]: 0 <= i, j < n}",
+                                    "twice(k) := 2*a[k]\n"
+                                    "b[i] = twice(i) {id=first, tags=x}\n"
+                                    "c[j] = 1 {id=second, tags=x:y}\n"
+                                    "d[i] = 2 {id=third, dep_query=tag:x and not tag:y}\n"
+                                    "e[i] = 3 {id=fourth, dep_query=reads:a or (iname:j)}\n"
+                                    "f[i] = 4 {id=fifth, dep=third, dep_query=writes:d or c*}\n"
+                                    "g[i] = 5 {id=sixth, dep_query=*}");
+  const auto earlier = [&](const char* id) { return find_instruction(kernel, id)->depends_on; };
+  EXPECT_EQ(earlier("third"), NameSet{"first"});
+  EXPECT_EQ(earlier("fourth"), (NameSet{"first", "second"}));
+  EXPECT_EQ(earlier("fifth"), NameSet{"third"});
+  EXPECT_EQ(earlier("sixth"), (NameSet{"first", "second", "third", "fourth", "fifth"}));
+}
+
+TEST(MakeKernel, FindsDependenciesByQueriesOfInamesThatFollowFromTemporaries) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}",
+                                    "<> t = a[i] {id=load}\n"
+                                    "b[0] = t {id=last, inames=+i, dep_query=iname:i}");
+  EXPECT_EQ(find_instruction(kernel, "last")->depends_on, NameSet{"load"});
+}
+
+TEST(MakeKernel, RefusesQueriesThatNothingFits) {
+  EXPECT_ERROR("loopy.make_kernel.unknown_dependency",
+               make_kernel("{[i]: 0 <= i < n}", "a[i] = 1 {dep_query=writes:b}"));
+  EXPECT_ERROR("loopy.make_kernel.unknown_dependency",
+               make_kernel("{[i]: 0 <= i < n}", "a[i] = 1 {dep_query=writes:a}"));
+  EXPECT_ERROR("loopy.match_instructions.syntax",
+               make_kernel("{[i]: 0 <= i < n}", "a[i] = 1 {dep_query=colour:a}"));
+}
+
 TEST(MakeKernel, RefusesNamesOfTwoKinds) {
   EXPECT_ERROR("loopy.make_kernel.mixed_use", make_kernel("{[i]: 0 <= i < n}", "a[i] = a"));
   EXPECT_ERROR("loopy.make_kernel.mixed_use", make_kernel("{[i]: 0 <= i < n}", "b[i] = n[i]"));

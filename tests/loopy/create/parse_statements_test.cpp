@@ -78,6 +78,8 @@ TEST(ParseStatements, ReadsOptions) {
   EXPECT_EQ(to_string(statement.instruction.predicates.at(0)), "max(i, j) > 2");
   EXPECT_EQ(statement.instruction.tags, (NameSet{"t", "u"}));
   EXPECT_TRUE(get_if<Assignment>(statement.instruction)->is_atomic);
+  EXPECT_EQ(only("a[i] = 1 {dep_query=tag:x and not id:y*}").dependency_queries,
+            std::vector<std::string>{"tag:x and not id:y*"});
   EXPECT_EQ(only("a[i] = 1 {inames=+j}").additional_inames, NameSet{"j"});
   EXPECT_EQ(only("a[i] = 1 {id_prefix=set}").id_prefix, "set");
 }

@@ -44,6 +44,11 @@ TEST(ParseExpr, ReadsReductions) {
   EXPECT_EQ(parse_expr("argmax(i, a[i], i)"),
             Expr(Reduction{"argmax", {"i"}, {access("a", {i}), i}}));
   EXPECT_EQ(parse_expr("sum_float32(i, i)"), Expr(Reduction{"sum", {"i"}, {Cast{cgen::f32, i}}}));
+  const Expr wide = Cast{cgen::f64, access("a", {i})};
+  EXPECT_EQ(parse_expr("sum_f64((i, j), a[i])"), Expr(Reduction{"sum", {"i", "j"}, {wide}}));
+  EXPECT_EQ(parse_expr("reduce(max_f64, i, a[i])"), Expr(Reduction{"max", {"i"}, {wide}}));
+  EXPECT_EQ(parse_expr("argmin_f64(i, a[i], i)"), Expr(Reduction{"argmin", {"i"}, {wide, i}}));
+  EXPECT_EQ(parse_expr("scan(sum_f64, i, a[i])"), parse_expr("scan(sum, i, cast(f64, a[i]))"));
   EXPECT_EQ(parse_expr("min(i, j)"), call("min", {i, j}));
   EXPECT_EQ(parse_expr("sum_of(i)"), call("sum_of", {i}));
 }
@@ -59,9 +64,26 @@ TEST(ParseExpr, ReadsNumbersCastsAndLinearAccesses) {
 }
 
 TEST(ParseExpr, RefusesWhatIsNoExpression) {
-  for (const char* text : {"", "i +", "(i", "i)", "a[]", "a[i", "i j", "1 // 0", "if(i, j)",
-                           "cast(word, i)", "sum(2, i)", "sum(i)", "argmax(i, i)",
-                           "reduce(2, i, i)", "9223372036854775808", "i @ j", "a if b", "$"}) {
+  for (const char* text : {"",
+                           "i +",
+                           "(i",
+                           "i)",
+                           "a[]",
+                           "a[i",
+                           "i j",
+                           "1 // 0",
+                           "if(i, j)",
+                           "cast(word, i)",
+                           "sum(2, i)",
+                           "sum(i)",
+                           "argmax(i, i)",
+                           "reduce(2, i, i)",
+                           "any_f32(i, i)",
+                           "reduce(all_i32, i, i)",
+                           "9223372036854775808",
+                           "i @ j",
+                           "a if b",
+                           "$"}) {
     SCOPED_TRACE(text);
     EXPECT_ERROR("loopy.parse_expr.syntax", parse_expr(text));
   }
