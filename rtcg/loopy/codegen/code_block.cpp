@@ -167,6 +167,10 @@ CodeItem make_loop(CodeLoop loop) {
   return {std::move(loop), std::move(variables)};
 }
 
+std::optional<CodeBlock> if_any(CodeBlock block) {
+  return block.items.empty() ? std::nullopt : std::optional(std::move(block));
+}
+
 CodeItem make_if(CodeIf conditional) {
   std::set<std::string> variables = variables_of(conditional.then_body);
   if (conditional.else_body) {

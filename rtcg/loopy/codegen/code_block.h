@@ -64,6 +64,8 @@ struct PrivateVariable {
 };
 
 [[nodiscard]] CodeItem make_loop(CodeLoop loop);
+/// The block; nullopt where it holds nothing, for a condition that needs no else.
+[[nodiscard]] std::optional<CodeBlock> if_any(CodeBlock block);
 [[nodiscard]] CodeItem make_if(CodeIf conditional);
 
 /// The statements with each variable declared as far in as its life allows, with its first value

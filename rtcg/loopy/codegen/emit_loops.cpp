@@ -144,6 +144,9 @@ void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& blo
   }
   const std::set<std::string> in_bounds = touched_;
   code.body = emit_level(loop.body, inside);
+  if (code.body.items.empty()) {
+    return;  // the tests around leave nothing to do
+  }
   CodeItem item = make_loop(std::move(code));
   item.variables.insert(in_bounds.begin(), in_bounds.end());
   block.items.push_back(std::move(item));

@@ -47,6 +47,7 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   touched_.clear();
   Place whole = place;
   std::optional<cgen::Expr> condition;
+  std::vector<Affine> tested;
   for (const std::int64_t value : {0, plan->lanes - 1}) {
     // what holds for the first and the last lane holds for those between
     for (const Constraint& guard : needed_by_lanes(statement, at_lane(whole, lane, value))) {
@@ -55,6 +56,9 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
       }
       const cgen::Expr test = lower_constraint(scope_of(whole), guard);
       condition = condition ? *condition && test : test;
+      if (!whole.facts.implies(guard)) {
+        tested.push_back(guard.expr);
+      }
       whole.facts.add(guard);
     }
   }
@@ -67,9 +71,13 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
     }
     return true;
   }
+  Place rest = place;
+  if (tested.size() == 1) {
+    rest.facts.add_nonnegative(-tested.front() - 1);
+  }
   CodeBlock one_by_one;
-  emit_each_lane(statement, lanes, lanes.size() - 1, place, one_by_one);
-  CodeItem item = make_if({*condition, std::move(vectors), std::move(one_by_one)});
+  emit_each_lane(statement, lanes, lanes.size() - 1, rest, one_by_one);
+  CodeItem item = make_if({*condition, std::move(vectors), if_any(std::move(one_by_one))});
   item.variables.insert(in_condition.begin(), in_condition.end());
   block.items.push_back(std::move(item));
   return true;

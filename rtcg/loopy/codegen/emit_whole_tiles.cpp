@@ -139,22 +139,24 @@ void Emitter::emit_tile(const LoopTreeNode& node, const Place& place, CodeBlock&
   partial.is_partial_tile = true;
   std::optional<cgen::Expr> condition;
   touched_.clear();
+  std::vector<Affine> tested;
   for (const Constraint& test : tests) {
     if (!whole.facts.implies(test)) {
       const cgen::Expr lowered = lower_constraint(scope_of(whole), test);
       condition = condition ? *condition && lowered : lowered;
       whole.facts.add(test);
+      tested.push_back(test.expr);
     }
   }
-  if (tests.size() == 1) {
-    partial.facts.add_nonnegative(-tests.front().expr - 1);
+  if (tested.size() == 1) {
+    partial.facts.add_nonnegative(-tested.front() - 1);
   }
   const std::set<std::string> in_condition = touched_;
   CodeBlock without_tests;
   CodeBlock with_tests;
   emit_node(node, whole, without_tests);
   emit_node(node, partial, with_tests);
-  CodeItem item = make_if({*condition, std::move(without_tests), std::move(with_tests)});
+  CodeItem item = make_if({*condition, std::move(without_tests), if_any(std::move(with_tests))});
   item.variables.insert(in_condition.begin(), in_condition.end());
   block.items.push_back(std::move(item));
 }

@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/find_point.h"
-#include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/transform/access_meeting.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -20,19 +19,7 @@ class CarriedSearch {
   /// Iterations that touch the same element, `last` in an earlier one of `iname`.
   [[nodiscard]] std::optional<ConstraintSet> find(const std::string& iname,
                                                   const std::vector<std::string>& apart) const {
-    ConstraintSet set = instances(first_, "'1");
-    set.add(instances(last_, "'2"));
-    if (!first_.is_linear && !last_.is_linear && first_.indices.size() == last_.indices.size()) {
-      for (std::size_t axis = 0; axis < first_.indices.size(); ++axis) {
-        const std::vector<IndexCase> one = index_cases(first_.indices[axis]);
-        const std::vector<IndexCase> other = index_cases(last_.indices[axis]);
-        if (one.size() == 1 && other.size() == 1) {
-          set.add_zero(renamed(one.front().value, "'1") - renamed(other.front().value, "'2"));
-          set.add(renamed(one.front().facts, "'1"));
-          set.add(renamed(other.front().facts, "'2"));
-        }
-      }
-    }
+    ConstraintSet set = at_one_element(kernel_, first_, last_);
     for (const std::string& each : first_.inames) {
       if (last_.inames.count(each) != 0 &&
           std::find(apart.begin(), apart.end(), each) == apart.end()) {
@@ -75,24 +62,6 @@ class CarriedSearch {
   }
 
  private:
-  [[nodiscard]] std::string instance_name(const std::string& name, const char* suffix) const {
-    return is_iname(kernel_, name) || find_argument(kernel_, name) == nullptr ? name + suffix
-                                                                              : name;
-  }
-  [[nodiscard]] Affine renamed(const Affine& expr, const char* suffix) const {
-    return expr.rename([&](const std::string& name) { return instance_name(name, suffix); });
-  }
-  [[nodiscard]] ConstraintSet renamed(const ConstraintSet& set, const char* suffix) const {
-    return set.rename([&](const std::string& name) { return instance_name(name, suffix); });
-  }
-  [[nodiscard]] ConstraintSet instances(const ArrayAccess& access, const char* suffix) const {
-    ConstraintSet set = constraints_of(kernel_, access.inames);
-    for (const Expr& condition : access.conditions) {
-      set.add(facts_of(condition));
-    }
-    return renamed(set, suffix);
-  }
-
   const Kernel& kernel_;
   const ArrayAccess& first_;
   const ArrayAccess& last_;

@@ -6,12 +6,12 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/find_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/access_meeting.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/support.h"
 
@@ -220,7 +220,7 @@ class DependenceSearch {
     if (earlier.empty() || later.empty()) {
       return std::nullopt;
     }
-    const ConstraintSet meeting = at_one_element(early, late);
+    const ConstraintSet meeting = meeting_of(early, late);
     for (const ConstraintSet& then : earlier) {
       ConstraintSet ran = meeting;
       ran.add(then);
@@ -252,8 +252,8 @@ class DependenceSearch {
     std::vector<ConstraintSet> result;
     ConstraintSet equal;
     for (std::size_t level = 0; level < shared_levels(first, second); ++level) {
-      const Affine ahead = renamed(second.levels[level].value, other_suffix) -
-                           renamed(first.levels[level].value, suffix);
+      const Affine ahead = with_suffix(kernel_, second.levels[level].value, other_suffix) -
+                           with_suffix(kernel_, first.levels[level].value, suffix);
       result.push_back(equal);
       result.back().add_nonnegative(ahead - 1);
       equal.add_zero(ahead);
@@ -265,21 +265,8 @@ class DependenceSearch {
   }
 
   /// Both accesses happen, at the same element.
-  [[nodiscard]] ConstraintSet at_one_element(const ArrayAccess& one,
-                                             const ArrayAccess& other) const {
-    ConstraintSet set = instances(one, "'1");
-    set.add(instances(other, "'2"));
-    if (!one.is_linear && !other.is_linear && one.indices.size() == other.indices.size()) {
-      for (std::size_t axis = 0; axis < one.indices.size(); ++axis) {
-        const std::vector<IndexCase> left = index_cases(one.indices[axis]);
-        const std::vector<IndexCase> right = index_cases(other.indices[axis]);
-        if (left.size() == 1 && right.size() == 1) {
-          set.add_zero(renamed(left.front().value, "'1") - renamed(right.front().value, "'2"));
-          set.add(renamed(left.front().facts, "'1"));
-          set.add(renamed(right.front().facts, "'2"));
-        }
-      }
-    }
+  [[nodiscard]] ConstraintSet meeting_of(const ArrayAccess& one, const ArrayAccess& other) const {
+    ConstraintSet set = at_one_element(kernel_, one, other);
     // each thread, lane or block has its own
     const Temporary* temporary = find_temporary(kernel_, one.array);
     for (const std::string& iname : one.inames) {
@@ -293,24 +280,6 @@ class DependenceSearch {
       }
     }
     return set;
-  }
-
-  [[nodiscard]] std::string instance_name(const std::string& name, const char* suffix) const {
-    return is_iname(kernel_, name) || find_argument(kernel_, name) == nullptr ? name + suffix
-                                                                              : name;
-  }
-  [[nodiscard]] Affine renamed(const Affine& expr, const char* suffix) const {
-    return expr.rename([&](const std::string& name) { return instance_name(name, suffix); });
-  }
-  [[nodiscard]] ConstraintSet renamed(const ConstraintSet& set, const char* suffix) const {
-    return set.rename([&](const std::string& name) { return instance_name(name, suffix); });
-  }
-  [[nodiscard]] ConstraintSet instances(const ArrayAccess& access, const char* suffix) const {
-    ConstraintSet set = constraints_of(kernel_, access.inames);
-    for (const Expr& condition : access.conditions) {
-      set.add(facts_of(condition));
-    }
-    return renamed(set, suffix);
   }
 
   /// `'S' writes it at i = 1, j = 0`.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,6 +20,8 @@
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "tests/loopy/support/combine_values.h"
+#include "tests/loopy/support/watched_cell.h"
 
 // Runs a finished schedule for small parameters, thread by thread, and looks at every access: the
 // verifier of what build_loop_tree and insert_barriers promise, independent of how they decide.
@@ -82,24 +83,6 @@ class ScheduleRun {
     std::int64_t low = 0;
     std::int64_t high = -1;
     bool is_known = true;
-  };
-  /// When a thread last touched an element.
-  struct Touch {
-    std::int64_t epoch = 0;
-    std::size_t statement = 0;
-    bool is_atomic = false;
-  };
-  struct Thread {
-    std::int64_t block = 0;
-    std::int64_t number = 0;
-    friend auto operator<=>(const Thread&, const Thread&) = default;
-  };
-  struct Cell {
-    std::optional<double> value;
-    std::map<Thread, Touch> writers;
-    std::map<Thread, Touch> readers;
-    /// Groups of asynchronous copies after which the value is there.
-    std::optional<std::pair<Thread, std::int64_t>> in_flight;
   };
   struct StatementFact {
     ConstraintSet domain;
@@ -441,8 +424,6 @@ class ScheduleRun {
     }
   }
 
-  // ---- expressions ---------------------------------------------------------------------------
-
   double evaluate(const Expr& expr) {
     return match(
         expr, [](const Integer& e) { return static_cast<double>(e.value); },
@@ -475,54 +456,11 @@ class ScheduleRun {
   double combine(const Expr& expr) {
     std::vector<double> parts;
     for_each_child(expr, [&](const Expr& child) { parts.push_back(evaluate(child)); });
-    return match(
-        expr,
-        [&](const Sum&) {
-          double sum = 0;
-          for (const double part : parts) {
-            sum += part;
-          }
-          return sum;
-        },
-        [&](const Product&) {
-          double product = 1;
-          for (const double part : parts) {
-            product *= part;
-          }
-          return product;
-        },
-        [&](const Quotient&) { return parts[0] / parts[1]; },
-        [&](const FloorDiv&) { return std::floor(parts[0] / parts[1]); },
-        [&](const Modulo&) { return parts[0] - parts[1] * std::floor(parts[0] / parts[1]); },
-        [&](const Not&) { return parts[0] == 0 ? 1.0 : 0.0; },
-        [&](const Cast&) { return parts[0]; },
-        [&](const Comparison& e) { return is_true(e.op, parts[0], parts[1]) ? 1.0 : 0.0; },
-        [&](const Call& e) {
-          if (e.function == "min" || e.function == "max") {
-            return e.function == "min" ? std::min(parts[0], parts[1])
-                                       : std::max(parts[0], parts[1]);
-          }
-          throw NotRunnable("function '" + e.function + "'");
-        },
-        [&](const auto&) -> double { throw NotRunnable(to_string(expr)); });
-  }
-
-  static bool is_true(ComparisonOp op, double left, double right) {
-    switch (op) {
-      case ComparisonOp::less:
-        return left < right;
-      case ComparisonOp::less_equal:
-        return left <= right;
-      case ComparisonOp::greater:
-        return left > right;
-      case ComparisonOp::greater_equal:
-        return left >= right;
-      case ComparisonOp::equal:
-        return left == right;
-      case ComparisonOp::not_equal:
-        break;
+    const std::optional<double> value = combine_values(expr, parts);
+    if (!value) {
+      throw NotRunnable(to_string(expr));
     }
-    return left != right;
+    return *value;
   }
 
   const Kernel kernel_;

@@ -54,9 +54,6 @@ TEST(Vectorize, GoesOneByOneWhereNotAllLanesAreIn) {
     if (4 * i_outer + 2 < n) {
       b[4 * i_outer + 2] = a[4 * i_outer + 2] + 1.0f;
     }
-    if (4 * i_outer + 3 < n) {
-      b[4 * i_outer + 3] = a[4 * i_outer + 3] + 1.0f;
-    }
   }
 }
 )");
