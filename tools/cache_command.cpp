@@ -54,7 +54,7 @@ void list_entries(bool as_json) {
   if (!entries.empty()) {
     std::fputs(table(rows).c_str(), stdout);
   }
-  std::printf("%zu entries, %s in %s\n", entries.size(),
+  std::printf("%s, %s in %s\n", counted(entries.size(), "entry").c_str(),
               human_bytes(static_cast<double>(bytes)).c_str(), cache.folder().c_str());
   if (!cache.is_enabled()) {
     std::printf("the cache is off: %s\n", cache.why_disabled().c_str());
@@ -65,7 +65,7 @@ void tell(bool as_json, const char* what, std::size_t count) {
   if (as_json) {
     std::puts(nlohmann::ordered_json({{what, count}}).dump().c_str());
   } else {
-    std::printf("%s: %zu entries\n", what, count);
+    std::printf("%s: %s\n", what, counted(count, "entry").c_str());
   }
 }
 

@@ -59,6 +59,15 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+std::string counted(std::size_t count, const std::string& noun) {
+  if (count == 1) {
+    return "1 " + noun;
+  }
+  const bool ends_in_y = noun.ends_with("y");
+  return fmt::format("{} {}{}", count, ends_in_y ? noun.substr(0, noun.size() - 1) : noun,
+                     ends_in_y ? "ies" : "s");
+}
+
 std::string human_bytes(double bytes) {
   static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;
@@ -120,11 +129,23 @@ void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, 
       scalars.push_back(each.name);
     }
   }
-  for (const auto& [name, value] : values) {
+  for (const auto& entry : values) {
+    const std::string& name = entry.first;
+    const double value = entry.second;
     if (std::find(scalars.begin(), scalars.end(), name) == scalars.end()) {
       throw InvalidInput("tools.rtcg.bad_value",
                          fmt::format("kernel '{}' has no scalar '{}' to set: its scalars are {}",
                                      kernel.name, name, fmt::join(scalars, ", ")));
+    }
+    const auto scalar =
+        std::find_if(kernel.arguments.begin(), kernel.arguments.end(),
+                     [&](const loopy::Argument& each) { return each.name == name; });
+    const std::optional<cgen::ScalarKind> kind =
+        scalar->type ? cgen::scalar_kind(*scalar->type) : std::nullopt;
+    if (kind && cgen::is_integral(*kind) && value != std::floor(value)) {
+      throw InvalidInput(
+          "tools.rtcg.bad_value",
+          fmt::format("'{}' of kernel '{}' is a whole number, not {}", name, kernel.name, value));
     }
   }
 }

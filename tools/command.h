@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,6 +25,8 @@ struct Output {
 
 void add_devices_command(CLI::App& app);
 void add_compile_command(CLI::App& app);
+/// `rtcg compile-worker`, see CompileWorkers; not in the list of commands.
+void add_compile_worker_command(CLI::App& app);
 void add_cache_command(CLI::App& app);
 /// `rtcg show`, `rtcg run` and `rtcg explain`, which take kernel files.
 void add_kernel_commands(CLI::App& app);
@@ -37,6 +40,8 @@ void add_cache_why_command(CLI::App& cache);
 
 /// Rows with aligned columns, the first row in bold when a terminal reads.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
+/// `1 entry`, `2 entries`, `3 flops`.
+[[nodiscard]] std::string counted(std::size_t count, const std::string& noun);
 /// `1.5 MiB`.
 [[nodiscard]] std::string human_bytes(double bytes);
 /// A size as people write it: `200M`, `1G`, `4096`.

@@ -1,4 +1,5 @@
 // rtcg dg: solves an equation by discontinuous Galerkin methods, and shows the solution.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -49,10 +50,16 @@ class DgRun {
         on_(std::make_shared<const dg::Discretization>(
             dg::discretize(dg_mesh(words), words.order))),
         problem_(dg_problem(words, on_->mesh)),
-        files_(words, problem_.system.fields),
+        files_(words, problem_.system.fields, on_->mesh),
         solver_(problem_.system, on_, problem_.data, dg_solver_options(words)) {}
 
   void run() {
+    const bool is_on_host = solver_.options().device.info().id.kind == runtime::BackendKind::host;
+    if (words_.is_tuning && (is_on_host || words_.strategy == "split")) {
+      std::fputs(
+          "rtcg: there is nothing to tune: the host's kernels and split ones have one shape\n",
+          stderr);
+    }
     if (words_.resume.empty()) {
       solver_.set_state(state_at(problem_, *on_, 0));
     } else {
@@ -61,6 +68,7 @@ class DgRun {
     begin_time_ = solver_.time();
     begin_steps_ = solver_.steps();
     energy_before_ = solver_.energy();
+    check_every();
     if (words_.every > 0 && words_.resume.empty()) {
       files_.write(*on_, solver_.state(), 0, 0);
     }
@@ -78,6 +86,16 @@ class DgRun {
   }
 
  private:
+  // A file a step is the most that makes sense; any number of them would fit into less.
+  void check_every() const {
+    const double step = words_.every > 0 ? solver_.time_step() : 0;
+    if (words_.every < step && words_.every < words_.until) {
+      throw InvalidInput("tools.dg.bad_every",
+                         fmt::format("--every {} is less than a time step, which is {:.3g} long",
+                                     words_.every, step));
+    }
+  }
+
   // The place of the next output in the series, counted so that a resumed run finds the same.
   bool run_to_next_output() {
     const int number = words_.every > 0
@@ -107,8 +125,9 @@ class DgRun {
         words_.checkpoint.empty() ? words_.equation + ".checkpoint" : words_.checkpoint;
     solver_.save_checkpoint(path);
     end_progress();
-    std::fprintf(stderr, "rtcg: stopped at t = %.6g after %lld steps; --resume %s goes on\n",
-                 solver_.time(), solver_.steps(), path.c_str());
+    std::fprintf(stderr, "rtcg: stopped at t = %.6g after %s; --resume %s goes on\n",
+                 solver_.time(), counted(static_cast<std::size_t>(solver_.steps()), "step").c_str(),
+                 path.c_str());
     std::fflush(nullptr);
     std::signal(caught_signal, SIG_DFL);
     std::raise(caught_signal);
@@ -150,11 +169,11 @@ class DgRun {
   }
 
   void print_text() const {
-    std::printf("%s on %zu elements of order %d, %.4g unknowns in %s on %s\n",
-                words_.equation.c_str(), on_->element_count(), words_.order, unknowns(),
+    std::printf("%s on %s of order %d, %.4g unknowns in %s on %s\n", words_.equation.c_str(),
+                counted(on_->element_count(), "element").c_str(), words_.order, unknowns(),
                 words_.dtype.c_str(), solver_.options().device.info().name.c_str());
-    std::printf("t = %.6g to %.6g, %lld steps in %.3g s: %.3g GDOF/s\n", begin_time_,
-                solver_.time(), steps_done(), seconds_, speed());
+    std::printf("t = %.6g to %.6g, %s in %.3g s: %.3g GDOF/s\n", begin_time_, solver_.time(),
+                counted(static_cast<std::size_t>(steps_done()), "step").c_str(), seconds_, speed());
     std::printf("energy %.10g, before %.10g\n", solver_.energy(), energy_before_);
     if (problem_.is_exact) {
       std::printf("error %.6e\n", error());
@@ -179,6 +198,65 @@ void run(const DgWords& words) {
   words.equation == "poisson" ? run_poisson(words) : DgRun(words).run();
 }
 
+// ---- which options an equation uses -------------------------------------------------------------
+
+// Options that mean nothing to an equation.
+std::vector<std::string> unused_options(const std::string& equation) {
+  if (equation == "poisson") {
+    return {"--until", "--cfl",      "--flux",       "--start",
+            "--every", "--boundary", "--checkpoint", "--resume"};
+  }
+  std::vector<std::string> unused = {"--method", "--preconditioner"};
+  if (equation == "burgers" || equation == "euler") {
+    unused.emplace_back("--flux");  // theirs is Lax-Friedrichs
+  }
+  return unused;
+}
+
+// An option of the call that would change nothing is refused, since its author expects something.
+void check_options(const CLI::App& command, const DgWords& words) {
+  const std::vector<std::string> unused = unused_options(words.equation);
+  std::vector<std::string> given;
+  std::vector<std::string> used;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (!name.starts_with("--") || name == "--help") {
+      continue;
+    }
+    if (std::find(unused.begin(), unused.end(), name) == unused.end()) {
+      used.push_back(name);
+    } else if (option->count() > 0) {
+      given.push_back(name);
+    }
+  }
+  if (!given.empty()) {
+    throw InvalidInput("tools.dg.unused_option",
+                       fmt::format("'{}' has no use for {}: its options are {}", words.equation,
+                                   fmt::join(given, ", "), fmt::join(used, ", ")));
+  }
+  if (!words.picture.empty() && !words.picture.ends_with(".png") &&
+      !words.picture.ends_with(".PNG")) {
+    throw InvalidInput("tools.dg.bad_picture",
+                       fmt::format("'{}' is no PNG file, which is what pictures are written as: "
+                                   "write --picture u.png",
+                                   words.picture));
+  }
+  const auto needs = [&](const char* name, bool is_there, const char* what) {
+    const CLI::Option* option = command.get_option_no_throw(name);
+    if (option != nullptr && option->count() > 0 && !is_there) {
+      throw InvalidInput("tools.dg.unused_option",
+                         fmt::format("{} says nothing without {}", name, what));
+    }
+  };
+  needs("--straight", !words.vtu.empty(), "--vtu");
+  needs("--field", !words.picture.empty(), "--picture");
+  needs("--slice", !words.picture.empty(), "--picture");
+  needs("--every", !words.vtu.empty() || !words.picture.empty() || !words.checkpoint.empty(),
+        "--vtu, --picture or --checkpoint");
+  needs("--dimension", words.mesh.empty() || is_box(words), "a box for a mesh");
+  needs("--perturb", words.mesh.empty() || is_box(words), "a box for a mesh");
+}
+
 // ---- words --------------------------------------------------------------------------------------
 
 std::vector<std::string> equations() {
@@ -191,7 +269,7 @@ void add_method_options(CLI::App& command, DgWords& words) {
   command
       .add_option("--device,-d", words.device, "Such as host, cuda:0; best: a GPU, else the host")
       ->capture_default_str();
-  command.add_option("--dtype", words.dtype, "f32 or f64")
+  command.add_option("--dtype", words.dtype, "Of the state and all that is computed")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
   command.add_option("--until,-T", words.until, "The time at the end")
@@ -203,11 +281,16 @@ void add_method_options(CLI::App& command, DgWords& words) {
   command.add_option("--strategy", words.strategy, "Kernels for a stage: fused, one; or split")
       ->check(CLI::IsMember({"fused", "split"}))
       ->capture_default_str();
-  command.add_option("--flux", words.flux, "upwind or central")
+  command.add_option("--flux", words.flux, "Of linear equations")
       ->check(CLI::IsMember({"upwind", "central"}))
       ->capture_default_str();
-  command.add_option("--method", words.method, "Of poisson: ip or ldg")
+  command.add_option("--method", words.method, "Of poisson: interior penalty or local DG")
       ->check(CLI::IsMember({"ip", "ldg"}))
+      ->capture_default_str();
+  command
+      .add_option("--preconditioner", words.preconditioner,
+                  "Of poisson: what helps to fewer iterations")
+      ->check(CLI::IsMember({"none", "block-jacobi"}))
       ->capture_default_str();
   command.add_option("--dimension", words.dimension, "Of box:N: 1, 2 or 3")
       ->check(CLI::Range(1, 3));
@@ -227,7 +310,7 @@ void add_run_options(CLI::App& command, DgWords& words) {
       ->check(CLI::IsMember({"exact", "pulse"}));
   command.add_option("--boundary,-b", words.boundaries, "TAG=CONDITION, such as +x=absorbing")
       ->allow_extra_args(false);
-  command.add_option("--ordering", words.ordering, "Of elements: curve, metis, or as given")
+  command.add_option("--ordering", words.ordering, "Of elements: neighbours close by, or as given")
       ->check(CLI::IsMember({"curve", "metis", "given"}))
       ->capture_default_str();
   command.add_flag("--tune", words.is_tuning, "Find the fastest kernel first, and remember it");
@@ -249,7 +332,7 @@ void add_dg_command(CLI::App& app) {
   const auto words = std::make_shared<DgWords>();
   CLI::App* command =
       app.add_subcommand("dg", "Solve an equation by discontinuous Galerkin methods");
-  command->add_option("EQUATION", words->equation, fmt::format("{}", fmt::join(equations(), ", ")))
+  command->add_option("EQUATION", words->equation, "What to solve")
       ->check(CLI::IsMember(equations()));
   add_run_options(*command, *words);
   add_method_options(*command, *words);
@@ -261,7 +344,10 @@ void add_dg_command(CLI::App& app) {
   convergence->add_option("--orders", words->orders, "1:4 or 1,3")->capture_default_str();
   convergence->add_option("--meshes", words->meshes, "Cells along an axis")->capture_default_str();
   add_method_options(*convergence, *words);
-  convergence->callback([words] { run_convergence(*words); });
+  convergence->callback([words, convergence] {
+    check_options(*convergence, *words);
+    run_convergence(*words);
+  });
   command->callback([words, command] {
     if (!command->get_subcommands().empty()) {
       return;
@@ -272,6 +358,7 @@ void add_dg_command(CLI::App& app) {
     if (words->mesh.empty()) {
       words->mesh = "box:8";
     }
+    check_options(*command, *words);
     run(*words);
   });
 }

@@ -50,6 +50,8 @@ PoissonRun solve(const DgWords& words, const std::shared_ptr<const dg::Discretiz
   dg::PoissonSolverOptions options;
   options.solver = dg_solver_options(words);
   options.tolerance = words.dtype == "f32" ? 1e-5 : 1e-10;
+  options.preconditioner = words.preconditioner == "none" ? dg::PoissonPreconditioner::none
+                                                          : dg::PoissonPreconditioner::block_jacobi;
   const double factor = static_cast<double>(on->mesh.dimension) * pi * pi;
   const dg::State f =
       is_box(words)
@@ -158,13 +160,14 @@ void draw(const DgWords& words, const ConvergenceTable& found) {
 
 void run_poisson(const DgWords& words) {
   const auto on = discretization_of(words);
-  DgFiles files(words, {"u"});
+  DgFiles files(words, {"u"}, on->mesh);
   const PoissonRun run = solve(words, on);
   files.write(*on, run.solution.u, 0, std::nullopt);
   const std::size_t unknowns = on->element_count() * on->node_count();
   if (words.output.as_json) {
     nlohmann::ordered_json json = {{"equation", words.equation},
                                    {"method", words.method},
+                                   {"preconditioner", words.preconditioner},
                                    {"order", words.order},
                                    {"elements", on->element_count()},
                                    {"unknowns", unknowns},
@@ -178,8 +181,11 @@ void run_poisson(const DgWords& words) {
     std::puts(json.dump(2).c_str());
     return;
   }
-  std::printf("poisson on %zu elements of order %d, %zu unknowns: %d iterations in %.3g s\n",
-              on->element_count(), words.order, unknowns, run.solution.iterations, run.seconds);
+  std::printf("poisson on %s of order %d, %s: %s in %.3g s\n",
+              counted(on->element_count(), "element").c_str(), words.order,
+              counted(unknowns, "unknown").c_str(),
+              counted(static_cast<std::size_t>(run.solution.iterations), "iteration").c_str(),
+              run.seconds);
   if (is_box(words)) {
     std::printf("error %.6e\n", run.error);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -153,7 +154,40 @@ dg::State state_at(const dg::Problem& problem, const dg::Discretization& on, dou
 
 // ---- files --------------------------------------------------------------------------------------
 
-DgFiles::DgFiles(const DgWords& words, std::vector<std::string> fields)
+namespace {
+
+void check_is_inside(const dg::Mesh& mesh, std::size_t axis, double position,
+                     const std::string& slice) {
+  if (mesh.dimension < 3) {
+    throw InvalidInput("tools.dg.bad_slice",
+                       fmt::format("'{}' is a plane through a domain of three dimensions, this one "
+                                   "has {}: all of it is drawn without --slice",
+                                   slice, mesh.dimension));
+  }
+  const auto [low, high] = std::minmax_element(
+      mesh.vertices.begin(), mesh.vertices.end(),
+      [axis](const dg::Point& a, const dg::Point& b) { return a[axis] < b[axis]; });
+  if (!((*low)[axis] <= position && position <= (*high)[axis])) {
+    throw InvalidInput("tools.dg.bad_slice",
+                       fmt::format("'{}' is outside of the domain, which reaches from {} to {}",
+                                   slice, (*low)[axis], (*high)[axis]));
+  }
+}
+
+// Makes the folder of a file.
+void check_folder(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code status;
+  std::filesystem::create_directories(folder, status);
+  if (status || ::access(folder.c_str(), W_OK) != 0) {
+    throw InvalidInput("tools.dg.unwritable_folder",
+                       fmt::format("no file can be written to the folder '{}'", folder.string()));
+  }
+}
+
+}  // namespace
+
+DgFiles::DgFiles(const DgWords& words, std::vector<std::string> fields, const dg::Mesh& mesh)
     : words_(words), fields_(std::move(fields)) {
   if (!words.field.empty()) {
     const auto place = std::find(fields_.begin(), fields_.end(), words.field);
@@ -176,6 +210,13 @@ DgFiles::DgFiles(const DgWords& words, std::vector<std::string> fields)
                          fmt::format("'{}' is no plane: write --slice z=0.5", text));
     }
     axis_ = static_cast<std::size_t>(text[0] - 'x');
+    check_is_inside(mesh, axis_, *position_, text);
+  }
+  for (const std::string& file :
+       {words.vtu.empty() ? "" : words.vtu + "/x.vtu", words.picture, words.checkpoint}) {
+    if (!file.empty()) {
+      check_folder(file);
+    }
   }
 }
 

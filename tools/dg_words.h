@@ -24,7 +24,8 @@ struct DgWords {
   std::string device = "best";
   std::string dtype = "f64";
   std::string flux = "upwind";
-  std::string method = "ip";  ///< of Poisson's equation
+  std::string method = "ip";            ///< of Poisson's equation
+  std::string preconditioner = "none";  ///< of Poisson's equation
   std::string start;
   std::vector<std::string> boundaries;  ///< TAG=CONDITION
   double until = 1;
@@ -68,8 +69,10 @@ struct DgWords {
 /// Fields and their files: VTU series, pictures.
 class DgFiles {
  public:
-  /// @throws InvalidInput  tools.dg.unknown_field, tools.dg.bad_slice
-  DgFiles(const DgWords& words, std::vector<std::string> fields);
+  /// Finds out before the run what could not be written after it.
+  ///
+  /// @throws InvalidInput  tools.dg.unknown_field, tools.dg.bad_slice, tools.dg.unwritable_folder
+  DgFiles(const DgWords& words, std::vector<std::string> fields, const dg::Mesh& mesh);
 
   /// @param number  of the state in a series; none: there is one only
   void write(const dg::Discretization& on, const dg::State& state, double time,

@@ -1,6 +1,8 @@
 // rtcg flux: the scalar evaluators that a flux, as written in a paper, becomes.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <regex>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -9,6 +11,7 @@
 #include "rtcg/cgen/check/check_names.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/print/print_module.h"
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/flux/emit_flux.h"
 #include "rtcg/dg/flux/parse_flux.h"
 #include "tools/command.h"
@@ -30,6 +33,25 @@ struct FluxWords {
   Output output;
 };
 
+// What --set and --material name must stand in the text, as something else than a field: a name
+// that is mistyped would be a parameter without a word.
+void check_is_used(const FluxWords& words, const dg::FluxNames& names, const std::string& name) {
+  static const std::regex identifier("[A-Za-z_][A-Za-z_0-9]*");
+  const std::string text = words.text + " " + words.boundary;
+  bool is_there = false;
+  for (auto each = std::sregex_iterator(text.begin(), text.end(), identifier);
+       each != std::sregex_iterator(); ++each) {
+    is_there = is_there || each->str() == name;
+  }
+  const bool is_field = std::any_of(names.fields.begin(), names.fields.end(),
+                                    [&](const dg::FieldGroup& each) { return each.name == name; });
+  if (!is_there || is_field) {
+    throw InvalidInput("tools.flux.unused_name",
+                       fmt::format("'{}' is given a meaning, but {}", name,
+                                   is_field ? "it is a field" : "does not stand in the flux"));
+  }
+}
+
 dg::FluxNames names_of(const FluxWords& words) {
   dg::FluxNames names;
   names.fields = dg::parse_field_groups(words.fields);
@@ -37,6 +59,12 @@ dg::FluxNames names_of(const FluxWords& words) {
   names.materials = words.materials;
   std::map<std::string, std::int64_t, std::less<>> integers;
   parse_scalars(words.values, integers, names.constants);
+  for (const std::string& name : names.materials) {
+    check_is_used(words, names, name);
+  }
+  for (const auto& [name, value] : names.constants) {
+    check_is_used(words, names, name);
+  }
   return names;
 }
 
@@ -56,6 +84,16 @@ std::vector<std::string> names_read(const dg::Evaluators& evaluators, bool only_
   return names;
 }
 
+std::vector<std::string> parameters_of(const dg::Evaluators& evaluators) {
+  std::vector<std::string> names;
+  for (const dg::FluxRead& read : dg::reads(evaluators)) {
+    if (read.kind == dg::FluxKind::parameter) {
+      names.push_back(read.name);
+    }
+  }
+  return names;
+}
+
 void print_json(const dg::FluxVector& flux, const dg::Evaluators& evaluators,
                 const std::string& source) {
   const nlohmann::ordered_json json = {
@@ -63,6 +101,7 @@ void print_json(const dg::FluxVector& flux, const dg::Evaluators& evaluators,
       {"flops", dg::count_flops(evaluators)},
       {"fields_read", names_read(evaluators, true)},
       {"reads", names_read(evaluators, false)},
+      {"parameters", parameters_of(evaluators)},
       {"is_linear", dg::is_linear(flux)},
       {"is_conservative", !dg::why_not_conservative(flux).has_value()},
       {"source", source}};
@@ -78,6 +117,11 @@ void print_flux(const FluxWords& words) {
     options.boundary_state = dg::parse_flux(words.boundary, names);
   }
   const dg::Evaluators evaluators = dg::make_evaluators(flux, options);
+  if (dg::is_zero(evaluators)) {
+    throw InvalidInput("tools.flux.always_zero",
+                       fmt::format("the flux '{}' is {}, zero whatever the fields {} are",
+                                   words.text, dg::to_string(flux), words.fields));
+  }
   dg::EmitOptions emit_options;
   emit_options.real = words.single_precision ? cgen::f32 : cgen::f64;
   const cgen::Module module = (words.with_kernel ? dg::emit_flux_kernel(evaluators, emit_options)
@@ -91,9 +135,14 @@ void print_flux(const FluxWords& words) {
     print_json(flux, evaluators, source);
     return;
   }
-  std::printf("%s\n// %zu evaluators, %d flops, %zu numbers read; %s in the fields\n",
-              source.c_str(), flux.count() * (words.neighbour ? 2 : 1), dg::count_flops(evaluators),
-              dg::reads(evaluators).size(), dg::is_linear(flux) ? "linear" : "nonlinear");
+  const std::vector<std::string> parameters = parameters_of(evaluators);
+  const std::string summary = fmt::format(
+      "{}, {}, {} read; {} in the fields{}{}",
+      counted(flux.count() * (words.neighbour ? 2 : 1), "evaluator"),
+      counted(static_cast<std::size_t>(dg::count_flops(evaluators)), "flop"),
+      counted(dg::reads(evaluators).size(), "number"), dg::is_linear(flux) ? "linear" : "nonlinear",
+      parameters.empty() ? "" : "; given at run time: ", fmt::join(parameters, ", "));
+  std::printf("%s\n// %s\n", source.c_str(), summary.c_str());
 }
 
 }  // namespace
@@ -108,7 +157,7 @@ void add_flux_command(CLI::App& app) {
       ->required();
   command->add_option("--fields,-f", words->fields, "e:3,h:3, or on axes e:z,h:xy, or scalars rho")
       ->required();
-  command->add_option("--target,-t", words->target, "cuda, opencl or host")
+  command->add_option("--target,-t", words->target, "The language of the text")
       ->check(CLI::IsMember({"cuda", "opencl", "host"}))
       ->capture_default_str();
   command->add_option("--dimension,-d", words->dimension, "Of space: 1, 2 or 3")

@@ -422,7 +422,7 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 }
 
 void add_target(CLI::App* command, const std::shared_ptr<KernelWords>& words) {
-  command->add_option("-t,--target", words->target, "cuda, opencl or host")
+  command->add_option("-t,--target", words->target, "The language of the text")
       ->check(CLI::IsMember({"cuda", "opencl", "host"}))
       ->capture_default_str();
 }
@@ -433,7 +433,8 @@ void add_kernel_commands(CLI::App& app) {
   const auto words = std::make_shared<KernelWords>();
   CLI::App* show_command = add_command(app, "show", "Print what a kernel file becomes", words);
   add_target(show_command, words);
-  show_command->add_option("--stage", words->stage, "kernel, schedule or source")
+  show_command
+      ->add_option("--stage", words->stage, "The kernel, its loops and barriers, or the text")
       ->check(CLI::IsMember({"kernel", "schedule", "source"}))
       ->capture_default_str();
   show_command->callback([words] { show(*words); });

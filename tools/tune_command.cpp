@@ -31,6 +31,7 @@ struct TuneWords {
   double budget_seconds = 30;
   std::size_t max_candidates = 0;
   std::string search = "guided";
+  std::string workers = "headers";
   std::uint64_t seed = 1;
   std::string report;
   std::string wisdom;
@@ -138,6 +139,12 @@ loopy::SearchMethod search_of(const std::string& word) {
                                   : loopy::SearchMethod::guided;
 }
 
+runtime::WorkerUse workers_of(const std::string& word) {
+  return word == "never"    ? runtime::WorkerUse::never
+         : word == "always" ? runtime::WorkerUse::always
+                            : runtime::WorkerUse::headers;
+}
+
 loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kernel,
                               const runtime::Device& device) {
   loopy::TuneOptions options;
@@ -147,6 +154,7 @@ loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kerne
   options.seed = words.seed;
   options.max_candidates = words.max_candidates == 0 ? SIZE_MAX : words.max_candidates;
   options.search = search_of(words.search);
+  options.workers = workers_of(words.workers);
   options.cache = words.is_cold ? loopy::CacheState::cold : loopy::CacheState::warm;
   if (!words.is_fresh) {
     options.log =
@@ -181,6 +189,9 @@ void print_summary(const TuneWords& words, const TuneReport& report) {
       static_cast<double>(result.tried.size() - result.resumed) / result.seconds,
       result.tried.size() - count_fine(result), result.resumed, ties_text(result).c_str());
   std::printf("%s; %s\n", report.device.identity().c_str(), to_string(result.clocks_after).c_str());
+  if (!result.why_no_workers.empty()) {
+    std::printf("threads compiled, and no worker processes: %s\n", result.why_no_workers.c_str());
+  }
   std::printf("remembered in %s\n", loopy::Wisdom(words.wisdom).path().c_str());
   if (!words.pack.empty()) {
     std::printf("packed in %s\n", words.pack.c_str());
@@ -193,6 +204,11 @@ void tune(const TuneWords& words) {
   const runtime::Device device =
       words.device == "best" ? best_device() : runtime::Device::find(words.device);
   loopy::TuneOptions options = options_of(words, kernel, device);
+  // before the search, not when its winner is to be kept
+  loopy::Wisdom(words.wisdom).check();
+  if (!words.pack.empty()) {
+    loopy::KernelPack(words.pack).check();
+  }
   options.seeds =
       loopy::seeds_of(loopy::Wisdom(words.wisdom), kernel, device, options.constraints.parameters);
   std::vector<double> best_us;
@@ -271,6 +287,12 @@ void add_tune_commands(CLI::App& app) {
       ->check(why_negative);
   tune_command->add_option("--search", words->search, "guided, exhaustive, random or evolutionary")
       ->check(CLI::IsMember({"guided", "exhaustive", "random", "evolutionary"}))
+      ->capture_default_str();
+  tune_command
+      ->add_option("--workers", words->workers,
+                   "Which CUDA texts processes compile, not threads: never, headers (those with an "
+                   "#include) or always")
+      ->check(CLI::IsMember({"never", "headers", "always"}))
       ->capture_default_str();
   tune_command->add_option("--seed", words->seed, "Of data and random search")
       ->capture_default_str();

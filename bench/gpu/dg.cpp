@@ -10,6 +10,7 @@
 #include "bench/gpu/sections.h"
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/dg/equations/maxwell.h"
+#include "rtcg/dg/flux/parse_flux.h"
 #include "rtcg/dg/mesh/box_mesh.h"
 #include "rtcg/dg/operators/tune_stages.h"
 
@@ -28,6 +29,26 @@ dg::System cavity() {
   dg::MaxwellOptions options;
   options.conductors = {"-x", "+x", "-y", "+y", "-z", "+z"};
   return dg::maxwell(options);
+}
+
+// The same equations as a reader writes them: text with the signs of the papers.
+dg::System cavity_in_words() {
+  dg::FluxNames names;
+  names.fields = dg::parse_field_groups("e:3,h:3");
+  dg::System system;
+  system.name = "user";
+  system.fields = {"ex", "ey", "ez", "hx", "hy", "hz"};
+  for (const char* axis : {"[1, 0, 0]", "[0, 1, 0]", "[0, 0, 1]"}) {
+    system.flux.push_back(
+        dg::parse_flux("a = " + std::string(axis) + "; -cross(a, h); cross(a, e)", names));
+  }
+  system.surface = dg::parse_flux(
+      "-0.5*cross(n, jump(h) - cross(n, jump(e))); 0.5*cross(n, jump(e) + cross(n, jump(h)))",
+      names);
+  for (const char* side : {"-x", "+x", "-y", "+y", "-z", "+z"}) {
+    system.boundaries[side] = dg::parse_flux("-interior(e); interior(h)", names);
+  }
+  return system;
 }
 
 Discretization cube(int cells, int order) {
@@ -136,10 +157,53 @@ void measure(runtime::Device device, Report& report, bool with_search,
   }
 }
 
+// A user's flux and the shipped one in turns; the latter counts as the peer.
+void measure_user_flux(runtime::Device device, Report& report) {
+  constexpr int order = 4;
+  constexpr int turns = 9;
+  const double nodes = (order + 1) * (order + 2) * (order + 3) / 6.0;
+  const Discretization on =
+      cube(static_cast<int>(std::cbrt(wanted_unknowns / (36 * nodes))), order);
+  for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
+    const dg::detail::KernelShape shape =
+        dg::detail::shape_of(dg::detail::evaluators_of(cavity(), on.mesh), on, {});
+    const FusedShape usual =
+        dg::detail::usual_fused_shape(shape, real, dg::detail::machine_of(device.info()));
+    StageRunner shipped(cavity(), on, {}, device, real, usual);
+    StageRunner written(cavity_in_words(), on, {}, device, real, usual);
+    std::vector<double> shipped_us;
+    std::vector<double> written_us;
+    for (int turn = 0; turn < turns; ++turn) {
+      shipped_us.push_back(dg::detail::time_shapes(shipped, {usual}).at(0).microseconds);
+      written_us.push_back(dg::detail::time_shapes(written, {usual}).at(0).microseconds);
+    }
+    const double error = error_of(cavity_in_words(), order, device, real, usual);
+    if (!(error < (real == cgen::f32 ? 1e-5 : 1e-12))) {
+      throw std::runtime_error("the user's flux is wrong by " + std::to_string(error));
+    }
+    Measurement row;
+    row.op = "dg_maxwell flux N=" + std::to_string(order);
+    row.dtype = real == cgen::f32 ? "f32" : "f64";
+    row.n = static_cast<long long>(6 * nodes * static_cast<double>(on.element_count()));
+    row.impl = "shipped flux";
+    row.us = median(shipped_us);
+    row.is_peer = true;
+    report.add(row);
+    row.impl = "user flux";
+    row.us = median(written_us);
+    row.is_peer = false;
+    report.add(row);
+    std::printf("dg_maxwell N=%d %s: a user's flux takes %.3f times as long as the shipped one\n",
+                order, row.dtype.c_str(), row.us / median(shipped_us));
+    std::fflush(stdout);
+  }
+}
+
 }  // namespace
 
 void measure_dg_maxwell(runtime::Device device, Report& report) {
   measure(device, report, false);
+  measure_user_flux(device, report);
 }
 
 void measure_dg_maxwell_search(runtime::Device device, Report& report) {

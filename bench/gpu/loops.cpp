@@ -104,45 +104,42 @@ struct PipelinedScript {
 
 const std::vector<PipelinedScript>& pipelined_scripts() {
   static const std::vector<PipelinedScript> all = {
-      {500, "16x64x32, 4 stages",
-       "j: g.0 l.0*16 vec*4; i: g.1 l.1*4 ilp*4; k: for for*32; fetch a transposed pad 4; "
-       "fetch b; stages 4"},
-      {500, "16x64x32, 4 stages, pairs",
-       "j: g.0 ilp*2 l.0*16 ilp*2; i: g.1 l.1*4 ilp*4; k: for for*32; fetch a transposed pad 4; "
-       "fetch b; stages 4"},
+      {500, "32x32x32, 3 stages",
+       "j: g.0 l.0*8 vec*4; i: g.1 ilp*2 l.1*16 ilp*2; k: for unr_hint*32; fetch a pad 4; fetch b; "
+       "stages 3"},
+      {500, "32x32x32, 5 stages",
+       "j: g.0 ilp*2 l.0*8 ilp*2; i: g.1 ilp*4 l.1*8; k: for unr_hint*32; fetch a pad 4; fetch b; "
+       "stages 5"},
+      {512, "32x32x32, 3 stages",
+       "j: g.0 l.0*8 vec*4; i: g.1 ilp*2 l.1*16 ilp*2; k: for unr_hint*32; fetch a pad 4; fetch b; "
+       "stages 3"},
       {512, "32x32x32, 4 stages",
        "j: g.0 l.0*8 ilp*4; i: g.1 ilp*2 l.1*8 ilp*2; k: for for*32; fetch a pad 4; fetch b; "
        "stages 4"},
-      {512, "16x32x16, 4 stages",
-       "j: g.0 l.0*8 ilp*4; i: g.1 ilp*2 l.1*4 ilp*2; k: for for*16; fetch a pad 4; fetch b; "
-       "stages 4"},
-      {1000, "32x64x8, 4 stages",
-       "j: g.0 ilp*2 l.0*8 ilp*4; i: g.1 l.1*4 ilp*8; k: for for*8; fetch a transposed pad 4; "
-       "fetch b; stages 4"},
-      {1000, "64x64x32, 2 stages",
-       "j: g.0 l.0*16 vec*4; i: g.1 ilp*2 l.1*16 ilp*2; k: for for*32; fetch a pad 4; fetch b; "
-       "stages 2; swizzle 8"},
-      {1024, "32x32x32, 2 stages",
-       "j: g.0 l.0*8 ilp*4; i: g.1 ilp*2 l.1*8 ilp*2; k: for for*32; fetch a pad 4; fetch b; "
-       "stages 2; swizzle 8"},
+      {1000, "32x64x40, 3 stages",
+       "j: g.0 l.0*16 ilp*4; i: g.1 l.1*4 ilp*8; k: for unr_hint*40; fetch a pad 4; fetch b; "
+       "stages 3"},
+      {1000, "64x128x20, 2 stages",
+       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*4 ilp*4; k: for unr_hint*20; fetch a pad 4; "
+       "fetch b; stages 2"},
       {1024, "64x64x32, 2 stages",
-       "j: g.0 l.0*16 vec*4; i: g.1 ilp*2 l.1*16 ilp*2; k: for for*32; fetch a pad 4; fetch b; "
-       "stages 2; swizzle 8"},
-      {2048, "64x128x16, 2 stages",
-       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4; k: for for*16; "
-       "fetch a transposed pad 4; fetch b; stages 2"},
+       "j: g.0 ilp*2 l.0*16 ilp*2; i: g.1 ilp*2 l.1*8 ilp*4; k: for unr_hint*32; fetch a pad 4; "
+       "fetch b; stages 2; swizzle 8"},
+      {1024, "32x64x32, 3 stages",
+       "j: g.0 l.0*16 ilp*4; i: g.1 ilp*4 l.1*4 ilp*2; k: for unr_hint*32; fetch a pad 4; fetch b; "
+       "stages 3; swizzle 8"},
+      {2048, "64x128x16, 3 stages",
+       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4; k: for unr_hint*16; "
+       "fetch a transposed pad 4; fetch b; stages 3; swizzle 8"},
       {2048, "64x128x16, rows of 8",
-       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 l.1*8 ilp*8; k: for for*16; fetch a transposed pad 4; "
-       "fetch b; stages 2"},
+       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 l.1*8 ilp*8; k: for unr_hint*16; "
+       "fetch a transposed pad 4; fetch b; stages 3"},
+      {4096, "64x128x16, 3 stages",
+       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4; k: for unr_hint*16; "
+       "fetch a transposed pad 4; fetch b; stages 3"},
       {4096, "64x128x16, 2 stages",
-       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4; k: for for*16; "
-       "fetch a transposed pad 4; fetch b; stages 2"},
-      {4096, "64x128x16, rows of 8",
-       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 l.1*8 ilp*8; k: for for*16; fetch a transposed pad 4; "
-       "fetch b; stages 2"},
-      {4096, "128x128x16, 2 stages",
-       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*16 ilp*4; k: for for*16; "
-       "fetch a transposed pad 4; fetch b; stages 2; swizzle 8"}};
+       "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4; k: for unr_hint*16; "
+       "fetch a transposed pad 4; fetch b; stages 2"}};
   return all;
 }
 
@@ -268,7 +265,15 @@ void measure_stencil(Device device, Report& report) {
        "split_iname(i, 16, outer_tag=g.1, inner_name=ii)\nsplit_iname(ii, 4, outer_tag=ilp, "
        "inner_tag=l.1)\n"
        "split_iname(j, 64, outer_tag=g.0, inner_tag=l.0)\n"
-       "add_prefetch(a, ii_outer:ii_inner:j_inner)"}};
+       "add_prefetch(a, ii_outer:ii_inner:j_inner)"},
+      {"rtcg 4 rows, 256 times 4 columns",
+       "split_iname(i, 4, outer_tag=g.1, inner_tag=ilp)\n"
+       "split_iname(j, 1024, outer_tag=g.0, inner_name=jj)\n"
+       "split_iname(jj, 4, outer_tag=l.0, inner_tag=vec)"},
+      {"rtcg 8 rows, 128 times 2 columns",
+       "split_iname(i, 8, outer_tag=g.1, inner_tag=ilp)\n"
+       "split_iname(j, 256, outer_tag=g.0, inner_name=jj)\n"
+       "split_iname(jj, 2, outer_tag=l.0, inner_tag=vec)"}};
   for (const auto& [name, recipe] : recipes) {
     const Executor stencil(loopy::apply_recipe(described, recipe), device);
     const auto run = [=, &stream, &a, &out] { stencil(stream, {arg("a", a), arg("out", out)}); };

@@ -40,7 +40,8 @@ void measure_random(runtime::Device device, Report& report);
 /// What an expression whose kernel is there costs the host, against raw cuLaunchKernel.
 void measure_host_cost(runtime::Device device, Report& report);
 /// Stages of Maxwell's equations in three dimensions, 60 million unknowns, orders 1 to 9 or those
-/// in RTCG_DG_ORDERS, both precisions, with the shapes that the solver takes without a search.
+/// in RTCG_DG_ORDERS, both precisions, with the shapes that the solver takes without a search. Then
+/// order 4 with a user's flux and with the shipped one, in turns.
 void measure_dg_maxwell(runtime::Device device, Report& report);
 /// The same with the fastest of all candidates, each of which it prints.
 void measure_dg_maxwell_search(runtime::Device device, Report& report);

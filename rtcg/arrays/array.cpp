@@ -1,5 +1,7 @@
 #include "rtcg/arrays/array.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/evaluate.h"
@@ -81,6 +83,24 @@ AnyArray AnyArray::reinterpret(DType dtype) const {
   layout.strides[axes() - 1] = 1;
   layout.offset = layout.offset * from / to;
   return {dtype, layout, storage_};
+}
+
+AnyArray AnyArray::components() const {
+  const std::int64_t lanes = lanes_of(dtype_);
+  Layout layout = layout_;
+  layout.offset *= lanes;
+  for (std::int64_t& stride : layout.strides) {
+    stride *= lanes;
+  }
+  layout.shape.push_back(lanes);
+  layout.strides.push_back(1);
+  return {element_of(dtype_), layout, storage_};
+}
+
+AnyArray AnyArray::vectors() const {
+  const std::int64_t lanes = axes() == 0 ? 0 : shape().back();
+  const DType dtype = vector_of(dtype_, static_cast<int>(std::min<std::int64_t>(lanes, 5)));
+  return reinterpret(dtype).squeeze({-1});
 }
 
 AnyArray AnyArray::copy(Order order) const {

@@ -96,6 +96,13 @@ class AnyArray {
   ///
   /// @throws InvalidInput  arrays.reinterpret.size_mismatch
   [[nodiscard]] AnyArray reinterpret(DType dtype) const;
+  /// The components of short vectors along one more axis, the last; of numbers, an axis of
+  /// length 1.
+  [[nodiscard]] AnyArray components() const;
+  /// The last axis as short vectors: what components() is the inverse of.
+  ///
+  /// @throws InvalidInput  arrays.vector_of.no_vector, arrays.reinterpret.size_mismatch
+  [[nodiscard]] AnyArray vectors() const;
 
   // Copies and writes; one launch or copy each.
   [[nodiscard]] AnyArray copy(Order order = Order::c) const;
@@ -212,6 +219,9 @@ class Array {
   template <Element U>
   [[nodiscard]] Array<U> reinterpret() const {
     return Array<U>(any_.reinterpret(dtype_of_type<U>));
+  }
+  [[nodiscard]] auto components() const {
+    return Array<typename detail::ShortVectorParts<T>::Component>(any_.components());
   }
   [[nodiscard]] Array copy(Order order = Order::c) const { return Array(any_.copy(order)); }
   template <Element U>

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
 namespace rtcg::arrays {
 namespace {
 
@@ -59,9 +63,69 @@ DType promote_floating(DType left, DType right) {
   return is_floating(right) ? right : floating_of_bits(right_bits);
 }
 
+[[noreturn]] void refuse_beside_vector(DType vector, std::string_view other) {
+  throw InvalidInput(
+      "arrays.promote.vectors",
+      fmt::format(
+          "elements of {} and of {} do not go together: beside a short vector may stand one "
+          "of the same type, and what {} holds; convert with cast before",
+          name(vector), other, name(element_of(vector))));
+}
+
+/// One of them is a short vector at least.
+DType promote_vectors(DType left, DType right) {
+  if (left == right) {
+    return left;
+  }
+  const DType vector = is_vector(left) ? left : right;
+  const DType other = is_vector(left) ? right : left;
+  if (is_vector(other) || promote(element_of(vector), other) != element_of(vector)) {
+    refuse_beside_vector(vector, name(other));
+  }
+  return vector;
+}
+
+std::string_view name_of_vector(DType dtype) {
+  constexpr std::string_view names[dtype_count][3] = {{},
+                                                      {"char2", "char3", "char4"},
+                                                      {"short2", "short3", "short4"},
+                                                      {"int2", "int3", "int4"},
+                                                      {"long2", "long3", "long4"},
+                                                      {"uchar2", "uchar3", "uchar4"},
+                                                      {"ushort2", "ushort3", "ushort4"},
+                                                      {"uint2", "uint3", "uint4"},
+                                                      {"ulong2", "ulong3", "ulong4"},
+                                                      {},
+                                                      {},
+                                                      {"float2", "float3", "float4"},
+                                                      {"double2", "double3", "double4"},
+                                                      {},
+                                                      {}};
+  return names[static_cast<int>(element_of(dtype))][lanes_of(dtype) - 2];
+}
+
+/// What `function` makes of the components' type.
+template <class Function>
+DType by_component(DType dtype, Function&& function) {
+  return vector_of(function(element_of(dtype)), lanes_of(dtype));
+}
+
 }  // namespace
 
+DType vector_of(DType element, int lanes) {
+  if (lanes != 1 && (!has_vectors(element) || lanes < 2 || lanes > 4)) {
+    throw InvalidInput("arrays.vector_of.no_vector",
+                       fmt::format("there are no short vectors of {} {}: they have 2 to 4 "
+                                   "integers, f32 or f64",
+                                   lanes, name(element)));
+  }
+  return static_cast<DType>(static_cast<int>(element) | ((lanes - 1) << 4));
+}
+
 std::string_view name(DType dtype) {
+  if (is_vector(dtype)) {
+    return name_of_vector(dtype);
+  }
   constexpr std::string_view names[dtype_count] = {"boolean", "i8",  "i16", "i32", "i64",
                                                    "u8",      "u16", "u32", "u64", "f16",
                                                    "bf16",    "f32", "f64", "c64", "c128"};
@@ -69,6 +133,9 @@ std::string_view name(DType dtype) {
 }
 
 DType promote(DType left, DType right) {
+  if (is_vector(left) || is_vector(right)) {
+    return promote_vectors(left, right);
+  }
   if (left == right || right == DType::boolean) {
     return left;
   }
@@ -87,6 +154,12 @@ DType promote(DType left, DType right) {
 }
 
 DType promote(DType array, WeakKind number) {
+  if (is_vector(array)) {
+    if (promote(element_of(array), number) != element_of(array)) {
+      refuse_beside_vector(array, number == WeakKind::real ? "a real number" : "a complex number");
+    }
+    return array;
+  }
   switch (number) {
     case WeakKind::boolean:
       return array;
@@ -106,6 +179,10 @@ DType dtype_of(WeakKind number) {
 }
 
 DType floating_for(DType dtype) {
+  if (is_vector(dtype)) {  // of f16 there are none
+    return by_component(dtype,
+                        [](DType element) { return promote(floating_for(element), DType::f32); });
+  }
   if (is_floating(dtype) || is_complex(dtype)) {
     return dtype;
   }
@@ -124,6 +201,9 @@ DType complex_of(DType dtype) {
 }
 
 DType sum_type(DType dtype) {
+  if (is_vector(dtype)) {
+    return by_component(dtype, sum_type);
+  }
   if (dtype == DType::boolean || is_signed_integer(dtype)) {
     return DType::i64;
   }
@@ -131,7 +211,7 @@ DType sum_type(DType dtype) {
 }
 
 cgen::Type storage_type(DType dtype) {
-  switch (dtype) {
+  switch (element_of(dtype)) {
     case DType::boolean:
       return cgen::u8;
     case DType::f16:
@@ -144,7 +224,7 @@ cgen::Type storage_type(DType dtype) {
 }
 
 cgen::Type value_type(DType dtype) {
-  switch (dtype) {
+  switch (element_of(dtype)) {
     case DType::boolean:
       return cgen::boolean;
     case DType::i8:

@@ -7,11 +7,13 @@
 #include <type_traits>
 
 #include "rtcg/arrays/half.h"
+#include "rtcg/arrays/short_vector.h"
 #include "rtcg/cgen/ast/type.h"
 
 namespace rtcg::arrays {
 
-/// The types that elements of arrays have. c64 consists of two f32, c128 of two f64.
+/// The types that elements of arrays have. c64 consists of two f32, c128 of two f64. Beside the
+/// enumerators there are short vectors of them: vector_of(DType::f32, 4) is `float4`.
 enum class DType : std::uint8_t {
   boolean,
   i8,
@@ -29,13 +31,14 @@ enum class DType : std::uint8_t {
   c64,
   c128,
 };
-inline constexpr int dtype_count = 15;
+inline constexpr int dtype_count = 15;  ///< without short vectors
 
-/// `boolean`, `i8`, ...: as enumerators are spelled.
+/// `boolean`, `i8`, ...: as enumerators are spelled; short vectors as C has them: `float4`,
+/// `uchar2`, `long3`.
 [[nodiscard]] std::string_view name(DType dtype);
 
 [[nodiscard]] constexpr bool is_complex(DType dtype) {
-  return dtype >= DType::c64;
+  return dtype == DType::c64 || dtype == DType::c128;
 }
 [[nodiscard]] constexpr bool is_floating(DType dtype) {
   return dtype >= DType::f16 && dtype <= DType::f64;
@@ -50,26 +53,50 @@ inline constexpr int dtype_count = 15;
 [[nodiscard]] constexpr bool is_unsigned_integer(DType dtype) {
   return dtype >= DType::u8 && dtype <= DType::u64;
 }
+/// Whether there are short vectors of such elements: of integers, f32 and f64.
+[[nodiscard]] constexpr bool has_vectors(DType element) {
+  return is_integer(element) || element == DType::f32 || element == DType::f64;
+}
+/// Short vectors of 2 to 4 elements; of one lane, the element itself.
+///
+/// @throws InvalidInput  arrays.vector_of.no_vector: of other elements or lanes
+[[nodiscard]] DType vector_of(DType element, int lanes);
+[[nodiscard]] constexpr int lanes_of(DType dtype) {
+  return (static_cast<int>(dtype) >> 4) + 1;
+}
+[[nodiscard]] constexpr bool is_vector(DType dtype) {
+  return lanes_of(dtype) > 1;
+}
+/// Of a short vector the type of its components; others stay.
+[[nodiscard]] constexpr DType element_of(DType dtype) {
+  return static_cast<DType>(static_cast<int>(dtype) & 15);
+}
+
 /// @unit bytes of an element in memory
 [[nodiscard]] constexpr std::size_t size_bytes(DType dtype) {
   constexpr std::size_t sizes[dtype_count] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
-  return sizes[static_cast<int>(dtype)];
+  return sizes[static_cast<int>(element_of(dtype))] * static_cast<std::size_t>(lanes_of(dtype));
 }
 
 /// The type that holds results of `left op right`, as NumPy 2's promote_types says. bfloat16, which
-/// NumPy lacks, goes with numbers as float16 does, and with float16 it gives f32.
+/// NumPy lacks, goes with numbers as float16 does, and with float16 it gives f32. A short vector
+/// stays as it is, beside one of the same type or a number that its components hold.
+///
+/// @throws InvalidInput  arrays.promote.vectors: a short vector and something else
 [[nodiscard]] DType promote(DType left, DType right);
 
 /// What a C++ number in an expression is: it takes the array's type unless its kind is higher, as
 /// Python's numbers do in NumPy 2.
 enum class WeakKind { boolean, integer, real, complex };
 /// The type of `array op number`: `2 * f32` and `2.0 * f32` are f32, `2.0 * i32` is f64.
+///
+/// @throws InvalidInput  arrays.promote.vectors: the components do not hold the number
 [[nodiscard]] DType promote(DType array, WeakKind number);
 /// The type of a number on its own: boolean, i64, f64, c128.
 [[nodiscard]] DType dtype_of(WeakKind number);
 
 /// The type of sin(x), sqrt(x), ... : x's own when it is floating or complex, else the smallest
-/// floating type that holds it.
+/// floating type that holds it; of short vectors, that of their components.
 [[nodiscard]] DType floating_for(DType dtype);
 /// f32 for c64, f64 for c128; others stay.
 [[nodiscard]] DType real_of(DType dtype);
@@ -80,12 +107,24 @@ enum class WeakKind { boolean, integer, real, complex };
 
 /// As memory holds an element, or the half of a complex one: a boolean as u8, a bfloat16 as u16.
 [[nodiscard]] cgen::Type storage_type(DType dtype);
-/// As kernels compute with it: f16 and bf16 in f32; of complex numbers, a part.
+/// As kernels compute with it: f16 and bf16 in f32; of complex numbers, a part; of short vectors, a
+/// component.
 [[nodiscard]] cgen::Type value_type(DType dtype);
 
 namespace detail {
 template <class T>
-constexpr int dtype_index() {
+struct ShortVectorParts {
+  static constexpr int lanes = 1;
+  using Component = T;
+};
+template <class T, int count>
+struct ShortVectorParts<ShortVector<T, count>> {
+  static constexpr int lanes = count;
+  using Component = T;
+};
+
+template <class T>
+constexpr int scalar_index() {
   using std::is_same_v;
   if constexpr (is_same_v<T, bool>) {
     return static_cast<int>(DType::boolean);
@@ -108,6 +147,17 @@ constexpr int dtype_index() {
     return -1;
   }
 }
+
+template <class T>
+constexpr int dtype_index() {
+  using Parts = ShortVectorParts<T>;
+  constexpr int component = scalar_index<typename Parts::Component>();
+  if constexpr (Parts::lanes == 1 || component < 0) {
+    return component;
+  } else {
+    return has_vectors(static_cast<DType>(component)) ? component + ((Parts::lanes - 1) << 4) : -1;
+  }
+}
 }  // namespace detail
 
 /// A C++ type that elements of arrays have on the host.
@@ -118,10 +168,11 @@ concept Element = detail::dtype_index<T>()
 template <Element T>
 inline constexpr DType dtype_of_type = static_cast<DType>(detail::dtype_index<T>());
 
-/// Calls `action(std::type_identity<T>())` with the C++ type of elements of that type.
+/// Calls `action(std::type_identity<T>())` with the C++ type of elements of that type; of short
+/// vectors, with that of their components.
 template <class Action>
 decltype(auto) with_element_type(DType dtype, Action&& action) {
-  switch (dtype) {
+  switch (element_of(dtype)) {
     case DType::boolean:
       return action(std::type_identity<bool>());
     case DType::i8:

@@ -23,44 +23,66 @@ loopy::NamedArgument argument(const char* name, const AnyArray& matrix) {
                     matrix.address(),
                     static_cast<std::size_t>(matrix.count()),
                     matrix.dtype() == DType::f32 ? cgen::ScalarKind::f32 : cgen::ScalarKind::f64,
-                    {matrix.shape()[0], matrix.shape()[1]}}};
+                    {matrix.shape().begin(), matrix.shape().end()}}};
 }
 
-/// The matrix at a place of the axes before the last two, in C order.
-AnyArray matrix_at(const AnyArray& array, std::int64_t place) {
+/// How many axes come before those of the matrix.
+int batch_axes(const AnyArray& array) {
+  return array.axes() - 2;
+}
+
+/// Whether all matrices of a batch are the same one.
+bool has_one_matrix(const AnyArray& array) {
+  bool result = true;
+  for (int axis = 0; axis < batch_axes(array); ++axis) {
+    result = result && (array.strides()[axis] == 0 || array.shape()[axis] == 1);
+  }
+  return result;
+}
+
+AnyArray first_matrix(const AnyArray& array) {
   Layout layout = array.layout();
   while (layout.axes() > 2) {
-    const int axis = layout.axes() - 3;
-    layout.offset += place % layout.shape[axis] * layout.strides[axis];
-    place /= layout.shape[axis];
-    layout.shape.erase(axis);
-    layout.strides.erase(axis);
+    layout.shape.erase(0);
+    layout.strides.erase(0);
   }
   return array.view(layout);
 }
 
-/// All have their matrices in the same axes before the last two.
+/// In one launch: the kernel takes all axes of the batch as one.
 void run_engine(const loopy::Executor& product, runtime::StreamRef stream, const AnyArray& a,
-                const AnyArray& b, const AnyArray& c) {
-  const std::int64_t matrices = c.count() / (c.shape().back() * c.shape()[c.axes() - 2]);
-  for (std::int64_t place = 0; place < matrices; ++place) {
-    const AnyArray left = matrix_at(a, place).contiguous();
-    const AnyArray right = matrix_at(b, place).contiguous();
-    const AnyArray result = matrix_at(c, place);
-    for (const AnyArray* each : {&left, &right, &result}) {
-      each->storage()->use_on(stream);
-    }
-    product(stream, {argument("a", left), argument("b", right), argument("c", result)});
+                const AnyArray& b, const AnyArray& c, bool is_batched) {
+  const auto taken = [&](const AnyArray& array) {
+    const Extents& shape = array.shape();
+    const std::int64_t rows = shape[array.axes() - 2];
+    const AnyArray whole = array.contiguous();
+    return is_batched ? whole.reshape({-1, rows, shape.back()})
+                      : whole.reshape({rows, shape.back()});
+  };
+  const AnyArray left = taken(a);
+  const AnyArray right = taken(b);
+  const AnyArray result = taken(c);
+  for (const AnyArray* each : {&left, &right, &result}) {
+    each->storage()->use_on(stream);
   }
+  product(stream, {argument("a", left), argument("b", right), argument("c", result)});
 }
 
 void multiply_matrices(const AnyArray& a, const AnyArray& b, const AnyArray& c,
                        const MatmulSizes& sizes, const MatmulOptions& options) {
+  const std::int64_t matrices = c.count() / (sizes.rows * sizes.columns);
+  if (matrices > 1 && has_one_matrix(b) && a.layout().is_contiguous() && !options.slicing) {
+    // the rows of all matrices on the left make one matrix
+    const MatmulSizes all{sizes.rows * matrices, sizes.columns, sizes.depth};
+    multiply_matrices(a.reshape({all.rows, all.depth}), first_matrix(b),
+                      c.reshape({all.rows, all.columns}), all, options);
+    return;
+  }
   const runtime::StreamRef stream = current_stream(c.stream());
   const detail::PlannedMatmul planned =
-      detail::planned_matmul(c.dtype(), sizes, stream.device(), options);
+      detail::planned_matmul(c.dtype(), sizes, stream.device(), options, matrices > 1);
   if (planned.kernel) {
-    run_engine(*planned.kernel, stream, a, b, c);
+    run_engine(*planned.kernel, stream, a, b, c, matrices > 1);
     return;
   }
   const AnyArray left = detail::has_cublas_layout(a) ? a : a.copy();

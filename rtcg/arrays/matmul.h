@@ -60,10 +60,9 @@ struct MatmulPlan {
 /// @throws Unsupported   arrays.matmul.no_slicing: none of the model's first choices fits;
 ///                       arrays.matmul.no_cublas
 /// @throws DeviceError   arrays.cublas.call_failed
-/// @cost   of the engine one launch for each matrix, and a copy of what is not in C order; of
-/// cuBLAS
-///         one call where matrices are evenly apart, and a copy where neither rows nor columns are
-///         contiguous. Asynchronous
+/// @cost   of the engine one launch for all matrices, and a copy of what is not in C order; of
+///         cuBLAS one call where matrices are evenly apart, and a copy where neither rows nor
+///         columns are contiguous. Asynchronous
 [[nodiscard]] AnyArray matmul(const AnyArray& a, const AnyArray& b,
                               const MatmulOptions& options = {});
 

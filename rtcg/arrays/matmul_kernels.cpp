@@ -13,6 +13,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/transform/tag_inames.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/observe/timer.h"
 
@@ -26,6 +27,23 @@ loopy::Kernel describe(DType dtype) {
   return loopy::make_kernel("{[i, j, k]: 0 <= i < m and 0 <= j < n and 0 <= k < l}",
                             "c[i, j] = sum(k, a[i, k]*b[k, j])",
                             {.name = "matmul", .default_type = value_type(dtype)});
+}
+
+/// The same for a batch of matrices, whose number a launch gives; `e` takes a grid axis that the
+/// slicing leaves.
+loopy::Kernel describe_batch(DType dtype) {
+  return loopy::make_kernel(
+      "{[e, i, j, k]: 0 <= e < batch and 0 <= i < m and 0 <= j < n and 0 <= k < l}",
+      "c[e, i, j] = sum(k, a[e, i, k]*b[e, k, j])",
+      {.name = "matmul_batch", .default_type = value_type(dtype), .assumptions = "batch >= 1"});
+}
+
+loopy::Kernel with_batch_on_grid(loopy::Kernel kernel) {
+  int axes = 0;
+  for (const auto& [iname, tag] : kernel.iname_tags) {
+    axes = tag.kind == loopy::AxisKind::grid ? std::max(axes, tag.number + 1) : axes;
+  }
+  return axes > 2 ? kernel : loopy::tag_inames(std::move(kernel), fmt::format("e:g.{}", axes));
 }
 
 loopy::IntegerValues parameters_of(const MatmulSizes& sizes) {
@@ -74,8 +92,10 @@ bool is_near(const loopy::IntegerValues& known, const MatmulSizes& sizes) {
 class Planner {
  public:
   Planner(DType dtype, const MatmulSizes& sizes, runtime::Device device,
-          const MatmulOptions& options)
-      : sizes_(sizes),
+          const MatmulOptions& options, bool is_batched)
+      : dtype_(dtype),
+        is_batched_(is_batched),
+        sizes_(sizes),
         device_(device),
         options_(options),
         kernel_(describe(dtype)),
@@ -116,8 +136,12 @@ class Planner {
   }
 
   void use(const loopy::Slicing& slicing, MatmulPlan::Source source) {
-    auto made = std::make_shared<const loopy::Executor>(
-        loopy::tuned_kernel(kernel_, parameters_of(sizes_), slicing), device_);
+    loopy::Kernel sliced = loopy::tuned_kernel(is_batched_ ? describe_batch(dtype_) : kernel_,
+                                               parameters_of(sizes_), slicing);
+    if (is_batched_) {
+      sliced = with_batch_on_grid(std::move(sliced));
+    }
+    auto made = std::make_shared<const loopy::Executor>(std::move(sliced), device_);
     static_cast<void>(made->prepare());  // what does not fit is known from here on
     result_.kernel = std::move(made);
     result_.plan.slicing = to_string(slicing);
@@ -163,6 +187,8 @@ class Planner {
     use({}, MatmulPlan::Source::plain);
   }
 
+  DType dtype_;
+  bool is_batched_;
   MatmulSizes sizes_;
   runtime::Device device_;
   const MatmulOptions& options_;
@@ -173,7 +199,7 @@ class Planner {
 
 struct Plans {
   using Key = std::tuple<const runtime::Backend*, DType, MatmulSizes, MatmulMethod, std::string,
-                         std::string>;
+                         std::string, bool>;
   std::mutex mutex;
   std::map<Key, PlannedMatmul> made;
 
@@ -213,18 +239,20 @@ double cublas_us(DType dtype, const MatmulSizes& sizes, runtime::Device device) 
 namespace detail {
 
 PlannedMatmul planned_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device device,
-                             const MatmulOptions& options) {
+                             const MatmulOptions& options, bool is_batched) {
   const Plans::Key key{&device.backend(),
                        dtype,
                        sizes,
                        options.method,
                        options.slicing ? to_string(*options.slicing) : std::string(),
-                       options.wisdom_path};
+                       options.wisdom_path,
+                       is_batched};
   Plans& plans = Plans::instance();
   const std::lock_guard lock(plans.mutex);
   auto found = plans.made.find(key);
   if (found == plans.made.end()) {
-    found = plans.made.emplace(key, Planner(dtype, sizes, device, options).plan()).first;
+    found =
+        plans.made.emplace(key, Planner(dtype, sizes, device, options, is_batched).plan()).first;
   }
   return found->second;
 }

@@ -16,7 +16,7 @@ constexpr std::string_view magic = "\x93NUMPY";
 
 /// `<f4` and its like; empty for what NumPy lacks.
 std::string descriptor(DType dtype) {
-  if (dtype == DType::bf16) {
+  if (dtype == DType::bf16 || is_vector(dtype)) {
     return "";
   }
   const char kind = dtype == DType::boolean      ? 'b'

@@ -42,6 +42,20 @@ std::string text_of_element(const std::byte* memory) {
   }
 }
 
+/// A number, or a short vector as `(1., 2.)`.
+template <class T>
+std::string text_of_elements(const std::byte* memory, int lanes) {
+  if (lanes == 1) {
+    return text_of_element<T>(memory);
+  }
+  std::string text;
+  for (int lane = 0; lane < lanes; ++lane) {
+    text += lane == 0 ? "(" : ", ";
+    text += text_of_element<T>(memory + static_cast<std::size_t>(lane) * sizeof(T));
+  }
+  return text + ")";
+}
+
 class ArrayPrinter {
  public:
   explicit ArrayPrinter(const AnyArray& array)
@@ -55,8 +69,8 @@ class ArrayPrinter {
     bytes_.resize(shown.size_bytes());
     shown.read_bytes(bytes_);
     with_element_type(array.dtype(), [&]<class T>(std::type_identity<T>) {
-      for (std::size_t i = 0; i < bytes_.size(); i += sizeof(T)) {
-        texts_.push_back(text_of_element<T>(bytes_.data() + i));
+      for (std::size_t i = 0; i < bytes_.size(); i += size_bytes(array.dtype())) {
+        texts_.push_back(text_of_elements<T>(bytes_.data() + i, lanes_of(array.dtype())));
         width_ = std::max(width_, texts_.back().size());
       }
     });

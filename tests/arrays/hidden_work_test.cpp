@@ -200,6 +200,25 @@ TEST(HiddenWork, GoesToTheStreamThatACallNames) {
   });
 }
 
+TEST(HiddenWork, IsNoSecondLaunchForABatchOfMatrices) {
+  on_every_watched_device([](WatchedBackend& watched) {
+    const runtime::Stream stream{runtime::Device(watched)};
+    const StreamScope scope(stream);
+    const auto launches = [&](const AnyArray& a, const AnyArray& b) {
+      static_cast<void>(matmul(a, b, engine));  // compiles
+      static_cast<void>(watched.take_calls());
+      const Array<float> product(matmul(a, b, engine));
+      const int count = count_of(watched.take_calls(), {"launch"});
+      EXPECT_EQ(product(1, 2, 3).item(), 6);
+      return count;
+    };
+    const auto a = ones<float>({4, 5, 6});
+    EXPECT_EQ(launches(a, ones<float>({4, 6, 7})), 1);
+    EXPECT_EQ(launches(a, ones<float>({6, 7})), 1);        // one matrix on the right
+    EXPECT_EQ(launches(a(0), ones<float>({4, 6, 7})), 2);  // which is copied for each
+  });
+}
+
 TEST(HiddenWork, MayBeCapturedOnceItHasRun) {
   on_every_watched_device([](WatchedBackend& watched) {
     const runtime::Device device(watched);

@@ -98,7 +98,7 @@ TEST(Matmul, WritesDownTheSlicingsThatDoNotFit) {
   const runtime::Device device = runtime::Device::host();
   const std::string path =
       ::testing::TempDir() + "/matmul_wrong_" + std::to_string(::getpid()) + ".jsonl";
-  MatmulPlan tuned = tune_matmul(DType::f64, {32, 24, 16}, device, 0.5, path);
+  MatmulPlan tuned = tune_matmul(DType::f64, {32, 24, 16}, device, 3, path);
   std::string text;
   {
     std::ifstream file(path);

@@ -78,6 +78,34 @@ TEST(Threads, ShareKernelsOfEveryKind) {
   }
 }
 
+TEST(Threads, ShareExpressions) {
+  for (const runtime::Device device : runtime::all_devices()) {
+    const runtime::Stream made_on(device);
+    const Array<float> shared = full<float>({3000}, 3, made_on);
+    const Expression twice = 2 * shared;
+    const Expression total = sum(shared);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> workers;
+    for (int number = 0; number < 8; ++number) {
+      workers.emplace_back([&] {
+        const runtime::Stream stream(device);
+        const StreamScope scope(stream);
+        const auto mine = zeros<float>({3000});
+        const auto one = zeros<float>({});
+        for (int round = 0; round < 5; ++round) {  // from the third on, one launch is ready
+          mine.assign(twice);
+          one.assign(total);
+          wrong += mine(2999).item() != 6 || one.item() != 9000 ? 1 : 0;
+        }
+      });
+    }
+    for (std::thread& worker : workers) {
+      worker.join();
+    }
+    EXPECT_EQ(wrong, 0) << runtime::to_string(device.info().id);
+  }
+}
+
 TEST(Threads, HandArraysFromStreamToStream) {
   for (const runtime::Device device : runtime::all_devices()) {
     std::vector<runtime::Stream> streams;

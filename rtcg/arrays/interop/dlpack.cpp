@@ -36,22 +36,25 @@ bool reaches(runtime::Device device, DeviceKind kind) {
   return kind_of(device) == (is_cuda ? DeviceKind::cuda : kind);
 }
 
-DataType type_of(DType dtype) {
+DataType type_of(DType vector) {
+  const DType dtype = element_of(vector);
   const TypeCode code = dtype == DType::boolean      ? TypeCode::boolean
                         : is_complex(dtype)          ? TypeCode::complex
                         : dtype == DType::bf16       ? TypeCode::bfloat
                         : is_floating(dtype)         ? TypeCode::floating
                         : is_unsigned_integer(dtype) ? TypeCode::unsigned_integer
                                                      : TypeCode::integer;
-  return {code, static_cast<std::uint8_t>(8 * size_bytes(dtype)), 1};
+  return {code, static_cast<std::uint8_t>(8 * size_bytes(dtype)),
+          static_cast<std::uint16_t>(lanes_of(vector))};
 }
 
 DType dtype_of_type_code(const DataType& type) {
   for (int i = 0; i < dtype_count; ++i) {
     const auto dtype = static_cast<DType>(i);
     const DataType candidate = type_of(dtype);
-    if (candidate.code == type.code && candidate.bits == type.bits && type.lanes == 1) {
-      return dtype;
+    const bool has_lanes = type.lanes == 1 || (type.lanes <= 4 && has_vectors(dtype));
+    if (candidate.code == type.code && candidate.bits == type.bits && type.lanes > 0 && has_lanes) {
+      return vector_of(dtype, type.lanes);
     }
   }
   throw Unsupported(

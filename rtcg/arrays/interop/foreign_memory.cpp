@@ -14,7 +14,7 @@ namespace {
 
 /// As NumPy spells it on little-endian machines.
 std::string spelling_of(DType dtype) {
-  if (dtype == DType::bf16) {
+  if (dtype == DType::bf16 || is_vector(dtype)) {
     refuse_type(std::string(name(dtype)));
   }
   const char kind = dtype == DType::boolean      ? 'b'

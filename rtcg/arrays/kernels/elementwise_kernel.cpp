@@ -1,9 +1,18 @@
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/kernels/loop_kernel.h"
 #include "rtcg/arrays/kernels/snippet_code.h"
 #include "rtcg/arrays/lazy/element_loops.h"
+#include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/packs.h"
 #include "rtcg/cgen/print/print_module.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::arrays {
 
@@ -48,16 +57,95 @@ struct ElementwiseKernel::Program {
     if (!before_loop.tokens().empty()) {
       body << code.statements(before_loop);
     }
-    detail::emit_element_loops(
-        form.dialect, code.parameters(),
-        [&](const std::vector<cgen::Expr>& offsets, const cgen::Expr&, cgen::BlockBuilder& block) {
-          code.begin_element(offsets, block);
-          block << code.statements(operation);
-        },
-        body);
+    const auto element = [&](const std::vector<cgen::Expr>& offsets, const cgen::Expr&,
+                             cgen::BlockBuilder& block) {
+      code.begin_element(offsets, block);
+      block << code.statements(operation);
+    };
+    const auto pack = [&](const std::vector<cgen::Expr>& offsets, const cgen::Expr&,
+                          cgen::BlockBuilder& block) {
+      code.packed_element(operation, offsets, block);
+    };
+    if (form.lanes > 1) {
+      detail::emit_pack_loops(form.dialect, code.parameters(), form.lanes, pack, element, body);
+    } else {
+      detail::emit_element_loops(form.dialect, code.parameters(), element, body);
+    }
     return detail::finish_kernel(form.dialect, code.parameters(), body, code.items());
   }
 };
+
+struct ElementwiseKernel::Typed {
+  std::vector<KernelArgument> arguments;
+  std::vector<Assignment> assignments;
+
+  /// Which argument an assignment goes to.
+  [[nodiscard]] std::size_t target_of(const Assignment& assignment) const {
+    const auto found = std::find_if(
+        arguments.begin(), arguments.end(),
+        [&](const KernelArgument& argument) { return argument.name == assignment.target; });
+    if (found == arguments.end() || !found->is_array || found->is_const || found->structure) {
+      throw InvalidInput("arrays.elementwise_kernel.bad_target",
+                         fmt::format("nothing can be assigned to '{}': no array argument that is "
+                                     "not const has that name",
+                                     assignment.target));
+    }
+    return static_cast<std::size_t>(found - arguments.begin());
+  }
+
+  /// An array of one axis, of all elements of the common shape that the range chooses.
+  static AnyArray ranged(const AnyArray& array, const Extents& shape, const Slice& range) {
+    const std::optional<Layout> flat =
+        reshape(arrays::broadcast_to(array.layout(), shape), {element_count(shape)});
+    if (!flat) {
+      throw InvalidInput("arrays.snippet_kernel.not_contiguous",
+                         "a range counts elements in C order, which one of the arrays does not lie "
+                         "in: pass a contiguous copy");
+    }
+    return array.view(*flat)(range);
+  }
+
+  void run(std::vector<Expression> values, const ElementwiseLaunch& launch) const {
+    std::optional<StreamScope> scope;
+    if (launch.stream) {
+      scope.emplace(*launch.stream);
+    }
+    if (launch.range) {
+      std::vector<Extents> shapes;
+      for (const Expression& value : values) {
+        shapes.push_back(value.shape());
+      }
+      const Extents shape = broadcast_shapes(shapes);
+      for (std::size_t k = 0; k < values.size() && k < arguments.size(); ++k) {
+        if (arguments[k].is_array) {
+          const detail::ExpressionNode& node = *values[k].node();
+          values[k] =
+              ranged(node.op == Op::leaf ? *node.array : evaluate(values[k]), shape, *launch.range);
+        }
+      }
+    }
+    const std::map<std::string, Expression> bound = detail::bind_values(arguments, values);
+    std::vector<Expression> results;
+    std::vector<AnyArray> targets;
+    for (const Assignment& assignment : assignments) {
+      const std::size_t target = target_of(assignment);
+      detail::check_array(arguments[target], values[target], true);
+      targets.push_back(*values[target].node()->array);
+      results.push_back(detail::substitute(assignment.value, bound));
+    }
+    evaluate_all_into(results, targets);
+  }
+};
+
+ElementwiseKernel::ElementwiseKernel(const ArgumentList& arguments,
+                                     std::vector<Assignment> assignments)
+    : typed_(std::make_shared<Typed>(Typed{arguments.list(), std::move(assignments)})) {
+  static_cast<void>(detail::SnippetProgram(typed_->arguments, ""));  // checks the names
+  for (const Assignment& assignment : typed_->assignments) {
+    static_cast<void>(typed_->target_of(assignment));
+    static_cast<void>(detail::substitute(assignment.value, detail::values_of(typed_->arguments)));
+  }
+}
 
 ElementwiseKernel::ElementwiseKernel(const ArgumentList& arguments, std::string_view operation,
                                      ElementwiseOptions options)
@@ -65,6 +153,10 @@ ElementwiseKernel::ElementwiseKernel(const ArgumentList& arguments, std::string_
 
 void ElementwiseKernel::run(const std::vector<Expression>& values,
                             const ElementwiseLaunch& launch) const {
+  if (typed_) {
+    typed_->run(values, launch);
+    return;
+  }
   const detail::SnippetProgram& snippets = program_->snippets;
   const detail::SnippetBinding binding =
       detail::bind(snippets, values, {launch.range, launch.stream});
@@ -84,7 +176,9 @@ void ElementwiseKernel::run(const std::vector<Expression>& values,
   detail::SnippetForm form = form_of(binding, layouts);
   form.axes = static_cast<std::uint8_t>(layouts[0].axes());
   const Extents& lengths = layouts[0].shape;
-  const detail::ElementPlan plan = detail::plan_elements(binding.stream.device(), lengths);
+  form.lanes = lanes_of(snippets, binding, form, layouts);
+  const detail::ElementPlan plan =
+      detail::plan_elements(binding.stream.device(), lengths, form.lanes);
   runtime::ArgumentPack pack;
   for (const std::int64_t length : lengths) {
     detail::pack_index(pack, length, form.is_wide);
@@ -94,13 +188,45 @@ void ElementwiseKernel::run(const std::vector<Expression>& values,
     detail::pack_index(pack, value, form.is_wide);
   }
   const runtime::Kernel& kernel = program_->kernels.get(
-      binding.stream.device(), key_of(form), [&] { return program_->make_module(form); },
+      binding.stream.device(), key_of(form),
+      [&] {
+        snippets.check_structs(binding.stream);
+        return program_->make_module(form);
+      },
       program_->name);
   kernel.launch(binding.stream, plan.launch, pack);
 }
 
+loopy::Kernel ElementwiseKernel::as_loop_kernel() const {
+  if (!typed_) {
+    const bool has_more =
+        !program_->snippets.preamble.empty() || !program_->before_loop.tokens().empty();
+    return detail::make_loop_kernel(program_->snippets.arguments,
+                                    detail::loop_statements(program_->operation, has_more),
+                                    program_->name);
+  }
+  std::vector<std::string> statements;
+  for (const Assignment& assignment : typed_->assignments) {
+    statements.push_back(fmt::format("{}[i] = {}", assignment.target,
+                                     detail::loop_text(assignment.value, typed_->arguments)));
+  }
+  return detail::make_loop_kernel(typed_->arguments, statements, "elementwise");
+}
+
 std::string ElementwiseKernel::text(cgen::Dialect dialect) const {
+  if (typed_) {
+    throw Unsupported("arrays.elementwise_kernel.no_text",
+                      "a kernel of expressions has a text only with the arrays that it runs on");
+  }
   detail::SnippetForm form = program_->snippets.contiguous_form(dialect);
+  if (may_be_packed(program_->snippets, form)) {
+    std::size_t most_bytes = 0;
+    for (const detail::ArrayForm& array : form.arrays) {
+      most_bytes = std::max(most_bytes, size_bytes(array.dtype));
+    }
+    form.lanes =
+        static_cast<std::uint8_t>(most_bytes == 0 ? 1 : detail::Pack::most_bytes / most_bytes);
+  }
   return cgen::print_module(program_->make_module(form), dialect).text;
 }
 

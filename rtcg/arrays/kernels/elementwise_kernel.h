@@ -7,8 +7,13 @@
 #include <vector>
 
 #include "rtcg/arrays/kernels/kernel_argument.h"
+#include "rtcg/arrays/kernels/typed_expression.h"
 #include "rtcg/arrays/lazy/expression.h"
 #include "rtcg/cgen/dialect/dialect.h"
+
+namespace rtcg::loopy {
+struct Kernel;
+}  // namespace rtcg::loopy
 
 namespace rtcg::arrays {
 
@@ -47,6 +52,12 @@ struct ElementwiseLaunch {
 /// and im and functions complex64_add, _sub, _mul, _div, _conj, _abs2, _scale
 /// and _make.
 ///
+/// Made of expressions instead, it computes what NumPy would:
+///
+///     const KernelArgument a = number_argument<float>("a");
+///     const KernelArgument x = array_argument<float>("x"), z = array_argument<float>("z");
+///     const ElementwiseKernel scaled({a, x, z}, {{"z", value_of(a) * sin(value_of(x))}});
+///
 /// Compiled at first use for each device and each kind of layout. A cheap
 /// value; any thread may use it.
 class ElementwiseKernel {
@@ -55,6 +66,11 @@ class ElementwiseKernel {
   ///         arrays.snippet_kernel.bad_name
   ElementwiseKernel(const ArgumentList& arguments, std::string_view operation,
                     ElementwiseOptions options = {});
+  /// All assignments happen at once: their values are made of elements as they were before.
+  ///
+  /// @throws InvalidInput  arrays.snippet_kernel.bad_name; arrays.elementwise_kernel.bad_target: an
+  ///         assignment goes to none of the arrays; arrays.evaluate.unbound_argument
+  ElementwiseKernel(const ArgumentList& arguments, std::vector<Assignment> assignments);
 
   /// Runs it on arrays and C++ numbers, in the order of the arguments. An
   /// expression is evaluated before.
@@ -71,11 +87,23 @@ class ElementwiseKernel {
   void run(const std::vector<Expression>& values, const ElementwiseLaunch& launch = {}) const;
 
   /// The text for contiguous arrays, for people.
+  ///
+  /// @throws Unsupported  arrays.elementwise_kernel.no_text: made of expressions, which have a text
+  ///         only with the arrays they run on
   [[nodiscard]] std::string text(cgen::Dialect dialect) const;
+
+  /// The same as a kernel of the loop engine over arrays of one axis, to be transformed and tuned:
+  /// `i` runs from 0 to `n`.
+  ///
+  /// @throws Unsupported  arrays.as_loop_kernel.no_loop: the text is more than assignments of
+  ///         expressions that the loop engine reads as C does, or has element types that it lacks
+  [[nodiscard]] loopy::Kernel as_loop_kernel() const;
 
  private:
   struct Program;
-  std::shared_ptr<const Program> program_;
+  struct Typed;
+  std::shared_ptr<const Program> program_;  // or
+  std::shared_ptr<const Typed> typed_;
 };
 
 }  // namespace rtcg::arrays

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/kernels/snippet.h"
+#include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {
@@ -40,7 +41,7 @@ constexpr NamedType named_types[] = {
 };
 constexpr std::string_view integer_words[] = {"signed", "unsigned", "char", "short", "int", "long"};
 constexpr std::string_view qualifiers[] = {"const",    "restrict", "__restrict__", "__restrict",
-                                           "__global", "global",   "volatile"};
+                                           "__global", "global",   "volatile",     "struct"};
 
 bool contains(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -80,6 +81,9 @@ DType type_of_words(const std::vector<std::string>& words, std::string_view text
       if (words[0] == name(static_cast<DType>(i))) {
         return static_cast<DType>(i);
       }
+    }
+    if (const auto vector = detail::vector_named(words[0])) {
+      return *vector;
     }
   }
   throw InvalidInput("arrays.parse_arguments.unknown_type",
@@ -140,7 +144,16 @@ DType parse_dtype(std::string_view text) {
   return type_of_words(declaration.words, text);
 }
 
+KernelArgument struct_argument(const cgen::LaidOutStruct& type, std::string name) {
+  return {std::move(name), DType::u8, true, false, std::make_shared<cgen::LaidOutStruct>(type)};
+}
+
 std::vector<KernelArgument> parse_arguments(std::string_view text) {
+  return parse_arguments(text, {});
+}
+
+std::vector<KernelArgument> parse_arguments(std::string_view text,
+                                            const std::vector<cgen::LaidOutStruct>& structs) {
   const std::vector<SnippetToken> tokens = detail::tokenize_snippet(text);
   std::vector<KernelArgument> result;
   if (tokens.empty()) {
@@ -162,7 +175,18 @@ std::vector<KernelArgument> parse_arguments(std::string_view text) {
     KernelArgument argument;
     argument.name = declaration.words.back();
     declaration.words.pop_back();
-    argument.dtype = type_of_words(declaration.words, text);
+    const auto structure =
+        std::find_if(structs.begin(), structs.end(), [&](const cgen::LaidOutStruct& one) {
+          return declaration.words.size() == 1 && declaration.words[0] == one.name;
+        });
+    if (structure == structs.end()) {
+      argument.dtype = type_of_words(declaration.words, text);
+    } else if (declaration.stars == 0) {
+      throw_syntax(text,
+                   fmt::format("struct '{}' is no number, which wants a pointer", argument.name));
+    } else {
+      argument = struct_argument(*structure, argument.name);
+    }
     argument.is_array = declaration.stars == 1;
     argument.is_const = argument.is_array && declaration.is_const;
     result.push_back(std::move(argument));

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "rtcg/arrays/dtype.h"
+
+namespace rtcg::cgen {
+struct LaidOutStruct;  // of cgen/build/struct_builder.h, which is long to compile
+}  // namespace rtcg::cgen
 
 namespace rtcg::arrays {
 
@@ -12,9 +17,11 @@ namespace rtcg::arrays {
 /// array whose elements the snippet names by `x[i]`.
 struct KernelArgument {
   std::string name{};
-  DType dtype = DType::f32;
+  DType dtype = DType::f32;  ///< u8 of an array of structs
   bool is_array = false;
   bool is_const = false;  ///< of an array: the snippet may not write it
+  /// Of an array of structs: its elements are those of an array of u8 whose last axis is so long.
+  std::shared_ptr<const cgen::LaidOutStruct> structure{};
   friend bool operator==(const KernelArgument&, const KernelArgument&) = default;
 };
 
@@ -33,18 +40,24 @@ template <Element T>
   return array_argument(dtype_of_type<T>, std::move(name));
 }
 
+/// An array of structs, as `structs_from_host` makes them.
+[[nodiscard]] KernelArgument struct_argument(const cgen::LaidOutStruct& type, std::string name);
+
 /// Arguments as C declares parameters: `float a, const float *x, unsigned char
 /// *mask`.
 ///
 /// Types are C's numbers (`unsigned long long`, `int32_t`, `bool`, `half`),
 /// OpenCL's short names
-/// (`uchar`), those of DType (`f32`, `bf16`) and complex ones
-/// (`complex<float>`, `c64`, `cfloat_t`). `const`, `restrict` and `__global`
-/// may stand where C or OpenCL have them.
+/// (`uchar`), those of DType (`f32`, `bf16`), complex ones
+/// (`complex<float>`, `c64`, `cfloat_t`) and short vectors (`float4`, `long2`). `const`, `restrict`
+/// and `__global` may stand where C or OpenCL have them.
 ///
 /// @throws InvalidInput  arrays.parse_arguments.syntax,
 /// arrays.parse_arguments.unknown_type
 [[nodiscard]] std::vector<KernelArgument> parse_arguments(std::string_view text);
+/// The same where these structs are known by their names: `particle *p`.
+[[nodiscard]] std::vector<KernelArgument> parse_arguments(
+    std::string_view text, const std::vector<cgen::LaidOutStruct>& structs);
 /// The type that C text names. @throws  as parse_arguments
 [[nodiscard]] DType parse_dtype(std::string_view text);
 

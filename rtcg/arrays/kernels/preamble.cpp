@@ -1,7 +1,11 @@
 // What stands before kernels of snippets.
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "rtcg/arrays/kernels/snippet.h"
+#include "rtcg/cgen/print/print_module.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -43,6 +47,19 @@ F uint_ float_as_bits(float value) {
 }
 )";
 
+/// `V` stands for the vector, `T` for its components, `M` for how memory holds it. In C, where
+/// vectors have no more than numbered lanes and three lanes take the place of four.
+constexpr std::string_view vector_in_c =
+    R"(typedef T V __attribute__((vector_size(LANES * sizeof(T))));
+)";
+constexpr std::string_view vector_memory_in_c =
+    R"(typedef T M __attribute__((vector_size(LANES * sizeof(T)), aligned(sizeof(T)), may_alias));
+)";
+constexpr std::string_view packed_vector = R"(typedef struct M { T x; T y; T z; } M;
+F V V_load(GLOBAL const M *p) { return V_make(p->x, p->y, p->z); }
+F void V_store(GLOBAL M *p, V v) { p->x = v X; p->y = v Y; p->z = v Z; }
+)";
+
 /// Constants of C's headers, which NVRTC does without.
 struct Constant {
   const char* name;
@@ -65,6 +82,10 @@ std::string with_names(std::string_view text, const std::map<std::string, std::s
         name = found->second;
       } else if (name.rfind("Z_", 0) == 0) {
         name = others.at("Z") + name.substr(1);
+      } else if (name == "V_make") {
+        name = "make_" + others.at("V");
+      } else if (name.rfind("V_", 0) == 0) {
+        name = others.at("V") + name.substr(1);
       }
     }
     result += token.blanks + name;
@@ -83,9 +104,82 @@ const char* function_words(cgen::Dialect dialect) {
   }
 }
 
+/// `a.x, a.y` for `.x, .y` in the place of `@`.
+std::string each_lane(int lanes, const std::string& pattern, const char* separator) {
+  std::string result;
+  for (int lane = 0; lane < lanes; ++lane) {
+    result += lane == 0 ? "" : separator;
+    for (const char c : pattern) {
+      result += c == '@' ? fmt::format(".{}", "xyzw"[lane]) : std::string(1, c);
+    }
+  }
+  return result;
+}
+
+/// Arithmetic by component, which CUDA leaves to its users.
+std::string operators_in_cuda(const std::string& vector, const std::string& component, int lanes) {
+  std::string result;
+  const auto add = [&](const std::string& signature, const std::string& pattern) {
+    result += fmt::format("static __device__ inline {0} {1} {{ return make_{0}({2}); }}\n", vector,
+                          signature, each_lane(lanes, pattern, ", "));
+  };
+  for (const char op : {'+', '-', '*', '/'}) {
+    add(fmt::format("operator{1}({0} a, {0} b)", vector, op), fmt::format("a@ {} b@", op));
+    add(fmt::format("operator{1}({0} a, {2} b)", vector, op, component),
+        fmt::format("a@ {} b", op));
+    add(fmt::format("operator{1}({2} a, {0} b)", vector, op, component),
+        fmt::format("a {} b@", op));
+    for (const std::string& right : {vector, component}) {
+      result += fmt::format(
+          "static __device__ inline {0}& operator{1}=({0}& a, {2} b) {{ return a = a {1} b; }}\n",
+          vector, op, right);
+    }
+  }
+  add(fmt::format("operator-({} a)", vector), "-a@");
+  return result;
+}
+
+std::string vector_text(DType vector, const std::set<std::string>& names, bool is_stored,
+                        cgen::Dialect dialect) {
+  const std::string type(name(vector));
+  const std::string component = cgen::print_declarator(value_type(element_of(vector)), "", dialect);
+  const int lanes = lanes_of(vector);
+  if (dialect == cgen::Dialect::cuda) {  // which has the types and what makes them
+    return names.count("operator") != 0 ? std::string() : operators_in_cuda(type, component, lanes);
+  }
+  const bool is_opencl = dialect == cgen::Dialect::opencl;
+  const std::map<std::string, std::string> words = {
+      {"F", function_words(dialect)},
+      {"V", type},
+      {"T", component},
+      {"M", type + "_memory"},
+      {"LANES", lanes == 3 ? "4" : fmt::to_string(lanes)},
+      {"GLOBAL", is_opencl ? "__global" : ""},
+      {"X", is_opencl ? ".x" : "[0]"},
+      {"Y", is_opencl ? ".y" : "[1]"},
+      {"Z", is_opencl ? ".z" : "[2]"}};
+  std::string result = is_opencl ? std::string() : with_names(vector_in_c, words);
+  std::string parameters;
+  for (int lane = 0; lane < lanes; ++lane) {
+    parameters += fmt::format("{}{} {}", lane == 0 ? "" : ", ", component, "xyzw"[lane]);
+  }
+  result +=
+      fmt::format("{} {}\nmake_{}({}) {{ return ({}){}{}{}; }}\n", function_words(dialect), type,
+                  type, parameters, type, is_opencl ? '(' : '{',
+                  std::string_view("x, y, z, w").substr(0, static_cast<std::size_t>(3 * lanes - 2)),
+                  is_opencl ? ')' : '}');
+  if (lanes == 3 && is_stored) {
+    result += with_names(packed_vector, words);
+  } else if (!is_opencl && is_stored) {
+    result += with_names(vector_memory_in_c, words);
+  }
+  return result;
+}
+
 }  // namespace
 
-std::string portable_preamble(std::string_view text, cgen::Dialect dialect) {
+std::string portable_preamble(std::string_view text, cgen::Dialect dialect,
+                              const std::set<std::string>& vectors) {
   const std::vector<SnippetToken> tokens = tokenize_snippet(text);
   const bool is_cuda = dialect == cgen::Dialect::cuda;
   const auto is = [&](std::size_t at, std::string_view word) {
@@ -104,7 +198,10 @@ std::string portable_preamble(std::string_view text, cgen::Dialect dialect) {
     }
     result += tokens[at].blanks + word;
   }
-  return result;
+  SnippetNames names;
+  names.dialect = dialect;
+  names.vectors = vectors;
+  return dialect == cgen::Dialect::c ? with_components(result, names) : result;
 }
 
 std::string standard_preamble(const std::set<std::string>& names, const std::set<DType>& dtypes,
@@ -124,6 +221,16 @@ std::string standard_preamble(const std::set<std::string>& names, const std::set
       result += with_names(complex_text, words);
     }
   }
+  std::set<DType> vectors;
+  for (const std::string& name : names) {
+    if (const auto vector = vector_named(name.rfind("make_", 0) == 0 ? name.substr(5) : name)) {
+      vectors.insert(*vector);
+    }
+  }
+  std::copy_if(dtypes.begin(), dtypes.end(), std::inserter(vectors, vectors.end()), is_vector);
+  for (const DType vector : vectors) {
+    result += vector_text(vector, names, dtypes.count(vector) != 0, dialect);
+  }
   if (dtypes.count(DType::bf16) != 0) {
     words["ushort_"] = "unsigned short";
     words["uint_"] = "unsigned int";
@@ -139,15 +246,20 @@ std::string standard_preamble(const std::set<std::string>& names, const std::set
   return result;
 }
 
-cgen::Type snippet_storage_type(DType dtype) {
-  switch (dtype) {
-    case DType::c64:
-      return cgen::named("complex64");
-    case DType::c128:
-      return cgen::named("complex128");
-    default:
-      return storage_type(dtype);
+cgen::Type snippet_storage_type(DType dtype, cgen::Dialect dialect) {
+  const bool is_itself =
+      dialect == cgen::Dialect::cuda || (dialect == cgen::Dialect::opencl && lanes_of(dtype) != 3);
+  if (is_vector(dtype) && !is_itself) {
+    return cgen::named(std::string(name(dtype)) + "_memory");
   }
+  return is_vector(dtype) || is_complex(dtype) ? snippet_value_type(dtype) : storage_type(dtype);
+}
+
+cgen::Type snippet_value_type(DType dtype) {
+  if (is_complex(dtype)) {
+    return cgen::named(dtype == DType::c64 ? "complex64" : "complex128");
+  }
+  return is_vector(dtype) ? cgen::named(std::string(name(dtype))) : value_type(dtype);
 }
 
 }  // namespace rtcg::arrays::detail

@@ -4,89 +4,21 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/kernels/loop_kernel.h"
 #include "rtcg/arrays/kernels/snippet_reducer.h"
+#include "rtcg/arrays/kernels/typed_reduction.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
 #include "rtcg/arrays/lazy/run.h"
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::arrays {
 namespace {
 
 using detail::ResultProgram;
 using detail::SnippetProgram;
-
-std::string as_words(const detail::Snippet& snippet) {
-  std::string result;
-  for (const detail::SnippetToken& token : snippet.tokens()) {
-    result += token.text + " ";
-  }
-  return result;
-}
-
-/// `a + b` as C has it for this type.
-std::string reduce_text(const Reduction& reduction) {
-  const DType dtype = reduction.type.dtype();
-  const std::string words = as_words(detail::Snippet(reduction.reduce, {}));
-  if (!is_complex(dtype) || (words != "a + b " && words != "a * b ")) {
-    return reduction.reduce;
-  }
-  return fmt::format("{}_{}(a, b)", dtype == DType::c64 ? "complex64" : "complex128",
-                     words[2] == '+' ? "add" : "mul");
-}
-
-std::string neutral_text(const Reduction& reduction) {
-  const DType dtype = reduction.type.dtype();
-  const std::string words = as_words(detail::Snippet(reduction.neutral, {}));
-  if (!is_complex(dtype) || (words != "0 " && words != "1 ")) {
-    return reduction.neutral;
-  }
-  return fmt::format("{}_make({}, 0)", dtype == DType::c64 ? "complex64" : "complex128",
-                     words.front());
-}
-
-ResultProgram read_result(const Reduction& reduction, const std::vector<KernelArgument>& arguments,
-                          Accuracy accuracy) {
-  ResultProgram result{reduction.type, detail::Snippet(neutral_text(reduction), {}),
-                       detail::Snippet(reduce_text(reduction), {}),
-                       detail::Snippet(reduction.map, arguments), false};
-  for (const auto& [name, use] : result.map.arrays()) {
-    const bool is_told = use.is_written && !use.bare;
-    if (is_told) {
-      throw InvalidInput("arrays.reduction_kernel.map_writes",
-                         fmt::format("the map expression '{}' writes '{}': a reduction only reads",
-                                     reduction.map, name));
-    }
-  }
-  if (accuracy == Accuracy::compensated) {
-    const DType dtype = reduction.type.dtype();
-    if ((dtype != DType::f32 && dtype != DType::f64) || as_words(result.reduce) != "a + b ") {
-      throw InvalidInput("arrays.reduction_kernel.not_a_sum",
-                         fmt::format("compensated are sums 'a + b' of f32 and f64, not '{}' of {}",
-                                     reduction.reduce, name(dtype)));
-    }
-    result.is_compensated = true;
-  }
-  return result;
-}
-
-void define(const ResultType& type, SnippetProgram& program, std::vector<std::string>& defined) {
-  const cgen::LaidOutStruct* structure = type.structure();
-  if (structure == nullptr) {
-    program.dtypes.insert(type.dtype());
-    return;
-  }
-  if (std::find(defined.begin(), defined.end(), structure->name) != defined.end()) {
-    return;
-  }
-  defined.push_back(structure->name);
-  program.names.insert(structure->name);
-  program.types.push_back(structure->definition);
-  program.types.push_back(cgen::Statement(
-      cgen::RawStatement{fmt::format("typedef struct {0} {0};", structure->name), {}, {}}));
-  program.types.push_back(cgen::Statement(cgen::BlankLine{}));
-}
 
 }  // namespace
 
@@ -100,10 +32,13 @@ struct ReductionKernel::Program {
       throw InvalidInput("arrays.reduction_kernel.no_result",
                          "a reduction gives one result at least");
     }
-    std::vector<std::string> defined;
     for (const Reduction& reduction : reductions) {
-      results.push_back(read_result(reduction, arguments, options.accuracy));
-      define(reduction.type, snippets, defined);
+      results.push_back(detail::read_result(reduction, arguments, options.accuracy));
+      if (reduction.type.shared_structure()) {
+        snippets.add(reduction.type.shared_structure());
+      } else {
+        snippets.dtypes.insert(reduction.type.dtype());
+      }
       snippets.add(results.back().map);
       snippets.add(results.back().reduce);
       snippets.add(results.back().neutral);
@@ -307,7 +242,8 @@ class Run {
     return detail::dialect_of(stream_->device()) == cgen::Dialect::cuda && plan.segments > 1 &&
            plan.spread == detail::ReductionSpread::block && outputs <= detail::ticket_count &&
            std::all_of(results_.begin(), results_.end(), [](const ResultProgram& result) {
-             return result.type.structure() == nullptr && !is_complex(result.type.dtype());
+             return result.type.structure() == nullptr && !is_complex(result.type.dtype()) &&
+                    !is_vector(result.type.dtype());
            });
   }
 
@@ -408,7 +344,11 @@ class Run {
     kernels
         .get(
             stream_->device(), key_of(form),
-            [&] { return make_reduction_module(program_, results_, form); }, name)
+            [&] {
+              program_.check_structs(*stream_);
+              return make_reduction_module(program_, results_, form);
+            },
+            name)
         .launch(*stream_, plan.launch, pack);
   }
 
@@ -460,13 +400,38 @@ ReductionKernel::ReductionKernel(std::vector<Reduction> results, const ArgumentL
                                  ReductionOptions options)
     : program_(std::make_shared<Program>(results, arguments.list(), std::move(options))) {}
 
+ReductionKernel::ReductionKernel(const Expression& reduction, const ArgumentList& arguments)
+    : typed_(std::make_shared<detail::TypedReduction>(reduction, arguments.list())) {}
+
 std::vector<AnyArray> ReductionKernel::run(const std::vector<Expression>& values,
                                            const ReductionLaunch& launch) const {
+  if (typed_) {
+    return typed_->run(values, launch);
+  }
   return Run(program_->snippets, program_->results, program_->is_pairwise, launch)(
       values, program_->kernels, program_->name);
 }
 
+loopy::Kernel ReductionKernel::as_loop_kernel() const {
+  if (typed_) {
+    return typed_->as_loop_kernel();
+  }
+  const ResultProgram& result = program_->results[0];
+  if (program_->results.size() != 1 || !program_->snippets.preamble.empty() ||
+      result.type.structure() != nullptr) {
+    detail::refuse_loop("it has several results, structs or a preamble");
+  }
+  return detail::make_loop_kernel(
+      program_->snippets.arguments,
+      {"out[0] = " + detail::loop_reduction(result.reduce, result.neutral, result.map)},
+      program_->name, result.type.dtype());
+}
+
 std::string ReductionKernel::text(cgen::Dialect dialect) const {
+  if (typed_) {
+    throw Unsupported("arrays.elementwise_kernel.no_text",
+                      "a kernel of an expression has a text only with the arrays it runs on");
+  }
   detail::SnippetReductionForm form;
   form.snippets = program_->snippets.contiguous_form(dialect);
   form.targets.assign(program_->results.size(), detail::form_of(DType::u8, {}));

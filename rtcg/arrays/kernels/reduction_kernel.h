@@ -8,8 +8,13 @@
 
 #include "rtcg/arrays/kernels/kernel_argument.h"
 #include "rtcg/arrays/kernels/struct_array.h"
+#include "rtcg/arrays/kernels/typed_expression.h"
 #include "rtcg/arrays/lazy/expression.h"
 #include "rtcg/cgen/dialect/dialect.h"
+
+namespace rtcg::loopy {
+struct Kernel;
+}  // namespace rtcg::loopy
 
 namespace rtcg::arrays {
 
@@ -25,6 +30,10 @@ class ResultType {
   /// u8 for a struct.
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
   [[nodiscard]] const cgen::LaidOutStruct* structure() const noexcept { return structure_.get(); }
+  [[nodiscard]] const std::shared_ptr<const cgen::LaidOutStruct>& shared_structure()
+      const noexcept {
+    return structure_;
+  }
 
  private:
   DType dtype_;
@@ -70,6 +79,10 @@ struct ReductionLaunch {
   std::vector<AnyArray> out{};
 };
 
+namespace detail {
+class TypedReduction;
+}  // namespace detail
+
 /// A kernel that reduces a value of each element of arrays.
 ///
 ///     const ReductionKernel dot(DType::f32, "0", "a+b", "x[i]*y[i]", "float *x, float *y");
@@ -89,6 +102,12 @@ class ReductionKernel {
   /// Several results of one pass over the arrays.
   ReductionKernel(std::vector<Reduction> results, const ArgumentList& arguments,
                   ReductionOptions options = {});
+  /// Of an expression of value_of() of arguments: `sum(value_of(x) * value_of(y))`, `max(...)`,
+  /// `argmin(...)`; types and empty arrays as there.
+  ///
+  /// @throws InvalidInput  arrays.snippet_kernel.bad_name; arrays.reduction_kernel.no_reduction:
+  ///         the expression is something else; arrays.evaluate.unbound_argument
+  ReductionKernel(const Expression& reduction, const ArgumentList& arguments);
 
   /// Over all elements; the first result, an array of no axes.
   ///
@@ -98,17 +117,27 @@ class ReductionKernel {
   AnyArray operator()(const Values&... values) const {
     return run({Expression(values)...})[0];
   }
+  /// @throws Unsupported   arrays.reduction_kernel.needs_text: ranges and offsets of an expression
   /// @throws InvalidInput  arrays.reduction_kernel.bad_out, arrays.reduction_kernel.bad_offsets,
   ///         arrays.layout.bad_axis, arrays.reduce.repeated_axis; as ElementwiseKernel
   std::vector<AnyArray> run(const std::vector<Expression>& values,
                             const ReductionLaunch& launch = {}) const;
 
   /// The text for contiguous arrays on which all axes are reduced in one pass, for people.
+  ///
+  /// @throws Unsupported  arrays.elementwise_kernel.no_text: made of an expression
   [[nodiscard]] std::string text(cgen::Dialect dialect) const;
+
+  /// The same over all elements of arrays of one axis as a kernel of the loop engine, which writes
+  /// `out[0]`: of one result that is a sum, product, min or max.
+  ///
+  /// @throws Unsupported  arrays.as_loop_kernel.no_loop, as of ElementwiseKernel
+  [[nodiscard]] loopy::Kernel as_loop_kernel() const;
 
  private:
   struct Program;
-  std::shared_ptr<const Program> program_;
+  std::shared_ptr<const Program> program_;  // or
+  std::shared_ptr<const detail::TypedReduction> typed_;
 };
 
 }  // namespace rtcg::arrays

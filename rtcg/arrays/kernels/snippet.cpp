@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/kernels/snippet_reader.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays::detail {
@@ -129,18 +130,6 @@ class Tokenizer {
   Tokens tokens_;
 };
 
-bool is_assignment(std::string_view symbol) {
-  return symbol == "=" || (symbol.size() >= 2 && symbol.back() == '=' && symbol != "==" &&
-                           symbol != "!=" && symbol != "<=" && symbol != ">=");
-}
-bool is_step(std::string_view symbol) {
-  return symbol == "++" || symbol == "--";
-}
-/// Elements whose memory holds something else than what is computed with.
-bool converts(DType dtype) {
-  return dtype == DType::boolean || dtype == DType::f16 || dtype == DType::bf16;
-}
-
 }  // namespace
 
 std::vector<SnippetToken> tokenize_snippet(std::string_view text) {
@@ -165,85 +154,20 @@ std::vector<SnippetToken> tokenize_snippet(std::string_view text) {
   return tokens;
 }
 
-/// What a place in a list of tokens is about. Brackets match.
-class SnippetReader {
+/// Finds what a snippet does with its arguments.
+class SnippetStudy {
  public:
-  explicit SnippetReader(const Tokens& tokens) : tokens_(tokens) {}
+  explicit SnippetStudy(const Tokens& tokens) : tokens_(tokens), reader_(tokens) {}
 
-  [[nodiscard]] bool is(std::size_t at, std::string_view text) const {
-    return at < tokens_.size() && tokens_[at].text == text && tokens_[at].kind != TokenKind::quoted;
-  }
-  /// A name that is no member of something.
-  [[nodiscard]] bool is_free_name(std::size_t at) const {
-    return tokens_[at].kind == TokenKind::name &&
-           (at == 0 || (!is(at - 1, ".") && !is(at - 1, "->") && !is(at - 1, "::")));
-  }
-  /// Behind the bracket that closes the one at `open`.
-  [[nodiscard]] std::size_t behind_bracket(std::size_t open) const {
+  void run(Snippet& snippet, const std::vector<KernelArgument>& arguments) const {
     int depth = 0;
-    for (std::size_t at = open;; ++at) {
-      if (tokens_[at].kind == TokenKind::symbol) {
-        depth += is(at, "(") || is(at, "[") || is(at, "{") ? 1 : 0;
-        depth -= is(at, ")") || is(at, "]") || is(at, "}") ? 1 : 0;
-      }
-      if (depth == 0) {
-        return at + 1;
-      }
-    }
-  }
-  /// Behind the value that begins at `at` and is assigned.
-  [[nodiscard]] std::size_t behind_value(std::size_t at) const {
-    while (at < tokens_.size()) {
-      if (is(at, "(") || is(at, "[") || is(at, "{")) {
-        at = behind_bracket(at);
-      } else if (is(at, ";") || is(at, ",") || is(at, ")") || is(at, "]") || is(at, "}") ||
-                 is(at, ":")) {
-        break;
-      } else if (is(at, "?")) {  // its colon belongs to it
-        ++at;
-        while (at < tokens_.size() && !is(at, ":")) {
-          at = is(at, "(") || is(at, "[") || is(at, "{") ? behind_bracket(at) : at + 1;
-        }
-        ++at;
-      } else {
-        ++at;
-      }
-    }
-    return std::min(at, tokens_.size());
-  }
-  /// Whether what begins at `first` and ends before `behind` is written:
-  /// assigned to, stepped, or its address taken. Members of it count as the
-  /// whole.
-  [[nodiscard]] bool is_written(std::size_t first, std::size_t behind) const {
-    while (is(behind, ".") && behind + 1 < tokens_.size()) {
-      behind += 2;
-    }
-    if (behind < tokens_.size() && tokens_[behind].kind == TokenKind::symbol &&
-        (is_assignment(tokens_[behind].text) || is_step(tokens_[behind].text))) {
-      return true;
-    }
-    return is_stepped_before(first) || is_address_taken(first);
-  }
-  [[nodiscard]] bool is_stepped_before(std::size_t first) const {
-    return first > 0 && (is(first - 1, "++") || is(first - 1, "--"));
-  }
-  [[nodiscard]] bool is_address_taken(std::size_t first) const {
-    if (first == 0 || !is(first - 1, "&")) {
-      return false;
-    }
-    if (first == 1) {
-      return true;
-    }
-    const SnippetToken& left = tokens_[first - 2];
-    return left.kind == TokenKind::symbol && left.text != ")" && left.text != "]";
-  }
-
-  void study(Snippet& snippet, const std::vector<KernelArgument>& arguments) const {
     for (std::size_t at = 0; at < tokens_.size(); ++at) {
+      depth += reader_.is(at, "(") || reader_.is(at, "[") || reader_.is(at, "{") ? 1 : 0;
+      depth -= reader_.is(at, ")") || reader_.is(at, "]") || reader_.is(at, "}") ? 1 : 0;
       if (tokens_[at].kind == TokenKind::name) {
         snippet.names_.insert(tokens_[at].text);
       }
-      if (!is_free_name(at)) {
+      if (!reader_.is_free_name(at)) {
         continue;
       }
       const std::string& name = tokens_[at].text;
@@ -251,7 +175,7 @@ class SnippetReader {
           std::find_if(arguments.begin(), arguments.end(),
                        [&](const KernelArgument& one) { return one.name == name; });
       if (argument == arguments.end()) {
-        const bool is_index = at > 1 && is(at - 1, "[") && is(at + 1, "]") &&
+        const bool is_index = at > 1 && reader_.is(at - 1, "[") && reader_.is(at + 1, "]") &&
                               snippet.arrays_.count(tokens_[at - 2].text) != 0;
         snippet.uses_place_ = snippet.uses_place_ || (name == "i" && !is_index);
         if (name == "return") {
@@ -261,24 +185,44 @@ class SnippetReader {
                              "write continue, or put the statements in an if");
         }
       } else if (argument->is_array) {
+        const bool is_first = snippet.arrays_.count(name) == 0;
         study_array(snippet, *argument, at);
+        snippet.arrays_[name].is_filled =
+            is_first ? depth == 0 && is_filled(snippet, at) : snippet.arrays_[name].is_filled;
       }
     }
   }
 
  private:
+  /// Whether the statement that begins at `at`, which nothing skips, sets x[i] without reading it.
+  [[nodiscard]] bool is_filled(const Snippet& snippet, std::size_t at) const {
+    if ((at > 0 && !reader_.is(at - 1, ";")) || !reader_.is(at + 1, "[") ||
+        snippet.names_.count("continue") != 0) {
+      return false;
+    }
+    const std::size_t behind = reader_.behind_bracket(at + 1);
+    const std::size_t end = reader_.is(behind, "=") ? reader_.behind_value(behind + 1) : behind;
+    bool reads_itself = false;
+    for (std::size_t k = behind; k < end; ++k) {
+      reads_itself = reads_itself || tokens_[k].text == tokens_[at].text;
+    }
+    return reader_.is(behind, "=") && (end == tokens_.size() || reader_.is(end, ";")) &&
+           !reads_itself;
+  }
+
   void study_array(Snippet& snippet, const KernelArgument& argument, std::size_t at) const {
     ArrayUse& use = snippet.arrays_[argument.name];
-    if (!is(at + 1, "[")) {
+    if (!reader_.is(at + 1, "[")) {
       use.bare = true;
       use.is_written = use.is_written || !argument.is_const;
       return;
     }
-    const bool is_at_i = is(at + 2, "i") && is(at + 3, "]");
+    const bool is_at_i = reader_.is(at + 2, "i") && reader_.is(at + 3, "]");
     use.at_i = use.at_i || is_at_i;
     use.elsewhere = use.elsewhere || !is_at_i;
-    const std::size_t behind = behind_bracket(at + 1);
-    if (!is_written(at, behind)) {
+    const std::size_t behind = reader_.behind_bracket(at + 1);
+    use.is_addressed = use.is_addressed || reader_.is_address_taken(at);
+    if (!reader_.is_written(at, behind)) {
       return;
     }
     if (argument.is_const) {
@@ -288,7 +232,8 @@ class SnippetReader {
     }
     use.is_written = true;
     const bool is_plain = behind < tokens_.size() && is_assignment(tokens_[behind].text);
-    if (converts(argument.dtype) && !is_plain) {
+    const bool has_part = is_vector(argument.dtype) && reader_.is_component(behind);
+    if (converts(argument.dtype) && !is_plain && !has_part) {
       throw InvalidInput("arrays.snippet.bad_write",
                          fmt::format("elements of '{}' are {}, which is converted when it is "
                                      "written: assign with "
@@ -298,107 +243,12 @@ class SnippetReader {
   }
 
   const Tokens& tokens_;
+  SnippetReader reader_;
 };
 
 Snippet::Snippet(std::string_view text, const std::vector<KernelArgument>& arguments)
     : tokens_(tokenize_snippet(text)) {
-  SnippetReader(tokens_).study(*this, arguments);
-}
-
-namespace {
-
-class Rewriter {
- public:
-  Rewriter(const Tokens& tokens, const SnippetNames& names)
-      : tokens_(tokens), reader_(tokens), names_(names) {}
-
-  /// The tokens from `begin` to before `end`.
-  std::string range(std::size_t begin, std::size_t end) {
-    std::string result;
-    for (std::size_t at = begin; at < end;) {
-      if (at != begin || at == 0) {
-        result += tokens_[at].blanks;
-      }
-      const auto array =
-          reader_.is_free_name(at) ? names_.arrays.find(tokens_[at].text) : names_.arrays.end();
-      if (array != names_.arrays.end()) {
-        result += element(array->second, at);
-        continue;
-      }
-      const auto other =
-          reader_.is_free_name(at) ? names_.others.find(tokens_[at].text) : names_.others.end();
-      result += other != names_.others.end() ? other->second : tokens_[at].text;
-      ++at;
-    }
-    return result;
-  }
-
- private:
-  /// The use of an array that begins at `at`, which goes behind it.
-  std::string element(const ArrayText& array, std::size_t& at) {
-    if (!reader_.is(at + 1, "[")) {
-      ++at;
-      return array.pointer;
-    }
-    const std::size_t behind = reader_.behind_bracket(at + 1);
-    const bool is_at_i = reader_.is(at + 2, "i") && reader_.is(at + 3, "]");
-    std::string place = is_at_i && !array.element.empty()
-                            ? array.element
-                            : fmt::format("{}[{}{}{}]", array.pointer, array.before_place,
-                                          range(at + 2, behind - 1), array.after_place);
-    at = behind;
-    if (!converts(array.dtype)) {
-      return place;
-    }
-    if (behind < tokens_.size() && is_assignment(tokens_[behind].text)) {
-      const std::size_t end = reader_.behind_value(behind + 1);
-      std::string value = range(behind + 1, end);
-      if (tokens_[behind].text != "=") {
-        const std::string& symbol = tokens_[behind].text;
-        value = fmt::format("{} {} ({})", loaded(array.dtype, place),
-                            symbol.substr(0, symbol.size() - 1), value);
-      }
-      at = end;
-      return assigned(array.dtype, place, value);
-    }
-    return loaded(array.dtype, place);
-  }
-
-  [[nodiscard]] bool is_opencl() const { return names_.dialect == cgen::Dialect::opencl; }
-
-  [[nodiscard]] std::string loaded(DType dtype, const std::string& place) const {
-    if (dtype == DType::f16) {  // many OpenCL devices have half in memory only
-      return is_opencl() ? fmt::format("vload_half(0, &{})", place)
-                         : fmt::format("((float){})", place);
-    }
-    return dtype == DType::boolean ? fmt::format("({} != 0)", place)
-                                   : fmt::format("bfloat16_value({})", place);
-  }
-  [[nodiscard]] std::string assigned(DType dtype, const std::string& place,
-                                     const std::string& value) const {
-    if (dtype == DType::boolean) {
-      return fmt::format("{} = ({}) != 0", place, value);
-    }
-    if (dtype == DType::bf16) {
-      return fmt::format("{} = bfloat16_bits({})", place, value);
-    }
-    if (is_opencl()) {
-      return fmt::format("vstore_half((float)({}), 0, &{})", value, place);
-    }
-    return fmt::format("{} = {}({})", place,
-                       names_.dialect == cgen::Dialect::cuda ? "__float2half" : "(_Float16)(float)",
-                       value);
-  }
-
-  const Tokens& tokens_;
-  SnippetReader reader_;
-  const SnippetNames& names_;
-};
-
-}  // namespace
-
-std::string rewrite(const Snippet& snippet, const SnippetNames& names) {
-  return Rewriter(snippet.tokens(), names).range(0, snippet.tokens().size());
+  SnippetStudy(tokens_).run(*this, arguments);
 }
 
 }  // namespace rtcg::arrays::detail

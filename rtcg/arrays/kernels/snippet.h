@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ struct ArrayUse {
   bool elsewhere = false;  ///< x[i + 1], x[table[i]]
   bool bare = false;       ///< x without an index: a pointer
   bool is_written = false;
+  bool is_addressed = false;  ///< &x[i]
+  bool is_filled = false;     ///< every x[i] is set before anything reads it
 };
 
 /// A piece of C text that is checked against the arguments it may use.
@@ -53,7 +56,7 @@ class Snippet {
   [[nodiscard]] const std::vector<SnippetToken>& tokens() const noexcept { return tokens_; }
 
  private:
-  friend class SnippetReader;
+  friend class SnippetStudy;
   std::vector<SnippetToken> tokens_;
   std::map<std::string, ArrayUse> arrays_;
   std::set<std::string> names_;
@@ -69,29 +72,48 @@ struct ArrayText {
   /// x_s0`.
   std::string before_place{};
   std::string after_place{};
+  bool has_struct = false;  ///< its elements are structs, whatever the dtype
 };
 
 struct SnippetNames {
   cgen::Dialect dialect = cgen::Dialect::c;
   std::map<std::string, ArrayText> arrays{};
   std::map<std::string, std::string> others{};  ///< names that become others
+  /// Numbers and fields of structs that are short vectors.
+  std::set<std::string> vectors{};
 };
 
+/// `float4` and its like.
+[[nodiscard]] std::optional<DType> vector_named(std::string_view name);
+/// Whether x[i] cannot stand for the element itself in that dialect: three lanes, which the
+/// language packs more widely than arrays do, are loaded and stored by functions.
+[[nodiscard]] bool is_packed(DType dtype, cgen::Dialect dialect);
+
 /// The snippet with elements of arrays found where they lie. bool, f16 and bf16
-/// elements convert when they are read and written.
+/// elements convert when they are read and written. `v.x` of a short vector becomes what the
+/// dialect has for it: an element argument, a variable that the snippet declares, or what a bracket
+/// encloses.
 [[nodiscard]] std::string rewrite(const Snippet& snippet, const SnippetNames& names);
 
+/// The same for text without arrays.
+[[nodiscard]] std::string with_components(const std::string& text, const SnippetNames& names);
 /// Text of functions that a snippet calls, for a dialect: `__device__`,
 /// `__host__`,
 /// `__forceinline__` and `__global` may stand in it and go where the dialect
-/// has no such word.
-[[nodiscard]] std::string portable_preamble(std::string_view text, cgen::Dialect dialect);
+/// has no such word. Components of short vectors as in snippets.
+///
+/// @param vectors  as of SnippetNames
+[[nodiscard]] std::string portable_preamble(std::string_view text, cgen::Dialect dialect,
+                                            const std::set<std::string>& vectors = {});
 /// What snippets find: constants of C's headers, types and functions: `complex64`, `complex128`
-/// with `complex64_mul(a, b)` and its like, and conversions of bf16; those that `names` or dtypes
-/// need.
+/// with `complex64_mul(a, b)` and its like, conversions of bf16, and short vectors with
+/// `make_float4` and operators; those that `names` or dtypes need.
 [[nodiscard]] std::string standard_preamble(const std::set<std::string>& names,
                                             const std::set<DType>& dtypes, cgen::Dialect dialect);
-/// What an element is in memory: `complex64` for c64, else as storage_type().
-[[nodiscard]] cgen::Type snippet_storage_type(DType dtype);
+/// What an element is in memory: `complex64` for c64, `float4` or how the dialect keeps that, else
+/// as storage_type().
+[[nodiscard]] cgen::Type snippet_storage_type(DType dtype, cgen::Dialect dialect);
+/// What is computed with: `complex64`, `float4`, else as value_type().
+[[nodiscard]] cgen::Type snippet_value_type(DType dtype);
 
 }  // namespace rtcg::arrays::detail

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/lazy/packs.h"
 #include "rtcg/cgen/build/fresh_names.h"
+#include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/print/print_module.h"
 
 namespace rtcg::arrays::detail {
@@ -51,9 +53,14 @@ SnippetCode::SnippetCode(const SnippetProgram& program, const SnippetForm& form)
       parameters_(form.is_wide, form.axes,
                   [names = names_](const std::string& name) { return names->make(name); }) {
   text_.dialect = form.dialect;
-  items_ = program.types;
+  text_.vectors = program.vectors();
+  for (const auto& structure : program.structs) {
+    items_.push_back(structure->definition);
+    items_.push_back(raw(fmt::format("typedef struct {0} {0};", structure->name), {}));
+    items_.push_back(cgen::Statement(cgen::BlankLine{}));
+  }
   std::string text = standard_preamble(program.names, program.dtypes, form.dialect);
-  text += portable_preamble(program.preamble, form.dialect);
+  text += portable_preamble(program.preamble, form.dialect, text_.vectors);
   text = trimmed(text);
   if (text.empty()) {
     return;
@@ -96,11 +103,13 @@ void SnippetCode::add_arguments() {
 void SnippetCode::add_array(const KernelArgument& argument, const ArrayForm& form) {
   const auto use = program_.arrays.find(argument.name);
   const bool is_written = use != program_.arrays.end() && use->second.is_written;
-  const cgen::Type element = snippet_storage_type(form.dtype);
+  const cgen::Type element = argument.structure ? cgen::named(argument.structure->name)
+                                                : snippet_storage_type(form.dtype, form_.dialect);
   const std::string name =
       cgen::is_reserved(form_.dialect, argument.name) ? names_->make(argument.name) : argument.name;
   ArrayText& text = text_.arrays[argument.name];
   text.dtype = form.dtype;
+  text.has_struct = argument.structure != nullptr;
   if (form.element) {
     operands_.push_back(parameters_.add_operand(*form.element, element, name, is_written));
     operand_names_.push_back(argument.name);
@@ -169,6 +178,10 @@ void SnippetCode::add_number(const KernelArgument& argument) {
   if (cgen::is_reserved(form_.dialect, name)) {
     name = text_.others[argument.name] = names_->make(name);
   }
+  if (is_vector(argument.dtype)) {
+    add_vector(argument.dtype, name);
+    return;
+  }
   if (!is_complex(argument.dtype)) {
     parameters_.add(argument.dtype == DType::boolean ? cgen::u8 : value_type(argument.dtype), name);
     return;
@@ -180,6 +193,17 @@ void SnippetCode::add_number(const KernelArgument& argument) {
   const std::string type = argument.dtype == DType::c64 ? "complex64" : "complex128";
   start_.push_back(
       raw(fmt::format("const {0} {1} = {0}_make({2}, {3});", type, name, re, im), {name, re, im}));
+}
+
+void SnippetCode::add_vector(DType dtype, const std::string& name) {
+  std::vector<std::string> components;
+  for (int lane = 0; lane < lanes_of(dtype); ++lane) {
+    components.push_back(names_->make(fmt::format("{}_{}", name, "xyzw"[lane])));
+    parameters_.add(value_type(dtype), components.back());
+  }
+  start_.push_back(raw(fmt::format("const {0} {1} = make_{0}({2});", arrays::name(dtype), name,
+                                   fmt::join(components, ", ")),
+                       {components.begin(), components.end()}));
 }
 
 void SnippetCode::begin_body(cgen::BlockBuilder& body) const {
@@ -201,6 +225,64 @@ void SnippetCode::begin_element(const std::vector<Expr>& offsets, cgen::BlockBui
   }
 }
 
+void SnippetCode::packed_element(const Snippet& snippet, const std::vector<Expr>& offsets,
+                                 cgen::BlockBuilder& body) {
+  const int lanes = form_.lanes;
+  std::vector<std::function<void()>> stores;
+  std::vector<Expr> held(operands_.size(), Expr(0));
+  for (std::size_t k = 0; k < operands_.size(); ++k) {
+    const OperandForm& operand = parameters_.form(operands_[k]);
+    if (operand.strides[0] != StrideClass::one) {
+      continue;
+    }
+    const ArrayUse& use = program_.arrays.at(operand_names_[k]);
+    const Pack pack(operand.dtype, lanes, form_.dialect);
+    const cgen::Type element = snippet_storage_type(operand.dtype, form_.dialect);
+    const std::string name = operand_names_[k];
+    const Expr values =
+        body.add(cgen::declare(cgen::array_of(element, lanes), names_->make(name + "_values")));
+    held[k] = values;
+    const Expr offset = offsets[operands_[k]];
+    if (!use.is_filled) {
+      const Expr packed =
+          body.add(cgen::declare(cgen::const_(pack.type()), names_->make(name + "_pack"),
+                                 parameters_.object(operands_[k], offset, pack.type(), false)));
+      for (int lane = 0; lane < lanes; ++lane) {
+        body << assign(values[lane], pack.element(packed, lane, 0));
+      }
+    }
+    if (use.is_written) {
+      stores.emplace_back([&, k, pack, values, offset] {
+        std::vector<Expr> elements;
+        for (int lane = 0; lane < lanes; ++lane) {
+          elements.emplace_back(values[lane]);
+        }
+        body << assign(parameters_.object(operands_[k], offset, pack.type(), true),
+                       pack.join(elements));
+      });
+    }
+  }
+  const auto one = [&](const Expr& lane, cgen::BlockBuilder& block) {
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      const Expr first = parameters_.pointer(operands_[k])[0];  // of what is the same everywhere
+      const bool is_held = parameters_.form(operands_[k]).strides[0] == StrideClass::one;
+      text_.arrays[operand_names_[k]].element =
+          cgen::print_expr(is_held ? Expr(held[k][lane]) : first, form_.dialect);
+    }
+    if (place_) {
+      const Expr step = parameters_.form(*place_).strides[0] == StrideClass::one ? lane : Expr(0);
+      block << cgen::declare(cgen::const_(parameters_.index_type()), "i",
+                             *first_ + offsets[*place_] + step);
+    }
+    block << statements(snippet);
+  };
+  body << cgen::for_(parameters_.index_type(), names_->make("lane"), parameters_.index(0),
+                     parameters_.index(lanes), one, {.unroll = 0});
+  for (const auto& store : stores) {
+    store();
+  }
+}
+
 cgen::Statement SnippetCode::statements(const Snippet& snippet) const {
   return raw(closed(rewrite(snippet, text_)), snippet.names());
 }
@@ -212,7 +294,8 @@ Expr SnippetCode::value(const Snippet& snippet, const cgen::Type& type) const {
 
 std::string SnippetCode::add_function(const cgen::Type& result,
                                       const std::vector<cgen::Parameter>& parameters,
-                                      const Snippet& snippet, const std::string& name) {
+                                      const Snippet& snippet, const std::string& name,
+                                      bool has_lanes) {
   const std::string made = names_->make(name);
   cgen::Function function;
   function.result = result;
@@ -220,6 +303,12 @@ std::string SnippetCode::add_function(const cgen::Type& result,
   function.parameters = parameters;
   SnippetNames none;
   none.dialect = form_.dialect;
+  none.vectors = text_.vectors;
+  for (const cgen::Parameter& parameter : parameters) {
+    if (has_lanes) {
+      none.vectors.insert(parameter.name);
+    }
+  }
   const Expr value(cgen::RawExpr{
       trimmed(rewrite(snippet, none)), result, {snippet.names().begin(), snippet.names().end()}});
   function.body = cgen::BlockBuilder({cgen::return_(value)}).block();

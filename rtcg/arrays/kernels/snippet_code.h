@@ -32,19 +32,24 @@ class SnippetCode {
   /// Declares where the element is in each array, given how far from the first
   /// in each operand.
   void begin_element(const std::vector<cgen::Expr>& offsets, cgen::BlockBuilder& body);
+  /// As many elements from there on as the form has lanes: each array is read and written at once.
+  void packed_element(const Snippet& snippet, const std::vector<cgen::Expr>& offsets,
+                      cgen::BlockBuilder& body);
   /// Within an element.
   [[nodiscard]] cgen::Statement statements(const Snippet& snippet) const;
   [[nodiscard]] cgen::Expr value(const Snippet& snippet, const cgen::Type& type) const;
   /// Text that sees no argument, as a function of others: `type name(type a,
   /// type b) { return text; }`
+  /// @param has_lanes  the parameters are short vectors
   /// @returns  its name
   std::string add_function(const cgen::Type& result, const std::vector<cgen::Parameter>& parameters,
-                           const Snippet& snippet, const std::string& name);
+                           const Snippet& snippet, const std::string& name, bool has_lanes);
 
  private:
   void add_array(const KernelArgument& argument, const ArrayForm& form);
   void add_by_place(const std::string& name, const OperandForm& form, ArrayText& text);
   void add_number(const KernelArgument& argument);
+  void add_vector(DType dtype, const std::string& name);
   [[nodiscard]] std::string spelling(const cgen::Type& type) const;
 
   const SnippetProgram& program_;

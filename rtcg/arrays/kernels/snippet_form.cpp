@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/kernels/struct_array.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
-#include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/arrays/lazy/run.h"
+#include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
@@ -28,7 +28,11 @@ SnippetProgram::SnippetProgram(std::vector<KernelArgument> argument_list, std::s
     }
   }
   for (const KernelArgument& argument : arguments) {
-    dtypes.insert(argument.dtype);
+    if (argument.structure) {
+      add(argument.structure);
+    } else {
+      dtypes.insert(argument.dtype);
+    }
   }
   for (const SnippetToken& token : tokenize_snippet(preamble)) {
     if (token.kind == TokenKind::name) {
@@ -44,9 +48,43 @@ void SnippetProgram::add(const Snippet& snippet) {
     all.elsewhere = all.elsewhere || use.elsewhere;
     all.bare = all.bare || use.bare;
     all.is_written = all.is_written || use.is_written;
+    all.is_addressed = all.is_addressed || use.is_addressed;
+    all.is_filled = use.is_filled;
   }
   names.insert(snippet.names().begin(), snippet.names().end());
   uses_place = uses_place || snippet.uses_place();
+}
+
+void SnippetProgram::add(const std::shared_ptr<const cgen::LaidOutStruct>& structure) {
+  const bool is_new = std::none_of(structs.begin(), structs.end(),
+                                   [&](const auto& one) { return one->name == structure->name; });
+  if (is_new) {
+    names.insert(structure->name);
+    structs.push_back(structure);
+  }
+}
+
+std::set<std::string> SnippetProgram::vectors() const {
+  std::set<std::string> result;
+  for (const KernelArgument& argument : arguments) {
+    if (!argument.is_array && is_vector(argument.dtype)) {
+      result.insert(argument.name);
+    }
+  }
+  for (const auto& structure : structs) {
+    for (const cgen::LaidOutField& field : structure->fields) {
+      if (is<cgen::Vector>(field.type)) {
+        result.insert(field.name);
+      }
+    }
+  }
+  return result;
+}
+
+void SnippetProgram::check_structs(runtime::StreamRef stream) const {
+  for (const auto& structure : structs) {
+    check_struct_layout(stream, *structure);
+  }
 }
 
 bool SnippetProgram::uses_count() const {
@@ -80,8 +118,8 @@ SnippetForm SnippetProgram::contiguous_form(cgen::Dialect dialect) const {
 }
 
 std::string key_of(const SnippetForm& form) {
-  std::string key =
-      fmt::format("{}{}{},", static_cast<int>(form.dialect), form.is_wide ? 'w' : 'n', form.axes);
+  std::string key = fmt::format("{}{}{},{},", static_cast<int>(form.dialect),
+                                form.is_wide ? 'w' : 'n', form.axes, form.lanes);
   const auto append = [&](const std::optional<OperandForm>& operand) {
     if (operand) {
       for (std::size_t axis = 0; axis < operand->axes; ++axis) {
@@ -100,6 +138,14 @@ std::string key_of(const SnippetForm& form) {
   return key;
 }
 
+runtime::DeviceAddress SnippetBinding::Operand::address(const Layout& layout) const {
+  const runtime::DeviceAddress begin = array.storage()->address();
+  // where a view of nothing would begin may be behind the end
+  return layout.shape.contains(0)
+             ? begin
+             : begin + static_cast<std::uint64_t>(layout.offset) * element_bytes;
+}
+
 std::vector<Layout> SnippetBinding::layouts() const {
   std::vector<Layout> result;
   for (const Operand& operand : arrays) {
@@ -111,206 +157,6 @@ std::vector<Layout> SnippetBinding::layouts() const {
     result.push_back(place);
   }
   return result;
-}
-
-namespace {
-
-class Binder {
- public:
-  Binder(const SnippetProgram& program, const std::vector<Expression>& values,
-         const BindOptions& options)
-      : program_(program), options_(options) {
-    if (values.size() != program.arguments.size()) {
-      throw InvalidInput("arrays.snippet_kernel.argument_count",
-                         fmt::format("the kernel takes {} arguments, {} are given",
-                                     program.arguments.size(), values.size()));
-    }
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const KernelArgument& argument = program.arguments[i];
-      if (argument.is_array) {
-        arrays_.emplace_back(&argument, array_of(argument, values[i]));
-      } else {
-        numbers_.push_back(number_of(argument, values[i]));
-      }
-    }
-  }
-
-  SnippetBinding run() {
-    SnippetBinding binding{{}, {}, false, 0, {}, std::move(numbers_), choose_stream()};
-    choose_shape(binding);
-    for (const auto& [argument, array] : arrays_) {
-      binding.arrays.push_back(operand_of(*argument, array, binding));
-    }
-    binding.has_place = binding.has_place || program_.uses_place;
-    return binding;
-  }
-
- private:
-  [[nodiscard]] ArrayUse use_of(const KernelArgument& argument) const {
-    const auto found = program_.arrays.find(argument.name);
-    return found == program_.arrays.end() ? ArrayUse{} : found->second;
-  }
-
-  [[nodiscard]] AnyArray array_of(const KernelArgument& argument, const Expression& value) const {
-    const ExpressionNode& node = *value.node();
-    const bool is_written = use_of(argument).is_written;
-    if (node.op == Op::number || (is_written && node.op != Op::leaf)) {
-      throw InvalidInput("arrays.snippet_kernel.not_an_array",
-                         fmt::format("argument '{}' takes an array; {} is given", argument.name,
-                                     node.op == Op::number ? "a number"
-                                                           : "an expression, which nobody can "
-                                                             "write to,"));
-    }
-    if (node.op != Op::leaf) {
-      return evaluate_as(value, argument.dtype);
-    }
-    if (node.dtype != argument.dtype) {
-      throw InvalidInput("arrays.snippet_kernel.wrong_dtype",
-                         fmt::format("argument '{}' takes an array of {}, one of {} is given",
-                                     argument.name, name(argument.dtype), name(node.dtype)));
-    }
-    if (is_written && may_repeat_elements(node.array->layout())) {
-      throw InvalidInput("arrays.assign.repeated_elements",
-                         fmt::format("argument '{}' is written and has elements at several indices "
-                                     "at once: copy it before",
-                                     argument.name));
-    }
-    return *node.array;
-  }
-
-  static TapeNumber number_of(const KernelArgument& argument, const Expression& value) {
-    const NumberValue* number = detail::number_of(value);
-    if (number == nullptr) {
-      throw InvalidInput("arrays.snippet_kernel.not_a_number",
-                         fmt::format("argument '{}' takes a number, an array is given: declare it "
-                                     "as pointer and write {}[i]",
-                                     argument.name, argument.name));
-    }
-    const bool is_exact = number->kind == WeakKind::boolean || number->kind == WeakKind::integer;
-    const bool fits = is_exact || is_complex(argument.dtype) ||
-                      (number->kind == WeakKind::real && is_floating(argument.dtype));
-    if (!fits) {
-      throw InvalidInput(
-          "arrays.snippet_kernel.wrong_dtype",
-          fmt::format("argument '{}' is {}, a {} number is given", argument.name,
-                      name(argument.dtype), number->kind == WeakKind::real ? "real" : "complex"));
-    }
-    const Expression cast = cast_number(*number, argument.dtype);
-    return {argument.dtype, *detail::number_of(cast)};
-  }
-
-  runtime::StreamRef choose_stream() const {
-    const AnyArray* first = nullptr;
-    for (const auto& [argument, array] : arrays_) {
-      first = first == nullptr ? &array : first;
-      if (!(array.device() == first->device())) {
-        throw InvalidInput("arrays.evaluate.mixed_devices",
-                           fmt::format("argument '{}' is on {}, another on {}: copy one over",
-                                       argument->name, runtime::to_string(array.device().info().id),
-                                       runtime::to_string(first->device().info().id)));
-      }
-    }
-    if (options_.stream) {
-      return *options_.stream;
-    }
-    return first != nullptr ? current_stream(first->stream()) : current_stream();
-  }
-
-  /// Sets shape, place and count.
-  void choose_shape(SnippetBinding& binding) {
-    std::vector<Extents> shapes;
-    for (const auto& [argument, array] : arrays_) {
-      if (use_of(*argument).at_i) {
-        shapes.push_back(array.shape());
-      }
-    }
-    if (!shapes.empty()) {
-      whole_ = broadcast_shapes(shapes);
-      for (const auto& [argument, array] : arrays_) {
-        const ArrayUse use = use_of(*argument);
-        if (use.at_i && use.is_written && !(array.shape() == whole_)) {
-          throw InvalidInput(
-              "arrays.snippet_kernel.written_shape",
-              fmt::format("argument '{}' of shape {} is written at each element of "
-                          "shape {}",
-                          argument->name, to_string(array.shape()), to_string(whole_)));
-        }
-      }
-      binding.count = element_count(whole_);
-      binding.place = make_layout(whole_);
-      if (options_.range) {
-        const Index index[] = {*options_.range};
-        binding.place = slice(make_layout({binding.count}), index);
-      }
-    } else {
-      binding.place = place_of_range();
-      binding.count = binding.place.shape[0];
-      whole_ = binding.place.shape;
-    }
-    binding.shape = binding.place.shape;
-  }
-
-  [[nodiscard]] Layout place_of_range() const {
-    if (!options_.range || !options_.range->end) {
-      throw InvalidInput("arrays.snippet_kernel.no_shape",
-                         "no array is named by x[i], so that nothing says how "
-                         "far i runs: give a "
-                         "range with its end");
-    }
-    const Slice& range = *options_.range;
-    const std::int64_t begin = range.begin.value_or(0);
-    if (range.step == 0) {
-      throw InvalidInput("arrays.slice.zero_step", "a range has a step of 0");
-    }
-    const std::int64_t distance = range.step > 0 ? *range.end - begin : begin - *range.end;
-    const std::int64_t step = std::abs(range.step);
-    return {{std::max<std::int64_t>((distance + step - 1) / step, 0)}, {range.step}, begin};
-  }
-
-  SnippetBinding::Operand operand_of(const KernelArgument& argument, const AnyArray& array,
-                                     SnippetBinding& binding) const {
-    const ArrayUse use = use_of(argument);
-    SnippetBinding::Operand operand{array, {}, {}};
-    const Layout layout = use.at_i ? arrays::broadcast_to(array.layout(), whole_) : array.layout();
-    bool needs_place = use.elsewhere || use.bare;
-    if (use.at_i && !options_.range) {
-      operand.element = layout;
-    } else if (use.at_i) {
-      const std::optional<Layout> flat = arrays::reshape(layout, {binding.count});
-      if (flat) {
-        const Index index[] = {*options_.range};
-        operand.element = slice(*flat, index);
-      } else {
-        needs_place = true;
-        binding.has_place = true;
-      }
-    }
-    if (use.bare && !layout.is_contiguous()) {
-      throw InvalidInput("arrays.snippet_kernel.not_contiguous",
-                         fmt::format("the snippet takes '{}' as a pointer, but its elements do not "
-                                     "follow each other: pass a contiguous copy, or index it",
-                                     argument.name));
-    }
-    if (needs_place) {
-      std::vector<Layout> alone = {layout};
-      collapse(alone, {.may_reorder = false});
-      operand.by_place = alone[0];
-    }
-    return operand;
-  }
-
-  const SnippetProgram& program_;
-  const BindOptions& options_;
-  std::vector<std::pair<const KernelArgument*, AnyArray>> arrays_;
-  std::vector<TapeNumber> numbers_;
-  Extents whole_;
-};
-
-}  // namespace
-
-SnippetBinding bind(const SnippetProgram& program, const std::vector<Expression>& values,
-                    const BindOptions& options) {
-  return Binder(program, values, options).run();
 }
 
 SnippetForm form_of(const SnippetBinding& binding, const std::vector<Layout>& layouts) {
@@ -339,6 +185,45 @@ SnippetForm form_of(const SnippetBinding& binding, const std::vector<Layout>& la
   return form;
 }
 
+bool may_be_packed(const SnippetProgram& program, const SnippetForm& form) {
+  const auto is_number = [](const ArrayForm& array) {
+    return array.element && !array.by_place && !is_complex(array.dtype) && !is_vector(array.dtype);
+  };
+  const bool has_structs =
+      std::any_of(program.arguments.begin(), program.arguments.end(),
+                  [](const KernelArgument& argument) { return argument.structure != nullptr; });
+  const bool has_others = std::any_of(program.arrays.begin(), program.arrays.end(),
+                                      [](const auto& use) { return use.second.is_addressed; });
+  const bool steps_along = !form.place || form.place->strides[0] == StrideClass::one;
+  return form.dialect == cgen::Dialect::cuda && form.axes == 1 && steps_along && !has_structs &&
+         !has_others && std::all_of(form.arrays.begin(), form.arrays.end(), is_number) &&
+         program.names.count("break") == 0 && program.names.count("goto") == 0;
+}
+
+std::uint8_t lanes_of(const SnippetProgram& program, const SnippetBinding& binding,
+                      const SnippetForm& form, const std::vector<Layout>& layouts) {
+  if (!may_be_packed(program, form)) {
+    return 1;
+  }
+  KernelForm all;  // as a map with these targets and leaves has it
+  KernelArguments arguments;
+  all.dialect = form.dialect;
+  all.axes = form.axes;
+  arguments.lengths = layouts[0].shape;
+  std::size_t array = 0;
+  for (const KernelArgument& argument : program.arguments) {
+    if (!argument.is_array) {
+      continue;
+    }
+    const bool is_written = program.arrays.at(argument.name).is_written;
+    (is_written ? all.targets : all.leaves).push_back(*form.arrays[array].element);
+    (is_written ? arguments.targets : arguments.leaves)
+        .push_back({binding.arrays[array].address(layouts[array]), layouts[array].strides});
+    ++array;
+  }
+  return lanes_of(all, arguments);
+}
+
 void pack_binding(runtime::ArgumentPack& pack, const SnippetBinding& binding,
                   const SnippetForm& form, const std::vector<Layout>& layouts, bool uses_count) {
   auto layout = layouts.begin();
@@ -346,15 +231,14 @@ void pack_binding(runtime::ArgumentPack& pack, const SnippetBinding& binding,
     const SnippetBinding::Operand& operand = binding.arrays[i];
     if (form.arrays[i].element) {
       operand.array.storage()->use_on(binding.stream);
-      pack_operand(pack, *form.arrays[i].element,
-                   {operand.array.view(*layout).address(), layout->strides}, form.is_wide);
+      pack_operand(pack, *form.arrays[i].element, {operand.address(*layout), layout->strides},
+                   form.is_wide);
       ++layout;
     }
     if (form.arrays[i].by_place) {
       operand.array.storage()->use_on(binding.stream);
       pack_operand(pack, *form.arrays[i].by_place,
-                   {operand.array.view(*operand.by_place).address(), operand.by_place->strides},
-                   form.is_wide);
+                   {operand.address(*operand.by_place), operand.by_place->strides}, form.is_wide);
       for (int axis = 1; axis < operand.by_place->axes(); ++axis) {
         pack_index(pack, operand.by_place->shape[axis], form.is_wide);
       }

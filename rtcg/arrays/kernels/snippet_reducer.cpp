@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/lower_steps.h"
+#include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -30,8 +31,8 @@ class SnippetReducer : public Reducer {
     for (const ResultProgram& result : results_) {
       const bool is_partial = form_.shape.is_partial;
       for (int part = 0; part < (is_partial ? result.parts() : 1); ++part) {
-        add(form_.targets[target++], is_partial ? kept_type(result) : result.stored_type(), "out",
-            true);
+        add(form_.targets[target++],
+            is_partial ? kept_type(result) : result.stored_type(form_.shape.dialect), "out", true);
       }
     }
     if (form_.offsets) {
@@ -117,7 +118,12 @@ class SnippetReducer : public Reducer {
       } else {
         const bool is_opencl_half =
             form_.shape.dialect == cgen::Dialect::opencl && result.type.dtype() == DType::f16;
-        if (is_opencl_half) {  // which many devices have in memory only
+        if (is_vector(result.type.dtype()) && is_packed(result.type.dtype(), form_.shape.dialect)) {
+          body << cgen::Statement(cgen::ExpressionStatement{cgen::call(
+              fmt::format("{}_store", name(result.type.dtype())),
+              {cgen::address_of(parameters.pointer(target)[offset(target)]), state[part]},
+              cgen::void_type)});
+        } else if (is_opencl_half) {  // which many devices have in memory only
           body << cgen::Statement(cgen::ExpressionStatement{
               cgen::call("vstore_half", {state[part], offset(target), parameters.pointer(target)},
                          cgen::void_type)});
@@ -156,7 +162,7 @@ class SnippetReducer : public Reducer {
   std::string add_reduce(const ResultProgram& result) {
     const cgen::Type type = result.carried_type();
     return code_.add_function(type, {{type, "a", {}, {}}, {type, "b", {}, {}}}, result.reduce,
-                              "reduce");
+                              "reduce", is_vector(result.type.dtype()));
   }
 
   /// The sum, rounded, and what it lacks: exact together (Knuth's two-sum).
@@ -181,7 +187,9 @@ class SnippetReducer : public Reducer {
       const Expr& low = state[part + 1];  // NaN once the sum is infinite
       return select(equal(low, low), state[part] + low, state[part]);
     }
-    const bool is_named = result.type.structure() != nullptr || is_complex(result.type.dtype());
+    const DType dtype = result.type.dtype();
+    const bool is_named =
+        result.type.structure() != nullptr || is_complex(dtype) || is_vector(dtype);
     return is_named ? state[part]
                     : to_memory(state[part], result.type.dtype(), form_.shape.dialect);
   }
@@ -209,19 +217,23 @@ cgen::Type ResultProgram::carried_type() const {
   if (type.structure() != nullptr) {
     return cgen::named(type.structure()->name);
   }
-  return is_complex(type.dtype()) ? snippet_storage_type(type.dtype()) : value_type(type.dtype());
+  return snippet_value_type(type.dtype());
 }
 
-cgen::Type ResultProgram::stored_type() const {
-  return type.structure() != nullptr ? carried_type() : snippet_storage_type(type.dtype());
+cgen::Type ResultProgram::stored_type(cgen::Dialect dialect) const {
+  return type.structure() != nullptr ? carried_type() : snippet_storage_type(type.dtype(), dialect);
 }
 
 std::size_t ResultProgram::carried_bytes() const {
   if (type.structure() != nullptr) {
     return type.structure()->size_bytes;
   }
-  const bool is_small = type.dtype() == DType::f16 || type.dtype() == DType::bf16;
-  return size_bytes(is_small ? DType::f32 : type.dtype());
+  const DType dtype = type.dtype();
+  const bool is_small = dtype == DType::f16 || dtype == DType::bf16;
+  // three lanes take the place of four on most devices
+  return size_bytes(is_small               ? DType::f32
+                    : lanes_of(dtype) == 3 ? vector_of(element_of(dtype), 4)
+                                           : dtype);
 }
 
 std::string key_of(const SnippetReductionForm& form) {
@@ -247,6 +259,72 @@ cgen::Module make_reduction_module(const SnippetProgram& program,
   }
   emit_reduction(form.shape, code.parameters(), reducer, body);
   return finish_kernel(form.snippets.dialect, code.parameters(), body, code.items());
+}
+
+namespace {
+
+std::string as_words(const Snippet& snippet) {
+  std::string result;
+  for (const SnippetToken& token : snippet.tokens()) {
+    result += token.text + " ";
+  }
+  return result;
+}
+
+bool is_named(DType dtype) {
+  return is_complex(dtype) || is_vector(dtype);
+}
+
+/// `a + b` as C has it for this type.
+std::string reduce_text(const Reduction& reduction) {
+  const DType dtype = reduction.type.dtype();
+  const std::string words = as_words(Snippet(reduction.reduce, {}));
+  if (!is_complex(dtype) || (words != "a + b " && words != "a * b ")) {
+    return reduction.reduce;
+  }
+  return fmt::format("{}_{}(a, b)", dtype == DType::c64 ? "complex64" : "complex128",
+                     words[2] == '+' ? "add" : "mul");
+}
+
+std::string neutral_text(const Reduction& reduction) {
+  const DType dtype = reduction.type.dtype();
+  const std::string words = as_words(Snippet(reduction.neutral, {}));
+  if (!is_named(dtype) || (words != "0 " && words != "1 ")) {
+    return reduction.neutral;
+  }
+  if (is_vector(dtype)) {
+    const std::vector<char> all(static_cast<std::size_t>(lanes_of(dtype)), words.front());
+    return fmt::format("make_{}({})", name(dtype), fmt::join(all, ", "));
+  }
+  return fmt::format("{}_make({}, 0)", dtype == DType::c64 ? "complex64" : "complex128",
+                     words.front());
+}
+
+}  // namespace
+
+ResultProgram read_result(const Reduction& reduction, const std::vector<KernelArgument>& arguments,
+                          Accuracy accuracy) {
+  ResultProgram result{reduction.type, Snippet(neutral_text(reduction), {}),
+                       Snippet(reduce_text(reduction), {}), Snippet(reduction.map, arguments),
+                       false};
+  for (const auto& [name, use] : result.map.arrays()) {
+    const bool is_told = use.is_written && !use.bare;
+    if (is_told) {
+      throw InvalidInput("arrays.reduction_kernel.map_writes",
+                         fmt::format("the map expression '{}' writes '{}': a reduction only reads",
+                                     reduction.map, name));
+    }
+  }
+  if (accuracy == Accuracy::compensated) {
+    const DType dtype = reduction.type.dtype();
+    if ((dtype != DType::f32 && dtype != DType::f64) || as_words(result.reduce) != "a + b ") {
+      throw InvalidInput("arrays.reduction_kernel.not_a_sum",
+                         fmt::format("compensated are sums 'a + b' of f32 and f64, not '{}' of {}",
+                                     reduction.reduce, name(dtype)));
+    }
+    result.is_compensated = true;
+  }
+  return result;
 }
 
 }  // namespace rtcg::arrays::detail

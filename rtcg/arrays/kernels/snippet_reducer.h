@@ -24,11 +24,16 @@ struct ResultProgram {
   /// What is carried along: of f16 and bf16 f32, of a struct or a complex number its name.
   [[nodiscard]] cgen::Type carried_type() const;
   /// The element type of an array of these.
-  [[nodiscard]] cgen::Type stored_type() const;
+  [[nodiscard]] cgen::Type stored_type(cgen::Dialect dialect) const;
   /// Bytes of what is carried along.
   [[nodiscard]] std::size_t carried_bytes() const;
   [[nodiscard]] int parts() const { return is_compensated ? 2 : 1; }
 };
+
+/// @throws  as ReductionKernel
+[[nodiscard]] ResultProgram read_result(const Reduction& reduction,
+                                        const std::vector<KernelArgument>& arguments,
+                                        Accuracy accuracy);
 
 struct SnippetReductionForm {
   SnippetForm snippets{};

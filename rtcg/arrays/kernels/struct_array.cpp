@@ -1,9 +1,16 @@
 #include "rtcg/arrays/kernels/struct_array.h"
 
+#include <map>
+#include <mutex>
+#include <set>
+
 #include <fmt/format.h>
 
+#include "rtcg/arrays/lazy/kernel_parameters.h"
 #include "rtcg/cgen/build/struct_builder.h"
+#include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/program.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -19,7 +26,60 @@ std::optional<DType> dtype_of_field(const cgen::Type& type) {
   return std::nullopt;
 }
 
+/// The structs whose layouts devices have confirmed, by their definitions.
+class KnownLayouts {
+ public:
+  static KnownLayouts& instance() {
+    static KnownLayouts& known = *new KnownLayouts;  // as long as kernels are
+    return known;
+  }
+  void insert(const runtime::Backend* backend, const std::string& definition) {
+    const std::lock_guard lock(mutex_);
+    known_[backend].insert(definition);
+  }
+  bool contains(const runtime::Backend* backend, const std::string& definition) {
+    const std::lock_guard lock(mutex_);
+    return known_[backend].count(definition) != 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const runtime::Backend*, std::set<std::string>> known_;
+};
+
 }  // namespace
+
+void check_struct_layout(runtime::StreamRef stream, const cgen::LaidOutStruct& type) {
+  const runtime::Device device = stream.device();
+  const cgen::Dialect dialect = detail::dialect_of(device);
+  const std::vector<std::int32_t> expected = cgen::expected_layout(type);
+  const cgen::Module module{"layout", {type.definition, cgen::layout_kernel(type)}};
+  const SourceText text = cgen::print_module(module, dialect);
+  const std::string key = fmt::format("{}{}", text.text, fmt::join(expected, ","));
+  if (KnownLayouts::instance().contains(&device.backend(), key)) {
+    return;
+  }
+  const auto fields = static_cast<std::int64_t>(expected.size());
+  const AnyArray found(DType::i32, {fields}, stream);
+  runtime::ArgumentPack pack;
+  pack.add(found.address());
+  runtime::Program::compile(device, text, {}, type.name)
+      .kernel(type.name + "_layout")
+      .launch(stream, {{1}, {1}}, pack);
+  const std::vector<std::int32_t> offsets = Array<std::int32_t>(found).to_vector();
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    if (offsets[k] != expected[k]) {
+      const bool is_size = k == type.fields.size();
+      throw InvalidInput(
+          "arrays.check_struct_layout.mismatch",
+          fmt::format("{} '{}' has {} of {} bytes on {}, not of {}: lay it out as the device does",
+                      is_size ? "struct" : "field", is_size ? type.name : type.fields[k].name,
+                      is_size ? "a size" : "an offset", offsets[k],
+                      runtime::to_string(device.info().id), expected[k]));
+    }
+  }
+  KnownLayouts::instance().insert(&device.backend(), key);
+}
 
 Layout layout_of_structs(const AnyArray& structs, std::size_t struct_bytes) {
   Layout layout = structs.layout();

@@ -27,6 +27,32 @@ namespace rtcg::arrays {
 /// @throws InvalidInput  arrays.field_of.not_structs
 [[nodiscard]] Layout layout_of_structs(const AnyArray& structs, std::size_t struct_bytes);
 
+/// Structs that lie on the host as an array of one axis.
+///
+/// @cost  waits for the copy
+template <class Struct>
+[[nodiscard]] AnyArray structs_from_host(std::span<const Struct> structs,
+                                         runtime::StreamRef stream = current_stream()) {
+  static_assert(std::is_trivially_copyable_v<Struct>);
+  const AnyArray result(
+      DType::u8,
+      {static_cast<std::int64_t>(structs.size()), static_cast<std::int64_t>(sizeof(Struct))},
+      stream);
+  result.write_bytes(std::as_bytes(structs));
+  return result;
+}
+template <class Struct>
+[[nodiscard]] AnyArray structs_from_host(const std::vector<Struct>& structs,
+                                         runtime::StreamRef stream = current_stream()) {
+  return structs_from_host(std::span<const Struct>(structs), stream);
+}
+
+/// Asks the stream's device where it puts the fields of a struct, and how long it is.
+///
+/// @throws InvalidInput  arrays.check_struct_layout.mismatch: not where `type` says
+/// @cost   the first time for a device and a struct one launch and its compilation; waits for it
+void check_struct_layout(runtime::StreamRef stream, const cgen::LaidOutStruct& type);
+
 /// Copies all structs to the host, in C order. @cost  waits for the work on the array
 template <class Struct>
 [[nodiscard]] std::vector<Struct> structs_to_host(const AnyArray& structs) {

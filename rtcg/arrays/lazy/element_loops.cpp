@@ -34,6 +34,14 @@ void emit_flat_loop(KernelParameters& parameters, int threads_of_block, const Em
                      {.step = cast(type, cgen::grid_dim_x) * threads});
 }
 
+std::vector<Expr> offsets_at(const KernelParameters& parameters, const Expr& place) {
+  std::vector<Expr> offsets;
+  for (std::size_t operand = 0; operand < parameters.operands(); ++operand) {
+    offsets.push_back(parameters.offset(operand, {place}));
+  }
+  return offsets;
+}
+
 /// A range of rows and one of columns for each call, so that the inner loop is
 /// one that compilers turn into vector code.
 void emit_row_loops(KernelParameters& parameters, const EmitElement& element,
@@ -101,7 +109,33 @@ void emit_element_loops(cgen::Dialect dialect, KernelParameters& parameters,
   }
 }
 
-ElementPlan plan_elements(runtime::Device device, const Extents& lengths) {
+void emit_pack_loops(cgen::Dialect dialect, KernelParameters& parameters, int lanes,
+                     const EmitElement& pack, const EmitElement& element,
+                     cgen::BlockBuilder& body) {
+  const Expr count = parameters.add_index_parameter("count");
+  const cgen::Type& type = parameters.index_type();
+  const Expr threads = parameters.index(block_threads(dialect));
+  const Expr each = parameters.index(lanes);
+  const Expr thread = cast(type, cgen::block_idx_x) * threads + cast(type, cgen::thread_idx_x);
+  const auto last_elements = [&](const Expr& first) {
+    return [&, first](cgen::BlockBuilder& rest) {
+      rest << cgen::for_(type, parameters.rename("last"), first, count,
+                         [&](const Expr& last, cgen::BlockBuilder& loop) {
+                           element(offsets_at(parameters, last), last, loop);
+                         },
+                         {.step = 1, .unroll = 1});
+    };
+  };
+  const auto loop = [&](const Expr& k, cgen::BlockBuilder& block) {
+    block << if_(k + parameters.index(lanes - 1) < count, [&](cgen::BlockBuilder& whole) {
+               pack(offsets_at(parameters, k), k, whole);
+             }).else_(last_elements(k));
+  };
+  body << cgen::for_(type, parameters.rename("k"), thread * each, count, loop,
+                     {.step = cast(type, cgen::grid_dim_x) * threads * each});
+}
+
+ElementPlan plan_elements(runtime::Device device, const Extents& lengths, int lanes) {
   const cgen::Dialect dialect = dialect_of(device);
   if (dialect == cgen::Dialect::c) {
     return split_rows(device, lengths);
@@ -109,7 +143,8 @@ ElementPlan plan_elements(runtime::Device device, const Extents& lengths) {
   const std::int64_t count = element_count(lengths);
   const int threads = block_threads(dialect);
   constexpr std::int64_t most_blocks = 1 << 30;
-  return {{{static_cast<std::uint64_t>(std::min(ceil_divide(count, threads), most_blocks))},
+  const std::int64_t blocks = ceil_divide(count, std::int64_t{threads} * lanes);
+  return {{{static_cast<std::uint64_t>(std::min(blocks, most_blocks))},
            {static_cast<std::uint64_t>(threads)}},
           {count}};
 }

@@ -19,11 +19,18 @@ using EmitElement = std::function<void(const std::vector<cgen::Expr>& offsets,
 void emit_element_loops(cgen::Dialect dialect, KernelParameters& parameters,
                         const EmitElement& element, cgen::BlockBuilder& body);
 
+/// The same on a GPU where a thread takes `lanes` neighbours of a single axis at once: `pack` gets
+/// the first of them, and `element` the last elements, which make no pack.
+void emit_pack_loops(cgen::Dialect dialect, KernelParameters& parameters, int lanes,
+                     const EmitElement& pack, const EmitElement& element, cgen::BlockBuilder& body);
+
 struct ElementPlan {
   runtime::LaunchShape launch{};
   std::vector<std::int64_t> more{};  ///< values of the parameters that the loops add
 };
 /// @param lengths  of the kernel's axes: at least one, none is 0
-[[nodiscard]] ElementPlan plan_elements(runtime::Device device, const Extents& lengths);
+/// @param lanes    as of emit_pack_loops()
+[[nodiscard]] ElementPlan plan_elements(runtime::Device device, const Extents& lengths,
+                                        int lanes = 1);
 
 }  // namespace rtcg::arrays::detail

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/lazy/components.h"
 #include "rtcg/arrays/lazy/make_node.h"
+#include "rtcg/arrays/lazy/prepared_launch.h"
 #include "rtcg/arrays/lazy/run.h"
 #include "rtcg/cgen/support/error.h"
 
@@ -51,7 +53,8 @@ bool is_disturbed_by(const AnyArray& leaf, bool is_gathered, const AnyArray& tar
 
 class Evaluation {
  public:
-  explicit Evaluation(runtime::StreamRef stream) : stream_(stream) {}
+  explicit Evaluation(runtime::StreamRef stream, detail::LaunchRecord* record = nullptr)
+      : stream_(stream), record_(record) {}
 
   /// Computes all roots, each into its target.
   void run(const std::vector<NodePointer>& roots, const Extents& shape,
@@ -72,7 +75,7 @@ class Evaluation {
         }
       }
     }
-    detail::run_map(stream_, tape, shape, written);
+    detail::run_map(stream_, tape, shape, written, {.record = record_});
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (written[i].storage() != targets[i].storage()) {
         run({Expression(written[i]).node()}, shape, {targets[i]});
@@ -115,7 +118,7 @@ class Evaluation {
     Tape tape = checked(detail::make_tape(roots, shape, known_));
     if (tape.uses_indices) {
       AnyArray values(roots[0]->dtype, shape, stream_);
-      detail::run_map(stream_, tape, shape, {values});
+      detail::run_map(stream_, tape, shape, {values}, {.record = record_});
       tape = detail::make_tape({Expression(values).node()}, shape, {});
     }
     bool is_disturbed = false;
@@ -128,10 +131,10 @@ class Evaluation {
     }
     if (is_disturbed) {
       const AnyArray result(target.dtype(), target.shape(), stream_);
-      detail::run_reduction(stream_, tape, shape, node, result);
+      detail::run_reduction(stream_, tape, shape, node, result, record_);
       run({Expression(result).node()}, target.shape(), {target});
     } else {
-      detail::run_reduction(stream_, tape, shape, node, target);
+      detail::run_reduction(stream_, tape, shape, node, target, record_);
     }
   }
 
@@ -148,8 +151,49 @@ class Evaluation {
   }
 
   runtime::StreamRef stream_;
+  detail::LaunchRecord* record_;
   KnownArrays known_;
 };
+
+/// Keeps the launch that the record is of, so that the next one like it needs no planning.
+void prepare(const ExpressionNode& root, runtime::StreamRef stream, const AnyArray& target,
+             detail::LaunchRecord record) {
+  if (record.launches != 1) {
+    return;
+  }
+  auto made = std::make_unique<const detail::PreparedLaunch>(detail::PreparedLaunch{
+      stream, target.address(), target.dtype(), target.layout(), record.kernel,
+      std::move(record.shape), std::move(record.arguments), std::move(record.leaves)});
+  const detail::PreparedLaunch* nobody = nullptr;
+  if (root.prepared.compare_exchange_strong(nobody, made.get())) {
+    static_cast<void>(made.release());  // the node's from now on
+  }
+}
+
+/// Launches what was prepared for this target, if anything was.
+bool run_prepared(runtime::StreamRef stream, const ExpressionNode& root, const AnyArray& target) {
+  const detail::PreparedLaunch* prepared = root.prepared.load(std::memory_order_acquire);
+  if (prepared == nullptr || !prepared->fits(stream, target)) {
+    return false;
+  }
+  prepared->run(target);
+  return true;
+}
+
+/// Computes it into the target, whose shape it has.
+void run_one(runtime::StreamRef stream, const NodePointer& root, const AnyArray& target) {
+  detail::LaunchRecord record;
+  const bool is_first = !root->has_run.exchange(true, std::memory_order_relaxed);
+  const bool has_one = root->prepared.load(std::memory_order_relaxed) != nullptr;
+  Evaluation evaluation(stream, is_first || has_one ? nullptr : &record);
+  if (is_vector(target.dtype())) {
+    const AnyArray components = target.components();
+    evaluation.run({detail::by_component(root)}, components.shape(), {components});
+  } else {
+    evaluation.run({root}, target.shape(), {target});
+  }
+  prepare(*root, stream, target, std::move(record));
+}
 
 /// The stream of the first array in the expression, if any.
 std::optional<runtime::StreamRef> stream_of(const NodePointer& root) {
@@ -188,6 +232,7 @@ AnyArray evaluate(const Expression& expression) {
 std::vector<AnyArray> evaluate_all(const std::vector<Expression>& expressions) {
   std::vector<AnyArray> targets;
   std::vector<NodePointer> roots;
+  bool has_vectors = false;
   if (expressions.empty()) {
     return targets;
   }
@@ -202,8 +247,15 @@ std::vector<AnyArray> evaluate_all(const std::vector<Expression>& expressions) {
     }
     targets.emplace_back(expression.dtype(), shape, stream);
     roots.push_back(expression.node());
+    has_vectors = has_vectors || is_vector(expression.dtype());
   }
-  Evaluation(stream).run(roots, shape, targets);
+  if (!has_vectors) {
+    Evaluation(stream).run(roots, shape, targets);
+    return targets;
+  }
+  for (std::size_t k = 0; k < roots.size(); ++k) {  // as many elements each as they have lanes
+    run_one(stream, roots[k], targets[k]);
+  }
   return targets;
 }
 
@@ -211,20 +263,64 @@ void scatter(const Expression& value, const Expression& further, const AnyArray&
   if (!is_integer(further.dtype())) {
     detail::refuse_dtype("scatter", further.dtype());
   }
-  Evaluation(current_stream(target.stream()))
-      .run_scatter(broadcast_to(detail::as(value, target.dtype()), target.shape()),
-                   broadcast_to(cast(further, DType::i64), target.shape()), target);
+  const Expression values = broadcast_to(detail::as(value, target.dtype()), target.shape());
+  const Expression places = broadcast_to(cast(further, DType::i64), target.shape());
+  const runtime::StreamRef stream = current_stream(target.stream());
+  if (is_vector(target.dtype())) {
+    const AnyArray components = target.components();
+    const Expression first(detail::by_component((places * lanes_of(target.dtype())).node()));
+    Evaluation(stream).run_scatter(Expression(detail::by_component(values.node())),
+                                   broadcast_to(first, components.shape()), components);
+  } else {
+    Evaluation(stream).run_scatter(values, places, target);
+  }
 }
 
-void evaluate_into(const Expression& expression, const AnyArray& target) {
-  const Expression value = broadcast_to(detail::as(expression, target.dtype()), target.shape());
+namespace {
+
+/// The expression as an element of the target is.
+Expression value_for(const AnyArray& target, const Expression& expression) {
   if (may_repeat_elements(target.layout())) {
     throw InvalidInput("arrays.assign.repeated_elements",
                        fmt::format("an array of shape {} with strides {} has elements at several "
                                    "indices at once: copy it before it is written",
                                    to_string(target.shape()), to_string(target.strides())));
   }
-  Evaluation(current_stream(target.stream())).run({value.node()}, target.shape(), {target});
+  return broadcast_to(detail::as(expression, target.dtype()), target.shape());
+}
+
+}  // namespace
+
+void evaluate_into(const Expression& expression, const AnyArray& target) {
+  const runtime::StreamRef stream = current_stream(target.stream());
+  if (!run_prepared(stream, *expression.node(), target)) {
+    run_one(stream, value_for(target, expression).node(), target);
+  }
+}
+
+void evaluate_all_into(const std::vector<Expression>& expressions,
+                       const std::vector<AnyArray>& targets) {
+  std::vector<NodePointer> roots;
+  bool has_vectors = false;
+  for (std::size_t k = 0; k < targets.size(); ++k) {
+    if (!(targets[k].shape() == targets[0].shape())) {
+      throw InvalidInput("arrays.evaluate.mixed_shapes",
+                         fmt::format("one kernel writes arrays of one shape; these have {} and {}",
+                                     to_string(targets[0].shape()), to_string(targets[k].shape())));
+    }
+    roots.push_back(value_for(targets[k], expressions[k]).node());
+    has_vectors = has_vectors || is_vector(targets[k].dtype());
+  }
+  if (targets.size() == 1) {
+    run_one(current_stream(targets[0].stream()), roots[0], targets[0]);
+  } else if (has_vectors) {
+    const std::vector<AnyArray> copies = evaluate_all(expressions);
+    for (std::size_t k = 0; k < targets.size(); ++k) {
+      targets[k].assign(copies[k]);
+    }
+  } else if (!targets.empty()) {
+    Evaluation(current_stream(targets[0].stream())).run(roots, targets[0].shape(), targets);
+  }
 }
 
 }  // namespace rtcg::arrays

@@ -28,6 +28,13 @@ namespace rtcg::arrays {
 /// @throws InvalidInput  arrays.broadcast.shape_mismatch, arrays.assign.repeated_elements
 void evaluate_into(const Expression& expression, const AnyArray& target);
 
+/// The same for several expressions, each into its array: one kernel reads and writes all, and what
+/// is read is as it was before. Of short vectors each takes a kernel of its own, and a copy.
+///
+/// @throws InvalidInput  arrays.evaluate.mixed_shapes; as above
+void evaluate_all_into(const std::vector<Expression>& expressions,
+                       const std::vector<AnyArray>& targets);
+
 /// At each index of `target` writes what the expression gives into the element that lies `further`
 /// elements behind the one at that index: the counterpart of gather(). Where several values go to
 /// one element, one of them stays.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/make_node.h"
+#include "rtcg/arrays/lazy/prepared_launch.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {
@@ -10,6 +11,7 @@ namespace rtcg::arrays {
 namespace detail {
 
 ExpressionNode::~ExpressionNode() {
+  delete prepared.load(std::memory_order_acquire);
   std::vector<NodePointer> dying;
   const auto take = [&dying](NodePointer& pointer) {
     if (pointer && pointer.use_count() == 1) {
@@ -40,6 +42,7 @@ Expression make_number(const NumberValue& value, DType dtype) {
   return Expression(NodePointer(std::move(node)));
 }
 
+/// @param dtype  of integers
 bool fits_integer(const NumberValue& value, DType dtype) {
   const int bits = static_cast<int>(8 * size_bytes(dtype));
   if (is_unsigned_integer(dtype)) {
@@ -54,7 +57,8 @@ bool fits_integer(const NumberValue& value, DType dtype) {
 Expression cast_number(const NumberValue& value, DType dtype) {
   NumberValue result = value;
   if (value.kind == WeakKind::integer || value.kind == WeakKind::boolean) {
-    if (is_integer(dtype) && !fits_integer(value, dtype)) {
+    const DType element = element_of(dtype);
+    if (is_integer(element) && !fits_integer(value, element)) {
       throw InvalidInput(
           "arrays.expression.number_range",
           fmt::format("the number {} is outside what {} holds: cast the array to a larger type",
@@ -104,12 +108,31 @@ Expression cast(const Expression& value, DType dtype) {
   if (value.dtype() == dtype) {
     return value;
   }
+  if (is_vector(value.dtype()) && lanes_of(value.dtype()) != lanes_of(dtype)) {
+    detail::refuse_vector("a conversion to another number of lanes", value.dtype());
+  }
   auto node = std::make_shared<detail::ExpressionNode>();
   node->op = Op::cast;
   node->dtype = dtype;
   node->shape = value.shape();
   node->operands[0] = value.node();
   return Expression(detail::NodePointer(std::move(node)));
+}
+
+Expression make_vector(DType dtype, const std::vector<Expression>& components) {
+  const auto lanes = static_cast<std::size_t>(lanes_of(dtype));
+  if (!is_vector(dtype) || components.size() != lanes) {
+    throw InvalidInput("arrays.make_vector.lanes",
+                       fmt::format("{} components do not make {}", components.size(), name(dtype)));
+  }
+  const auto part = [&](std::size_t k) { return detail::as(components[k], element_of(dtype)); };
+  if (lanes == 2) {
+    return detail::make_node(Op::vector, dtype, {part(0), part(1)});
+  }
+  const Expression last =
+      lanes == 3 ? part(2)
+                 : make_vector(vector_of(element_of(dtype), 2), {components[2], components[3]});
+  return detail::make_node(Op::vector, dtype, {part(0), part(1), last});
 }
 
 Expression gather(const AnyArray& array, const Expression& further) {

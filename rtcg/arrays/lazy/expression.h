@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <complex>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -13,10 +15,11 @@ namespace rtcg::arrays {
 
 /// What a node of an expression computes. Element by element, except for the reductions.
 enum class Op : std::uint8_t {
-  leaf,     ///< an array
-  number,   ///< a C++ number
-  indices,  ///< place of the element in C order
-  gather,   ///< the element of an array so many elements further; see gather()
+  leaf,      ///< an array
+  number,    ///< a C++ number
+  argument,  ///< of a kernel: what is given for it stands here when it runs
+  indices,   ///< place of the element in C order
+  gather,    ///< the element of an array so many elements further; see gather()
   cast,
   // arithmetic
   add,
@@ -78,6 +81,13 @@ enum class Op : std::uint8_t {
   erfc,
   tgamma,
   lgamma,
+  // Bessel functions of the first and second kind: of order 0, of order 1, of any whole order
+  j0,
+  j1,
+  jn,
+  y0,
+  y1,
+  yn,
   floor,
   ceil,
   round,
@@ -100,6 +110,7 @@ enum class Op : std::uint8_t {
   imag,
   conj,
   arg,
+  vector,  ///< a short vector of its operands; of four, the last operand joins the last two
   // reductions
   sum,
   product,
@@ -117,6 +128,7 @@ enum class Op : std::uint8_t {
 
 namespace detail {
 struct ExpressionNode;
+struct PreparedLaunch;
 using NodePointer = std::shared_ptr<const ExpressionNode>;
 }  // namespace detail
 
@@ -142,6 +154,9 @@ class Expression {
   Expression(BFloat16 number) : Expression(static_cast<float>(number)) {}
   Expression(std::complex<double> number);
   Expression(std::complex<float> number) : Expression(std::complex<double>(number)) {}
+  template <class T, int lanes>
+  requires Element<ShortVector<T, lanes>> Expression(const ShortVector<T, lanes>& vector)
+      : Expression(of_vector(vector)) {}
   // NOLINTEND(google-explicit-constructor)
   explicit Expression(detail::NodePointer node) noexcept : node_(std::move(node)) {}
 
@@ -160,6 +175,8 @@ class Expression {
       return of_real(static_cast<double>(number));
     }
   }
+  template <class T, int lanes>
+  static Expression of_vector(const ShortVector<T, lanes>& vector);
   static Expression of_integer(std::uint64_t bits, WeakKind kind, bool is_negative);
   static Expression of_real(double number);
 
@@ -181,10 +198,15 @@ struct ExpressionNode {
   DType dtype = DType::f64;
   Extents shape{};
   NodePointer operands[3]{};
-  std::optional<AnyArray> array{};      ///< of a leaf or a gather
-  std::optional<NumberValue> number{};  ///< of a number
-  Extents axes{};                       ///< of a reduction: those that go, ascending
-  bool keeps_axes = false;              ///< as length 1
+  std::optional<AnyArray> array{};                ///< of a leaf or a gather
+  std::optional<NumberValue> number{};            ///< of a number
+  std::shared_ptr<const std::string> argument{};  ///< of an argument its name
+  Extents axes{};                                 ///< of a reduction: those that go, ascending
+  bool keeps_axes = false;                        ///< as length 1
+
+  /// Of a root that has gone into one array and another time into one; set once, owned.
+  mutable std::atomic<const PreparedLaunch*> prepared{nullptr};
+  mutable std::atomic<bool> has_run{false};
 
   ExpressionNode() = default;
   ExpressionNode(const ExpressionNode&) = delete;
@@ -206,6 +228,11 @@ template <Element T>
 [[nodiscard]] Expression cast(const Expression& value) {
   return cast(value, dtype_of_type<T>);
 }
+/// Short vectors of their components, which are converted and broadcast: `float3` of x, y and z.
+///
+/// @param dtype  a short vector of as many lanes as there are components
+/// @throws InvalidInput  arrays.make_vector.lanes
+[[nodiscard]] Expression make_vector(DType dtype, const std::vector<Expression>& components);
 /// At each index the element of `array` that lies `further` elements behind the one at that index:
 /// what taking elements at computed places consists of. Both have the same shape, and nothing
 /// checks that the element is one of the array's memory.
@@ -216,5 +243,17 @@ template <Element T>
 [[nodiscard]] Expression indices(const Extents& shape);
 /// Repeats axes of length 1, as the view of that name.
 [[nodiscard]] Expression broadcast_to(const Expression& value, const Extents& shape);
+
+template <class T, int lanes>
+Expression Expression::of_vector(const ShortVector<T, lanes>& vector) {
+  std::vector<Expression> components = {vector.x, vector.y};
+  if constexpr (lanes > 2) {
+    components.emplace_back(vector.z);
+  }
+  if constexpr (lanes > 3) {
+    components.emplace_back(vector.w);
+  }
+  return make_vector(dtype_of_type<ShortVector<T, lanes>>, components);
+}
 
 }  // namespace rtcg::arrays

@@ -10,46 +10,6 @@ namespace rtcg::arrays {
 using detail::NodePointer;
 using detail::NumberValue;
 
-namespace detail {
-
-const NumberValue* number_of(const Expression& value) {
-  return value.node()->number ? &*value.node()->number : nullptr;
-}
-
-void refuse_dtype(const char* function, DType dtype) {
-  throw InvalidInput("arrays.expression.dtype",
-                     fmt::format("{} is not defined for elements of {}", function, name(dtype)));
-}
-
-Expression make_node(Op op, DType dtype, std::initializer_list<Expression> operands) {
-  auto node = std::make_shared<ExpressionNode>();
-  node->op = op;
-  node->dtype = dtype;
-  int i = 0;
-  for (const Expression& operand : operands) {
-    node->shape = i == 0 ? operand.shape() : broadcast_shapes(node->shape, operand.shape());
-    node->operands[i++] = operand.node();
-  }
-  return Expression(NodePointer(std::move(node)));
-}
-
-Expression as(const Expression& value, DType dtype) {
-  const NumberValue* number = number_of(value);
-  return number != nullptr && value.dtype() != dtype ? cast_number(*number, dtype)
-                                                     : cast(value, dtype);
-}
-
-DType common_dtype(const Expression& a, const Expression& b) {
-  const NumberValue* left = number_of(a);
-  const NumberValue* right = number_of(b);
-  if ((left == nullptr) == (right == nullptr)) {
-    return promote(a.dtype(), b.dtype());
-  }
-  return left == nullptr ? promote(a.dtype(), right->kind) : promote(b.dtype(), left->kind);
-}
-
-}  // namespace detail
-
 namespace {
 
 using detail::as;
@@ -70,7 +30,7 @@ Expression integer_binary(Op op, const Expression& a, const Expression& b) {
 
 Expression bitwise(Op op, const char* function, const Expression& a, const Expression& b) {
   const DType dtype = common_dtype(a, b);
-  if (!is_integer(dtype) && dtype != DType::boolean) {
+  if (!is_integer(element_of(dtype)) && dtype != DType::boolean) {
     refuse_dtype(function, dtype);
   }
   const bool is_shift = op == Op::shift_left || op == Op::shift_right;
@@ -142,8 +102,18 @@ Expression floating2(Op op, const char* function, const Expression& a, const Exp
                            : promote(floating_for(a.dtype()), floating_for(b.dtype())));
 }
 
+/// Of a whole order.
+Expression bessel(Op op, const char* function, const Expression& n, const Expression& a) {
+  const DType dtype = floating_for(a.dtype());
+  if (!is_integer(n.dtype()) || is_complex(dtype) || is_vector(dtype)) {
+    refuse_dtype(function, is_integer(n.dtype()) ? dtype : n.dtype());
+  }
+  return make_node(op, dtype, {as(n, DType::i32), as(a, dtype)});
+}
+
 Expression rounding(Op op, const char* function, const Expression& a) {
-  return is_floating(a.dtype()) || is_complex(a.dtype()) ? floating(op, function, a) : a;
+  const DType element = element_of(a.dtype());
+  return is_floating(element) || is_complex(element) ? floating(op, function, a) : a;
 }
 
 Expression test(Op op, const Expression& a) {
@@ -176,7 +146,9 @@ Expression operator*(const Expression& a, const Expression& b) {
 
 Expression operator/(const Expression& a, const Expression& b) {
   const DType dtype = common_dtype(a, b);
-  return binary(Op::divide, a, b, is_floating(dtype) || is_complex(dtype) ? dtype : DType::f64);
+  const DType element = element_of(dtype);
+  const bool is_exact = !is_floating(element) && !is_complex(element);
+  return binary(Op::divide, a, b, is_exact ? vector_of(DType::f64, lanes_of(dtype)) : dtype);
 }
 
 Expression operator%(const Expression& a, const Expression& b) {
@@ -206,7 +178,7 @@ Expression pow(const Expression& base, const Expression& exponent) {
   const NumberValue* number = number_of(exponent);
   const DType dtype = common_dtype(base, exponent);
   if (number != nullptr && number->kind == WeakKind::integer) {
-    if (number->is_negative && is_integer(dtype)) {
+    if (number->is_negative && is_integer(element_of(dtype))) {
       throw InvalidInput("arrays.pow.negative_exponent",
                          "integers have no negative powers: cast the array to a floating type");
     }
@@ -221,7 +193,7 @@ Expression pow(const Expression& base, const Expression& exponent) {
 }
 
 Expression abs(const Expression& a) {
-  if (a.dtype() == DType::boolean || is_unsigned_integer(a.dtype())) {
+  if (a.dtype() == DType::boolean || is_unsigned_integer(element_of(a.dtype()))) {
     return a;
   }
   return make_node(Op::absolute, real_of(a.dtype()), {a});
@@ -251,7 +223,7 @@ Expression operator~(const Expression& a) {
   if (a.dtype() == DType::boolean) {
     return !a;
   }
-  if (!is_integer(a.dtype())) {
+  if (!is_integer(element_of(a.dtype()))) {
     refuse_dtype("'~'", a.dtype());
   }
   return make_node(Op::bit_not, a.dtype(), {a});
@@ -390,6 +362,24 @@ Expression tgamma(const Expression& a) {
 }
 Expression lgamma(const Expression& a) {
   return floating(Op::lgamma, "lgamma", a);
+}
+Expression j0(const Expression& a) {
+  return floating(Op::j0, "j0", a);
+}
+Expression j1(const Expression& a) {
+  return floating(Op::j1, "j1", a);
+}
+Expression jn(const Expression& n, const Expression& a) {
+  return bessel(Op::jn, "jn", n, a);
+}
+Expression y0(const Expression& a) {
+  return floating(Op::y0, "y0", a);
+}
+Expression y1(const Expression& a) {
+  return floating(Op::y1, "y1", a);
+}
+Expression yn(const Expression& n, const Expression& a) {
+  return bessel(Op::yn, "yn", n, a);
 }
 
 Expression floor(const Expression& a) {

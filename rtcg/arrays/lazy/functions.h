@@ -85,6 +85,17 @@ namespace rtcg::arrays {
 [[nodiscard]] Expression erfc(const Expression& a);
 [[nodiscard]] Expression tgamma(const Expression& a);
 [[nodiscard]] Expression lgamma(const Expression& a);
+/// Bessel functions, on the host and in CUDA.
+///
+/// @param n  the order, of integers
+/// @throws Unsupported  arrays.expression.no_bessel, when it runs on an OpenCL device: that has
+/// none
+[[nodiscard]] Expression j0(const Expression& a);
+[[nodiscard]] Expression j1(const Expression& a);
+[[nodiscard]] Expression jn(const Expression& n, const Expression& a);
+[[nodiscard]] Expression y0(const Expression& a);
+[[nodiscard]] Expression y1(const Expression& a);
+[[nodiscard]] Expression yn(const Expression& n, const Expression& a);
 // Integers stay as they are.
 [[nodiscard]] Expression floor(const Expression& a);
 [[nodiscard]] Expression ceil(const Expression& a);

@@ -26,7 +26,8 @@ void add(StructuralHash& hash, const std::vector<OperandForm>& operands) {
 
 std::uint64_t hash_of(const KernelForm& form) noexcept {
   StructuralHash hash;
-  hash.add(static_cast<std::uint64_t>(form.dialect) << 32 |
+  hash.add(static_cast<std::uint64_t>(form.tile_length) << 40 |
+           static_cast<std::uint64_t>(form.dialect) << 32 |
            static_cast<std::uint64_t>(form.scatters) << 25 |
            static_cast<std::uint64_t>(form.is_wide) << 24 |
            static_cast<std::uint64_t>(form.axes) << 16 |
@@ -88,26 +89,15 @@ Expr KernelInterface::load(std::size_t leaf, const Expr& offset, int part) const
       operand)[is_complex(form(operand).dtype) ? index(2) * offset + index(part) : offset];
 }
 
-namespace {
-
-/// The object of another type that begins at the element of that offset.
-Expr object_at(const Expr& pointer, const Expr& offset, const cgen::Type& type, bool is_written) {
-  const cgen::Type object =
-      cgen::in_space(cgen::AddressSpace::global, is_written ? type : cgen::const_(type));
-  return cgen::deref(cgen::cast(cgen::pointer_to(object), pointer + offset));
-}
-
-}  // namespace
-
 Expr KernelInterface::leaf_pack(std::size_t leaf, const Expr& offset, const Pack& pack) const {
   const std::size_t operand = operand_of_leaf(leaf);
   const Expr first = is_complex(form(operand).dtype) ? index(2) * offset : offset;
-  return object_at(pointer(operand), first, pack.type(), false);
+  return object(operand, first, pack.type(), false);
 }
 
 Expr KernelInterface::target_pack(std::size_t target, const Expr& offset, const Pack& pack) const {
   const Expr first = is_complex(form(target).dtype) ? index(2) * offset : offset;
-  return object_at(pointer(target), first, pack.type(), true);
+  return object(target, first, pack.type(), true);
 }
 
 void KernelInterface::store(std::size_t target, const Expr& offset, const Value& value,

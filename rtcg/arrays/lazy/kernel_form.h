@@ -51,6 +51,9 @@ struct KernelForm {
   /// Of a map: leaves that step by 1 along this axis instead of the last go
   /// through tiles in shared memory.
   std::optional<std::uint8_t> tiled_axis{};
+  /// Rows and columns of these tiles: 32, or 64 where elements are small and arrays large, so that
+  /// enough reads are under way at once.
+  std::uint8_t tile_length = 32;
 
   /// Of a map: the last root says how many elements behind its place the target's element is.
   bool scatters = false;
@@ -126,10 +129,11 @@ struct KernelArguments {
 /// A kernel that depends on nothing but its name, from the cache or made now.
 [[nodiscard]] const runtime::Kernel& kernel_of_text(
     runtime::Device device, const char* name, const std::function<cgen::Module()>& make_module);
+struct LaunchRecord;
 /// Runs a kernel of this form.
 void launch_kernel(const runtime::Kernel& kernel, runtime::StreamRef stream,
                    const runtime::LaunchShape& shape, const KernelForm& form,
-                   const KernelArguments& arguments);
+                   const KernelArguments& arguments, LaunchRecord* record);
 
 // Parts of a launch's arguments, as the kernel's parameters take them.
 void pack_index(runtime::ArgumentPack& pack, std::int64_t value, bool is_wide);
@@ -159,10 +163,8 @@ class PackedLeaves {
 
 /// One element of each target for each index.
 [[nodiscard]] cgen::Module make_map_module(const KernelForm& form);
-/// Rows and columns of the tiles of a map with a tiled axis.
-inline constexpr int tile_length = 32;
-/// Leaves of a map with a tiled axis that go through tiles.
-[[nodiscard]] std::vector<bool> tiled_leaves(const KernelForm& form);
+/// How long the tiles of a map with a tiled axis had better be.
+[[nodiscard]] std::uint8_t best_tile_length(const KernelForm& form, const Extents& lengths);
 /// The body of such a map.
 void emit_tiles(const KernelForm& form, const KernelInterface& interface, cgen::BlockBuilder& body);
 /// Code of the element at `index`; `place` is where that is in C order.

@@ -76,6 +76,13 @@ Expr KernelParameters::offset(std::size_t operand, const std::vector<Expr>& inde
   return sum.value_or(this->index(0));
 }
 
+Expr KernelParameters::object(std::size_t operand, const Expr& offset, const cgen::Type& type,
+                              bool is_written) const {
+  const cgen::Type object =
+      cgen::in_space(cgen::AddressSpace::global, is_written ? type : cgen::const_(type));
+  return cgen::deref(cgen::cast(cgen::pointer_to(object), pointer(operand) + offset));
+}
+
 Expr KernelParameters::declare_index(const std::string& name, const Expr& value,
                                      cgen::BlockBuilder& body) const {
   return body.add(cgen::declare(cgen::const_(index_type_), rename(name), value));

@@ -80,6 +80,10 @@ class KernelParameters {
   [[nodiscard]] cgen::Expr offset(std::size_t operand, const std::vector<cgen::Expr>& index,
                                   int first_axis = 0) const;
 
+  /// The object of another type that begins at the element of that offset.
+  [[nodiscard]] cgen::Expr object(std::size_t operand, const cgen::Expr& offset,
+                                  const cgen::Type& type, bool is_written) const;
+
   /// A literal of the index type.
   [[nodiscard]] cgen::Expr index(std::int64_t value) const {
     return cgen::literal(static_cast<double>(value), index_type_);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/prepared_launch.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
@@ -124,7 +125,7 @@ const runtime::Kernel& kernel_of_text(runtime::Device device, const char* name,
 
 void launch_kernel(const runtime::Kernel& kernel, runtime::StreamRef stream,
                    const runtime::LaunchShape& shape, const KernelForm& form,
-                   const KernelArguments& arguments) {
+                   const KernelArguments& arguments, LaunchRecord* record) {
   runtime::ArgumentPack pack;
   pack.reserve(32);
   for (const std::int64_t length : arguments.lengths) {
@@ -146,6 +147,13 @@ void launch_kernel(const runtime::Kernel& kernel, runtime::StreamRef stream,
     pack.add(address);
   }
   kernel.launch(stream, shape, pack);
+  if (record != nullptr) {
+    // scratch memory is there for one launch
+    record->launches += arguments.scratch.empty() ? 1 : 2;
+    record->kernel = &kernel;
+    record->shape = shape;
+    record->arguments = std::move(pack);
+  }
 }
 
 cgen::Dialect dialect_of(runtime::Device device) {

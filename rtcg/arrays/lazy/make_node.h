@@ -12,7 +12,14 @@ namespace rtcg::arrays::detail {
 [[nodiscard]] const NumberValue* number_of(const Expression& value);
 /// @throws InvalidInput  arrays.expression.dtype
 [[noreturn]] void refuse_dtype(const char* function, DType dtype);
-/// A node whose shape is that to which the operands' shapes broadcast.
+/// @throws InvalidInput  arrays.evaluate.unbound_argument
+[[noreturn]] void refuse_argument(const ExpressionNode& argument);
+/// @throws InvalidInput  arrays.expression.vector
+[[noreturn]] void refuse_vector(const char* what, DType dtype);
+/// A node whose shape is that to which the operands' shapes broadcast. Of short vectors nothing but
+/// short vectors are made.
+///
+/// @throws InvalidInput  arrays.expression.vector
 [[nodiscard]] Expression make_node(Op op, DType dtype, std::initializer_list<Expression> operands);
 /// Converted; a number becomes one of that type and must fit it.
 [[nodiscard]] Expression as(const Expression& value, DType dtype);

@@ -7,10 +7,13 @@ namespace {
 
 using cgen::Expr;
 
-constexpr int row_length = tile_length + 1;  // columns of a tile lie in different memory banks
-
 int parts_of(DType dtype) {
   return is_complex(dtype) ? 2 : 1;
+}
+
+/// Of a tile, so that the elements of its columns lie in different memory banks.
+int row_length(const KernelForm& form) {
+  return form.tile_length + 1;
 }
 
 /// Index arithmetic of the tile that a block does.
@@ -19,15 +22,15 @@ class Tiling {
   Tiling(const KernelForm& form, const KernelInterface& interface, cgen::BlockBuilder& body)
       : interface_(interface), across_(*form.tiled_axis), along_(form.axes - 1) {
     const cgen::Type& type = interface.index_type();
+    const Expr length = interface.index(form.tile_length);
     const auto tiles = [&](const char* name, int axis) {
-      const Expr rounded = interface.length(axis) + interface.index(tile_length - 1);
-      return interface.declare_index(name, rounded / interface.index(tile_length), body);
+      const Expr rounded = interface.length(axis) + interface.index(form.tile_length - 1);
+      return interface.declare_index(name, rounded / length, body);
     };
     const Expr tiles_along = tiles("tiles_along", along_);
     const Expr tiles_across = tiles("tiles_across", across_);
     const Expr block = interface.declare_index("block", cast(type, cgen::block_idx_x), body);
     const Expr row = interface.declare_index("tile_row", block / tiles_along, body);
-    const Expr length = interface.index(tile_length);
     first_along_ = interface.declare_index("first_along", block % tiles_along * length, body);
     first_across_ = interface.declare_index("first_across", row % tiles_across * length, body);
     index_.assign(form.axes, interface.index(0));
@@ -40,17 +43,29 @@ class Tiling {
                                        body);
       }
     }
+    is_whole_ = body.add(cgen::declare(cgen::const_(cgen::boolean), "is_whole",
+                                       first_along_ + length <= interface.length(along_) &&
+                                           first_across_ + length <= interface.length(across_)));
   }
 
-  /// Calls `fill(index, inner)` for the element of the tile at these places, where there is one.
+  /// Whether the tile lies inside the arrays with all of its elements.
+  [[nodiscard]] const Expr& is_whole() const { return is_whole_; }
+
+  /// Calls `fill(index, inner)` for the element of the tile at these places.
+  ///
+  /// @param is_certain  that there is one; else the code asks
   template <class Fill>
-  void if_inside(const Expr& along, const Expr& across, cgen::BlockBuilder& body,
-                 Fill&& fill) const {
+  void at(const Expr& along, const Expr& across, bool is_certain, cgen::BlockBuilder& body,
+          Fill&& fill) const {
     const Expr i = interface_.declare_index("along", first_along_ + along, body);
     const Expr j = interface_.declare_index("across", first_across_ + across, body);
     std::vector<Expr> index = index_;
     index[static_cast<std::size_t>(along_)] = i;
     index[static_cast<std::size_t>(across_)] = j;
+    if (is_certain) {
+      fill(index, body);
+      return;
+    }
     body << if_(i < interface_.length(along_) && j < interface_.length(across_),
                 [&](cgen::BlockBuilder& inner) { fill(index, inner); });
   }
@@ -69,17 +84,18 @@ class Tiling {
   int along_;
   Expr first_along_ = 0;
   Expr first_across_ = 0;
+  Expr is_whole_ = 0;
   std::vector<Expr> index_;
 };
 
-}  // namespace
-
+/// Leaves that go through tiles.
 std::vector<bool> tiled_leaves(const KernelForm& form) {
   constexpr int most_bytes = 32 << 10;  // of the shared memory that every device has
   std::vector<bool> result;
   int bytes = 0;
   for (const OperandForm& leaf : form.leaves) {
-    const int added = tile_length * row_length * static_cast<int>(size_bytes(leaf.dtype));
+    const int added =
+        form.tile_length * row_length(form) * static_cast<int>(size_bytes(leaf.dtype));
     const bool is_tiled =
         leaf.strides[static_cast<std::size_t>(form.axes - 1)] == StrideClass::other &&
         leaf.strides[*form.tiled_axis] == StrideClass::one && bytes + added <= most_bytes &&
@@ -90,63 +106,169 @@ std::vector<bool> tiled_leaves(const KernelForm& form) {
   return result;
 }
 
-void emit_tiles(const KernelForm& form, const KernelInterface& interface,
-                cgen::BlockBuilder& body) {
-  const cgen::Type& type = interface.index_type();
-  const std::vector<bool> is_tiled = tiled_leaves(form);
-  std::vector<std::optional<Expr>> tiles(form.leaves.size());
-  for (std::size_t leaf = 0; leaf < form.leaves.size(); ++leaf) {
-    const DType dtype = form.leaves[leaf].dtype;
-    if (is_tiled[leaf]) {
-      tiles[leaf] =
-          body.add(cgen::shared_array(memory_type(dtype, form.dialect), fmt::format("tile{}", leaf),
-                                      {tile_length * row_length * parts_of(dtype)}));
+/// The threads of a block take the rows of a tile in turns: first those of what it reads, where
+/// neighbours go along the axis of the leaves, then those of what it writes.
+class TileEmitter {
+ public:
+  TileEmitter(const KernelForm& form, const KernelInterface& interface, cgen::BlockBuilder& body)
+      : form_(form),
+        interface_(interface),
+        tiles_(declare_tiles(body)),
+        tiling_(form, interface, body) {
+    const cgen::Type& type = interface.index_type();
+    const Expr length = interface.index(form.tile_length);
+    const Expr thread = interface.declare_index("thread", cast(type, cgen::thread_idx_x), body);
+    x_ = interface.declare_index("x", thread % length, body);
+    y_ = interface.declare_index("y", thread / length, body);
+  }
+
+  void run(cgen::BlockBuilder& body) {
+    declare_ahead(body);
+    body << if_(tiling_.is_whole(), [&](cgen::BlockBuilder& inner) {
+              read(true, inner);
+            }).else_([&](cgen::BlockBuilder& inner) { read(false, inner); });
+    body << cgen::barrier();
+    body << if_(tiling_.is_whole(), [&](cgen::BlockBuilder& inner) {
+              write(true, inner);
+            }).else_([&](cgen::BlockBuilder& inner) { write(false, inner); });
+  }
+
+ private:
+  [[nodiscard]] int rows_each() const {
+    return form_.tile_length * form_.tile_length / block_threads(form_.dialect);
+  }
+
+  std::vector<std::optional<Expr>> declare_tiles(cgen::BlockBuilder& body) const {
+    const std::vector<bool> is_tiled = tiled_leaves(form_);
+    std::vector<std::optional<Expr>> tiles(form_.leaves.size());
+    for (std::size_t leaf = 0; leaf < tiles.size(); ++leaf) {
+      const DType dtype = form_.leaves[leaf].dtype;
+      if (is_tiled[leaf]) {
+        tiles[leaf] = body.add(
+            cgen::shared_array(memory_type(dtype, form_.dialect), fmt::format("tile{}", leaf),
+                               {form_.tile_length * row_length(form_) * parts_of(dtype)}));
+      }
+    }
+    return tiles;
+  }
+
+  /// Arrays for what is read before the tiles are there, so that it is under way with them.
+  void declare_ahead(cgen::BlockBuilder& body) {
+    for (std::size_t leaf = 0; leaf < tiles_.size(); ++leaf) {
+      ahead_.emplace_back();
+      const bool is_apart = !is_gathered(form_, leaf) && form_.tile_length > 32;
+      for (int part = 0; is_apart && part < parts_of(form_.leaves[leaf].dtype); ++part) {
+        const cgen::Type element = memory_type(form_.leaves[leaf].dtype, form_.dialect);
+        ahead_[leaf].push_back(
+            body.add(cgen::declare(cgen::array_of(element, rows_each()),
+                                   fmt::format("in{}_ahead{}", leaf, part == 0 ? "" : "_im"))));
+      }
     }
   }
-  const Tiling tiling(form, interface, body);
-  const Expr length = interface.index(tile_length);
-  const Expr thread = interface.declare_index("thread", cast(type, cgen::thread_idx_x), body);
-  const Expr x = interface.declare_index("x", thread % length, body);
-  const Expr y = interface.declare_index("y", thread / length, body);
-  const Expr step = interface.index(block_threads(form.dialect) / tile_length);
-  const auto in_tile = [&](std::size_t leaf, const Expr& along, const Expr& across, int part) {
-    const int parts = parts_of(form.leaves[leaf].dtype);
-    const Expr element = along * interface.index(row_length) + across;
-    return (*tiles[leaf])[parts == 1 ? element
-                                     : element * interface.index(parts) + interface.index(part)];
-  };
-  // neighbouring threads first go along the axis of the leaves, then along that of the targets
-  body << cgen::for_(
-      type, "row", y, length,
-      [&](const Expr& row, cgen::BlockBuilder& loop) {
-        tiling.if_inside(row, x, loop, [&](const auto& index, auto& inner) {
-          for (std::size_t leaf = 0; leaf < tiles.size(); ++leaf) {
-            for (int part = 0; tiles[leaf] && part < parts_of(form.leaves[leaf].dtype); ++part) {
-              inner << assign(in_tile(leaf, row, x, part),
-                              interface.load(leaf, interface.leaf_offset(leaf, index), part));
-            }
-          }
+
+  /// For each row of a thread `action(number, row, inner)`.
+  template <class Action>
+  void for_rows(cgen::BlockBuilder& body, Action&& action) const {
+    const Expr step = interface_.index(block_threads(form_.dialect) / form_.tile_length);
+    body << cgen::for_(
+        interface_.index_type(), "turn", interface_.index(0), interface_.index(rows_each()),
+        [&](const Expr& turn, cgen::BlockBuilder& loop) {
+          action(turn, interface_.declare_index("row", y_ + turn * step, loop), loop);
+        },
+        {.step = 1, .unroll = 0});
+  }
+
+  [[nodiscard]] Expr in_tile(std::size_t leaf, const Expr& along, const Expr& across,
+                             int part) const {
+    const int parts = parts_of(form_.leaves[leaf].dtype);
+    const Expr element = along * interface_.index(row_length(form_)) + across;
+    return (*tiles_[leaf])[parts == 1 ? element
+                                      : element * interface_.index(parts) + interface_.index(part)];
+  }
+
+  void read(bool is_certain, cgen::BlockBuilder& body) const {
+    const auto load = [&](std::size_t leaf, int part, const std::vector<Expr>& index) {
+      return interface_.load(leaf, interface_.leaf_offset(leaf, index), part);
+    };
+    // all reads of a thread come before its first write to a tile, which waits for what it writes
+    for (std::size_t leaf = 0; leaf < tiles_.size(); ++leaf) {
+      for (std::size_t part = 0; part < ahead_[leaf].size(); ++part) {
+        for_rows(body, [&](const Expr& turn, const Expr& row, cgen::BlockBuilder& loop) {
+          const auto [along, across] = tiles_[leaf] ? std::pair(row, x_) : std::pair(x_, row);
+          tiling_.at(along, across, is_certain, loop, [&](const auto& index, auto& inner) {
+            inner << assign(ahead_[leaf][part][turn], load(leaf, static_cast<int>(part), index));
+          });
         });
-      },
-      {.step = step, .unroll = 0});
-  body << cgen::barrier();
-  body << cgen::for_(type, "row", y, length,
-                     [&](const Expr& row, cgen::BlockBuilder& loop) {
-                       tiling.if_inside(x, row, loop, [&](const auto& index, auto& inner) {
-                         emit_element(
-                             form, interface,
-                             [&](std::size_t leaf, int part) -> std::optional<Expr> {
-                               return tiles[leaf] ? std::optional(in_tile(leaf, x, row, part))
-                                                  : std::nullopt;
-                             },
-                             [&](std::size_t operand, bool is_target) {
-                               return is_target ? interface.target_offset(operand, index)
-                                                : interface.leaf_offset(operand, index);
-                             },
-                             tiling.place(index), inner);
-                       });
-                     },
-                     {.step = step, .unroll = 0});
+      }
+    }
+    for_rows(body, [&](const Expr& turn, const Expr& row, cgen::BlockBuilder& loop) {
+      tiling_.at(row, x_, is_certain, loop, [&](const auto& index, auto& inner) {
+        for (std::size_t leaf = 0; leaf < tiles_.size(); ++leaf) {
+          for (int part = 0; tiles_[leaf] && part < parts_of(form_.leaves[leaf].dtype); ++part) {
+            const auto which = static_cast<std::size_t>(part);
+            inner << assign(in_tile(leaf, row, x_, part), ahead_[leaf].empty()
+                                                              ? load(leaf, part, index)
+                                                              : Expr(ahead_[leaf][which][turn]));
+          }
+        }
+      });
+    });
+  }
+
+  void write(bool is_certain, cgen::BlockBuilder& body) const {
+    for_rows(body, [&](const Expr& turn, const Expr& row, cgen::BlockBuilder& loop) {
+      tiling_.at(x_, row, is_certain, loop, [&](const auto& index, auto& inner) {
+        emit_element(
+            form_, interface_,
+            [&](std::size_t leaf, int part) -> std::optional<Expr> {
+              if (tiles_[leaf]) {
+                return in_tile(leaf, x_, row, part);
+              }
+              return ahead_[leaf].empty()
+                         ? std::nullopt
+                         : std::optional<Expr>(ahead_[leaf][static_cast<std::size_t>(part)][turn]);
+            },
+            [&](std::size_t operand, bool is_target) {
+              return is_target ? interface_.target_offset(operand, index)
+                               : interface_.leaf_offset(operand, index);
+            },
+            tiling_.place(index), inner);
+      });
+    });
+  }
+
+  const KernelForm& form_;
+  const KernelInterface& interface_;
+  std::vector<std::optional<Expr>> tiles_;  // of each leaf
+  std::vector<std::vector<Expr>> ahead_;    // of each leaf, by part
+  Tiling tiling_;
+  Expr x_ = 0;
+  Expr y_ = 0;
+};
+
+}  // namespace
+
+std::uint8_t best_tile_length(const KernelForm& form, const Extents& lengths) {
+  constexpr std::size_t most_steps = 32;  // more text is not worth its compile time
+  constexpr std::int64_t least_elements = std::int64_t{1} << 20;  // fewer leave processors idle
+  std::size_t held_bytes = 0;                                     // by a thread, for each row
+  for (const OperandForm& leaf : form.leaves) {
+    held_bytes += size_bytes(leaf.dtype);
+  }
+  KernelForm wide = form;
+  wide.tile_length = 64;
+  const std::vector<bool> now = tiled_leaves(form);
+  const bool keeps_leaves = now == tiled_leaves(wide);
+  return form.dialect == cgen::Dialect::cuda && form.steps.size() <= most_steps && keeps_leaves &&
+                 held_bytes <= 12 && element_count(lengths) >= least_elements &&
+                 lengths.back() >= 64 && lengths[*form.tiled_axis] >= 64
+             ? std::uint8_t{64}
+             : std::uint8_t{32};
+}
+
+void emit_tiles(const KernelForm& form, const KernelInterface& interface,
+                cgen::BlockBuilder& body) {
+  TileEmitter(form, interface, body).run(body);
 }
 
 }  // namespace rtcg::arrays::detail

@@ -38,6 +38,9 @@ std::int64_t reduced_count(const Expression& a, const Extents& axes) {
 }
 
 Expression reduce(Op op, DType dtype, const Expression& a, const ReduceOptions& options) {
+  if (is_vector(a.dtype()) != is_vector(dtype)) {
+    detail::refuse_vector("a reduction to numbers", a.dtype());
+  }
   const Extents axes = reduced_axes(a, options);
   auto node = std::make_shared<detail::ExpressionNode>();
   node->op = op;
@@ -53,6 +56,16 @@ Expression reduce(Op op, DType dtype, const Expression& a, const ReduceOptions& 
     }
   }
   return Expression(detail::NodePointer(std::move(node)));
+}
+
+/// Numbers that are summed without rounding.
+bool is_exact(DType dtype) {
+  const DType element = element_of(dtype);
+  return !is_floating(element) && !is_complex(element);
+}
+/// f64, or short vectors of it.
+DType exact_mean(DType dtype) {
+  return vector_of(DType::f64, lanes_of(dtype));
 }
 
 /// A reduction for which nothing has no value.
@@ -96,8 +109,8 @@ Expression prod(const Expression& a, const ReduceOptions& options) {
 }
 
 Expression mean(const Expression& a, const ReduceOptions& options) {
-  const bool is_exact = !is_floating(a.dtype()) && !is_complex(a.dtype());
-  const DType dtype = options.dtype.value_or(is_exact ? DType::f64 : a.dtype());
+  const DType dtype =
+      options.dtype.value_or(is_exact(a.dtype()) ? exact_mean(a.dtype()) : a.dtype());
   // f16 would overflow on the way
   const DType inner = dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
   const Expression total = reduce(Op::sum, inner, detail::as(a, inner), options);
@@ -125,8 +138,8 @@ Expression argmax(const Expression& a, const ReduceOptions& options) {
 }
 
 Expression var(const Expression& a, const ReduceOptions& options, double ddof) {
-  const bool is_exact = !is_floating(a.dtype()) && !is_complex(a.dtype());
-  const Expression values = is_exact ? cast(a, options.dtype.value_or(DType::f64)) : a;
+  const Expression values =
+      is_exact(a.dtype()) ? cast(a, options.dtype.value_or(exact_mean(a.dtype()))) : a;
   ReduceOptions inner = options;
   inner.keeps_axes = true;
   const Expression center = mean(values, inner);
@@ -140,8 +153,7 @@ Expression std_dev(const Expression& a, const ReduceOptions& options, double ddo
 }
 
 Expression norm(const Expression& a, const ReduceOptions& options) {
-  const bool is_exact = !is_floating(a.dtype()) && !is_complex(a.dtype());
-  return sqrt(sum_of_squares(is_exact ? cast(a, DType::f64) : a, options));
+  return sqrt(sum_of_squares(is_exact(a.dtype()) ? cast(a, exact_mean(a.dtype())) : a, options));
 }
 
 Expression dot(const Expression& a, const Expression& b) {

@@ -7,10 +7,13 @@
 
 namespace rtcg::arrays::detail {
 
+struct LaunchRecord;
+
 struct MapOptions {
   /// There is one target, and another root, of i64, which says how many elements behind its place
   /// in the target each value goes.
   bool scatters = false;
+  LaunchRecord* record = nullptr;
 };
 /// Computes the roots of the tape for each index of `shape` into the targets, which have that
 /// shape.
@@ -21,7 +24,9 @@ void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
 /// Reduces the root of the tape over `axes` of `shape` into the target, whose shape is what is
 /// left, with or without axes of length 1 in place of those that go.
 void run_reduction(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
-                   const ExpressionNode& reduction, const AnyArray& target);
+                   const ExpressionNode& reduction, const AnyArray& target, LaunchRecord* record);
+/// Notes down the arrays that a tape reads.
+void record_leaves(const Tape& tape, LaunchRecord* record);
 
 /// Whether 32-bit indices reach all elements, counted from that at index 0.
 [[nodiscard]] bool fits_32_bits(DType dtype, const Layout& layout);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "rtcg/arrays/lazy/element_loops.h"
+#include "rtcg/arrays/lazy/prepared_launch.h"
 #include "rtcg/arrays/lazy/run.h"
 
 namespace rtcg::arrays::detail {
@@ -45,7 +46,7 @@ void for_each_packed(const KernelForm& form, const KernelArguments& arguments, A
 /// The axis whose leaves are to go through tiles, if any: threads that go along the targets would
 /// read those far apart.
 std::optional<std::uint8_t> tiled_axis_of(const KernelForm& form, const Extents& lengths) {
-  constexpr std::int64_t least_length = tile_length / 2;
+  constexpr std::int64_t least_length = 16;  // half of a small tile
   const int last = form.axes - 1;
   if (lengths.back() < least_length) {
     return std::nullopt;
@@ -74,11 +75,12 @@ runtime::LaunchShape split_among_threads(KernelForm& form, KernelArguments& argu
     form.tiled_axis = tiled_axis_of(form, arguments.lengths);
   }
   if (form.tiled_axis) {
+    form.tile_length = best_tile_length(form, arguments.lengths);
     std::int64_t blocks = 1;
     for (int axis = 0; axis < form.axes; ++axis) {
       const bool has_tiles = axis == *form.tiled_axis || axis + 1 == form.axes;
-      blocks *=
-          has_tiles ? ceil_divide(arguments.lengths[axis], tile_length) : arguments.lengths[axis];
+      blocks *= has_tiles ? ceil_divide(arguments.lengths[axis], std::int64_t{form.tile_length})
+                          : arguments.lengths[axis];
     }
     return {{static_cast<std::uint64_t>(blocks)}, {threads}};
   }
@@ -201,8 +203,17 @@ void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
   } else {
     launch = split_among_threads(form, arguments);
   }
-  launch_kernel(kernel_for(stream.device(), form, make_map_module), stream, launch, form,
-                arguments);
+  launch_kernel(kernel_for(stream.device(), form, make_map_module), stream, launch, form, arguments,
+                options.record);
+  record_leaves(tape, options.record);
+}
+
+void record_leaves(const Tape& tape, LaunchRecord* record) {
+  if (record != nullptr) {
+    for (const AnyArray& leaf : tape.leaves) {
+      record->leaves.push_back(leaf.storage().get());
+    }
+  }
 }
 
 }  // namespace rtcg::arrays::detail

@@ -11,6 +11,7 @@ struct Pass {
   const Tape* tape = nullptr;
   SplitLayouts layouts{};
   bool reads_places = false;
+  LaunchRecord* record = nullptr;
 };
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
@@ -96,7 +97,8 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
     scratch = add_scratch(stream, form, plan.segments * size.outputs, arguments);
   }
   launch_kernel(kernel_for(stream.device(), form, make_reduction_module), stream, plan.launch, form,
-                arguments);
+                arguments, pass.record);
+  record_leaves(*pass.tape, pass.record);
 }
 
 /// Whether the blocks of a segmented reduction can bring their results together in one launch.
@@ -143,7 +145,7 @@ void run_passes(runtime::StreamRef stream, Pass pass, const AnyArray& target) {
 }  // namespace
 
 void run_reduction(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
-                   const ExpressionNode& reduction, const AnyArray& target) {
+                   const ExpressionNode& reduction, const AnyArray& target, LaunchRecord* record) {
   if (element_count(target.shape()) == 0) {
     return;
   }
@@ -153,6 +155,7 @@ void run_reduction(runtime::StreamRef stream, const Tape& tape, const Extents& s
   const bool is_small = element == DType::f16 || element == DType::bf16;
   pass.dtype = is_small ? DType::f32 : element;
   pass.tape = &tape;
+  pass.record = record;
   std::vector<Layout> leaves;
   for (const AnyArray& leaf : tape.leaves) {
     leaves.push_back(leaf.layout());

@@ -6,6 +6,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/cgen/support/structural_hash.h"
 
 namespace rtcg::arrays::detail {
@@ -124,6 +125,8 @@ class TapeBuilder {
     } else if (node->op == Op::gather) {
       step.operands[0] = leaf(*node->array, true);
       step.operands[1] = place_.at(node->operands[0].get());
+    } else if (node->op == Op::argument) {
+      refuse_argument(*node);
     } else if (node->op == Op::number) {
       step.operands[0] = number({node->dtype, *node->number});
     } else {

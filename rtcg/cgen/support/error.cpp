@@ -6,9 +6,21 @@
 
 namespace rtcg {
 
+namespace {
+
+// Whoever reads `what()` reads up to the first zero byte, which a quoted file may have.
+std::string without_zeros(std::string text) {
+  for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) {
+    text.replace(at, 1, "\\0");
+  }
+  return text;
+}
+
+}  // namespace
+
 Error::Error(std::string code, std::string message)
     : code_(std::move(code)),
-      message_(std::move(message)),
+      message_(without_zeros(std::move(message))),
       text_(fmt::format("{} [{}]", message_, code_)) {}
 
 CompileFailure::CompileFailure(std::string code, std::string message, Details details)

@@ -40,7 +40,8 @@ std::string to_identifier(std::string_view text) {
 }
 
 bool NameGenerator::reserve(std::string_view name) {
-  return taken_.emplace(name).second;
+  // not emplace, which makes a node before it looks
+  return taken_.insert(std::string(name)).second;
 }
 
 bool NameGenerator::is_taken(std::string_view name) const {

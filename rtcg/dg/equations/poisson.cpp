@@ -1,5 +1,9 @@
 #include "rtcg/dg/equations/poisson.h"
 
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
 namespace rtcg::dg {
 namespace {
 
@@ -10,14 +14,54 @@ FluxVector minus_along(int dimension, int axis, const FluxExpr& value) {
   return FluxVector(std::move(flux), "");
 }
 
+// K times a vector on the axes of space.
+class Diffusion {
+ public:
+  Diffusion(const FluxVector& k, int dimension) : k_(k), dimension_(dimension) {
+    const auto count = static_cast<int>(k.count());
+    if (count > 1 && count != dimension && count != dimension * dimension) {
+      throw InvalidInput(
+          "dg.poisson.diffusion_count",
+          fmt::format("a diffusion of {} components in {} dimensions: give 1, {} or {}", count,
+                      dimension, dimension, dimension * dimension));
+    }
+  }
+
+  [[nodiscard]] bool is_one() const { return k_.count() == 0; }
+  [[nodiscard]] FluxVector times(const FluxVector& vector) const {
+    if (k_.count() <= 1) {
+      return is_one() ? vector : k_[0] * vector;
+    }
+    std::vector<FluxExpr> result;
+    for (int row = 0; row < dimension_; ++row) {
+      if (static_cast<int>(k_.count()) == dimension_) {
+        result.push_back(k_[row] * vector[row]);
+        continue;
+      }
+      FluxExpr sum = k_[row * dimension_] * vector[0];
+      for (int column = 1; column < dimension_; ++column) {
+        sum = sum + k_[row * dimension_ + column] * vector[column];
+      }
+      result.push_back(sum);
+    }
+    return FluxVector(std::move(result), vector.axes());
+  }
+
+ private:
+  const FluxVector& k_;
+  int dimension_;
+};
+
 struct Unknowns {
   explicit Unknowns(const PoissonOptions& options)
-      : has_penalty(options.method == PoissonMethod::interior_penalty),
+      : k(options.diffusion, options.dimension),
+        has_penalty(options.method == PoissonMethod::interior_penalty),
         axes(std::string("xyz").substr(0, static_cast<std::size_t>(options.dimension))),
         q(fields(options.dimension, "q", 2).on_axes(axes)),
         g(fields(options.dimension, "g", 2 + options.dimension).on_axes(axes)),
         n(normal(options.dimension).on_axes(axes)) {}
 
+  Diffusion k;
   bool has_penalty;
   std::string axes;
   FluxExpr u = field(0, "u");
@@ -36,7 +80,7 @@ void add_fields(System& system, const Unknowns& w) {
   }
   for (int axis = 0; axis < system.dimension; ++axis) {
     const FluxVector gradient = minus_along(system.dimension, axis, w.u);
-    std::vector<FluxVector> flux = {FluxVector({-w.q[axis], 0}, ""), gradient};
+    std::vector<FluxVector> flux = {FluxVector({-w.k.times(w.q)[axis], 0}, ""), gradient};
     if (w.has_penalty) {
       flux.push_back(gradient);
     }
@@ -52,12 +96,16 @@ FluxVector surface_of(const PoissonOptions& options, const Unknowns& w) {
     beta = beta + 0.5 * inside * w.n[axis];
   }
   // behind the boundary u is mirrored at its value there, which doubles the jump
-  const FluxExpr penalty = options.penalty * (order() + 1) * (order() + 1) / mesh_size() *
-                           (0.5 + 0.5 * inside) * jump(w.u);
-  const FluxExpr flown =
-      w.has_penalty ? dot(w.n, average(w.g)) : dot(w.n, average(w.q)) + beta * dot(w.n, jump(w.q));
-  std::vector<FluxVector> surface = {FluxVector({flown - dot(w.n, interior(w.q)) - penalty, 0}, ""),
-                                     (average(w.u) - beta * jump(w.u) - interior(w.u)) * w.n};
+  const FluxExpr across = dot(w.n, w.k.times(w.n));
+  const FluxExpr stiffness = w.k.is_one() ? FluxExpr(1) : max(interior(across), exterior(across));
+  const FluxExpr penalty = options.penalty * stiffness * (order() + 1) * (order() + 1) /
+                           mesh_size() * (0.5 + 0.5 * inside) * jump(w.u);
+  const FluxVector flow = w.k.times(w.q);
+  const FluxExpr flown = w.has_penalty ? dot(w.n, average(w.k.times(w.g)))
+                                       : dot(w.n, average(flow)) + beta * dot(w.n, jump(flow));
+  std::vector<FluxVector> surface = {
+      FluxVector({flown - dot(w.n, interior(flow)) - penalty, 0}, ""),
+      (average(w.u) - beta * jump(w.u) - interior(w.u)) * w.n};
   if (w.has_penalty) {
     surface.push_back(minus_along(options.dimension, 0, 0));
   }
@@ -87,11 +135,13 @@ System poisson(const PoissonOptions& options) {
         behind_boundary(w, 2 * value - interior(w.u), interior(w.q), interior(w.g));
   }
   for (const auto& [tag, slope] : options.neumann) {
-    const auto mirrored = [&w, outward = slope](const FluxVector& inside) {
-      return inside + 2 * (outward - dot(w.n, inside)) * w.n;
+    // so that on average as much flows in as is given
+    const auto mirrored = [&w, outward = slope](const FluxVector& gradient) {
+      const FluxExpr missing = outward - dot(w.n, interior(w.k.times(gradient)));
+      const FluxExpr across = w.k.is_one() ? FluxExpr(1) : interior(dot(w.n, w.k.times(w.n)));
+      return interior(gradient) + 2 * missing / across * w.n;
     };
-    system.boundaries[tag] =
-        behind_boundary(w, interior(w.u), mirrored(interior(w.q)), mirrored(interior(w.g)));
+    system.boundaries[tag] = behind_boundary(w, interior(w.u), mirrored(w.q), mirrored(w.g));
   }
   return system;
 }

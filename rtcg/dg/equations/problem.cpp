@@ -255,10 +255,12 @@ std::map<std::string, Tags> tags_by_condition(const Kind& kind, const Mesh& mesh
                                      condition, fmt::join(kind.conditions, ", ")));
     }
     if (!has(mesh.boundary_tags, tag)) {
-      throw InvalidInput("dg.make_problem.unknown_condition",
-                         fmt::format("there is a condition for the boundary '{}', but the mesh has "
-                                     "'{}' only",
-                                     tag, fmt::join(mesh.boundary_tags, "', '")));
+      throw InvalidInput(
+          "dg.make_problem.unknown_condition",
+          fmt::format("there is a condition for the boundary '{}', but the mesh has {}", tag,
+                      mesh.boundary_tags.empty()
+                          ? "no boundaries, since it is periodic or names none"
+                          : fmt::format("'{}' only", fmt::join(mesh.boundary_tags, "', '"))));
     }
   }
   std::map<std::string, Tags> result;
@@ -313,13 +315,14 @@ BoxOptions problem_box(const std::string& name, std::array<int, 3> cells) {
 Problem make_problem(const std::string& name, const Mesh& mesh, const ProblemOptions& options) {
   const Kind& kind = kind_of(name);
   if (mesh.dimension < kind.least_dimension || mesh.dimension > kind.most_dimension) {
-    throw InvalidInput(
-        "dg.make_problem.bad_dimension",
-        fmt::format("'{}' is an equation of {} dimensions, the mesh has {}", name,
-                    kind.least_dimension == kind.most_dimension
-                        ? std::to_string(kind.least_dimension)
-                        : fmt::format("{} to {}", kind.least_dimension, kind.most_dimension),
-                    mesh.dimension));
+    throw InvalidInput("dg.make_problem.bad_dimension",
+                       fmt::format("'{}' is an equation of {}, the mesh has {}", name,
+                                   kind.most_dimension == 1 ? "1 dimension"
+                                   : kind.least_dimension == kind.most_dimension
+                                       ? fmt::format("{} dimensions", kind.most_dimension)
+                                       : fmt::format("{} to {} dimensions", kind.least_dimension,
+                                                     kind.most_dimension),
+                                   mesh.dimension));
   }
   const int dimension = mesh.dimension;
   Problem problem;

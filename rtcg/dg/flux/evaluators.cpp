@@ -395,6 +395,15 @@ int count_flops(const Evaluators& evaluators) {
       }));
 }
 
+bool is_zero(const Evaluators& evaluators) {
+  const auto is_zero_step = [&](int number) {
+    const Step& step = evaluators.steps[static_cast<std::size_t>(number)];
+    return step.kind == StepKind::constant && step.value == 0;
+  };
+  const std::vector<int>& outputs = evaluators.outputs;
+  return std::all_of(outputs.begin(), outputs.end(), is_zero_step);
+}
+
 std::vector<int> count_uses(const Evaluators& evaluators) {
   std::vector<int> uses(evaluators.steps.size(), 0);
   const auto count = [&](const std::vector<int>& list) {

@@ -90,6 +90,8 @@ struct EvaluatorOptions {
 /// Additions, multiplications and all other operations count one each; changes of sign and calls
 /// of user functions none.
 [[nodiscard]] int count_flops(const Evaluators& evaluators);
+/// Whether every component is zero whatever is read.
+[[nodiscard]] bool is_zero(const Evaluators& evaluators);
 /// How often each step is an operand or an output.
 [[nodiscard]] std::vector<int> count_uses(const Evaluators& evaluators);
 /// What a read is called in generated code: `e_1_interior`, `n_0`, `alpha`, `eps_exterior`.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -295,9 +296,46 @@ class Parser {
     }
     if (names_.parameters) {
       fail("dg.parse_flux.unknown_name",
-           fmt::format("'{}' is no field, parameter or other name: declare it", name));
+           fmt::format("'{}' is no field, parameter or other name: declare it; {}", name,
+                       what_has_sides()));
     }
+    undeclared_.insert(name);
     return parameter(name);
+  }
+
+  // A name that nobody declared is a parameter, which has no sides: who asks for one has mistyped a
+  // field or forgotten to declare a material, and a jump of it would be zero without a word.
+  void check_has_sides(const std::string& function, const Value& value) const {
+    std::set<const FluxNode*> visited;
+    std::string undeclared;
+    const std::function<bool(const FluxExpr&)> has_sides = [&](const FluxExpr& expr) {
+      if (!visited.insert(&expr.node()).second) {
+        return false;
+      }
+      if (expr.kind() == FluxKind::parameter && undeclared_.contains(expr.node().name)) {
+        undeclared = expr.node().name;
+      }
+      return detail::is_two_sided(expr.kind()) ||
+             std::any_of(expr.operands().begin(), expr.operands().end(), has_sides);
+    };
+    const std::vector<FluxExpr>& parts = value.vector.components();
+    if (!std::any_of(parts.begin(), parts.end(), has_sides) && !undeclared.empty()) {
+      fail("dg.parse_flux.no_sides",
+           fmt::format("stands '{}({})', but nothing in it has two sides: '{}' is no field or "
+                       "material; {}",
+                       function, value.is_scalar ? to_string(parts[0]) : to_string(value.vector),
+                       undeclared, what_has_sides()));
+    }
+  }
+
+  [[nodiscard]] std::string what_has_sides() const {
+    std::vector<std::string> fields;
+    for (const FieldGroup& group : names_.fields) {
+      fields.push_back(group.name);
+    }
+    return fmt::format("the fields are {}{}{}", fmt::join(fields, ", "),
+                       names_.materials.empty() ? "" : ", the materials ",
+                       fmt::join(names_.materials, ", "));
   }
 
   std::optional<Value> builtin(const std::string& name) const {
@@ -358,6 +396,7 @@ class Parser {
                                        const std::function<void(std::size_t)>& need) {
     const auto apply = [&](const auto& function) {
       need(1);
+      check_has_sides(name, values[0]);
       return values[0].is_scalar ? Value(function(values[0].scalar()))
                                  : Value(function(values[0].vector));
     };
@@ -443,6 +482,7 @@ class Parser {
   std::size_t place_ = 0;
   int depth_ = 0;
   std::map<std::string, Value> defined_;
+  std::set<std::string> undeclared_;  // names that are parameters since nobody said otherwise
 };
 
 }  // namespace

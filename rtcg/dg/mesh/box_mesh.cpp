@@ -27,9 +27,9 @@ void check(const BoxOptions& options) {
     if (options.cells[axis] < least) {
       throw InvalidInput(
           "dg.make_box_mesh.bad_cells",
-          fmt::format("a box of {} cells along {} was asked for: {}at least {} "
+          fmt::format("a box of {} {} along {} was asked for: {}at least {} "
                       "would be right",
-                      options.cells[axis], "xyz"[axis],
+                      options.cells[axis], options.cells[axis] == 1 ? "cell" : "cells", "xyz"[axis],
                       options.periodic[axis] ? "being periodic there, " : "", least));
     }
     if (!(options.lower[axis] < options.upper[axis])) {
@@ -42,7 +42,8 @@ void check(const BoxOptions& options) {
   if (vertices > 2e9 / 6) {
     throw InvalidInput("dg.make_box_mesh.bad_cells",
                        fmt::format("a box of {} cells is too large for one mesh",
-                                   fmt::join(options.cells, " x ")));
+                                   fmt::join(options.cells.begin(),
+                                             options.cells.begin() + options.dimension, " x ")));
   }
   if (!(options.perturbation >= 0 && options.perturbation < 0.5)) {
     throw InvalidInput("dg.make_box_mesh.bad_perturbation",

@@ -4,7 +4,10 @@
 #include <numeric>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/tensor_product.h"
 
 namespace rtcg::dg::detail {
@@ -66,10 +69,9 @@ class HostProduct final : public BlockProduct {
                        });
   }
 
-  void add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix, const Expr& part,
-           const BlockMatrix& work) override {
+  void add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
+           const Expr& first, const BlockMatrix& work) override {
     const Expr operators = parameters.table("operators");
-    const Expr first = constant(body, "first_column", part * shape_.nodes);
     const auto over_columns = [&](BlockBuilder& row, const auto& fill) {
       row << cgen::for_(cgen::i32, "c", 0, columns_,
                         [&](const Expr& c, BlockBuilder& inner) { inner << fill(c); });
@@ -124,21 +126,36 @@ class LiteralProduct final : public BlockProduct {
     declare_sums(body, shape_.nodes);
   }
 
-  void add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix, const Expr& part,
-           const BlockMatrix& work) override {
+  void add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
+           const Expr& first, const BlockMatrix& work) override {
     (void)parameters;
-    (void)part;
+    (void)first;
     for (std::size_t k = 0; k < matrix.columns; ++k) {
       if (is_zero(matrix, k)) {
         continue;
       }
       BlockBuilder inner;
-      const Expr factor = inner.add(
-          cgen::declare(cgen::const_(real_), "factor", work.at(static_cast<int>(k), column_)));
-      for (std::size_t i = 0; i < matrix.rows; ++i) {
-        if (matrix(i, k) != 0) {
-          inner << cgen::add_assign(sums_[static_cast<int>(i)],
-                                    cgen::literal(matrix(i, k), real_) * factor);
+      add_column(inner, matrix, k,
+                 inner.add(cgen::declare(cgen::const_(real_), "factor",
+                                         work.at(static_cast<int>(k), column_))));
+      body << inner.block();
+    }
+  }
+
+  bool takes_values() const override { return true; }
+
+  void add_volume(BlockBuilder& body, KernelParameters& parameters,
+                  const std::vector<Matrix>& derivatives, const MakeColumnFlux& make_flux,
+                  const BlockMatrix& values) override {
+    (void)parameters;
+    const ColumnFlux flux = make_flux(body, column_, "");
+    for (std::size_t k = 0; k < derivatives[0].columns; ++k) {
+      BlockBuilder inner;
+      const std::vector<Expr> terms = terms_at(inner, flux, values, static_cast<int>(k), "");
+      for (std::size_t axis = 0; axis < derivatives.size(); ++axis) {
+        if (!is_zero(derivatives[axis], k)) {
+          add_column(inner, derivatives[axis], k,
+                     flux_along(inner, flux, terms, static_cast<int>(axis), ""));
         }
       }
       body << inner.block();
@@ -153,6 +170,16 @@ class LiteralProduct final : public BlockProduct {
   }
 
  private:
+  void add_column(BlockBuilder& body, const Matrix& matrix, std::size_t k,
+                  const Expr& factor) const {
+    for (std::size_t i = 0; i < matrix.rows; ++i) {
+      if (matrix(i, k) != 0) {
+        body << cgen::add_assign(sums_[static_cast<int>(i)],
+                                 cgen::literal(matrix(i, k), real_) * factor);
+      }
+    }
+  }
+
   Expr column_ = 0;
 };
 
@@ -180,12 +207,11 @@ class TileProduct final : public BlockProduct {
     declare_sums(body, rows_ * fused_.columns_per_thread);
   }
 
-  void add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix, const Expr& part,
-           const BlockMatrix& work) override {
+  void add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
+           const Expr& first, const BlockMatrix& work) override {
     const Type pack = cgen::vector_of(real_, lanes_);
     const Expr operators = parameters.table("operators", pack);
     const int padded = rows_ * fused_.row_groups;
-    const Expr first = constant(body, "first_column", part * shape_.nodes);
     const auto step = [&](const Expr& k, BlockBuilder& inner) {
       const Expr entry = constant(inner, "entry", (k + first) * (padded / lanes_) + row_ / lanes_);
       const Expr factors = array(inner, "factors", fused_.columns_per_thread);
@@ -275,6 +301,44 @@ BlockProduct::BlockProduct(const KernelShape& shape, Type real, const FusedShape
 
 int BlockProduct::stride() const {
   return quiet_stride(shape_, real_, fused_.elements, volume_order());
+}
+
+int BlockProduct::values_stride(int step) const {
+  return quiet_stride(shape_, real_, fused_.elements, volume_order(), step);
+}
+
+void BlockProduct::add_volume(BlockBuilder& body, KernelParameters& parameters,
+                              const std::vector<Matrix>& derivatives,
+                              const MakeColumnFlux& make_flux, const BlockMatrix& values) {
+  (void)body;
+  (void)parameters;
+  (void)derivatives;
+  (void)make_flux;
+  (void)values;
+  throw InternalError("this product takes fluxes, not values", SourceOrigin::current());
+}
+
+std::vector<Expr> BlockProduct::terms_at(BlockBuilder& body, const ColumnFlux& flux,
+                                         const BlockMatrix& values, const Expr& node,
+                                         const std::string& suffix) const {
+  std::vector<Expr> terms;
+  for (const Expr& place : flux.places) {
+    terms.push_back(
+        body.add(cgen::declare(cgen::const_(real_), fmt::format("value_{}{}", terms.size(), suffix),
+                               values.at(node, place))));
+  }
+  return terms;
+}
+
+Expr BlockProduct::flux_along(BlockBuilder& body, const ColumnFlux& flux,
+                              const std::vector<Expr>& terms, int axis,
+                              const std::string& suffix) const {
+  const int first = axis * static_cast<int>(terms.size());
+  Expr sum = flux.weights[first] * terms[0];
+  for (std::size_t term = 1; term < terms.size(); ++term) {
+    sum = sum + flux.weights[first + static_cast<int>(term)] * terms[term];
+  }
+  return body.add(cgen::declare(cgen::const_(real_), fmt::format("flux_{}{}", axis, suffix), sum));
 }
 
 std::unique_ptr<BlockProduct> BlockProduct::make(const KernelShape& shape, const Type& real,

@@ -5,6 +5,9 @@
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/dg/operators/block_product.h"
+#include "rtcg/dg/operators/block_surface.h"
+#include "rtcg/dg/operators/copy_ahead.h"
+#include "rtcg/dg/operators/stage_kernels.h"
 
 namespace rtcg::dg::detail {
 namespace {
@@ -12,18 +15,7 @@ namespace {
 using cgen::BlockBuilder;
 using cgen::Expr;
 using cgen::Type;
-
-// Rows of the memory between fluxes and products.
-int work_rows(const KernelShape& shape, const BlockProduct& product) {
-  return std::max(product.padded(shape.nodes), product.padded(shape.lifted()));
-}
-
-// Of the values; so that `work` behind them begins at 16 bytes, an even number of packs.
-int values_stride(const KernelShape& shape, const Type& real, const FusedShape& fused,
-                  const BlockProduct& product) {
-  const int step = shape.nodes % 4 == 0 ? 1 : (shape.nodes % 2 == 0 ? 2 : 4);
-  return quiet_stride(shape, real, fused.elements, product.volume_order(), step);
-}
+using Item = BlockItem;
 
 class FusedWriter {
  public:
@@ -33,42 +25,42 @@ class FusedWriter {
         shape_(writer.shape()),
         real_(writer.real()),
         derivatives_(derivatives),
-        lift_(lift),
+        lifts_(lift_of_groups(lift, fused.face_groups)),
         fused_(fused),
         parameters_(writer.real()),
         is_on_host_(fused.product == Product::on_host),
-        product_(BlockProduct::make(shape_, real_, fused)) {}
+        product_(BlockProduct::make(shape_, real_, fused)),
+        memory_(fused_memory(shape_, real_, fused)),
+        copies_ahead_(fused.ahead == Ahead::copies && memory_.combines_values) {}
 
   StageKernels write() {
     StageKernels result;
     result.module.name = "dg_fused";
-    result.module.items = writer_.functions();
+    result.module.items = writer_.functions(memory_.combines_values);
     const std::vector<cgen::Statement> functions = product_->functions();
     result.module.items.insert(result.module.items.end(), functions.begin(), functions.end());
+    if (fused_.ahead != Ahead::nothing) {
+      const std::vector<cgen::Statement> copies = functions_for_ahead(real_, copies_ahead_);
+      result.module.items.insert(result.module.items.end(), copies.begin(), copies.end());
+    }
     parameters_.number("elements", cgen::i32);
     BlockBuilder body;
     declare_memory(body);
-    load_values(body);
-    fill_up(body, shape_.nodes);
-    if (product_->has_one_text()) {
-      body << cgen::for_(cgen::i32, "axis", 0, shape_.dimension,
-                         [&](const Expr& axis, BlockBuilder& inner) {
-                           volume_fluxes(inner, axis);
-                           multiply(inner, derivatives_[0], axis);
-                         },
-                         {1, 1});
-    } else {
-      for (int axis = 0; axis < shape_.dimension; ++axis) {
-        volume_fluxes(body, axis);
-        multiply(body, derivatives_[static_cast<std::size_t>(axis)], axis);
-      }
+    if (fused_.ahead != Ahead::nothing) {
+      prefetch(body);
     }
-    fill_up(body, shape_.lifted());
-    surface_fluxes(body);
-    BlockBuilder lifting;  // a block of its own, for its names
-    multiply(lifting, lift_, shape_.dimension);
-    body << lifting.block();
-    work_ = product_->store(body, work_);
+    load_values(body);
+    if (!memory_.combines_values) {
+      finish_copies(body);
+      add_volume_fluxes(body);
+    }
+    for (int group = 0; group < fused_.face_groups; ++group) {
+      BlockBuilder inner;  // a block of its own, for its names
+      add_surface_fluxes(inner, group);
+      body << inner.block();
+    }
+    begin_update(body);
+    sums_ = product_->store(body, work_);
     meet(body);
     update(body);
     const std::size_t shared = shared_bytes_of(shape_, real_, fused_);
@@ -90,17 +82,14 @@ class FusedWriter {
   }
 
   void declare_memory(BlockBuilder& body) {
-    const int stride =
-        is_on_host_ ? product_->columns() : values_stride(shape_, real_, fused_, *product_);
-    const int numbers = shape_.nodes * stride;
-    const int work_stride = product_->stride();
     if (is_on_host_) {
-      values_ = {array(body, "values", numbers), 0, stride};
-      work_ = {array(body, "work", work_rows(shape_, *product_) * work_stride), 0, work_stride};
+      const int columns = product_->columns();
+      values_ = {array(body, "values", shape_.nodes * columns), 0, columns};
+      work_ = {array(body, "work", memory_.work_rows * columns), 0, columns};
     } else {
       const Expr memory = body.add(cgen::dynamic_shared_array(real_, "memory"));
-      values_ = {memory, 0, stride};
-      work_ = {memory, numbers, work_stride};
+      values_ = {memory, 0, memory_.values_stride};
+      work_ = {memory, memory_.values_rows * memory_.values_stride, memory_.work_stride};
       thread_ = constant(body, "thread", cgen::cast(cgen::i32, cgen::thread_idx_x));
     }
     first_ = constant(body, "first", cgen::cast(cgen::i32, cgen::block_idx_x) * fused_.elements);
@@ -113,26 +102,16 @@ class FusedWriter {
     }
   }
 
-  // Shares elements * count items out to the threads; fill(body, element of the block, element,
-  // item) for those of elements that exist.
-  template <class Fill>
-  void for_items(BlockBuilder& body, ItemOrder order, int count, Fill&& fill) {
-    const Expr begin = is_on_host_ ? Expr(0) : thread_;
-    body << cgen::for_(cgen::i32, "item", begin, fused_.elements * count,
-                       [&](const Expr& item, BlockBuilder& inner) {
-                         const bool by_node = order == ItemOrder::nodes_first;
-                         const int length = by_node ? count : fused_.elements;
-                         const Expr slow = item / length;
-                         const Expr fast = item % length;
-                         const Expr local = constant(inner, "local_element", by_node ? slow : fast);
-                         const Expr place = constant(inner, "place", by_node ? fast : slow);
-                         const Expr element = constant(inner, "element", first_ + local);
-                         BlockBuilder work;
-                         fill(work, local, element, place);
-                         inner << cgen::if_(element < parameters_.number("elements", cgen::i32),
-                                            work);
-                       },
-                       {Expr(product_->threads()), {}});
+  [[nodiscard]] BlockItems items() const {
+    return {fused_.elements, product_->threads(), first_,
+            is_on_host_ ? std::nullopt : std::optional(thread_)};
+  }
+  [[nodiscard]] int rounds_of(int count) const { return items().rounds(count); }
+  Item item_of(BlockBuilder& body, int count, const Expr& round) {
+    return items().item(body, parameters_, ItemOrder::nodes_first, count, round);
+  }
+  void for_rounds(BlockBuilder& body, int count, const BlockItems::Fill& fill, int unroll = 1) {
+    items().for_rounds(body, parameters_, ItemOrder::nodes_first, count, fill, unroll);
   }
 
   // Where the value of a field of an element at a node, or place on the surface, lies.
@@ -141,18 +120,191 @@ class FusedWriter {
     return of.at(node, local * shape_.fields + field);
   }
 
-  void load_values(BlockBuilder& body) {
-    for_items(body, ItemOrder::nodes_first, shape_.nodes,
-              [&](BlockBuilder& inner, const Expr& local, const Expr& element, const Expr& node) {
-                const Expr state = parameters_.table("state");
-                const Expr start = inner.add(cgen::declare(cgen::const_(cgen::i64), "start",
-                                                           writer_.offset(element, 0) + node));
-                for (int field = 0; field < shape_.fields; ++field) {
-                  inner << cgen::assign(slot(values_, local, node, field),
-                                        state[start + field * shape_.nodes]);
-                }
-              });
+  // Of copies by this thread and all others.
+  void finish_copies(BlockBuilder& body) const {
+    if (copies_ahead_) {
+      body << cgen::call("finish_copies", {}, cgen::void_type);
+    }
     meet(body);
+  }
+
+  // Where the values at an item's node begin in the state.
+  Expr start_of(BlockBuilder& body, const Item& item) const {
+    return body.add(cgen::declare(cgen::const_(cgen::i64), "start",
+                                  writer_.offset(item.element, 0) + item.place));
+  }
+
+  void load_values(BlockBuilder& body) {
+    if (copies_ahead_ || is_on_host_) {
+      for_rounds(body, shape_.nodes, [&](BlockBuilder& inner, const Item& item) {
+        BlockBuilder loads;
+        const Expr start = start_of(loads, item);
+        for (int field = 0; field < shape_.fields; ++field) {
+          const Expr to = slot(values_, item.local, item.place, field);
+          const Expr from = parameters_.table("state") + (start + field * shape_.nodes);
+          loads << (copies_ahead_
+                        ? cgen::call("copy_ahead", {cgen::address_of(to), from}, cgen::void_type)
+                        : cgen::assign(to, cgen::deref(from)));
+        }
+        inner << cgen::if_(item.is_there, loads);
+      });
+    } else {
+      load_values_in_batches(body);
+    }
+    if (memory_.combines_values) {
+      fill_up(body, values_, shape_.nodes);
+      volume_weights(body);
+    }
+  }
+
+  // Several rounds' loads are on their way at once.
+  void load_values_in_batches(BlockBuilder& body) {
+    constexpr int most = 6;
+    const int rounds = rounds_of(shape_.nodes);
+    const int batches = (rounds + most - 1) / most;
+    const int length = (rounds + batches - 1) / batches;
+    body << cgen::for_(
+        cgen::i32, "batch", 0, batches,
+        [&](const Expr& batch, BlockBuilder& inner) {
+          const Expr coming = array(inner, "coming", length * shape_.fields);
+          for (const bool is_load : {true, false}) {
+            for (int i = 0; i < length; ++i) {
+              BlockBuilder round;
+              const Item item =
+                  item_of(round, shape_.nodes, plus(batches == 1 ? Expr(0) : batch * length, i));
+              BlockBuilder one;
+              const Expr start = is_load ? start_of(one, item) : Expr(0);
+              for (int field = 0; field < shape_.fields; ++field) {
+                const Expr number = coming[i * shape_.fields + field];
+                one << (is_load
+                            ? cgen::assign(number,
+                                           parameters_.table("state")[start + field * shape_.nodes])
+                            : cgen::assign(slot(values_, item.local, item.place, field), number));
+              }
+              round << cgen::if_(item.is_there, one);
+              inner << round.block();
+            }
+          }
+        },
+        {1, 1});
+  }
+
+  // What is far away and wanted late starts on its way.
+  void prefetch(BlockBuilder& body) {
+    const int per_element = shape_.fields * shape_.nodes;
+    const int record = shape_.faces * shape_.record_words();
+    BlockBuilder inner;
+    const Expr count = parameters_.number("elements", cgen::i32) - first_;
+    const Expr here = constant(inner, "here",
+                               cgen::select(count < fused_.elements, count, Expr(fused_.elements)));
+    const auto add = [&](const Expr& array, int words) {
+      inner << cgen::call("prefetch", {array + cgen::cast(cgen::i64, first_) * words, here * words},
+                          cgen::void_type);
+    };
+    add(parameters_.written("residual"), per_element);
+    add(parameters_.table("faces"), record);
+    body << cgen::if_(cgen::equal(thread_, 0), inner);
+  }
+
+  [[nodiscard]] BlockSurface surface() {
+    return {writer_, parameters_, items(), values_, work_, fused_.face_groups, is_on_host_};
+  }
+
+  void add_volume_fluxes(BlockBuilder& body) {
+    fill_up(body, work_, shape_.nodes);
+    if (product_->has_one_text()) {
+      body << cgen::for_(cgen::i32, "axis", 0, shape_.dimension,
+                         [&](const Expr& axis, BlockBuilder& inner) {
+                           volume_fluxes(inner, axis);
+                           multiply(inner, derivatives_[0], axis * product_->padded(shape_.nodes));
+                         },
+                         {1, 1});
+    } else {
+      for (int axis = 0; axis < shape_.dimension; ++axis) {
+        volume_fluxes(body, axis);
+        multiply(body, derivatives_[static_cast<std::size_t>(axis)],
+                 axis * product_->padded(shape_.nodes));
+      }
+    }
+  }
+
+  // While the last neighbours' values are on their way, the volume is done where it needs the
+  // element's own values alone.
+  void add_surface_fluxes(BlockBuilder& body, int group) {
+    const bool is_last = group + 1 == fused_.face_groups;
+    fill_up(body, work_, surface().rows());
+    if (copies_ahead_) {
+      surface().copy_traces(body, group);
+    }
+    if (memory_.combines_values && group == 0) {
+      finish_copies(body);
+    }
+    if (memory_.combines_values && is_last) {
+      BlockBuilder volume;
+      product_->add_volume(
+          volume, parameters_, derivatives_,
+          [this](BlockBuilder& inner, const Expr& column, const std::string& suffix) {
+            return column_flux(inner, column, suffix);
+          },
+          values_);
+      body << volume.block();
+    }
+    if (copies_ahead_ && group > 0) {
+      finish_copies(body);
+    }
+    surface().add_fluxes(body, group, copies_ahead_);
+    meet(body);
+    multiply(body, lifts_[static_cast<std::size_t>(group)],
+             shape_.dimension * product_->padded(shape_.nodes) +
+                 group * product_->padded(surface().rows()));
+  }
+
+  [[nodiscard]] Expr weight_slot(const Expr& axis, int term, const Expr& column) const {
+    return work_.at(plus(axis * shape_.volume_terms, memory_.first_row_of_weights + term), column);
+  }
+
+  void volume_weights(BlockBuilder& body) {
+    items().for_items(body, parameters_, ItemOrder::nodes_first, shape_.dimension,
+                      [&](BlockBuilder& inner, const Item& item) {
+                        const Expr& axis = item.place;
+                        const int terms = shape_.volume_terms;
+                        const Expr weights = array(inner, "weights", shape_.fields * terms);
+                        FluxPoint at{item.element, Expr(0)};
+                        at.reference_axis = axis;
+                        writer_.volume_weights(inner, parameters_, at, weights);
+                        for (int i = 0; i < shape_.fields * terms; ++i) {
+                          inner << cgen::assign(
+                              weight_slot(axis, i % terms, item.local * shape_.fields + i / terms),
+                              weights[i]);
+                        }
+                      });
+  }
+
+  // A column's weights, and the columns of the values that they belong to.
+  ColumnFlux column_flux(BlockBuilder& body, const Expr& column, const std::string& suffix) const {
+    const int terms = shape_.volume_terms;
+    const std::vector<std::vector<int>>& reads = writer_.linear_volume().reads;
+    ColumnFlux flux{array(body, "flux_weights" + suffix, shape_.dimension * terms), {}};
+    for (int axis = 0; axis < shape_.dimension; ++axis) {
+      for (int term = 0; term < terms; ++term) {
+        body << cgen::assign(flux.weights[axis * terms + term], weight_slot(axis, term, column));
+      }
+    }
+    const Expr field = constant(body, "flux_field" + suffix, column % shape_.fields);
+    for (int term = 0; term < terms; ++term) {
+      // where a field reads less, the weight is zero
+      const auto read = [&](std::size_t each) {
+        const auto i = static_cast<std::size_t>(term);
+        return i < reads[each].size() ? reads[each][i] : static_cast<int>(each);
+      };
+      Expr choice = read(reads.size() - 1);
+      for (std::size_t each = reads.size() - 1; each-- > 0;) {
+        choice = cgen::select(cgen::equal(field, static_cast<int>(each)), read(each), choice);
+      }
+      flux.places.push_back(
+          constant(body, fmt::format("read_{}{}", term, suffix), column - field + choice));
+    }
+    return flux;
   }
 
   Expr interior_values(BlockBuilder& body, const Expr& local, const Expr& node) const {
@@ -164,96 +316,121 @@ class FusedWriter {
   }
 
   void volume_fluxes(BlockBuilder& body, const Expr& axis) {
-    for_items(body, product_->volume_order(), shape_.nodes,
-              [&](BlockBuilder& inner, const Expr& local, const Expr& element, const Expr& node) {
-                FluxPoint at{element, interior_values(inner, local, node), node};
-                at.reference_axis = axis;
-                const Expr flux = array(inner, "flux", shape_.fields);
-                writer_.volume_flux(inner, parameters_, at, flux);
-                for (int field = 0; field < shape_.fields; ++field) {
-                  inner << cgen::assign(slot(work_, local, node, field), flux[field]);
-                }
-              });
-    meet(body);
-  }
-
-  void surface_fluxes(BlockBuilder& body) {
-    for_items(body, ItemOrder::nodes_first, shape_.lifted(),
-              [&](BlockBuilder& inner, const Expr& local, const Expr& element, const Expr& place) {
-                const auto load = [&](const Expr& node, int field) {
-                  return slot(values_, local, node, field);
-                };
-                const auto store = [&](int field, const Expr& value) -> cgen::Statement {
-                  return cgen::assign(slot(work_, local, place, field), value);
-                };
-                writer_.surface_flux(inner, parameters_, element, place, load,
-                                     parameters_.table("state"), store);
-              });
+    items().for_items(
+        body, parameters_, product_->volume_order(), shape_.nodes,
+        [&](BlockBuilder& inner, const Item& item) {
+          FluxPoint at{item.element, interior_values(inner, item.local, item.place), item.place};
+          at.reference_axis = axis;
+          const Expr flux = array(inner, "flux", shape_.fields);
+          writer_.volume_flux(inner, parameters_, at, flux);
+          for (int field = 0; field < shape_.fields; ++field) {
+            inner << cgen::assign(slot(work_, item.local, item.place, field), flux[field]);
+          }
+        });
     meet(body);
   }
 
   // Zeros in the rows that the product reads behind the last one.
-  void fill_up(BlockBuilder& body, int rows) {
+  void fill_up(BlockBuilder& body, const BlockMatrix& matrix, int rows) {
     const int missing = product_->padded(rows) - rows;
     if (missing > 0) {
       body << cgen::for_(cgen::i32, "item", thread_, missing * product_->columns(),
                          [&](const Expr& item, BlockBuilder& inner) {
                            const int columns = product_->columns();
-                           inner << cgen::assign(work_.at(item / columns + rows, item % columns),
+                           inner << cgen::assign(matrix.at(item / columns + rows, item % columns),
                                                  cgen::literal(0, real_));
                          },
                          {Expr(product_->threads()), {}});
     }
   }
 
-  void multiply(BlockBuilder& body, const Matrix& matrix, const Expr& part) {
-    product_->add(body, parameters_, matrix, part, work_);
+  void multiply(BlockBuilder& body, const Matrix& matrix, const Expr& first) {
+    product_->add(body, parameters_, matrix, first, work_);
     meet(body);
   }
 
+  // The residual, which a stage that wants none does not read.
+  void load_residual(BlockBuilder& body, const Item& item, const Expr& target) {
+    BlockBuilder loads;
+    BlockBuilder zeros;
+    const Expr start = start_of(loads, item);
+    for (int field = 0; field < shape_.fields; ++field) {
+      const Expr at = start + field * shape_.nodes;
+      loads << cgen::assign(target[field], parameters_.written("residual")[at]);
+      zeros << cgen::assign(target[field], cgen::literal(0, real_));
+    }
+    const Expr a = parameters_.number("a", real_);
+    body << cgen::if_(cgen::not_equal(a, cgen::literal(0, real_)) && item.is_there, loads)
+                .else_(zeros);
+  }
+
+  // The residual is asked for one round before it is needed, the first before the sums are stored.
+  void load_coming(BlockBuilder& body, const Expr& round) {
+    BlockBuilder block;
+    load_residual(block, item_of(block, shape_.nodes, round), coming_);
+    body << block.block();
+  }
+
+  void begin_update(BlockBuilder& body) {
+    if (!is_on_host_) {
+      coming_ = array(body, "coming_numbers", shape_.fields);
+      load_coming(body, 0);
+    }
+  }
+
   void update(BlockBuilder& body) {
-    for_items(body, ItemOrder::nodes_first, shape_.nodes,
-              [&](BlockBuilder& inner, const Expr& local, const Expr& element, const Expr& node) {
-                const Expr residual = parameters_.written("residual");
-                const Expr next = parameters_.written("next");
-                const Expr a = parameters_.number("a", real_);
-                const Expr b = parameters_.number("b", real_);
-                const Expr step = parameters_.number("time_step", real_);
-                const Expr interior = interior_values(inner, local, node);
-                const Expr sum = array(inner, "right_hand_sides", shape_.fields);
-                for (int field = 0; field < shape_.fields; ++field) {
-                  inner << cgen::assign(sum[field], slot(work_, local, node, field));
-                }
-                writer_.finish(inner, parameters_, {element, interior, node}, sum);
-                const Expr start = inner.add(cgen::declare(cgen::const_(cgen::i64), "start",
-                                                           writer_.offset(element, 0) + node));
-                const auto at = [&](int field) { return start + field * shape_.nodes; };
-                BlockBuilder older;
-                for (int field = 0; field < shape_.fields; ++field) {
-                  inner << cgen::multiply_assign(sum[field], step);
-                  older << cgen::add_assign(sum[field], a * residual[at(field)]);
-                }
-                inner << cgen::if_(cgen::not_equal(a, cgen::literal(0, real_)), older);
-                for (int field = 0; field < shape_.fields; ++field) {
-                  inner << cgen::assign(residual[at(field)], sum[field])
-                        << cgen::assign(next[at(field)], interior[field] + b * sum[field]);
-                }
-              });
+    for_rounds(body, shape_.nodes, [&](BlockBuilder& inner, const Item& item) {
+      const Expr older = array(inner, "older", shape_.fields);
+      if (is_on_host_) {
+        load_residual(inner, item, older);
+      } else {
+        for (int i = 0; i < shape_.fields; ++i) {
+          inner << cgen::assign(older[i], coming_[i]);
+        }
+        load_coming(inner, item.round + 1);
+      }
+      BlockBuilder work;
+      update_node(work, item, older);
+      inner << cgen::if_(item.is_there, work);
+    });
+  }
+
+  void update_node(BlockBuilder& body, const Item& item, const Expr& older) {
+    const Expr a = parameters_.number("a", real_);
+    const Expr b = parameters_.number("b", real_);
+    const Expr step = parameters_.number("time_step", real_);
+    const Expr interior = interior_values(body, item.local, item.place);
+    const Expr sum = array(body, "right_hand_sides", shape_.fields);
+    for (int field = 0; field < shape_.fields; ++field) {
+      body << cgen::assign(sum[field], slot(sums_, item.local, item.place, field));
+    }
+    writer_.finish(body, parameters_, {item.element, interior, item.place}, sum);
+    const Expr start = start_of(body, item);
+    for (int field = 0; field < shape_.fields; ++field) {
+      const Expr at = start + field * shape_.nodes;
+      body << cgen::assign(sum[field], a * older[field] + step * sum[field])
+           << cgen::assign(parameters_.written("residual")[at], sum[field])
+           << cgen::assign(parameters_.written("next")[at], interior[field] + b * sum[field]);
+    }
   }
 
   const KernelWriter& writer_;
   const KernelShape& shape_;
   const Type& real_;
   const std::vector<Matrix>& derivatives_;
-  const Matrix& lift_;
+  std::vector<Matrix> lifts_;  // of each group of faces
   FusedShape fused_;
   KernelParameters parameters_;
   bool is_on_host_;
   std::unique_ptr<BlockProduct> product_;
+  FusedMemory memory_;
+  bool copies_ahead_;
   BlockMatrix values_{0};
-  BlockMatrix work_{0};  // the product's factors, in the end its result
+  BlockMatrix work_{0};  // the product's factors
+  BlockMatrix sums_{0};  // its result
   Expr first_ = 0;
   Expr thread_ = 0;
+  Expr coming_ = 0;  // of the next round of the update
 };
 
 }  // namespace
@@ -261,84 +438,6 @@ class FusedWriter {
 StageKernels fused_kernel(const KernelWriter& writer, const std::vector<Matrix>& derivatives,
                           const Matrix& lift, const FusedShape& fused) {
   return FusedWriter(writer, derivatives, lift, fused).write();
-}
-
-std::vector<double> operators_table(const std::vector<Matrix>& derivatives, const Matrix& lift,
-                                    const FusedShape& fused, const cgen::Type& real) {
-  std::vector<Matrix> parts = derivatives;
-  parts.push_back(lift);
-  KernelShape shape;
-  shape.nodes = static_cast<int>(lift.rows);
-  return BlockProduct::make(shape, real, fused)->table(parts);
-}
-
-std::size_t shared_bytes_of(const KernelShape& shape, const Type& real, const FusedShape& fused) {
-  if (fused.product == Product::on_host) {
-    return 0;
-  }
-  const auto product = BlockProduct::make(shape, real, fused);
-  const int numbers = shape.nodes * values_stride(shape, real, fused, *product) +
-                      work_rows(shape, *product) * product->stride();
-  return static_cast<std::size_t>(numbers) * (real == cgen::f32 ? 4U : 8U);
-}
-
-std::optional<FusedShape> fitted(const KernelShape& shape, const Type& real, FusedShape fused,
-                                 std::size_t limit) {
-  while (fused.elements > 1 && shared_bytes_of(shape, real, fused) > limit) {
-    fused.elements = (fused.elements + 1) / 2;
-  }
-  if (fused.elements * shape.fields % fused.columns_per_thread != 0) {
-    fused.columns_per_thread = 1;
-    fused.product = fused.product == Product::tensor_cores ? Product::tiles : fused.product;
-  }
-  return shared_bytes_of(shape, real, fused) <= limit ? std::optional(fused) : std::nullopt;
-}
-
-Machine machine_of(const runtime::DeviceInfo& device) {
-  switch (device.id.kind) {
-    case runtime::BackendKind::host:
-      return Machine::cpu;
-    case runtime::BackendKind::cuda:
-      return device.target >= "sm_90" && device.target.size() >= 5 ? Machine::gpu_with_tensor_cores
-                                                                   : Machine::gpu;
-    case runtime::BackendKind::opencl:
-      break;
-  }
-  return Machine::gpu;
-}
-
-// What a search found for Maxwell's equations on an H200 (docs/performance.md).
-FusedShape usual_fused_shape(const KernelShape& shape, const Type& real, Machine machine,
-                             bool with_split_singles) {
-  FusedShape fused;
-  const bool is_single = real == cgen::f32;
-  if (machine == Machine::cpu) {
-    fused.product = Product::on_host;
-    return fused;
-  }
-  const bool has_tensor_cores =
-      machine == Machine::gpu_with_tensor_cores && (!is_single || with_split_singles);
-  if (shape.nodes <= (has_tensor_cores ? (is_single ? 20 : 10) : (is_single ? 35 : 20))) {
-    // 96 columns give whole warps one each
-    const int columns = is_single ? (shape.nodes > 20 ? 192 : 96) : 48;
-    fused.elements = std::max(1, columns / shape.fields);
-    fused.product = Product::literals;
-    return fused;
-  }
-  // so many that packs of columns divide them
-  const int whole = 8 / std::gcd(8, shape.fields);
-  if (has_tensor_cores) {
-    fused.product = Product::tensor_cores;
-    fused.elements = std::max(1, 24 / (whole * shape.fields)) * whole;
-    fused.columns_per_thread = fused.elements * shape.fields;
-    const int tiles = (shape.nodes + 15) / 16;
-    fused.row_groups = is_single ? (tiles + 1) / 2 : tiles;
-    return fused;
-  }
-  fused.elements = std::max(1, (is_single ? 48 : 24) / (whole * shape.fields)) * whole;
-  fused.columns_per_thread = is_single ? 8 : 4;
-  fused.row_groups = (shape.nodes + 3) / 4;
-  return fused;
 }
 
 }  // namespace rtcg::dg::detail

@@ -22,6 +22,9 @@ KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& o
   shape.faces = static_cast<int>(on.element.face_count());
   shape.face_nodes = static_cast<int>(on.element.nodes_of_face());
   shape.fields = static_cast<int>(evaluators.inside.outputs.size());
+  constexpr int most_terms = 3;
+  const std::optional<LinearVolume> linear = linear_volume(evaluators.contravariant_flux);
+  shape.volume_terms = linear && linear->terms <= most_terms ? linear->terms : 0;
   std::vector<Evaluators> on_faces = evaluators.boundaries;
   on_faces.push_back(evaluators.inside);
   for (const Evaluators& each : on_faces) {
@@ -68,10 +71,11 @@ std::vector<std::string> KernelParameters::names() const {
 KernelWriter::KernelWriter(const SystemEvaluators& evaluators, const KernelShape& shape, Type real,
                            std::string definitions)
     : shape_(shape), real_(std::move(real)), definitions_(std::move(definitions)) {
-  if (!definitions_.empty()) {
-    functions_.push_back(Statement(cgen::RawStatement{definitions_, {}, {}}));
-  }
   flux_ = emit(evaluators.contravariant_flux, "volume_flux");
+  linear_ = detail::linear_volume(evaluators.contravariant_flux);
+  if (linear_) {
+    weights_ = emit(linear_->weights, "volume_weights");
+  }
   inside_ = emit(evaluators.inside, "surface_flux");
   for (std::size_t i = 0; i < evaluators.boundaries.size(); ++i) {
     boundaries_.push_back(emit(evaluators.boundaries[i], fmt::format("boundary_flux_{}", i)));
@@ -84,9 +88,28 @@ KernelWriter::KernelWriter(const SystemEvaluators& evaluators, const KernelShape
   }
 }
 
-EmittedFlux KernelWriter::emit(const Evaluators& evaluators, const std::string& name) {
-  EmittedFlux result = emit_flux(evaluators, {real_, name, {}});
-  functions_.insert(functions_.end(), result.module.items.begin(), result.module.items.end());
+EmittedFlux KernelWriter::emit(const Evaluators& evaluators, const std::string& name) const {
+  return emit_flux(evaluators, {real_, name, {}});
+}
+
+std::vector<Statement> KernelWriter::functions(bool with_weights) const {
+  std::vector<Statement> result;
+  if (!definitions_.empty()) {
+    result.push_back(Statement(cgen::RawStatement{definitions_, {}, {}}));
+  }
+  const auto add = [&](const EmittedFlux& function) {
+    result.insert(result.end(), function.module.items.begin(), function.module.items.end());
+  };
+  add(with_weights ? weights_ : flux_);
+  add(inside_);
+  for (const EmittedFlux& boundary : boundaries_) {
+    add(boundary);
+  }
+  for (const auto* function : {&scale_, &source_}) {
+    if (*function) {
+      add(**function);
+    }
+  }
   return result;
 }
 
@@ -169,6 +192,11 @@ void KernelWriter::volume_flux(BlockBuilder& body, KernelParameters& parameters,
   call(body, parameters, flux_, at, result);
 }
 
+void KernelWriter::volume_weights(BlockBuilder& body, KernelParameters& parameters,
+                                  const FluxPoint& at, const Expr& result) const {
+  call(body, parameters, weights_, at, result);
+}
+
 void KernelWriter::finish(BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
                           const Expr& values) const {
   const auto apply = [&](const std::optional<EmittedFlux>& function, const std::string& name,
@@ -188,23 +216,54 @@ void KernelWriter::finish(BlockBuilder& body, KernelParameters& parameters, cons
   apply(source_, "sources", cgen::BinaryOp::add);
 }
 
-void KernelWriter::surface_flux(BlockBuilder& body, KernelParameters& parameters,
-                                const Expr& element, const Expr& place, const Load& load,
-                                const Expr& state, const Store& store) const {
-  const Type integer = cgen::const_(cgen::i32);
+KernelWriter::SurfacePlace KernelWriter::surface_place(BlockBuilder& body, const Expr& link,
+                                                       const Expr& place) const {
   const auto named = [&](const std::string& name, const Expr& value) {
-    return body.add(cgen::declare(integer, name, value));
+    return body.add(cgen::declare(cgen::const_(cgen::i32), name, value));
   };
-  const Expr face = named("face", place / shape_.face_nodes);
-  const Expr p = named("p", place - face * shape_.face_nodes);
-  const Expr node = named("own_node", parameters.table("face_nodes", cgen::u8)[place]);
-  const Expr side = named("side", element * shape_.faces + face);
-  const Expr link = body.add(
-      cgen::declare(cgen::const_(cgen::u32), "link", parameters.table("links", cgen::u32)[side]));
+  const Expr p = named("p", place % shape_.face_nodes);
   const Expr code =
       named("code", cgen::cast(cgen::i32, link % cgen::literal(link_codes, cgen::u32)));
   const Expr other =
       named("other", cgen::cast(cgen::i32, link / cgen::literal(link_codes, cgen::u32)));
+  return {p, code, other};
+}
+
+std::function<Expr(int field)> KernelWriter::exterior_index(BlockBuilder& body,
+                                                            KernelParameters& parameters,
+                                                            const SurfacePlace& at) const {
+  const Expr start = body.add(cgen::declare(
+      cgen::const_(cgen::i64), "start",
+      offset(at.other, 0) +
+          parameters.table("exterior_nodes", cgen::u8)[at.code * shape_.face_nodes + at.p]));
+  return [this, start](int field) { return start + field * shape_.nodes; };
+}
+
+void KernelWriter::fetch_exterior(BlockBuilder& body, KernelParameters& parameters,
+                                  const Expr& link, const Expr& place, const Store& store) const {
+  const SurfacePlace at = surface_place(body, link, place);
+  BlockBuilder inside;
+  const auto index = exterior_index(inside, parameters, at);
+  for (int field = 0; field < shape_.fields; ++field) {
+    inside << store(field, index(field));
+  }
+  body << (boundaries_.empty() ? inside.group() : cgen::if_(at.code < inside_codes, inside));
+}
+
+Expr KernelWriter::link_at(KernelParameters& parameters, const Expr& element,
+                           const Expr& place) const {
+  return parameters.table("links", cgen::u32)[element * shape_.faces + place / shape_.face_nodes];
+}
+
+void KernelWriter::surface_flux(BlockBuilder& body, KernelParameters& parameters,
+                                const Expr& element, const Expr& place, const Expr& link,
+                                const Load& load, const Store& store,
+                                const Load& exterior_load) const {
+  const Expr side = body.add(cgen::declare(cgen::const_(cgen::i32), "side",
+                                           element * shape_.faces + place / shape_.face_nodes));
+  const SurfacePlace on = surface_place(body, link, place);
+  const Expr node = body.add(cgen::declare(cgen::const_(cgen::i32), "own_node",
+                                           parameters.table("face_nodes", cgen::u8)[place]));
   const Expr record = body.add(cgen::declare(cgen::const_(cgen::i64), "record",
                                              cgen::cast(cgen::i64, side) * shape_.record_words()));
   const Expr faces = parameters.table("faces");
@@ -220,39 +279,45 @@ void KernelWriter::surface_flux(BlockBuilder& body, KernelParameters& parameters
   for (int field = 0; field < shape_.fields; ++field) {
     body << cgen::assign(interior[field], load(node, field));
   }
-  FluxPoint at{element, interior, node, {}, other, record, normal, p};
+  FluxPoint at{element, interior, node, {}, on.other, record, normal, on.p};
 
   BlockBuilder inside;
   const Expr exterior =
       inside.add(cgen::declare(cgen::array_of(real_, Expr(shape_.fields)), "exterior"));
-  const Expr start = inside.add(cgen::declare(
-      cgen::const_(cgen::i64), "start",
-      offset(other, 0) +
-          parameters.table("exterior_nodes", cgen::u8)[code * shape_.face_nodes + p]));
+  const auto index =
+      exterior_load ? std::function<Expr(int)>() : exterior_index(inside, parameters, on);
   for (int field = 0; field < shape_.fields; ++field) {
-    inside << cgen::assign(exterior[field], state[start + field * shape_.nodes]);
+    inside << cgen::assign(exterior[field], exterior_load
+                                                ? exterior_load(place, field)
+                                                : parameters.table("state")[index(field)]);
   }
   at.exterior = exterior;
   call(inside, parameters, inside_, at, result);
-  if (boundaries_.empty()) {
-    body << inside.group();
-  } else {
-    cgen::IfBuilder choice = cgen::if_(code < inside_codes, inside);
-    for (std::size_t i = 0; i < boundaries_.size(); ++i) {
-      BlockBuilder boundary;
-      call(boundary, parameters, boundaries_[i], at, result);
-      if (i + 1 == boundaries_.size()) {
-        body << choice.else_(boundary);
-      } else {
-        choice = choice.else_if_(cgen::equal(code, inside_codes + static_cast<int>(i)), boundary);
-      }
-    }
-  }
+  body << choice_of_boundary(parameters, on, at, inside, result);
   const Expr scale =
       body.add(cgen::declare(cgen::const_(real_), "scale", faces[record + shape_.dimension]));
   for (int field = 0; field < shape_.fields; ++field) {
     body << store(field, scale * result[field]);
   }
+}
+
+cgen::Statement KernelWriter::choice_of_boundary(KernelParameters& parameters,
+                                                 const SurfacePlace& on, const FluxPoint& at,
+                                                 const BlockBuilder& inside,
+                                                 const Expr& result) const {
+  if (boundaries_.empty()) {
+    return inside.group();
+  }
+  cgen::IfBuilder choice = cgen::if_(on.code < inside_codes, inside);
+  for (std::size_t i = 0; i < boundaries_.size(); ++i) {
+    BlockBuilder boundary;
+    call(boundary, parameters, boundaries_[i], at, result);
+    if (i + 1 == boundaries_.size()) {
+      return choice.else_(boundary);
+    }
+    choice = choice.else_if_(cgen::equal(on.code, inside_codes + static_cast<int>(i)), boundary);
+  }
+  return choice;
 }
 
 }  // namespace rtcg::dg::detail

@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/dg/flux/emit_flux.h"
+#include "rtcg/dg/operators/linear_volume.h"
 #include "rtcg/dg/operators/system_evaluators.h"
 
 // What the generated kernels of all strategies have in common: the tables that they read, and how
@@ -34,6 +35,9 @@ struct KernelShape {
   std::map<std::string, int> boundary_components{};  ///< of boundary values, by name
   bool has_mesh_size = false;                        ///< whether faces' records hold one
   bool has_face_jacobian = false;
+  /// Values that the volume flux of a field is made of, where it is linear in them; 0: it is not,
+  /// or of so many that it is better evaluated at nodes.
+  int volume_terms = 0;
 
   /// Words of a face's record: normal, scale, then what the flags say.
   [[nodiscard]] int record_words() const noexcept {
@@ -98,9 +102,9 @@ class KernelWriter {
   [[nodiscard]] const KernelShape& shape() const noexcept { return shape_; }
   [[nodiscard]] const cgen::Type& real() const noexcept { return real_; }
   /// The functions that kernels call, for the head of the module.
-  [[nodiscard]] const std::vector<cgen::Statement>& functions() const noexcept {
-    return functions_;
-  }
+  ///
+  /// @param with_weights  volume_weights is called, not volume_flux
+  [[nodiscard]] std::vector<cgen::Statement> functions(bool with_weights = false) const;
   [[nodiscard]] bool has_scale() const noexcept { return scale_.has_value(); }
   [[nodiscard]] bool has_source() const noexcept { return source_.has_value(); }
 
@@ -108,6 +112,11 @@ class KernelWriter {
   /// `at.reference_axis`, at a node, for all fields.
   void volume_flux(cgen::BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
                    const cgen::Expr& result) const;
+  /// What the volume flux is made of, where shape().volume_terms says that it is linear.
+  [[nodiscard]] const LinearVolume& linear_volume() const { return linear_.value(); }
+  /// Fills `result` with the weights of linear_volume() for `at.reference_axis`.
+  void volume_weights(cgen::BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
+                      const cgen::Expr& result) const;
   /// `value` of each field times scale plus source; the values are changed in place.
   void finish(cgen::BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
               const cgen::Expr& values) const;
@@ -117,27 +126,55 @@ class KernelWriter {
   using Store = std::function<cgen::Statement(int field, const cgen::Expr& value)>;
   /// The surface flux of `element` at place `face * face_nodes + p` times the face's scale.
   ///
-  /// @param load   the element's own values
-  /// @param state  the state of all elements, for neighbours
+  /// @param link      of the face
+  /// @param load      the element's own values
+  /// @param exterior  the neighbour's values at the place, if not to be taken from the state; asked
+  ///                  for with the place
   void surface_flux(cgen::BlockBuilder& body, KernelParameters& parameters,
-                    const cgen::Expr& element, const cgen::Expr& place, const Load& load,
-                    const cgen::Expr& state, const Store& store) const;
+                    const cgen::Expr& element, const cgen::Expr& place, const cgen::Expr& link,
+                    const Load& load, const Store& store, const Load& exterior = {}) const;
+  /// The link of the face of `element` that `place` is on.
+  [[nodiscard]] cgen::Expr link_at(KernelParameters& parameters, const cgen::Expr& element,
+                                   const cgen::Expr& place) const;
+  /// Hands the neighbour's values at a place to `store`; nothing where there is no neighbour.
+  ///
+  /// @param link   of the face
+  /// @param store  asked for with the place in the state
+  void fetch_exterior(cgen::BlockBuilder& body, KernelParameters& parameters,
+                      const cgen::Expr& link, const cgen::Expr& place, const Store& store) const;
 
   /// Where a field of an element begins in the state.
   [[nodiscard]] cgen::Expr offset(const cgen::Expr& element, const cgen::Expr& field) const;
 
  private:
+  /// What is on the other side of a place on a surface, as variables of the kernel.
+  struct SurfacePlace {
+    cgen::Expr p;  ///< number of the node on the face
+    cgen::Expr code;
+    cgen::Expr other;  ///< the neighbour
+  };
+  SurfacePlace surface_place(cgen::BlockBuilder& body, const cgen::Expr& link,
+                             const cgen::Expr& place) const;
+  /// Where the neighbour's value of a field lies in the state, by field.
+  std::function<cgen::Expr(int field)> exterior_index(cgen::BlockBuilder& body,
+                                                      KernelParameters& parameters,
+                                                      const SurfacePlace& at) const;
+  /// `inside` where there is a neighbour, else the flux of the boundary's condition.
+  cgen::Statement choice_of_boundary(KernelParameters& parameters, const SurfacePlace& on,
+                                     const FluxPoint& at, const cgen::BlockBuilder& inside,
+                                     const cgen::Expr& result) const;
   void call(cgen::BlockBuilder& body, KernelParameters& parameters, const EmittedFlux& function,
             const FluxPoint& at, const cgen::Expr& result) const;
   cgen::Expr argument(cgen::BlockBuilder& body, KernelParameters& parameters,
                       const FluxArgument& argument, const FluxPoint& at) const;
-  EmittedFlux emit(const Evaluators& evaluators, const std::string& name);
+  [[nodiscard]] EmittedFlux emit(const Evaluators& evaluators, const std::string& name) const;
 
   KernelShape shape_;
   cgen::Type real_;
   std::string definitions_;
-  std::vector<cgen::Statement> functions_;
   EmittedFlux flux_;
+  std::optional<LinearVolume> linear_;
+  EmittedFlux weights_;
   EmittedFlux inside_;
   std::vector<EmittedFlux> boundaries_;
   std::optional<EmittedFlux> scale_;

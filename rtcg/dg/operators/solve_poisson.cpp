@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/dg/operators/block_jacobi.h"
 #include "rtcg/dg/operators/kernel_tables.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
@@ -35,7 +36,7 @@ class ConjugateGradients {
       start.values[on_->element_count() * on_->node_count() + i] = 1;  // the field that is 1
     }
     solver_.set_state(start);
-    for (const char* name : {"x", "p", "r", "shift"}) {
+    for (const char* name : {"x", "p", "r", "shift", "image"}) {
       add_vector(name, std::vector<double>(on_->element_count() * on_->node_count()));
     }
     add_vector("partial", std::vector<double>(on_->element_count()));
@@ -44,31 +45,65 @@ class ConjugateGradients {
     make_kernels();
   }
 
+  /// Finds the blocks of elements by asking the operator itself.
+  ///
+  /// @param reach  how many faces away an element changes the Laplacian
+  void use_block_jacobi(int reach) {
+    write("p", std::vector<double>(on_->element_count() * on_->node_count()));
+    apply();
+    run("keep");
+    const auto minus_laplacian = [&](const std::vector<double>& values) {
+      write("p", values);
+      apply();
+      run("image");
+      return detail::from_reals(vectors_.at("image").to_vector(solver_.stream()), real_);
+    };
+    add_vector("inverse", detail::inverse_blocks(*on_, reach, minus_laplacian));
+    add_vector("z", std::vector<double>(on_->element_count() * on_->node_count()));
+    add_kernel("precondition", "z[e, i] = sum(j, inverse[e, i, j]*r[e, j])");
+    add_kernel("begin", "p[e, i] = z[e, i]");
+    add_kernel("turn preconditioned", "p[e, i] = z[e, i] + factor*p[e, i]");
+    add_kernel("both", "partial[e] = jacobian[e]*sum((i, j), r[e, i]*mass[i, j]*z[e, j])");
+    write("p", std::vector<double>(on_->element_count() * on_->node_count()));
+    is_preconditioned_ = true;
+  }
+
   PoissonSolution solve(const State& f, const PoissonSolverOptions& options) {
     // the residual of x = 0, which is f plus what the boundary values give
     apply();
     run("keep");
     write("r", f.values);
     run("first");
-    const double size = std::sqrt(product("r"));
-    double rho = size * size;
+    double square = product("r");
+    const double size = std::sqrt(square);
+    double rho = square;
+    if (is_preconditioned_) {
+      run("precondition");
+      run("begin");
+      rho = product("both");
+    }
     PoissonSolution result;
-    while (std::sqrt(rho) > options.tolerance * size) {
+    while (std::sqrt(square) > options.tolerance * size) {
       if (result.iterations == options.max_iterations) {
         throw InvalidInput(
             "dg.solve_poisson.not_converged",
             fmt::format("after {} iterations the residual is {:.3g} of the right-hand side's: more "
                         "iterations, a larger tolerance or a larger penalty may help",
-                        result.iterations, std::sqrt(rho) / size));
+                        result.iterations, std::sqrt(square) / size));
       }
       ++result.iterations;
       apply();
       run("move", rho / product("laplacian"));
-      const double next = product("r");
-      run("turn", next / rho);
+      square = product("r");
+      double next = square;
+      if (is_preconditioned_) {
+        run("precondition");
+        next = product("both");
+      }
+      run(is_preconditioned_ ? "turn preconditioned" : "turn", next / rho);
       rho = next;
     }
-    result.residual = size > 0 ? std::sqrt(rho) / size : 0;
+    result.residual = size > 0 ? std::sqrt(square) / size : 0;
     result.u = State(1, *on_);
     result.u.values = detail::from_reals(vectors_.at("x").to_vector(solver_.stream()), real_);
     return result;
@@ -84,19 +119,21 @@ class ConjugateGradients {
     vectors_.at(name).write(detail::as_reals(values, real_));
   }
 
-  // A kernel over elements and nodes, or over elements alone where it sums over the nodes. Made for
-  // any number of nodes and fields, so that one compilation serves all orders and dimensions.
+  // A kernel over elements and nodes, or over elements alone where it sums over both of i and j.
+  // Made for any number of nodes and fields, so that one compilation serves all orders and
+  // dimensions.
   void add_kernel(const std::string& name, const std::string& statements) {
     const auto has = [&](const std::string& text) {
       return statements.find(text) != std::string::npos;
     };
-    const bool is_sum = has("sum(");
+    const bool is_sum = has("sum((");
+    const bool has_j = has("sum(");
     const std::string domains =
-        fmt::format("{{[e, i{}{}]: 0 <= e < elements and 0 <= i < nodes{}{}}}", is_sum ? ", j" : "",
-                    has(" f,") ? ", f" : "", is_sum ? " and 0 <= j < nodes" : "",
+        fmt::format("{{[e, i{}{}]: 0 <= e < elements and 0 <= i < nodes{}{}}}", has_j ? ", j" : "",
+                    has(" f,") ? ", f" : "", has_j ? " and 0 <= j < nodes" : "",
                     has(" f,") ? " and 2 <= f < fields" : "");
     loopy::KernelOptions options;
-    options.name = "poisson_" + name;
+    options.name = "poisson_" + name.substr(0, name.find(' '));
     const char* real = real_ == cgen::f32 ? "f32" : "f64";
     for (const auto& [array, shape] : std::map<std::string, std::string>{
              {"w", "elements, fields, nodes"}, {"rhs", "elements, fields, nodes"}}) {
@@ -129,6 +166,7 @@ class ConjugateGradients {
     add_kernel("move",
                "x[e, i] = x[e, i] + factor*p[e, i]\n"
                "r[e, i] = r[e, i] + factor*(rhs[e, 0, i] - shift[e, i])");
+    add_kernel("image", "image[e, i] = shift[e, i] - rhs[e, 0, i]");
     add_kernel("turn", "p[e, i] = r[e, i] + factor*p[e, i]");
     add_kernel("r", "partial[e] = jacobian[e]*sum((i, j), r[e, i]*mass[i, j]*r[e, j])");
     add_kernel("laplacian",
@@ -190,6 +228,7 @@ class ConjugateGradients {
   std::map<std::string, int> sizes_;
   std::map<std::string, Buffer<std::byte>> vectors_;
   std::map<std::string, loopy::Executor> kernels_;
+  bool is_preconditioned_ = false;
 };
 
 }  // namespace
@@ -210,8 +249,12 @@ PoissonSolution solve_poisson(PoissonOptions equation, std::shared_ptr<const Dis
                     "not 1 on {} of {}",
                     f.fields, f.elements, f.nodes, on->element_count(), on->node_count()));
   }
-  return ConjugateGradients(poisson(equation), std::move(on), data, options.solver)
-      .solve(f, options);
+  ConjugateGradients method(poisson(equation), std::move(on), data, options.solver);
+  if (options.preconditioner == PoissonPreconditioner::block_jacobi) {
+    // of local DG the gradient of a neighbour counts, which its own neighbours change
+    method.use_block_jacobi(equation.method == PoissonMethod::local_dg ? 2 : 1);
+  }
+  return method.solve(f, options);
 }
 
 State reference_laplacian(const System& poisson, const Discretization& on, const SystemData& data,

@@ -7,10 +7,19 @@
 
 namespace rtcg::dg {
 
+/// What is done to the residual in each iteration.
+enum class PoissonPreconditioner {
+  none,
+  /// The inverse of each element's own block. Fewer iterations, of which each costs nodes^2
+  /// products an element more, and memory for as many numbers.
+  block_jacobi,
+};
+
 struct PoissonSolverOptions {
   SolverOptions solver{};    ///< `courant` means nothing here
   double tolerance = 1e-10;  ///< of the residual's L2 norm, as a part of the right-hand side's
   int max_iterations = 10000;
+  PoissonPreconditioner preconditioner = PoissonPreconditioner::none;
 };
 
 struct PoissonSolution {
@@ -25,9 +34,11 @@ struct PoissonSolution {
 /// @param equation  its dimension is taken from the mesh
 /// @param f  one field
 /// @throws InvalidInput  dg.solve_poisson.no_dirichlet: u is known up to a constant only;
-///                       dg.solve_poisson.not_converged; dg.solver.state_shape; what check_system
-///                       throws
-/// @cost  two right-hand sides and two synchronisations an iteration
+///                       dg.solve_poisson.not_converged; dg.solve_poisson.not_definite: found by
+///                       block_jacobi; dg.solver.state_shape; what check_system throws
+/// @cost  two right-hand sides and two synchronisations an iteration; block_jacobi another
+///        synchronisation, and at the beginning, four to six times as many right-hand sides as
+///        elements have nodes, for local DG about twenty times as many
 [[nodiscard]] PoissonSolution solve_poisson(PoissonOptions equation,
                                             std::shared_ptr<const Discretization> on,
                                             const SystemData& data, const State& f,

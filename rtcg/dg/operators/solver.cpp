@@ -9,6 +9,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/checkpoint.h"
+#include "rtcg/dg/operators/speed_kernel.h"
 #include "rtcg/dg/operators/tune_stages.h"
 
 namespace rtcg::dg {
@@ -40,6 +41,7 @@ struct Solver::Impl {
                       options.courant));
     }
     real = options.precision == Precision::single ? cgen::f32 : cgen::f64;
+    has_nodal_speed = detail::has_nodal_speed(system);
     make_runner();
     set_state(State(system.fields.size(), *on), 0);
   }
@@ -98,9 +100,32 @@ struct Solver::Impl {
   }
   [[nodiscard]] State state() const { return downloaded(runner->read_state()); }
 
-  [[nodiscard]] double time_step(const State& at) const {
+  // Where it is another at each node, the device looks for it, by a kernel made at the first call.
+  [[nodiscard]] double fastest_wave() {
+    if (!has_nodal_speed) {
+      State shape;  // of which only the number of elements is asked
+      shape.elements = on->element_count();
+      return largest_speed(system, *on, data, shape);
+    }
+    if (!speed) {
+      speed.emplace(system, *on, data, options.device, real);
+    }
+    const std::vector<double> speeds = speed->speeds(runner->stream(), runner->state_memory());
+    const auto endless = std::find_if(speeds.begin(), speeds.end(),
+                                      [](double each) { return !std::isfinite(each); });
+    if (endless != speeds.end()) {
+      throw InvalidInput(
+          "dg.solver.bad_speed",
+          fmt::format("the speed of waves is {} in element {} at time {}: '{}' has none for the "
+                      "state there",
+                      *endless, endless - speeds.begin(), time, system.name));
+    }
+    return *std::max_element(speeds.begin(), speeds.end());
+  }
+
+  [[nodiscard]] double time_step() {
     const double order = on->element.order;
-    const double speed = largest_speed(system, *on, data, at);
+    const double speed = fastest_wave();
     return options.courant * smallest_size(on->factors) /
            (std::max(speed, 1e-300) * (order + 1) * (order + 1));
   }
@@ -144,7 +169,7 @@ struct Solver::Impl {
     if (length > 0) {
       const State now = state();
       check_finite(now);
-      const double longest = time_step(now);
+      const double longest = time_step();
       plan.steps_left = static_cast<long long>(std::ceil(length / longest * (1 - 1e-12)));
       plan.time_step = length / static_cast<double>(plan.steps_left);
     }
@@ -201,6 +226,8 @@ struct Solver::Impl {
   detail::RunPlan plan;
   bool is_known = false;  ///< whether the kernel's shape was remembered
   std::unique_ptr<detail::StageRunner> runner;
+  bool has_nodal_speed = false;
+  std::optional<detail::SpeedKernel> speed;
 };
 
 Solver::Solver(System system, std::shared_ptr<const Discretization> on, SystemData data,
@@ -235,7 +262,7 @@ long long Solver::steps() const noexcept {
   return impl_->steps;
 }
 double Solver::time_step() const {
-  return impl_->time_step(impl_->state());
+  return impl_->time_step();
 }
 double Solver::energy() const {
   return dg::energy(impl_->system, *impl_->on, impl_->data, impl_->state());

@@ -84,7 +84,10 @@ class Solver {
   [[nodiscard]] State state() const;
   [[nodiscard]] double time() const noexcept;
   [[nodiscard]] long long steps() const noexcept;
-  /// courant * size of the smallest element / (largest_speed * (order + 1)^2).
+  /// courant * size of the smallest element / (largest_speed * (order + 1)^2). A speed that
+  /// depends on the state or the point is computed on the device.
+  ///
+  /// @throws InvalidInput  dg.solver.bad_speed: a speed is infinite or not a number
   [[nodiscard]] double time_step() const;
   /// @cost  copies the state from the device
   [[nodiscard]] double energy() const;
@@ -107,7 +110,7 @@ class Solver {
   /// @returns whether it got there, and was not stopped
   /// @throws InvalidInput  dg.solver.not_finite: names the first element with a value that is no
   ///                       number; checked before, at each report and at the end;
-  ///                       dg.solver.end_time: an `end` that is not finite
+  ///                       dg.solver.end_time: an `end` that is not finite; dg.solver.bad_speed
   bool run_until(double end, const RunOptions& options = {});
 
   /// Writes time, steps and state, and reads them back: the run goes on with the same bits.

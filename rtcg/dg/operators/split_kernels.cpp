@@ -94,7 +94,9 @@ class SplitWriter {
                        place],
                 value);
           };
-          writer_.surface_flux(body, parameters, element, place, load, state, store);
+          const Expr link = body.add(cgen::declare(cgen::const_(cgen::u32), "link",
+                                                   writer_.link_at(parameters, element, place)));
+          writer_.surface_flux(body, parameters, element, place, link, load, store);
         });
   }
 

@@ -146,6 +146,13 @@ std::map<std::string, double, std::less<>> parameters_at(const SystemData& data,
 
 void check_system(const System& system, const Discretization& on, const SystemData& data) {
   const detail::SystemEvaluators evaluators = detail::evaluators_of(system, on.mesh);
+  if (is_zero(evaluators.inside) && !is_zero(evaluators.flux)) {
+    throw InvalidInput(
+        "dg.check_system.zero_surface",
+        fmt::format("the surface flux {} of '{}' is zero whatever the fields {} are, so that no "
+                    "element hears of its neighbours",
+                    to_string(system.surface), system.name, fmt::join(system.fields, ", ")));
+  }
   std::set<std::string> tags;
   for (const auto& [tag, state] : system.boundaries) {
     tags.insert(tag);

@@ -61,6 +61,8 @@ struct SystemData {
 /// @throws InvalidInput  dg.check_system.dimension, dg.check_system.field_count: a flux, scale,
 ///                       source, surface or boundary state without one component a field;
 ///                       dg.check_system.missing_data: a parameter or material without value;
+///                       dg.check_system.zero_surface: a surface flux that is zero in all
+///                       components whatever the fields are, beside a flux that is not;
 ///                       dg.check_boundary_coverage.uncovered,
 ///                       dg.check_boundary_coverage.unknown_tag
 void check_system(const System& system, const Discretization& on, const SystemData& data);
@@ -79,7 +81,8 @@ void check_system(const System& system, const Discretization& on, const SystemDa
 [[nodiscard]] double energy(const System& system, const Discretization& on, const SystemData& data,
                             const State& state);
 
-/// The largest speed over all elements and nodes.
+/// The largest speed over all elements and nodes, in plain C++ by interpreting its expression.
+/// Solvers generate a kernel where it depends on the state or the point.
 [[nodiscard]] double largest_speed(const System& system, const Discretization& on,
                                    const SystemData& data, const State& state);
 

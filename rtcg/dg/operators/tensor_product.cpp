@@ -40,36 +40,33 @@ constexpr const char* double_function =
     "#endif\n"
     "}";
 
-// The weights come as their two parts of tf32, the factors are cut here.
+// The weights come as their two parts of tf32, the factors are cut here: the first part is the
+// nearest number of 11 bits, and tensor cores take no more bits of the second.
 constexpr const char* single_functions =
     "#if __CUDA_ARCH__ >= 900\n"
-    "static __device__ inline unsigned tf32(float x)\n"
+    "static __device__ inline float nearest_tf32(float x)\n"
     "{\n"
-    "  unsigned bits;\n"
-    "  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(x));\n"
-    "  return bits;\n"
+    "  return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);\n"
     "}\n"
-    "static __device__ inline void multiply_parts(float *sums, float4 weights, unsigned first,\n"
-    "                                             unsigned second)\n"
+    "static __device__ inline void multiply_parts(float *sums, float4 weights, float first,\n"
+    "                                             float second)\n"
     "{\n"
     "  asm(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 \"\n"
     "      \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
     "      : \"+f\"(sums[0]), \"+f\"(sums[1]), \"+f\"(sums[2]), \"+f\"(sums[3])\n"
     "      : \"r\"(__float_as_uint(weights.x)), \"r\"(__float_as_uint(weights.y)),\n"
     "        \"r\"(__float_as_uint(weights.z)), \"r\"(__float_as_uint(weights.w)),\n"
-    "        \"r\"(first), \"r\"(second));\n"
+    "        \"r\"(__float_as_uint(first)), \"r\"(__float_as_uint(second)));\n"
     "}\n"
     "#endif\n"
     "static __device__ inline void multiply_tiles(float *sums, float4 high, float4 low,\n"
     "                                             float first, float second)\n"
     "{\n"
     "#if __CUDA_ARCH__ >= 900\n"
-    "  const unsigned first_high = tf32(first);\n"
-    "  const unsigned second_high = tf32(second);\n"
-    "  const unsigned first_low = tf32(first - __uint_as_float(first_high));\n"
-    "  const unsigned second_low = tf32(second - __uint_as_float(second_high));\n"
+    "  const float first_high = nearest_tf32(first);\n"
+    "  const float second_high = nearest_tf32(second);\n"
     "  multiply_parts(sums, low, first_high, second_high);\n"
-    "  multiply_parts(sums, high, first_low, second_low);\n"
+    "  multiply_parts(sums, high, first - first_high, second - second_high);\n"
     "  multiply_parts(sums, high, first_high, second_high);\n"
     "#else\n"
     "  const int lane = threadIdx.x % 32;\n"
@@ -108,14 +105,17 @@ TensorProduct::TensorProduct(const KernelShape& shape, const Type& real, const F
 }
 
 int TensorProduct::stride() const {
-  // in f64 two banks hold a number
-  const int banks = is_double_ ? 16 : 32;
-  const int step = banks / 4;
+  // rows are 4 numbers apart in the banks, those of a step's lanes 8 in f32
+  constexpr int step = 4;
   int stride = (columns_ + step - 1) / step * step;
   while (stride / step % 2 == 0) {
     stride += step;
   }
   return stride;
+}
+
+int TensorProduct::values_stride(int step) const {
+  return step <= 4 ? stride() : BlockProduct::values_stride(step);
 }
 
 int TensorProduct::threads() const {
@@ -125,7 +125,7 @@ int TensorProduct::threads() const {
 std::vector<cgen::Statement> TensorProduct::functions() const {
   const std::vector<std::string> names =
       is_double_ ? std::vector<std::string>{"multiply_tiles"}
-                 : std::vector<std::string>{"tf32", "multiply_parts", "multiply_tiles"};
+                 : std::vector<std::string>{"nearest_tf32", "multiply_parts", "multiply_tiles"};
   return {cgen::RawStatement{is_double_ ? double_function : single_functions, names, {}}};
 }
 
@@ -141,45 +141,93 @@ Expr TensorProduct::sums_of(int row_tile, int column_tile) const {
   return plus(sums_, (row_tile * column_tiles() + column_tile) * 4);
 }
 
-void TensorProduct::add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
-                        const Expr& part, const BlockMatrix& work) {
+Expr TensorProduct::factor_row(const Expr& step, int quarter) const {
+  // in f32 a lane's two rows are neighbours: then lanes meet different banks at odd strides / 4
+  return is_double_ ? step * depth() + lane_ % 4 : plus(step * depth() + lane_ % 4 * 2, quarter);
+}
+
+void TensorProduct::multiply(BlockBuilder& body, const Expr& operators, const Expr& step,
+                             const std::vector<std::vector<Expr>>& factors,
+                             const std::string& suffix) const {
   const Type pack = cgen::vector_of(real_, is_double_ ? 2 : 4);
-  const Expr operators = parameters.table("operators", pack);
   const int parts = is_double_ ? 1 : 2;
-  const int steps = padded(static_cast<int>(matrix.columns)) / depth();
-  const Expr first_step = constant(body, "first_step", part * (padded(shape_.nodes) / depth()));
-  const auto step = [&](const Expr& k, BlockBuilder& inner) {
-    const Expr entry = constant(
-        inner, "entry", ((k + first_step) * row_tiles() + row_tile_) * (parts * warp_size) + lane_);
-    const Expr row = constant(inner, "row", k * depth() + lane_ % 4);
-    const Expr column = constant(inner, "factor_column", column_ + lane_ / 4);
-    std::vector<Expr> factors;
+  const Expr entry = constant(body, "entry" + suffix,
+                              (step * row_tiles() + row_tile_) * (parts * warp_size) + lane_);
+  for (int i = 0; i < tiles_of_warp_; ++i) {
+    std::vector<Expr> weights;
+    for (int each = 0; each < parts; ++each) {
+      const int number = i * parts + each;
+      weights.push_back(
+          body.add(cgen::declare(cgen::const_(pack), fmt::format("weights_{}{}", number, suffix),
+                                 operators[plus(entry, number * warp_size)])));
+    }
     for (int j = 0; j < column_tiles(); ++j) {
-      for (int quarter = 0; quarter < depth(); quarter += 4) {
-        factors.push_back(
-            inner.add(cgen::declare(cgen::const_(real_), fmt::format("factor_{}", factors.size()),
-                                    work.at(plus(row, quarter), plus(column, j * tile_columns)))));
+      std::vector<Expr> arguments = {sums_of(i, j)};
+      arguments.insert(arguments.end(), weights.begin(), weights.end());
+      const std::vector<Expr>& of_tile = factors[static_cast<std::size_t>(j)];
+      arguments.insert(arguments.end(), of_tile.begin(), of_tile.end());
+      body << cgen::call("multiply_tiles", arguments, cgen::void_type);
+    }
+  }
+}
+
+void TensorProduct::add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
+                        const Expr& first, const BlockMatrix& work) {
+  const Expr operators = parameters.table("operators", cgen::vector_of(real_, is_double_ ? 2 : 4));
+  const int steps = padded(static_cast<int>(matrix.columns)) / depth();
+  const Expr first_step = constant(body, "first_step", first / depth());
+  const auto step = [&](const Expr& k, BlockBuilder& inner) {
+    const Expr column = constant(inner, "factor_column", column_ + lane_ / 4);
+    std::vector<std::vector<Expr>> factors;
+    for (int j = 0; j < column_tiles(); ++j) {
+      std::vector<Expr>& of_tile = factors.emplace_back();
+      for (int quarter = 0; quarter < depth() / 4; ++quarter) {
+        of_tile.push_back(inner.add(
+            cgen::declare(cgen::const_(real_), fmt::format("factor_{}_{}", j, quarter),
+                          work.at(factor_row(k, quarter), plus(column, j * tile_columns)))));
       }
     }
-    const auto per_tile = static_cast<std::ptrdiff_t>(factors.size()) / column_tiles();
-    for (int i = 0; i < tiles_of_warp_; ++i) {
-      std::vector<Expr> weights;
-      for (int each = 0; each < parts; ++each) {
-        const int number = i * parts + each;
-        weights.push_back(
-            inner.add(cgen::declare(cgen::const_(pack), fmt::format("weights_{}", number),
-                                    operators[plus(entry, number * warp_size)])));
-      }
-      for (int j = 0; j < column_tiles(); ++j) {
-        std::vector<Expr> arguments = {sums_of(i, j)};
-        arguments.insert(arguments.end(), weights.begin(), weights.end());
-        const auto first = factors.begin() + j * per_tile;
-        arguments.insert(arguments.end(), first, first + per_tile);
-        inner << cgen::call("multiply_tiles", arguments, cgen::void_type);
-      }
-    }
+    multiply(inner, operators, k + first_step, factors, "");
   };
   body << cgen::for_(cgen::i32, "k", 0, steps, step, {1, 2});
+}
+
+void TensorProduct::add_volume(BlockBuilder& body, KernelParameters& parameters,
+                               const std::vector<Matrix>& derivatives,
+                               const MakeColumnFlux& make_flux, const BlockMatrix& values) {
+  const Expr operators = parameters.table("operators", cgen::vector_of(real_, is_double_ ? 2 : 4));
+  const int steps = padded(shape_.nodes) / depth();
+  std::vector<ColumnFlux> columns;
+  for (int j = 0; j < column_tiles(); ++j) {
+    const std::string suffix = fmt::format("_{}", j);
+    const Expr column =
+        constant(body, "volume_column" + suffix, plus(column_ + lane_ / 4, j * tile_columns));
+    columns.push_back(make_flux(body, column, suffix));
+  }
+  const auto step = [&](const Expr& k, BlockBuilder& inner) {
+    // [axis][column tile][quarter]
+    std::vector<std::vector<std::vector<Expr>>> factors(derivatives.size());
+    for (int j = 0; j < column_tiles(); ++j) {
+      for (auto& of_axis : factors) {
+        of_axis.emplace_back();
+      }
+      for (int quarter = 0; quarter < depth() / 4; ++quarter) {
+        const ColumnFlux& flux = columns[static_cast<std::size_t>(j)];
+        const std::string suffix = fmt::format("_{}_{}", j, quarter);
+        const std::vector<Expr> terms =
+            terms_at(inner, flux, values, factor_row(k, quarter), suffix);
+        for (std::size_t axis = 0; axis < factors.size(); ++axis) {
+          factors[axis].back().push_back(
+              flux_along(inner, flux, terms, static_cast<int>(axis), suffix));
+        }
+      }
+    }
+    for (std::size_t axis = 0; axis < factors.size(); ++axis) {
+      multiply(inner, operators, plus(k, static_cast<int>(axis) * steps), factors[axis],
+               fmt::format("_{}", axis));
+    }
+  };
+  body << cgen::for_(cgen::i32, "k", 0, steps, step, {1, 1});
 }
 
 BlockMatrix TensorProduct::store(BlockBuilder& body, const BlockMatrix& work) {
@@ -210,13 +258,17 @@ std::vector<double> TensorProduct::table(const std::vector<Matrix>& parts) const
     const auto k = static_cast<std::size_t>(column);
     return i < matrix.rows && k < matrix.columns ? matrix(i, k) : 0;
   };
+  // as factor_row
+  const auto column_of = [&](int step, int lane, int quarter) {
+    return step * depth() + (is_double_ ? lane % 4 : lane % 4 * 2 + quarter);
+  };
   // rows of a lane first, then depths, as the fragments have them
   const auto add_tile = [&](const Matrix& matrix, int tile, int step, const auto& part_of) {
     for (int lane = 0; lane < warp_size; ++lane) {
       for (int quarter = 0; quarter < depth(); quarter += 4) {
         for (int half = 0; half < 2; ++half) {
           numbers.push_back(part_of(number(matrix, tile * tile_rows + lane / 4 + half * 8,
-                                           step * depth() + lane % 4 + quarter)));
+                                           column_of(step, lane, quarter / 4))));
         }
       }
     }

@@ -22,8 +22,13 @@ class TensorProduct final : public BlockProduct {
   [[nodiscard]] int depth() const override { return is_double_ ? 4 : 8; }
   [[nodiscard]] std::vector<cgen::Statement> functions() const override;
   void begin(cgen::BlockBuilder& body, const cgen::Expr& thread) override;
+  [[nodiscard]] int values_stride(int step) const override;
   void add(cgen::BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
-           const cgen::Expr& part, const BlockMatrix& work) override;
+           const cgen::Expr& first, const BlockMatrix& work) override;
+  [[nodiscard]] bool takes_values() const override { return true; }
+  void add_volume(cgen::BlockBuilder& body, KernelParameters& parameters,
+                  const std::vector<Matrix>& derivatives, const MakeColumnFlux& make_flux,
+                  const BlockMatrix& values) override;
   BlockMatrix store(cgen::BlockBuilder& body, const BlockMatrix& work) override;
   [[nodiscard]] std::vector<double> table(const std::vector<Matrix>& parts) const override;
 
@@ -31,6 +36,12 @@ class TensorProduct final : public BlockProduct {
   [[nodiscard]] int row_tiles() const { return tiles_of_warp_ * fused_.row_groups; }
   [[nodiscard]] int column_tiles() const { return fused_.columns_per_thread / tile_columns; }
   [[nodiscard]] cgen::Expr sums_of(int row_tile, int column_tile) const;
+  /// The rows of factors that a lane has in a step, one for each 4 of `depth`.
+  [[nodiscard]] cgen::Expr factor_row(const cgen::Expr& step, int quarter) const;
+  /// Multiplies the tiles of a step of the table with the factors of each column tile.
+  void multiply(cgen::BlockBuilder& body, const cgen::Expr& operators, const cgen::Expr& step,
+                const std::vector<std::vector<cgen::Expr>>& factors,
+                const std::string& suffix) const;
 
   bool is_double_;
   int tiles_of_warp_;  ///< of 16 rows each

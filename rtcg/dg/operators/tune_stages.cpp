@@ -17,7 +17,7 @@ namespace {
 
 // as remember_shape writes it
 constexpr const char* slicing_format =
-    "elements=%d product=%15s row_groups=%d columns=%d blocks=%d";
+    "elements=%d product=%15s row_groups=%d columns=%d blocks=%d faces=%d ahead=%d nodal=%d";
 
 constexpr std::array<std::pair<Product, const char*>, 4> product_names = {
     {{Product::on_host, "loops"},
@@ -103,9 +103,16 @@ std::string to_string(const FusedShape& shape) {
     text +=
         fmt::format(" of {} columns, {} row groups", shape.columns_per_thread, shape.row_groups);
   }
-  return shape.blocks_per_multiprocessor == 0
+  if (shape.blocks_per_multiprocessor != 0) {
+    text += fmt::format(", {} blocks", shape.blocks_per_multiprocessor);
+  }
+  if (shape.face_groups != 1) {
+    text += fmt::format(", faces in {} groups", shape.face_groups);
+  }
+  text += shape.has_nodal_fluxes ? ", fluxes at nodes" : "";
+  return shape.ahead == Ahead::nothing
              ? text
-             : text + fmt::format(", {} blocks", shape.blocks_per_multiprocessor);
+             : text + (shape.ahead == Ahead::copies ? ", copies ahead" : ", prefetch");
 }
 
 std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::Type& real,
@@ -123,9 +130,27 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
       result.push_back(fused);
     }
   };
+  // with what may be asked for ahead, and in low orders all faces at once or in two turns
+  const auto add_alike = [&](FusedShape fused) {
+    const bool is_cuda = device.id.kind == runtime::BackendKind::cuda;
+    const bool is_linear = shape.volume_terms > 0;
+    for (const int groups : {1, 2}) {
+      if (shape.faces % groups != 0 || (groups > 1 && shape.nodes > 35)) {
+        continue;
+      }
+      fused.face_groups = groups;
+      for (const Ahead ahead : {Ahead::nothing, Ahead::prefetch, Ahead::copies}) {
+        fused.ahead = ahead;
+        if (ahead == Ahead::nothing ? !is_cuda || fused.product == Product::literals
+                                    : is_cuda && (is_linear || ahead == Ahead::prefetch)) {
+          add(fused);
+        }
+      }
+    }
+  };
   if (shape.nodes <= (real == cgen::f32 ? 56 : 35)) {
     for (const int elements : {8, 16, 32, 64}) {
-      add({.elements = elements, .product = Product::literals});
+      add_alike({.elements = elements, .product = Product::literals});
     }
   }
   if (shape.nodes > 20) {
@@ -135,10 +160,16 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
       (real == cgen::f64 || with_split_singles)) {
     for (const int elements : {4, 8, 16}) {
       for (const int columns : {8, 16, 24, 48}) {
-        for (const int tiles : {1, 2}) {
+        for (const int tiles : {1, 2, 3}) {
           const int groups = (shape.nodes + 16 * tiles - 1) / (16 * tiles);
-          if (tiles * columns <= 96) {
-            add({elements, Product::tensor_cores, groups, columns});
+          if (tiles * columns <= 96 && tiles * columns >= 16) {
+            FusedShape fused{elements, Product::tensor_cores, groups, columns};
+            add_alike(fused);
+            if (real == cgen::f64 && shape.volume_terms > 0) {
+              fused.has_nodal_fluxes = true;
+              fused.ahead = Ahead::prefetch;
+              add(fused);
+            }
           }
         }
       }
@@ -161,12 +192,14 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
   double best_us = 0;
   for (const loopy::WisdomEntry& entry : wisdom.entries()) {
     FusedShape shape;
+    int ahead = 0;
+    int nodal = 0;
     std::array<char, 16> product{};
     if (entry.kernel == key && entry.device == device.identity() &&
         (!result || entry.microseconds < best_us) &&
         std::sscanf(entry.slicing.c_str(), slicing_format, &shape.elements, product.data(),
-                    &shape.row_groups, &shape.columns_per_thread,
-                    &shape.blocks_per_multiprocessor) == 5) {
+                    &shape.row_groups, &shape.columns_per_thread, &shape.blocks_per_multiprocessor,
+                    &shape.face_groups, &ahead, &nodal) == 8) {
       const auto named = std::find_if(
           product_names.begin(), product_names.end(),
           [&](const auto& each) { return std::string_view(each.second) == product.data(); });
@@ -174,6 +207,8 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
         continue;
       }
       shape.product = named->first;
+      shape.ahead = static_cast<Ahead>(ahead);
+      shape.has_nodal_fluxes = nodal != 0;
       result = shape;
       best_us = entry.microseconds;
     }
@@ -188,9 +223,11 @@ void remember_shape(const std::string& key, runtime::Device device, const TimedS
   entry.kernel = key;
   entry.device = device.identity();
   entry.architecture = device.info().target;
-  entry.slicing = fmt::format("elements={} product={} row_groups={} columns={} blocks={}",
-                              shape.elements, name_of(shape.product), shape.row_groups,
-                              shape.columns_per_thread, shape.blocks_per_multiprocessor);
+  entry.slicing = fmt::format(
+      "elements={} product={} row_groups={} columns={} blocks={} faces={} ahead={} nodal={}",
+      shape.elements, name_of(shape.product), shape.row_groups, shape.columns_per_thread,
+      shape.blocks_per_multiprocessor, shape.face_groups, static_cast<int>(shape.ahead),
+      shape.has_nodal_fluxes ? 1 : 0);
   entry.microseconds = found.microseconds;
   wisdom.add(entry);
 }

@@ -11,6 +11,8 @@ namespace {
 using Cases = std::vector<IndexCase>;
 constexpr std::size_t most_cases = 16;
 
+Cases cases_of(const Expr& index);
+
 template <class Combine>
 Cases combined(const Cases& left, const Cases& right, const Combine& combine) {
   Cases all;
@@ -28,9 +30,9 @@ Cases combined(const Cases& left, const Cases& right, const Combine& combine) {
 }
 
 Cases sum_of(const std::vector<Expr>& terms) {
-  Cases sum = index_cases(terms.front());
+  Cases sum = cases_of(terms.front());
   for (std::size_t i = 1; i < terms.size(); ++i) {
-    sum = combined(sum, index_cases(terms[i]),
+    sum = combined(sum, cases_of(terms[i]),
                    [](Cases& all, const Affine& l, const Affine& r, ConstraintSet facts) {
                      all.push_back({l + r, std::move(facts)});
                    });
@@ -39,11 +41,11 @@ Cases sum_of(const std::vector<Expr>& terms) {
 }
 
 Cases product_of(const std::vector<Expr>& factors) {
-  Cases product = index_cases(factors.front());
+  Cases product = cases_of(factors.front());
   for (std::size_t i = 1; i < factors.size(); ++i) {
     bool is_affine = true;
     product = combined(
-        product, index_cases(factors[i]),
+        product, cases_of(factors[i]),
         [&](Cases& all, const Affine& l, const Affine& r, ConstraintSet facts) {
           is_affine = is_affine && (l.is_constant() || r.is_constant());
           all.push_back({l.is_constant() ? r * l.constant() : l * r.constant(), std::move(facts)});
@@ -61,7 +63,7 @@ Cases quotient_of(const Expr& numerator, std::int64_t divisor, bool is_remainder
     return {};
   }
   const Affine quotient(fmt::format("//{:016x}", Expr(FloorDiv{numerator, divisor}).hash()));
-  Cases cases = index_cases(numerator);
+  Cases cases = cases_of(numerator);
   for (IndexCase& each : cases) {
     const Affine remainder = each.value - quotient * divisor;
     each.facts.add_nonnegative(remainder);
@@ -75,7 +77,7 @@ Cases modulo_of(const Modulo& modulo) {
   if (const auto divisor = as_integer(modulo.denominator)) {
     return quotient_of(modulo.numerator, *divisor, true);
   }
-  Cases cases = index_cases(modulo.denominator);
+  Cases cases = cases_of(modulo.denominator);
   const Affine remainder(fmt::format("%{:016x}", Expr(modulo).hash()));
   for (IndexCase& each : cases) {
     // of the divisor's sign, whatever is divided; a divisor below 1 gets no claim
@@ -109,7 +111,7 @@ Cases cases_of_call(const Call& call) {
   if (call.function == "abs" && call.arguments.size() == 1) {
     // not larger_of(x, -x): its cases would pair each case of x with all others
     Cases all;
-    for (const IndexCase& each : index_cases(call.arguments[0])) {
+    for (const IndexCase& each : cases_of(call.arguments[0])) {
       for (const Affine& value : {each.value, -each.value}) {
         all.push_back({value, each.facts});
         all.back().facts.add_nonnegative(value);
@@ -118,8 +120,8 @@ Cases cases_of_call(const Call& call) {
     return all.size() > most_cases ? Cases{} : all;
   }
   if (call.arguments.size() == 2 && (call.function == "max" || call.function == "min")) {
-    const Cases left = index_cases(call.arguments[0]);
-    const Cases right = index_cases(call.arguments[1]);
+    const Cases left = cases_of(call.arguments[0]);
+    const Cases right = cases_of(call.arguments[1]);
     return call.function == "max"
                ? larger_of(left, right)
                : negated_cases(larger_of(negated_cases(left), negated_cases(right)));
@@ -128,8 +130,8 @@ Cases cases_of_call(const Call& call) {
 }
 
 Cases cases_of_conditional(const Conditional& conditional) {
-  Cases all = index_cases(conditional.then_value);
-  Cases others = index_cases(conditional.else_value);
+  Cases all = cases_of(conditional.then_value);
+  Cases others = cases_of(conditional.else_value);
   if (all.empty() || others.empty() || all.size() + others.size() > most_cases) {
     return {};
   }
@@ -146,7 +148,7 @@ Cases cases_of_conditional(const Conditional& conditional) {
 }
 
 void add_comparison(const Comparison& comparison, ConstraintSet& facts) {
-  const Cases difference = index_cases(comparison.left - comparison.right);
+  const Cases difference = cases_of(comparison.left - comparison.right);
   // a disjunction of cases is no set of constraints
   if (difference.size() != 1) {
     return;
@@ -194,9 +196,7 @@ void add_facts(const Expr& condition, ConstraintSet& facts) {
   }
 }
 
-}  // namespace
-
-std::vector<IndexCase> index_cases(const Expr& index) {
+Cases cases_of(const Expr& index) {
   return match(
       index,
       [](const Integer& e) -> Cases {
@@ -213,6 +213,17 @@ std::vector<IndexCase> index_cases(const Expr& index) {
       [](const Modulo& e) { return modulo_of(e); },
       [](const Conditional& e) { return cases_of_conditional(e); },
       [](const Call& e) { return cases_of_call(e); }, [](const auto&) -> Cases { return {}; });
+}
+
+}  // namespace
+
+std::vector<IndexCase> index_cases(const Expr& index) {
+  if (std::optional<Affine> affine = to_affine(index)) {
+    Cases cases(1);
+    cases.front().value = *std::move(affine);
+    return cases;
+  }
+  return cases_of(index);
 }
 
 ConstraintSet facts_of(const Expr& condition) {

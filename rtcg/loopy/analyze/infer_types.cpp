@@ -40,10 +40,26 @@ void add_values_read(const Expr& expr, NameSet& names) {
 }
 
 /// Names and arrays that stand in indices of arrays.
-void add_index_names(const Expr& expr, NameSet& names) {
+/// @param seen  indices whose names are there already: many accesses have the same ones
+void add_index_names(const Expr& expr, NameSet& names, std::set<const ExprNode*>& seen) {
+  const auto insert = [&](const std::string& name) {
+    if (names.find(name) == names.end()) {
+      names.insert(name);
+    }
+  };
   const auto add = [&](const Expr& index) {
-    names.merge(free_names(index));
-    names.merge(accessed_arrays(index));
+    if (!seen.insert(&index.node()).second) {
+      return;
+    }
+    for_each_free_name(index, insert);
+    walk(index, [&](const Expr& part) {
+      if (const Access* element = get_if<Access>(part)) {
+        insert(element->array);
+      } else if (const LinearAccess* linear = get_if<LinearAccess>(part)) {
+        insert(linear->array);
+      }
+      return true;
+    });
   };
   walk(expr, [&](const Expr& part) {
     if (is<Access>(part) || is<LinearAccess>(part)) {
@@ -95,8 +111,9 @@ TypeInference::TypeInference(Kernel kernel)
     : kernel_(std::move(kernel)),
       lookup_([this](const std::string& name) { return type_of_name(name); }) {
   const auto add = [&](const std::string& name, const std::optional<cgen::Type>& type) {
-    types_[name] = LooseType{type.value_or(cgen::Unknown{}), Firmness::fixed};
-    if (!is_known(types_[name].type)) {
+    LooseType& known = types_[name];
+    known = LooseType{type.value_or(cgen::Unknown{}), Firmness::fixed};
+    if (!is_known(known.type)) {
       open_.insert(name);
     }
   };
@@ -149,10 +166,14 @@ void TypeInference::type_sizes_and_indices() {
     add_all(temporary.shape);
     add_all(temporary.strides_elements);
   }
-  static_cast<void>(map_expressions(kernel_, [&](const Expr& expr) {
-    add_index_names(expr, integers);
-    return expr;
-  }));
+  std::set<const ExprNode*> seen;
+  for (const Instruction& instruction : kernel_.instructions) {
+    for_each_expression(instruction,
+                        [&](const Expr& expr) { add_index_names(expr, integers, seen); });
+  }
+  for (const SubstitutionRule& rule : kernel_.rules) {
+    add_index_names(rule.body, integers, seen);
+  }
   for (const std::string& name : integers) {
     // what statements write takes the type of its values
     if (is_open(name) && writers_.count(name) == 0) {

@@ -278,6 +278,20 @@ bool is_in_constraints(const Kernel& kernel, const std::string& name) {
                      [&](const Domain& domain) { return domain.constraints.mentions(name); });
 }
 
+LooseType declared_type(const Kernel& kernel, const std::string& name, const Argument* argument,
+                        const Temporary* temporary) {
+  if (is_iname(kernel, name)) {
+    return {cgen::i32, Firmness::fixed};
+  }
+  if (argument != nullptr) {
+    return {argument->type.value_or(cgen::Unknown{}), Firmness::fixed};
+  }
+  if (temporary != nullptr) {
+    return {temporary->type.value_or(cgen::Unknown{}), Firmness::fixed};
+  }
+  return is_in_constraints(kernel, name) ? LooseType{cgen::i32, Firmness::fixed} : LooseType{};
+}
+
 }  // namespace
 
 cgen::Type common_type(const cgen::Type& left, const cgen::Type& right) {
@@ -320,16 +334,12 @@ LooseType common_type(const LooseType& left, const LooseType& right) {
 }
 
 LooseType declared_type(const Kernel& kernel, const std::string& name) {
-  if (is_iname(kernel, name)) {
-    return {cgen::i32, Firmness::fixed};
-  }
-  if (const Argument* argument = find_argument(kernel, name)) {
-    return {argument->type.value_or(cgen::Unknown{}), Firmness::fixed};
-  }
-  if (const Temporary* temporary = find_temporary(kernel, name)) {
-    return {temporary->type.value_or(cgen::Unknown{}), Firmness::fixed};
-  }
-  return is_in_constraints(kernel, name) ? LooseType{cgen::i32, Firmness::fixed} : LooseType{};
+  return declared_type(kernel, name, find_argument(kernel, name), find_temporary(kernel, name));
+}
+
+LooseType declared_type(const Kernel& kernel, const VariableIndex& variables,
+                        const std::string& name) {
+  return declared_type(kernel, name, variables.find_argument(name), variables.find_temporary(name));
 }
 
 std::vector<LooseType> loose_types_of_targets(const Kernel& kernel, const TypeLookup& lookup,

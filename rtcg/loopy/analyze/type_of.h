@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "rtcg/cgen/ast/type.h"
-#include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/kernel/variable_index.h"
 
 // Types of expressions of kernels.
 //
@@ -51,5 +51,7 @@ using TypeLookup = std::function<LooseType(const std::string& name)>;
                                                             const Expr& value);
 /// What the kernel says of a name; Unknown where it says nothing.
 [[nodiscard]] LooseType declared_type(const Kernel& kernel, const std::string& name);
+[[nodiscard]] LooseType declared_type(const Kernel& kernel, const VariableIndex& variables,
+                                      const std::string& name);
 
 }  // namespace rtcg::loopy

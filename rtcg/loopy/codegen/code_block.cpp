@@ -3,19 +3,12 @@
 #include <algorithm>
 
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/loopy/codegen/join_conditions.h"
 
 namespace rtcg::loopy {
 namespace {
 
 using Variables = std::map<std::string, PrivateVariable>;
-
-std::set<std::string> variables_of(const CodeBlock& block) {
-  std::set<std::string> all;
-  for (const CodeItem& item : block.items) {
-    all.insert(item.variables.begin(), item.variables.end());
-  }
-  return all;
-}
 
 cgen::Statement declaration(const std::string& name, const PrivateVariable& variable,
                             std::optional<cgen::Expr> value = {}) {
@@ -42,7 +35,7 @@ bool starts_with_write(const CodeBlock& block, const std::string& variable) {
           return each.variables.count(variable) != 0;
         }) == 1;
     if (const CodeLoop* loop = get_if<CodeLoop>(item)) {
-      return is_last && starts_with_write(loop->body, variable);
+      return is_last && (loop->is_over_threads || starts_with_write(loop->body, variable));
     }
     const auto is_fresh_in = [&](const CodeBlock& branch) {
       return variables_of(branch).count(variable) == 0 || starts_with_write(branch, variable);
@@ -118,7 +111,8 @@ class Placement {
     const CodeItem& first = block.items[users.front()];
     bool goes_further = users.size() == 1;
     if (const CodeLoop* loop = get_if<CodeLoop>(first)) {
-      goes_further = goes_further && starts_with_write(loop->body, variable);
+      goes_further =
+          goes_further && (loop->is_over_threads || starts_with_write(loop->body, variable));
     } else if (!is<CodeIf>(first)) {
       goes_further = false;
     }
@@ -162,6 +156,29 @@ class Placement {
 
 }  // namespace
 
+std::set<std::string> variables_of(const CodeBlock& block) {
+  std::set<std::string> all;
+  for (const CodeItem& item : block.items) {
+    all.insert(item.variables.begin(), item.variables.end());
+  }
+  return all;
+}
+
+CodeBlock without_variables(CodeBlock block, const std::set<std::string>& names) {
+  for (CodeItem& item : block.items) {
+    std::erase_if(item.variables, [&](const std::string& each) { return names.count(each) != 0; });
+    if (auto* loop = boost::variant2::get_if<CodeLoop>(&item.kind)) {
+      loop->body = without_variables(std::move(loop->body), names);
+    } else if (auto* conditional = boost::variant2::get_if<CodeIf>(&item.kind)) {
+      conditional->then_body = without_variables(std::move(conditional->then_body), names);
+      if (conditional->else_body) {
+        conditional->else_body = without_variables(std::move(*conditional->else_body), names);
+      }
+    }
+  }
+  return block;
+}
+
 CodeItem make_loop(CodeLoop loop) {
   std::set<std::string> variables = variables_of(loop.body);
   return {std::move(loop), std::move(variables)};
@@ -180,7 +197,7 @@ CodeItem make_if(CodeIf conditional) {
 }
 
 std::vector<cgen::Statement> place_declarations(CodeBlock block, const Variables& variables) {
-  return Placement(variables).run(std::move(block));
+  return Placement(variables).run(join_conditions(std::move(block)));
 }
 
 }  // namespace rtcg::loopy

@@ -28,12 +28,17 @@ struct CodeLoop {
   std::optional<int> unroll{};
   /// Text of a `#pragma` before the loop.
   std::optional<std::string> pragma{};
+  /// Whether the iterations are threads: what only they use, each has of its own. Declared outside,
+  /// it would be one variable that the lanes of an `omp simd` loop write at once.
+  bool is_over_threads = false;
   CodeBlock body;
 };
 struct CodeIf {
   cgen::Expr condition;
   CodeBlock then_body;
   std::optional<CodeBlock> else_body;  // as above
+  /// Whether the body is the rest of a statement's condition: `c && rest`, unless others share `c`.
+  bool goes_on = false;
 };
 /// `variable = value` for a private scalar.
 struct CodeScalarAssignment {
@@ -68,8 +73,13 @@ struct PrivateVariable {
 [[nodiscard]] std::optional<CodeBlock> if_any(CodeBlock block);
 [[nodiscard]] CodeItem make_if(CodeIf conditional);
 
+/// The private variables that a block touches.
+[[nodiscard]] std::set<std::string> variables_of(const CodeBlock& block);
+/// The block as if these variables were not private ones: someone else declares them.
+[[nodiscard]] CodeBlock without_variables(CodeBlock block, const std::set<std::string>& names);
+
 /// The statements with each variable declared as far in as its life allows, with its first value
-/// where that is assigned at once. An adjacent equal condition is joined.
+/// where that is assigned at once. Neighbouring conditions are joined.
 [[nodiscard]] std::vector<cgen::Statement> place_declarations(
     CodeBlock block, const std::map<std::string, PrivateVariable>& variables);
 

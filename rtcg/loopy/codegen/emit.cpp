@@ -1,22 +1,42 @@
 #include "rtcg/loopy/codegen/emit.h"
 
+#include <algorithm>
+
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/loopy/codegen/emitter.h"
 
 namespace rtcg::loopy {
 
 Emitter::Emitter(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes, Target target,
-                 const GenerateOptions& options, std::set<std::string>& helpers)
+                 const GenerateOptions& options, std::set<std::string>& helpers,
+                 FunctionTable& functions)
     : kernel_(kernel),
       axes_(axes),
       target_(target),
       options_(options),
       helpers_(helpers),
-      facts_(kernel, statements_in(tree)),
-      new_names_(make_name_generator(kernel)) {
+      functions_(functions),
+      statements_(statements_in(tree)),
+      facts_(kernel, statements_),
+      named_(kernel),
+      types_([this](const std::string& name) { return declared_type(kernel_, named_, name); }) {
   if (splits_threads()) {
     number_segments(tree);
   }
+  has_calls_ = std::any_of(statements_.begin(), statements_.end(), [&](std::size_t statement) {
+    return kernel.instructions[statement].call_site != nullptr;
+  });
+}
+
+std::string Emitter::new_name(const std::string& base) {
+  if (!new_names_) {
+    new_names_ = make_name_generator(kernel_);
+  }
+  return new_names_->make(base);
+}
+
+cgen::Type Emitter::type_of(const Expr& expr) const {
+  return loose_types_of_targets(kernel_, types_, expr).front().type;
 }
 
 EmittedBody Emitter::run(const LoopTree& tree) {
@@ -68,7 +88,7 @@ bool Emitter::declare_block_order(cgen::BlockBuilder& body, const Place& place) 
   }
   const ExprScope scope = scope_of(place);
   const auto define = [&](const char* base, const cgen::Expr& value) {
-    const std::string name = new_names_.make(base);
+    const std::string name = new_name(base);
     body << cgen::declare(cgen::const_(options_.index_type), name, value);
     return cgen::variable(name, options_.index_type);
   };
@@ -92,8 +112,8 @@ cgen::Expr Emitter::swizzled_position(const HardwareAxis& axis) const {
 
 EmittedBody emit_body(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes,
                       Target target, const GenerateOptions& options,
-                      std::set<std::string>& helpers) {
-  return Emitter(kernel, tree, axes, target, options, helpers).run(tree);
+                      std::set<std::string>& helpers, FunctionTable& functions) {
+  return Emitter(kernel, tree, axes, target, options, helpers, functions).run(tree);
 }
 
 }  // namespace rtcg::loopy

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rtcg/loopy/codegen/code_block.h"
+#include "rtcg/loopy/codegen/function_table.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/codegen/launch_axes.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
@@ -22,8 +23,10 @@ struct EmittedBody {
 /// @param kernel  preprocessed and typed
 /// @param tree    with its barriers; no launch boundaries
 /// @param helpers  names of helper functions that the body calls; added to
+/// @param functions  those that calls of the kernel are; added to
 [[nodiscard]] EmittedBody emit_body(const Kernel& kernel, const LoopTree& tree,
                                     const LaunchAxes& axes, Target target,
-                                    const GenerateOptions& options, std::set<std::string>& helpers);
+                                    const GenerateOptions& options, std::set<std::string>& helpers,
+                                    FunctionTable& functions);
 
 }  // namespace rtcg::loopy

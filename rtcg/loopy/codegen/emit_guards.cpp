@@ -66,6 +66,34 @@ Guards Emitter::needed_by(std::size_t statement, const ConstraintSet& constraint
   return needed;
 }
 
+void Emitter::settle_lanes(std::size_t statement, const Place& place) {
+  settled_.clear();
+  const std::vector<std::string>& lanes = facts_.lanes(statement);
+  if (lanes.empty()) {
+    return;
+  }
+  const ExprScope scope = scope_of(place);
+  for (const Constraint& constraint : facts_.guards(statement).constraints()) {
+    Affine worst = constraint.expr;
+    bool has_range = !constraint.is_equality;
+    for (const std::string& lane : lanes) {
+      const std::int64_t coefficient = constraint.expr.coefficient(lane);
+      if (coefficient == 0 || !has_range) {
+        continue;
+      }
+      const auto range = constant_range(lane);
+      has_range = range.has_value();
+      if (has_range) {
+        worst = worst.substitute(lane, coefficient > 0 ? range->first : range->second);
+      }
+    }
+    if (has_range && is_testable(worst, place) &&
+        place.facts.implies_nonnegative(with_values(scope, worst))) {
+      settled_.push_back(&constraint);
+    }
+  }
+}
+
 Guards Emitter::needed_by_lanes(std::size_t statement, const Place& place) {
   Guards needed;
   const std::vector<std::string>& lanes = facts_.lanes(statement);
@@ -77,11 +105,14 @@ Guards Emitter::needed_by_lanes(std::size_t statement, const Place& place) {
     const bool has_lane = std::any_of(lanes.begin(), lanes.end(), [&](const std::string& lane) {
       return constraint.expr.coefficient(lane) != 0;
     });
-    if (has_lane && is_testable(constraint.expr, place)) {
-      const Constraint here{with_values(scope, constraint.expr), constraint.is_equality};
-      if (!place.facts.implies(here)) {
-        needed.push_back(here);
-      }
+    const bool is_settled =
+        std::find(settled_.begin(), settled_.end(), &constraint) != settled_.end();
+    if (!has_lane || is_settled || !is_testable(constraint.expr, place)) {
+      continue;
+    }
+    const Constraint here{with_values(scope, constraint.expr), constraint.is_equality};
+    if (!place.facts.implies(here)) {
+      needed.push_back(here);
     }
   }
   return needed;
@@ -121,7 +152,7 @@ const std::vector<std::pair<AxisKind, int>>& Emitter::unused_axes(std::size_t st
 
 bool Emitter::is_testable(const Affine& expr, const Place& place) const {
   return std::all_of(expr.terms().begin(), expr.terms().end(), [&](const Affine::Term& term) {
-    return !is_iname(kernel_, term.name) || place.known.count(term.name) != 0;
+    return place.known.count(term.name) != 0 || !is_iname(kernel_, term.name);
   });
 }
 
@@ -169,7 +200,10 @@ bool Emitter::may_stand_under(const LoopTreeNode& node, const Guards& guards, co
   }
   const std::vector<std::size_t> statements = statements_in(node);
   return std::all_of(statements.begin(), statements.end(), [&](std::size_t statement) {
-    const Guards own = needed_by(statement, facts_.domain(statement), place, known);
+    const ConstraintSet& domain = facts_.domain(statement);
+    const bool has_all_axes = unused_axes(statement).empty();
+    const Guards by_axes = has_all_axes ? Guards{} : needed_by(statement, domain, place, known);
+    const Guards& own = has_all_axes ? needed_of(domain, place, known) : by_axes;
     return std::all_of(guards.begin(), guards.end(), [&](const Constraint& each) {
       return std::find(own.begin(), own.end(), each) != own.end();
     });

@@ -24,8 +24,10 @@ void Emitter::emit_lanes(std::size_t statement, const std::vector<std::string>& 
 void Emitter::emit_each_lane(std::size_t statement, const std::vector<std::string>& lanes,
                              std::size_t depth, const Place& place, CodeBlock& block) {
   const auto [first, last] = range_of_lane(lanes[depth]);
+  Place inside = at_lane(place, lanes[depth], first);
   for (std::int64_t value = first; value <= last; ++value) {
-    emit_lane(statement, lanes, depth, at_lane(place, lanes[depth], value), block);
+    inside.values.insert_or_assign(lanes[depth], Affine(value));
+    emit_lane(statement, lanes, depth, inside, block);
   }
 }
 
@@ -64,7 +66,7 @@ void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& l
   }
   CodeBlock code;
   emit_lanes(statement, lanes, depth + 1, inside, code);
-  block.items.push_back(make_if({*condition, std::move(code), std::nullopt}));
+  block.items.push_back(make_if({*condition, std::move(code), std::nullopt, false}));
 }
 
 void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlock& block) {
@@ -84,8 +86,8 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
     if (condition && place.facts.implies(guard)) {
       continue;  // the tests before say so
     }
-    if (place.facts.implies_nonnegative(-guard.expr - 1)) {
-      return;  // never
+    if (is_never(place.facts, guard)) {
+      return;
     }
     require(lower_constraint(scope_of(place), guard));
     learnt->facts.add(guard);
@@ -97,14 +99,23 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
       require(cgen::equal(lower_index(scope, modulo(to_expr(here.expr), here.modulus)), 0));
     }
   }
+  std::vector<cgen::Expr> conditions;
+  if (condition) {
+    conditions.push_back(*condition);
+  }
   for (const Expr& predicate : instruction.predicates) {
     const auto constraints = affine_condition(with_values(scope, predicate));
     const bool is_known = constraints && std::all_of(constraints->begin(), constraints->end(),
                                                      [&](const Constraint& each) {
                                                        return place.facts.implies(each);
                                                      });
+    if (constraints &&
+        std::any_of(constraints->begin(), constraints->end(),
+                    [&](const Constraint& each) { return is_never(place.facts, each); })) {
+      return;
+    }
     if (!is_known) {
-      require(lower_expr(scope, predicate, cgen::boolean));
+      conditions.push_back(lower_expr(scope, predicate, cgen::boolean));
     }
     for (const Constraint& each : constraints.value_or(std::vector<Constraint>{})) {
       learnt->facts.add(each);
@@ -112,16 +123,15 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
   }
   CodeBlock own;
   emit_body_of(instruction, scope, own);
-  std::set<std::string> touched = touched_;
-  if (!condition) {
-    for (CodeItem& item : own.items) {
-      block.items.push_back(std::move(item));
-    }
-    return;
+  // one test within the other: statements that differ in the later ones share the first
+  for (std::size_t i = conditions.size(); i-- > 0;) {
+    CodeItem item = make_if({conditions[i], std::move(own), std::nullopt, true});
+    item.variables.insert(touched_.begin(), touched_.end());
+    own = CodeBlock{{std::move(item)}};
   }
-  CodeItem item = make_if({*condition, std::move(own), std::nullopt});
-  item.variables.merge(touched);
-  block.items.push_back(std::move(item));
+  for (CodeItem& item : own.items) {
+    block.items.push_back(std::move(item));
+  }
 }
 
 }  // namespace rtcg::loopy

@@ -17,6 +17,17 @@ std::vector<std::string> unknown_but(std::vector<std::string> unknown, const std
   return unknown;
 }
 
+/// What all nodes of a run need.
+Guards shared_guards(const std::vector<Guards>& needed, std::size_t begin, std::size_t end) {
+  Guards shared = needed[begin];
+  for (std::size_t i = begin + 1; i < end; ++i) {
+    std::erase_if(shared, [&](const Constraint& each) {
+      return std::find(needed[i].begin(), needed[i].end(), each) == needed[i].end();
+    });
+  }
+  return shared;
+}
+
 }  // namespace
 
 CodeBlock Emitter::emit_level(const LoopTree& nodes, const Place& place) {
@@ -30,6 +41,18 @@ CodeBlock Emitter::emit_level(const LoopTree& nodes, const Place& place) {
     needed.push_back(needed_guards(node, place, known));
   }
   for (std::size_t i = 0; i < nodes.size();) {
+    if (const std::size_t end = end_of_call(nodes, i); end != i) {
+      const LoopTree run(nodes.begin() + static_cast<std::ptrdiff_t>(i),
+                         nodes.begin() + static_cast<std::ptrdiff_t>(end));
+      const Guards shared = shared_guards(needed, i, end);
+      if (shared.empty()) {
+        emit_call(run, place, block);
+      } else {
+        block.items.push_back(emit_guarded(run, shared, place));
+      }
+      i = end;
+      continue;
+    }
     const Guards guards = guards_of_run(nodes, needed, i, place, known);
     if (guards.empty()) {
       emit_tile(nodes[i], place, block);
@@ -64,7 +87,7 @@ CodeItem Emitter::emit_guarded(const LoopTree& run, const Guards& guards, Place 
     place.facts.add(guard);
   }
   const std::set<std::string> in_condition = touched_;
-  CodeItem item = make_if({*condition, emit_level(run, place), std::nullopt});
+  CodeItem item = make_if({*condition, emit_level(run, place), std::nullopt, false});
   item.variables.insert(in_condition.begin(), in_condition.end());
   return item;
 }
@@ -135,6 +158,7 @@ void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& blo
                 1,
                 {},
                 {},
+                false,
                 {}};
   if (bounds.step != 1) {
     code.step = static_cast<int>(bounds.step);

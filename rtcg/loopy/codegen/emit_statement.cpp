@@ -49,6 +49,7 @@ void Emitter::emit_statement(std::size_t statement, const Place& place, CodeBloc
   if (options_.statement_comments) {
     block.items.push_back({CodeStatement{cgen::comment(describe(instruction))}, {}});
   }
+  settle_lanes(statement, place);
   emit_lanes(statement, facts_.lanes(statement), 0, place, block);
 }
 
@@ -94,7 +95,7 @@ void Emitter::emit_body_of(const Instruction& instruction, const ExprScope& scop
   require_internal(assignment != nullptr && assignment->targets.size() == 1,
                    "one target once reductions are realised");
   const Expr& target = assignment->targets.front();
-  const cgen::Type type = type_of(kernel_, target);
+  const cgen::Type type = type_of(target);
   const cgen::Expr place = lower_expr(scope, target, type);
   if (assignment->is_atomic) {
     block.items.push_back(
@@ -138,8 +139,7 @@ std::optional<cgen::Statement> Emitter::async_copy(const Assignment& assignment,
   const Expr& source = clipped != nullptr ? clipped->then_value : assignment.value;
   const Access* element = get_if<Access>(source);
   if (element == nullptr || find_argument(kernel_, element->array) == nullptr ||
-      !(type_of(kernel_, source) == type) ||
-      (clipped != nullptr && as_integer(clipped->else_value) != 0)) {
+      !(type_of(source) == type) || (clipped != nullptr && as_integer(clipped->else_value) != 0)) {
     return std::nullopt;
   }
   return copy_call(bytes, place, lower_expr(scope, source, type),
@@ -147,13 +147,12 @@ std::optional<cgen::Statement> Emitter::async_copy(const Assignment& assignment,
 }
 
 cgen::Type Emitter::value_type(const Assignment& assignment, const cgen::Type& target) {
-  const cgen::Type own = type_of(kernel_, assignment.value);
   bool is_constant = true;
   walk(assignment.value, [&](const Expr& part) {
     is_constant = is_constant && !is<Name>(part) && !is<Access>(part) && !is<LinearAccess>(part);
     return is_constant;
   });
-  return is_constant ? target : own;
+  return is_constant ? target : type_of(assignment.value);
 }
 
 cgen::Statement Emitter::atomic_update(const Assignment& assignment, const cgen::Expr& place,

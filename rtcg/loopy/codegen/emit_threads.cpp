@@ -124,6 +124,7 @@ CodeItem Emitter::thread_loops(const LoopTree& segment, const Place& place) {
                   1,
                   {},
                   {},
+                  true,
                   {}};
     if (i + 1 == axes.size()) {
       loop.pragma = "omp simd";

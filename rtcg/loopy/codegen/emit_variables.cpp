@@ -1,5 +1,6 @@
 // Arrays of a block and private variables: their declarations, names and elements.
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -50,41 +51,70 @@ bool is_sum_of_products(const Kernel& kernel, const Expr& expr) {
 
 }  // namespace
 
-cgen::Expr Emitter::lower_once(std::vector<Expr> parts, const std::function<Expr()>& make_index,
-                               const ExprScope& scope) {
-  std::size_t hash = parts.size();
-  for (const Expr& part : parts) {
-    hash = hash * 0x9E3779B97F4A7C15U + part.hash();
+template <class MakeIndex>
+cgen::Expr Emitter::lower_once(std::size_t layout, const std::vector<Expr>& indices,
+                               const MakeIndex& make_index, const ExprScope& scope) {
+  std::size_t hash = layout;
+  for (const Expr& index : indices) {
+    hash = hash * 0x9E3779B97F4A7C15U + index.hash();
   }
   for (auto [found, end] = lowered_.equal_range(hash); found != end; ++found) {
-    if (found->second.first == parts) {
-      return found->second.second;
+    if (found->second.layout == layout && found->second.indices == indices) {
+      return found->second.code;
     }
   }
   const Expr index = make_index();
   cgen::Expr lowered = lower_index(scope, index);
   if (is_sum_of_products(kernel_, index)) {
-    lowered_.emplace(hash, std::pair(std::move(parts), lowered));
+    lowered_.emplace(hash, LoweredIndex{layout, indices, lowered});
   }
   return lowered;
 }
 
-cgen::Expr Emitter::element_in_memory(const std::string& array, const cgen::Type& type,
-                                      const std::vector<Expr>& shape,
-                                      const std::vector<Expr>& strides,
-                                      const std::vector<Expr>& indices, const Expr& offset,
-                                      const ExprScope& scope) {
-  const std::vector<Expr>& layout = strides.empty() ? shape : strides;
-  std::vector<Expr> parts = {strides.empty() ? 0 : 1, offset};
-  parts.insert(parts.end(), layout.begin(), layout.end());
-  parts.insert(parts.end(), indices.begin(), indices.end());
-  const cgen::Expr index = lower_once(
-      std::move(parts),
-      [&] {
-        return linear_index(indices, strides.empty() ? c_order_strides(shape) : strides, offset);
-      },
-      scope);
-  return cgen::variable(array, cgen::pointer_to(type))[index];
+std::size_t Emitter::layout_number(const IndexedArray& array) {
+  const bool is_c_order = array.strides->empty();
+  const std::vector<Expr>& lengths = is_c_order ? *array.shape : *array.strides;
+  std::vector<Expr> layout = {is_c_order ? 0 : 1, array.offset};
+  layout.insert(layout.end(), lengths.begin(), lengths.end());
+  const auto found = std::find(layouts_.begin(), layouts_.end(), layout);
+  const auto place = static_cast<std::size_t>(found - layouts_.begin());
+  if (found == layouts_.end()) {
+    layouts_.push_back(std::move(layout));
+  }
+  return place + 1;  // 0: indices as they are
+}
+
+const Emitter::IndexedArray& Emitter::indexed_array(const std::string& array) {
+  const auto known = arrays_.find(array);
+  if (known != arrays_.end()) {
+    return known->second;
+  }
+  IndexedArray made;
+  const Temporary* temporary = named_.find_temporary(array);
+  if (temporary != nullptr && temporary->address_space != AddressSpace::global) {
+    made.extents = storage_extents(*temporary);
+    made.shape = &temporary->shape;
+    made.strides = &temporary->strides_elements;
+    cgen::Type type = *temporary->type;
+    for (std::size_t axis = made.extents.size(); axis-- > 0;) {
+      type = cgen::array_of(type, static_cast<int>(made.extents[axis]));
+    }
+    if (temporary->address_space == AddressSpace::local ||
+        temporary->address_space == AddressSpace::constant) {
+      made.variable = cgen::variable(array, made.extents.empty() ? cgen::pointer_to(type) : type);
+    }
+    return arrays_.emplace(array, std::move(made)).first->second;
+  }
+  const Argument* argument = temporary == nullptr ? named_.find_argument(array) : nullptr;
+  require_internal(temporary != nullptr || argument != nullptr,
+                   "an array that is an argument or a temporary");
+  made.shape = argument != nullptr ? &argument->shape : &temporary->shape;
+  made.strides = argument != nullptr ? &argument->strides_elements : &temporary->strides_elements;
+  made.offset = argument != nullptr ? argument->offset_elements : Expr(0);
+  made.variable = cgen::variable(
+      array, cgen::pointer_to(argument != nullptr ? *argument->type : *temporary->type));
+  made.layout = layout_number(made);
+  return arrays_.emplace(array, std::move(made)).first->second;
 }
 
 std::vector<std::int64_t> Emitter::storage_extents(const Temporary& temporary) const {
@@ -133,6 +163,11 @@ std::int64_t Emitter::linear_length(const Temporary& temporary) const {
 
 void Emitter::declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& body,
                                    EmittedBody& result) {
+  if (std::none_of(
+          kernel_.temporaries.begin(), kernel_.temporaries.end(),
+          [](const Temporary& each) { return each.address_space == AddressSpace::local; })) {
+    return;
+  }
   NameSet used;
   for (const std::size_t statement : statements_in(tree)) {
     used.merge(written_variables(kernel_.instructions[statement]));
@@ -181,8 +216,8 @@ ExprScope Emitter::scope_of(const Place& place) {
     return element_of(array, indices, place);
   };
   scope.linear_element = [this, &place](const std::string& array, const Expr& index) {
-    const Argument* argument = find_argument(kernel_, array);
-    const Temporary* temporary = find_temporary(kernel_, array);
+    const Argument* argument = named_.find_argument(array);
+    const Temporary* temporary = named_.find_temporary(array);
     const cgen::Type type = argument != nullptr ? *argument->type : *temporary->type;
     return cgen::variable(array, cgen::pointer_to(type))[lower_index(scope_of(place), index)];
   };
@@ -190,14 +225,14 @@ ExprScope Emitter::scope_of(const Place& place) {
 }
 
 cgen::Expr Emitter::variable_of(const std::string& name, const Place& place) {
-  if (const Temporary* temporary = find_temporary(kernel_, name)) {
+  if (const Temporary* temporary = named_.find_temporary(name)) {
     if (temporary->address_space == AddressSpace::local ||
         temporary->address_space == AddressSpace::global) {
       return cgen::variable(name, cgen::pointer_to(*temporary->type))[0];
     }
     return private_variable(*temporary, place);
   }
-  if (const Argument* argument = find_argument(kernel_, name)) {
+  if (const Argument* argument = named_.find_argument(name)) {
     return cgen::variable(name, *argument->type);
   }
   return cgen::variable(name, options_.index_type);
@@ -225,6 +260,7 @@ cgen::Expr Emitter::private_variable(const Temporary& temporary, const Place& pl
     type = cgen::array_of(type, variable.extents[axis]);
   }
   variables_.emplace(name, variable);
+  owners_.emplace(name, temporary.name);
   touched_.insert(name);
   cgen::Expr result = cgen::variable(name, type);
   if (is_spread) {
@@ -276,41 +312,39 @@ std::string Emitter::private_name(const Temporary& temporary, const Place& place
                       temporary.name, lane, lane));
     }
     const std::int64_t number = value->second.constant();
-    name += number < 0 ? fmt::format("_m{}", -number) : fmt::format("_{}", number);
+    name += number < 0 ? "_m" : "_";
+    name += std::to_string(std::abs(number));
   }
   return name;
 }
 
-cgen::Expr Emitter::element_of(const std::string& array, const std::vector<Expr>& indices,
+cgen::Expr Emitter::element_of(const std::string& name, const std::vector<Expr>& indices,
                                const Place& place) {
   const ExprScope scope = scope_of(place);
-  if (const Temporary* temporary = find_temporary(kernel_, array)) {
-    if (temporary->address_space == AddressSpace::global) {
-      return element_in_memory(array, *temporary->type, temporary->shape,
-                               temporary->strides_elements, indices, 0, scope);
+  const IndexedArray& array = indexed_array(name);
+  cgen::Expr result =
+      array.variable ? *array.variable : private_variable(*named_.find_temporary(name), place);
+  if (array.layout != 0) {
+    if (frame_ != nullptr) {
+      return result[index_in_frame(name, array, indices, scope)];
     }
-    const bool is_local = temporary->address_space == AddressSpace::local;
-    const std::vector<std::int64_t> extents = storage_extents(*temporary);
-    cgen::Type type = *temporary->type;
-    for (std::size_t axis = extents.size(); axis-- > 0;) {
-      type = cgen::array_of(type, static_cast<int>(extents[axis]));
-    }
-    cgen::Expr result = is_local
-                            ? cgen::variable(array, extents.empty() ? cgen::pointer_to(type) : type)
-                            : private_variable(*temporary, place);
-    if (extents.empty()) {
-      return result[lower_index(scope, linear_index(indices, temporary->strides_elements, 0))];
-    }
-    for (const Expr& index : indices) {
-      result = result[lower_once(
-          {index}, [&] { return index; }, scope)];
-    }
-    return result;
+    return result[lower_once(
+        array.layout, indices,
+        [&] {
+          return linear_index(
+              indices, array.strides->empty() ? c_order_strides(*array.shape) : *array.strides,
+              array.offset);
+        },
+        scope)];
   }
-  const Argument* argument = find_argument(kernel_, array);
-  require_internal(argument != nullptr, "an array that is an argument or a temporary");
-  return element_in_memory(array, *argument->type, argument->shape, argument->strides_elements,
-                           indices, argument->offset_elements, scope);
+  if (array.extents.empty()) {
+    return result[lower_index(scope, linear_index(indices, *array.strides, 0))];
+  }
+  for (const Expr& index : indices) {
+    result = result[lower_once(
+        0, {index}, [&] { return index; }, scope)];
+  }
+  return result;
 }
 
 }  // namespace rtcg::loopy

@@ -77,7 +77,7 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   }
   CodeBlock one_by_one;
   emit_each_lane(statement, lanes, lanes.size() - 1, rest, one_by_one);
-  CodeItem item = make_if({*condition, std::move(vectors), if_any(std::move(one_by_one))});
+  CodeItem item = make_if({*condition, std::move(vectors), if_any(std::move(one_by_one)), false});
   item.variables.insert(in_condition.begin(), in_condition.end());
   block.items.push_back(std::move(item));
   return true;
@@ -112,7 +112,7 @@ bool Emitter::emit_wide_copy(std::size_t statement, const std::string& lane, con
     }
   }
   const ExprScope scope = scope_of(first);
-  const cgen::Type type = type_of(kernel_, *source);
+  const cgen::Type type = type_of(*source);
   const auto bytes = (last + 1) * cgen::size_bytes(*cgen::scalar_kind(type));
   const cgen::Statement call = copy_call(bytes, lower_expr(scope, copy.targets.front(), type),
                                          lower_expr(scope, *source, type),
@@ -123,7 +123,7 @@ bool Emitter::emit_wide_copy(std::size_t statement, const std::string& lane, con
   }
   CodeBlock inside;
   inside.items.push_back({CodeStatement{call}, touched_});
-  block.items.push_back(make_if({*condition, std::move(inside), std::nullopt}));
+  block.items.push_back(make_if({*condition, std::move(inside), std::nullopt, false}));
   return true;
 }
 
@@ -142,7 +142,7 @@ cgen::Statement Emitter::copy_call(std::int64_t bytes, const cgen::Expr& target,
 cgen::Expr Emitter::as_vector(const Expr& access, int lanes, const Place& place, bool is_read) {
   const std::string& array = target_name(access);
   const Argument* argument = find_argument(kernel_, array);
-  cgen::Type type = cgen::vector_of(type_of(kernel_, access), lanes);
+  cgen::Type type = cgen::vector_of(type_of(access), lanes);
   type = is_read ? cgen::const_(type) : type;
   const bool is_constant = argument != nullptr && argument->address_space == AddressSpace::constant;
   const cgen::AddressSpace space = argument == nullptr ? cgen::AddressSpace::shared
@@ -160,15 +160,15 @@ void Emitter::emit_vector_body(const Instruction& instruction, const std::string
   std::vector<cgen::Expr> vectors;
   for (const Expr& load : plan.loads) {
     const cgen::Expr value = as_vector(load, plan.lanes, first, true);
-    const std::string name = new_names_.make(target_name(load) + "_vec");
-    const cgen::Type type = cgen::vector_of(type_of(kernel_, load), plan.lanes);
+    const std::string name = new_name(target_name(load) + "_vec");
+    const cgen::Type type = cgen::vector_of(type_of(load), plan.lanes);
     block.items.push_back(
         {CodeStatement{cgen::declare(cgen::const_(type), name, value).declaration()}, touched_});
     vectors.push_back(cgen::variable(name, type));
   }
   const Assignment& assignment = *get_if<Assignment>(instruction);
   const Expr& target = assignment.targets.front();
-  const cgen::Type type = type_of(kernel_, target);
+  const cgen::Type type = type_of(target);
   std::vector<cgen::Expr> values;
   for (int number = 0; number < plan.lanes; ++number) {
     const Place here = at_lane(place, lane, number);

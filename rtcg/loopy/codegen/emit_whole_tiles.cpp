@@ -156,7 +156,8 @@ void Emitter::emit_tile(const LoopTreeNode& node, const Place& place, CodeBlock&
   CodeBlock with_tests;
   emit_node(node, whole, without_tests);
   emit_node(node, partial, with_tests);
-  CodeItem item = make_if({*condition, std::move(without_tests), if_any(std::move(with_tests))});
+  CodeItem item =
+      make_if({*condition, std::move(without_tests), if_any(std::move(with_tests)), false});
   item.variables.insert(in_condition.begin(), in_condition.end());
   block.items.push_back(std::move(item));
 }

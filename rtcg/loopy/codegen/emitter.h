@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/codegen/bounds.h"
 #include "rtcg/loopy/codegen/emit.h"
 #include "rtcg/loopy/codegen/lower_expr.h"
 #include "rtcg/loopy/codegen/statement_facts.h"
+#include "rtcg/loopy/kernel/variable_index.h"
 
 namespace rtcg::loopy {
 
@@ -43,7 +45,7 @@ using LevelGuards = std::map<const ConstraintSet*, Guards>;
 class Emitter {
  public:
   Emitter(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes, Target target,
-          const GenerateOptions& options, std::set<std::string>& helpers);
+          const GenerateOptions& options, std::set<std::string>& helpers, FunctionTable& functions);
   EmittedBody run(const LoopTree& tree);
 
  private:
@@ -74,17 +76,31 @@ class Emitter {
   /// has a name that looks like one of these.
   [[nodiscard]] std::string lane_base(const std::string& temporary) const;
   [[nodiscard]] std::string private_name(const Temporary& temporary, const Place& place) const;
-  [[nodiscard]] cgen::Expr element_in_memory(const std::string& array, const cgen::Type& type,
-                                             const std::vector<Expr>& shape,
-                                             const std::vector<Expr>& strides,
-                                             const std::vector<Expr>& indices, const Expr& offset,
-                                             const ExprScope& scope);
-  /// The C of an index that follows from `parts`: looked up where it has been made before.
-  [[nodiscard]] cgen::Expr lower_once(std::vector<Expr> parts,
-                                      const std::function<Expr()>& make_index,
-                                      const ExprScope& scope);
+  /// An array of the kernel as it is indexed in C.
+  struct IndexedArray {
+    /// The variable; nothing for private arrays, which have one for each lane.
+    std::optional<cgen::Expr> variable;
+    /// Of an array that C knows as one of several axes; empty where it has one index.
+    std::vector<std::int64_t> extents;
+    /// Of an array with one index: what it is made of beside the indices, and the number of that.
+    const std::vector<Expr>* shape = nullptr;
+    const std::vector<Expr>* strides = nullptr;
+    Expr offset = 0;
+    std::size_t layout = 0;
+  };
+  [[nodiscard]] const IndexedArray& indexed_array(const std::string& array);
+  [[nodiscard]] std::size_t layout_number(const IndexedArray& array);
+  /// The C of an index that follows from `indices` in a layout: looked up where it has been made
+  /// before.
+  template <class MakeIndex>
+  [[nodiscard]] cgen::Expr lower_once(std::size_t layout, const std::vector<Expr>& indices,
+                                      const MakeIndex& make_index, const ExprScope& scope);
   [[nodiscard]] cgen::Expr element_of(const std::string& array, const std::vector<Expr>& indices,
                                       const Place& place);
+  /// As loopy::type_of.
+  [[nodiscard]] cgen::Type type_of(const Expr& expr) const;
+  /// `base`, or with a number where the kernel or the code has that name.
+  std::string new_name(const std::string& base);
 
   // ---- guards (emit_guards.cpp)
   /// Constraints that all statements below need, that are not known to hold, and that can be tested
@@ -98,6 +114,8 @@ class Emitter {
   /// The same of the constraints that speak of lanes: all others have been seen to where the
   /// statement stands in the tree.
   [[nodiscard]] Guards needed_by_lanes(std::size_t statement, const Place& place);
+  /// Finds the constraints that hold for all values of the statement's lanes: settled_.
+  void settle_lanes(std::size_t statement, const Place& place);
   /// Axes that a statement is not spread over although it writes to memory that others see: it
   /// runs in their first block or thread.
   [[nodiscard]] const std::vector<std::pair<AxisKind, int>>& unused_axes(std::size_t statement);
@@ -211,21 +229,66 @@ class Emitter {
   void emit_uniform(const LoopTree& segment, Place place, CodeBlock& block);
   CodeItem thread_loops(const LoopTree& segment, const Place& place);
 
+  // ---- functions of the text (emit_call.cpp)
+  /// The call whose function is being written.
+  struct CallFrame {
+    /// Its loops.
+    NameSet inames;
+    /// What does not change within, of the indices of each array: where the pointer points to that
+    /// the function gets.
+    std::map<std::string, std::vector<Affine>> bases;
+  };
+  struct CallParameter {
+    std::string variable;  ///< of the kernel
+    cgen::Parameter parameter;
+    cgen::Expr argument;
+    bool is_pointer_to_scalar = false;
+  };
+  /// Behind the last of the nodes from `begin` on that are one call; `begin` where there is none.
+  [[nodiscard]] std::size_t end_of_call(const LoopTree& nodes, std::size_t begin) const;
+  /// Whether the statement sets a scalar to a number: where a sum begins. It may stand earlier than
+  /// the rest of its call, which gets the scalar then.
+  [[nodiscard]] bool is_beginning(std::size_t statement) const;
+  void check_call(const LoopTree& run) const;
+  void add_whole_arrays(const Instruction& instruction, CallFrame& frame) const;
+  /// Whether statements that are not part of the call use the temporary as well.
+  [[nodiscard]] bool is_touched_outside(const std::string& temporary, const LoopTree& run) const;
+  [[nodiscard]] cgen::Expr index_in_frame(const std::string& name, const IndexedArray& array,
+                                          const std::vector<Expr>& indices, const ExprScope& scope);
+  [[nodiscard]] CallParameter call_parameter(const cgen::Variable& variable, const NameSet& written,
+                                             const CallFrame& frame, const Place& place);
+  void emit_call(const LoopTree& run, const Place& place, CodeBlock& block);
+
   const Kernel& kernel_;
   const LaunchAxes& axes_;
   const Target target_;
   const GenerateOptions& options_;
   std::set<std::string>& helpers_;
+  FunctionTable& functions_;
+  const std::vector<std::size_t> statements_;
+  bool has_calls_ = false;
+  CallFrame* frame_ = nullptr;  // of the function being written
   const StatementFacts facts_;
   std::map<std::string, PrivateVariable> variables_;
+  std::map<std::string, std::string> owners_;  // the temporary of each of them
   std::map<std::string, std::optional<std::pair<std::int64_t, std::int64_t>>> ranges_;
   mutable std::map<std::string, std::string> lane_bases_;
   std::map<std::size_t, std::vector<std::pair<AxisKind, int>>> unused_axes_;
-  std::unordered_multimap<std::size_t, std::pair<std::vector<Expr>, cgen::Expr>> lowered_;
-  std::set<std::string> touched_;  // private variables of the statement being written
-  NameGenerator new_names_;
-  std::vector<cgen::Expr> swizzled_;  // positions on g.0 and g.1
-  std::set<std::string> spread_;      // private temporaries with an element for each thread
+  const VariableIndex named_;
+  const TypeLookup types_;
+  std::unordered_map<std::string, IndexedArray> arrays_;
+  std::vector<std::vector<Expr>> layouts_;
+  struct LoweredIndex {
+    std::size_t layout = 0;
+    std::vector<Expr> indices;
+    cgen::Expr code;
+  };
+  std::unordered_multimap<std::size_t, LoweredIndex> lowered_;
+  std::set<std::string> touched_;           // private variables of the statement being written
+  std::vector<const Constraint*> settled_;  // constraints that no lane of it has to ask for
+  std::optional<NameGenerator> new_names_;  // made when one is asked for
+  std::vector<cgen::Expr> swizzled_;        // positions on g.0 and g.1
+  std::set<std::string> spread_;            // private temporaries with an element for each thread
 };
 
 }  // namespace rtcg::loopy

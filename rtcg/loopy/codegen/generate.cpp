@@ -1,6 +1,8 @@
 #include "rtcg/loopy/codegen/generate.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +13,7 @@
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/codegen/emit.h"
 #include "rtcg/loopy/codegen/launch_axes.h"
+#include "rtcg/loopy/codegen/lower_expr.h"
 #include "rtcg/loopy/codegen/target_names.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
@@ -28,6 +31,7 @@ cgen::Dialect dialect_of(Target target) {
 
 std::vector<LoopTree> launches_of(LoopTree tree) {
   std::vector<LoopTree> launches(1);
+  launches.back().reserve(tree.size());
   for (LoopTreeNode& node : tree) {
     if (is<LaunchBoundaryNode>(node)) {
       launches.emplace_back();
@@ -63,12 +67,16 @@ NameSet variables_of(const Kernel& kernel, const LoopTree& launch) {
 }
 
 void check_temporaries(const Kernel& kernel, const std::vector<LoopTree>& launches) {
+  if (launches.size() < 2) {
+    return;
+  }
   std::vector<NameSet> used;
   for (const LoopTree& launch : launches) {
     used.push_back(variables_of(kernel, launch));
   }
   for (const Temporary& temporary : kernel.temporaries) {
-    if (temporary.address_space == AddressSpace::global) {
+    if (temporary.address_space == AddressSpace::global ||
+        temporary.address_space == AddressSpace::constant) {
       continue;
     }
     const auto users = std::count_if(used.begin(), used.end(), [&](const NameSet& names) {
@@ -99,9 +107,12 @@ Expr length_of(const Temporary& temporary) {
 std::vector<KernelParameter> parameters_of(const Kernel& kernel, Target target) {
   const std::map<std::string, int> alignments =
       target == Target::host ? std::map<std::string, int>{} : vector_alignments(kernel);
-  NameSet written;
+  std::unordered_set<std::string_view> written;
   for (const Instruction& instruction : kernel.instructions) {
-    written.merge(written_variables(instruction));
+    for_each_target(instruction, [&](const Expr& target) { written.insert(target_name(target)); });
+    if (const RawCode* raw = get_if<RawCode>(instruction)) {
+      written.insert(raw->writes.begin(), raw->writes.end());
+    }
   }
   std::vector<KernelParameter> parameters;
   for (const Argument& argument : kernel.arguments) {
@@ -122,21 +133,57 @@ std::vector<KernelParameter> parameters_of(const Kernel& kernel, Target target) 
 
 std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
                                           const std::vector<KernelParameter>& parameters) {
+  std::unordered_set<std::string_view> constants;
+  for (const Argument& argument : kernel.arguments) {
+    if (argument.address_space == AddressSpace::constant) {
+      constants.insert(argument.name);
+    }
+  }
   std::vector<cgen::Parameter> result;
+  result.reserve(parameters.size());
   for (const KernelParameter& parameter : parameters) {
     if (!parameter.is_array) {
       result.push_back({cgen::const_(parameter.type), parameter.name});
       continue;
     }
-    const Argument* argument = find_argument(kernel, parameter.name);
-    const bool is_constant =
-        argument != nullptr && argument->address_space == AddressSpace::constant;
+    const bool is_constant = constants.count(parameter.name) != 0;
     cgen::Type element = parameter.is_written ? parameter.type : cgen::const_(parameter.type);
     element = cgen::in_space(
         is_constant ? cgen::AddressSpace::constant : cgen::AddressSpace::global, element);
     result.push_back({cgen::restrict_pointer_to(element), parameter.name});
   }
   return result;
+}
+
+/// A table of numbers, ahead of all functions.
+cgen::Statement constant_table(const Temporary& table) {
+  const auto literal = [&](const Expr& value) -> cgen::Expr {
+    ExprScope scope;
+    return lower_expr(scope, value, *table.type);
+  };
+  cgen::Type type = cgen::const_(*table.type);
+  std::vector<cgen::Expr> values;
+  for (const Expr& value : table.initial_values) {
+    values.push_back(literal(value));
+  }
+  // from the innermost axis out, each row a list
+  for (std::size_t axis = table.shape.size(); axis-- > 0;) {
+    const std::int64_t length = *as_integer(table.shape[axis]);
+    type = cgen::array_of(type, static_cast<int>(length));
+    std::vector<cgen::Expr> rows;
+    for (std::size_t first = 0; first < values.size(); first += static_cast<std::size_t>(length)) {
+      cgen::InitializerList row;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(length); ++i) {
+        row.elements.emplace_back(values[first + i]);
+      }
+      rows.emplace_back(std::move(row));
+    }
+    values = std::move(rows);
+  }
+  return cgen::Declaration{.type = type,
+                           .name = table.name,
+                           .initializer = values.front(),
+                           .memory = cgen::MemorySpace::constant};
 }
 
 LaunchPlan plan_of(const LaunchAxes& axes, Target target, std::string name,
@@ -225,10 +272,11 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
     items << cgen::comment(text);
   }
   std::set<std::string> helpers;
+  FunctionTable called(kernel, dialect_of(target));
   std::vector<cgen::Statement> functions;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const LaunchAxes axes = launch_axes(kernel, statements_in(launches[i]));
-    EmittedBody body = emit_body(kernel, launches[i], axes, target, options, helpers);
+    EmittedBody body = emit_body(kernel, launches[i], axes, target, options, helpers, called);
     check_shared_memory(kernel, body, target, options);
     program.launches.push_back(plan_of(
         axes, target, launches.size() == 1 ? kernel.name : fmt::format("{}_{}", kernel.name, i),
@@ -238,8 +286,16 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
     }
     functions.push_back(kernel_function(kernel, program, program.launches.back(), std::move(body)));
   }
+  for (const Temporary& temporary : kernel.temporaries) {
+    if (temporary.address_space == AddressSpace::constant && !temporary.initial_values.empty()) {
+      items << constant_table(temporary) << cgen::blank_line();
+    }
+  }
   for (const std::string& helper : helpers) {
     items << helper_definition(helper) << cgen::blank_line();
+  }
+  for (const cgen::Statement& function : called.definitions()) {
+    items << function << cgen::blank_line();
   }
   program.module.items = items.statements();
   program.module.items.insert(program.module.items.end(), functions.begin(), functions.end());

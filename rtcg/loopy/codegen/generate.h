@@ -76,7 +76,7 @@ struct GeneratedProgram {
 ///         loopy.generate.unbounded, loopy.generate.block_not_constant,
 ///         loopy.generate.too_many_copies, loopy.generate.too_many_threads,
 ///         loopy.generate.too_much_shared_memory, loopy.generate.temporary_across_launches,
-///         loopy.generate.reserved_name
+///         loopy.generate.reserved_name, loopy.generate.call_form, loopy.generate.call_split
 /// @throws Unsupported   loopy.generate.launch_in_loop, loopy.generate.axis_start
 [[nodiscard]] GeneratedProgram generate(const Kernel& kernel, Target target,
                                         const GenerateOptions& options = {});

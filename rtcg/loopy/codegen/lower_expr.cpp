@@ -270,7 +270,7 @@ class Lowering {
       if (scope_.facts->implies(constraint)) {
         continue;
       }
-      if (scope_.facts->implies_nonnegative(-constraint.expr - 1)) {
+      if (is_never(*scope_.facts, constraint)) {
         return lower(e.else_value, type);
       }
       const cgen::Expr part = lower_constraint(scope_, constraint);
@@ -311,6 +311,11 @@ class Lowering {
 
 }  // namespace
 
+bool is_never(const ConstraintSet& facts, const Constraint& constraint) {
+  return facts.implies_nonnegative(-constraint.expr - 1) ||
+         (constraint.is_equality && facts.implies_nonnegative(constraint.expr - 1));
+}
+
 Expr with_values(const ExprScope& scope, const Expr& expr) {
   if (scope.values->empty()) {
     return expr;
@@ -326,14 +331,22 @@ Expr with_values(const ExprScope& scope, const Expr& expr) {
 }
 
 Affine with_values(const ExprScope& scope, const Affine& affine) {
-  Affine result = affine;
+  std::vector<Affine::Term> open;
+  open.reserve(affine.terms().size());
+  Affine known;
   for (const Affine::Term& term : affine.terms()) {
     const auto found = scope.values->find(term.name);
-    if (found != scope.values->end()) {
-      result = result.substitute(term.name, found->second);
+    if (found == scope.values->end()) {
+      open.push_back(term);
+    } else {
+      known = known + found->second * term.coefficient;
     }
   }
-  return result;
+  if (open.size() == affine.terms().size()) {
+    return affine;
+  }
+  const Affine rest(std::move(open), affine.constant());
+  return rest + known;
 }
 
 cgen::Expr lower_expr(const ExprScope& scope, const Expr& expr, const cgen::Type& type) {
@@ -354,12 +367,13 @@ cgen::Expr lower_floor_div(const ExprScope& scope, const Expr& numerator, const 
 
 cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint) {
   const Affine expr = with_values(scope, constraint.expr);
-  Affine positive;
-  Affine negative;
+  std::vector<Affine::Term> added;
+  std::vector<Affine::Term> subtracted;
   for (const Affine::Term& term : expr.terms()) {
-    (term.coefficient > 0 ? positive : negative) = (term.coefficient > 0 ? positive : negative) +
-                                                   Affine(term.name, std::abs(term.coefficient));
+    (term.coefficient > 0 ? added : subtracted).push_back({term.name, std::abs(term.coefficient)});
   }
+  Affine positive(std::move(added), 0);
+  Affine negative(std::move(subtracted), 0);
   const std::int64_t constant = expr.constant();
   if (constraint.is_equality) {
     (constant > 0 ? positive : negative) =

@@ -48,6 +48,9 @@ struct ExprScope {
 /// What a condition says, where it is made of affine comparisons joined by `and`.
 [[nodiscard]] std::optional<std::vector<Constraint>> affine_condition(const Expr& condition);
 
+/// Whether the constraint holds nowhere that the facts hold.
+[[nodiscard]] bool is_never(const ConstraintSet& facts, const Constraint& constraint);
+
 /// Definition of a helper function named by ExprScope::helpers.
 [[nodiscard]] cgen::Statement helper_definition(const std::string& name);
 

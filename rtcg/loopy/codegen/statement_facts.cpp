@@ -45,6 +45,11 @@ bool is_within(const ConstraintSet& facts, const Expr& index, const Expr& axis_l
 
 StatementFacts::StatementFacts(const Kernel& kernel, const std::vector<std::size_t>& statements)
     : kernel_(kernel) {
+  for (const std::string& iname : all_inames(kernel)) {
+    if (tag_of(kernel, iname).is_lane()) {
+      lane_inames_.push_back(iname);
+    }
+  }
   for (const std::size_t statement : statements) {
     find_lanes(statement);
     for (const std::string& each : written_variables(kernel.instructions[statement])) {
@@ -71,8 +76,8 @@ const std::vector<std::string>& StatementFacts::lanes_of_temporary(const std::st
 void StatementFacts::find_lanes(std::size_t statement) {
   const Instruction& instruction = kernel_.instructions[statement];
   std::vector<std::string>& lanes = lanes_[statement];
-  for (const std::string& iname : all_inames(kernel_)) {
-    if (instruction.within_inames.count(iname) != 0 && tag_of(kernel_, iname).is_lane()) {
+  for (const std::string& iname : lane_inames_) {
+    if (instruction.within_inames.count(iname) != 0) {
       lanes.push_back(iname);
     }
   }
@@ -104,29 +109,46 @@ void StatementFacts::find_lanes(std::size_t statement) {
 }
 
 void StatementFacts::find_varying(const std::vector<std::size_t>& statements) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const std::size_t statement : statements) {
-      const Instruction& instruction = kernel_.instructions[statement];
-      bool differs = std::any_of(
-          instruction.within_inames.begin(), instruction.within_inames.end(),
-          [&](const std::string& iname) { return tag_of(kernel_, iname).kind == AxisKind::block; });
-      const NameSet written = written_variables(instruction);
-      NameSet touched = read_variables(kernel_, instruction);
-      touched.insert(written.begin(), written.end());
-      for (const std::string& each : touched) {
-        differs = differs || varying_.count(each) != 0;
-      }
-      if (!differs) {
-        continue;
-      }
-      changed = differs_by_thread_.insert(statement).second || changed;
-      for (const std::string& each : written) {
-        if (is_private(each)) {
-          changed = varying_.insert(each).second || changed;
-        }
+  struct Open {
+    std::size_t statement;
+    NameSet written;
+    NameSet touched;
+  };
+  std::vector<Open> open;  // not known to differ
+  const auto note = [&](std::size_t statement, const NameSet& written) {
+    differs_by_thread_.insert(statement);
+    for (const std::string& each : written) {
+      if (is_private(each)) {
+        varying_.insert(each);
       }
     }
+  };
+  for (const std::size_t statement : statements) {
+    const Instruction& instruction = kernel_.instructions[statement];
+    NameSet written = written_variables(instruction);
+    const bool is_on_axis = std::any_of(
+        instruction.within_inames.begin(), instruction.within_inames.end(),
+        [&](const std::string& iname) { return tag_of(kernel_, iname).kind == AxisKind::block; });
+    if (is_on_axis) {
+      note(statement, written);
+    } else {
+      NameSet touched = read_variables(kernel_, instruction);
+      touched.insert(written.begin(), written.end());
+      open.push_back({statement, std::move(written), std::move(touched)});
+    }
+  }
+  // what touches a varying value differs too
+  for (std::size_t before = open.size() + 1; open.size() < before;) {
+    before = open.size();
+    std::erase_if(open, [&](const Open& each) {
+      const bool differs =
+          std::any_of(each.touched.begin(), each.touched.end(),
+                      [&](const std::string& name) { return varying_.count(name) != 0; });
+      if (differs) {
+        note(each.statement, each.written);
+      }
+      return differs;
+    });
   }
 }
 

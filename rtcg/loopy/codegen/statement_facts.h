@@ -73,6 +73,7 @@ class StatementFacts {
   const Kernel& kernel_;
   std::map<NameSet, DomainOf> domain_of_inames_;
   std::map<std::size_t, const DomainOf*> domains_;
+  std::vector<std::string> lane_inames_;  // in the order of the domains
   std::map<std::size_t, std::vector<std::string>> lanes_;
   std::map<std::string, std::vector<std::string>> lanes_of_temporary_;
   std::set<std::size_t> relaxed_;

@@ -1,14 +1,102 @@
 #include "rtcg/loopy/codegen/target_names.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
 
 using NewNames = std::map<std::string, std::string, std::less<>>;
+
+// Functions, variables and macros that generated text may use beside those that kernels call.
+constexpr std::string_view words_of_texts[] = {"blockDim",
+                                               "blockIdx",
+                                               "gridDim",
+                                               "threadIdx",
+                                               "warpSize",
+                                               "dim3",
+                                               "printf",
+                                               "assert",
+                                               "errno",
+                                               "stdin",
+                                               "stdout",
+                                               "stderr",
+                                               "NAN",
+                                               "INFINITY",
+                                               "M_PI",
+                                               "barrier",
+                                               "mem_fence",
+                                               "memcpy",
+                                               "memset",
+                                               "get_global_id",
+                                               "get_global_size",
+                                               "get_group_id",
+                                               "get_local_id",
+                                               "get_local_size",
+                                               "get_num_groups",
+                                               "get_work_dim",
+                                               "atomic_add",
+                                               "atomic_min",
+                                               "atomic_max",
+                                               "atomic_xchg",
+                                               "atomicAdd",
+                                               "atomicMin",
+                                               "atomicMax",
+                                               "atomicExch",
+                                               "CLK_LOCAL_MEM_FENCE",
+                                               "CLK_GLOBAL_MEM_FENCE",
+                                               "linux",
+                                               "unix",
+                                               "launch",
+                                               "arguments",
+                                               "as_float",
+                                               "as_int"};
+// Functions of C libraries and of OpenCL that a kernel of the same name would declare again.
+constexpr std::string_view library_functions[] = {
+    "main",       "y0",      "y1",          "yn",        "j0",        "j1",        "jn",
+    "gamma",      "index",   "rindex",      "signal",    "div",       "ldiv",      "labs",
+    "atoi",       "rand",    "random",      "time",      "clock",     "read",      "write",
+    "open",       "close",   "link",        "pipe",      "exit",      "abort",     "free",
+    "malloc",     "calloc",  "puts",        "putchar",   "getchar",   "strlen",    "strcpy",
+    "remove",     "rename",  "system",      "wait",      "sleep",     "connect",   "accept",
+    "bind",       "listen",  "send",        "recv",      "socket",    "swab",      "kill",
+    "drem",       "scalb",   "significand", "finite",    "logb",      "ilogb",     "remainder",
+    "nan",        "modf",    "frexp",       "ldexp",     "select",    "bitselect", "dot",
+    "cross",      "length",  "distance",    "normalize", "mad",       "mix",       "step",
+    "smoothstep", "sign",    "degrees",     "radians",   "isequal",   "upsample",  "popcount",
+    "clz",        "rotate",  "hadd",        "prefetch",  "any",       "all",       "vload4",
+    "vstore4",    "shuffle", "maxmag",      "minmag",    "half_sqrt", "native_exp"};
+
+template <std::size_t count>
+bool has(const std::string_view (&words)[count], std::string_view name) {
+  return std::find(std::begin(words), std::end(words), name) != std::end(words);
+}
+
+/// Whether it is a function that kernels call, by its own name or as a language spells it for some
+/// type: exp, expf, fmin, fabsf.
+bool is_function(std::string_view name) {
+  const auto is_known = [](std::string_view each) { return find_function(each).has_value(); };
+  const bool has_ending = name.ends_with('f') || name.ends_with('l');
+  const std::string_view base = name.substr(0, name.size() - (has_ending ? 1 : 0));
+  return is_known(name) || is_known(base) ||
+         (base.starts_with('f') && (is_known(base.substr(1)) || is_known(name.substr(1))));
+}
+
+/// Whether a variable of this name would hide something that the text needs.
+bool is_reserved_name(cgen::Dialect dialect, std::string_view name) {
+  return cgen::is_reserved(dialect, name) || name.starts_with("__") || name.starts_with("rtcg_") ||
+         name.starts_with("make_") || has(words_of_texts, name) || is_function(name);
+}
+
+/// The same for the kernel itself: other functions see it, too.
+bool is_reserved_kernel(cgen::Dialect dialect, std::string_view name) {
+  return is_reserved_name(dialect, name) || has(library_functions, name);
+}
 
 std::string new_name(const NewNames& names, const std::string& old) {
   const auto found = names.find(old);
@@ -43,9 +131,38 @@ NameSet declared_names(const Kernel& kernel) {
   return names;
 }
 
+bool has_reserved_name(const Kernel& kernel, cgen::Dialect dialect) {
+  const auto is_reserved = [&](const std::string& name) { return is_reserved_name(dialect, name); };
+  const auto has_reserved = [&](const auto& all) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const auto& each) { return is_reserved(each.name); });
+  };
+  const NameSet sizes = parameters(kernel);
+  const std::vector<std::string> inames = all_inames(kernel);
+  return is_reserved_kernel(dialect, kernel.name) || has_reserved(kernel.arguments) ||
+         has_reserved(kernel.temporaries) || std::any_of(sizes.begin(), sizes.end(), is_reserved) ||
+         std::any_of(inames.begin(), inames.end(), is_reserved);
+}
+
+/// Functions keep their names.
+Expr rename_variables(const Expr& expr, const NewNames& names) {
+  return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+    if (const Name* e = get_if<Name>(part)) {
+      return Expr(Name{new_name(names, e->name)});
+    }
+    if (const Access* e = get_if<Access>(part)) {
+      return Expr(Access{new_name(names, e->array), e->indices});
+    }
+    if (const LinearAccess* e = get_if<LinearAccess>(part)) {
+      return Expr(LinearAccess{new_name(names, e->array), e->index});
+    }
+    return std::nullopt;
+  });
+}
+
 void rename_each(const NewNames& names, std::vector<Expr>& exprs) {
   for (Expr& each : exprs) {
-    each = rename_all(each, names);
+    each = rename_variables(each, names);
   }
 }
 
@@ -72,8 +189,8 @@ void rename_inames(const NewNames& names, Kernel& kernel) {
 
 Kernel renamed(Kernel kernel, const NewNames& names) {
   rename_inames(names, kernel);
-  kernel =
-      map_expressions(std::move(kernel), [&](const Expr& expr) { return rename_all(expr, names); });
+  kernel = map_expressions(std::move(kernel),
+                           [&](const Expr& expr) { return rename_variables(expr, names); });
   for (Instruction& instruction : kernel.instructions) {
     NameSet within;
     for (const std::string& iname : instruction.within_inames) {
@@ -85,7 +202,7 @@ Kernel renamed(Kernel kernel, const NewNames& names) {
     argument.name = new_name(names, argument.name);
     rename_each(names, argument.shape);
     rename_each(names, argument.strides_elements);
-    argument.offset_elements = rename_all(argument.offset_elements, names);
+    argument.offset_elements = rename_variables(argument.offset_elements, names);
   }
   for (Temporary& temporary : kernel.temporaries) {
     temporary.name = new_name(names, temporary.name);
@@ -99,16 +216,20 @@ Kernel renamed(Kernel kernel, const NewNames& names) {
 
 TargetNames with_target_names(Kernel kernel, cgen::Dialect dialect) {
   TargetNames result{std::move(kernel)};
+  if (!has_reserved_name(result.kernel, dialect)) {
+    return result;
+  }
   NameGenerator free = make_name_generator(result.kernel);
   for (const std::string_view word : cgen::reserved_words(dialect)) {
     free.reserve(word);
   }
-  if (cgen::is_reserved(dialect, result.kernel.name)) {
+  if (is_reserved_kernel(dialect, result.kernel.name)) {
+    free.reserve(result.kernel.name);
     result.kernel.name = free.make(result.kernel.name);
   }
   NewNames names;
   for (const std::string& name : declared_names(result.kernel)) {
-    if (cgen::is_reserved(dialect, name)) {
+    if (is_reserved_name(dialect, name)) {
       check_raw_code(result.kernel, name, dialect);
       names[name] = free.make(name);
       result.user_names[names[name]] = name;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -174,29 +176,33 @@ Expr needed_length(const Kernel& kernel, const ArrayAccess& access, std::size_t 
 
 class ArgumentFinder {
  public:
+  ArgumentFinder(const ArgumentFinder&) = delete;
+  ArgumentFinder& operator=(const ArgumentFinder&) = delete;
   explicit ArgumentFinder(Kernel kernel)
       : kernel_(std::move(kernel)),
-        expanded_(expand_subst(kernel_)),
+        expanded_copy_(kernel_.rules.empty() ? std::nullopt : std::optional(expand_subst(kernel_))),
+        expanded_(expanded_copy_ ? *expanded_copy_ : kernel_),
         parameters_(parameters(kernel_)) {}
 
   Kernel run() {
     const std::vector<ArrayAccess> accesses = accesses_of(expanded_);
+    for (std::size_t i = 0; i < kernel_.arguments.size(); ++i) {
+      places_.emplace(kernel_.arguments[i].name, i);
+    }
     for (const ArrayAccess& access : accesses) {
       check_use(access);
       if (!access.indices.empty()) {
         note_array(access);
       }
     }
-    for (Argument& argument : kernel_.arguments) {
-      infer_shape(argument, accesses);
-    }
+    infer_shapes(accesses);
     add_scalars(accesses);
     return std::move(kernel_);
   }
 
  private:
   [[nodiscard]] bool is_declared(const std::string& name) const {
-    return find_argument(kernel_, name) != nullptr || find_temporary(kernel_, name) != nullptr;
+    return places_.count(name) != 0 || find_temporary(kernel_, name) != nullptr;
   }
 
   /// Whether what is indexed has axes, and what is not has none.
@@ -228,16 +234,21 @@ class ArgumentFinder {
     }
   }
 
-  Argument& argument_called(std::string_view name) {
-    return *std::find_if(kernel_.arguments.begin(), kernel_.arguments.end(),
-                         [&](const Argument& each) { return each.name == name; });
+  /// Null where there is none.
+  Argument* argument_called(const std::string& name) {
+    const auto found = places_.find(name);
+    return found == places_.end() ? nullptr : &kernel_.arguments[found->second];
+  }
+
+  void add_argument(Argument argument) {
+    places_.emplace(argument.name, kernel_.arguments.size());
+    kernel_.arguments.push_back(std::move(argument));
   }
 
   void note_array(const ArrayAccess& access) {
-    if (const Argument* known = find_argument(kernel_, access.array)) {
+    if (Argument* known = argument_called(access.array)) {
       if (!known->is_array && !known->type) {
-        // listed by name alone
-        argument_called(access.array).is_array = true;
+        known->is_array = true;  // listed by name alone
         return;
       }
       if (!known->is_array) {
@@ -251,20 +262,31 @@ class ArgumentFinder {
       Argument argument;
       argument.name = access.array;
       argument.is_array = true;
-      kernel_.arguments.push_back(std::move(argument));
+      add_argument(std::move(argument));
     }
   }
 
-  void infer_shape(Argument& argument, const std::vector<ArrayAccess>& accesses) {
-    if (!argument.is_array) {
-      return;
+  using Accesses = std::vector<const ArrayAccess*>;
+
+  void infer_shapes(const std::vector<ArrayAccess>& accesses) {
+    std::unordered_map<std::string_view, Accesses> of_array;
+    for (const ArrayAccess& access : accesses) {
+      if (!access.is_linear && !access.indices.empty()) {
+        of_array[access.array].push_back(&access);
+      }
     }
+    for (Argument& argument : kernel_.arguments) {
+      if (argument.is_array) {
+        infer_shape(argument, of_array[argument.name]);
+      }
+    }
+  }
+
+  void infer_shape(Argument& argument, const Accesses& accesses) {
     std::optional<std::vector<Expr>> shape;
     std::size_t rank = argument.shape.size();
-    for (const ArrayAccess& access : accesses) {
-      if (access.array != argument.name || access.is_linear || access.indices.empty()) {
-        continue;
-      }
+    for (const ArrayAccess* each : accesses) {
+      const ArrayAccess& access = *each;
       if ((shape || argument.is_shape_stated) && rank != access.indices.size()) {
         throw InvalidInput(
             "loopy.make_kernel.rank",
@@ -305,38 +327,36 @@ class ArgumentFinder {
     for (const Argument& argument : kernel_.arguments) {
       for (const std::vector<Expr>* exprs : {&argument.shape, &argument.strides_elements}) {
         for (const Expr& expr : *exprs) {
-          integers.merge(free_names(expr));
+          add_names(expr, integers);
         }
       }
-      integers.merge(free_names(argument.offset_elements));
+      add_names(argument.offset_elements, integers);
     }
     for (const Temporary& temporary : kernel_.temporaries) {
       for (const Expr& length : temporary.shape) {
-        integers.merge(free_names(length));
+        add_names(length, integers);
       }
     }
     for (const ArrayAccess& access : accesses) {
       for (const Expr& index : access.indices) {
-        for (const std::string& array : accessed_arrays(index)) {
-          if (find_argument(kernel_, array) != nullptr && !argument_called(array).type) {
-            argument_called(array).type = cgen::i32;
-          }
-        }
-        for (const std::string& each : free_names(index)) {
+        walk(index, [&](const Expr& part) {
+          type_as_index(part);
+          return true;
+        });
+        for_each_free_name(index, [&](const std::string& each) {
           if (!is_iname(kernel_, each)) {
             integers.insert(each);
           }
-        }
+        });
       }
     }
     for (const Instruction& instruction : expanded_.instructions) {
-      static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
-        for (const std::string& each : free_names(expr)) {
-          check_scalar(each, instruction);
+      for_each_expression(instruction, [&](const Expr& expr) {
+        for_each_free_name(expr, [&](const std::string& each) {
+          check_scalar(each, argument_called(each), instruction);
           others.insert(each);
-        }
-        return expr;
-      }));
+        });
+      });
     }
     for (const std::string& each : integers) {
       add_scalar(each, cgen::i32);
@@ -346,8 +366,25 @@ class ArgumentFinder {
     }
   }
 
-  void check_scalar(const std::string& name, const Instruction& statement) const {
-    const Argument* argument = find_argument(kernel_, name);
+  static void add_names(const Expr& expr, NameSet& names) {
+    for_each_free_name(expr, [&](const std::string& each) { names.insert(each); });
+  }
+
+  /// What indices are read from holds integers.
+  void type_as_index(const Expr& part) {
+    const Access* element = get_if<Access>(part);
+    const LinearAccess* linear = get_if<LinearAccess>(part);
+    if (element == nullptr && linear == nullptr) {
+      return;
+    }
+    const std::string& array = element != nullptr ? element->array : linear->array;
+    if (Argument* argument = argument_called(array); argument != nullptr && !argument->type) {
+      argument->type = cgen::i32;
+    }
+  }
+
+  static void check_scalar(const std::string& name, const Argument* argument,
+                           const Instruction& statement) {
     if (argument != nullptr && argument->is_array) {
       throw InvalidInput(
           "loopy.make_kernel.mixed_use",
@@ -357,13 +394,13 @@ class ArgumentFinder {
   }
 
   void add_scalar(const std::string& name, const std::optional<cgen::Type>& type) {
-    if (find_argument(kernel_, name) != nullptr && !argument_called(name).type) {
-      argument_called(name).type = type;  // listed by name alone
+    if (Argument* known = argument_called(name); known != nullptr && !known->type) {
+      known->type = type;  // listed by name alone
     } else if (!is_declared(name) && !is_iname(kernel_, name)) {
       Argument argument;
       argument.name = name;
       argument.type = type;
-      kernel_.arguments.push_back(std::move(argument));
+      add_argument(std::move(argument));
     }
   }
 
@@ -384,8 +421,10 @@ class ArgumentFinder {
   }
 
   Kernel kernel_;
-  const Kernel expanded_;
+  const std::optional<Kernel> expanded_copy_;
+  const Kernel& expanded_;  // of which statements and domains are asked
   const NameSet parameters_;
+  std::unordered_map<std::string, std::size_t> places_;            // of arguments in the kernel
   std::map<NameSet, std::vector<std::pair<Expr, Expr>>> lengths_;  // indices and their lengths
 };
 

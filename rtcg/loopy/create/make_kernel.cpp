@@ -13,9 +13,11 @@
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_domain.h"
 #include "rtcg/loopy/create/parse_statements.h"
+#include "rtcg/loopy/create/resolve_calls.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
 
@@ -121,7 +123,9 @@ class KernelMaker {
  public:
   KernelMaker(std::string_view domains, std::string_view statements, const KernelOptions& options,
               const std::vector<Kernel>& callees)
-      : options_(options), callees_(callees), parsed_(parse_statements(statements)) {
+      : options_(options),
+        callees_(callees),
+        parsed_(resolve_calls(parse_statements(statements), statements, callees)) {
     kernel_.name = options.name;
     kernel_.domains = separated(parse_domains(domains));
     kernel_.assumptions = parse_assumptions(options.assumptions);
@@ -133,6 +137,7 @@ class KernelMaker {
   Kernel run() {
     name_statements();
     declare_temporaries();
+    kernel_.instructions.reserve(parsed_.statements.size());
     for (const ParsedStatement& statement : parsed_.statements) {
       kernel_.instructions.push_back(statement.instruction);
     }
@@ -149,7 +154,7 @@ class KernelMaker {
     kernel_ = infer_inames(std::move(kernel_), settled);
     resolve_queries();
     shape_temporaries();
-    Kernel kernel = with_calls_inlined(infer_arguments(std::move(kernel_)));
+    Kernel kernel = with_copied_inames(with_calls_inlined(infer_arguments(std::move(kernel_))));
     if (options_.default_type) {
       for (Argument& argument : kernel.arguments) {
         if (!argument.type) {
@@ -210,6 +215,7 @@ class KernelMaker {
         statement.instruction.id = names.make(
             statement.id_prefix.empty() ? default_id(statement.instruction) : statement.id_prefix);
       }
+      ids_.push_back(statement.instruction.id);
     }
   }
 
@@ -247,6 +253,9 @@ class KernelMaker {
 
   /// Temporaries that statements index take the shape that their accesses need.
   void shape_temporaries() {
+    if (kernel_.temporaries.empty()) {
+      return;
+    }
     NameSet indexed;
     for (const Instruction& instruction : kernel_.instructions) {
       if (const Assignment* assignment = get_if<Assignment>(instruction)) {
@@ -257,14 +266,15 @@ class KernelMaker {
         }
       }
     }
-    // they need what arguments need
-    Kernel probe = kernel_;
-    std::erase_if(probe.temporaries, [&](const Temporary& each) {
+    const auto is_open = [&](const Temporary& each) {
       return each.shape.empty() && indexed.count(each.name) != 0;
-    });
-    if (probe.temporaries.size() == kernel_.temporaries.size()) {
+    };
+    if (std::none_of(kernel_.temporaries.begin(), kernel_.temporaries.end(), is_open)) {
       return;
     }
+    // they need what arguments need
+    Kernel probe = kernel_;
+    std::erase_if(probe.temporaries, is_open);
     for (const Temporary& each : kernel_.temporaries) {
       if (find_temporary(probe, each.name) == nullptr) {
         probe.arguments.push_back({.name = each.name, .is_array = true});
@@ -272,7 +282,7 @@ class KernelMaker {
     }
     const Kernel shaped = infer_arguments(std::move(probe));
     for (Temporary& each : kernel_.temporaries) {
-      if (each.shape.empty() && indexed.count(each.name) != 0) {
+      if (is_open(each)) {
         each.shape = find_argument(shaped, each.name)->shape;
       }
     }
@@ -287,24 +297,22 @@ class KernelMaker {
     inames.insert(statement.additional_inames.begin(), statement.additional_inames.end());
     check_inames(inames, statement.line);
     const auto add_from = [&](const Expr& expr) {
-      for (const std::string& each : free_names(expand_rules(kernel_, expr))) {
+      for_each_free_name(expand_rules(kernel_, expr), [&](const std::string& each) {
         if (is_iname(kernel_, each)) {
           inames.insert(each);
         }
-      }
-      return expr;
+      });
     };
     const Instruction& instruction = statement.instruction;
-    static_cast<void>(map_expressions(instruction, add_from));
+    for_each_expression(instruction, add_from);
     for (const auto& [name, value] : statement.bindings) {
       add_from(parse_expr(value));
     }
     // inames on which the domains of reductions depend are outside of them
     NameSet bound;
-    static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
+    for_each_expression(instruction, [&](const Expr& expr) {
       bound.merge(reduction_inames(expand_rules(kernel_, expr)));
-      return expr;
-    }));
+    });
     for (const std::string& each : bound) {
       if (!is_iname(kernel_, each)) {
         throw InvalidInput("loopy.make_kernel.unknown_iname",
@@ -312,11 +320,13 @@ class KernelMaker {
                                        statement.line, instruction.id, each));
       }
     }
-    NameSet outer = with_parent_inames(kernel_, bound);
-    for (const std::string& each : bound) {
-      outer.erase(each);
+    if (!bound.empty()) {
+      NameSet outer = with_parent_inames(kernel_, bound);
+      for (const std::string& each : bound) {
+        outer.erase(each);
+      }
+      inames.merge(outer);
     }
-    inames.merge(outer);
     return with_parent_inames(kernel_, inames);
   }
 
@@ -388,12 +398,14 @@ class KernelMaker {
   /// The statements of the callees where they are called.
   Kernel with_calls_inlined(Kernel kernel) const {
     bool is_any = false;
-    std::vector<std::string> ids;
-    for (const Instruction& each : kernel.instructions) {
-      ids.push_back(each.id);
-    }
     for (std::size_t i = 0; i < parsed_.statements.size(); ++i) {
       const ParsedStatement& statement = parsed_.statements[i];
+      if (statement.callee.empty() && statement.is_function) {
+        throw InvalidInput("loopy.make_kernel.unknown_callee",
+                           fmt::format("line {}: '{}' is no call of a kernel: as_function is for "
+                                       "these",
+                                       statement.line, ids_[i]));
+      }
       if (statement.callee.empty()) {
         continue;
       }
@@ -406,7 +418,8 @@ class KernelMaker {
                                        statement.callee));
       }
       try {
-        kernel = inline_kernel(std::move(kernel), *callee, ids[i], bindings_of(statement, *callee));
+        kernel = inline_kernel(std::move(kernel), *callee, ids_[i], bindings_of(statement, *callee),
+                               {.as_function = statement.is_function});
       } catch (const InvalidInput& error) {
         throw InvalidInput(error.code(),
                            fmt::format("line {}: {}", statement.line, error.message()));
@@ -414,7 +427,25 @@ class KernelMaker {
       is_any = true;
     }
     kernel.recipe.clear();
-    return is_any ? infer_arguments(std::move(kernel)) : kernel;
+    if (!is_any) {
+      return kernel;
+    }
+    return infer_arguments(std::move(kernel));
+  }
+
+  /// `dup=i->i2`.
+  [[nodiscard]] Kernel with_copied_inames(Kernel kernel) const {
+    for (std::size_t i = 0; i < parsed_.statements.size(); ++i) {
+      for (const auto& [iname, copy] : parsed_.statements[i].duplicated) {
+        DuplicateOptions options{.within = "id:" + ids_[i], .new_names = {}};
+        if (!copy.empty()) {
+          options.new_names = {copy};
+        }
+        kernel = duplicate_inames(std::move(kernel), {iname}, options);
+      }
+    }
+    kernel.recipe.clear();
+    return kernel;
   }
 
   static Bindings bindings_of(const ParsedStatement& statement, const Kernel& callee) {
@@ -434,6 +465,7 @@ class KernelMaker {
   const KernelOptions& options_;
   const std::vector<Kernel>& callees_;
   ParsedStatements parsed_;
+  std::vector<std::string> ids_;  // of the statements
   Kernel kernel_;
 };
 

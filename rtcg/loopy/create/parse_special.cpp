@@ -1,11 +1,13 @@
 #include "rtcg/loopy/create/parse_special.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -102,6 +104,62 @@ std::optional<Temporary> parse_table(Temporary declared, const Expr& target, con
   }
   declared.initial_values = table->arguments;
   return declared;
+}
+
+Instruction with_manner(Instruction instruction, const std::string& manner,
+                        const std::string& how) {
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  if (assignment == nullptr) {
+    fail(fmt::format("only assignments can be {}", manner));
+  }
+  const bool is_init = manner == "atomic" && how == "init";
+  if (!how.empty() && !is_init && (manner != "atomic" || how != "update")) {
+    fail(fmt::format("'{}={}' is no option: there are atomic, atomic=update and atomic=init",
+                     manner, how));
+  }
+  const std::string& name = target_name(assignment->targets.front());
+  if (is_init && (accessed_arrays(assignment->value).count(name) != 0 ||
+                  free_names(assignment->value).count(name) != 0)) {
+    fail(fmt::format("'atomic=init' sets '{}', whatever was there, but the value reads it", name));
+  }
+  Assignment copy = *assignment;
+  (manner == "atomic" ? copy.is_atomic : copy.is_async_copy) = true;
+  instruction.kind = std::move(copy);
+  return instruction;
+}
+
+std::shared_ptr<const CallSite> parse_call_site(std::string_view text) {
+  const std::size_t open = text.find('(');
+  CallSite call{trimmed(text.substr(0, open)), {}, {}};
+  std::vector<std::string> parts;
+  if (open != std::string_view::npos && text.ends_with(')')) {
+    parts = split_arguments(text.substr(open + 1, text.size() - open - 2));
+  }
+  if (!is_identifier(call.function) || parts.empty() || !is_identifier(parts.front())) {
+    fail(fmt::format("a call is written f(site, a=x), found '{}'", text));
+  }
+  call.call = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    if (equals == std::string::npos) {
+      fail(fmt::format("'{}' does not say what a variable is called in the function", parts[i]));
+    }
+    call.parameter_names[trimmed(parts[i].substr(0, equals))] =
+        trimmed(parts[i].substr(equals + 1));
+  }
+  return std::make_shared<const CallSite>(std::move(call));
+}
+
+std::vector<std::pair<std::string, std::string>> parse_duplicates(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> result;
+  while (!text.empty()) {
+    const std::string_view each = text.substr(0, text.find(':'));
+    const std::size_t arrow = each.find("->");
+    result.emplace_back(trimmed(each.substr(0, arrow)),
+                        arrow == std::string_view::npos ? "" : trimmed(each.substr(arrow + 2)));
+    text.remove_prefix(std::min(each.size() + 1, text.size()));
+  }
+  return result;
 }
 
 }  // namespace rtcg::loopy

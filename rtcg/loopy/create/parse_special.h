@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,5 +29,18 @@ struct ParsedCall {
 /// @throws InvalidInput  loopy.parse_statements.syntax
 [[nodiscard]] std::optional<Temporary> parse_table(Temporary declared, const Expr& target,
                                                    const Expr& value);
+
+/// The statement with its option `atomic`, `atomic=init` or `asynchronous`.
+/// @throws InvalidInput  loopy.parse_statements.syntax
+[[nodiscard]] Instruction with_manner(Instruction instruction, const std::string& manner,
+                                      const std::string& how);
+
+/// `f(site, a=x)`: a call site as print_kernel writes it.
+/// @throws InvalidInput  loopy.parse_statements.syntax
+[[nodiscard]] std::shared_ptr<const CallSite> parse_call_site(std::string_view text);
+
+/// `i:j->j2`: inames, each with the name of its copy or an empty one.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> parse_duplicates(
+    std::string_view text);
 
 }  // namespace rtcg::loopy

@@ -51,9 +51,8 @@ class StatementParser {
  public:
   ParsedStatements run(std::string_view text) {
     const std::vector<StatementLine> lines = split_statements(text);
-    for (const StatementLine& line : lines) {
-      reserve_names(line.text);
-    }
+    lines_ = &lines;
+    result_.statements.reserve(lines.size());
     for (const StatementLine& line : lines) {
       line_ = line.number;
       try {
@@ -84,12 +83,23 @@ class StatementParser {
     std::size_t first_statement = 0;  // the first one within
   };
 
-  void reserve_names(std::string_view text) {
+  /// A name that is no word of the text.
+  std::string new_name(const std::string& base) {
+    if (!names_) {
+      names_.emplace();
+      for (const StatementLine& line : *lines_) {
+        reserve_words(line.text);
+      }
+    }
+    return names_->make(base);
+  }
+
+  void reserve_words(std::string_view text) {
     const auto is_letter = [](char c) { return is_identifier(std::string{'_', c}); };
     for (auto begin = text.begin(); begin != text.end();) {
       begin = std::find_if(begin, text.end(), is_letter);
       const auto end = std::find_if_not(begin, text.end(), is_letter);
-      names_.reserve(std::string(begin, end));
+      names_->reserve(std::string(begin, end));
       begin = end;
     }
   }
@@ -177,7 +187,7 @@ class StatementParser {
                        [&](const std::string& each) { return written.count(each) != 0; })) {
         continue;
       }
-      const Expr stored = name(names_.make("condition"));
+      const Expr stored = name(new_name("condition"));
       ParsedStatement statement;
       statement.instruction.kind = Assignment{{stored}, condition};
       statement.line = scope.line;
@@ -363,13 +373,10 @@ class StatementParser {
     } else if (assignment.targets.size() > 1) {
       reader.expect("=");
       assignment.value = read_expr(reader);
-      const Reduction* scanned = as_scan(assignment.value);
-      const Reduction* reduction =
-          scanned != nullptr ? scanned : get_if<Reduction>(assignment.value);
-      if (reduction == nullptr || reduction->operands.size() != assignment.targets.size()) {
+      if (!gives_several(assignment.value, assignment.targets.size())) {
         fail(
             fmt::format("{} targets take a reduction that gives as many values, such as "
-                        "argmax(i, a[i], i)",
+                        "argmax(i, a[i], i), or a call",
                         assignment.targets.size()));
       }
     } else if (reader.accept("+=")) {
@@ -387,6 +394,13 @@ class StatementParser {
     expect_end(reader);
     statement.instruction.kind = std::move(assignment);
     return true;
+  }
+
+  /// Whether the value may be as many values; what a call gives is known once all is read.
+  static bool gives_several(const Expr& value, std::size_t count) {
+    const Reduction* scanned = as_scan(value);
+    const Reduction* reduction = scanned != nullptr ? scanned : get_if<Reduction>(value);
+    return reduction != nullptr ? reduction->operands.size() == count : is<Call>(value);
   }
 
   /// `<>` or `<f32>` before a target.
@@ -410,8 +424,12 @@ class StatementParser {
   }
 
   static Expr read_target(TokenReader& reader) {
-    if (reader.peek().kind != TokenKind::name) {
+    const Token& first = reader.peek();
+    if (first.kind != TokenKind::name && first.text != "[") {
       reader.fail("a statement begins with what it assigns to");
+    }
+    if (first.text.find('$') != std::string::npos) {
+      reader.fail("what is assigned to takes no tag: tags are for what is read");
     }
     return read_expr(reader);
   }
@@ -448,29 +466,26 @@ class StatementParser {
       } else if (key == "reads" || key == "writes") {
         add_raw_names(instruction, key, value);
       } else if (key == "atomic" || key == "asynchronous") {
-        set_manner(instruction, key);
+        instruction = with_manner(std::move(instruction), key, value);
+      } else if (key == "dup") {
+        statement.duplicated = parse_duplicates(value);
+      } else if (key == "as_function") {
+        statement.is_function = true;
+      } else if (key == "call") {
+        instruction.call_site = parse_call_site(value);
       } else {
         fail(
-            fmt::format("'{}' is no option: there are id, id_prefix, dep, dep_query, inames, if, "
-                        "tags, reads, writes, atomic and asynchronous",
+            fmt::format("'{}' is no option: there are id, id_prefix, dep, dep_query, inames, dup, "
+                        "if, tags, reads, writes, atomic, asynchronous and as_function",
                         key));
       }
     }
   }
 
-  void set_manner(Instruction& instruction, const std::string& manner) const {
-    const Assignment* assignment = get_if<Assignment>(instruction);
-    if (assignment == nullptr) {
-      fail(fmt::format("only assignments can be {}", manner));
-    }
-    Assignment copy = *assignment;
-    (manner == "atomic" ? copy.is_atomic : copy.is_async_copy) = true;
-    instruction.kind = std::move(copy);
-  }
-
   ParsedStatements result_;
   std::vector<Scope> scopes_;
-  NameGenerator names_;  // knows all words of the text
+  const std::vector<StatementLine>* lines_ = nullptr;
+  std::optional<NameGenerator> names_;  // knows all words of the text; made when one is needed
   std::size_t line_ = 1;
 };
 

@@ -29,6 +29,11 @@ struct ParsedStatement {
   /// name or, with an empty one, by place. The instruction does nothing.
   std::string callee{};
   std::vector<std::pair<std::string, std::string>> bindings{};
+  /// `as_function`: the call stays one in the text.
+  bool is_function = false;
+  /// `dup=i->i2`: inames of which the statement gets copies, and their names, empty where rtcg
+  /// chooses them.
+  std::vector<std::pair<std::string, std::string>> duplicated{};
   std::size_t line = 0;  ///< from 1
 };
 
@@ -47,6 +52,11 @@ struct ParsedStatements {
 ///     <f32> m[12]                   a new temporary with a shape, not assigned to yet
 ///     <f32> w[3] = table(1, 2, 1)   a new table, read only
 ///     v, p = argmax(i, a[i], i)     several targets
+///     s, c = sincos(x)              also divmod(a, b), minmax(a, b), make_tuple(x, y), rules that
+///                                   give a tuple, and other kernels
+///     [k]: b[i, k] = f([k]: a[i, k], 2*t)
+///                                   what the kernel f writes and reads, in the order of its
+///                                   arguments
 ///     f(x) := x*x                   a substitution rule
 ///     for i, j ... end;  if i > 2 ... elif ... else ... end;  with {tags=x} ... end
 ///     ... lbarrier;  ... gbarrier;  ... nop
@@ -56,6 +66,10 @@ struct ParsedStatements {
 ///                                   C text, with expressions of the kernel in `${}`; what of them
 ///                                   it writes, and what else it touches, is said by reads and
 ///                                   writes
+///
+/// Options of a statement: id, id_prefix, dep, dep_query, inames, dup, if, tags, atomic, and of C
+/// text reads and writes. `dup=i:j->j2` gives it copies of inames of its own, `atomic=init` says
+/// that it sets what it writes, whatever was there.
 ///
 /// A statement within `if` has its conditions as predicates, those of earlier branches negated.
 /// Where the body writes what a condition reads, a boolean temporary keeps it from before.

@@ -96,6 +96,9 @@ std::string options_text(const Instruction& instruction) {
   if (assignment != nullptr && assignment->is_async_copy) {
     options.emplace_back("asynchronous");
   }
+  if (instruction.call_site != nullptr) {
+    options.push_back("call=" + to_string(*instruction.call_site));
+  }
   for (std::string& each : raw_options(instruction)) {
     options.push_back(std::move(each));
   }
@@ -175,7 +178,7 @@ std::string recipe_text(const Kernel& kernel) {
   for (const Temporary& temporary : kernel.temporaries) {
     const std::string list = "[" + temporary.name + "]";
     const AddressSpace space = temporary.address_space;
-    if (space != AddressSpace::automatic) {
+    if (space != AddressSpace::automatic && space != AddressSpace::constant) {
       steps.push_back({"set_temporary_address_space",
                        {list, space == AddressSpace::private_ ? "private"
                               : space == AddressSpace::local  ? "local"

@@ -17,6 +17,7 @@
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/runtime/compile/compiler.h"
 #include "rtcg/runtime/device/program.h"
 #include "rtcg/runtime/memory/memory_pool.h"
 
@@ -88,16 +89,18 @@ std::vector<runtime::LaunchShape> shapes_of(const GeneratedProgram& generated,
 struct Executor::State {
   State(Kernel made, runtime::Device on) : kernel(std::move(made)), device(on) {}
 
-  const Variant& variant(bool is_wide) {
+  const Variant& variant(bool is_wide) { return variant(is_wide, device.backend().compiler()); }
+
+  const Variant& variant(bool is_wide, runtime::Compiler& compiler) {
     const std::lock_guard lock(mutex);
     std::optional<Variant>& slot = variants[is_wide ? 1 : 0];
     if (!slot) {
-      slot = make(is_wide);
+      slot = make(is_wide, compiler);
     }
     return *slot;
   }
 
-  Variant make(bool is_wide) const {
+  Variant make(bool is_wide, runtime::Compiler& compiler) const {
     GenerateOptions options;
     options.index_type = is_wide ? cgen::i64 : cgen::i32;
     if (const std::size_t bytes = device.info().shared_bytes_per_block; bytes > 0) {
@@ -105,12 +108,16 @@ struct Executor::State {
     }
     Variant result{generate(kernel, target_of(device), options), {}, {}, 0};
     const auto compile = [&] {
-      return runtime::Program::compile(
-          device, cgen::print_module(result.generated.module, dialect_of(result.generated.target)),
-          {}, kernel.name);
+      runtime::CompileRequest request;
+      request.kind = device.backend().output_kind();
+      request.source =
+          cgen::print_module(result.generated.module, dialect_of(result.generated.target));
+      request.target = device.info().target;
+      request.program_name = kernel.name;
+      return runtime::compile_cached(compiler, request);
     };
     const runtime::Program program =
-        binary && !is_wide ? runtime::Program::load(device, *binary) : compile();
+        runtime::Program::load(device, binary && !is_wide ? *binary : compile());
     result.resources = program.resources();
     result.hash = hash_of(program.compiled(), result.generated);
     for (const LaunchPlan& launch : result.generated.launches) {
@@ -206,6 +213,10 @@ void BoundCall::operator()(runtime::StreamRef stream) const {
 
 std::vector<runtime::KernelResources> Executor::prepare() const {
   return state_->variant(false).resources;
+}
+
+std::vector<runtime::KernelResources> Executor::prepare(runtime::Compiler& compiler) const {
+  return state_->variant(false, compiler).resources;
 }
 
 std::uint64_t Executor::program_hash() const {

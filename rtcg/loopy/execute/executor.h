@@ -17,6 +17,10 @@
 #include "rtcg/runtime/device/launch_shape.h"
 #include "rtcg/runtime/device/stream.h"
 
+namespace rtcg::runtime {
+class Compiler;
+}
+
 namespace rtcg::loopy {
 
 /// What a name of a kernel stands for in one call: made by `arg`.
@@ -125,6 +129,8 @@ class Executor {
   /// Makes and loads the program for 32-bit indices now, and tells what its kernels take, one for
   /// each launch. Several threads may prepare several executors at once.
   [[nodiscard]] std::vector<runtime::KernelResources> prepare() const;
+  /// The same with another compiler than the device's own, which gives what the device loads.
+  [[nodiscard]] std::vector<runtime::KernelResources> prepare(runtime::Compiler& compiler) const;
 
   /// Of the program for 32-bit indices, which is made now: equal binaries have equal ones.
   [[nodiscard]] std::uint64_t program_hash() const;

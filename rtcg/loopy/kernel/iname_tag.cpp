@@ -36,6 +36,9 @@ InameTag parse_iname_tag(std::string_view text) {
   if (text == "ilp" || text == "ilp.unr") {
     return {AxisKind::ilp};
   }
+  if (text == "ilp.seq") {
+    return {AxisKind::ilp_loop};
+  }
   if (text == "vec") {
     return {AxisKind::vec};
   }
@@ -52,8 +55,8 @@ InameTag parse_iname_tag(std::string_view text) {
     return {AxisKind::unroll_hint, *factor};
   }
   throw InvalidInput("loopy.iname_tag.unknown",
-                     fmt::format("'{}' is no tag: write for, unr, unr_hint, unr_hint.N, ilp, vec, "
-                                 "g.0 to g.2, l.0 to l.2 or l.auto",
+                     fmt::format("'{}' is no tag: write for, unr, unr_hint, unr_hint.N, ilp, ilp.seq, "
+                                 "vec, g.0 to g.2, l.0 to l.2 or l.auto",
                                  text));
 }
 
@@ -67,6 +70,8 @@ std::string to_string(const InameTag& tag) {
       return tag.number == 0 ? "unr_hint" : fmt::format("unr_hint.{}", tag.number);
     case AxisKind::ilp:
       return "ilp";
+    case AxisKind::ilp_loop:
+      return "ilp.seq";
     case AxisKind::vec:
       return "vec";
     case AxisKind::grid:

@@ -15,6 +15,7 @@ enum class AxisKind {
   grid,         ///< `g.0` ... `g.2`: an axis of the grid of blocks
   block,        ///< `l.0` ... `l.2`: an axis of the threads of a block
   block_auto,   ///< `l.auto`: an axis of the block that rtcg chooses
+  ilp_loop,     ///< `ilp.seq`: inline-parallel, but every statement in a small loop of its own
 };
 
 struct InameTag {
@@ -24,9 +25,9 @@ struct InameTag {
   [[nodiscard]] bool is_parallel() const noexcept {
     return kind == AxisKind::grid || kind == AxisKind::block;
   }
-  /// Whether statements are copied for each value, after all loops.
+  /// Whether each statement is done for all values, after all loops, before the next one is.
   [[nodiscard]] bool is_lane() const noexcept {
-    return kind == AxisKind::ilp || kind == AxisKind::vec;
+    return kind == AxisKind::ilp || kind == AxisKind::vec || kind == AxisKind::ilp_loop;
   }
   friend bool operator==(const InameTag&, const InameTag&) = default;
 };

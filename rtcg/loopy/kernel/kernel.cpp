@@ -18,31 +18,25 @@ const Named* find_by_name(const std::vector<Named>& all, std::string_view name) 
   return found == all.end() ? nullptr : &*found;
 }
 
-template <class Visit>
-void for_each_expression(const Instruction& instruction, const Visit& visit) {
-  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
-    for (const Expr& target : assignment->targets) {
-      visit(target);
-    }
-    visit(assignment->value);
-  }
-  if (const RawCode* raw = get_if<RawCode>(instruction)) {
-    for (const RawPart& part : raw->parts) {
-      visit(part.expr);
-    }
-  }
-  for (const Expr& predicate : instruction.predicates) {
-    visit(predicate);
-  }
-}
-
 void add_reads(const Kernel& kernel, const Expr& expr, NameSet& reads) {
-  reads.merge(accessed_arrays(expr));
-  for (const std::string& each : free_names(expr)) {
-    if (!is_iname(kernel, each)) {
-      reads.insert(each);
+  const auto add = [&](const std::string& name) {
+    if (reads.find(name) == reads.end()) {
+      reads.insert(name);
     }
-  }
+  };
+  walk(expr, [&](const Expr& part) {
+    if (const Access* element = get_if<Access>(part)) {
+      add(element->array);
+    } else if (const LinearAccess* linear = get_if<LinearAccess>(part)) {
+      add(linear->array);
+    }
+    return true;
+  });
+  for_each_free_name(expr, [&](const std::string& name) {
+    if (!is_iname(kernel, name)) {
+      add(name);
+    }
+  });
 }
 
 }  // namespace
@@ -154,9 +148,9 @@ NameSet read_variables(const Kernel& kernel, const Instruction& instruction) {
   if (const Assignment* assignment = get_if<Assignment>(instruction)) {
     add_reads(kernel, assignment->value, reads);
   }
-  for (const Expr& target : targets_of(instruction)) {
+  for_each_target(instruction, [&](const Expr& target) {
     for_each_child(target, [&](const Expr& index) { add_reads(kernel, index, reads); });
-  }
+  });
   for (const Expr& predicate : instruction.predicates) {
     add_reads(kernel, predicate, reads);
   }
@@ -181,24 +175,13 @@ NameSet written_variables(const Instruction& instruction) {
   if (const RawCode* raw = get_if<RawCode>(instruction)) {
     written = raw->writes;
   }
-  for (const Expr& target : targets_of(instruction)) {
-    written.insert(target_name(target));
-  }
+  for_each_target(instruction, [&](const Expr& target) { written.insert(target_name(target)); });
   return written;
 }
 
 std::vector<Expr> targets_of(const Instruction& instruction) {
   std::vector<Expr> targets;
-  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
-    targets = assignment->targets;
-  }
-  if (const RawCode* raw = get_if<RawCode>(instruction)) {
-    for (const RawPart& part : raw->parts) {
-      if (part.is_written) {
-        targets.push_back(part.expr);
-      }
-    }
-  }
+  for_each_target(instruction, [&](const Expr& target) { targets.push_back(target); });
   return targets;
 }
 
@@ -216,25 +199,28 @@ const std::string& target_name(const Expr& target) {
 
 NameSet reduction_inames(const Instruction& instruction) {
   NameSet inames;
-  for_each_expression(instruction, [&](const Expr& expr) { inames.merge(reduction_inames(expr)); });
+  for_each_expression(instruction, [&](const Expr& expr) {
+    walk(expr, [&](const Expr& part) {
+      if (const Reduction* reduction = get_if<Reduction>(part)) {
+        inames.insert(reduction->inames.begin(), reduction->inames.end());
+      }
+      return true;
+    });
+  });
   return inames;
 }
 
 Instruction map_expressions(Instruction instruction, const std::function<Expr(const Expr&)>& map) {
-  if (const Assignment* old = get_if<Assignment>(instruction)) {
-    Assignment assignment = *old;
-    for (Expr& target : assignment.targets) {
+  if (Assignment* assignment = boost::variant2::get_if<Assignment>(&instruction.kind)) {
+    for (Expr& target : assignment->targets) {
       target = map(target);
     }
-    assignment.value = map(assignment.value);
-    instruction.kind = std::move(assignment);
+    assignment->value = map(assignment->value);
   }
-  if (const RawCode* old = get_if<RawCode>(instruction); old != nullptr && !old->parts.empty()) {
-    RawCode raw = *old;
-    for (RawPart& part : raw.parts) {
+  if (RawCode* raw = boost::variant2::get_if<RawCode>(&instruction.kind)) {
+    for (RawPart& part : raw->parts) {
       part.expr = map(part.expr);
     }
-    instruction.kind = std::move(raw);
   }
   for (Expr& predicate : instruction.predicates) {
     predicate = map(predicate);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -77,8 +78,8 @@ struct Assignment {
   /// Whether others need its result only after a CopyFence.
   bool is_async_copy = false;
 };
-/// Asynchronous copies: `commit` makes one group of those since the last one, `wait` waits until all
-/// groups but the last `open_groups` have arrived.
+/// Asynchronous copies: `commit` makes one group of those since the last one, `wait` waits until
+/// all groups but the last `open_groups` have arrived.
 enum class CopyFenceKind { commit, wait };
 struct CopyFence {
   CopyFenceKind kind = CopyFenceKind::commit;
@@ -106,7 +107,18 @@ struct RawCode {
   std::vector<RawPart> parts{};
 };
 
-using InstructionKinds = cgen::KindList<Assignment, CopyFence, BarrierInstruction, NoOperation, RawCode>;
+using InstructionKinds =
+    cgen::KindList<Assignment, CopyFence, BarrierInstruction, NoOperation, RawCode>;
+
+/// A call of a function of the generated text.
+struct CallSite {
+  std::string function{};
+  /// Tells the calls of one function apart.
+  std::string call{};
+  /// What the function calls the arrays and scalars that it is called with.
+  std::map<std::string, std::string, std::less<>> parameter_names{};
+  friend bool operator==(const CallSite&, const CallSite&) = default;
+};
 
 /// One statement of a kernel.
 struct Instruction {
@@ -119,6 +131,8 @@ struct Instruction {
   /// Runs only where all of these hold.
   std::vector<Expr> predicates{};
   NameSet tags{};
+  /// The call that it is part of; null where it stands in the kernel itself.
+  std::shared_ptr<const CallSite> call_site{};
 };
 inline const InstructionKinds::Variant& kinds(const Instruction& instruction) {
   return instruction.kind;
@@ -186,6 +200,12 @@ struct Kernel {
 /// Inames of the reductions within the statement.
 [[nodiscard]] NameSet reduction_inames(const Instruction& instruction);
 
+/// Calls `visit` on each expression of the statement: targets, value, predicates.
+template <class Visit>
+void for_each_expression(const Instruction& instruction, const Visit& visit);
+/// Calls `visit` on what the statement assigns to, as targets_of gives it.
+template <class Visit>
+void for_each_target(const Instruction& instruction, const Visit& visit);
 /// Each expression of the statement (values, targets, predicates) replaced by `map(expression)`.
 [[nodiscard]] Instruction map_expressions(Instruction instruction,
                                           const std::function<Expr(const Expr&)>& map);
@@ -197,5 +217,39 @@ struct Kernel {
 
 /// Strides of C order without gaps.
 [[nodiscard]] std::vector<Expr> c_order_strides(const std::vector<Expr>& shape);
+
+template <class Visit>
+void for_each_expression(const Instruction& instruction, const Visit& visit) {
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    for (const Expr& target : assignment->targets) {
+      visit(target);
+    }
+    visit(assignment->value);
+  }
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    for (const RawPart& part : raw->parts) {
+      visit(part.expr);
+    }
+  }
+  for (const Expr& predicate : instruction.predicates) {
+    visit(predicate);
+  }
+}
+
+template <class Visit>
+void for_each_target(const Instruction& instruction, const Visit& visit) {
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    for (const Expr& target : assignment->targets) {
+      visit(target);
+    }
+  }
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    for (const RawPart& part : raw->parts) {
+      if (part.is_written) {
+        visit(part.expr);
+      }
+    }
+  }
+}
 
 }  // namespace rtcg::loopy

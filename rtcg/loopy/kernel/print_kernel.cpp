@@ -110,6 +110,9 @@ std::string print_statement(const Instruction& instruction) {
       options.emplace_back("asynchronous");
     }
   }
+  if (instruction.call_site != nullptr) {
+    options.push_back("call=" + to_string(*instruction.call_site));
+  }
   for (std::string& each : raw_options(instruction)) {
     options.push_back(std::move(each));
   }
@@ -196,6 +199,14 @@ std::string to_string(const Instruction& instruction) {
       },
       [](const NoOperation&) { return std::string("... nop"); },
       [](const RawCode& e) { return fmt::format("... c \"{}\"", raw_text(e)); });
+}
+
+std::string to_string(const CallSite& call) {
+  std::string text = call.function + "(" + call.call;
+  for (const auto& [variable, parameter] : call.parameter_names) {
+    text += ", " + variable + "=" + parameter;
+  }
+  return text + ")";
 }
 
 std::string to_string(const Kernel& kernel) {

@@ -27,4 +27,7 @@ namespace rtcg::loopy {
 ///       set_out: out[i] = 2*a[i]  {inames=i}
 [[nodiscard]] std::string to_string(const Kernel& kernel);
 
+/// `f(site, a=x)`: the function, the call, and what it calls the kernel's variables.
+[[nodiscard]] std::string to_string(const CallSite& call);
+
 }  // namespace rtcg::loopy

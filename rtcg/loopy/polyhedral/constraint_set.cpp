@@ -161,7 +161,7 @@ bool ConstraintSet::implies_nonnegative(const Affine& expr) const {
   }
   // the common case: the constraint stands there, as sharp or sharper
   for (const Constraint& known : constraints_) {
-    if (known.expr.terms() == expr.terms() && known.expr.constant() <= expr.constant()) {
+    if (known.expr.constant() <= expr.constant() && known.expr.terms() == expr.terms()) {
       return true;
     }
   }

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/polyhedral/elimination.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace rtcg::loopy {
@@ -9,83 +10,101 @@ namespace {
 constexpr std::size_t most_rows = 1500;
 constexpr std::size_t most_pairs = 10000;
 
-/// factor_a * a + factor_b * b, or nothing beyond 64 bits.
-std::optional<Elimination::Row> combine(const Elimination::Row& a, std::int64_t factor_a,
-                                        const Elimination::Row& b, std::int64_t factor_b) {
-  Elimination::Row result;
-  result.coefficients.resize(a.coefficients.size());
-  const auto weighted = [&](std::int64_t left, std::int64_t right, std::int64_t& sum) {
-    std::int64_t product_a = 0;
-    std::int64_t product_b = 0;
-    return !__builtin_mul_overflow(left, factor_a, &product_a) &&
-           !__builtin_mul_overflow(right, factor_b, &product_b) &&
-           !__builtin_add_overflow(product_a, product_b, &sum) &&
-           sum != INT64_MIN;  // which cannot be negated
-  };
-  for (std::size_t i = 0; i < a.coefficients.size(); ++i) {
-    if (!weighted(a.coefficients[i], b.coefficients[i], result.coefficients[i])) {
-      return std::nullopt;
-    }
-  }
-  if (!weighted(a.constant, b.constant, result.constant)) {
-    return std::nullopt;
-  }
-  return result;
+/// The length, the first and the last characters: tells most names apart.
+std::uint64_t mark_of(std::string_view name) {
+  const std::size_t count = std::min(name.size(), sizeof(std::uint64_t));
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::memcpy(&first, name.data(), count);
+  std::memcpy(&last, name.data() + (name.size() - count), count);
+  return first ^ (last * 0x9E3779B97F4A7C15U) ^ name.size();
 }
 
 }  // namespace
 
-Elimination::Elimination(const ConstraintSet& set) : names_(set.names()) {
-  const std::size_t named = names_.size();
-  names_.resize(named + set.congruences().size());
-  rows_.reserve(set.constraints().size() + set.congruences().size() + 2);
+Elimination::Elimination(const ConstraintSet& set) {
+  const std::size_t count = set.constraints().size() + set.congruences().size();
+  names_.reserve(count + 2);
+  marks_.reserve(count + 2);
+  entries_.reserve(8 * count + 16);
   for (const Constraint& constraint : set.constraints()) {
     add(constraint);
   }
+  for (const Congruence& congruence : set.congruences()) {
+    for (const Affine::Term& term : congruence.expr.terms()) {
+      static_cast<void>(column_of(term.name));
+    }
+  }
+  const std::size_t named = names_.size();
+  for (std::size_t i = 0; i < set.congruences().size(); ++i) {
+    static_cast<void>(add_column({}));
+  }
   for (std::size_t i = 0; i < set.congruences().size(); ++i) {
     const Congruence& congruence = set.congruences()[i];
-    Row row;
-    row.coefficients.resize(names_.size());
-    for (const Affine::Term& term : congruence.expr.terms()) {
-      row.coefficients[column_of(term.name)] = term.coefficient;
-    }
-    row.coefficients[named + i] = -congruence.modulus;
-    row.constant = congruence.expr.constant();
+    Row row = row_of(congruence.expr);
+    entries_.push_back({named + i, -congruence.modulus});
+    ++row.count;
     row.is_equality = true;
-    add_row(std::move(row));
+    add_row(row);
   }
 }
 
-std::size_t Elimination::column_of(const std::string& name) {
-  const auto found = std::find(names_.begin(), names_.end(), name);
-  if (found != names_.end()) {
-    return static_cast<std::size_t>(found - names_.begin());
-  }
-  names_.push_back(name);
-  for (Row& row : rows_) {
-    row.coefficients.push_back(0);
-  }
+std::size_t Elimination::add_column(std::string_view name) {
+  names_.emplace_back(name);
+  marks_.push_back(name.empty() ? 0 : mark_of(name));
   return names_.size() - 1;
 }
 
-void Elimination::add(const Constraint& constraint) {
-  for (const Affine::Term& term : constraint.expr.terms()) {
-    static_cast<void>(column_of(term.name));
+std::size_t Elimination::column_of(std::string_view name) {
+  const std::uint64_t mark = mark_of(name);
+  for (std::size_t column = 0; column < marks_.size(); ++column) {
+    if (marks_[column] == mark && names_[column] == name) {
+      return column;
+    }
   }
+  return add_column(name);
+}
+
+Elimination::Row Elimination::row_of(const Affine& expr) {
   Row row;
-  row.coefficients.resize(names_.size());
-  for (const Affine::Term& term : constraint.expr.terms()) {
-    row.coefficients[column_of(term.name)] = term.coefficient;
+  row.begin = entries_.size();
+  row.count = expr.terms().size();
+  row.constant = expr.constant();
+  for (const Affine::Term& term : expr.terms()) {
+    const Entry entry{column_of(term.name), term.coefficient};
+    const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(row.begin);
+    entries_.insert(std::find_if(begin, entries_.end(),
+                                 [&](const Entry& other) { return other.column > entry.column; }),
+                    entry);
   }
-  row.constant = constraint.expr.constant();
+  return row;
+}
+
+void Elimination::add(const Constraint& constraint) {
+  Row row = row_of(constraint.expr);
   row.is_equality = constraint.is_equality;
-  add_row(std::move(row));
+  add_row(row);
+}
+
+std::int64_t Elimination::coefficient(const Row& row, std::size_t column) const {
+  for (const Entry* entry = begin_of(row); entry != end_of(row); ++entry) {
+    if (entry->column >= column) {
+      return entry->column == column ? entry->coefficient : 0;
+    }
+  }
+  return 0;
+}
+
+bool Elimination::have_same_entries(const Row& a, const Row& b) const {
+  return a.hash == b.hash && std::equal(begin_of(a), end_of(a), begin_of(b), end_of(b));
 }
 
 void Elimination::add_row(Row row) {
+  Entry* const begin = entries_.data() + row.begin;
+  Entry* const end = begin + row.count;
   std::int64_t gcd = 0;
-  for (const std::int64_t coefficient : row.coefficients) {
-    gcd = std::gcd(gcd, coefficient);
+  for (const Entry* entry = begin; entry != end && gcd != 1; ++entry) {
+    gcd = std::gcd(gcd, entry->coefficient);
   }
   if (gcd == 0) {
     is_contradictory_ =
@@ -96,12 +115,14 @@ void Elimination::add_row(Row row) {
     is_contradictory_ = true;
     return;
   }
-  for (std::int64_t& coefficient : row.coefficients) {
-    coefficient /= gcd;
+  for (Entry* entry = begin; entry != end; ++entry) {
+    entry->coefficient /= gcd;
+    row.hash = (row.hash ^ (static_cast<std::uint64_t>(entry->coefficient) * 64 + entry->column)) *
+               0x9E3779B97F4A7C15U;
   }
   row.constant = divide_rounding_down(row.constant, gcd);
   for (Row& known : rows_) {
-    if (known.is_equality == row.is_equality && known.coefficients == row.coefficients) {
+    if (known.is_equality == row.is_equality && have_same_entries(known, row)) {
       if (row.is_equality) {
         is_contradictory_ = is_contradictory_ || known.constant != row.constant;
       } else {
@@ -114,10 +135,50 @@ void Elimination::add_row(Row row) {
     has_given_up_ = true;
     return;
   }
-  rows_.push_back(std::move(row));
+  rows_.push_back(row);
 }
 
-void Elimination::keep_connected_to(std::vector<std::size_t> columns) {
+std::optional<Elimination::Row> Elimination::combine(const Row& a, std::int64_t factor_a,
+                                                     const Row& b, std::int64_t factor_b) {
+  const auto weighted = [&](std::int64_t left, std::int64_t right, std::int64_t& sum) {
+    std::int64_t product_a = 0;
+    std::int64_t product_b = 0;
+    return !__builtin_mul_overflow(left, factor_a, &product_a) &&
+           !__builtin_mul_overflow(right, factor_b, &product_b) &&
+           !__builtin_add_overflow(product_a, product_b, &sum) &&
+           sum != INT64_MIN;  // which cannot be negated
+  };
+  Row result;
+  result.begin = entries_.size();
+  if (!weighted(a.constant, b.constant, result.constant)) {
+    return std::nullopt;
+  }
+  entries_.reserve(entries_.size() + a.count + b.count);
+  const Entry* left = begin_of(a);
+  const Entry* right = begin_of(b);
+  const Entry* const left_end = end_of(a);
+  const Entry* const right_end = end_of(b);
+  while (left != left_end || right != right_end) {
+    const bool takes_left =
+        left != left_end && (right == right_end || left->column <= right->column);
+    const bool takes_right =
+        right != right_end && (left == left_end || right->column <= left->column);
+    Entry sum{takes_left ? left->column : right->column, 0};
+    if (!weighted(takes_left ? left->coefficient : 0, takes_right ? right->coefficient : 0,
+                  sum.coefficient)) {
+      return std::nullopt;
+    }
+    if (sum.coefficient != 0) {
+      entries_.push_back(sum);
+    }
+    left += takes_left ? 1 : 0;
+    right += takes_right ? 1 : 0;
+  }
+  result.count = entries_.size() - result.begin;
+  return result;
+}
+
+void Elimination::keep_connected_to(const std::vector<std::size_t>& columns) {
   std::vector<bool> is_kept(rows_.size(), false);
   std::vector<bool> is_reached(names_.size(), false);
   for (const std::size_t column : columns) {
@@ -126,81 +187,83 @@ void Elimination::keep_connected_to(std::vector<std::size_t> columns) {
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t r = 0; r < rows_.size(); ++r) {
-      const auto& row = rows_[r].coefficients;
-      const auto touches = [&](std::size_t c) { return row[c] != 0 && is_reached[c]; };
-      bool connected = false;
-      for (std::size_t c = 0; c < row.size() && !connected; ++c) {
-        connected = touches(c);
-      }
-      if (is_kept[r] || !connected) {
+      const Entry* const begin = begin_of(rows_[r]);
+      const Entry* const end = end_of(rows_[r]);
+      if (is_kept[r] ||
+          std::none_of(begin, end, [&](const Entry& entry) { return is_reached[entry.column]; })) {
         continue;
       }
       is_kept[r] = true;
       changed = true;
-      for (std::size_t c = 0; c < row.size(); ++c) {
-        is_reached[c] = is_reached[c] || row[c] != 0;
+      for (const Entry* entry = begin; entry != end; ++entry) {
+        is_reached[entry->column] = true;
       }
     }
   }
-  std::vector<Row> kept;
+  std::size_t kept = 0;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     if (is_kept[r]) {
-      kept.push_back(std::move(rows_[r]));
+      rows_[kept++] = rows_[r];
     }
   }
-  rows_ = std::move(kept);
+  rows_.resize(kept);
 }
 
 bool Elimination::eliminate_by_equality(std::size_t column) {
   const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
-    return row.is_equality && std::abs(row.coefficients[column]) == 1;
+    return row.is_equality && std::abs(coefficient(row, column)) == 1;
   });
   if (found == rows_.end()) {
     return false;
   }
   const Row equality = *found;
-  const std::vector<Row> old = std::move(rows_);
+  const Rows old = std::move(rows_);
   rows_.clear();
-  const std::int64_t unit = equality.coefficients[column];
+  const std::int64_t unit = coefficient(equality, column);
   for (const Row& row : old) {
-    const std::int64_t coefficient = row.coefficients[column];
-    if (coefficient == 0) {
+    const std::int64_t own = coefficient(row, column);
+    if (own == 0) {
       rows_.push_back(row);
       continue;
     }
-    std::optional<Row> without = combine(row, 1, equality, -coefficient * unit);
+    std::optional<Row> without = combine(row, 1, equality, -own * unit);
     if (!without) {
       has_given_up_ = true;
       continue;
     }
     without->is_equality = row.is_equality;
-    add_row(std::move(*without));
+    add_row(*without);
   }
   return true;
 }
 
+Elimination::Row Elimination::negated(const Row& row) {
+  Row result = row;
+  result.begin = entries_.size();
+  result.constant = -row.constant;
+  for (std::size_t i = 0; i < row.count; ++i) {
+    const Entry entry = *(begin_of(row) + i);
+    entries_.push_back({entry.column, -entry.coefficient});
+  }
+  return result;
+}
+
 void Elimination::combine_bounds(std::size_t column) {
-  std::vector<Row> lower;
-  std::vector<Row> upper;
-  std::vector<Row> old = std::move(rows_);
+  Rows lower;
+  Rows upper;
+  const Rows old = std::move(rows_);
   rows_.clear();
-  for (Row& row : old) {
-    const std::int64_t coefficient = row.coefficients[column];
-    if (coefficient == 0) {
-      rows_.push_back(std::move(row));
-    } else if (row.is_equality) {
-      Row negated = row;
-      negated.is_equality = false;
-      row.is_equality = false;
-      for (std::int64_t& each : negated.coefficients) {
-        each = -each;
-      }
-      negated.constant = -negated.constant;
-      (coefficient > 0 ? lower : upper).push_back(std::move(row));
-      (coefficient > 0 ? upper : lower).push_back(std::move(negated));
-    } else {
-      (coefficient > 0 ? lower : upper).push_back(std::move(row));
+  for (Row row : old) {
+    const std::int64_t own = coefficient(row, column);
+    if (own == 0) {
+      rows_.push_back(row);
+      continue;
     }
+    if (row.is_equality) {
+      row.is_equality = false;
+      (own > 0 ? upper : lower).push_back(negated(row));
+    }
+    (own > 0 ? lower : upper).push_back(row);
   }
   if (lower.size() * upper.size() > most_pairs) {
     has_given_up_ = true;  // without these rows the rest says less, and nothing wrong
@@ -208,12 +271,11 @@ void Elimination::combine_bounds(std::size_t column) {
   }
   for (const Row& low : lower) {
     for (const Row& high : upper) {
-      const std::int64_t a = low.coefficients[column];
-      const std::int64_t b = -high.coefficients[column];
+      const std::int64_t a = coefficient(low, column);
+      const std::int64_t b = -coefficient(high, column);
       const std::int64_t gcd = std::gcd(a, b);
-      std::optional<Row> row = combine(low, b / gcd, high, a / gcd);
-      if (row) {
-        add_row(std::move(*row));
+      if (const std::optional<Row> row = combine(low, b / gcd, high, a / gcd)) {
+        add_row(*row);
       } else {
         has_given_up_ = true;
       }
@@ -225,38 +287,53 @@ void Elimination::combine_bounds(std::size_t column) {
 }
 
 void Elimination::eliminate(std::size_t column) {
-  if (!is_contradictory_ && !eliminate_by_equality(column)) {
+  const bool is_there = std::any_of(rows_.begin(), rows_.end(),
+                                    [&](const Row& row) { return coefficient(row, column) != 0; });
+  if (is_there && !is_contradictory_ && !eliminate_by_equality(column)) {
     combine_bounds(column);
   }
 }
 
+/// The place in `columns` of the one whose elimination makes the fewest rows: with an equality it
+/// costs nothing, else as many rows come as pairs of bounds meet.
+std::size_t Elimination::cheapest_of(const std::vector<std::size_t>& columns) const {
+  struct Bounds {
+    std::size_t lower = 0;
+    std::size_t upper = 0;
+    bool has_equality = false;
+  };
+  boost::container::small_vector<Bounds, 48> bounds(names_.size());
+  for (const Row& row : rows_) {
+    for (const Entry* entry = begin_of(row); entry != end_of(row); ++entry) {
+      Bounds& own = bounds[entry->column];
+      own.has_equality = own.has_equality || (row.is_equality && std::abs(entry->coefficient) == 1);
+      own.lower += entry->coefficient > 0 || row.is_equality ? 1 : 0;
+      own.upper += entry->coefficient < 0 || row.is_equality ? 1 : 0;
+    }
+  }
+  std::size_t best = 0;
+  std::size_t best_cost = SIZE_MAX;
+  for (std::size_t i = 0; i < columns.size() && best_cost != 0; ++i) {
+    const Bounds& own = bounds[columns[i]];
+    const std::size_t cost = own.has_equality ? 0 : own.lower * own.upper;
+    if (cost < best_cost) {
+      best = i;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
 void Elimination::eliminate_all_but(const std::vector<std::size_t>& kept) {
   std::vector<std::size_t> open;
+  open.reserve(names_.size());
   for (std::size_t c = 0; c < names_.size(); ++c) {
     if (std::find(kept.begin(), kept.end(), c) == kept.end()) {
       open.push_back(c);
     }
   }
   while (!open.empty() && !is_contradictory_) {
-    // cheapest first: an equality costs nothing, else as many rows come as pairs of bounds meet
-    std::size_t best = 0;
-    std::size_t best_cost = SIZE_MAX;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      std::size_t lower = 0;
-      std::size_t upper = 0;
-      bool has_equality = false;
-      for (const Row& row : rows_) {
-        const std::int64_t coefficient = row.coefficients[open[i]];
-        has_equality = has_equality || (row.is_equality && std::abs(coefficient) == 1);
-        lower += coefficient > 0 || (row.is_equality && coefficient != 0) ? 1 : 0;
-        upper += coefficient < 0 || (row.is_equality && coefficient != 0) ? 1 : 0;
-      }
-      const std::size_t cost = has_equality ? 0 : lower * upper;
-      if (cost < best_cost) {
-        best = i;
-        best_cost = cost;
-      }
-    }
+    const std::size_t best = cheapest_of(open);
     eliminate(open[best]);
     open.erase(open.begin() + static_cast<std::ptrdiff_t>(best));
   }
@@ -265,17 +342,18 @@ void Elimination::eliminate_all_but(const std::vector<std::size_t>& kept) {
 std::vector<Constraint> Elimination::named_constraints() const {
   std::vector<Constraint> constraints;
   for (const Row& row : rows_) {
-    Affine expr(row.constant);
-    bool has_unnamed = false;
-    for (std::size_t c = 0; c < names_.size(); ++c) {
-      if (row.coefficients[c] != 0) {
-        has_unnamed = has_unnamed || names_[c].empty();
-        expr = expr + Affine(names_[c], row.coefficients[c]);
-      }
+    const bool is_named = std::all_of(begin_of(row), end_of(row), [&](const Entry& entry) {
+      return !names_[entry.column].empty();
+    });
+    if (!is_named) {
+      continue;
     }
-    if (!has_unnamed) {
-      constraints.push_back({std::move(expr), row.is_equality});
+    std::vector<Affine::Term> terms;
+    terms.reserve(row.count);
+    for (const Entry* entry = begin_of(row); entry != end_of(row); ++entry) {
+      terms.push_back({names_[entry->column], entry->coefficient});
     }
+    constraints.push_back({Affine(std::move(terms), row.constant), row.is_equality});
   }
   return constraints;
 }

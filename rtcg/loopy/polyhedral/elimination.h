@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/container/small_vector.hpp>
@@ -11,22 +12,16 @@
 
 namespace rtcg::loopy {
 
-/// Constraints as rows of integers, for Fourier-Motzkin elimination. Internal to polyhedral.
+/// Constraints as sparse rows of integers, for Fourier-Motzkin elimination. Internal to polyhedral.
 class Elimination {
  public:
-  struct Row {
-    boost::container::small_vector<std::int64_t, 24> coefficients;
-    std::int64_t constant = 0;
-    bool is_equality = false;
-  };
-
   /// Each congruence becomes an equality with a column of its own, without a name.
   explicit Elimination(const ConstraintSet& set);
 
-  [[nodiscard]] std::size_t column_of(const std::string& name);
+  [[nodiscard]] std::size_t column_of(std::string_view name);
   void add(const Constraint& constraint);
   /// Drops rows that share no column, directly or through others, with the given ones.
-  void keep_connected_to(std::vector<std::size_t> columns);
+  void keep_connected_to(const std::vector<std::size_t>& columns);
   void eliminate(std::size_t column);
   /// Eliminates all columns but these, the cheapest first.
   void eliminate_all_but(const std::vector<std::size_t>& kept);
@@ -34,16 +29,46 @@ class Elimination {
   [[nodiscard]] bool is_contradictory() const noexcept { return is_contradictory_; }
   /// Whether rows were dropped because they were too many or too large.
   [[nodiscard]] bool has_given_up() const noexcept { return has_given_up_; }
-  /// The rows, where `first_unnamed` and later columns do not occur, as constraints.
+  /// The rows in which no columns without names occur, as constraints.
   [[nodiscard]] std::vector<Constraint> named_constraints() const;
 
  private:
+  struct Entry {
+    std::size_t column = 0;
+    std::int64_t coefficient = 0;  // not zero
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  /// Entries by ascending column; they stand in entries_, where nothing is ever changed or removed.
+  struct Row {
+    std::size_t begin = 0;
+    std::size_t count = 0;
+    std::int64_t constant = 0;
+    std::uint64_t hash = 0;  // of the entries
+    bool is_equality = false;
+  };
+  using Rows = boost::container::small_vector<Row, 32>;
+
+  [[nodiscard]] const Entry* begin_of(const Row& row) const { return entries_.data() + row.begin; }
+  [[nodiscard]] const Entry* end_of(const Row& row) const { return begin_of(row) + row.count; }
+  [[nodiscard]] std::int64_t coefficient(const Row& row, std::size_t column) const;
+  [[nodiscard]] bool have_same_entries(const Row& a, const Row& b) const;
+  std::size_t add_column(std::string_view name);
+  /// Adds the terms to entries_, as those of a row that is to follow.
+  Row row_of(const Affine& expr);
+  /// Takes a row, brought to its lowest terms.
   void add_row(Row row);
+  /// factor_a * a + factor_b * b, or nothing beyond 64 bits.
+  [[nodiscard]] std::optional<Row> combine(const Row& a, std::int64_t factor_a, const Row& b,
+                                           std::int64_t factor_b);
+  [[nodiscard]] Row negated(const Row& row);
   [[nodiscard]] bool eliminate_by_equality(std::size_t column);
   void combine_bounds(std::size_t column);
+  [[nodiscard]] std::size_t cheapest_of(const std::vector<std::size_t>& columns) const;
 
-  std::vector<std::string> names_;  // empty for the columns of congruences
-  std::vector<Row> rows_;
+  std::vector<std::string> names_;    // empty for the columns of congruences
+  std::vector<std::uint64_t> marks_;  // of the names: equal ones have equal marks
+  std::vector<Entry> entries_;
+  Rows rows_;
   bool is_contradictory_ = false;
   bool has_given_up_ = false;
 };

@@ -18,6 +18,22 @@ std::vector<Expr> indices_at(const std::vector<Expr>& shape, std::size_t place) 
   return indices;
 }
 
+bool is_number(const Expr& value) {
+  return is<Integer>(value) || is<Real>(value);
+}
+
+/// Whether the table can be part of the text: it is what it says, always.
+bool may_be_constant(const Kernel& kernel, const Temporary& table) {
+  const bool is_free = table.address_space == AddressSpace::automatic ||
+                       table.address_space == AddressSpace::constant;
+  return is_free && table.strides_elements.empty() &&
+         std::all_of(table.initial_values.begin(), table.initial_values.end(), is_number) &&
+         std::none_of(
+             kernel.instructions.begin(), kernel.instructions.end(), [&](const Instruction& each) {
+               return written_variables(each).count(table.name) != 0 || is<RawCode>(each);
+             });
+}
+
 }  // namespace
 
 Kernel fill_tables(Kernel kernel) {
@@ -28,6 +44,10 @@ Kernel fill_tables(Kernel kernel) {
   std::vector<Instruction> filling;
   NameGenerator names = make_name_generator(kernel);
   for (Temporary& temporary : kernel.temporaries) {
+    if (!temporary.initial_values.empty() && may_be_constant(kernel, temporary)) {
+      temporary.address_space = AddressSpace::constant;
+      continue;
+    }
     for (std::size_t place = 0; place < temporary.initial_values.size(); ++place) {
       Instruction instruction;
       instruction.id = names.make("fill_" + temporary.name);

@@ -4,7 +4,8 @@
 
 namespace rtcg::loopy {
 
-/// Gives tables their values: a statement for each element, ahead of all others.
+/// Gives tables their values: those of numbers that no statement changes lie in constant memory, of
+/// others a statement sets each element, ahead of all other statements.
 /// @param kernel  typed
 [[nodiscard]] Kernel fill_tables(Kernel kernel);
 

@@ -9,6 +9,7 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/preprocess/fill_tables.h"
+#include "rtcg/loopy/preprocess/make_lane_loops.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
@@ -203,7 +204,7 @@ Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
         kernel.instructions.begin(), kernel.instructions.end(),
         [&](const Instruction& each) { return each.within_inames.count(tagged.first) != 0; });
   });
-  return choose_address_spaces(std::move(kernel));
+  return make_lane_loops(choose_address_spaces(std::move(kernel)));
 }
 
 }  // namespace rtcg::loopy

@@ -118,6 +118,7 @@ std::string Realizer::add_statement(const std::string& base, const Expr& target,
     statement.depends_on = around.depends_on;
   }
   statement.predicates = around.predicates;
+  statement.call_site = around.call_site;
   if (!after.empty()) {
     statement.depends_on.insert(after);
   }
@@ -251,7 +252,10 @@ Kernel realize_reductions(Kernel kernel, const PreprocessOptions& options) {
   const bool has_any =
       std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
                   [](const Instruction& each) { return !reduction_inames(each).empty(); });
-  return has_any ? Realizer(std::move(kernel), options).run() : kernel;
+  if (!has_any) {
+    return kernel;
+  }
+  return Realizer(std::move(kernel), options).run();
 }
 
 }  // namespace rtcg::loopy

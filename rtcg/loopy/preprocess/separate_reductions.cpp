@@ -277,10 +277,9 @@ bool is_any_shared(const Kernel& kernel) {
       }
       return !found;
     });
-    return expr;
   };
   for (const Instruction& instruction : kernel.instructions) {
-    static_cast<void>(map_expressions(instruction, look_at));
+    for_each_expression(instruction, look_at);
   }
   return found;
 }
@@ -288,7 +287,10 @@ bool is_any_shared(const Kernel& kernel) {
 }  // namespace
 
 Kernel separate_reductions(Kernel kernel) {
-  return is_any_shared(kernel) ? Separator(std::move(kernel)).run() : kernel;
+  if (!is_any_shared(kernel)) {
+    return kernel;
+  }
+  return Separator(std::move(kernel)).run();
 }
 
 }  // namespace rtcg::loopy

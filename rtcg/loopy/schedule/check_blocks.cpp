@@ -46,6 +46,10 @@ void check_launch(const Kernel& kernel, const RaceTest& test, const LoopTree& la
   }
   const Relation blocks{{}, std::nullopt, false};
   for (const auto& [variable, accesses] : by_variable) {
+    if (std::none_of(accesses.begin(), accesses.end(),
+                     [](const SharedAccess* access) { return access->is_write; })) {
+      continue;
+    }
     for (std::size_t second = 0; second < accesses.size(); ++second) {
       for (std::size_t first = 0; first < second; ++first) {
         const SharedAccess& one = *accesses[first];
@@ -60,7 +64,7 @@ void check_launch(const Kernel& kernel, const RaceTest& test, const LoopTree& la
 
 }  // namespace
 
-void check_blocks(const Kernel& kernel, const LoopTree& tree,
+void check_blocks(const Kernel& kernel, const VariableIndex& variables, const LoopTree& tree,
                   const std::vector<std::vector<SharedAccess>>& accesses) {
   const bool has_grid =
       std::any_of(kernel.iname_tags.begin(), kernel.iname_tags.end(),
@@ -72,7 +76,7 @@ void check_blocks(const Kernel& kernel, const LoopTree& tree,
   if (!has_grid || has_inner_launch) {
     return;
   }
-  const RaceTest test(kernel);
+  const RaceTest test(kernel, variables);
   LoopTree launch;
   for (const LoopTreeNode& node : tree) {
     if (is<LaunchBoundaryNode>(node)) {

@@ -12,7 +12,7 @@ namespace rtcg::loopy {
 ///
 /// @param accesses  of each statement, as shared_accesses gives them
 /// @throws InvalidInput  loopy.insert_barriers.needs_global_barrier
-void check_blocks(const Kernel& kernel, const LoopTree& tree,
+void check_blocks(const Kernel& kernel, const VariableIndex& variables, const LoopTree& tree,
                   const std::vector<std::vector<SharedAccess>>& accesses);
 
 }  // namespace rtcg::loopy

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/schedule/insert_barriers.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -14,8 +15,9 @@ namespace {
 /// Walks the tree and adds barriers.
 class BarrierPass {
  public:
-  BarrierPass(const Kernel& kernel, const std::vector<std::vector<SharedAccess>>& accesses)
-      : kernel_(kernel), test_(kernel), accesses_(accesses) {
+  BarrierPass(const Kernel& kernel, const VariableIndex& variables,
+              const std::vector<std::vector<SharedAccess>>& accesses)
+      : kernel_(kernel), test_(kernel, variables), accesses_(accesses) {
     for (const auto& [iname, tag] : kernel.iname_tags) {
       has_block_axes_ = has_block_axes_ || tag.kind == AxisKind::block;
     }
@@ -33,12 +35,16 @@ class BarrierPass {
  private:
   /// In the order of the statements.
   using Accesses = std::vector<const SharedAccess*>;
-  /// The same by variable.
-  using Pending = std::map<std::string_view, Accesses>;
-
-  [[nodiscard]] Accesses accesses_in(const LoopTree& tree) const {
+  /// Those to one variable.
+  struct Touched {
     Accesses all;
-    for (const std::size_t statement : statements_in(tree)) {
+    bool is_written = false;
+  };
+  using Pending = std::unordered_map<std::string_view, Touched>;
+
+  [[nodiscard]] Accesses accesses_in(const LoopTreeNode& node) const {
+    Accesses all;
+    for (const std::size_t statement : statements_in(node)) {
       for (const SharedAccess& access : accesses_[statement]) {
         all.push_back(&access);
       }
@@ -48,7 +54,9 @@ class BarrierPass {
 
   static void add(Pending& pending, const Accesses& accesses) {
     for (const SharedAccess* access : accesses) {
-      pending[access->variable].push_back(access);
+      Touched& touched = pending[access->variable];
+      touched.all.push_back(access);
+      touched.is_written = touched.is_written || access->is_write;
     }
   }
 
@@ -57,10 +65,10 @@ class BarrierPass {
                                                     const Relation& relation) const {
     for (const SharedAccess* second : later) {
       const auto found = earlier.find(second->variable);
-      if (found == earlier.end()) {
-        continue;
+      if (found == earlier.end() || !(second->is_write || found->second.is_written)) {
+        continue;  // many statements may read the same
       }
-      for (const SharedAccess* first : found->second) {
+      for (const SharedAccess* first : found->second.all) {
         if (need_order(*first, *second) && test_.may_race(*first, *second, relation)) {
           return fmt::format("'{}', which '{}' and '{}' share", first->variable,
                              kernel_.instructions[first->statement].id,
@@ -90,7 +98,7 @@ class BarrierPass {
         continue;
       }
       if (const StatementNode* statement = get_if<StatementNode>(node)) {
-        const Accesses own = accesses_in({node});
+        const Accesses own = accesses_in(node);
         // a statement's own reads and writes are those of one instance: other threads' instances
         // are compared by conflict(pending)
         fence(conflict(pending, own, {loops, std::nullopt, true}));
@@ -106,8 +114,8 @@ class BarrierPass {
       // first barrier of the body all that was pending is done.
       fence(conflict(pending, accesses_before_barrier(loop.body), {loops, std::nullopt, true}));
       // the loop may run not at all, so what was pending before stays so
-      for (const auto& [variable, accesses] : inner) {
-        add(pending, accesses);
+      for (const auto& [variable, touched] : inner) {
+        add(pending, touched.all);
       }
       node.kind = LoopNode{get_if<LoopNode>(node)->iname, std::move(loop.body)};
       result.push_back(std::move(node));
@@ -149,7 +157,7 @@ class BarrierPass {
       if (is<BarrierNode>(node) || is<LaunchBoundaryNode>(node)) {
         break;
       }
-      const Accesses own = accesses_in({node});
+      const Accesses own = accesses_in(node);
       head.insert(head.end(), own.begin(), own.end());
     }
     return head;
@@ -205,6 +213,9 @@ namespace {
 
 /// A temporary of a thread or a block cannot carry values to where its writer does not run.
 void check_reach(const Kernel& kernel) {
+  if (kernel.temporaries.empty()) {
+    return;
+  }
   const auto lies_on_axis = [&](const Instruction& each, const InameTag& tag) {
     return std::any_of(each.within_inames.begin(), each.within_inames.end(),
                        [&](const std::string& iname) { return tag_of(kernel, iname) == tag; });
@@ -249,13 +260,10 @@ void check_reach(const Kernel& kernel) {
 
 LoopTree insert_barriers(const Kernel& kernel, LoopTree tree) {
   check_reach(kernel);
-  std::vector<std::vector<SharedAccess>> accesses;
-  accesses.reserve(kernel.instructions.size());
-  for (std::size_t i = 0; i < kernel.instructions.size(); ++i) {
-    accesses.push_back(shared_accesses(kernel, i));
-  }
-  check_blocks(kernel, tree, accesses);
-  return BarrierPass(kernel, accesses).run(std::move(tree));
+  const VariableIndex variables(kernel);
+  const std::vector<std::vector<SharedAccess>> accesses = shared_accesses(kernel, variables);
+  check_blocks(kernel, variables, tree, accesses);
+  return BarrierPass(kernel, variables, accesses).run(std::move(tree));
 }
 
 }  // namespace rtcg::loopy

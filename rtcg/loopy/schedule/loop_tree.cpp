@@ -1,86 +1,14 @@
 #include "rtcg/loopy/schedule/loop_tree.h"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/schedule/ordering.h"
 
 namespace rtcg::loopy {
 namespace {
-
-using Edges = std::vector<std::vector<std::size_t>>;  // for each: those before it
-
-/// Numbers 0 ... count-1 such that all of `before` holds, the smallest possible first; nothing on a
-/// cycle.
-std::optional<std::vector<std::size_t>> sorted_topologically(const Edges& before) {
-  std::vector<std::vector<std::size_t>> after(before.size());
-  std::vector<std::size_t> open_count(before.size(), 0);
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    for (const std::size_t each : before[i]) {
-      after[each].push_back(i);
-      ++open_count[i];
-    }
-  }
-  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    if (open_count[i] == 0) {
-      ready.push(i);
-    }
-  }
-  std::vector<std::size_t> order;
-  while (!ready.empty()) {
-    const std::size_t next = ready.top();
-    ready.pop();
-    order.push_back(next);
-    for (const std::size_t each : after[next]) {
-      if (--open_count[each] == 0) {
-        ready.push(each);
-      }
-    }
-  }
-  return order.size() == before.size() ? std::optional(std::move(order)) : std::nullopt;
-}
-
-/// The members of one cycle, in order.
-std::vector<std::size_t> find_cycle(const Edges& before) {
-  std::vector<int> state(before.size(), 0);  // 1 on the path, 2 done
-  std::vector<std::size_t> path;
-  std::vector<std::size_t> cycle;
-  const std::function<bool(std::size_t)> visit = [&](std::size_t node) {
-    state[node] = 1;
-    path.push_back(node);
-    for (const std::size_t each : before[node]) {
-      if (state[each] == 1) {
-        cycle.assign(std::find(path.begin(), path.end(), each), path.end());
-        return true;
-      }
-      if (state[each] == 0 && visit(each)) {
-        return true;
-      }
-    }
-    path.pop_back();
-    state[node] = 2;
-    return false;
-  };
-  for (std::size_t i = 0; i < before.size() && cycle.empty(); ++i) {
-    if (state[i] == 0) {
-      visit(i);
-    }
-  }
-  std::reverse(cycle.begin(), cycle.end());
-  return cycle;
-}
-
-std::string ids_of(const Kernel& kernel, const std::vector<std::size_t>& statements) {
-  std::string text;
-  for (const std::size_t each : statements) {
-    text += fmt::format("{}'{}'", text.empty() ? "" : ", ", kernel.instructions[each].id);
-  }
-  return text;
-}
 
 /// Everything of one kernel that the tree is built from.
 class TreeBuilder {
@@ -226,7 +154,7 @@ class TreeBuilder {
     std::vector<std::vector<std::size_t>> groups;
     std::vector<std::size_t> loop_of_group;
     std::map<std::size_t, std::size_t> group_of_loop;
-    std::map<std::size_t, std::size_t> group_of_statement;
+    std::vector<std::size_t> group_of_statement(kernel_.instructions.size(), none);
     for (const std::size_t statement : statements) {
       const std::vector<std::size_t>& path = paths_[statement];
       const std::size_t loop = path.size() > depth ? path[depth] : none;
@@ -239,15 +167,15 @@ class TreeBuilder {
         loop_of_group.push_back(loop);
       }
       groups[group].push_back(statement);
-      group_of_statement.emplace(statement, group);
+      group_of_statement[statement] = group;
     }
     Edges before(groups.size());
     for (const std::size_t statement : statements) {
-      const std::size_t group = group_of_statement.at(statement);
+      const std::size_t group = group_of_statement[statement];
       for (const std::size_t earlier : before_[statement]) {
-        const auto found = group_of_statement.find(earlier);
-        if (found != group_of_statement.end() && found->second != group) {
-          before[group].push_back(found->second);
+        const std::size_t found = group_of_statement[earlier];
+        if (found != none && found != group) {
+          before[group].push_back(found);
         }
       }
     }
@@ -312,121 +240,6 @@ class TreeBuilder {
 bool is_loop_iname(const Kernel& kernel, const std::string& iname) {
   const InameTag tag = tag_of(kernel, iname);
   return !tag.is_parallel() && !tag.is_lane() && tag.kind != AxisKind::block_auto;
-}
-
-std::vector<std::vector<std::size_t>> statement_order(const Kernel& kernel) {
-  const std::size_t count = kernel.instructions.size();
-  std::map<std::string, std::size_t, std::less<>> number;
-  for (std::size_t i = 0; i < count; ++i) {
-    number.emplace(kernel.instructions[i].id, i);
-  }
-  std::vector<std::set<std::size_t>> before(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    for (const std::string& id : kernel.instructions[i].depends_on) {
-      const auto found = number.find(id);
-      if (found != number.end() && found->second != i) {
-        before[i].insert(found->second);
-      }
-    }
-  }
-  Edges stated(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    stated[i].assign(before[i].begin(), before[i].end());
-  }
-  if (!sorted_topologically(stated)) {
-    throw InvalidInput("loopy.schedule.dependency_cycle",
-                       fmt::format("statements depend on each other in a circle: {}",
-                                   ids_of(kernel, find_cycle(stated))));
-  }
-  // whether `later` is stated to run after `earlier`, directly or through others
-  const auto is_stated_after = [&](std::size_t later, std::size_t earlier) {
-    std::vector<std::size_t> open = {later};
-    std::set<std::size_t> seen;
-    while (!open.empty()) {
-      const std::size_t at = open.back();
-      open.pop_back();
-      if (at == earlier) {
-        return true;
-      }
-      if (seen.insert(at).second) {
-        open.insert(open.end(), stated[at].begin(), stated[at].end());
-      }
-    }
-    return false;
-  };
-  const auto put_before = [&](std::size_t earlier, std::size_t later) {
-    if (earlier == later) {
-      return;
-    }
-    // source order gives way to what is stated
-    const bool is_reversed = !stated[earlier].empty() && is_stated_after(earlier, later);
-    before[is_reversed ? earlier : later].insert(is_reversed ? later : earlier);
-  };
-
-  struct Uses {
-    std::vector<std::size_t> writers;  // so far
-    std::vector<std::size_t> readers;  // since the last writer
-    std::vector<std::size_t> early;    // readers before any writer
-  };
-  std::map<std::string, Uses, std::less<>> uses;
-  std::optional<std::size_t> last_fence;  // user barriers keep everything in place
-  std::vector<std::size_t> since_fence;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Instruction& instruction = kernel.instructions[i];
-    if (is<BarrierInstruction>(instruction)) {
-      for (const std::size_t each : since_fence) {
-        put_before(each, i);
-      }
-      since_fence.clear();
-      if (last_fence) {
-        put_before(*last_fence, i);
-      }
-      last_fence = i;
-      continue;
-    }
-    if (last_fence) {
-      put_before(*last_fence, i);
-    }
-    since_fence.push_back(i);
-    const NameSet written = written_variables(instruction);
-    for (const std::string& each : read_variables(kernel, instruction)) {
-      Uses& use = uses[each];
-      if (!use.writers.empty()) {
-        put_before(use.writers.back(), i);
-      } else if (written.count(each) == 0) {
-        use.early.push_back(i);
-      }
-      use.readers.push_back(i);
-    }
-    for (const std::string& each : written) {
-      Uses& use = uses[each];
-      for (const std::size_t reader : use.readers) {
-        const bool is_early =
-            std::find(use.early.begin(), use.early.end(), reader) != use.early.end();
-        if (is_early && find_temporary(kernel, each) != nullptr) {
-          put_before(i, reader);  // a temporary is read after it is written
-        } else {
-          put_before(reader, i);
-        }
-      }
-      if (!use.writers.empty()) {
-        put_before(use.writers.back(), i);
-      }
-      use.readers.clear();
-      use.writers.push_back(i);
-    }
-  }
-  Edges result(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    result[i].assign(before[i].begin(), before[i].end());
-  }
-  if (!sorted_topologically(result)) {
-    throw InvalidInput("loopy.schedule.dependency_cycle",
-                       fmt::format("stated dependencies and the variables that statements share "
-                                   "ask for a circle: {}",
-                                   ids_of(kernel, find_cycle(result))));
-  }
-  return result;
 }
 
 LoopTree build_loop_tree(const Kernel& kernel) {

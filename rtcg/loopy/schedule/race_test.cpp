@@ -1,6 +1,8 @@
 #include "rtcg/loopy/schedule/race_test.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,40 +14,119 @@
 namespace rtcg::loopy {
 namespace {
 
-void add_access(const Kernel& kernel, std::size_t statement, const std::string& variable,
-                const std::vector<Expr>* indices, bool is_write,
-                std::vector<SharedAccess>& accesses) {
-  const Temporary* temporary = find_temporary(kernel, variable);
+AtomicUpdate update_of(const Expr& value) {
+  const Call* call = get_if<Call>(value);
+  return is<Sum>(value)                               ? AtomicUpdate::sum
+         : call != nullptr && call->function == "min" ? AtomicUpdate::least
+         : call != nullptr && call->function == "max" ? AtomicUpdate::greatest
+                                                      : AtomicUpdate::set;
+}
+
+class AccessFinder {
+ public:
+  AccessFinder(const Kernel& kernel, const VariableIndex& variables)
+      : kernel_(kernel), variables_(variables) {}
+
+  std::vector<SharedAccess> find(std::size_t statement);
+
+ private:
+  void add(const std::string& variable, const std::vector<Expr>* indices, bool is_write);
+  void add_reads(const Expr& expr);
+  /// The index in one affine form, if it has one. Many accesses have equal indices.
+  const std::optional<IndexCase>& case_of(const Expr& index);
+
+  struct Hash {
+    std::size_t operator()(const Expr& expr) const noexcept { return expr.hash(); }
+  };
+  const Kernel& kernel_;
+  const VariableIndex& variables_;
+  std::unordered_map<Expr, std::optional<IndexCase>, Hash> cases_;
+  std::size_t statement_ = 0;
+  std::vector<SharedAccess> accesses_;
+};
+
+const std::optional<IndexCase>& AccessFinder::case_of(const Expr& index) {
+  const auto known = cases_.find(index);
+  if (known != cases_.end()) {
+    return known->second;
+  }
+  std::vector<IndexCase> cases = index_cases(index);
+  return cases_
+      .emplace(index, cases.size() == 1 ? std::optional(std::move(cases.front())) : std::nullopt)
+      .first->second;
+}
+
+void AccessFinder::add(const std::string& variable, const std::vector<Expr>* indices,
+                       bool is_write) {
+  const Temporary* temporary = variables_.find_temporary(variable);
   const bool is_private =
       temporary != nullptr && (temporary->address_space == AddressSpace::private_ ||
                                temporary->address_space == AddressSpace::automatic);
-  const Argument* argument = find_argument(kernel, variable);
+  const Argument* argument = temporary == nullptr ? variables_.find_argument(variable) : nullptr;
   if (is_private || (temporary == nullptr && (argument == nullptr || !argument->is_array))) {
     return;
   }
-  SharedAccess access{statement, variable, {}, is_write, false};
+  SharedAccess access{statement_, variable, {}, is_write, false};
   access.is_global = temporary == nullptr || temporary->address_space == AddressSpace::global;
   if (indices != nullptr) {
+    access.indices.reserve(indices->size());
     for (const Expr& index : *indices) {
-      const std::vector<IndexCase> cases = index_cases(index);
-      access.indices.push_back(cases.size() == 1 ? std::optional(cases.front()) : std::nullopt);
+      access.indices.push_back(case_of(index));
     }
   }
-  accesses.push_back(std::move(access));
+  accesses_.push_back(std::move(access));
 }
 
-void add_accesses(const Kernel& kernel, std::size_t statement, const Expr& expr,
-                  std::vector<SharedAccess>& accesses) {
+void AccessFinder::add_reads(const Expr& expr) {
   walk(expr, [&](const Expr& part) {
     if (const Access* element = get_if<Access>(part)) {
-      add_access(kernel, statement, element->array, &element->indices, false, accesses);
+      add(element->array, &element->indices, false);
     } else if (const LinearAccess* linear = get_if<LinearAccess>(part)) {
-      add_access(kernel, statement, linear->array, nullptr, false, accesses);
+      add(linear->array, nullptr, false);
     } else if (const Name* scalar = get_if<Name>(part)) {
-      add_access(kernel, statement, scalar->name, nullptr, false, accesses);
+      add(scalar->name, nullptr, false);
     }
     return true;
   });
+}
+
+std::vector<SharedAccess> AccessFinder::find(std::size_t statement) {
+  const Instruction& instruction = kernel_.instructions[statement];
+  statement_ = statement;
+  for (const Expr& predicate : instruction.predicates) {
+    add_reads(predicate);
+  }
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    for (const std::string& each : raw->reads) {
+      add(each, nullptr, false);
+    }
+    for (const std::string& each : raw->writes) {
+      add(each, nullptr, true);
+    }
+    for (const RawPart& part : raw->parts) {
+      if (part.is_read) {
+        add_reads(part.expr);
+      }
+      const Access* element = get_if<Access>(part.expr);
+      if (part.is_written) {
+        add(target_name(part.expr), element != nullptr ? &element->indices : nullptr, true);
+      }
+    }
+  }
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    add_reads(assignment->value);
+    for (const Expr& target : assignment->targets) {
+      for_each_child(target, [&](const Expr& index) { add_reads(index); });
+      const Access* element = get_if<Access>(target);
+      add(target_name(target), element != nullptr ? &element->indices : nullptr, true);
+    }
+    for (SharedAccess& access : accesses_) {
+      access.is_atomic =
+          assignment->is_atomic && access.variable == target_name(assignment->targets.front());
+      access.update = update_of(assignment->value);
+    }
+  }
+  return std::exchange(accesses_, {});
 }
 
 bool is_in(const Instruction& instruction, const std::string& iname) {
@@ -54,50 +135,23 @@ bool is_in(const Instruction& instruction, const std::string& iname) {
 
 }  // namespace
 
-std::vector<SharedAccess> shared_accesses(const Kernel& kernel, std::size_t statement) {
-  const Instruction& instruction = kernel.instructions[statement];
-  std::vector<SharedAccess> accesses;
-  for (const Expr& predicate : instruction.predicates) {
-    add_accesses(kernel, statement, predicate, accesses);
-  }
-  if (const RawCode* raw = get_if<RawCode>(instruction)) {
-    for (const std::string& each : raw->reads) {
-      add_access(kernel, statement, each, nullptr, false, accesses);
-    }
-    for (const std::string& each : raw->writes) {
-      add_access(kernel, statement, each, nullptr, true, accesses);
-    }
-    for (const RawPart& part : raw->parts) {
-      if (part.is_read) {
-        add_accesses(kernel, statement, part.expr, accesses);
-      }
-      const Access* element = get_if<Access>(part.expr);
-      if (part.is_written) {
-        add_access(kernel, statement, target_name(part.expr),
-                   element != nullptr ? &element->indices : nullptr, true, accesses);
-      }
-    }
-  }
-  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
-    add_accesses(kernel, statement, assignment->value, accesses);
-    for (const Expr& target : assignment->targets) {
-      for_each_child(target,
-                     [&](const Expr& index) { add_accesses(kernel, statement, index, accesses); });
-      const Access* element = get_if<Access>(target);
-      add_access(kernel, statement, target_name(target),
-                 element != nullptr ? &element->indices : nullptr, true, accesses);
-    }
-    for (SharedAccess& access : accesses) {
-      access.is_atomic =
-          assignment->is_atomic && access.variable == target_name(assignment->targets.front());
-    }
+std::vector<std::vector<SharedAccess>> shared_accesses(const Kernel& kernel,
+                                                       const VariableIndex& variables) {
+  AccessFinder finder(kernel, variables);
+  std::vector<std::vector<SharedAccess>> accesses;
+  accesses.reserve(kernel.instructions.size());
+  for (std::size_t i = 0; i < kernel.instructions.size(); ++i) {
+    accesses.push_back(finder.find(i));
   }
   return accesses;
 }
 
 bool need_order(const SharedAccess& first, const SharedAccess& second) {
+  const bool is_same_update =
+      first.is_atomic && second.is_atomic && first.update == second.update &&
+      (first.update != AtomicUpdate::set || first.statement == second.statement);
   return (first.is_write || second.is_write) && first.variable == second.variable &&
-         !(first.is_atomic && second.is_atomic);
+         !is_same_update;
 }
 
 Affine RaceTest::renamed(const Affine& expr, std::string_view suffix) const {
@@ -111,9 +165,8 @@ ConstraintSet RaceTest::renamed(const ConstraintSet& set, std::string_view suffi
 // inames differ between the two instances; parameters do not; scalars that statements assign may,
 // and so may quotients, which have names of their own
 std::string RaceTest::instance_name(const std::string& name, std::string_view suffix) const {
-  return is_iname(kernel_, name) || find_argument(kernel_, name) == nullptr
-             ? fmt::format("{}{}", name, suffix)
-             : name;
+  const bool differs = variables_.find_argument(name) == nullptr || is_iname(kernel_, name);
+  return differs ? std::string(name).append(suffix) : name;
 }
 
 const ConstraintSet& RaceTest::instances(std::size_t statement, std::string_view suffix) const {
@@ -146,7 +199,7 @@ Affine RaceTest::position(const std::string& iname, std::string_view suffix) con
   if (found == starts_.end()) {
     found = starts_.emplace(iname, axis_start(kernel_, iname)).first;
   }
-  return Affine(fmt::format("{}{}", iname, suffix)) - found->second;
+  return Affine(std::string(iname).append(suffix)) - found->second;
 }
 
 /// Whether a statement that does not lie on an axis runs in its first thread or block only: where
@@ -234,12 +287,17 @@ std::optional<ConstraintSet> RaceTest::apart_on_axis(const Instruction& a, const
   const Affine any_other = first_only_b ? Affine(0) : Affine("thread'2");
   const Affine difference =
       one && one == other  // counted from the same start, whatever it is
-          ? Affine(fmt::format("{}'1", *one)) - Affine(fmt::format("{}'2", *one))
+          ? Affine(*one + "'1") - Affine(*one + "'2")
           : (one ? position(*one, "'1") : any_one) - (other ? position(*other, "'2") : any_other);
+  ConstraintSet threads = both;
+  threads.add_nonnegative(Affine("thread'1"));
+  threads.add_nonnegative(Affine("thread'2"));
   for (const int sign : {1, -1}) {
-    ConstraintSet apart = both;
-    apart.add_nonnegative(Affine("thread'1"));
-    apart.add_nonnegative(Affine("thread'2"));
+    // asked of what concerns the difference; of all only where that leaves a race
+    if (threads.implies_nonnegative(difference * -sign)) {
+      continue;
+    }
+    ConstraintSet apart = threads;
     apart.add_nonnegative(difference * sign - 1);
     if (!apart.is_empty()) {
       return apart;

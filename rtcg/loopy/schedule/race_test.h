@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "rtcg/loopy/analyze/index_cases.h"
-#include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/kernel/variable_index.h"
 
 namespace rtcg::loopy {
+
+/// What an atomic statement does to its target.
+enum class AtomicUpdate { set, sum, least, greatest };
 
 /// One access to memory that several threads see. Internal to schedule.
 struct SharedAccess {
@@ -19,11 +22,14 @@ struct SharedAccess {
   std::vector<std::optional<IndexCase>> indices;
   bool is_write = false;
   bool is_global = false;
-  /// Atomic updates of one element by many threads need no order among themselves.
+  /// Atomic updates of one element by many threads need no order among themselves, if all do the
+  /// same to it.
   bool is_atomic = false;
+  AtomicUpdate update = AtomicUpdate::set;
 };
-[[nodiscard]] std::vector<SharedAccess> shared_accesses(const Kernel& kernel,
-                                                        std::size_t statement);
+/// Those of each statement.
+[[nodiscard]] std::vector<std::vector<SharedAccess>> shared_accesses(
+    const Kernel& kernel, const VariableIndex& variables);
 /// Whether the order of the two matters where they touch the same element.
 [[nodiscard]] bool need_order(const SharedAccess& first, const SharedAccess& second);
 
@@ -39,7 +45,8 @@ struct Relation {
 /// Finds threads of a block, or blocks, that touch the same element. Internal to schedule.
 class RaceTest {
  public:
-  explicit RaceTest(const Kernel& kernel) : kernel_(kernel) {}
+  RaceTest(const Kernel& kernel, const VariableIndex& variables)
+      : kernel_(kernel), variables_(variables) {}
 
   /// Whether two different threads may touch the same element.
   [[nodiscard]] bool may_race(const SharedAccess& first, const SharedAccess& second,
@@ -74,6 +81,7 @@ class RaceTest {
                                                            const ConstraintSet& both) const;
 
   const Kernel& kernel_;
+  const VariableIndex& variables_;
   mutable std::map<std::string, Affine, std::less<>> starts_;  // of inames on axes
   mutable std::map<std::pair<std::size_t, std::string>, ConstraintSet> instances_;
 };

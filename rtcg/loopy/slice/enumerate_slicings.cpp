@@ -48,7 +48,9 @@ std::vector<std::array<std::uint16_t, 3>> cuts_of(const SlicedLoop& loop,
                                                   std::uint16_t most_threads,
                                                   std::uint16_t most_neighbours) {
   std::vector<std::array<std::uint16_t, 3>> result;
-  for (const std::uint16_t apart : powers(loop.length, 4)) {
+  // short loops lie whole in one thread's lanes and the threads beside it
+  const std::int64_t most_apart = loop.length <= 256 ? 12 : 4;
+  for (const std::uint16_t apart : with_divisors(powers(loop.length, 4), loop.length, most_apart)) {
     for (const std::uint16_t threads :
          with_divisors(powers(loop.length, most_threads), loop.length, most_threads)) {
       for (const std::uint16_t beside :
@@ -57,6 +59,7 @@ std::vector<std::array<std::uint16_t, 3>> cuts_of(const SlicedLoop& loop,
         const bool is_odd = !is_power(tile);
         // lanes on both sides of no threads are the same lanes; odd lengths are there to divide
         if (tile < 2 * loop.length && (threads > 1 || apart == 1) &&
+            (is_power(apart) || (beside == 1 && tile == loop.length)) &&
             (!is_odd || loop.length % tile == 0)) {
           result.push_back({apart, threads, beside});
         }
@@ -65,6 +68,10 @@ std::vector<std::array<std::uint16_t, 3>> cuts_of(const SlicedLoop& loop,
   }
   return result;
 }
+
+constexpr std::size_t most_dividing_depths = 4;
+/// Searches look through all of them again and again.
+constexpr std::size_t most_slicings = 1500000;
 
 class Enumerator {
  public:
@@ -92,6 +99,7 @@ class Enumerator {
     }
     std::stable_sort(ranked_.begin(), ranked_.end(),
                      [](const Ranked& a, const Ranked& b) { return a.seconds < b.seconds; });
+    ranked_.resize(std::min(ranked_.size(), most_slicings));
     return std::move(ranked_);
   }
 
@@ -122,11 +130,16 @@ class Enumerator {
       }
     }
     // those that divide spare the tests of the last tile; short ones are fetched whole
-    for (const std::uint16_t depth : with_divisors({}, loop.length, loop.length <= 64 ? 64 : 32)) {
-      if (depth >= 5 && (depth < loop.length || loop.length <= 64)) {
-        result.push_back(depth);
-      }
-    }
+    Lengths dividing = with_divisors({}, loop.length, loop.length <= 64 ? 64 : 50);
+    std::erase_if(dividing, [&](std::uint16_t each) {
+      return each < 5 || (each == loop.length && loop.length > 64);
+    });
+    // copies of 16 bytes need multiples of 4; long tiles need few barriers
+    std::stable_sort(dividing.begin(), dividing.end(), [](std::uint16_t a, std::uint16_t b) {
+      return std::pair(a % 4 != 0, -a) < std::pair(b % 4 != 0, -b);
+    });
+    dividing.resize(std::min(dividing.size(), most_dividing_depths));
+    result.insert(result.end(), dividing.begin(), dividing.end());
     if (is_power(loop.length) && loop.length <= 64 && loop.length > 1) {
       result.push_back(static_cast<std::uint16_t>(loop.length));
     }
@@ -146,6 +159,11 @@ class Enumerator {
     }
     const auto rank = [&] {
       ranked_.push_back({static_cast<float>(cost_.seconds(choice_)), choice_});
+      if (can_be_unrolled()) {
+        choice_.is_unrolled = true;
+        ranked_.push_back({static_cast<float>(cost_.seconds(choice_)), choice_});
+        choice_.is_unrolled = false;
+      }
     };
     rank();
     if (can_be_vector()) {
@@ -153,6 +171,13 @@ class Enumerator {
       rank();
       choice_.is_vector = false;
     }
+  }
+
+  /// The steps of a tile, as many statements as compilers take in reasonable time.
+  [[nodiscard]] bool can_be_unrolled() const {
+    constexpr std::int64_t most_statements = 1280;  // NVRTC takes about a second
+    return !constraints_.machine.is_cpu && choice_.depth != 0 && choice_.fetched != 0 &&
+           choice_.depth * cost_.lanes(choice_) <= most_statements;
   }
 
   /// Only one axis of a grid may have more than 65535 blocks.
@@ -184,11 +209,29 @@ class Enumerator {
         choice_.depth = depth;
         choice_.fetched = fetched;
         add_stages();
+        add_kept();
       }
     }
     choice_.depth = 0;
     choice_.fetched = 0;
     choice_.stages = 1;
+  }
+
+  /// The same with arrays that are not fetched in the registers of each thread.
+  void add_kept() {
+    std::uint8_t gaining = 0;
+    for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
+      const bool is_free = (choice_.fetched >> i & 1) == 0;
+      if (is_free && cost_.gains_from_keeping(choice_, i)) {
+        gaining |= static_cast<std::uint8_t>(1U << i);
+      }
+    }
+    // each subset of them but the empty one
+    for (std::uint8_t kept = gaining; kept != 0; kept = (kept - 1) & gaining) {
+      choice_.kept = kept;
+      add_stages();
+    }
+    choice_.kept = 0;
   }
 
   void add_stages() {
@@ -210,11 +253,26 @@ class Enumerator {
   }
   void add_turned() {
     add();
+    for (const std::uint16_t slices : {2, 4}) {
+      if (can_be_shared_by(slices)) {
+        choice_.slices = slices;
+        add();
+        choice_.slices = 1;
+      }
+    }
     if (choice_.stages > 1 && cost_.is_any_transposed(choice_)) {
       choice_.may_turn = false;  // copies of 16 bytes along the rows
       add();
       choice_.may_turn = true;
     }
+  }
+  /// Where there are too few blocks for the device, more threads of each make up for it.
+  [[nodiscard]] bool can_be_shared_by(std::uint16_t slices) const {
+    return !constraints_.machine.is_cpu && choice_.depth % slices == 0 &&
+           choice_.depth >= 8 * slices && choice_.depth < problem_.loops[reduced_loop].length &&
+           choice_.fast[1] > 1 && choice_.slow[1] > 1 && choice_.threads() >= 32 &&
+           is_power(choice_.fast_tile()) && is_power(choice_.slow_tile()) &&
+           cost_.blocks(choice_) <= 2 * std::int64_t{constraints_.machine.multiprocessors};
   }
   /// Where more blocks than run at once read what others read, too.
   [[nodiscard]] bool gains_from_swizzle() const {
@@ -307,8 +365,43 @@ std::size_t SlicingStream::count() const noexcept {
 RankedSlicing SlicingStream::at(std::size_t place) const {
   const Ranked& ranked = state_->ranked.at(place);
   const SlicingCost cost(state_->problem, state_->constraints.machine);
-  return {slicing_of(state_->problem, cost, ranked.choice), ranked.seconds, ranked.choice.threads(),
-          cost.blocks(ranked.choice), cost.shared_bytes(ranked.choice)};
+  return {slicing_of(state_->problem, cost, ranked.choice),
+          ranked.seconds,
+          ranked.choice.threads(),
+          cost.blocks(ranked.choice),
+          cost.shared_bytes(ranked.choice),
+          cost.least_seconds(ranked.choice)};
+}
+
+std::vector<std::size_t> SlicingStream::usual() const {
+  const auto is_one_of = [](const std::array<std::uint16_t, 3>& cut,
+                            std::initializer_list<std::array<std::uint16_t, 3>> all) {
+    return std::find(all.begin(), all.end(), cut) != all.end();
+  };
+  const auto is_usual = [&](const SlicingChoice& choice) {
+    return choice.fetched == (1U << state_->problem.fetchable.size()) - 1 && choice.fetched > 1 &&
+           choice.depth != 0 && (choice.stages == 2 || choice.stages == 3) && choice.slices == 1 &&
+           choice.swizzle_rows == 0 && choice.kept == 0 && choice.may_turn && !choice.is_vector &&
+           !choice.is_unrolled &&
+           is_one_of(choice.fast, {{2, 16, 4}, {1, 16, 4}, {2, 16, 2}, {1, 8, 4}}) &&
+           is_one_of(choice.slow, {{2, 8, 4}, {2, 8, 2}, {1, 4, 8}, {2, 4, 2}});
+  };
+  constexpr std::size_t most = 32;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < count() && places.size() < most; ++i) {
+    if (is_usual(state_->ranked[i].choice)) {
+      places.push_back(i);
+    }
+  }
+  return places;
+}
+
+double SlicingStream::predicted_seconds(std::size_t place) const {
+  return state_->ranked.at(place).seconds;
+}
+
+std::vector<std::int64_t> SlicingStream::decisions(std::size_t place) const {
+  return numbers_of(state_->ranked.at(place).choice);
 }
 
 std::vector<std::size_t> SlicingStream::neighbours(std::size_t place) const {

@@ -51,19 +51,23 @@ struct RankedSlicing {
   std::int64_t threads = 1;  ///< of a block
   std::int64_t blocks = 1;
   std::int64_t shared_bytes = 0;  ///< of a block
+  /// What its arithmetic takes on that many threads if nothing else takes time; 0: nobody knows.
+  double least_seconds = 0;
 };
 
-/// Every slicing of a kernel that keeps the constraints, none twice, the one that the model likes
-/// best first; the same kernel and constraints always give the same stream.
+/// The slicings of a kernel that keep the constraints, none twice, at most 1,500,000, the one that
+/// the model likes best first; the same kernel and constraints always give the same stream.
 ///
 /// Cuts the inames that all statements are within and that all results are indexed by: the two that
 /// vary fastest lie on grid, block and lanes, or lanes of a vector; others on the grid, or side by
 /// side in each thread where they are short. Loops of reductions are cut for tiles in shared
 /// memory, or spread over the block, or shared by blocks, whose parts a second launch or atomic
 /// functions add up. Every array that several lanes or threads read at the same place may be
-/// fetched. Lengths are powers of two, which are guarded where they do not divide, and others that
-/// divide. The model counts arithmetic, traffic of memory, cache and shared memory, and the fill of
-/// the machine, from the lengths alone: no kernel is transformed and no text is made.
+/// fetched; one whose elements the loops of a reduction read again and again may be kept in the
+/// registers of each thread. Lengths are powers of two, which are guarded where they do not divide,
+/// and others that divide. The model counts arithmetic, traffic of memory, cache and shared memory,
+/// and the fill of the machine, from the lengths alone: no kernel is transformed and no text is
+/// made.
 /// @cost about 0.5 us a slicing, when the stream is made
 class SlicingStream {
  public:
@@ -76,6 +80,15 @@ class SlicingStream {
   [[nodiscard]] std::optional<RankedSlicing> next();
   /// The one at a place of the ranking; place < count().
   [[nodiscard]] RankedSlicing at(std::size_t place) const;
+  /// At most 32 of those that matrix products usually run well with, whatever the model says: tiles
+  /// of 32 to 128 rows and columns in shared memory, filled ahead. Nothing for kernels of other
+  /// kinds.
+  [[nodiscard]] std::vector<std::size_t> usual() const;
+  /// What the model says of the one at a place, without the slicing itself.
+  [[nodiscard]] double predicted_seconds(std::size_t place) const;
+  /// What was decided there, as numbers: lengths, threads, stages, ... Each place of the list is
+  /// the same decision for all slicings of the stream; equal lists are one slicing.
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const;
   /// Places of the slicings that differ in one step, in the order of the ranking.
   [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const;
   /// The place of a slicing; nothing where it is not in the stream.

@@ -40,12 +40,15 @@ FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& wor
   if (words.size() < 2) {
     fail(text, "'fetch' names no array");
   }
-  FetchPlan plan{words[1], false, 0};
+  FetchPlan plan;
+  plan.array = words[1];
   for (std::size_t i = 2; i < words.size(); ++i) {
     if (words[i] == "transposed") {
       plan.is_transposed = true;
     } else if (words[i] == "pad" && i + 1 < words.size()) {
       plan.padding = parse_number(text, words[++i]);
+    } else if (words[i] == "registers" && words.size() == 3) {
+      plan.in_registers = true;  // they have neither rows nor banks
     } else {
       fail(text, fmt::format("did not expect '{}' after 'fetch'", words[i]));
     }
@@ -91,6 +94,7 @@ std::string to_string(const Slicing& slicing) {
   for (const FetchPlan& fetch : slicing.fetches) {
     text += (text.empty() ? "" : "; ") + ("fetch " + fetch.array);
     text += fetch.is_transposed ? " transposed" : "";
+    text += fetch.in_registers ? " registers" : "";
     text += fetch.padding != 0 ? fmt::format(" pad {}", fetch.padding) : "";
   }
   if (slicing.stages != 1) {

@@ -25,13 +25,16 @@ struct InameSlicing {
   friend bool operator==(const InameSlicing&, const InameSlicing&) = default;
 };
 
-/// An array that a block copies to shared memory before it reads it.
+/// An array that is copied before it is read: by a block to shared memory, or by each thread to
+/// registers.
 struct FetchPlan {
   std::string array{};
   /// The first axis varies fastest in shared memory.
   bool is_transposed = false;
-  /// Elements left free after each row.
+  /// Elements left free after each row of shared memory.
   std::int64_t padding = 0;
+  /// What the lanes of one thread, and its inner loops, read: each element once.
+  bool in_registers = false;
   friend bool operator==(const FetchPlan&, const FetchPlan&) = default;
 };
 
@@ -42,6 +45,7 @@ struct FetchPlan {
 ///     i: g.1 l.1*16 ilp*4; j: g.0 l.0*16 vec*4; k: for for*8; fetch a transposed pad 4; fetch b;
 ///     stages 3; swizzle 8
 ///     k: g.0 for*16 l.0*256; atomic k
+///     x: g.0 l.0*64 ilp*4; fetch image registers
 struct Slicing {
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
@@ -62,10 +66,12 @@ struct Slicing {
 [[nodiscard]] Slicing parse_slicing(std::string_view text);
 
 /// The transformations that a slicing stands for. The loops of iname i are called i_0, i_1, ...
-/// from the outermost on; fetches sweep all of them that lie within a block.
+/// from the outermost on; fetches sweep all of them that lie within a block, those to registers all
+/// that lie within a thread.
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
-///                       loopy.recipe_of.nothing_to_pipeline, loopy.recipe_of.nothing_to_share
+///                       loopy.recipe_of.nothing_to_pipeline, loopy.recipe_of.nothing_to_share,
+///                       loopy.recipe_of.nothing_to_keep
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
 
 /// @throws InvalidInput  what recipe_of and the transformations throw

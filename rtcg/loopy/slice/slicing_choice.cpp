@@ -83,10 +83,16 @@ void add_reduction(const SlicingProblem& problem, const SlicingChoice& choice, i
   if (choice.reduction_threads > 1) {
     sliced.factors.push_back({choice.reduction_threads, {AxisKind::block, 0}});
   }
-  if (choice.depth != 0 && choice.depth < loop.length) {
-    sliced.factors.push_back({choice.depth, {}});
+  if (choice.slices > 1) {
+    sliced.factors.push_back({choice.slices, {AxisKind::block, 2}});
   }
-  if (sliced.factors.size() > 1) {
+  if (choice.depth != 0 && choice.depth < loop.length) {
+    sliced.factors.push_back({choice.depth / choice.slices, {}});
+  }
+  if (choice.is_unrolled) {
+    sliced.factors.back().axis = {AxisKind::unroll_hint, 0};
+  }
+  if (sliced.factors.size() > 1 || choice.is_unrolled) {
     slicing.inames.push_back(std::move(sliced));
   }
 }
@@ -112,14 +118,21 @@ std::array<std::uint16_t, 3> cut_of(const InameSlicing& sliced) {
 void read_reduction(const InameSlicing& sliced, SlicingChoice& choice) {
   const bool is_shared = sliced.factors.front().axis.kind == AxisKind::grid;
   choice.shared_steps = is_shared ? 1 : 0;
+  choice.is_unrolled = sliced.factors.back().axis.kind == AxisKind::unroll_hint;
+  if (sliced.factors.size() == 1 && !is_shared) {
+    return;  // not cut
+  }
   choice.depth = 0;
   for (std::size_t i = 1; i < sliced.factors.size(); ++i) {
     const SlicingFactor& factor = sliced.factors[i];
-    std::uint16_t& target = factor.axis.kind == AxisKind::block ? choice.reduction_threads
+    const bool is_block = factor.axis.kind == AxisKind::block;
+    std::uint16_t& target = is_block && factor.axis.number == 2 ? choice.slices
+                            : is_block                          ? choice.reduction_threads
                             : is_shared                         ? choice.shared_steps
                                                                 : choice.depth;
     target = as_length(factor.length);
   }
+  choice.depth = as_length(std::int64_t{choice.depth} * choice.slices);
 }
 
 }  // namespace
@@ -133,10 +146,13 @@ bool are_neighbours(const SlicingChoice& a, const SlicingChoice& b) {
   steps.compare(a.depth, b.depth);
   steps.compare(a.reduction_threads, b.reduction_threads);
   steps.compare(a.shared_steps, b.shared_steps);
+  steps.compare(a.slices, b.slices);
   const int answers = (a.may_turn != b.may_turn ? 1 : 0) + (a.is_vector != b.is_vector ? 1 : 0) +
                       (a.is_atomic != b.is_atomic ? 1 : 0) +
+                      (a.is_unrolled != b.is_unrolled ? 1 : 0) +
                       (a.swizzle_rows != b.swizzle_rows ? 1 : 0) + std::abs(a.stages - b.stages);
-  const int plans = (a.fetched != b.fetched ? 1 : 0) + (a.side_by_side != b.side_by_side ? 1 : 0);
+  const int plans = (a.fetched != b.fetched || a.kept != b.kept ? 1 : 0) +
+                    (a.side_by_side != b.side_by_side ? 1 : 0);
   if (answers + plans == 0) {
     return steps.is_one();
   }
@@ -157,13 +173,16 @@ SlicingChoice child_of(const SlicingChoice& mother, const SlicingChoice& father,
   take(&SlicingChoice::depth);
   take(&SlicingChoice::reduction_threads);
   take(&SlicingChoice::shared_steps);
+  take(&SlicingChoice::slices);
   take(&SlicingChoice::fetched);
+  take(&SlicingChoice::kept);
   take(&SlicingChoice::side_by_side);
   take(&SlicingChoice::stages);
   take(&SlicingChoice::swizzle_rows);
   take(&SlicingChoice::may_turn);
   take(&SlicingChoice::is_vector);
   take(&SlicingChoice::is_atomic);
+  take(&SlicingChoice::is_unrolled);
   return child;
 }
 
@@ -177,12 +196,39 @@ std::uint64_t key_of(const SlicingChoice& choice) {
   add(choice.depth);
   add(choice.reduction_threads);
   add(choice.shared_steps);
+  add(choice.slices);
   add(choice.fetched);
+  add(choice.kept);
   add(choice.side_by_side);
   add(choice.stages);
   add(choice.swizzle_rows);
-  add((choice.may_turn ? 1U : 0U) + (choice.is_vector ? 2U : 0U) + (choice.is_atomic ? 4U : 0U));
+  add((choice.may_turn ? 1U : 0U) + (choice.is_vector ? 2U : 0U) + (choice.is_atomic ? 4U : 0U) +
+      (choice.is_unrolled ? 8U : 0U));
   return hash;
+}
+
+std::vector<std::int64_t> numbers_of(const SlicingChoice& choice) {
+  return {choice.fast[0],
+          choice.fast[1],
+          choice.fast[2],
+          choice.slow[0],
+          choice.slow[1],
+          choice.slow[2],
+          choice.depth,
+          choice.reduction_threads,
+          choice.slices,
+          choice.shared_steps,
+          choice.fetched,
+          choice.kept,
+          choice.side_by_side,
+          choice.stages,
+          choice.swizzle_rows,
+          choice.may_turn ? 1 : 0,
+          choice.is_vector ? 1 : 0,
+          choice.is_atomic ? 1 : 0,
+          choice.is_unrolled ? 1 : 0,
+          choice.threads(),
+          choice.tile_lanes()};
 }
 
 Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
@@ -216,6 +262,8 @@ Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
     if ((choice.fetched >> i & 1) != 0) {
       slicing.fetches.push_back(
           {array, cost.is_transposed(choice, array), cost.padding(choice, array)});
+    } else if ((choice.kept >> i & 1) != 0) {
+      slicing.fetches.push_back({array, false, 0, true});
     }
   }
   slicing.stages = choice.stages;
@@ -226,10 +274,10 @@ Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
 std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const SlicingCost& cost,
                                        const Slicing& slicing) {
   SlicingChoice choice;
-  choice.depth =
-      slicing.fetches.empty() ? 0 : as_length(problem.loops[reduced_loop].length);  // uncut
-  if (!problem.has(reduced_loop)) {
-    choice.depth = 0;
+  const bool has_tile = std::any_of(slicing.fetches.begin(), slicing.fetches.end(),
+                                    [](const FetchPlan& each) { return !each.in_registers; });
+  if (has_tile && problem.has(reduced_loop)) {
+    choice.depth = as_length(problem.loops[reduced_loop].length);  // uncut
   }
   for (const InameSlicing& each : slicing.inames) {
     const auto loop = std::find_if(problem.loops.begin(), problem.loops.end(),
@@ -249,7 +297,8 @@ std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const Slic
   }
   for (const FetchPlan& fetch : slicing.fetches) {
     const auto array = std::find(problem.fetchable.begin(), problem.fetchable.end(), fetch.array);
-    choice.fetched |= static_cast<std::uint8_t>(1U << (array - problem.fetchable.begin()));
+    (fetch.in_registers ? choice.kept : choice.fetched) |=
+        static_cast<std::uint8_t>(1U << (array - problem.fetchable.begin()));
   }
   choice.stages = static_cast<std::uint8_t>(slicing.stages);
   choice.swizzle_rows = static_cast<std::uint8_t>(slicing.swizzle_rows);

@@ -68,6 +68,66 @@ double SlicingCost::footprint(const SlicedRead& read, const SlicingChoice& choic
   return elements;
 }
 
+double SlicingCost::thread_footprint(const SlicedRead& read, const SlicingChoice& choice) const {
+  double elements = 1;
+  for (const SlicedRead::Axis& axis : read.axes) {
+    double length = static_cast<double>(axis.others);
+    for (std::size_t i = 0; i < loop_count; ++i) {
+      const std::int64_t values =
+          i == fast_loop   ? choice.fast[2]
+          : i == slow_loop ? choice.slow[2]
+          : i == reduced_loop
+              ? (choice.depth != 0 ? std::int64_t{choice.depth} : problem_.loops[i].length)
+              : (choice.is_side_by_side(i) ? problem_.loops[i].length : 1);
+      length += static_cast<double>(std::abs(axis.coefficients[i]) * (values - 1));
+    }
+    elements *= length;
+  }
+  return elements;
+}
+
+bool SlicingCost::is_kept(const SlicingChoice& choice, const std::string& array) const {
+  for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
+    if (problem_.fetchable[i] == array) {
+      return (choice.kept >> i & 1) != 0;
+    }
+  }
+  return false;
+}
+
+double SlicingCost::kept_elements(const SlicingChoice& choice) const {
+  double elements = 0;
+  for (const SlicedRead& read : problem_.reads) {
+    elements +=
+        choice.kept != 0 && is_kept(choice, read.array) ? thread_footprint(read, choice) : 0;
+  }
+  return elements;
+}
+
+bool SlicingCost::gains_from_keeping(const SlicingChoice& choice, std::size_t fetchable) const {
+  const std::string& array = problem_.fetchable[fetchable];
+  const auto is_it = [&](const SlicedRead& each) { return each.array == array; };
+  const auto read = std::find_if(problem_.reads.begin(), problem_.reads.end(), is_it);
+  // what one statement reads at several places at once the compiler loads once by itself
+  if (machine_.is_cpu || !problem_.has(reduced_loop) || choice.fast[0] != 1 ||
+      choice.slow[0] != 1 || choice.reduction_threads != 1 || choice.shared_steps != 0 ||
+      read->times != 1 || std::count_if(problem_.reads.begin(), problem_.reads.end(), is_it) != 1) {
+    return false;
+  }
+  double loads = (read->mentions[fast_loop] ? choice.fast[2] : 1) *
+                 (read->mentions[slow_loop] ? choice.slow[2] : 1);
+  if (read->mentions[reduced_loop]) {
+    loads *= static_cast<double>(choice.depth != 0 ? std::int64_t{choice.depth}
+                                                   : problem_.loops[reduced_loop].length);
+  }
+  for (const SlicedRead::Axis& axis : read->axes) {
+    loads *= static_cast<double>(axis.others);
+  }
+  constexpr double most_elements = 64;
+  const double elements = thread_footprint(*read, choice);
+  return elements <= most_elements && loads >= 1.5 * elements;
+}
+
 bool SlicingCost::is_matrix(const SlicedRead& read, const SlicingChoice& choice) const {
   return read.axes.size() == 2 && length(read.axes[0], choice) > 1 &&
          length(read.axes[1], choice) > 1;
@@ -90,7 +150,8 @@ bool SlicingCost::is_transposed(const SlicingChoice& choice, const std::string& 
     if (read.array == array && is_matrix(read, choice)) {
       return read.axes[1].coefficients[reduced_loop] != 0 &&
              read.axes[0].coefficients[reduced_loop] == 0 &&
-             (choice.fast[2] > 1 || choice.slow[2] > 1);
+             ((read.mentions[fast_loop] && choice.fast[2] > 1) ||
+              (read.mentions[slow_loop] && choice.slow[2] > 1));
     }
   }
   return false;
@@ -113,7 +174,8 @@ std::int64_t SlicingCost::padding(const SlicingChoice& choice, const std::string
     // threads, or lanes that keep their rows, go down the columns of the tile
     const bool goes_down =
         read.axes[0].coefficients[fast_loop] != 0 && read.axes[1].coefficients[fast_loop] == 0;
-    if (!choice.may_turn && read.axes[1].coefficients[reduced_loop] != 0) {
+    // rows that begin at a multiple of 16 bytes: several steps are read at once
+    if ((!choice.may_turn || choice.is_unrolled) && read.axes[1].coefficients[reduced_loop] != 0) {
       return 4;
     }
     if (goes_down) {
@@ -132,7 +194,7 @@ bool SlicingCost::can_pipeline(const SlicingChoice& choice) const {
 
 std::int64_t SlicingCost::shared_bytes(const SlicingChoice& choice) const {
   // the threads of a reduction meet in shared memory, each with all its lanes
-  double bytes = choice.reduction_threads > 1
+  double bytes = choice.reduction_threads > 1 || choice.slices > 1
                      ? 8.0 * static_cast<double>(choice.threads() * lanes(choice))
                      : 0;
   for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
@@ -189,14 +251,15 @@ SlicingCost::Work SlicingCost::work_of(const SlicingChoice& choice) const {
   const double reduction_length = static_cast<double>(problem_.loops[reduced_loop].length);
   Work work;
   work.warps = std::ceil(threads / machine_.warp_lanes);
-  work.steps =
-      choice.shared_steps != 0
-          ? choice.shared_steps * static_cast<double>(problem_.other_steps)
-          : reduction_length * static_cast<double>(problem_.other_steps) / choice.reduction_threads;
+  work.steps = choice.shared_steps != 0
+                   ? choice.shared_steps * static_cast<double>(problem_.other_steps)
+                   : reduction_length * static_cast<double>(problem_.other_steps) /
+                         (choice.reduction_threads * choice.slices);
   work.tiles = choice.depth != 0 ? std::ceil(reduction_length / choice.depth) : 1;
   work.flop_clocks = problem_.flops_per_step * 2 * lanes_count * work.steps * work.warps *
                      machine_.warp_lanes / machine_.flops_per_clock;
-  work.memory_bytes = lanes_count * threads / choice.reduction_threads * problem_.result_bytes;
+  work.memory_bytes =
+      lanes_count * threads / (choice.reduction_threads * choice.slices) * problem_.result_bytes;
   work.instructions = problem_.flops_per_step * lanes_count * work.steps * work.warps;
   const double whole_lanes = lanes_count / static_cast<double>(choice.tile_lanes());
   for (const SlicedRead& read : problem_.reads) {
@@ -211,7 +274,10 @@ SlicingCost::Work SlicingCost::work_of(const SlicingChoice& choice) const {
                                (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) /
                                static_cast<double>(sharing_blocks(choice));
     work.memory_bytes += block_bytes;
-    if (is_fetched(choice, read.array)) {
+    if (choice.kept != 0 && is_kept(choice, read.array)) {
+      const double tiles = read.mentions[reduced_loop] ? work.tiles : 1;
+      add_direct(read, choice, thread_footprint(read, choice) * tiles, work);
+    } else if (is_fetched(choice, read.array)) {
       add_fetched(read, choice, per_warp, block_bytes, work);
     } else {
       add_direct(read, choice, per_warp, work);
@@ -223,7 +289,7 @@ SlicingCost::Work SlicingCost::work_of(const SlicingChoice& choice) const {
 double SlicingCost::resident_blocks(const SlicingChoice& choice) const {
   const double threads = static_cast<double>(choice.threads());
   const double registers =
-      std::min(255.0, 24 + 1.3 * static_cast<double>(lanes(choice)) +
+      std::min(255.0, 24 + kept_elements(choice) + 1.3 * static_cast<double>(lanes(choice)) +
                           2 * (choice.fast[0] * choice.fast[2] + choice.slow[0] * choice.slow[2]));
   return std::max(
       1.0, std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
@@ -259,6 +325,23 @@ double SlicingCost::cpu_seconds(const SlicingChoice& choice) const {
   return rounds * block_clocks / machine_.clock_hz + (choice.shared_steps != 0 ? 4e-6 : 2e-6);
 }
 
+double SlicingCost::least_seconds(const SlicingChoice& choice) const {
+  const bool is_narrow = std::any_of(problem_.reads.begin(), problem_.reads.end(),
+                                     [](const SlicedRead& read) { return read.element_bytes < 4; });
+  if (machine_.is_cpu || is_narrow) {
+    return 0;  // one instruction may do several steps
+  }
+  double steps = static_cast<double>(problem_.other_results * problem_.other_steps);
+  for (const SlicedLoop& each : problem_.loops) {
+    steps *= static_cast<double>(each.length);
+  }
+  const double blocks_count = static_cast<double>(blocks(choice));
+  const double per_clock = std::min(
+      std::min<double>(blocks_count, machine_.multiprocessors) * machine_.flops_per_clock / 2,
+      blocks_count * static_cast<double>(choice.threads()));
+  return steps / per_clock / machine_.clock_hz;
+}
+
 double SlicingCost::seconds(const SlicingChoice& choice) const {
   if (machine_.is_cpu) {
     return cpu_seconds(choice);
@@ -268,7 +351,8 @@ double SlicingCost::seconds(const SlicingChoice& choice) const {
   const double lanes_count = static_cast<double>(lanes(choice));
   const double barrier_clocks =
       (choice.fetched != 0 ? work.tiles * (choice.stages > 1 ? 1 : 2) * 30 : 0) +
-      (choice.reduction_threads > 1 ? 40 * std::log2(choice.reduction_threads) : 0);
+      (choice.reduction_threads > 1 ? 40 * std::log2(choice.reduction_threads) : 0) +
+      (choice.slices > 1 ? (40 + 8 * lanes_count) * std::log2(choice.slices) : 0);
   const double resident = resident_blocks(choice);
   // each warp hides about as much latency as its independent lanes allow
   const double filled = std::min(1.0, resident * work.warps * std::min(8.0, 1 + lanes_count / 4) *
@@ -279,8 +363,12 @@ double SlicingCost::seconds(const SlicingChoice& choice) const {
       0.25 * (work.flop_clocks + work.shared_clocks) + barrier_clocks;
   const double slots = machine_.multiprocessors * resident;
   const double last_fill = blocks_count / (std::ceil(blocks_count / slots) * slots);
+  // blocks lie on all multiprocessors before two lie on one: those without any are idle
+  const double multiprocessors = machine_.multiprocessors;
+  const double spread_fill =
+      blocks_count / (std::ceil(blocks_count / multiprocessors) * multiprocessors);
   const double core_seconds = blocks_count * clocks / machine_.multiprocessors /
-                              std::max(last_fill, 1.0 / resident) / machine_.clock_hz;
+                              std::max(last_fill, spread_fill) / machine_.clock_hz;
   const double streams =
       std::min(1.0, std::min(blocks_count, slots) * static_cast<double>(choice.threads()) *
                         std::min(4.0, lanes_count) / (machine_.multiprocessors * 1024.0));
@@ -292,8 +380,12 @@ double SlicingCost::seconds(const SlicingChoice& choice) const {
                                 machine_.memory_bytes_per_second / std::max(0.05, streams);
   // a second launch adds up what the blocks have, or one clears the results before
   const double launches = choice.shared_steps != 0 ? 2 : 1;
-  return std::max(core_seconds, memory_seconds) + 0.2 * std::min(core_seconds, memory_seconds) +
-         2e-6 * launches + (choice.swizzle_rows != 0 ? 1e-7 : 0);
+  const double seconds = std::max(core_seconds, memory_seconds) +
+                         0.2 * std::min(core_seconds, memory_seconds) + 2e-6 * launches +
+                         (choice.swizzle_rows != 0 ? 1e-7 : 0);
+  // an unrolled one is often faster but takes several times as long to compile: it is to be tried
+  // where the same without has turned out fast, whose neighbour it is
+  return choice.is_unrolled ? 1.2 * seconds : seconds;
 }
 
 }  // namespace rtcg::loopy::detail

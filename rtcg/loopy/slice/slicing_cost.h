@@ -17,6 +17,8 @@ class SlicingCost {
       : problem_(problem), machine_(machine) {}
 
   [[nodiscard]] double seconds(const SlicingChoice& choice) const;
+  /// No launch takes less: one instruction for each step of each result. 0 where that is not known.
+  [[nodiscard]] double least_seconds(const SlicingChoice& choice) const;
   [[nodiscard]] std::int64_t blocks(const SlicingChoice& choice) const;
   /// Blocks along one loop of the results.
   [[nodiscard]] std::int64_t blocks_along(const SlicingChoice& choice, std::size_t loop) const;
@@ -25,6 +27,12 @@ class SlicingCost {
   /// Results of one thread.
   [[nodiscard]] std::int64_t lanes(const SlicingChoice& choice) const;
   [[nodiscard]] std::int64_t shared_bytes(const SlicingChoice& choice) const;
+
+  /// Elements of an array that a thread holds in registers between two steps of the tiles.
+  [[nodiscard]] double kept_elements(const SlicingChoice& choice) const;
+  /// Whether a thread that keeps the array in registers loads much less, and has room for it: its
+  /// lanes and the loops of its reductions read the same elements at different times.
+  [[nodiscard]] bool gains_from_keeping(const SlicingChoice& choice, std::size_t fetchable) const;
 
   [[nodiscard]] bool is_fetched(const SlicingChoice& choice, const std::string& array) const;
   /// Its rows lie along an axis that neighbouring lanes do not: turned round, wide loads fit.
@@ -55,6 +63,9 @@ class SlicingCost {
   /// Blocks that a multiprocessor holds at once: registers and shared memory say it.
   [[nodiscard]] double resident_blocks(const SlicingChoice& choice) const;
   [[nodiscard]] double length(const SlicedRead::Axis& axis, const SlicingChoice& choice) const;
+  /// Elements that one thread reads along the loops within it.
+  [[nodiscard]] double thread_footprint(const SlicedRead& read, const SlicingChoice& choice) const;
+  [[nodiscard]] bool is_kept(const SlicingChoice& choice, const std::string& array) const;
   /// Elements that a block holds of an array along the cut loops.
   [[nodiscard]] double footprint(const SlicedRead& read, const SlicingChoice& choice) const;
   /// Whether the tile has two axes: those of length 1 are dropped.

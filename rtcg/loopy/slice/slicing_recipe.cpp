@@ -66,9 +66,22 @@ const InameSlicing* find_sliced(const Slicing& slicing, const std::string& iname
   return nullptr;
 }
 
-/// The loops that lie within a block, of the inames that the array's reads mention.
+/// Whether a loop is one of those that are swept when an array is copied.
+using IsSwept = bool (*)(const SlicingFactor& factor, bool is_outermost);
+
+/// All that lie within a block.
+bool is_within_block(const SlicingFactor& factor, bool is_outermost) {
+  return !is_outermost || factor.axis.kind != AxisKind::grid;
+}
+/// All that one thread does.
+bool is_within_thread(const SlicingFactor& factor, bool /*is_outermost*/) {
+  return factor.axis.kind != AxisKind::grid && factor.axis.kind != AxisKind::block;
+}
+
+/// The loops that are swept, of the inames that the array's reads mention. The outermost of several
+/// loops is never one of them: that is what moves the copy along.
 std::vector<std::string> swept_parts(const Kernel& expanded, const Slicing& slicing,
-                                     const std::string& array) {
+                                     const std::string& array, IsSwept is_swept) {
   NameSet mentioned;
   bool is_read = false;
   for (const ArrayAccess& access : accesses_of(expanded)) {
@@ -91,15 +104,15 @@ std::vector<std::string> swept_parts(const Kernel& expanded, const Slicing& slic
       continue;
     }
     const InameSlicing* sliced = find_sliced(slicing, iname);
-    const bool is_whole =
-        sliced == nullptr ||
-        (sliced->factors.size() == 1 && sliced->factors.front().axis.kind != AxisKind::grid);
-    if (is_whole) {
+    if (sliced == nullptr ||
+        (sliced->factors.size() == 1 && is_swept(sliced->factors.front(), true))) {
       sweep.push_back(iname);
       continue;
     }
     for (std::size_t i = 1; i < sliced->factors.size(); ++i) {
-      sweep.push_back(part_name(iname, i));
+      if (is_swept(sliced->factors[i], false)) {
+        sweep.push_back(part_name(iname, i));
+      }
     }
   }
   return sweep;
@@ -116,7 +129,8 @@ RecipeStep pipeline_step(const Slicing& slicing, const NameSet& reduced,
     std::vector<std::string> tiles;
     for (const FetchPlan& fetch : slicing.fetches) {
       const std::vector<std::string>& sweep = sweeps.at(fetch.array);
-      if (std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) != sweep.end()) {
+      if (!fetch.in_registers &&
+          std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) != sweep.end()) {
         tiles.push_back(fetch.array + "_tile");
       }
     }
@@ -199,6 +213,10 @@ void add_fetch(const FetchPlan& fetch, const std::vector<std::string>& sweep,
                const std::vector<std::string>& around, std::vector<RecipeStep>& steps) {
   const std::string tile = fetch.array + "_tile";
   steps.push_back({"add_prefetch", {fetch.array, list_of(sweep)}, {{"temporary_name", tile}}});
+  if (fetch.in_registers) {
+    steps.back().options["address_space"] = "private";
+    steps.back().options["default_tag"] = "unr";  // only what has a constant index is a register
+  }
   if (!around.empty()) {
     steps.back().options["outer_inames"] = list_of(around);
   }
@@ -241,8 +259,16 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   }
   std::map<std::string, std::vector<std::string>> sweeps;
   for (const FetchPlan& fetch : slicing.fetches) {
-    sweeps[fetch.array] = swept_parts(expanded, slicing, fetch.array);
-    add_fetch(fetch, sweeps[fetch.array], loops_around(expanded, slicing, fetch.array), steps);
+    std::vector<std::string>& sweep = sweeps[fetch.array];
+    sweep = swept_parts(expanded, slicing, fetch.array,
+                        fetch.in_registers ? is_within_thread : is_within_block);
+    if (fetch.in_registers && sweep.empty()) {
+      throw InvalidInput("loopy.recipe_of.nothing_to_keep",
+                         fmt::format("'fetch {0} registers' takes lanes or inner loops of a thread "
+                                     "along which it reads '{0}', which slicing '{1}' has not",
+                                     fetch.array, to_string(slicing)));
+    }
+    add_fetch(fetch, sweep, loops_around(expanded, slicing, fetch.array), steps);
   }
   if (slicing.stages != 1) {
     steps.push_back(pipeline_step(slicing, reduced, sweeps));

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/fold.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -36,6 +37,21 @@ Affine::Affine(std::string name, std::int64_t coefficient) {
   if (coefficient != 0) {
     terms_.push_back({std::move(name), coefficient});
   }
+}
+
+Affine::Affine(std::vector<Term> terms, std::int64_t constant)
+    : terms_(std::move(terms)), constant_(constant) {
+  const auto comes_before = [](const Term& l, const Term& r) { return l.name < r.name; };
+  if (!std::is_sorted(terms_.begin(), terms_.end(), comes_before)) {
+    std::sort(terms_.begin(), terms_.end(), comes_before);
+  }
+  for (std::size_t i = 1; i < terms_.size(); ++i) {
+    if (terms_[i].name == terms_[i - 1].name) {
+      terms_[i].coefficient = add(terms_[i].coefficient, terms_[i - 1].coefficient);
+      terms_[i - 1].coefficient = 0;
+    }
+  }
+  std::erase_if(terms_, [](const Term& term) { return term.coefficient == 0; });
 }
 
 std::int64_t Affine::coefficient(std::string_view name) const noexcept {
@@ -104,11 +120,12 @@ Affine Affine::substitute(std::string_view name, const Affine& value) const {
 }
 
 Affine Affine::rename(const std::function<std::string(const std::string&)>& new_name) const {
-  Affine result(constant_);
+  std::vector<Term> terms;
+  terms.reserve(terms_.size());
   for (const Term& term : terms_) {
-    result = result + Affine(new_name(term.name), term.coefficient);
+    terms.push_back({new_name(term.name), term.coefficient});
   }
-  return result;
+  return {std::move(terms), constant_};
 }
 
 Affine Affine::divided_rounding_down(std::int64_t divisor) const {
@@ -120,7 +137,10 @@ Affine Affine::divided_rounding_down(std::int64_t divisor) const {
   return result;
 }
 
-std::optional<Affine> to_affine(const Expr& expr) {
+namespace {
+
+/// to_affine from the inside out, an Affine for each part.
+std::optional<Affine> affine_by_parts(const Expr& expr) {
   using Result = std::optional<Affine>;
   return match(
       expr, [](const Integer& e) -> Result { return Affine(e.value); },
@@ -128,7 +148,7 @@ std::optional<Affine> to_affine(const Expr& expr) {
       [](const Sum& e) -> Result {
         Affine sum;
         for (const Expr& term : e.terms) {
-          const Result affine = to_affine(term);
+          const Result affine = affine_by_parts(term);
           if (!affine) {
             return std::nullopt;
           }
@@ -139,7 +159,7 @@ std::optional<Affine> to_affine(const Expr& expr) {
       [](const Product& e) -> Result {
         Affine product(1);
         for (const Expr& factor : e.factors) {
-          const Result affine = to_affine(factor);
+          const Result affine = affine_by_parts(factor);
           if (!affine || (!affine->is_constant() && !product.is_constant())) {
             return std::nullopt;
           }
@@ -151,19 +171,87 @@ std::optional<Affine> to_affine(const Expr& expr) {
       [](const auto&) -> Result { return std::nullopt; });
 }
 
-Expr to_expr(const Affine& affine) {
-  std::vector<Affine::Term> terms = affine.terms();
-  std::stable_sort(terms.begin(), terms.end(), [](const auto& l, const auto& r) {
-    if ((l.coefficient > 0) != (r.coefficient > 0)) {
-      return l.coefficient > 0;
+/// Adds up the terms of an expression, each under the factors around it, without an Affine for each
+/// part.
+class TermCollector {
+ public:
+  /// Whether `factor * expr` could be added. Where it could not and is_unsure() says no, it is not
+  /// affine.
+  bool collect(const Expr& expr, std::int64_t factor) {
+    return match(
+        expr,
+        [&](const Integer& e) {
+          std::int64_t product = 0;
+          is_unsure_ = is_unsure_ || __builtin_mul_overflow(e.value, factor, &product) ||
+                       __builtin_add_overflow(constant_, product, &constant_);
+          return !is_unsure_;
+        },
+        [&](const Name& e) {
+          terms_.push_back({e.name, factor});
+          return true;
+        },
+        [&](const Sum& e) {
+          return std::all_of(e.terms.begin(), e.terms.end(),
+                             [&](const Expr& term) { return collect(term, factor); });
+        },
+        [&](const Product& e) { return collect_product(e, factor); },
+        [](const auto&) { return false; });
+  }
+  /// Whether it met what it has no answer to: beyond 64 bits, or several factors that are no
+  /// integers.
+  [[nodiscard]] bool is_unsure() const noexcept { return is_unsure_; }
+  [[nodiscard]] Affine take() { return {std::move(terms_), constant_}; }
+
+ private:
+  bool collect_product(const Product& product, std::int64_t factor) {
+    const Expr* other = nullptr;
+    for (const Expr& each : product.factors) {
+      if (const Integer* integer = get_if<Integer>(each)) {
+        is_unsure_ = is_unsure_ || __builtin_mul_overflow(factor, integer->value, &factor);
+      } else {
+        is_unsure_ = is_unsure_ || other != nullptr;
+        other = &each;
+      }
     }
-    return std::abs(l.coefficient) > std::abs(r.coefficient);
-  });
+    return !is_unsure_ && collect(other != nullptr ? *other : Expr(1), factor);
+  }
+
+  std::vector<Affine::Term> terms_;
+  std::int64_t constant_ = 0;
+  bool is_unsure_ = false;
+};
+
+}  // namespace
+
+std::optional<Affine> to_affine(const Expr& expr) {
+  TermCollector terms;
+  if (terms.collect(expr, 1)) {
+    return terms.take();
+  }
+  return terms.is_unsure() ? affine_by_parts(expr) : std::nullopt;
+}
+
+Expr to_expr(const Affine& affine) {
+  const auto comes_before = [](const Affine::Term* l, const Affine::Term* r) {
+    if ((l->coefficient > 0) != (r->coefficient > 0)) {
+      return l->coefficient > 0;
+    }
+    return std::abs(l->coefficient) > std::abs(r->coefficient);
+  };
+  std::vector<const Affine::Term*> terms;
+  terms.reserve(affine.terms().size());
+  for (const Affine::Term& term : affine.terms()) {
+    // each behind its equals: there are few
+    terms.insert(std::upper_bound(terms.begin(), terms.end(), &term, comes_before), &term);
+  }
   // at once rather than by operators, which make a node for each partial sum
   std::vector<Expr> parts;
   parts.reserve(terms.size() + 1);
-  for (const Affine::Term& term : terms) {
-    parts.push_back(Expr(term.coefficient) * name(term.name));
+  for (const Affine::Term* term : terms) {
+    Expr variable = name(term->name);
+    parts.push_back(term->coefficient == 1
+                        ? std::move(variable)
+                        : Expr(Product{{Expr(term->coefficient), std::move(variable)}}));
   }
   if (affine.constant() != 0 || parts.empty()) {
     parts.emplace_back(affine.constant());
@@ -172,8 +260,12 @@ Expr to_expr(const Affine& affine) {
 }
 
 Expr simplify_index(const Expr& expr) {
+  if (is<Name>(expr) || is<Integer>(expr)) {
+    return expr;
+  }
   if (const std::optional<Affine> affine = to_affine(expr)) {
-    return to_expr(*affine);
+    const Expr simple = to_expr(*affine);
+    return simple == expr ? expr : simple;  // the same node, so that what holds it may stay
   }
   const Expr inner = map_children(expr, simplify_index);
   const Sum* sum = get_if<Sum>(inner);
@@ -182,7 +274,7 @@ Expr simplify_index(const Expr& expr) {
   }
   // the affine terms are collected, the others stay in their order before them
   Affine affine;
-  Expr others = 0;
+  std::vector<Expr> all = {Expr(0)};
   const std::function<void(const Sum&)> add_terms = [&](const Sum& terms) {
     for (const Expr& term : terms.terms) {
       if (const Sum* nested = get_if<Sum>(term)) {
@@ -190,19 +282,19 @@ Expr simplify_index(const Expr& expr) {
       } else if (const std::optional<Affine> part = to_affine(term)) {
         affine = affine + *part;
       } else {
-        others = others + term;
+        all.push_back(term);
       }
     }
   };
   add_terms(*sum);
   const Expr rest = to_expr(affine);
   if (const Sum* rest_sum = get_if<Sum>(rest)) {
-    for (const Expr& term : rest_sum->terms) {
-      others = others + term;
-    }
-    return others;
+    all.insert(all.end(), rest_sum->terms.begin(), rest_sum->terms.end());
+  } else {
+    all.push_back(rest);
   }
-  return others + rest;
+  const Expr result = sum_of(all);
+  return result == expr ? expr : result;
 }
 
 std::int64_t divide_rounding_down(std::int64_t numerator, std::int64_t denominator) {

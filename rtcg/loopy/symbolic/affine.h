@@ -28,6 +28,8 @@ class Affine {
   Affine(std::int64_t constant = 0) : constant_(constant) {}
   /// The name itself, times `coefficient`.
   explicit Affine(std::string name, std::int64_t coefficient = 1);
+  /// The sum of `terms`, which may come in any order and name the same name twice.
+  Affine(std::vector<Term> terms, std::int64_t constant);
 
   [[nodiscard]] const std::vector<Term>& terms() const noexcept { return terms_; }
   [[nodiscard]] std::int64_t constant() const noexcept { return constant_; }

@@ -9,6 +9,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/symbolic/scan.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -55,23 +56,44 @@ class ExprParser {
     ExprParser& parser_;
   };
 
+  /// Whether an operator between two values may come next: most values end an expression.
+  [[nodiscard]] bool is_operator_next() const {
+    const Token& token = reader_.peek();
+    return token.kind == TokenKind::symbol &&
+           std::string_view("|^&<>=!+-*/%").find(token.text[0]) != std::string_view::npos;
+  }
+
   Expr logical_or() {
-    std::vector<Expr> operands = {logical_and_level()};
+    Expr first = logical_and_level();
+    if (!reader_.is_next("or")) {
+      return first;
+    }
+    std::vector<Expr> operands = {std::move(first)};
     while (reader_.accept("or")) {
       operands.push_back(logical_and_level());
     }
-    return operands.size() == 1 ? operands.front() : Expr(Logical{LogicalOp::or_, operands});
+    return Logical{LogicalOp::or_, std::move(operands)};
   }
 
   Expr logical_and_level() {
-    std::vector<Expr> operands = {not_level()};
+    Expr first = not_level();
+    if (!reader_.is_next("and")) {
+      return first;
+    }
+    std::vector<Expr> operands = {std::move(first)};
     while (reader_.accept("and")) {
       operands.push_back(not_level());
     }
-    return operands.size() == 1 ? operands.front() : Expr(Logical{LogicalOp::and_, operands});
+    return Logical{LogicalOp::and_, std::move(operands)};
   }
 
-  Expr not_level() { return reader_.accept("not") ? Expr(Not{not_level()}) : comparison(); }
+  Expr not_level() {
+    if (!reader_.accept("not")) {
+      return comparison();
+    }
+    const Nesting nesting(*this);
+    return Not{not_level()};
+  }
 
   Expr comparison() {
     static const std::map<std::string, ComparisonOp, std::less<>> ops = {
@@ -79,6 +101,9 @@ class ExprParser {
         {">", ComparisonOp::greater}, {">=", ComparisonOp::greater_equal},
         {"==", ComparisonOp::equal},  {"!=", ComparisonOp::not_equal}};
     Expr left = bit_level(0);
+    if (!is_operator_next()) {
+      return left;
+    }
     // a chain, `0 <= i < n`, means that all of it holds
     std::vector<Expr> parts;
     for (auto op = ops.find(reader_.peek().text);
@@ -106,18 +131,19 @@ class ExprParser {
       return sum();
     }
     Expr left = bit_level(level + 1);
-    while (true) {
+    while (is_operator_next()) {
       const bool first = reader_.accept(spellings[level][0]);
       if (!first && (spellings[level][1].empty() || !reader_.accept(spellings[level][1]))) {
         return left;
       }
       left = Bitwise{ops[level][first ? 0 : 1], left, bit_level(level + 1)};
     }
+    return left;
   }
 
   Expr sum() {
     Expr left = product();
-    while (true) {
+    while (is_operator_next()) {
       if (reader_.accept("+")) {
         left = left + product();
       } else if (reader_.accept("-")) {
@@ -126,11 +152,12 @@ class ExprParser {
         return left;
       }
     }
+    return left;
   }
 
   Expr product() {
     Expr left = unary();
-    while (true) {
+    while (is_operator_next()) {
       if (reader_.accept("*")) {
         left = left * unary();
       } else if (reader_.accept("//")) {
@@ -143,6 +170,7 @@ class ExprParser {
         return left;
       }
     }
+    return left;
   }
 
   template <class Divide>
@@ -181,11 +209,33 @@ class ExprParser {
       reader_.expect(")");
       return inner;
     }
+    if (reader_.accept("[")) {
+      return part_of_array();
+    }
     if (token.kind != TokenKind::name) {
       reader_.fail(fmt::format("expected a value, found {}",
                                reader_.is_at_end() ? "the end" : fmt::format("'{}'", token.text)));
     }
     return after_name(reader_.next());
+  }
+
+  /// `k]: a[i, k]`, as `a[i, _0]`.
+  Expr part_of_array() {
+    const std::size_t column = reader_.peek().column;
+    Substitution places;
+    do {
+      const std::string index = reader_.expect_name("an index of a part of an array");
+      if (!places.emplace(index, Name{fmt::format("_{}", places.size())}).second) {
+        reader_.fail_at(column, fmt::format("'{}' stands twice", index));
+      }
+    } while (reader_.accept(","));
+    reader_.expect("]");
+    reader_.expect(":");
+    const Expr element = primary();
+    if (!is<Access>(element)) {
+      reader_.fail_at(column, "a part of an array is written [k]: a[i, k]");
+    }
+    return substitute(element, places);
   }
 
   Expr number(const Token& token) {

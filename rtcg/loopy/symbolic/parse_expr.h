@@ -17,6 +17,10 @@ namespace rtcg::loopy {
 /// `min` and `max` of two values are functions: their reductions are written with `reduce`. With
 /// the type of the accumulator, be the values and the result what they may: `sum_f64(i, e)`,
 /// `reduce(max_i64, i, e)`, `argmin_f32(i, e, place)`; it stands for `sum(i, cast(f64, e))`.
+///
+/// Parts of arrays, `[k]: a[i, k]`, are arguments of kernels that statements call: they stand for
+/// `a[i, _0]`. A tag behind a name, `a$near[i]`, `f$outer(x)`, sets the use apart: make_kernel
+/// makes a substitution rule of that name.
 /// @throws InvalidInput  loopy.parse_expr.syntax
 [[nodiscard]] Expr parse_expr(std::string_view text);
 

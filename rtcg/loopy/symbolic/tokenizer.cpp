@@ -11,6 +11,8 @@ namespace rtcg::loopy {
 namespace {
 
 constexpr int most_nested = 200;
+// Second characters of long symbols.
+constexpr std::string_view joining = ".*/<>=[";
 constexpr std::string_view long_symbols[] = {"...", "**", "//", "<=", ">=", "==", "!=", "<<", ">>",
                                              "[[",  ":=", "->", "+=", "-=", "*=", "/=", "<>"};
 
@@ -19,6 +21,14 @@ bool is_name_start(char c) {
 }
 bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+std::size_t end_of_name(std::string_view text, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < text.size() && (is_name_start(text[end]) || is_digit(text[end]))) {
+    ++end;
+  }
+  return end;
 }
 
 std::size_t end_of_number(std::string_view text, std::size_t begin) {
@@ -65,6 +75,7 @@ std::size_t end_of_number(std::string_view text, std::size_t begin) {
 
 std::vector<Token> tokenize(std::string_view text, const char* code) {
   std::vector<Token> tokens;
+  tokens.reserve(text.size() / 2 + 2);
   int depth = 0;
   for (std::size_t at = 0; at < text.size();) {
     if (std::isspace(static_cast<unsigned char>(text[at])) != 0) {
@@ -75,17 +86,19 @@ std::vector<Token> tokenize(std::string_view text, const char* code) {
     TokenKind kind = TokenKind::symbol;
     if (is_name_start(text[at])) {
       kind = TokenKind::name;
-      while (end < text.size() && (is_name_start(text[end]) || is_digit(text[end]))) {
-        ++end;
+      end = end_of_name(text, at);
+      if (end + 1 < text.size() && text[end] == '$' && is_name_start(text[end + 1])) {
+        end = end_of_name(text, end + 1);  // `a$tag`
       }
     } else if (is_digit(text[at]) ||
                (text[at] == '.' && at + 1 < text.size() && is_digit(text[at + 1]))) {
       kind = TokenKind::number;
       end = end_of_number(text, at);
     } else {
-      const auto found =
-          std::find_if(std::begin(long_symbols), std::end(long_symbols),
-                       [&](std::string_view each) { return text.substr(at).starts_with(each); });
+      const bool may_be_long = end < text.size() && joining.find(text[end]) != joining.npos;
+      const auto found = std::find_if(
+          may_be_long ? std::begin(long_symbols) : std::end(long_symbols), std::end(long_symbols),
+          [&](std::string_view each) { return text.substr(at).starts_with(each); });
       if (found != std::end(long_symbols)) {
         end = at + found->size();
       } else if (std::string_view("+-*/%()[]{},<>=&|^:?;!~.").find(text[at]) ==
@@ -111,27 +124,10 @@ std::vector<Token> tokenize(std::string_view text, const char* code) {
 TokenReader::TokenReader(std::string_view text, const char* code)
     : text_(text), code_(code), tokens_(tokenize(text, code)) {}
 
-const Token& TokenReader::peek(std::size_t ahead) const {
-  return tokens_[std::min(position_ + ahead, tokens_.size() - 1)];
-}
-
-bool TokenReader::is_next(std::string_view symbol_or_name) const {
-  return peek().kind != TokenKind::number && peek().kind != TokenKind::end &&
-         peek().text == symbol_or_name;
-}
-
 Token TokenReader::next() {
   Token token = peek();
   position_ = std::min(position_ + 1, tokens_.size() - 1);
   return token;
-}
-
-bool TokenReader::accept(std::string_view symbol_or_name) {
-  if (!is_next(symbol_or_name)) {
-    return false;
-  }
-  next();
-  return true;
 }
 
 void TokenReader::expect(std::string_view symbol_or_name) {

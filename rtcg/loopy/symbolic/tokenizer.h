@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,12 +26,24 @@ class TokenReader {
  public:
   TokenReader(std::string_view text, const char* code);
 
-  [[nodiscard]] const Token& peek(std::size_t ahead = 0) const;
-  [[nodiscard]] bool is_next(std::string_view symbol_or_name) const;
+  [[nodiscard]] const Token& peek() const { return tokens_[position_]; }
+  [[nodiscard]] const Token& peek(std::size_t ahead) const {
+    return tokens_[std::min(position_ + ahead, tokens_.size() - 1)];
+  }
+  /// @param symbol_or_name  not empty
+  [[nodiscard]] bool is_next(std::string_view symbol_or_name) const {
+    const Token& token = peek();
+    return token.text[0] == symbol_or_name[0] && token.text == symbol_or_name &&
+           token.kind != TokenKind::number;
+  }
   [[nodiscard]] bool is_at_end() const { return peek().kind == TokenKind::end; }
   Token next();
   /// Takes the token if it is next.
-  bool accept(std::string_view symbol_or_name);
+  bool accept(std::string_view symbol_or_name) {
+    const bool is_there = is_next(symbol_or_name);
+    position_ += is_there ? 1 : 0;  // the end is behind every symbol
+    return is_there;
+  }
   void expect(std::string_view symbol_or_name);
   [[nodiscard]] std::string expect_name(std::string_view what);
   [[noreturn]] void fail(const std::string& problem) const;

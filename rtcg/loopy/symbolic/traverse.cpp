@@ -1,85 +1,119 @@
 #include "rtcg/loopy/symbolic/traverse.h"
 
+#include "rtcg/loopy/symbolic/fold.h"
+
 namespace rtcg::loopy {
 
-Expr map_children(const Expr& expr, const std::function<Expr(const Expr&)>& map) {
-  bool changed = false;
-  const auto one = [&](const Expr& child) {
-    Expr mapped = map(child);
-    changed = changed || &mapped.node() != &child.node();
-    return mapped;
-  };
-  const auto all = [&](const std::vector<Expr>& children) {
-    std::vector<Expr> mapped;
-    mapped.reserve(children.size());
-    for (const Expr& child : children) {
-      mapped.push_back(one(child));
+namespace {
+
+/// The parts of a node, mapped: a list of its own only from the first part that changes on.
+class MappedList {
+ public:
+  MappedList(const std::vector<Expr>& parts, const std::function<Expr(const Expr&)>& map) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      Expr mapped = map(parts[i]);
+      if (mapped_.empty() && &mapped.node() == &parts[i].node()) {
+        continue;
+      }
+      if (mapped_.empty()) {
+        mapped_.reserve(parts.size());
+        mapped_.assign(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      has_changed_ = true;
+      mapped_.push_back(std::move(mapped));
     }
-    return mapped;
+  }
+  [[nodiscard]] bool has_changed() const noexcept { return has_changed_; }
+  [[nodiscard]] std::vector<Expr> take() { return std::move(mapped_); }
+
+ private:
+  std::vector<Expr> mapped_;
+  bool has_changed_ = false;
+};
+
+}  // namespace
+
+Expr map_children(const Expr& expr, const std::function<Expr(const Expr&)>& map) {
+  // a node is made only where a part has changed
+  const auto is_same = [](const Expr& mapped, const Expr& part) {
+    return &mapped.node() == &part.node();
   };
-  const Expr mapped = match(
+  const auto one = [&](const Expr& part, const auto& make) -> Expr {
+    Expr mapped = map(part);
+    return is_same(mapped, part) ? expr : Expr(make(std::move(mapped)));
+  };
+  const auto two = [&](const Expr& left, const Expr& right, const auto& make) -> Expr {
+    Expr l = map(left);
+    Expr r = map(right);
+    return is_same(l, left) && is_same(r, right) ? expr : Expr(make(std::move(l), std::move(r)));
+  };
+  const auto all = [&](const std::vector<Expr>& parts, const auto& make) -> Expr {
+    MappedList mapped(parts, map);
+    return mapped.has_changed() ? Expr(make(mapped.take())) : expr;
+  };
+  return match(
       expr, [&](const Integer&) -> Expr { return expr; }, [&](const Real&) -> Expr { return expr; },
       [&](const Name&) -> Expr { return expr; },
-      [&](const Sum& e) -> Expr {
-        // through the operator, so that constants that meet are folded
-        const std::vector<Expr> terms = all(e.terms);
-        if (!changed) {
-          return expr;
-        }
-        Expr sum = terms.front();
-        for (std::size_t i = 1; i < terms.size(); ++i) {
-          sum = sum + terms[i];
-        }
-        return sum;
+      [&](const Sum& e) {
+        return all(e.terms, sum_of);  // constants that meet are folded
       },
-      [&](const Product& e) -> Expr {
-        const std::vector<Expr> factors = all(e.factors);
-        if (!changed) {
-          return expr;
-        }
-        Expr product = factors.front();
-        for (std::size_t i = 1; i < factors.size(); ++i) {
-          product = product * factors[i];
-        }
-        return product;
+      [&](const Product& e) { return all(e.factors, product_of); },
+      [&](const Quotient& e) {
+        return two(e.numerator, e.denominator, [](Expr n, Expr d) {
+          return Quotient{std::move(n), std::move(d)};
+        });
       },
-      [&](const Quotient& e) -> Expr {
-        return Quotient{one(e.numerator), one(e.denominator)};
+      [&](const FloorDiv& e) { return two(e.numerator, e.denominator, floor_div); },
+      [&](const Modulo& e) { return two(e.numerator, e.denominator, modulo); },
+      [&](const Power& e) {
+        return two(e.base, e.exponent, [](Expr b, Expr x) {
+          return Power{std::move(b), std::move(x)};
+        });
       },
-      [&](const FloorDiv& e) -> Expr { return floor_div(one(e.numerator), one(e.denominator)); },
-      [&](const Modulo& e) -> Expr { return modulo(one(e.numerator), one(e.denominator)); },
-      [&](const Power& e) -> Expr {
-        return Power{one(e.base), one(e.exponent)};
+      [&](const Comparison& e) {
+        return two(e.left, e.right, [&](Expr l, Expr r) {
+          return Comparison{e.op, std::move(l), std::move(r)};
+        });
       },
-      [&](const Comparison& e) -> Expr {
-        return Comparison{e.op, one(e.left), one(e.right)};
+      [&](const Logical& e) {
+        return all(e.operands, [&](std::vector<Expr> parts) {
+          return Logical{e.op, std::move(parts)};
+        });
       },
-      [&](const Logical& e) -> Expr {
-        return Logical{e.op, all(e.operands)};
-      },
-      [&](const Not& e) -> Expr { return Not{one(e.operand)}; },
-      [&](const Bitwise& e) -> Expr {
-        return Bitwise{e.op, one(e.left), one(e.right)};
+      [&](const Not& e) { return one(e.operand, [](Expr part) { return Not{std::move(part)}; }); },
+      [&](const Bitwise& e) {
+        return two(e.left, e.right, [&](Expr l, Expr r) {
+          return Bitwise{e.op, std::move(l), std::move(r)};
+        });
       },
       [&](const Conditional& e) -> Expr {
-        return Conditional{one(e.condition), one(e.then_value), one(e.else_value)};
+        Conditional mapped{map(e.condition), map(e.then_value), map(e.else_value)};
+        const bool is_unchanged = is_same(mapped.condition, e.condition) &&
+                                  is_same(mapped.then_value, e.then_value) &&
+                                  is_same(mapped.else_value, e.else_value);
+        return is_unchanged ? expr : Expr(std::move(mapped));
       },
-      [&](const Access& e) -> Expr {
-        return Access{e.array, all(e.indices)};
+      [&](const Access& e) {
+        return all(e.indices, [&](std::vector<Expr> parts) {
+          return Access{e.array, std::move(parts)};
+        });
       },
-      [&](const LinearAccess& e) -> Expr {
-        return LinearAccess{e.array, one(e.index)};
+      [&](const LinearAccess& e) {
+        return one(e.index, [&](Expr part) { return LinearAccess{e.array, std::move(part)}; });
       },
-      [&](const Call& e) -> Expr {
-        return Call{e.function, all(e.arguments)};
+      [&](const Call& e) {
+        return all(e.arguments, [&](std::vector<Expr> parts) {
+          return Call{e.function, std::move(parts)};
+        });
       },
-      [&](const Cast& e) -> Expr {
-        return Cast{e.type, one(e.operand)};
+      [&](const Cast& e) {
+        return one(e.operand, [&](Expr part) { return Cast{e.type, std::move(part)}; });
       },
-      [&](const Reduction& e) -> Expr {
-        return Reduction{e.operation, e.inames, all(e.operands)};
+      [&](const Reduction& e) {
+        return all(e.operands, [&](std::vector<Expr> parts) {
+          return Reduction{e.operation, e.inames, std::move(parts)};
+        });
       });
-  return changed ? mapped : expr;
 }
 
 Expr rewrite_bottom_up(const Expr& expr,
@@ -140,28 +174,11 @@ Expr rename_all(const Expr& expr,
 
 namespace {
 using Names = std::set<std::string, std::less<>>;
-
-void add_free_names(const Expr& expr, Names& names) {
-  if (const Name* name = get_if<Name>(expr)) {
-    names.insert(name->name);
-    return;
-  }
-  if (const Reduction* reduction = get_if<Reduction>(expr)) {
-    Names inner;
-    for_each_child(expr, [&](const Expr& child) { add_free_names(child, inner); });
-    for (const std::string& iname : reduction->inames) {
-      inner.erase(iname);
-    }
-    names.merge(inner);
-    return;
-  }
-  for_each_child(expr, [&](const Expr& child) { add_free_names(child, names); });
-}
 }  // namespace
 
 Names free_names(const Expr& expr) {
   Names names;
-  add_free_names(expr, names);
+  for_each_free_name(expr, [&](const std::string& each) { names.insert(each); });
   return names;
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "rtcg/loopy/symbolic/expr.h"
 
@@ -37,6 +39,9 @@ using Substitution = std::map<std::string, Expr, std::less<>>;
 [[nodiscard]] Expr rename_all(const Expr& expr,
                               const std::map<std::string, std::string, std::less<>>& new_names);
 
+/// Calls `visit` on each name that free_names gives, as often as it stands in `expr`.
+template <class Visit>
+void for_each_free_name(const Expr& expr, const Visit& visit);
 /// Names used as values: inames (bound ones not), parameters, scalars. Not arrays, not functions.
 [[nodiscard]] std::set<std::string, std::less<>> free_names(const Expr& expr);
 /// Arrays that are accessed.
@@ -67,6 +72,40 @@ void for_each_child(const Expr& expr, const Visit& visit) {
       [&](const Access& e) { all(e.indices); }, [&](const LinearAccess& e) { visit(e.index); },
       [&](const Call& e) { all(e.arguments); }, [&](const Cast& e) { visit(e.operand); },
       [&](const Reduction& e) { all(e.operands); });
+}
+
+namespace detail {
+
+/// The inames of the reductions around a part of an expression.
+struct BoundInames {
+  const std::vector<std::string>& inames;
+  const BoundInames* outer;
+};
+
+template <class Visit>
+void visit_free_names(const Expr& expr, const BoundInames* bound, const Visit& visit) {
+  if (const Name* name = get_if<Name>(expr)) {
+    for (const BoundInames* each = bound; each != nullptr; each = each->outer) {
+      if (std::find(each->inames.begin(), each->inames.end(), name->name) != each->inames.end()) {
+        return;
+      }
+    }
+    visit(name->name);
+  } else if (const Reduction* reduction = get_if<Reduction>(expr)) {
+    const BoundInames inner{reduction->inames, bound};
+    for (const Expr& operand : reduction->operands) {
+      visit_free_names(operand, &inner, visit);
+    }
+  } else {
+    for_each_child(expr, [&](const Expr& child) { visit_free_names(child, bound, visit); });
+  }
+}
+
+}  // namespace detail
+
+template <class Visit>
+void for_each_free_name(const Expr& expr, const Visit& visit) {
+  detail::visit_free_names(expr, nullptr, visit);
 }
 
 }  // namespace rtcg::loopy

@@ -38,6 +38,7 @@
 #include "rtcg/loopy/transform/rename_iname.h"
 #include "rtcg/loopy/transform/rename_inames.h"
 #include "rtcg/loopy/transform/save_and_reload_temporaries.h"
+#include "rtcg/loopy/transform/separate_array_axis.h"
 #include "rtcg/loopy/transform/separate_loop_head_tail_slab.h"
 #include "rtcg/loopy/transform/split_array_axis.h"
 #include "rtcg/loopy/transform/split_iname.h"
@@ -274,6 +275,9 @@ BufferOptions buffer_options(StepReader& step) {
           .store = step.option("store", usual.store),
           .temporary_name = step.option("temporary_name")};
 }
+InlineOptions inline_options(StepReader& step) {
+  return {.as_function = step.option("as_function") == "yes"};
+}
 FuseOptions fuse_options(StepReader& step) {
   return {.suffix = step.option("suffix", FuseOptions{}.suffix)};
 }
@@ -334,11 +338,11 @@ Table loop_rows() {
       {"fuse_loops", row(fuse_loops, rest)},
       {"inline_kernel", row(
                             [](Kernel kernel, const std::string& callee, const std::string& call,
-                               const Bindings& bindings) {
+                               const Bindings& bindings, const InlineOptions& options) {
                               return inline_kernel(std::move(kernel), std::string_view(callee),
-                                                   call, bindings);
+                                                   call, bindings, options);
                             },
-                            text, text, pairs)},
+                            text, text, pairs, inline_options)},
       {"join_inames", row(join_inames, list, join_options)},
       {"make_reduction_inames_unique", row(make_reduction_inames_unique)},
       {"map_domain", row(map_domain, pairs)},
@@ -383,6 +387,7 @@ Table data_rows() {
       {"rename_argument", row(rename_argument, text, text)},
       {"unprivatize_temporaries", row(unprivatize_temporaries, text, list)},
       {"save_and_reload_temporaries", row(save_and_reload_temporaries, list_or_none)},
+      {"separate_array_axis", row(separate_array_axis, text, axis)},
       {"set_argument_order", row(set_argument_order, list)},
       {"set_temporary_address_space", row(set_temporary_address_space, list, text)},
       {"split_array_axis", row(split_array_axis, text, axis, number)},

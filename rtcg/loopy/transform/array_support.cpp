@@ -63,4 +63,22 @@ bool has_linear_access(const Kernel& kernel, std::string_view array) {
   return is_found;
 }
 
+Expr clipped_element(const Argument& argument, const std::vector<Expr>& indices,
+                     const ConstraintSet& box) {
+  std::vector<Expr> conditions;
+  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+    const auto index = to_affine(indices[axis]);
+    const auto length = to_affine(argument.shape[axis]);
+    if (!index || !box.implies_nonnegative(*index)) {
+      conditions.push_back(Comparison{ComparisonOp::less_equal, 0, indices[axis]});
+    }
+    if (!index || !length || !box.implies_nonnegative(*length - *index - 1)) {
+      conditions.push_back(Comparison{ComparisonOp::less, indices[axis], argument.shape[axis]});
+    }
+  }
+  const Expr element = Access{argument.name, indices};
+  return conditions.empty() ? element
+                            : Expr(Conditional{logical_and(conditions), element, Expr(0)});
+}
+
 }  // namespace rtcg::loopy

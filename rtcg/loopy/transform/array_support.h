@@ -28,4 +28,9 @@ struct ArrayLayout {
 /// Whether a statement or rule touches the array by places in memory.
 [[nodiscard]] bool has_linear_access(const Kernel& kernel, std::string_view array);
 
+/// `array[indices]`, or 0 where that may lie outside of the array.
+/// @param box  constraints of where the indices lie
+[[nodiscard]] Expr clipped_element(const Argument& argument, const std::vector<Expr>& indices,
+                                   const ConstraintSet& box);
+
 }  // namespace rtcg::loopy

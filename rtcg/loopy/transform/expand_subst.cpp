@@ -80,4 +80,17 @@ Kernel expand_subst(Kernel kernel, std::string_view rule, std::string_view withi
   return kernel;
 }
 
+Kernel expand_tagged_uses(Kernel kernel, const std::string& array) {
+  std::vector<std::string> tagged;
+  for (const SubstitutionRule& rule : kernel.rules) {
+    if (rule.name.starts_with(array + "$")) {
+      tagged.push_back(rule.name);
+    }
+  }
+  for (const std::string& rule : tagged) {
+    kernel = expand_subst(std::move(kernel), rule);
+  }
+  return kernel;
+}
+
 }  // namespace rtcg::loopy

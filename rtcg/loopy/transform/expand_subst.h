@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "rtcg/loopy/kernel/kernel.h"
@@ -24,5 +25,9 @@ namespace rtcg::loopy {
 
 /// `expr` with the calls of the kernel's rules replaced by their bodies.
 [[nodiscard]] Expr expand_rules(const Kernel& kernel, const Expr& expr, std::string_view rule = {});
+
+/// The kernel with `a$tag(i)`, whatever the tag, as `a[i]`: who asks for the reads of `array` means
+/// these, too.
+[[nodiscard]] Kernel expand_tagged_uses(Kernel kernel, const std::string& array);
 
 }  // namespace rtcg::loopy

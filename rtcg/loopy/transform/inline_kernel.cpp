@@ -45,12 +45,31 @@ std::optional<cgen::Type> type_of_array(const Kernel& kernel, const std::string&
   return temporary == nullptr ? std::nullopt : temporary->type;
 }
 
+void check_types(const Kernel& kernel, const Kernel& callee, const Argument& argument,
+                 const std::string& bound) {
+  const std::optional<cgen::Type> own = type_of_array(kernel, bound);
+  if (own && argument.type && !(*own == *argument.type)) {
+    refuse("loopy.inline_kernel.different_types",
+           fmt::format("'{}' of kernel '{}' and '{}' of kernel '{}' have different types",
+                       argument.name, callee.name, bound, kernel.name));
+  }
+}
+
 /// What an array argument is: an element of the kernel's with places for the callee's indices.
 Expr array_binding(const Kernel& kernel, const Kernel& callee, const Argument& argument,
                    const std::string& text) {
   Expr bound = parse_expr(text);
   const std::size_t rank = argument.shape.size();
-  if (const Name* whole = get_if<Name>(bound)) {
+  const bool is_one_element =
+      std::all_of(argument.shape.begin(), argument.shape.end(),
+                  [](const Expr& length) { return as_integer(length) == 1; });
+  const Name* whole = get_if<Name>(bound);
+  const Temporary* scalar = whole != nullptr ? find_temporary(kernel, whole->name) : nullptr;
+  if (scalar != nullptr && scalar->shape.empty() && is_one_element) {
+    check_types(kernel, callee, argument, scalar->name);
+    return bound;
+  }
+  if (whole != nullptr) {
     std::vector<Expr> indices;
     for (std::size_t axis = 0; axis < rank; ++axis) {
       indices.push_back(name(index_name(axis)));
@@ -66,7 +85,8 @@ Expr array_binding(const Kernel& kernel, const Kernel& callee, const Argument& a
   }
   const NameSet names = free_names(bound);
   for (std::size_t axis = 0; axis < rank; ++axis) {
-    if (names.count(index_name(axis)) == 0) {
+    const bool is_always_zero = as_integer(argument.shape[axis]) == 1;
+    if (names.count(index_name(axis)) == 0 && !is_always_zero) {
       refuse_binding(argument.name, text,
                      fmt::format("it does not say where '{}', the callee's index {}, goes",
                                  index_name(axis), axis));
@@ -75,12 +95,7 @@ Expr array_binding(const Kernel& kernel, const Kernel& callee, const Argument& a
   if (has_linear_access(callee, argument.name)) {
     refuse_binding(argument.name, text, "the callee accesses it by its place in memory");
   }
-  const std::optional<cgen::Type> own = type_of_array(kernel, element->array);
-  if (own && argument.type && !(*own == *argument.type)) {
-    refuse("loopy.inline_kernel.different_types",
-           fmt::format("'{}' of kernel '{}' and '{}' of kernel '{}' have different types",
-                       argument.name, callee.name, element->array, kernel.name));
-  }
+  check_types(kernel, callee, argument, element->array);
   return bound;
 }
 
@@ -125,7 +140,7 @@ Expr with_bindings(const Expr& expr, const BoundTo& bound) {
     if (found == bound.end()) {
       return std::nullopt;
     }
-    if (scalar != nullptr) {
+    if (scalar != nullptr || is<Name>(found->second)) {
       return found->second;
     }
     Substitution indices;
@@ -204,6 +219,61 @@ Kernel with_statements(Kernel kernel, const Kernel& callee, const std::string& c
   return kernel;
 }
 
+void check_function(const Kernel& callee) {
+  const auto parallel =
+      std::find_if(callee.iname_tags.begin(), callee.iname_tags.end(), [](const auto& each) {
+        const InameTag& tag = each.second;
+        return tag.is_parallel() || tag.is_lane() || tag.kind == AxisKind::block_auto;
+      });
+  if (parallel != callee.iname_tags.end()) {
+    refuse("loopy.inline_kernel.not_a_function",
+           fmt::format("'{}' of kernel '{}' is tagged {}: the loops of a function are sequential",
+                       parallel->first, callee.name, to_string(parallel->second)));
+  }
+  for (const Instruction& each : callee.instructions) {
+    if (!is<Assignment>(each) && !is<NoOperation>(each)) {
+      refuse("loopy.inline_kernel.not_a_function",
+             fmt::format("statement '{}' of kernel '{}' is a barrier or C text: functions have "
+                         "assignments only",
+                         each.id, callee.name));
+    }
+  }
+}
+
+/// The call, with what the callee calls that which it is bound to.
+std::shared_ptr<const CallSite> call_site_of(const Kernel& kernel, const Kernel& callee,
+                                             const std::string& call, const BoundTo& bound) {
+  CallSite site{callee.name, call, {}};
+  const auto is_taken = [&] {
+    return std::any_of(
+        kernel.instructions.begin(), kernel.instructions.end(), [&](const Instruction& each) {
+          return each.call_site != nullptr && each.call_site->function == site.function &&
+                 each.call_site->call == site.call;
+        });
+  };
+  for (int number = 1; is_taken(); ++number) {
+    site.call = fmt::format("{}_{}", call, number);
+  }
+  NameSet twice;
+  for (const auto& [name, value] : bound) {
+    const Access* element = get_if<Access>(value);
+    const Name* variable = get_if<Name>(value);
+    const std::string* own = element != nullptr    ? &element->array
+                             : variable != nullptr ? &variable->name
+                                                   : nullptr;
+    if (own != nullptr && !site.parameter_names.emplace(*own, name).second) {
+      twice.insert(*own);  // one pointer, for two parts of it
+    }
+  }
+  for (const std::string& each : twice) {
+    site.parameter_names.erase(each);
+  }
+  for (const std::string& iname : all_inames(callee)) {
+    site.parameter_names.emplace(iname, "");  // no parameter: a loop of its own
+  }
+  return std::make_shared<const CallSite>(std::move(site));
+}
+
 void check_axes(const Kernel& kernel) {
   for (const auto& [iname, tag] : kernel.iname_tags) {
     if (const auto why_not = why_not_on_axis(kernel, iname, tag)) {
@@ -215,7 +285,7 @@ void check_axes(const Kernel& kernel) {
 }  // namespace
 
 Kernel inline_kernel(Kernel kernel, std::string_view callee_text, std::string_view call,
-                     const Bindings& bindings) {
+                     const Bindings& bindings, const InlineOptions& options) {
   const Kernel plain = kernel_from_text(callee_text);
   const Instruction* place = find_instruction(kernel, call);
   if (place == nullptr || !is<NoOperation>(*place)) {
@@ -229,7 +299,14 @@ Kernel inline_kernel(Kernel kernel, std::string_view callee_text, std::string_vi
     names.reserve(argument.name);
   }
   const BoundTo bound = read_bindings(kernel, plain, *place, bindings);
-  const Kernel callee = with_bindings(with_own_names(plain, names, "_in"), bound);
+  Kernel callee = with_bindings(with_own_names(plain, names, "_in"), bound);
+  if (options.as_function) {
+    check_function(plain);
+    const auto site = call_site_of(kernel, callee, std::string(call), bound);
+    for (Instruction& each : callee.instructions) {
+      each.call_site = site;
+    }
+  }
   for (const Argument& argument : callee.arguments) {
     const bool is_there = find_argument(kernel, argument.name) != nullptr ||
                           find_temporary(kernel, argument.name) != nullptr;
@@ -262,20 +339,22 @@ Kernel inline_kernel(Kernel kernel, std::string_view callee_text, std::string_vi
   for (const auto& [name, text] : bindings) {
     arguments.push_back(fmt::format("{}:{}", name, to_string(parse_expr(text))));
   }
-  record(kernel, "inline_kernel", std::move(arguments));
+  record(kernel, "inline_kernel", std::move(arguments),
+         {{"as_function", options.as_function ? "yes" : ""}});
   return kernel;
 }
 
 Kernel inline_kernel(Kernel kernel, const Kernel& callee, std::string_view call,
-                     const Bindings& bindings) {
+                     const Bindings& bindings, const InlineOptions& options) {
   // through its text, so that the recipe gives the same
-  return inline_kernel(std::move(kernel), kernel_text(callee), call, bindings);
+  return inline_kernel(std::move(kernel), kernel_text(callee), call, bindings, options);
 }
 
 std::optional<std::string> why_not_inline_kernel(const Kernel& kernel, const Kernel& callee,
-                                                 std::string_view call, const Bindings& bindings) {
+                                                 std::string_view call, const Bindings& bindings,
+                                                 const InlineOptions& options) {
   return reason_of_failure(
-      [&] { static_cast<void>(inline_kernel(kernel, callee, call, bindings)); });
+      [&] { static_cast<void>(inline_kernel(kernel, callee, call, bindings, options)); });
 }
 
 }  // namespace rtcg::loopy

@@ -14,6 +14,12 @@ namespace rtcg::loopy {
 /// `a[i, k]`; `{"s", "2*t"}`: its scalar `s` is `2*t`.
 using Bindings = std::vector<std::pair<std::string, std::string>>;
 
+struct InlineOptions {
+  /// Whether the statements are a function of the text that is called here, one for all calls that
+  /// need the same; else they stand among the others.
+  bool as_function = false;
+};
+
 /// Puts the statements of another kernel into the place of a statement that does nothing.
 ///
 /// Rewrites, for a kernel `y[k] = s*x[k]` called at `call` with x as a[i, _0], y as b[i, _0]
@@ -27,17 +33,23 @@ using Bindings = std::vector<std::pair<std::string, std::string>>;
 /// @param callee    a kernel file as text, or the path of one; its recipe is done first
 /// @param call      id of a `nop` statement
 /// @param bindings  `_0`, `_1`, ... stand for the callee's indices
-/// @throws InvalidInput  loopy.inline_kernel.no_call, loopy.inline_kernel.bad_binding,
+/// @param options   as a function, it gets pointers to the parts of arrays that it touches, and
+///                  scalars; its loops are sequential, and it has no barriers and no C text
+/// @throws InvalidInput  loopy.inline_kernel.not_a_function, loopy.inline_kernel.no_call,
+///                       loopy.inline_kernel.bad_binding,
 ///                       loopy.inline_kernel.different_types, loopy.inline_kernel.axis_used_twice,
 ///                       loopy.parse_expr.syntax, and what reading the file throws
 /// @source Loo.py `inline_callable_kernel`
 [[nodiscard]] Kernel inline_kernel(Kernel kernel, std::string_view callee, std::string_view call,
-                                   const Bindings& bindings = {});
+                                   const Bindings& bindings = {},
+                                   const InlineOptions& options = {});
 [[nodiscard]] Kernel inline_kernel(Kernel kernel, const Kernel& callee, std::string_view call,
-                                   const Bindings& bindings = {});
+                                   const Bindings& bindings = {},
+                                   const InlineOptions& options = {});
 [[nodiscard]] std::optional<std::string> why_not_inline_kernel(const Kernel& kernel,
                                                                const Kernel& callee,
                                                                std::string_view call,
-                                                               const Bindings& bindings = {});
+                                                               const Bindings& bindings = {},
+                                                               const InlineOptions& options = {});
 
 }  // namespace rtcg::loopy

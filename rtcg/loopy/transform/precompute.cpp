@@ -10,6 +10,7 @@
 #include "rtcg/loopy/analyze/footprint.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/array_support.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/support.h"
@@ -305,6 +306,11 @@ Access parse_pattern(std::string_view text) {
   return result;
 }
 
+std::string without_tag_sign(std::string name) {
+  std::replace(name.begin(), name.end(), '$', '_');
+  return name;
+}
+
 bool fits(const Access& pattern, const Access& access) {
   if (pattern.array != access.array || pattern.indices.empty()) {
     return pattern.array == access.array;
@@ -374,25 +380,6 @@ RecipeStep recipe_step(const char* name, std::string_view what,
   return step;
 }
 
-/// `array[indices]`, or 0 where that may lie outside of the array.
-Expr clipped_element(const Argument& argument, const std::vector<Expr>& indices,
-                     const ConstraintSet& box) {
-  std::vector<Expr> conditions;
-  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
-    const auto index = to_affine(indices[axis]);
-    const auto length = to_affine(argument.shape[axis]);
-    if (!index || !box.implies_nonnegative(*index)) {
-      conditions.push_back(Comparison{ComparisonOp::less_equal, 0, indices[axis]});
-    }
-    if (!index || !length || !box.implies_nonnegative(*length - *index - 1)) {
-      conditions.push_back(Comparison{ComparisonOp::less, indices[axis], argument.shape[axis]});
-    }
-  }
-  const Expr element = Access{argument.name, indices};
-  return conditions.empty() ? element
-                            : Expr(Conditional{logical_and(conditions), element, Expr(0)});
-}
-
 }  // namespace
 
 Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::string>& sweep,
@@ -408,7 +395,7 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
   const SubstitutionRule definition = *find_rule(before, rule);
   Source source;
   source.name = definition.name;
-  source.temporary_base = definition.name + "_store";
+  source.temporary_base = without_tag_sign(definition.name) + "_store";
   source.nothing_replaced = "loopy.precompute.nothing_replaced";
   source.input_changes = "loopy.precompute.input_changes";
   source.indices = [&](const Expr& expr) -> const std::vector<Expr>* {
@@ -442,7 +429,11 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
 Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std::string>& sweep,
                     const PrecomputeOptions& options) {
   const Access pattern = parse_pattern(array);
-  const Argument* found = find_argument(kernel, pattern.array);
+  const std::string plain = pattern.array.substr(0, pattern.array.find('$'));
+  const bool is_tagged = plain.size() != pattern.array.size();
+  const Argument* found = is_tagged && find_rule(kernel, pattern.array) == nullptr
+                              ? nullptr
+                              : find_argument(kernel, plain);
   if (found == nullptr || !found->is_array) {
     throw InvalidInput(
         "loopy.add_prefetch.not_possible",
@@ -454,22 +445,30 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
   const Argument argument = *found;
   const Kernel before = kernel;
   Source source;
-  source.name = argument.name;
-  source.temporary_base = argument.name + "_fetch";
+  source.name = pattern.array;
+  source.temporary_base = without_tag_sign(pattern.array) + "_fetch";
   source.nothing_replaced = "loopy.add_prefetch.nothing_replaced";
   source.input_changes = "loopy.add_prefetch.input_changes";
   source.indices = [&](const Expr& expr) -> const std::vector<Expr>* {
+    if (const Call* use = is_tagged ? get_if<Call>(expr) : nullptr) {
+      return fits(pattern, {use->function, use->arguments}) ? &use->arguments : nullptr;
+    }
     const Access* access = get_if<Access>(expr);
     return access != nullptr && fits(pattern, *access) ? &access->indices : nullptr;
   };
   source.value = [&](const std::vector<Expr>& indices, const ConstraintSet& box) {
     return clipped_element(argument, indices, box);
   };
+  const std::vector<RecipeStep> recipe = kernel.recipe;
+  if (!is_tagged) {
+    kernel = expand_tagged_uses(std::move(kernel), argument.name);
+  }
   kernel = Stager(std::move(kernel), source, sweep, options).run();
   if (Temporary* temporary = &kernel.temporaries.back(); argument.type) {
     temporary->type = argument.type;
   }
   refuse_reordering(before, kernel, "loopy.add_prefetch.reorders_loops");
+  kernel.recipe = recipe;
   kernel.recipe.push_back(recipe_step("add_prefetch", array, sweep, options));
   return kernel;
 }

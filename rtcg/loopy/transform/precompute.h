@@ -56,7 +56,8 @@ struct PrecomputeOptions {
 /// What of the footprint may lie outside of the array is read as 0, without a branch around a
 /// barrier. Only reads that mention all swept inames are replaced.
 /// @param array  the array, or one of its accesses as it stands in the kernel now,
-///               `a[16*j_outer + j_inner, i]`: only reads with these indices are replaced
+///               `a[16*j_outer + j_inner, i]`: only reads with these indices are replaced; or
+///               its uses with one tag, `a$near`
 /// @throws InvalidInput  loopy.add_prefetch.not_possible, loopy.add_prefetch.nothing_replaced,
 ///                       loopy.add_prefetch.input_changes, loopy.add_prefetch.reorders_loops,
 ///                       loopy.parse_expr.syntax, and what footprint throws

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/transform/support.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,12 +33,71 @@ std::vector<std::string> replaced(const std::vector<std::string>& names, std::st
   return result;
 }
 
-std::vector<Expr> simplified(std::vector<Expr> indices) {
-  for (Expr& index : indices) {
-    index = simplify_index(index);
+/// Replaces an iname in expressions; equal indices are simplified once.
+class InameReplacer {
+ public:
+  InameReplacer(std::string_view iname, const Expr& value,
+                const std::vector<std::string>& new_inames)
+      : iname_(iname), value_(value), new_inames_(new_inames) {}
+
+  Expr replace(const Expr& expr) {
+    if (const Name* name = get_if<Name>(expr)) {
+      return name->name == iname_ ? value_ : expr;
+    }
+    if (const Access* element = get_if<Access>(expr)) {
+      return replace_in(*element, expr);
+    }
+    const Expr mapped = map_children(expr, [this](const Expr& child) { return replace(child); });
+    const bool is_changed = &mapped.node() != &expr.node();
+    if (const LinearAccess* element = get_if<LinearAccess>(mapped);
+        element != nullptr && is_changed) {
+      return LinearAccess{element->array, simplified(element->index)};
+    }
+    if (const Reduction* reduction = get_if<Reduction>(mapped)) {
+      if (std::find(reduction->inames.begin(), reduction->inames.end(), iname_) !=
+          reduction->inames.end()) {
+        return Reduction{reduction->operation, replaced(reduction->inames, iname_, new_inames_),
+                         reduction->operands};
+      }
+    }
+    return mapped;
   }
-  return indices;
-}
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Expr& expr) const noexcept { return expr.hash(); }
+  };
+
+  Expr replace_in(const Access& element, const Expr& expr) {
+    std::vector<Expr> indices;
+    indices.reserve(element.indices.size());
+    bool is_changed = false;
+    for (const Expr& index : element.indices) {
+      indices.push_back(replace(index));
+      is_changed = is_changed || &indices.back().node() != &index.node();
+    }
+    if (!is_changed) {
+      return expr;
+    }
+    for (Expr& index : indices) {
+      index = simplified(index);
+    }
+    return Access{element.array, std::move(indices)};
+  }
+
+  const Expr& simplified(const Expr& index) {
+    auto found = simplified_.find(index);
+    if (found == simplified_.end()) {
+      found = simplified_.emplace(index, simplify_index(index)).first;
+    }
+    return found->second;
+  }
+
+  std::string_view iname_;
+  const Expr& value_;
+  const std::vector<std::string>& new_inames_;
+  std::unordered_map<Expr, Expr, Hash> simplified_;
+};
 
 /// Whether the inames occur in all-or-nothing fashion.
 bool is_all_or_none(const NameSet& used, const std::vector<std::string>& inames) {
@@ -115,7 +175,10 @@ std::optional<std::string> why_not_new_name(const Kernel& kernel, std::string_vi
 
 std::optional<std::string> why_not_on_axis(const Kernel& kernel, std::string_view iname,
                                            const InameTag& tag) {
-  if (!tag.is_parallel()) {
+  const bool is_other_there =
+      std::any_of(kernel.iname_tags.begin(), kernel.iname_tags.end(),
+                  [&](const auto& each) { return each.first != iname && each.second == tag; });
+  if (!tag.is_parallel() || !is_other_there) {
     return std::nullopt;
   }
   for (const Instruction& instruction : kernel.instructions) {
@@ -149,10 +212,9 @@ std::optional<std::string> find_use_apart(const Kernel& kernel,
   std::optional<std::string> apart;
   for (const Instruction& instruction : kernel.instructions) {
     bool is_fine = is_all_or_none(instruction.within_inames, inames);
-    static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
+    for_each_expression(instruction, [&](const Expr& expr) {
       is_fine = is_fine && are_reduced_together(expr, inames);
-      return expr;
-    }));
+    });
     if (!is_fine) {
       return fmt::format("statement '{}'", instruction.id);
     }
@@ -173,34 +235,14 @@ NameSet used_inames(const Instruction& instruction) {
 
 Expr replace_iname(const Expr& expr, std::string_view iname, const Expr& value,
                    const std::vector<std::string>& new_inames) {
-  if (const Name* name = get_if<Name>(expr)) {
-    return name->name == iname ? value : expr;
-  }
-  const Expr mapped = map_children(
-      expr, [&](const Expr& child) { return replace_iname(child, iname, value, new_inames); });
-  const bool is_changed = &mapped.node() != &expr.node();
-  if (const Access* element = get_if<Access>(mapped); element != nullptr && is_changed) {
-    return Access{element->array, simplified(element->indices)};
-  }
-  if (const LinearAccess* element = get_if<LinearAccess>(mapped);
-      element != nullptr && is_changed) {
-    return LinearAccess{element->array, simplify_index(element->index)};
-  }
-  if (const Reduction* reduction = get_if<Reduction>(mapped)) {
-    if (std::find(reduction->inames.begin(), reduction->inames.end(), iname) !=
-        reduction->inames.end()) {
-      return Reduction{reduction->operation, replaced(reduction->inames, iname, new_inames),
-                       reduction->operands};
-    }
-  }
-  return mapped;
+  return InameReplacer(iname, value, new_inames).replace(expr);
 }
 
 Kernel replace_iname(Kernel kernel, std::string_view iname, const Expr& value,
                      const std::vector<std::string>& new_inames) {
-  kernel = map_expressions_unless_shadowed(std::move(kernel), iname, [&](const Expr& expr) {
-    return replace_iname(expr, iname, value, new_inames);
-  });
+  InameReplacer replacer(iname, value, new_inames);
+  kernel = map_expressions_unless_shadowed(
+      std::move(kernel), iname, [&](const Expr& expr) { return replacer.replace(expr); });
   for (Domain& domain : kernel.domains) {
     domain.inames = replaced(domain.inames, iname, new_inames);
   }

@@ -68,6 +68,31 @@ std::optional<std::vector<Expr>> parse_strides(const std::vector<std::string>& p
   return strides;
 }
 
+/// `N1,N0,vec`: the elements along the axis lie side by side, three take the place of four, and the
+/// other axes nest as stated.
+std::optional<std::vector<Expr>> strides_of_vectors(const std::vector<Expr>& shape,
+                                                    std::vector<std::string> parts,
+                                                    std::size_t axis) {
+  const auto length = as_integer(shape[axis]);
+  if (!length || *length < 2 || *length > 4) {
+    return std::nullopt;
+  }
+  const auto place = static_cast<std::ptrdiff_t>(axis);
+  parts.erase(parts.begin() + place);
+  std::vector<Expr> others = shape;
+  others.erase(others.begin() + place);
+  const std::optional<Order> nesting = parse_nesting(parts);
+  if (!nesting) {
+    return std::nullopt;
+  }
+  std::vector<Expr> strides = strides_in_order(others, *nesting);
+  for (Expr& stride : strides) {
+    stride = simplify_index(Expr(*length == 3 ? 4 : *length) * stride);
+  }
+  strides.insert(strides.begin() + place, Expr(1));
+  return strides;
+}
+
 std::optional<std::vector<Expr>> find_strides(const std::vector<Expr>& shape,
                                               std::string_view layout) {
   Order order(shape.size());
@@ -81,6 +106,9 @@ std::optional<std::vector<Expr>> find_strides(const std::vector<Expr>& shape,
   const std::vector<std::string> parts = split_at_commas(layout);
   if (parts.size() != shape.size()) {
     return std::nullopt;
+  }
+  if (const auto vec = std::find(parts.begin(), parts.end(), "vec"); vec != parts.end()) {
+    return strides_of_vectors(shape, parts, static_cast<std::size_t>(vec - parts.begin()));
   }
   if (const std::optional<Order> nesting = parse_nesting(parts)) {
     return strides_in_order(shape, *nesting);
@@ -99,8 +127,8 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<std:
     }
     if (!find_strides(old->shape, layout)) {
       return Refusal{"loopy.tag_array_axes.bad_layout",
-                     fmt::format("'{}' is no layout for the {} axes of '{}': write C, F, N1,N0 or "
-                                 "stride:32,stride:1",
+                     fmt::format("'{}' is no layout for the {} axes of '{}': write C, F, N1,N0, "
+                                 "stride:32,stride:1, or vec for one axis of 2 to 4 elements",
                                  layout, old->shape.size(), array)};
     }
   }

@@ -19,7 +19,10 @@ namespace rtcg::loopy {
 ///
 /// @param layout  `C`, `F`, the nesting of each axis (`N1,N0`: the last axis varies fastest, as in
 ///                C order; `N0,N1`: the first), or a stride in elements for each axis
-///                (`stride:32,stride:1`)
+///                (`stride:32,stride:1`). With `vec` for one axis of 2 to 4 elements, `N0,vec`,
+///                these lie side by side, three of them in the place of four: a loop over them that
+///                is tagged vec loads and stores them at once. separate_array_axis makes an array
+///                of each index of an axis
 /// @throws InvalidInput  loopy.tag_array_axes.unknown_array, loopy.tag_array_axes.bad_layout
 /// @source Loo.py `tag_array_axes`
 [[nodiscard]] Kernel tag_array_axes(Kernel kernel, const std::vector<std::string>& arrays,

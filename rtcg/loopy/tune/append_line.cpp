@@ -4,7 +4,13 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 #include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -16,6 +22,21 @@ bool ends_torn(int file) {
 }
 
 }  // namespace
+
+void check_is_appendable(const std::string& path) {
+  constexpr std::string_view ours = "{\"schema\":";
+  std::ifstream stream(path);
+  std::string begin(ours.size(), '\0');
+  stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(stream.gcount()));  // less of a line that was torn
+  if (ours.substr(0, begin.size()) != begin) {
+    throw InvalidInput(
+        "loopy.tune.foreign_file",
+        fmt::format("'{}' is something else than a file that rtcg tune writes: the first line "
+                    "would begin with '{}'; name a new file",
+                    path, ours));
+  }
+}
 
 std::string append_line(const std::string& path, const std::string& line) {
   std::error_code ignored;

@@ -8,4 +8,8 @@ namespace rtcg::loopy {
 /// killed process left torn is ended first. Empty, or what failed. Internal to tune.
 [[nodiscard]] std::string append_line(const std::string& path, const std::string& line);
 
+/// Nothing is appended to a file of somebody else: lines of rtcg begin with their schema.
+/// @throws InvalidInput  loopy.tune.foreign_file
+void check_is_appendable(const std::string& path);
+
 }  // namespace rtcg::loopy

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "rtcg/loopy/slice/enumerate_slicings.h"
@@ -23,8 +24,10 @@ class CandidateRunner {
   using Prepared = std::shared_ptr<const PreparedCandidate>;
 
   virtual ~CandidateRunner() = default;
-  /// Any thread, several at once. @throws Error  the candidate is refused
-  [[nodiscard]] virtual Prepared prepare(const RankedSlicing& ranked) = 0;
+  /// Any thread, several at once. May throw any Error as soon as `stop` says that nobody waits for
+  /// the result. @throws Error  the candidate is refused
+  [[nodiscard]] virtual Prepared prepare(const RankedSlicing& ranked,
+                                         const std::stop_token& stop) = 0;
   /// Empty, or how the results differ from the reference's. @throws Error  it is refused
   [[nodiscard]] virtual std::string check(const PreparedCandidate& candidate) = 0;
   /// Mean of so many launches. @throws Error  it is refused

@@ -167,6 +167,10 @@ std::vector<Packed> read_lines(const std::string& path) {
 
 }  // namespace
 
+void KernelPack::check() const {
+  check_is_appendable(path_);
+}
+
 void KernelPack::add(const Kernel& kernel, const std::string& architecture,
                      const IntegerValues& parameters, const Slicing& slicing,
                      double microseconds) const {
@@ -176,6 +180,7 @@ void KernelPack::add(const Kernel& kernel, const std::string& architecture,
                                   "not for '{}'",
                                   architecture));
   }
+  check();
   const Kernel tuned = tuned_kernel(kernel, parameters, slicing);
   runtime::CompileRequest request;
   request.kind =

@@ -20,11 +20,16 @@ class KernelPack {
   /// @param path  need not exist
   explicit KernelPack(std::string path) : path_(std::move(path)) {}
 
+  /// Whether the file is one that binaries may be appended to, or none yet.
+  /// @throws InvalidInput  loopy.tune.foreign_file
+  void check() const;
+
   /// Compiles a kernel with its sizes put in and sliced, and appends it.
   ///
   /// @param architecture  `sm_90`, ... or `host`; needs no device of that kind
   /// @throws Unsupported   loopy.kernel_pack.architecture
-  /// @throws InvalidInput  loopy.kernel_pack.unwritable; what tuned_kernel throws
+  /// @throws InvalidInput  loopy.kernel_pack.unwritable, loopy.tune.foreign_file; what tuned_kernel
+  ///                       throws
   /// @throws  what compiling throws
   void add(const Kernel& kernel, const std::string& architecture, const IntegerValues& parameters,
            const Slicing& slicing, double microseconds) const;

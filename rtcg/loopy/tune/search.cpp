@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "rtcg/loopy/tune/learned_model.h"
+
 namespace rtcg::loopy {
 namespace {
 
@@ -43,17 +45,27 @@ std::vector<std::size_t> shuffled(std::vector<std::size_t> places, std::uint64_t
   return places;
 }
 
-/// The model's choices, and steps from the fastest ones.
+/// The model's choices, those of the model as corrected by what was measured, and steps from the
+/// fastest ones.
 class Guided : public Search {
  public:
-  explicit Guided(const SlicingStream& stream) : stream_(stream) {}
+  explicit Guided(const SlicingStream& stream) : stream_(stream), learned_(stream) {
+    const std::vector<std::size_t> usual = stream.usual();
+    wanted_.assign(usual.begin(), usual.end());
+  }
 
   std::optional<std::size_t> next() override {
     if (given_.size() >= stream_.count()) {
       return std::nullopt;
     }
-    // three steps from the fastest for each of the model's own choices
-    const bool explores = given_.size() < 12 || given_.size() % 4 == 0;
+    // four of eight from the corrected model, three near the fastest, one of the model's own
+    const bool explores = given_.size() < 12 || given_.size() % 8 == 0;
+    if (!explores && given_.size() % 2 == 1) {
+      if (const auto place = learned_.best(given_)) {
+        given_.insert(*place);
+        return place;
+      }
+    }
     while (!wanted_.empty() && !explores) {
       const std::size_t place = wanted_.front();
       wanted_.pop_front();
@@ -71,6 +83,9 @@ class Guided : public Search {
 
   /// The neighbours of a new best one come first from now on.
   void learn(std::size_t place, std::optional<double> microseconds) override {
+    if (microseconds) {
+      learned_.learn(place, *microseconds);
+    }
     if (!microseconds || (best_us_ != 0 && *microseconds >= 1.02 * best_us_)) {
       return;
     }
@@ -102,6 +117,7 @@ class Guided : public Search {
   }
 
   const SlicingStream& stream_;
+  LearnedModel learned_;
   std::unordered_set<std::size_t> given_{};
   std::deque<std::size_t> wanted_{};
   std::size_t next_ranked_ = 0;
@@ -113,7 +129,8 @@ class Guided : public Search {
 /// child of two winners of small tournaments, or a neighbour of one.
 class Evolutionary : public Search {
  public:
-  Evolutionary(const SlicingStream& stream, std::uint64_t seed) : stream_(stream), random_(seed) {}
+  Evolutionary(const SlicingStream& stream, std::uint64_t seed)
+      : stream_(stream), usual_(stream.usual()), random_(seed) {}
 
   std::optional<std::size_t> next() override {
     if (given_.size() >= stream_.count()) {
@@ -146,6 +163,13 @@ class Evolutionary : public Search {
 
   /// A place that nobody has led to: every other one is the model's next choice.
   std::size_t newcomer() {
+    while (!usual_.empty()) {
+      const std::size_t place = usual_.back();
+      usual_.pop_back();
+      if (given_.insert(place).second) {
+        return place;
+      }
+    }
     const bool is_of_model = given_.size() % 2 == 0;
     std::size_t place = is_of_model ? next_ranked_ : below(stream_.count(), random_);
     while (!given_.insert(place).second) {
@@ -180,6 +204,7 @@ class Evolutionary : public Search {
   }
 
   const SlicingStream& stream_;
+  std::vector<std::size_t> usual_;  // those that have not been given
   std::mt19937_64 random_;
   std::unordered_set<std::size_t> given_{};
   std::vector<Parent> parents_{};

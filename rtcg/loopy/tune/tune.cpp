@@ -94,15 +94,16 @@ Kernel tuned_kernel(const Kernel& kernel, const IntegerValues& parameters, const
 TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptions& options) {
   const Kernel kernel = with_sizes(described, options.constraints.parameters);
   const DeviceClocks before = read_clocks(device);
-  Workbench bench(kernel, device, options);
+  const auto bench = std::make_shared<Workbench>(kernel, device, options);
   const SlicingStream stream(kernel, options.constraints);
-  bench.set_reference(Executor(
+  bench->set_reference(Executor(
       stream.count() == 0 ? kernel
                           : apply(kernel, plain_slicing(kernel, stream, options.constraints)),
       device));
   TuneResult result = run_search(stream, bench, options, log_key(described, device, options));
   result.flops = count_flops(kernel);
-  result.memory_bytes = bench.memory_bytes();
+  result.memory_bytes = bench->memory_bytes();
+  result.why_no_workers = bench->why_no_workers();
   result.clocks_before = before;
   result.clocks_after = read_clocks(device);
   return result;

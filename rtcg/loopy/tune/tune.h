@@ -11,6 +11,7 @@
 #include "rtcg/loopy/tune/device_clocks.h"
 #include "rtcg/loopy/tune/search.h"
 #include "rtcg/loopy/tune/wisdom.h"
+#include "rtcg/runtime/compile/compile_workers.h"
 
 namespace rtcg::loopy {
 
@@ -43,7 +44,10 @@ struct TuneOptions {
   double budget_seconds = 30;
   std::size_t max_candidates = SIZE_MAX;
   std::uint64_t seed = 1;
-  int compile_threads = 0;  ///< 0: one a core
+  int compile_threads = 0;  ///< and worker processes; 0: one a core
+  /// What processes compile instead of threads, on CUDA devices, where there is a program for them:
+  /// see CompileWorkers.
+  runtime::WorkerUse workers = runtime::WorkerUse::headers;
   CacheState cache = CacheState::warm;
   /// Largest |a - b| / (1 + |b|) between a candidate's results and the reference's.
   double tolerance = 1e-3;
@@ -53,7 +57,9 @@ struct TuneOptions {
   std::string log{};
   /// Called after each candidate.
   std::function<void(const TuneProgress&)> report{};
-  /// Asked before each candidate; what is known by then is kept.
+  /// Asked before each candidate, and many times a second while one is compiled; what is known by
+  /// then is kept. No compile is waited for: those in worker processes are ended, those of threads
+  /// go on in the background, and the process ends behind them.
   std::function<bool()> is_cancelled{};
 };
 
@@ -81,6 +87,8 @@ struct TuneResult {
   /// How many of the first are as fast as the first, within the noise of their times.
   std::size_t ties = 1;
   CacheState cache = CacheState::warm;
+  /// Why threads compiled what worker processes should have; else empty.
+  std::string why_no_workers{};
   DeviceClocks clocks_before{};
   DeviceClocks clocks_after{};
 
@@ -91,11 +99,13 @@ struct TuneResult {
 /// Finds a fast slicing of a kernel for some sizes by running candidates on a device.
 ///
 /// The sizes in options.constraints.parameters are put into the kernel, so that a winner is for
-/// them alone. Candidates are compiled by several threads while the device runs one at a time;
-/// every one is compared with a plain slicing of the same kernel before it may win. Timing stops
-/// early for what is three times slower than the best; a program that ran already is not timed
-/// again. The same seed tries the same candidates in the same order.
-/// @throws InvalidInput  loopy.tune.unwritable_log; what SlicingStream throws, and what the
+/// them alone. Candidates are compiled by several threads and processes while the device runs one
+/// at a time; what the best one so far leaves no chance is not compiled, or no more. Every one is
+/// compared with a plain slicing of the same kernel before it may win. Timing stops early for what
+/// is three times slower than the best; a program that ran already is not timed again. The same
+/// seed tries the same candidates in the same order.
+/// @throws InvalidInput  loopy.tune.unwritable_log, loopy.tune.foreign_file; what SlicingStream
+/// throws, and what the
 ///                       kernel's own checks throw
 [[nodiscard]] TuneResult tune(const Kernel& kernel, runtime::Device device,
                               const TuneOptions& options);
@@ -103,9 +113,17 @@ struct TuneResult {
 class CandidateRunner;
 /// The search alone: on what a runner says of candidates. flops, memory_bytes and clocks stay 0.
 ///
+/// @param runner   kept until the last compile has ended, which may be later than the search
 /// @param log_key  what stands for kernel, sizes and device in options.log
+[[nodiscard]] TuneResult run_search(const SlicingStream& stream,
+                                    std::shared_ptr<CandidateRunner> runner,
+                                    const TuneOptions& options, const std::string& log_key = {});
+/// The same with a runner that may go when it returns: it waits for compiles under way.
 [[nodiscard]] TuneResult run_search(const SlicingStream& stream, CandidateRunner& runner,
                                     const TuneOptions& options, const std::string& log_key = {});
+
+/// How many candidates are compiled at a time.
+[[nodiscard]] int compile_threads(const TuneOptions& options);
 
 /// The kernel with its sizes put in and sliced. @throws  what apply throws
 [[nodiscard]] Kernel tuned_kernel(const Kernel& kernel, const IntegerValues& parameters,

@@ -67,6 +67,7 @@ TuneLog::TuneLog(std::string path, std::string key) : path_(std::move(path)), ke
   if (path_.empty()) {
     return;
   }
+  check_is_appendable(path_);
   std::ifstream stream(path_);
   for (std::string line; std::getline(stream, line);) {
     if (auto entry = parse_line(line, key_)) {

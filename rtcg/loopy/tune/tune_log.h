@@ -12,7 +12,9 @@ namespace rtcg::loopy {
 /// that cannot be read are passed over. Internal to tune.
 class TuneLog {
  public:
-  /// Reads what the file has under that key. @param path  empty: nothing is read or written
+  /// Reads what the file has under that key.
+  /// @param path  empty: nothing is read or written
+  /// @throws InvalidInput  loopy.tune.foreign_file
   TuneLog(std::string path, std::string key);
 
   /// Null where the slicing was not tried.

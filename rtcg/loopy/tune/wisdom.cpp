@@ -89,7 +89,12 @@ Wisdom::Wisdom(std::string path) : path_(std::move(path)) {
   }
 }
 
+void Wisdom::check() const {
+  check_is_appendable(path_);
+}
+
 void Wisdom::add(const WisdomEntry& entry) const {
+  check();
   if (const std::string problem = append_line(path_, to_line(entry)); !problem.empty()) {
     throw InvalidInput("loopy.wisdom.unwritable",
                        fmt::format("cannot append to '{}': {}", path_, problem));

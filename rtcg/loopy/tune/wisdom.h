@@ -32,7 +32,10 @@ class Wisdom {
   /// @param path  empty: `wisdom.jsonl` in the folder of the compile cache. Need not exist.
   explicit Wisdom(std::string path = {});
 
-  /// Appends an entry. @throws InvalidInput  loopy.wisdom.unwritable
+  /// Whether the file is one that entries may be appended to, or none yet.
+  /// @throws InvalidInput  loopy.tune.foreign_file
+  void check() const;
+  /// Appends an entry. @throws InvalidInput  loopy.wisdom.unwritable, loopy.tune.foreign_file
   void add(const WisdomEntry& entry) const;
 
   /// The entry that fits best: same device before same architecture, then the nearest sizes (by the

@@ -39,7 +39,12 @@ Executor make_comparison(cgen::ScalarKind kind, runtime::Device device) {
 }  // namespace
 
 Workbench::Workbench(const Kernel& kernel, runtime::Device device, const TuneOptions& options)
-    : kernel_(kernel), device_(device), stream_(device), tolerance_(options.tolerance) {
+    : kernel_(kernel),
+      device_(device),
+      stream_(device),
+      tolerance_(options.tolerance),
+      worker_use_(options.workers),
+      workers_({{}, compile_threads(options)}) {
   const Kernel typed = infer_types(expand_subst(kernel));
   NameSet written;
   for (const Instruction& instruction : typed.instructions) {
@@ -92,9 +97,25 @@ void Workbench::set_reference(const Executor& reference) {
   stream_.synchronize();
 }
 
-CandidateRunner::Prepared Workbench::prepare(const RankedSlicing& ranked) {
+std::vector<runtime::KernelResources> Workbench::compile(const Executor& executor,
+                                                         const std::stop_token& stop) {
+  for (;;) {
+    runtime::WorkerCompiler compiler(device_.backend().compiler(), &workers_, worker_use_, stop);
+    try {
+      return executor.prepare(compiler);
+    } catch (const DeviceError& error) {
+      // another candidate with the same text was stopped while this one waited for its result
+      if (error.code() != "runtime.compile_workers.stopped" || stop.stop_requested()) {
+        throw;
+      }
+    }
+  }
+}
+
+CandidateRunner::Prepared Workbench::prepare(const RankedSlicing& ranked,
+                                             const std::stop_token& stop) {
   const Executor executor(apply(kernel_, ranked.slicing), device_);
-  const std::vector<runtime::KernelResources> resources = executor.prepare();
+  const std::vector<runtime::KernelResources> resources = compile(executor, stop);
   auto prepared = std::make_shared<PreparedExecutor>(executor, arguments_);
   if (!resources.empty()) {
     prepared->resources = resources.front();

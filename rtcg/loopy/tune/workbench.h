@@ -10,6 +10,7 @@
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/tune/candidate_runner.h"
 #include "rtcg/loopy/tune/tune.h"
+#include "rtcg/runtime/compile/compile_workers.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/stream.h"
 
@@ -25,11 +26,13 @@ class Workbench : public CandidateRunner {
   /// What this gives is what candidates must give.
   void set_reference(const Executor& reference);
 
-  [[nodiscard]] Prepared prepare(const RankedSlicing& ranked) override;
+  [[nodiscard]] Prepared prepare(const RankedSlicing& ranked, const std::stop_token& stop) override;
   [[nodiscard]] std::string check(const PreparedCandidate& candidate) override;
   [[nodiscard]] double time_us(const PreparedCandidate& candidate, int launches) override;
   [[nodiscard]] double seconds() const override;
 
+  /// Why worker processes were wanted and not used; else empty.
+  [[nodiscard]] std::string why_no_workers() const { return workers_.why_given_up(); }
   /// Of all arrays.
   [[nodiscard]] double memory_bytes() const { return memory_bytes_; }
 
@@ -42,6 +45,8 @@ class Workbench : public CandidateRunner {
     runtime::Buffer<std::byte> expected;
   };
 
+  [[nodiscard]] std::vector<runtime::KernelResources> compile(const Executor& executor,
+                                                              const std::stop_token& stop);
   void add_array(const std::string& name, const ArrayData& array, bool is_written);
   /// One run that began with the initial values.
   void run_once(const BoundCall& call);
@@ -55,6 +60,8 @@ class Workbench : public CandidateRunner {
   runtime::Device device_;
   runtime::Stream stream_;
   double tolerance_;
+  runtime::WorkerUse worker_use_;
+  runtime::CompileWorkers workers_;
   std::map<std::string, runtime::Buffer<std::byte>> buffers_{};
   std::map<std::string, Written> written_{};
   std::vector<NamedArgument> arguments_{};

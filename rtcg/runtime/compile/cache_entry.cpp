@@ -35,6 +35,8 @@ void read_optional(ByteReader& reader, std::optional<Number>& value) {
   }
 }
 
+}  // namespace
+
 void write_program(ByteWriter& writer, const CompiledProgram& program) {
   writer.number(static_cast<std::uint64_t>(program.kind));
   writer.text(program.target);
@@ -83,8 +85,6 @@ CompiledProgram read_program(ByteReader& reader) {
   program.from_cache = true;
   return program;
 }
-
-}  // namespace
 
 std::string write_entry(const CacheKey& key, const CompiledProgram& program) {
   ByteWriter writer;

@@ -10,6 +10,14 @@
 
 namespace rtcg::runtime {
 
+class ByteReader;
+class ByteWriter;
+
+/// A program as entries and messages have it.
+void write_program(ByteWriter& writer, const CompiledProgram& program);
+/// `from_cache` is set; the reader is not good where the bytes were no program.
+[[nodiscard]] CompiledProgram read_program(ByteReader& reader);
+
 /// What one file of the cache holds.
 struct CacheEntry {
   CacheKey key;

@@ -233,8 +233,9 @@ std::size_t CompileCache::export_to(const std::string& path) const {
   const std::string problem = write_file(path, std::string(pack_magic) + writer.bytes());
   if (!problem.empty()) {
     throw DeviceError("runtime.cache.export_failed",
-                      fmt::format("cannot write the cache's entries to '{}': {}", path, problem),
-                      problem.substr(0, problem.find(':')), problem);
+                      fmt::format("cannot write the cache's entries to '{}'", path),
+                      problem.substr(0, problem.find(':')),
+                      problem.substr(std::min(problem.find(':') + 2, problem.size())));
   }
   return count;
 }

@@ -61,8 +61,9 @@ Device Device::find(const DeviceName& name) {
     return Device(*there.devices[static_cast<std::size_t>(name.index)]);
   }
   const std::string reason =
-      there.devices.empty()
-          ? there.why_none
+      there.devices.empty() ? there.why_none
+      : there.devices.size() == 1
+          ? "there is one device of this kind"
           : fmt::format("there are {} devices of this kind", there.devices.size());
   throw Unsupported("runtime.device.not_found",
                     fmt::format("there is no device '{}': {}; this machine has {}", to_string(name),
@@ -78,8 +79,13 @@ std::string Device::identity() const {
   CompileRequest request;
   request.kind = backend_->output_kind();
   request.target = about.target;
-  return fmt::format("{}; {}; {}; driver {}; {}", about.name, about.uuid, about.target,
-                     about.driver_version, backend_->compiler().identity(request));
+  std::string text = about.name;
+  // the host has no number of its own
+  for (const std::string& part : {about.uuid, about.target}) {
+    text += part.empty() ? "" : "; " + part;
+  }
+  return fmt::format("{}; driver {}; {}", text, about.driver_version,
+                     backend_->compiler().identity(request));
 }
 
 std::vector<Device> all_devices() {

@@ -31,7 +31,9 @@ DeviceName parse_device_name(std::string_view text) {
   const auto refuse = [&]() -> InvalidInput {
     return {
         "runtime.device.bad_name",
-        fmt::format("'{}' names no device: write 'host', 'opencl:INDEX' or 'cuda:INDEX'", text)};
+        fmt::format("'{}' names no device: write host, or opencl or cuda and a number from 0 on, "
+                    "such as cuda:0",
+                    text)};
   };
   const std::size_t colon = text.find(':');
   const std::string_view backend = text.substr(0, colon);

@@ -73,7 +73,7 @@ TEST(DLPack, DeletesWhatItTookOnce) {
   tensor.tensor.device.kind = dlpack::DeviceKind::cuda;
   EXPECT_ERROR("arrays.dlpack.wrong_device", from_dlpack(&tensor, stream));
   tensor.tensor.device.kind = dlpack::DeviceKind::cpu;
-  tensor.tensor.type.lanes = 4;
+  tensor.tensor.type.lanes = 8;
   EXPECT_ERROR("arrays.dlpack.type", from_dlpack(&tensor, stream));
   EXPECT_EQ(foreign.deletions, 4);
 }

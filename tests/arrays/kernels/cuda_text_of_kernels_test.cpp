@@ -1,5 +1,7 @@
 // The CUDA texts of kernels made from snippets, run on the CPU and compiled for
 // a GPU.
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
@@ -53,6 +55,62 @@ TEST(CudaTextOfKernels, RunsSnippetsForEachElement) {
     EXPECT_EQ(z[i], 3 * x[i] + 2 * x[i + 1]);
   }
   EXPECT_EQ(z[n - 1], 0);
+}
+
+/// `z[i] = a*x[i]` where x is positive, of 16-byte packs from that element on.
+TEST(CudaTextOfKernels, ReadsAndWritesPacks) {
+  const ElementwiseKernel kernel("float a, const float *x, const float *y, float *z, float *w", R"(
+    w[i] = x[i] * y[i];
+    if (x[i] < 0) { continue; }
+    z[i] = a * x[i] + i;
+    w[i] += 1)");
+  constexpr std::int32_t n = 1027;
+  alignas(16) std::array<float, n> x{};
+  alignas(16) std::array<float, n> y{};
+  alignas(16) std::array<float, n> z{};
+  alignas(16) std::array<float, n> w{};
+  for (std::size_t i = 0; i < n; ++i) {
+    x[i] = static_cast<float>(i % 13) - 4;
+    y[i] = static_cast<float>(i % 7);
+    z[i] = -1;
+  }
+  std::int32_t length = n;
+  std::int32_t first = 0;
+  float* pointers[] = {x.data(), y.data(), z.data(), w.data()};
+  float a = 3;
+  const std::string text = compiled(kernel.text(cgen::Dialect::cuda));
+  EXPECT_NE(text.find("const float4 x_pack"), std::string::npos) << text;
+  EXPECT_NE(text.find("const float4 z_pack"), std::string::npos) << text;  // not always written
+  EXPECT_EQ(text.find("const float4 w_pack"), std::string::npos) << text;
+  testing::CudaOnCpu(text).run_checked(
+      "compute", {{1, 1, 1}, {256, 1, 1}, 0},
+      {&length, &pointers[0], &pointers[1], &pointers[2], &pointers[3], &first, &a, &length},
+      {{x.data(), n * sizeof(float)},
+       {y.data(), n * sizeof(float)},
+       {z.data(), n * sizeof(float)},
+       {w.data(), n * sizeof(float)}});
+  for (std::size_t i = 0; i < n; ++i) {
+    EXPECT_EQ(z[i], x[i] < 0 ? -1 : 3 * x[i] + static_cast<float>(i));
+    EXPECT_EQ(w[i], x[i] * y[i] + (x[i] < 0 ? 0 : 1));
+  }
+}
+
+TEST(CudaTextOfKernels, TakesPacksOnlyWhereTheyAreAsGood) {
+  const auto text = [](const char* arguments, const char* operation) {
+    return compiled(ElementwiseKernel(arguments, operation).text(cgen::Dialect::cuda));
+  };
+  // what is set whatever it was is not read
+  const std::string sum = text("const float *x, float *z", "z[i] = 2*x[i]; z[i] += 1");
+  EXPECT_NE(sum.find("*(float4 *)(z"), std::string::npos) << sum;
+  EXPECT_EQ(sum.find("z_pack"), std::string::npos) << sum;
+  EXPECT_NE(text("double *x, float *y", "y[i] = x[i]").find("double2"), std::string::npos);
+  EXPECT_NE(text("half *x, bool *y", "y[i] = x[i] > 0").find("uint4"), std::string::npos);
+  for (const std::string& plain :
+       {text("float *x, float *y", "y[i] = x[i + 1]"), text("float *x", "x[i] = *(&x[i]) + 1"),
+        text("float *x, complex<float> *y", "y[i].re = x[i]"),
+        text("float *x", "while (x[i] > 1) { x[i] /= 2; break; }")}) {
+    EXPECT_EQ(plain.find("_values["), std::string::npos) << plain;
+  }
 }
 
 TEST(CudaTextOfKernels, ReducesSnippets) {

@@ -227,10 +227,29 @@ TEST(ElementwiseKernel, PrintsReadableText) {
   EXPECT_EQ("\n" + linear.text(cgen::Dialect::cuda), R"(
 extern "C" __global__ void __launch_bounds__(256) compute(const int n0, const float *x, float *z,
     const float a, const int count) {
-  for (int k = (int)blockIdx.x * 256 + (int)threadIdx.x; k < count; k += (int)gridDim.x * 256) {
-    const int x_at = k;
-    const int z_at = k;
-    z[z_at] = a*x[x_at];
+  for (int k = ((int)blockIdx.x * 256 + (int)threadIdx.x) * 4; k < count;
+      k += (int)gridDim.x * 256 * 4) {
+    if (k + 3 < count) {
+      float x_values[4];
+      const float4 x_pack = *(const float4 *)(x + k);
+      x_values[0] = x_pack.x;
+      x_values[1] = x_pack.y;
+      x_values[2] = x_pack.z;
+      x_values[3] = x_pack.w;
+      float z_values[4];
+#pragma unroll
+      for (int lane = 0; lane < 4; ++lane) {
+        z_values[lane] = a*x_values[lane];
+      }
+      *(float4 *)(z + k) = make_float4(z_values[0], z_values[1], z_values[2], z_values[3]);
+    } else {
+#pragma unroll 1
+      for (int last = k; last < count; ++last) {
+        const int x_at = last;
+        const int z_at = last;
+        z[z_at] = a*x[x_at];
+      }
+    }
   }
 }
 )");

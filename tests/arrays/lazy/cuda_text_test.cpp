@@ -118,6 +118,44 @@ TEST(CudaText, OfATransposedLeafGoesThroughATile) {
   }
 }
 
+TEST(CudaText, OfSmallElementsReadsAheadIntoLargeTiles) {
+  constexpr std::int32_t rows = 130;
+  constexpr std::int32_t columns = 70;
+  std::vector<float> x(rows * columns);
+  std::vector<float> y(rows * columns);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<float>(i);
+    y[i] = static_cast<float>(i % 17);
+  }
+  const Expression turned = Array<float>(x, {columns, rows}).transposed();
+  const Tape tape =
+      make_tape({(turned + Array<float>(y, {rows, columns})).node()}, {rows, columns}, {});
+  KernelForm form = form_of_vectors(tape, {DType::f32});
+  form.axes = 2;
+  form.targets[0] = form_of(DType::f32, {columns, 1});
+  form.leaves[0] = form_of(DType::f32, {1, rows});
+  form.leaves[1] = form_of(DType::f32, {columns, 1});
+  form.tiled_axis = 0;
+  EXPECT_EQ(best_tile_length(form, {rows, columns}), 32);
+  EXPECT_EQ(best_tile_length(form, {2048, 2048}), 64);
+  form.tile_length = 64;
+  std::int32_t numbers[] = {rows, columns, columns, rows, columns};  // lengths, strides
+  std::vector<float> out(x.size());
+  float* out_pointer = out.data();
+  float* x_pointer = x.data();
+  float* y_pointer = y.data();
+  const std::size_t bytes = x.size() * sizeof(float);
+  const std::string text = cuda_text(make_map_module(form));
+  EXPECT_NE(text.find("__shared__ float tile0[4160]"), std::string::npos) << text;
+  testing::CudaOnCpu(text).run_checked(kernel_name, {{6, 1, 1}, {256, 1, 1}, 0},
+                                       {&numbers[0], &numbers[1], &out_pointer, &numbers[2],
+                                        &x_pointer, &numbers[3], &y_pointer, &numbers[4]},
+                                       {{out.data(), bytes}, {x.data(), bytes}, {y.data(), bytes}});
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    EXPECT_EQ(out[i], x[i % columns * rows + i / columns] + y[i]);
+  }
+}
+
 /// One result of `n` numbers by so many blocks.
 template <class Result>
 Result reduce_on_cpu(const KernelForm& form, std::vector<float>& x, int segments) {

@@ -49,6 +49,48 @@ TEST(Evaluate, ComputesSeveralResultsAtOnce) {
   EXPECT_TRUE(evaluate_all({}).empty());
 }
 
+TEST(Evaluate, RunsAgainWithoutPlanning) {
+  on_every_device([] {
+    const auto x = arange<float>(5);
+    const auto y = zeros<float>({5});
+    const auto other = zeros<float>({5});
+    const auto total = zeros<float>({});
+    const Expression twice = 2 * x;
+    const Expression all = sum(x);
+    for (int round = 0; round < 4; ++round) {
+      x(0) = 100 * round;  // seen, although the launch is ready from the third time on
+      y.assign(twice);
+      total.assign(all);
+      other.flip({0}).assign(twice);
+      EXPECT_EQ(y(0).item(), static_cast<float>(200 * round));
+      EXPECT_EQ(other(4).item(), static_cast<float>(200 * round));
+      EXPECT_EQ(total.item(), static_cast<float>(100 * round + 10));
+    }
+    x.assign(Expression(x) + y);  // overlapping with what it reads
+    const Expression moved = x(Slice{0, 4}) + 1;
+    for (int round = 0; round < 4; ++round) {
+      x(Slice{1, {}}).assign(moved);
+    }
+    EXPECT_EQ(x(4).item(), x(0).item() + 4);
+    const runtime::Stream stream(x.device());
+    const StreamScope scope(stream);
+    y.assign(twice);
+    EXPECT_EQ(y(4).item(), 2 * x(4).item());
+  });
+}
+
+TEST(Evaluate, WritesSeveralArraysAtOnce) {
+  on_every_device([] {
+    const auto x = arange<float>(4);
+    const auto y = full<float>({4}, 9);
+    evaluate_all_into({Expression(y), x + y}, {x, y});
+    EXPECT_EQ(x.to_vector(), std::vector<float>(4, 9));
+    EXPECT_EQ(y.to_vector(), (std::vector<float>{9, 10, 11, 12}));
+    EXPECT_ERROR("arrays.evaluate.mixed_shapes",
+                 evaluate_all_into({Expression(1), Expression(1)}, {x, zeros<float>({3})}));
+  });
+}
+
 TEST(Evaluate, TakesDeepExpressions) {
   Expression sum = zeros<std::int32_t>({2});
   const auto one = ones<std::int32_t>({2});

@@ -8,6 +8,7 @@
 
 #include "rtcg/arrays/create.h"
 #include "tests/arrays/support/on_every_device.h"
+#include "tests/support/expect_error.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -425,6 +426,31 @@ TEST(Operators, RoundBfloat16ToNearest) {
       EXPECT_EQ(found[i].bits(), BFloat16(values[i]).bits()) << values[i];
     }
   });
+}
+
+TEST(Operators, HaveBesselFunctionsWhereTheDeviceDoes) {
+  on_every_device([] {
+    const Array<double> x(std::vector<double>{0.5, 2, 30});
+    const Array<std::int32_t> n(std::vector<std::int32_t>{0, 2, 5});
+    if (current_stream().device().info().id.kind == runtime::BackendKind::opencl) {
+      EXPECT_ERROR("arrays.expression.no_bessel", evaluate(j0(x)));
+      return;
+    }
+    const auto expect = [](const Expression& found, const std::vector<double>& wanted) {
+      const std::vector<double> values = Array<double>(found).to_vector();
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        EXPECT_NEAR(values[i], wanted[i], 1e-12);
+      }
+    };
+    expect(j0(x), {::j0(0.5), ::j0(2), ::j0(30)});
+    expect(j1(x), {::j1(0.5), ::j1(2), ::j1(30)});
+    expect(y0(x), {::y0(0.5), ::y0(2), ::y0(30)});
+    expect(y1(x), {::y1(0.5), ::y1(2), ::y1(30)});
+    expect(jn(n, x), {::jn(0, 0.5), ::jn(2, 2), ::jn(5, 30)});
+    expect(yn(3, x), {::yn(3, 0.5), ::yn(3, 2), ::yn(3, 30)});
+    EXPECT_NEAR(Array<float>(j0(cast<float>(x)))(1).item(), ::j0(2), 1e-6);
+  });
+  EXPECT_ERROR("arrays.expression.dtype", jn(0.5, Expression(1.5)));
 }
 
 }  // namespace

@@ -13,6 +13,12 @@ TEST(Error, TextEndsWithTheCode) {
   EXPECT_EQ(error.message(), "found 'a', 'b' would be right");
 }
 
+// Who reads what() as C does would lose the rest.
+TEST(Error, TextHasNoZeroBytes) {
+  const InvalidInput error("layer.function.reason", std::string("'a\0\0b' is no text", 17));
+  EXPECT_STREQ(error.what(), "'a\\0\\0b' is no text [layer.function.reason]");
+}
+
 TEST(Error, DeviceErrorKeepsApiAndStatus) {
   const DeviceError error("layer.function.reason", "cannot allocate 8 bytes", "cuMemAlloc_v2",
                           "CUDA_ERROR_OUT_OF_MEMORY");

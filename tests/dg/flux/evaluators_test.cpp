@@ -185,5 +185,11 @@ TEST(Evaluators, FlippingTwiceChangesNothing) {
   EXPECT_EQ(to_string(flip(n * jump(u) + interior(v))), "-n[0]*-jump(u) + exterior(v)");
 }
 
+TEST(Evaluators, KnowWhenAllIsZero) {
+  const FluxExpr u = field(0, "u");
+  EXPECT_TRUE(is_zero(make_evaluators({jump(u) - jump(u), 0 * interior(u)})));
+  EXPECT_FALSE(is_zero(make_evaluators({FluxExpr(0), jump(u)})));
+}
+
 }  // namespace
 }  // namespace rtcg::dg

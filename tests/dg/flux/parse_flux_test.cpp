@@ -79,6 +79,29 @@ TEST(ParseFlux, KnowsDeclaredNames) {
   EXPECT_ERROR("dg.parse_flux.unknown_name", parse_flux("beta*u", names));
 }
 
+// A mistyped field would be a parameter, of which all jumps are zero.
+TEST(ParseFlux, RefusesSidesOfWhatNobodyDeclared) {
+  for (const char* text : {"jump(w)", "average(2*w)", "interior(w) - exterior(w)",
+                           "dot(n, jump([w, 1]))", "t = w*n[0]; jump(u) + jump(t)"}) {
+    EXPECT_ERROR("dg.parse_flux.no_sides", printed(text));
+  }
+  try {
+    static_cast<void>(printed("jump(u) + jump(2*w)"));
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(
+        error.message(),
+        "at column 20 of the flux 'jump(u) + jump(2*w)' stands 'jump(2*w)', but nothing in it "
+        "has two sides: 'w' is no field or material; the fields are u, v");
+  }
+  // beside what has sides, and where somebody declared it, it is a number as any other
+  EXPECT_EQ(printed("jump(w*u)"), "[jump(w*u)]");
+  FluxNames names = names_of("u", 2);
+  names.constants = {{"eps", 3}};
+  names.parameters = {{"alpha"}};
+  EXPECT_EQ(parse_flux("average(eps)*jump(u) + jump(alpha) + jump(2)", names).count(), 1U);
+}
+
 TEST(ParseFlux, FieldsHideOtherNames) {
   EXPECT_EQ(to_string(parse_flux("n*order", names_of("n,order"))), "[n*order]");
 }

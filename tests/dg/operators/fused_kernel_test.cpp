@@ -9,96 +9,33 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/dg/operators/tune_stages.h"
 #include "rtcg/runtime/compile/nvrtc.h"
-#include "tests/dg/operators/dg_systems.h"
-#include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
+#include "tests/dg/operators/stage_fixture.h"
 
 namespace rtcg::dg::detail {
 namespace {
 
+using dg::testing::Bytes;
 using dg::testing::Case;
-using Bytes = std::vector<std::byte>;
+using dg::testing::run_on_cpu;
+using Fixture = dg::testing::StageFixture;
 
 // Element counts that do not divide those of the meshes are among them.
 const std::vector<FusedShape>& shapes() {
   static const std::vector<FusedShape> all = {
       {.elements = 5, .product = Product::literals},
-      {.elements = 8, .product = Product::literals},
+      {.elements = 8, .product = Product::literals, .ahead = Ahead::prefetch},
+      {.elements = 5, .product = Product::literals, .face_groups = 4, .ahead = Ahead::copies},
+      {.elements = 7, .product = Product::literals, .face_groups = 2},
       {.elements = 4, .row_groups = 3},
+      {.elements = 4, .row_groups = 2, .face_groups = 2},
       {.elements = 8, .row_groups = 2, .columns_per_thread = 2},
       {.elements = 8, .row_groups = 7, .columns_per_thread = 8, .blocks_per_multiprocessor = 1},
       {4, Product::tensor_cores, 1, 24},
       {8, Product::tensor_cores, 2, 16},
+      {4, Product::tensor_cores, 1, 8, 0, 2, Ahead::copies},
+      {4, Product::tensor_cores, 1, 24, 0, 1, Ahead::prefetch, true},
   };
   return all;
-}
-
-struct Fixture {
-  Fixture(const Case& each, int order, const cgen::Type& number)
-      : problem(each),
-        real(number),
-        on(discretize(make_box_mesh(each.box), order)),
-        evaluators(evaluators_of(each.system, on.mesh)),
-        shape(shape_of(evaluators, on, each.data)),
-        derivatives(volume_operators(each.system, on.element)),
-        lift(surface_operator(each.system, on.element)),
-        state(dg::testing::random_state(each.system.fields.size(), on)) {}
-
-  [[nodiscard]] StageKernels kernels(const FusedShape& fused) const {
-    return fused_kernel({evaluators, shape, real, problem.system.definitions}, derivatives, lift,
-                        fused);
-  }
-
-  Case problem;
-  cgen::Type real;
-  Discretization on;
-  SystemEvaluators evaluators;
-  KernelShape shape;
-  std::vector<Matrix> derivatives;
-  Matrix lift;
-  State state;
-};
-
-// Runs one stage of the CUDA text on the CPU; gives the new state and the residual.
-std::map<std::string, Bytes> run_on_cpu(const Fixture& fixture, const FusedShape& fused,
-                                        const std::map<std::string, double>& numbers) {
-  const StageKernels kernels = fixture.kernels(fused);
-  const KernelPlan& plan = kernels.plans.at(0);
-  std::map<std::string, Bytes> memory =
-      make_tables({plan.arguments.begin(), plan.arguments.end()}, fixture.shape, fixture.evaluators,
-                  fixture.on, fixture.problem.data, fixture.real);
-  memory["operators"] = as_reals(
-      operators_table(fixture.derivatives, fixture.lift, fused, fixture.real), fixture.real);
-  memory["state"] = as_reals(to_device_order(fixture.state), fixture.real);
-  memory["next"] = memory["residual"] = Bytes(memory["state"].size(), std::byte{0x7f});
-  auto elements = static_cast<std::int32_t>(fixture.on.element_count());
-  const bool is_single = fixture.real == cgen::f32;
-  std::vector<double> values(plan.arguments.size());
-  std::vector<float> singles(plan.arguments.size());
-  std::vector<void*> pointers(plan.arguments.size());
-  std::vector<void*> arguments;
-  std::vector<rtcg::testing::BufferRef> buffers;
-  for (std::size_t i = 0; i < plan.arguments.size(); ++i) {
-    const std::string& name = plan.arguments[i];
-    const auto table = memory.find(name);
-    if (table != memory.end()) {
-      pointers[i] = table->second.data();
-      buffers.push_back({table->second.data(), table->second.size()});
-      arguments.push_back(&pointers[i]);
-    } else if (name == "elements") {
-      arguments.push_back(&elements);
-    } else {
-      values[i] = numbers.at(name);
-      singles[i] = static_cast<float>(values[i]);
-      arguments.push_back(is_single ? static_cast<void*>(&singles[i]) : &values[i]);
-    }
-  }
-  rtcg::testing::CudaOnCpuLaunch launch;
-  launch.grid[0] = static_cast<unsigned>((elements + fused.elements - 1) / fused.elements);
-  launch.block[0] = static_cast<unsigned>(plan.threads_per_block);
-  launch.shared_bytes = static_cast<unsigned>(plan.shared_bytes);
-  const std::string text = cgen::print_module(kernels.module, cgen::Dialect::cuda).text;
-  rtcg::testing::CudaOnCpu(text).run_checked(plan.name, launch, arguments, buffers);
-  return memory;
 }
 
 // Runs one stage by each shape and holds it against the interpreter.
@@ -143,9 +80,10 @@ TEST(FusedKernel, RunsAsCudaWithoutRacesAndOverwritesAll) {
 
 TEST(FusedKernel, RunsInSinglePrecisionToo) {
   expect_reference(small_maxwell(), cgen::f32,
-                   {{.elements = 8, .product = Product::literals},
+                   {{.elements = 8, .product = Product::literals, .ahead = Ahead::copies},
                     {8, Product::tiles, 3, 8},
-                    {4, Product::tensor_cores, 1, 24}},
+                    {4, Product::tensor_cores, 1, 24},
+                    {4, Product::tensor_cores, 1, 8, 0, 2, Ahead::copies}},
                    2e-5);
 }
 
@@ -159,7 +97,7 @@ runtime::DeviceInfo hopper() {
 }
 
 TEST(UsualFusedShape, TakesTensorCoresWhereTheyMultiplyDoubles) {
-  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 4, cgen::f32);
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 5, cgen::f32);
   const auto product = [&](const cgen::Type& real, Machine machine, bool with_split_singles) {
     return usual_fused_shape(fixture.shape, real, machine, with_split_singles).product;
   };
@@ -169,7 +107,7 @@ TEST(UsualFusedShape, TakesTensorCoresWhereTheyMultiplyDoubles) {
   EXPECT_EQ(machine_of(older), Machine::gpu);
   EXPECT_EQ(machine_of(runtime::Device::host().info()), Machine::cpu);
   EXPECT_EQ(product(cgen::f64, Machine::gpu_with_tensor_cores, false), Product::tensor_cores);
-  EXPECT_EQ(product(cgen::f32, Machine::gpu_with_tensor_cores, false), Product::literals);
+  EXPECT_EQ(product(cgen::f32, Machine::gpu_with_tensor_cores, false), Product::tiles);
   EXPECT_EQ(product(cgen::f32, Machine::gpu_with_tensor_cores, true), Product::tensor_cores);
   EXPECT_EQ(product(cgen::f64, Machine::gpu, true), Product::tiles);
   EXPECT_EQ(product(cgen::f64, Machine::cpu, true), Product::on_host);
@@ -187,6 +125,25 @@ TEST(FusedCandidates, OfferTensorCoresForSinglesOnRequestOnly) {
   EXPECT_GT(count(cgen::f64, false), 4);
   EXPECT_EQ(count(cgen::f32, false), 0);
   EXPECT_GT(count(cgen::f32, true), 4);
+}
+
+TEST(FusedCandidates, AskAheadInCudaOnly) {
+  const auto count = [&](const Case& problem, runtime::BackendKind kind) {
+    const Fixture fixture(problem, 2, cgen::f32);
+    runtime::DeviceInfo info = hopper();
+    info.id.kind = kind;
+    const std::vector<FusedShape> all = fused_candidates(fixture.shape, cgen::f32, info);
+    return std::count_if(all.begin(), all.end(),
+                         [](const FusedShape& each) { return each.ahead != Ahead::nothing; });
+  };
+  const Case linear = dg::testing::plain_maxwell(1, dg::testing::box(3, 1));
+  EXPECT_GT(count(linear, runtime::BackendKind::cuda), 4);
+  EXPECT_EQ(count(linear, runtime::BackendKind::opencl), 0);
+  // what a nonlinear flux needs is not copied
+  const Fixture fixture({"euler", euler({}), dg::testing::box(2, 1)}, 2, cgen::f32);
+  for (const FusedShape& each : fused_candidates(fixture.shape, cgen::f32, hopper())) {
+    EXPECT_NE(each.ahead, Ahead::copies);
+  }
 }
 
 TEST(FusedKernel, IsValidInEveryLanguage) {
@@ -226,7 +183,8 @@ TEST(FusedKernel, IsTakenByNvrtc) {
     const runtime::CompiledProgram compiled = runtime::compile_cached(nvrtc, request);
     EXPECT_EQ(compiled.log.find("warning"), std::string::npos) << compiled.log;
     ASSERT_EQ(compiled.resources.size(), 1U);
-    EXPECT_EQ(compiled.resources[0].spill_store_bytes.value_or(0), 0U);
+    // a few indices at most, no sums
+    EXPECT_LE(compiled.resources[0].spill_store_bytes.value_or(0), 16U);
   }
 }
 
@@ -281,7 +239,12 @@ TEST(KnownShape, IsTheFastestOfThisDeviceAndKernel) {
   const Fixture central(dg::testing::plain_maxwell(0, dg::testing::box(3, 1)), 2, cgen::f32);
   const auto key = [](const Fixture& of) { return key_of({of.evaluators, of.shape, of.real, {}}); };
   EXPECT_EQ(known_shape(key(fixture), device, wisdom), std::nullopt);
-  const FusedShape fast = {.elements = 16, .row_groups = 3, .columns_per_thread = 4};
+  const FusedShape fast = {.elements = 16,
+                           .row_groups = 3,
+                           .columns_per_thread = 4,
+                           .face_groups = 2,
+                           .ahead = Ahead::copies,
+                           .has_nodal_fluxes = true};
   remember_shape(key(fixture), device, {{.product = Product::literals}, 30, 0, {}}, wisdom);
   remember_shape(key(fixture), device, {fast, 20, 0, {}}, wisdom);
   remember_shape(key(fixture), device, {{.elements = 32}, 25, 0, {}}, wisdom);
@@ -305,8 +268,9 @@ TEST(FusedKernel, GivesTheReferenceOnEveryDevice) {
             device.info().id.kind != runtime::BackendKind::cuda) {
           continue;  // a minute of a CPU compiler's time
         }
-        if (fused.product == Product::tensor_cores &&
-            machine_of(device.info()) != Machine::gpu_with_tensor_cores) {
+        const bool is_cuda_only =
+            fused.product == Product::tensor_cores || fused.ahead != Ahead::nothing;
+        if (is_cuda_only && machine_of(device.info()) != Machine::gpu_with_tensor_cores) {
           continue;  // another language
         }
         StageRunner runner(problem.system, fixture.on, problem.data, device, cgen::f64, fused);

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/dg/operators/block_jacobi.h"
 #include "tests/dg/operators/dg_systems.h"
 #include "tests/support/expect_error.h"
 
@@ -172,7 +173,11 @@ TEST(Poisson, IsSymmetricAndDefinite) {
   for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
     for (int order = 1; order <= 2; ++order) {
       const auto on = on_box(testing::box(2, 2, 0.2), order);
-      const Matrix matrix = matrix_of(zero_outside(2, method), *on);
+      PoissonOptions equation = zero_outside(2, method);
+      if (order == 1) {
+        equation.diffusion = FluxVector({2, 1, 1, 3}, "");
+      }
+      const Matrix matrix = matrix_of(equation, *on);
       double largest = 0;
       double asymmetry = 0;
       for (std::size_t i = 0; i < matrix.rows; ++i) {
@@ -194,6 +199,162 @@ TEST(Poisson, IsIndefiniteWithTooSmallAPenalty) {
   EXPECT_FALSE(is_definite(matrix_of(equation, *on_box(testing::box(2, 2), 1))));
 }
 
+PoissonSolverOptions with_block_jacobi() {
+  PoissonSolverOptions options = on_host();
+  options.preconditioner = PoissonPreconditioner::block_jacobi;
+  return options;
+}
+
+// A diffusion that changes a thousandfold from element to element.
+SystemData patchwork(const Discretization& on) {
+  SystemData data;
+  for (std::size_t i = 0; i < on.element_count(); ++i) {
+    data.materials["k"].push_back(i % 3 == 0 ? 1000 : 1);
+  }
+  return data;
+}
+
+TEST(SolvePoisson, BlockJacobiTakesFewerIterationsToTheSameSolution) {
+  for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
+    for (const bool has_patches : {false, true}) {
+      SCOPED_TRACE(has_patches);
+      const auto on = on_box(testing::box(2, 3, 0.2), 2);
+      PoissonOptions equation = zero_outside(2, method);
+      SystemData data;
+      if (has_patches) {
+        equation.diffusion = {material("k")};
+        data = patchwork(*on);
+      }
+      const State f = interpolate(
+          *on, 1, [](const Point& x) { return std::vector<double>{sines(x, 2) + x[0]}; });
+      const PoissonSolution plain = solve_poisson(equation, on, data, f, on_host());
+      const PoissonSolution found = solve_poisson(equation, on, data, f, with_block_jacobi());
+      EXPECT_LT(found.iterations, (has_patches ? 0.2 : 0.8) * plain.iterations) << plain.iterations;
+      EXPECT_LT(testing::relative_difference(found.u, plain.u), 1e-8);
+    }
+  }
+}
+
+// In the product of the mass matrix the preconditioner is symmetric and positive definite, which
+// the method of conjugate gradients needs; and it is the inverse of the blocks on the diagonal.
+TEST(InverseBlocks, AreSymmetricAndInvertTheDiagonal) {
+  for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
+    const auto on = on_box(testing::box(2, 2, 0.2), 2);
+    const System system = poisson(zero_outside(2, method));
+    const std::size_t nodes = on->node_count();
+    const auto minus_laplacian = [&](const std::vector<double>& values) {
+      State u(1, *on);
+      u.values = values;
+      State result = reference_laplacian(system, *on, {}, u);
+      for (double& value : result.values) {
+        value = -value;
+      }
+      return result.values;
+    };
+    const std::vector<double> inverses =
+        detail::inverse_blocks(*on, method == PoissonMethod::local_dg ? 2 : 1, minus_laplacian);
+    const Matrix whole = matrix_of(zero_outside(2, method), *on);
+    for (std::size_t element = 0; element < on->element_count(); ++element) {
+      const double* inverse = &inverses[element * nodes * nodes];
+      Matrix weighted{nodes, nodes, std::vector<double>(nodes * nodes)};
+      for (std::size_t i = 0; i < nodes; ++i) {
+        for (std::size_t j = 0; j < nodes; ++j) {
+          double product = 0;  // of the block and its inverse, which is the mass matrix
+          for (std::size_t k = 0; k < nodes; ++k) {
+            weighted(i, j) += on->element.mass(i, k) * inverse[k * nodes + j];
+            product += whole(element * nodes + i, element * nodes + k) * inverse[k * nodes + j];
+          }
+          EXPECT_NEAR(product, on->factors.jacobian[element] * on->element.mass(i, j), 1e-12);
+        }
+      }
+      for (std::size_t i = 0; i < nodes; ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+          EXPECT_NEAR(weighted(i, j), weighted(j, i), 1e-13);
+        }
+      }
+      EXPECT_TRUE(is_definite(weighted));
+    }
+  }
+}
+
+TEST(ColoursOf, KeepsElementsOfOneColourApart) {
+  const Discretization on = discretize(make_box_mesh(testing::box(3, 3)), 1);
+  for (const int distance : {1, 2}) {
+    const std::vector<int> colours = detail::colours_of(on.connectivity, distance);
+    int most = 0;
+    for (std::size_t element = 0; element < on.element_count(); ++element) {
+      most = std::max(most, colours[element]);
+      for (std::size_t face = 0; face < 4; ++face) {
+        const FaceLink& near = on.connectivity.link(element, face);
+        if (near.is_boundary()) {
+          continue;
+        }
+        EXPECT_NE(colours[static_cast<std::size_t>(near.element)], colours[element]);
+        for (std::size_t next = 0; distance == 2 && next < 4; ++next) {
+          const FaceLink& far = on.connectivity.link(static_cast<std::size_t>(near.element), next);
+          EXPECT_TRUE(far.is_boundary() || static_cast<std::size_t>(far.element) == element ||
+                      colours[static_cast<std::size_t>(far.element)] != colours[element]);
+        }
+      }
+    }
+    EXPECT_LE(most, distance == 1 ? 4 : 16);
+  }
+}
+
+// A tensor that is no multiple of 1: -div(K grad u) of a product of sines.
+TEST(SolvePoisson, SolvesWithDiffusionTensors) {
+  for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
+    std::vector<double> errors;
+    for (const int cells : {2, 4}) {
+      const auto on = on_box(testing::box(2, cells), 3);
+      PoissonOptions equation = zero_outside(2, method);
+      equation.diffusion = FluxVector({2, 1, 1, 3}, "");
+      const State f = interpolate(*on, 1, [](const Point& x) {
+        return std::vector<double>{
+            pi * pi * (5 * sines(x, 2) - 2 * std::cos(pi * x[0]) * std::cos(pi * x[1]))};
+      });
+      const State exact =
+          interpolate(*on, 1, [](const Point& x) { return std::vector<double>{sines(x, 2)}; });
+      errors.push_back(l2_distance(*on, solve_poisson(equation, on, {}, f, on_host()).u, exact));
+    }
+    EXPECT_GT(std::log2(errors[0] / errors[1]), 3.5) << errors[0] << " " << errors[1];
+  }
+}
+
+// Two layers, of which the second conducts four times as well, and each nine times as well along
+// the other axis: u is straight in both, so that it is found up to rounding.
+TEST(SolvePoisson, SolvesWithADiffusionOfEachElement) {
+  for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
+    const auto on = on_box(testing::box(2, 4), 1);
+    const auto bent = [](const Point& x) { return x[0] < 0.5 ? 4 * x[0] : 2 + (x[0] - 0.5); };
+    PoissonOptions equation;
+    equation.method = method;
+    equation.diffusion = {material("k"), 9 * material("k")};
+    equation.dirichlet = {{"-x", 0}};
+    equation.neumann = {{"+x", 4}, {"-y", 0}, {"+y", 0}};
+    SystemData data;
+    for (const auto& vertices : on->mesh.elements) {
+      double centre = 0;
+      for (std::size_t i = 0; i < 3; ++i) {
+        centre += on->mesh.vertices[static_cast<std::size_t>(vertices[i])][0] / 3;
+      }
+      data.materials["k"].push_back(centre < 0.5 ? 1 : 4);
+    }
+    const State expected =
+        interpolate(*on, 1, [&](const Point& x) { return std::vector<double>{bent(x)}; });
+    for (const PoissonSolverOptions& options : {on_host(), with_block_jacobi()}) {
+      const PoissonSolution found = solve_poisson(equation, on, data, State(1, *on), options);
+      EXPECT_LT(testing::relative_difference(found.u, expected), 1e-8);
+    }
+  }
+}
+
+TEST(Poisson, WantsADiffusionForTheDimension) {
+  PoissonOptions equation = zero_outside(3, PoissonMethod::interior_penalty);
+  equation.diffusion = {1, 2};
+  EXPECT_ERROR("dg.poisson.diffusion_count", poisson(equation));
+}
+
 TEST(SolvePoisson, RefusesWhatHasNoAnswer) {
   const auto on = on_box(testing::box(2, 2), 1);
   PoissonOptions free;
@@ -209,6 +370,10 @@ TEST(SolvePoisson, RefusesWhatHasNoAnswer) {
   PoissonSolverOptions options = on_host();
   options.max_iterations = 2;
   EXPECT_ERROR("dg.solve_poisson.not_converged", solve_poisson(equation, on, {}, f, options));
+  PoissonOptions too_weak = equation;
+  too_weak.penalty = -1;
+  EXPECT_ERROR("dg.solve_poisson.not_definite",
+               solve_poisson(too_weak, on, {}, f, with_block_jacobi()));
 }
 
 TEST(SolvePoisson, NothingInNothingOut) {

@@ -42,6 +42,17 @@ TEST(CheckSystem, RefusesWhatDoesNotFit) {
   EXPECT_ERROR("dg.check_boundary_coverage.unknown_tag", check(unknown));
 }
 
+TEST(CheckSystem, RefusesSurfaceFluxesThatCoupleNothing) {
+  Case each = testing::full_maxwell();
+  // of one component it may be so: one that is the same on both sides
+  each.system.surface = concatenate({FluxVector({0, jump(field(1, "e"))}, ""),
+                                     FluxVector(std::vector<FluxExpr>(4, FluxExpr(0)), "")});
+  EXPECT_NO_THROW(check(each));
+  std::vector<FluxExpr> none(6, jump(parameter("alpha")));
+  each.system.surface = FluxVector(none, "");
+  EXPECT_ERROR("dg.check_system.zero_surface", check(each));
+}
+
 TEST(CheckSystem, RefusesMissingData) {
   Case each = testing::full_maxwell();
   each.data.parameters.clear();

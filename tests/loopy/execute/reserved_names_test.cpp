@@ -68,6 +68,30 @@ TEST(ReservedNames, RunOnEveryTargetInGlobalTemporariesOfTwoLaunches) {
   expect_same_everywhere(spread, kernel, {{"global", 50}});
 }
 
+TEST(ReservedNames, RunOnEveryTargetWhereFunctionsAreCalledSo) {
+  const Kernel kernel = make_kernel(
+      "{[int, cos]: 0 <= int < n and 0 <= cos < 4}",
+      "<> abs = exp(min[int]) + min(max[int], float4[int])\n"
+      "exp[int] = abs + sum(cos, threadIdx[cos])*printf[int] + main[int] - std[int]*errno[int] + "
+      "barrier[int]*get_global_id[int] + launch[int]*arguments[int] + fmin[int]*expf[int] + "
+      "blockIdx[int] + rtcg_min_i32[int]*make_float4[int]",
+      {.default_type = cgen::f32, .assumptions = "n >= 4"});
+  expect_same_everywhere(kernel, kernel, {{"n", 21}});
+  expect_same_everywhere(
+      apply_recipe(kernel,
+                   "split_iname(int, 8, outer_tag=g.0, inner_tag=l.0, inner_name=sin)\n"
+                   "tag_inames(cos:unr)"),
+      kernel, {{"n", 21}});
+}
+
+TEST(ReservedNames, RunOnEveryTargetAsNamesOfKernels) {
+  for (const char* name : {"main", "exp", "min", "y0", "index", "dot", "std"}) {
+    const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "out[i] = exp(a[i]) + min(a[i], 1)",
+                                      {.name = name, .default_type = cgen::f32});
+    expect_same_everywhere(kernel, kernel, {{"n", 5}});
+  }
+}
+
 TEST(ReservedNames, AreThoseOfTheInterfaceAll) {
   const Kernel kernel = infer_types(sums_with_reserved_names());
   for (const Target target : {Target::host, Target::opencl, Target::cuda}) {

@@ -116,9 +116,44 @@ TEST(SlicingStream, LetsBlocksShareReductions) {
 TEST(SlicingStream, CutsIntoWhatDivides) {
   const std::vector<std::string> all = first(matmul(), {.parameters = {{"n", 1000}}}, SIZE_MAX);
   EXPECT_NE(std::find(all.begin(), all.end(),
-                      "j: g.0 ilp*2 l.0*25 ilp*4; i: g.1 l.1*10 ilp*4; k: for for*10; fetch a "
-                      "transposed pad 4; fetch b; stages 2"),
+                      "j: g.0 ilp*2 l.0*25 ilp*4; i: g.1 l.1*10 ilp*4; k: for unr_hint*20; fetch "
+                      "a transposed pad 4; fetch b; stages 2"),
             all.end());
+}
+
+TEST(SlicingStream, UnrollsTheStepsOfTilesUpToALimit) {
+  const std::vector<std::string> all = first(matmul(), {.parameters = {{"n", 1024}}}, SIZE_MAX);
+  const auto has = [&](const char* each) {
+    return std::find(all.begin(), all.end(), each) != all.end();
+  };
+  const std::string tiles = "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4; ";
+  const std::string fetches = "; fetch a transposed pad 4; fetch b; stages 2";
+  EXPECT_TRUE(has((tiles + "k: for unr_hint*16" + fetches).c_str()));
+  EXPECT_TRUE(has((tiles + "k: for for*16" + fetches).c_str()));
+  // 64 results of a thread times 32 steps are too many statements
+  EXPECT_TRUE(has((tiles + "k: for for*32" + fetches).c_str()));
+  EXPECT_FALSE(has((tiles + "k: for unr_hint*32" + fetches).c_str()));
+}
+
+TEST(SlicingStream, KnowsWhatMatrixProductsUsuallyTake) {
+  const SlicingStream stream(matmul(), {.parameters = {{"n", 1000}}});
+  const std::vector<std::size_t> usual = stream.usual();
+  EXPECT_GT(usual.size(), 10U);
+  EXPECT_LE(usual.size(), 32U);
+  for (const std::size_t each : usual) {
+    EXPECT_EQ(stream.at(each).slicing.fetches.size(), 2U);
+  }
+  const Kernel sum =
+      make_kernel("{[i]: 0 <= i < n}", "c[0] = sum(i, a[i])", {.default_type = cgen::f32});
+  EXPECT_TRUE(SlicingStream(sum, {.parameters = {{"n", 1000}}}).usual().empty());
+}
+
+TEST(SlicingStream, SharesTilesWhereThereAreFewBlocks) {
+  const Slicing shared = parse_slicing(
+      "j: g.0 ilp*2 l.0*8 ilp*2; i: g.1 ilp*2 l.1*4 ilp*2; k: for l.2*2 unr_hint*16; fetch a "
+      "transposed pad 4; fetch b; stages 2");
+  EXPECT_TRUE(SlicingStream(matmul(), {.parameters = {{"n", 300}}}).find(shared));
+  EXPECT_FALSE(SlicingStream(matmul(), {.parameters = {{"n", 4096}}}).find(shared));
 }
 
 TEST(SlicingStream, OffersVectorsAndOrdersOfBlocks) {
@@ -139,6 +174,26 @@ TEST(SlicingStream, KeepsShortLoopsSideBySide) {
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const std::string& each) {
       return each.find(words) != std::string::npos;
     })) << words;
+  }
+}
+
+TEST(SlicingStream, KeepsInRegistersWhatIsReadAgainAndAgain) {
+  const Kernel convolution = make_kernel("{[x, y, f, g]: 0 <= x, y < n and 0 <= f, g < 5}",
+                                         "o[y, x] = sum((f, g), image[y + f, x + g]*w[f, g])",
+                                         {.default_type = cgen::f32});
+  const std::vector<std::string> all = first(convolution, {.parameters = {{"n", 1000}}}, SIZE_MAX);
+  const auto has = [&](const std::string& words) {
+    return std::any_of(all.begin(), all.end(), [&](const std::string& each) {
+      return each.find(words) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(has("fetch image registers"));
+  EXPECT_FALSE(has("fetch w registers")) << "each of its elements is read once";
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
+  // the compiler loads once what several lanes read in one step
+  const std::vector<std::string> products = first(matmul(), {.parameters = {{"n", 64}}}, SIZE_MAX);
+  for (const std::string& each : products) {
+    ASSERT_EQ(each.find("registers"), std::string::npos) << each;
   }
 }
 
@@ -187,7 +242,10 @@ TEST(SlicingStream, FindsEachOfItsSlicings) {
       make_kernel("{[i]: 0 <= i < n}", "c[0] = sum(i, a[i])", {.default_type = cgen::f32});
   const Kernel stencil = make_kernel("{[i, j]: 0 <= i, j < n}", "o[i, j] = a[i, j] + a[i + 1, j]",
                                      {.default_type = cgen::f32});
-  for (const Kernel& kernel : {matmul(), gradient, sum, stencil}) {
+  const Kernel convolution = make_kernel("{[x, y, f, g]: 0 <= x, y < n and 0 <= f, g < 3}",
+                                         "o[y, x] = sum((f, g), image[y + f, x + g]*w[f, g])",
+                                         {.default_type = cgen::f32});
+  for (const Kernel& kernel : {matmul(), gradient, sum, stencil, convolution}) {
     const SlicingStream stream(kernel, {.parameters = {{"n", 1000}}});
     for (std::size_t i = 0; i < stream.count(); i += 1 + stream.count() / 3000) {
       const Slicing slicing = stream.at(i).slicing;

@@ -70,6 +70,18 @@ TEST(Slicing, FetchesWhatEveryThreadDoesWhole) {
   EXPECT_EQ(to_string(steps.back()), "add_prefetch(a, [i, k], temporary_name=a_tile)");
 }
 
+TEST(Slicing, KeepsWhatAThreadReadsInRegisters) {
+  const std::string text = "i: g.0 l.0*16 ilp*4; j: g.1; k: for for*8; fetch b; fetch a registers";
+  EXPECT_EQ(to_string(parse_slicing(text)), text);
+  const auto steps = recipe_of(matmul(), parse_slicing(text));
+  EXPECT_EQ(to_string(steps.back()),
+            "add_prefetch(a, [i_2, k_1], address_space=private, default_tag=unr, "
+            "temporary_name=a_tile)");
+  EXPECT_ERROR("loopy.recipe_of.nothing_to_keep",
+               apply(matmul(), parse_slicing("i: g.0 l.0*16; k: g.1 l.1*8; fetch a registers")));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a registers pad 4"));
+}
+
 TEST(Slicing, RefusesWhatItCannotRead) {
   for (const char* text : {"i g.0", "i:", "i: g.0*4 l.0*4", "i: g.0 l.0", "i: g.0 l.0*x", "fetch",
                            "fetch a pad", "fetch a sideways"}) {

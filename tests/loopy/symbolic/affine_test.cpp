@@ -133,6 +133,60 @@ TEST(ToAffine, ReadsSumsAndMultiples) {
   }
 }
 
+/// to_affine from the inside out, by the operators of Affine.
+std::optional<Affine> affine_by_parts(const Expr& expr) {
+  if (const Integer* integer = get_if<Integer>(expr)) {
+    return integer->value;
+  }
+  if (const Name* name = get_if<Name>(expr)) {
+    return Affine(name->name);
+  }
+  const Sum* sum = get_if<Sum>(expr);
+  const Product* product = get_if<Product>(expr);
+  if (sum == nullptr && product == nullptr) {
+    return std::nullopt;
+  }
+  Affine result = sum != nullptr ? 0 : 1;
+  for (const Expr& part : sum != nullptr ? sum->terms : product->factors) {
+    const std::optional<Affine> affine = affine_by_parts(part);
+    if (!affine) {
+      return std::nullopt;
+    }
+    if (sum != nullptr) {
+      result = result + *affine;
+    } else if (affine->is_constant()) {
+      result = result * affine->constant();
+    } else if (result.is_constant()) {
+      result = *affine * result.constant();
+    } else {
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+TEST(ToAffine, GivesWhatThePartsGive) {
+  RandomIndices random(3);
+  int affine = 0;
+  for (int count = 0; count < 5000; ++count) {
+    const Expr expr = random.expr(3);
+    const std::optional<Affine> expected = affine_by_parts(expr);
+    EXPECT_EQ(to_affine(expr), expected) << to_string(expr);
+    affine += expected ? 1 : 0;
+  }
+  EXPECT_GT(affine, 1000);
+}
+
+TEST(ToAffine, RefusesConstantsBeyondSixtyFourBitsOnlyOfAffineParts) {
+  const Expr huge = INT64_MAX;
+  EXPECT_ERROR("loopy.affine.overflow", to_affine(Product{{huge, Expr(4), name("i")}}));
+  EXPECT_ERROR("loopy.affine.overflow", to_affine(Sum{{huge, name("i"), huge}}));
+  EXPECT_EQ(to_affine(Product{{parse_expr("a[i]"), huge, Expr(4)}}), std::nullopt);
+  // factors without names need not be integers
+  EXPECT_EQ(to_affine(Product{{Sum{{name("m"), Expr(-1) * name("m"), Expr(2)}}, name("i")}}),
+            Affine("i", 2));
+}
+
 TEST(ToExpr, WritesPositiveTermsFirst) {
   EXPECT_EQ(to_string(to_expr(Affine("a", -1) + Affine("i", 16) + Affine("j") - 3)),
             "16*i + j - a - 3");

@@ -23,8 +23,11 @@ class FakeRunner : public CandidateRunner {
 
   explicit FakeRunner(Formula microseconds) : microseconds_(std::move(microseconds)) {}
 
-  Prepared prepare(const RankedSlicing& ranked) override {
+  Prepared prepare(const RankedSlicing& ranked, const std::stop_token& stop) override {
     ++prepared_count;
+    if (while_compiling) {
+      while_compiling(ranked, stop);
+    }
     auto fake = std::make_shared<Fake>();
     fake->ranked = ranked;
     fake->program_hash = program_hash ? program_hash(ranked) : ++last_hash_;
@@ -36,7 +39,7 @@ class FakeRunner : public CandidateRunner {
   }
   double time_us(const PreparedCandidate& candidate, int launches) override {
     const RankedSlicing& ranked = ranked_of(candidate);
-    const double once = microseconds_(ranked);
+    const double once = microseconds_(ranked) * (slowdown ? slowdown(seconds_) : 1);
     ++timed[to_string(ranked.slicing)];
     seconds_ += seconds_of_a_timing;
     seconds_ += once * launches * 1e-6;
@@ -48,6 +51,10 @@ class FakeRunner : public CandidateRunner {
   /// How often each slicing was timed.
   std::map<std::string, int> timed{};
   double seconds_of_a_timing = 0;
+  /// What the rest of the machine makes of a time, by the clock.
+  std::function<double(double seconds)> slowdown{};
+  /// Called by the threads that compile.
+  std::function<void(const RankedSlicing&, const std::stop_token&)> while_compiling{};
   std::function<std::uint64_t(const RankedSlicing&)> program_hash{};
   std::function<bool(const RankedSlicing&)> is_wrong{};
   std::function<std::size_t(const RankedSlicing&)> spilled_bytes{};

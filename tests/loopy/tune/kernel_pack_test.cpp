@@ -133,6 +133,11 @@ TEST_F(PackFile, HoldsMachineCodeOfGpusThatAreNotHere) {
 }
 
 TEST_F(PackFile, RefusesWhatItCannotPack) {
+  std::ofstream(path_) << "my notes";
+  EXPECT_ERROR(
+      "loopy.tune.foreign_file",
+      (KernelPack(path_).add(twice(), "host", sizes_, parse_slicing("i: g.0 l.0*32"), 1), 0));
+  std::filesystem::remove(path_);
   EXPECT_ERROR("loopy.kernel_pack.architecture",
                (KernelPack(path_).add(twice(), "gfx90a", sizes_, {}, 1), 0));
   EXPECT_ERROR("loopy.kernel_pack.unwritable",

@@ -149,7 +149,7 @@ TEST(RunSearch, SaysWhoIsTied) {
 }
 
 TEST(RunSearch, FindsTheValleyByEvolution) {
-  constexpr std::size_t budget = 800;
+  constexpr std::size_t budget = 1000;
   FakeRunner runner(valley_us);
   const TuneResult result =
       run_search(matmul_slicings(), runner, options_for(SearchMethod::evolutionary, budget));
@@ -269,19 +269,21 @@ TEST_F(LogFile, GoesOnWhereASearchWasStopped) {
     const TuneResult expected = run_search(matmul_slicings(), whole, options_for(method, 60));
     TuneOptions options = options_for(method, 60);
     options.log = path_;
-    int left = 25;
-    options.is_cancelled = [&] { return left-- == 0; };
+    bool is_enough = false;
+    options.report = [&](const TuneProgress& progress) { is_enough = progress.tried == 25; };
+    options.is_cancelled = [&] { return is_enough; };
     FakeRunner first(valley_us);
     const TuneResult stopped = run_search(matmul_slicings(), first, options, "key");
     EXPECT_EQ(stopped.tried.size(), 25U);
     EXPECT_EQ(stopped.resumed, 0U);
+    options.report = {};
     options.is_cancelled = {};
     FakeRunner second(valley_us);
     const TuneResult resumed = run_search(matmul_slicings(), second, options, "key");
     EXPECT_EQ(resumed.resumed, 25U);
     EXPECT_EQ(slicings_of(resumed), slicings_of(expected));
     // beside the new ones only contenders of the final round are compiled
-    EXPECT_LE(second.prepared_count, 35 + 5);
+    EXPECT_LE(second.prepared_count, 35 + 8);
     FakeRunner other(valley_us);
     EXPECT_EQ(run_search(matmul_slicings(), other, options, "another key").resumed, 0U);
   }
@@ -344,6 +346,15 @@ TEST_F(LogFile, SurvivesProcessesKilledAtAnyMoment) {
   EXPECT_GT(result.resumed, 0U);
 }
 
+TEST_F(LogFile, LeavesFilesOfOthersAlone) {
+  FakeRunner runner(valley_us);
+  TuneOptions options = options_for(SearchMethod::exhaustive, 1);
+  options.log = path_;
+  std::ofstream(path_) << "my notes";
+  EXPECT_ERROR("loopy.tune.foreign_file", run_search(matmul_slicings(), runner, options, "key"));
+  EXPECT_EQ(runner.prepared_count, 0) << "refused before anything is compiled";
+}
+
 TEST_F(LogFile, TellsWhenItCannotBeWritten) {
   FakeRunner runner(valley_us);
   TuneOptions options = options_for(SearchMethod::exhaustive, 1);
@@ -354,8 +365,9 @@ TEST_F(LogFile, TellsWhenItCannotBeWritten) {
 TEST(RunSearch, StopsWhenItIsToldTo) {
   FakeRunner runner(valley_us);
   TuneOptions options = options_for(SearchMethod::guided, SIZE_MAX);
-  int asked = 0;
-  options.is_cancelled = [&] { return ++asked > 7; };
+  bool is_enough = false;
+  options.report = [&](const TuneProgress& progress) { is_enough = progress.tried == 7; };
+  options.is_cancelled = [&] { return is_enough; };
   EXPECT_EQ(run_search(matmul_slicings(), runner, options).tried.size(), 7U);
 }
 

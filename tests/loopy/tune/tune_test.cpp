@@ -50,8 +50,9 @@ TEST(Tune, FindsAFastSlicingAndReportsOnIt) {
 
 TEST(Tune, StopsWhenItIsToldTo) {
   TuneOptions options = few(SIZE_MAX, {{"n", 16}});
-  int asked = 0;
-  options.is_cancelled = [&] { return ++asked > 3; };
+  bool is_enough = false;
+  options.report = [&](const TuneProgress& progress) { is_enough = progress.tried == 3; };
+  options.is_cancelled = [&] { return is_enough; };
   EXPECT_EQ(tune(matmul(), runtime::Device::host(), options).tried.size(), 3U);
 }
 
@@ -170,6 +171,9 @@ TEST(Slicings, GiveTheSameNumbersEverywhere) {
       {kernel_of("{[d, e, i, j]: 0 <= d < 3 and 0 <= e < n and 0 <= i, j < 12}",
                  "out[d, e, i] = sum(j, m[d, i, j]*u[e, j])"),
        {{"n", 40}}},
+      {kernel_of("{[x, y, f, g]: 0 <= x, y < n and 0 <= f, g < 3}",
+                 "out[y, x] = sum((f, g), image[y + f, x + g]*w[f, g])"),
+       {{"n", 37}}},
   };
   std::mt19937_64 random(7);
   for (const Case& each : cases) {
@@ -184,14 +188,37 @@ TEST(Slicings, GiveTheSameNumbersEverywhere) {
     const char* wanted = std::getenv("RTCG_ALL_SLICINGS");
     const bool all = wanted != nullptr && std::string(wanted) == "1";
     const std::size_t runs = all ? stream.count() : 4;
+    std::vector<std::size_t> places;
     for (std::size_t i = 0; i < runs; ++i) {
-      const Slicing slicing = stream.at(all ? i : random() % stream.count()).slicing;
-      SCOPED_TRACE(to_string(slicing));
-      // with PoCL 3.1 some padded tiles that are filled ahead lose elements; Oclgrind runs the same
-      // text rightly and finds neither a race nor an access out of bounds
-      expect_same_everywhere(apply(each.kernel, slicing), each.kernel, each.parameters, {},
-                             slicing.stages > 1 ? "pthread" : "");
+      places.push_back(all ? i : random() % stream.count());
     }
+    // few of them, so that a sample may well have none
+    for (std::size_t i = 0, found = 0; !all && i < stream.count() && found < 2; i += 1 + i / 7) {
+      if (to_string(stream.at(i).slicing).find("registers") != std::string::npos) {
+        places.push_back(i);
+        ++found;
+      }
+    }
+    std::size_t ran = 0;
+    for (const std::size_t place : places) {
+      const Slicing slicing = stream.at(place).slicing;
+      SCOPED_TRACE(to_string(slicing));
+      Kernel sliced;
+      try {
+        sliced = apply(each.kernel, slicing);
+      } catch (const InvalidInput& refusal) {
+        // what is fetched along the whole of a loop needs a length that is no parameter
+        EXPECT_EQ(refusal.code(), "loopy.footprint.unbounded_sweep");
+        continue;
+      }
+      ++ran;
+      // with PoCL 3.1 some padded tiles lose elements, and loops with barriers that LLVM unswitches
+      // end the process (ParallelRegion.cc: "Incoming edges to non-entry block!"); Oclgrind runs
+      // the same text rightly and finds neither a race nor an access out of bounds
+      expect_same_everywhere(sliced, each.kernel, each.parameters, {},
+                             slicing.fetches.empty() ? "" : "pthread");
+    }
+    EXPECT_GE(2 * ran, places.size());
   }
 }
 

@@ -107,6 +107,19 @@ TEST_F(WisdomFile, TakesManyWritersAtOnce) {
   EXPECT_EQ(Wisdom(path_).entries().size(), 800U);
 }
 
+TEST_F(WisdomFile, LeavesFilesOfOthersAlone) {
+  for (const char* text : {"my notes\n", "{\"name\": 1}\n", "x", "\n"}) {
+    std::ofstream(path_) << text;
+    EXPECT_ERROR("loopy.tune.foreign_file", (Wisdom(path_).add(entry(1, 1, "i: g.0")), 0));
+    EXPECT_EQ(std::filesystem::file_size(path_), std::string(text).size());
+  }
+  for (const char* torn : {"", "{", "{\"sche", "{\"schema\":1,\"kern"}) {
+    std::ofstream(path_) << torn;
+    Wisdom(path_).add(entry(1, 1, "i: g.0"));
+    EXPECT_EQ(Wisdom(path_).entries().size(), 1U) << torn;
+  }
+}
+
 TEST_F(WisdomFile, TellsWhenItCannotBeWritten) {
   EXPECT_ERROR("loopy.wisdom.unwritable", (Wisdom("/proc/no/such/file").add(entry(1, 1, "")), 0));
 }

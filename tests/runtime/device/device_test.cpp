@@ -103,6 +103,7 @@ TEST_P(EachDevice, HasAnIdentityThatNamesItAndItsDriver) {
   EXPECT_NE(identity.find(device().info().name), std::string::npos) << identity;
   EXPECT_NE(identity.find(device().info().driver_version), std::string::npos) << identity;
   EXPECT_EQ(identity, device().identity());
+  EXPECT_EQ(identity.find("; ;"), std::string::npos) << identity;
 }
 
 TEST_P(EachDevice, KnowsItsMemory) {

@@ -1,13 +1,39 @@
 // Programs, kernels and launches.
 #include <array>
+#include <elf.h>
 
 #include "tests/runtime/cuda/fake/fake_state.h"
 
 namespace fake_driver {
 namespace {
 
-// An image is text: `kernels NAME NAME ...`.
+// A real one is an ELF file, where each kernel has a section `.text.NAME`.
+std::vector<std::string> kernels_of_elf(const char* image) {
+  Elf64_Ehdr head = {};
+  std::memcpy(&head, image, sizeof head);
+  const auto section = [&](std::size_t index) {
+    Elf64_Shdr found = {};
+    std::memcpy(&found, image + head.e_shoff + index * head.e_shentsize, sizeof found);
+    return found;
+  };
+  const char* names = image + section(head.e_shstrndx).sh_offset;
+  std::vector<std::string> kernels;
+  for (std::size_t i = 0; i < head.e_shnum; ++i) {
+    const std::string name = names + section(i).sh_name;
+    if (name.rfind(".text.", 0) == 0) {
+      kernels.push_back(name.substr(6));
+    }
+  }
+  return kernels;
+}
+
+// An image is text: `kernels NAME NAME ...`, or a real one.
 CUresult load(const char* kind, void** loaded, const void* image) {
+  if (std::strncmp(static_cast<const char*>(image), ELFMAG, SELFMAG) == 0) {
+    *loaded = make(kind);
+    state().libraries[*loaded] = kernels_of_elf(static_cast<const char*>(image));
+    return CUDA_SUCCESS;
+  }
   std::istringstream words(static_cast<const char*>(image));
   std::string word;
   words >> word;

@@ -1,0 +1,143 @@
+#include "rtcg/arrays/kernels/loop_kernel.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/kernels/typed_expression.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/check/check_kernel.h"
+#include "rtcg/loopy/create/make_kernel.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+/// As the loop engine calls it.
+std::string type_of(DType dtype) {
+  const bool is_known = is_integer(dtype) || dtype == DType::f32 || dtype == DType::f64;
+  if (!is_known) {
+    refuse_loop(
+        fmt::format("it has elements of {}, which the loop engine's arrays have not", name(dtype)));
+  }
+  return std::string(name(dtype));
+}
+
+std::string text_of(const Snippet& snippet) {
+  std::string result;
+  for (const SnippetToken& token : snippet.tokens()) {
+    result += (token.blanks.empty() ? "" : " ") + token.text;
+  }
+  return result;
+}
+
+/// Words that C and the loop engine do not both have, or read differently.
+void check_words(const Snippet& snippet) {
+  constexpr std::string_view foreign[] = {"{", "}",  "?",  "++", "--", "%",  "&",  "|",
+                                          "^", "<<", ">>", "~",  "!",  "->", "&&", "||"};
+  for (const auto& [name, use] : snippet.arrays()) {
+    if (use.elsewhere || use.bare) {
+      refuse_loop(fmt::format("'{}' is named other than by {}[i]", name, name));
+    }
+  }
+  for (const SnippetToken& token : snippet.tokens()) {
+    const bool is_foreign =
+        token.kind == TokenKind::quoted || token.kind == TokenKind::directive ||
+        (token.kind == TokenKind::symbol &&
+         std::find(std::begin(foreign), std::end(foreign), token.text) != std::end(foreign));
+    if (is_foreign) {
+      refuse_loop(fmt::format("'{}' is C's alone", token.text));
+    }
+  }
+}
+
+}  // namespace
+
+void refuse_loop(const std::string& reason) {
+  throw Unsupported("arrays.as_loop_kernel.no_loop",
+                    fmt::format("this is no kernel for the loop engine: {}", reason));
+}
+
+std::vector<std::string> loop_statements(const Snippet& snippet, bool has_more) {
+  if (has_more) {
+    refuse_loop("it has a preamble or statements before its loop");
+  }
+  check_words(snippet);
+  std::vector<std::string> result(1);
+  for (const SnippetToken& token : snippet.tokens()) {
+    if (token.text == ";") {
+      result.emplace_back();
+    } else {
+      result.back() += (token.blanks.empty() ? "" : " ") + token.text;
+    }
+  }
+  result.erase(std::remove(result.begin(), result.end(), std::string()), result.end());
+  return result;
+}
+
+std::string loop_reduction(const Snippet& reduce, const Snippet& neutral, const Snippet& map) {
+  struct Known {
+    std::string_view reduce;
+    std::string_view neutral;
+    const char* name;
+  };
+  constexpr Known all[] = {{"a+b", "0", "sum"},
+                           {"b+a", "0", "sum"},
+                           {"a*b", "1", "product"},
+                           {"fmax(a,b)", "-INFINITY", "max"},
+                           {"max(a,b)", "-INFINITY", "max"},
+                           {"fmin(a,b)", "INFINITY", "min"},
+                           {"min(a,b)", "INFINITY", "min"}};
+  const auto words = [](const Snippet& snippet) {
+    std::string result;
+    for (const SnippetToken& token : snippet.tokens()) {
+      result += token.text;
+    }
+    return result;
+  };
+  check_words(map);
+  for (const Known& known : all) {
+    if (words(reduce) == known.reduce && words(neutral) == known.neutral) {
+      return fmt::format("{}(i, {})", known.name, text_of(map));
+    }
+  }
+  refuse_loop(fmt::format("'{}' from '{}' is no reduction that the loop engine knows",
+                          words(reduce), words(neutral)));
+}
+
+loopy::Kernel make_loop_kernel(const std::vector<KernelArgument>& arguments,
+                               const std::vector<std::string>& statements, const std::string& name,
+                               std::optional<DType> result) {
+  std::string types;
+  bool is_exact = false;
+  for (const KernelArgument& argument : arguments) {
+    if (argument.name == "n" || argument.structure) {
+      refuse_loop(
+          fmt::format("argument '{}' has a name or type that its arrays have not", argument.name));
+    }
+    is_exact = is_exact || is_integer(argument.dtype);
+    types += fmt::format("{}: {}{}; ", argument.name, type_of(argument.dtype),
+                         argument.is_array ? "[n]" : "");
+  }
+  if (result) {
+    types += fmt::format("out: {}[1]; ", type_of(*result));
+  }
+  const std::string text = fmt::format("{}", fmt::join(statements, "\n"));
+  if (is_exact && text.find('/') != std::string::npos) {
+    refuse_loop("it divides integers, which C rounds toward 0");
+  }
+  try {
+    loopy::Kernel kernel = loopy::make_kernel("{[i]: 0 <= i < n}", text,
+                                              {.name = name,
+                                               .arguments = types + "n: i32",
+                                               .assumptions = "n >= 1",
+                                               .sequential_dependencies = true});
+    loopy::check_kernel(kernel);
+    return kernel;
+  } catch (const InvalidInput& error) {
+    refuse_loop(error.what());
+  } catch (const Unsupported& error) {
+    refuse_loop(error.what());
+  }
+}
+
+}  // namespace rtcg::arrays::detail

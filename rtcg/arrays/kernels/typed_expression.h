@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rtcg/arrays/kernels/kernel_argument.h"
+#include "rtcg/arrays/lazy/expression.h"
+
+// Kernels from expressions instead of text: NumPy's types and rules, checked by the compiler.
+
+namespace rtcg::arrays {
+
+/// What an argument of a kernel stands for in an expression: element i of an array, or the number.
+///
+/// @throws InvalidInput  arrays.value_of.structure: a struct is no value of an expression
+[[nodiscard]] Expression value_of(const KernelArgument& argument);
+
+/// `target[i] = value`, where the value is made of value_of() of arguments.
+struct Assignment {
+  std::string target;
+  Expression value;
+};
+
+namespace detail {
+
+/// The expression with arguments replaced by what is given for them.
+///
+/// @throws InvalidInput  arrays.evaluate.unbound_argument: one is not among them;
+///         arrays.substitute.reduction: it reduces on the way
+[[nodiscard]] Expression substitute(const Expression& expression,
+                                    const std::map<std::string, Expression>& values);
+
+/// Values of arguments by their names, checked as those of a snippet are.
+///
+/// @throws InvalidInput  arrays.snippet_kernel.argument_count, .not_an_array, .not_a_number,
+///         .wrong_dtype; arrays.expression.number_range
+[[nodiscard]] std::map<std::string, Expression> bind_values(
+    const std::vector<KernelArgument>& arguments, const std::vector<Expression>& values);
+
+/// The arguments themselves as their values.
+[[nodiscard]] std::map<std::string, Expression> values_of(
+    const std::vector<KernelArgument>& arguments);
+
+/// The expression in the loop engine's language, where x[i] is an element.
+///
+/// @throws Unsupported  arrays.as_loop_kernel.no_loop
+[[nodiscard]] std::string loop_text(const Expression& expression,
+                                    const std::vector<KernelArgument>& arguments);
+
+}  // namespace detail
+
+}  // namespace rtcg::arrays

@@ -1,0 +1,93 @@
+#include "rtcg/arrays/kernels/typed_reduction.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/kernels/loop_kernel.h"
+#include "rtcg/arrays/kernels/snippet_form.h"
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+Expression reduced(Op op, const Expression& value, const ReduceOptions& options) {
+  switch (op) {
+    case Op::sum:
+      return sum(value, options);
+    case Op::product:
+      return prod(value, options);
+    case Op::min:
+      return min(value, options);
+    case Op::max:
+      return max(value, options);
+    case Op::any:
+      return any(value, options);
+    case Op::all:
+      return all(value, options);
+    case Op::argmin:
+      return argmin(value, options);
+    default:
+      return argmax(value, options);
+  }
+}
+
+}  // namespace
+
+TypedReduction::TypedReduction(Expression reduction, std::vector<KernelArgument> arguments)
+    : reduction_(std::move(reduction)), arguments_(std::move(arguments)) {
+  static_cast<void>(SnippetProgram(arguments_, ""));  // checks the names
+  if (!is_reduction(reduction_.node()->op)) {
+    throw InvalidInput("arrays.reduction_kernel.no_reduction",
+                       "a kernel that reduces is made of sum(), max() or another reduction of an "
+                       "expression");
+  }
+  static_cast<void>(substitute(Expression(reduction_.node()->operands[0]), values_of(arguments_)));
+}
+
+std::vector<AnyArray> TypedReduction::run(const std::vector<Expression>& values,
+                                          const ReductionLaunch& launch) const {
+  if (launch.range || launch.offsets) {
+    throw Unsupported("arrays.reduction_kernel.needs_text",
+                      "ranges and offsets are for kernels of C text: take a slice of the arrays "
+                      "instead");
+  }
+  std::optional<StreamScope> scope;
+  if (launch.stream) {
+    scope.emplace(*launch.stream);
+  }
+  const Expression element =
+      substitute(Expression(reduction_.node()->operands[0]), bind_values(arguments_, values));
+  const Expression result =
+      reduced(reduction_.node()->op, element,
+              {.axes = launch.axes, .keeps_axes = launch.keeps_axes, .dtype = reduction_.dtype()});
+  if (launch.out.empty()) {
+    return {evaluate(result)};
+  }
+  const AnyArray& out = launch.out[0];
+  if (launch.out.size() != 1 || out.dtype() != result.dtype() || !(out.shape() == result.shape())) {
+    throw InvalidInput("arrays.reduction_kernel.bad_out",
+                       fmt::format("out holds one array, of {} and of shape {}",
+                                   name(result.dtype()), to_string(result.shape())));
+  }
+  out.assign(result);
+  return {out};
+}
+
+loopy::Kernel TypedReduction::as_loop_kernel() const {
+  const ExpressionNode& root = *reduction_.node();
+  const char* const name = root.op == Op::sum       ? "sum"
+                           : root.op == Op::product ? "product"
+                           : root.op == Op::min     ? "min"
+                           : root.op == Op::max     ? "max"
+                                                    : nullptr;
+  if (name == nullptr) {
+    refuse_loop("the loop engine sums, multiplies and finds the least and the greatest");
+  }
+  return make_loop_kernel(arguments_,
+                          {fmt::format("out[0] = {}(i, {})", name,
+                                       loop_text(Expression(root.operands[0]), arguments_))},
+                          "reduction", root.dtype);
+}
+
+}  // namespace rtcg::arrays::detail

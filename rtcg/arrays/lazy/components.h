@@ -1,0 +1,14 @@
+#pragma once
+
+#include "rtcg/arrays/lazy/expression.h"
+
+// Expressions of short vectors. Internal to lazy/.
+
+namespace rtcg::arrays::detail {
+
+/// The same computation of components: one axis more, behind the others, as long as the node's
+/// short vector has lanes; of an expression of numbers, as long as 1. What comes out has no short
+/// vectors left, so that kernels need to know none.
+[[nodiscard]] NodePointer by_component(const NodePointer& root);
+
+}  // namespace rtcg::arrays::detail

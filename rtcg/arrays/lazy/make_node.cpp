@@ -1,0 +1,62 @@
+#include "rtcg/arrays/lazy/make_node.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::arrays::detail {
+
+const NumberValue* number_of(const Expression& value) {
+  return value.node()->number ? &*value.node()->number : nullptr;
+}
+
+void refuse_dtype(const char* function, DType dtype) {
+  throw InvalidInput("arrays.expression.dtype",
+                     fmt::format("{} is not defined for elements of {}", function, name(dtype)));
+}
+
+void refuse_vector(const char* what, DType dtype) {
+  throw InvalidInput("arrays.expression.vector",
+                     fmt::format("{} is not defined for elements of {}: take them apart with "
+                                 "components(), a view whose last axis they are",
+                                 what, name(dtype)));
+}
+
+void refuse_argument(const ExpressionNode& argument) {
+  throw InvalidInput("arrays.evaluate.unbound_argument",
+                     fmt::format("argument '{}' of {} has no value: it stands for what a kernel is "
+                                 "given",
+                                 *argument.argument, name(argument.dtype)));
+}
+
+Expression make_node(Op op, DType dtype, std::initializer_list<Expression> operands) {
+  auto node = std::make_shared<ExpressionNode>();
+  node->op = op;
+  node->dtype = dtype;
+  int i = 0;
+  for (const Expression& operand : operands) {
+    if (is_vector(operand.dtype()) && !is_vector(dtype)) {
+      refuse_vector("a result that is a number", operand.dtype());
+    }
+    node->shape = i == 0 ? operand.shape() : broadcast_shapes(node->shape, operand.shape());
+    node->operands[i++] = operand.node();
+  }
+  return Expression(NodePointer(std::move(node)));
+}
+
+Expression as(const Expression& value, DType dtype) {
+  const NumberValue* number = number_of(value);
+  return number != nullptr && value.dtype() != dtype ? cast_number(*number, dtype)
+                                                     : cast(value, dtype);
+}
+
+DType common_dtype(const Expression& a, const Expression& b) {
+  const NumberValue* left = number_of(a);
+  const NumberValue* right = number_of(b);
+  if ((left == nullptr) == (right == nullptr)) {
+    return promote(a.dtype(), b.dtype());
+  }
+  return left == nullptr ? promote(a.dtype(), right->kind) : promote(b.dtype(), left->kind);
+}
+
+}  // namespace rtcg::arrays::detail

@@ -1,0 +1,36 @@
+#pragma once
+
+namespace rtcg::arrays {
+
+/// Two to four numbers that make one element of an array: CUDA's and OpenCL's `float4`.
+///
+/// In memory the components follow each other with nothing between or behind them, on the host and
+/// on every device; so three floats take 12 bytes, where OpenCL's own float3 takes 16.
+template <class T, int lanes>
+struct ShortVector;
+
+template <class T>
+struct ShortVector<T, 2> {
+  T x{};
+  T y{};
+  friend bool operator==(const ShortVector&, const ShortVector&) = default;
+};
+
+template <class T>
+struct ShortVector<T, 3> {
+  T x{};
+  T y{};
+  T z{};
+  friend bool operator==(const ShortVector&, const ShortVector&) = default;
+};
+
+template <class T>
+struct ShortVector<T, 4> {
+  T x{};
+  T y{};
+  T z{};
+  T w{};
+  friend bool operator==(const ShortVector&, const ShortVector&) = default;
+};
+
+}  // namespace rtcg::arrays

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "rtcg/dg/operators/kernel_tables.h"
+#include "rtcg/runtime/device/device_info.h"
+
+// How a fused kernel lies on a machine, and the memory that this takes.
+
+namespace rtcg::dg::detail {
+
+/// How a block multiplies its columns, each a field of an element, by the matrices.
+enum class Product {
+  on_host,   ///< a block is one thread, columns are loops: no barriers
+  literals,  ///< a thread has one column; matrices stand in the text, zeros left out
+  tiles,     ///< a thread has a tile of sums; matrices are the table `operators`
+  /// A warp has tiles of 16 rows and 8 columns, the table is in the order of its lanes: CUDA from
+  /// sm_90 on. In f64 tensor cores multiply as exactly as others do. In f32 each factor is cut into
+  /// two numbers of tf32 and three of their four products are added: the error is that of f32.
+  tensor_cores,
+};
+
+/// What a block asks for before it needs it.
+enum class Ahead {
+  nothing,
+  prefetch,  ///< what it wants last goes to the cache of the device: CUDA from sm_90 on
+  /// Also values of elements and neighbours go to shared memory while threads do other things: CUDA
+  /// from sm_90 on, where volume fluxes are linear.
+  copies,
+};
+
+/// How a fused kernel lies on the machine.
+struct FusedShape {
+  int elements = 8;  ///< of a block
+  Product product = Product::tiles;
+  int row_groups = 1;                 ///< threads, or warps, that share a column; else 1
+  int columns_per_thread = 1;         ///< or warp; must divide elements * fields
+  int blocks_per_multiprocessor = 0;  ///< registers are kept low enough for so many; 0: any
+  /// Faces are lifted in so many turns, which must divide their number: less shared memory.
+  int face_groups = 1;
+  Ahead ahead = Ahead::nothing;
+  /// Volume fluxes are evaluated at nodes even where they are linear, and the product could make
+  /// them of the values: less work where many row groups would do the same.
+  bool has_nodal_fluxes = false;
+
+  friend bool operator==(const FusedShape&, const FusedShape&) = default;
+};
+
+/// The memory that a block shares: values of its elements, then fluxes, one row a node or place on
+/// the surface, one column a field of an element.
+struct FusedMemory {
+  bool combines_values = false;  ///< the product makes volume fluxes of the values itself
+  int values_rows = 0;
+  int values_stride = 0;  ///< from row to row
+  int work_rows = 0;
+  int work_stride = 0;
+  int first_row_of_weights = 0;  ///< of linear volume fluxes, in `work` behind the faces' fluxes
+
+  [[nodiscard]] int numbers() const noexcept {
+    return values_rows * values_stride + work_rows * work_stride;
+  }
+};
+[[nodiscard]] FusedMemory fused_memory(const KernelShape& shape, const cgen::Type& real,
+                                       const FusedShape& fused);
+
+/// The columns of the lift that belong to each group of faces.
+[[nodiscard]] std::vector<Matrix> lift_of_groups(const Matrix& lift, int groups);
+
+/// The table `operators` of a fused kernel: [derivatives | lift] in the order in which the product
+/// reads it, filled up with zeros.
+[[nodiscard]] std::vector<double> operators_table(const std::vector<Matrix>& derivatives,
+                                                  const Matrix& lift, const FusedShape& fused,
+                                                  const cgen::Type& real);
+
+/// The memory that a block of a fused kernel shares, in bytes.
+[[nodiscard]] std::size_t shared_bytes_of(const KernelShape& shape, const cgen::Type& real,
+                                          const FusedShape& fused);
+
+/// The same with so few elements that a block fits into `limit` bytes; nullopt: not even one does.
+[[nodiscard]] std::optional<FusedShape> fitted(const KernelShape& shape, const cgen::Type& real,
+                                               FusedShape fused, std::size_t limit);
+
+/// What usual_fused_shape must know of a machine.
+enum class Machine { cpu, gpu, gpu_with_tensor_cores };
+[[nodiscard]] Machine machine_of(const runtime::DeviceInfo& device);
+
+/// A shape that is right on the machine and fast enough without a search.
+///
+/// @param with_split_singles  whether f32 may take tensor cores, see Product::tensor_cores
+[[nodiscard]] FusedShape usual_fused_shape(const KernelShape& shape, const cgen::Type& real,
+                                           Machine machine, bool with_split_singles = false);
+
+}  // namespace rtcg::dg::detail

@@ -1,0 +1,133 @@
+#include "rtcg/dg/operators/speed_kernel.h"
+
+#include <algorithm>
+
+#include "rtcg/cgen/check/check_types.h"
+#include "rtcg/cgen/print/print_module.h"
+#include "rtcg/dg/operators/kernel_tables.h"
+#include "rtcg/dg/operators/kernel_writer.h"
+#include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/program.h"
+
+namespace rtcg::dg::detail {
+namespace {
+
+using cgen::BlockBuilder;
+using cgen::Expr;
+
+constexpr int speed_block = 64;
+
+cgen::Dialect dialect_of(runtime::Device device) {
+  return device.info().id.kind == runtime::BackendKind::cuda     ? cgen::Dialect::cuda
+         : device.info().id.kind == runtime::BackendKind::opencl ? cgen::Dialect::opencl
+                                                                 : cgen::Dialect::c;
+}
+
+// A system of which nothing is left but a scale that is the speed in every field: what writes
+// stages then writes the speed, too.
+SystemEvaluators evaluators_of_speed(const System& system) {
+  SystemEvaluators result;
+  result.scale =
+      one_sided(FluxVector(std::vector<FluxExpr>(system.fields.size(), system.speed), ""));
+  return result;
+}
+
+KernelShape shape_of_speed(const System& system, const SystemEvaluators& evaluators,
+                           const Discretization& on, const SystemData& data) {
+  KernelShape shape = shape_of(evaluators, on, data);
+  shape.fields = static_cast<int>(system.fields.size());
+  return shape;
+}
+
+// One thread an element, which goes through its nodes.
+cgen::Declared speed_kernel(const KernelWriter& writer, KernelParameters& parameters) {
+  const KernelShape& shape = writer.shape();
+  const cgen::Type& real = writer.real();
+  const Expr elements = parameters.number("elements", cgen::i32);
+  const Expr state = parameters.table("state");
+  const Expr speeds = parameters.written("speeds");
+  BlockBuilder body;
+  const Expr element =
+      body.add(cgen::declare(cgen::const_(cgen::i32), "element",
+                             cgen::cast(cgen::i32, cgen::block_idx_x * cgen::block_dim_x) +
+                                 cgen::cast(cgen::i32, cgen::thread_idx_x)));
+  BlockBuilder work;
+  const Expr largest = work.add(cgen::declare(real, "largest", cgen::literal(0, real)));
+  work << cgen::for_(
+      cgen::i32, "node", Expr(0), Expr(shape.nodes), [&](const Expr& node, BlockBuilder& inner) {
+        const auto array = [&](const char* name) {
+          return inner.add(cgen::declare(cgen::array_of(real, Expr(shape.fields)), name));
+        };
+        const Expr interior = array("interior");
+        const Expr values = array("values");
+        for (int field = 0; field < shape.fields; ++field) {
+          inner << cgen::assign(interior[field], state[writer.offset(element, field) + node])
+                << cgen::assign(values[field], cgen::literal(1, real));
+        }
+        writer.finish(inner, parameters, {element, interior, node}, values);
+        // what is not a number stays, as it is greater than nothing
+        inner << cgen::if_(values[0] > largest || cgen::not_equal(values[0], values[0]),
+                           cgen::assign(largest, values[0]));
+      });
+  work << cgen::assign(speeds[element], largest);
+  body << cgen::if_(element < elements, work);
+  return cgen::kernel("largest_speeds", parameters.list(), body);
+}
+
+}  // namespace
+
+bool has_nodal_speed(const System& system) {
+  const std::vector<FluxRead> all = reads(one_sided({system.speed}));
+  return std::any_of(all.begin(), all.end(), [](const FluxRead& read) {
+    return read.kind == FluxKind::field || read.kind == FluxKind::coordinate;
+  });
+}
+
+SpeedKernel::SpeedKernel(const System& system, const Discretization& on, const SystemData& data,
+                         runtime::Device device, const cgen::Type& real)
+    : real_(real), elements_(static_cast<std::int32_t>(on.element_count())) {
+  const SystemEvaluators evaluators = evaluators_of_speed(system);
+  const KernelShape shape = shape_of_speed(system, evaluators, on, data);
+  const KernelWriter writer(evaluators, shape, real, system.definitions);
+  KernelParameters parameters(real);
+  cgen::Module module{"dg_speed", writer.functions()};
+  module.items.push_back(speed_kernel(writer, parameters));
+  cgen::check_types(module);
+  const SourceText source = cgen::print_module(module, dialect_of(device));
+  text_ = source.text;
+  kernel_ = runtime::Program::compile(device, source, {}, module.name).kernel("largest_speeds");
+  arguments_ = parameters.names();
+  for (const auto& [name, bytes] :
+       make_tables({arguments_.begin(), arguments_.end()}, shape, evaluators, on, data, real)) {
+    memory_.emplace(name, runtime::Buffer<std::byte>(device, bytes));
+  }
+  memory_.emplace("speeds", runtime::Buffer<std::byte>(
+                                device, as_reals(std::vector<double>(on.element_count()), real)));
+  for (const auto& [name, value] : parameters_at(data, 0)) {
+    numbers_["parameter_" + name] = value;
+  }
+}
+
+std::vector<double> SpeedKernel::speeds(runtime::StreamRef stream,
+                                        runtime::BufferRef<std::byte> state) const {
+  runtime::ArgumentPack pack;
+  for (const std::string& name : arguments_) {
+    const auto buffer = memory_.find(name);
+    if (name == "elements") {
+      pack.add(elements_);
+    } else if (name == "state") {
+      pack.add(state);
+    } else if (buffer != memory_.end()) {
+      pack.add(buffer->second);
+    } else if (real_ == cgen::f32) {
+      pack.add(static_cast<float>(numbers_.at(name)));
+    } else {
+      pack.add(numbers_.at(name));
+    }
+  }
+  const auto blocks = static_cast<std::uint64_t>((elements_ + speed_block - 1) / speed_block);
+  kernel_->launch(stream, {blocks, speed_block, 0}, pack);
+  return from_reals(memory_.at("speeds").to_vector(stream), real_);
+}
+
+}  // namespace rtcg::dg::detail

@@ -1,0 +1,197 @@
+#include "rtcg/loopy/codegen/join_conditions.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "rtcg/cgen/ast/expr_operators.h"
+#include "rtcg/cgen/ast/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+bool is_negation(const cgen::Expr& left, const cgen::Expr& right) {
+  const auto* negated = get_if<cgen::Unary>(left);
+  return negated != nullptr && negated->op == cgen::UnaryOp::logical_not &&
+         negated->operand == right;
+}
+
+std::optional<cgen::BinaryOp> opposite(cgen::BinaryOp op) {
+  switch (op) {
+    case cgen::BinaryOp::less:
+      return cgen::BinaryOp::greater_equal;
+    case cgen::BinaryOp::greater_equal:
+      return cgen::BinaryOp::less;
+    case cgen::BinaryOp::greater:
+      return cgen::BinaryOp::less_equal;
+    case cgen::BinaryOp::less_equal:
+      return cgen::BinaryOp::greater;
+    case cgen::BinaryOp::equal:
+      return cgen::BinaryOp::not_equal;
+    case cgen::BinaryOp::not_equal:
+      return cgen::BinaryOp::equal;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_integer(const cgen::Expr& expr) {
+  const auto kind = cgen::scalar_kind(expr.type());
+  return kind && cgen::is_integral(*kind);
+}
+
+/// Whether exactly one of the two holds. Comparisons of floating-point numbers are no opposites:
+/// where one number is none, neither holds.
+bool are_opposite(const cgen::Expr& left, const cgen::Expr& right) {
+  if (is_negation(left, right) || is_negation(right, left)) {
+    return true;
+  }
+  const auto* first = get_if<cgen::Binary>(left);
+  const auto* second = get_if<cgen::Binary>(right);
+  return first != nullptr && second != nullptr && opposite(first->op) == second->op &&
+         first->left == second->left && first->right == second->right && is_integer(first->left) &&
+         is_integer(first->right);
+}
+
+using Names = std::set<std::string>;
+
+bool has_common(const Names& left, const Names& right) {
+  return std::any_of(left.begin(), left.end(),
+                     [&](const std::string& each) { return right.count(each) != 0; });
+}
+
+/// What an element, member or target of a pointer is part of.
+const cgen::Expr& object_of(const cgen::Expr& place) {
+  if (const auto* element = get_if<cgen::Subscript>(place)) {
+    return object_of(element->array);
+  }
+  if (const auto* member = get_if<cgen::Member>(place)) {
+    return object_of(member->object);
+  }
+  if (const auto* cast = get_if<cgen::Cast>(place)) {
+    return object_of(cast->operand);
+  }
+  const auto* unary = get_if<cgen::Unary>(place);
+  const bool is_way = unary != nullptr && (unary->op == cgen::UnaryOp::dereference ||
+                                           unary->op == cgen::UnaryOp::address_of);
+  return is_way ? object_of(unary->operand) : place;
+}
+
+/// Whether the statement may write to a variable or an array of these names. What it takes the
+/// address of or calls a function with, it may write to.
+bool may_write(const cgen::Statement& statement, const Names& names) {
+  bool found = false;
+  const auto touches = [&](const cgen::Expr& expr) {
+    found = found || has_common(cgen::free_names(object_of(expr)), names);
+  };
+  const auto visit_expr = [&](const cgen::Expr& expr) {
+    if (const auto* assignment = get_if<cgen::Assignment>(expr)) {
+      touches(assignment->target);
+    } else if (const auto* unary = get_if<cgen::Unary>(expr)) {
+      if (unary->op >= cgen::UnaryOp::address_of) {
+        touches(unary->operand);
+      }
+    } else if (const auto* call = get_if<cgen::Call>(expr)) {
+      for (const cgen::Expr& argument : call->arguments) {
+        if (is<cgen::Pointer>(argument.type()) || is<cgen::Array>(argument.type())) {
+          touches(argument);
+        }
+      }
+    }
+    return !found;
+  };
+  const auto visit_statement = [&](const cgen::Statement& each) {
+    found = found || is<cgen::RawStatement>(each) || is<cgen::InlineAsm>(each) ||
+            is<cgen::Barrier>(each) || is<cgen::MemoryFence>(each);
+    return !found;
+  };
+  cgen::walk(statement, {.type = {}, .expr = visit_expr, .statement = visit_statement});
+  return found;
+}
+
+bool may_write(const CodeBlock& block, const Names& names) {
+  return std::any_of(block.items.begin(), block.items.end(), [&](const CodeItem& item) {
+    return match(
+        item, [&](const CodeStatement& e) { return may_write(e.statement, names); },
+        [&](const CodeScalarAssignment& e) { return names.count(e.variable) != 0; },
+        [&](const CodeLoop& e) { return may_write(e.body, names); },
+        [&](const CodeIf& e) {
+          return may_write(e.then_body, names) || (e.else_body && may_write(*e.else_body, names));
+        });
+  });
+}
+
+void append(CodeBlock& block, CodeBlock more) {
+  std::move(more.items.begin(), more.items.end(), std::back_inserter(block.items));
+}
+
+template <class Kind>
+Kind* find_kind(CodeItem& item) {
+  return boost::variant2::get_if<Kind>(&item.kind);
+}
+
+/// Puts `second` into `first` where one test decides on both; whether it could be done.
+bool join(CodeItem& first, CodeItem& second) {
+  auto* before = find_kind<CodeIf>(first);
+  auto* after = find_kind<CodeIf>(second);
+  if (before == nullptr || after == nullptr || after->else_body) {
+    return false;
+  }
+  const bool is_same = before->condition == after->condition;
+  if (!is_same && !are_opposite(before->condition, after->condition)) {
+    return false;
+  }
+  const Names names = cgen::free_names(before->condition);
+  if (may_write(before->then_body, names) ||
+      (before->else_body && may_write(*before->else_body, names))) {
+    return false;
+  }
+  if (is_same) {
+    append(before->then_body, std::move(after->then_body));
+  } else if (before->else_body) {
+    append(*before->else_body, std::move(after->then_body));
+  } else {
+    before->else_body = std::move(after->then_body);
+  }
+  first.variables.merge(second.variables);
+  return true;
+}
+
+void join_within(CodeItem& item) {
+  if (auto* loop = find_kind<CodeLoop>(item)) {
+    loop->body = join_conditions(std::move(loop->body));
+    return;
+  }
+  auto* outer = find_kind<CodeIf>(item);
+  if (outer == nullptr) {
+    return;
+  }
+  outer->then_body = join_conditions(std::move(outer->then_body));
+  if (outer->else_body) {
+    outer->else_body = join_conditions(std::move(*outer->else_body));
+  }
+  auto* inner = outer->goes_on && !outer->else_body && outer->then_body.items.size() == 1
+                    ? find_kind<CodeIf>(outer->then_body.items.front())
+                    : nullptr;
+  if (inner != nullptr && !inner->else_body) {
+    CodeBlock body = std::move(inner->then_body);
+    outer->condition = outer->condition && inner->condition;
+    outer->then_body = std::move(body);
+  }
+}
+
+}  // namespace
+
+CodeBlock join_conditions(CodeBlock block) {
+  CodeBlock result;
+  for (CodeItem& item : block.items) {
+    if (result.items.empty() || !join(result.items.back(), item)) {
+      result.items.push_back(std::move(item));
+    }
+  }
+  for (CodeItem& item : result.items) {
+    join_within(item);
+  }
+  return result;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "rtcg/loopy/codegen/code_block.h"
+
+namespace rtcg::loopy {
+
+/// The block with neighbouring conditions joined, here and within: of two equal ones the bodies
+/// stand under one, of two opposite ones the second body becomes the other's `else`, and a
+/// condition whose whole body is another one without `else` is tested with it where both were one
+/// condition of a statement. Conditions are opposite where one is the other's negation as written,
+/// or the opposite comparison of integers. Nothing is joined across a statement that may change
+/// what the condition reads. Internal to codegen.
+[[nodiscard]] CodeBlock join_conditions(CodeBlock block);
+
+}  // namespace rtcg::loopy

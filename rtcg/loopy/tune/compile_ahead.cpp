@@ -1,0 +1,228 @@
+#include "rtcg/loopy/tune/compile_ahead.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <future>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+TunedSlicing described(const RankedSlicing& ranked) {
+  TunedSlicing tuned;
+  tuned.slicing = ranked.slicing;
+  tuned.predicted_us = ranked.predicted_seconds * 1e6;
+  tuned.threads = ranked.threads;
+  tuned.blocks = ranked.blocks;
+  return tuned;
+}
+
+Candidate prepare(CandidateRunner& runner, std::size_t place, const RankedSlicing& ranked,
+                  const std::stop_token& stop) {
+  Candidate result{place, described(ranked)};
+  try {
+    result.prepared = runner.prepare(ranked, stop);
+    result.tuned.resources = result.prepared->resources;
+    const std::size_t spilled = result.tuned.resources.spill_store_bytes.value_or(0);
+    constexpr std::size_t most_spilled_bytes = 2048;
+    if (spilled > most_spilled_bytes) {
+      result.tuned.refusal = fmt::format("spills {} bytes of registers", spilled);
+    }
+  } catch (const Error& error) {
+    result.tuned.refusal = error.what();
+  }
+  return result;
+}
+
+/// The figures of a device may be off, by a clock that is higher than told for example: what takes
+/// less than twice the best in theory has a chance.
+bool is_beaten(const RankedSlicing& ranked, double best_us) {
+  return best_us > 0 && ranked.least_seconds * 1e6 > 2 * best_us;
+}
+
+Candidate beaten(std::size_t place, const RankedSlicing& ranked) {
+  Candidate candidate{place, described(ranked)};
+  candidate.tuned.refusal =
+      fmt::format("not run: takes {:.1f} us at least, with {} blocks of {} threads",
+                  ranked.least_seconds * 1e6, ranked.blocks, ranked.threads);
+  return candidate;
+}
+
+/// Threads that finish what nobody waits for. They are waited for when the process ends, before
+/// what they use goes.
+class LeftThreads {
+ public:
+  static LeftThreads& instance() {
+    static auto* left = new LeftThreads;  // outlives the handlers of atexit
+    return *left;
+  }
+  void add(std::vector<std::thread> threads) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::move(threads.begin(), threads.end(), std::back_inserter(threads_));
+    }
+    // each time anew: what these threads use was made before, and so goes after they have ended
+    std::atexit([] { instance().join(); });
+  }
+
+ private:
+  void join() {
+    std::vector<std::thread> threads;
+    {
+      const std::lock_guard lock(mutex_);
+      threads.swap(threads_);
+    }
+    for (std::thread& each : threads) {
+      each.join();
+    }
+  }
+  std::mutex mutex_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+int compile_threads(const TuneOptions& options) {
+  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return options.compile_threads > 0 ? options.compile_threads : cores;
+}
+
+struct CompileAhead::Job {
+  std::size_t place = 0;
+  RankedSlicing ranked{};
+  std::stop_source stop{};
+  std::promise<Candidate> done{};
+  std::future<Candidate> result = done.get_future();
+};
+
+struct CompileAhead::Queue {
+  std::mutex mutex{};  // of the two
+  std::condition_variable is_filled{};
+  std::deque<std::shared_ptr<Job>> jobs{};
+  bool is_closed = false;
+  std::atomic<int> compiling = 0;
+};
+
+CompileAhead::CompileAhead(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
+                           const TuneOptions& options, Search& search, const TuneLog& log,
+                           AtEnd at_end)
+    : stream_(stream),
+      options_(options),
+      search_(search),
+      log_(log),
+      at_end_(at_end),
+      queue_(std::make_shared<Queue>()) {
+  depth_ = static_cast<std::size_t>(compile_threads(options));
+  for (std::size_t i = 0; i < depth_; ++i) {
+    threads_.emplace_back([queue = queue_, runner] { work(queue, runner); });
+  }
+}
+
+CompileAhead::~CompileAhead() {
+  {
+    const std::lock_guard lock(queue_->mutex);
+    queue_->is_closed = true;
+    queue_->jobs.clear();
+  }
+  queue_->is_filled.notify_all();
+  for (const auto& each : open_) {
+    each->stop.request_stop();
+  }
+  // nobody is left who would begin another
+  if (at_end_ == AtEnd::leave && queue_->compiling > 0) {
+    LeftThreads::instance().add(std::move(threads_));
+    return;
+  }
+  for (std::thread& each : threads_) {
+    each.join();
+  }
+}
+
+void CompileAhead::work(const std::shared_ptr<Queue>& queue,
+                        const std::shared_ptr<CandidateRunner>& runner) {
+  for (;;) {
+    std::shared_ptr<Job> job;
+    {
+      std::unique_lock lock(queue->mutex);
+      queue->is_filled.wait(lock, [&] { return queue->is_closed || !queue->jobs.empty(); });
+      if (queue->is_closed) {
+        return;
+      }
+      job = std::move(queue->jobs.front());
+      queue->jobs.pop_front();
+      ++queue->compiling;
+    }
+    try {
+      job->done.set_value(prepare(*runner, job->place, job->ranked, job->stop.get_token()));
+    } catch (...) {
+      job->done.set_exception(std::current_exception());
+    }
+    --queue->compiling;
+  }
+}
+
+void CompileAhead::fill(double best_us) {
+  while (open_.size() < depth_ && given_ < options_.max_candidates) {
+    const std::optional<std::size_t> place = search_.next();
+    if (!place) {
+      return;
+    }
+    ++given_;
+    auto job = std::make_shared<Job>();
+    job->place = *place;
+    job->ranked = stream_.at(*place);
+    open_.push_back(job);
+    if (const TunedSlicing* known = log_.find(job->ranked.slicing)) {
+      Candidate candidate{*place, described(job->ranked), nullptr, true, known->microseconds};
+      candidate.tuned.microseconds = known->microseconds;
+      candidate.tuned.resources = known->resources;
+      candidate.tuned.refusal = known->refusal;
+      job->ranked.least_seconds = 0;  // it costs nothing
+      job->done.set_value(std::move(candidate));
+    } else if (!is_beaten(job->ranked, best_us)) {
+      const std::lock_guard lock(queue_->mutex);
+      queue_->jobs.push_back(std::move(job));
+    }
+  }
+}
+
+std::optional<Candidate> CompileAhead::next(double best_us, const std::function<bool()>& is_over) {
+  fill(best_us);
+  queue_->is_filled.notify_all();
+  if (open_.empty()) {
+    return std::nullopt;
+  }
+  const std::shared_ptr<Job> first = open_.front();
+  // asked for each, whether it has been compiled or not: the same times give the same search
+  if (is_beaten(first->ranked, best_us)) {
+    open_.pop_front();
+    return beaten(first->place, first->ranked);
+  }
+  constexpr std::chrono::milliseconds patience{20};
+  while (first->result.wait_for(patience) != std::future_status::ready) {
+    if (is_over()) {
+      return std::nullopt;
+    }
+  }
+  open_.pop_front();
+  return first->result.get();
+}
+
+void CompileAhead::drop_beaten(double best_us) {
+  for (const auto& each : open_) {
+    if (is_beaten(each->ranked, best_us)) {
+      each->stop.request_stop();
+    }
+  }
+  const std::lock_guard lock(queue_->mutex);
+  std::erase_if(queue_->jobs, [](const auto& each) { return each->stop.stop_requested(); });
+}
+
+}  // namespace rtcg::loopy

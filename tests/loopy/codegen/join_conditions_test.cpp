@@ -1,0 +1,111 @@
+#include "rtcg/loopy/codegen/join_conditions.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/recipe.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// The body of the CUDA text of statements that know `i`.
+std::string body_of(const std::string& statements, const std::string& arguments) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "for i\n" + statements + "\nend",
+                                    {.arguments = arguments, .default_type = cgen::f32});
+  const std::string text = generate_text(infer_types(kernel), Target::cuda);
+  const std::size_t begin = text.find("  for (");
+  return text.substr(begin, text.rfind('}') - begin);
+}
+
+TEST(JoinConditions, PrintsElseIfWhereTheKernelSaysSo) {
+  EXPECT_EQ(body_of("if a[i] > 2\nout[i] = 1\nelif a[i] > 1\nout[i] = 2\nb[i] = 7\nelse\n"
+                    "out[i] = 3\nend",
+                    "a, out, b: f32[n]; n: i32"),
+            R"(  for (int i = 0; i < n; ++i) {
+    if (a[i] > 2.0f) {
+      out[i] = 1.0f;
+    } else if (a[i] > 1.0f) {
+      out[i] = 2.0f;
+      b[i] = 7.0f;
+    } else {
+      out[i] = 3.0f;
+    }
+  }
+)");
+}
+
+TEST(JoinConditions, PrintsConditionsWithinConditions) {
+  EXPECT_EQ(body_of("if a[i] > 2\nif b[i] > 0\nout[i] = 1\nelse\nout[i] = 2\nend\nelse\n"
+                    "out[i] = 3\nend",
+                    "a, out, b: f32[n]; n: i32"),
+            R"(  for (int i = 0; i < n; ++i) {
+    if (a[i] > 2.0f) {
+      if (b[i] > 0.0f) {
+        out[i] = 1.0f;
+      } else {
+        out[i] = 2.0f;
+      }
+    } else {
+      out[i] = 3.0f;
+    }
+  }
+)");
+}
+
+TEST(JoinConditions, TakesOppositeComparisonsOfIntegersForOpposite) {
+  EXPECT_EQ(body_of("if i > m\nout[i] = 1\nelse\nout[i] = 2\nend", "out: f32[n]; n, m: i32"),
+            R"(  for (int i = 0; i < n; ++i) {
+    if (i > m) {
+      out[i] = 1.0f;
+    } else {
+      out[i] = 2.0f;
+    }
+  }
+)");
+}
+
+TEST(JoinConditions, LeavesComparisonsOfRealsThatNeitherHoldForNan) {
+  const std::string text = body_of("if a[i] > 2\nout[i] = 1\nend\nif a[i] <= 2\nout[i] = 2\nend",
+                                   "a, out: f32[n]; n: i32");
+  EXPECT_EQ(text.find("else"), std::string::npos) << text;
+}
+
+TEST(JoinConditions, LeavesConditionsApartWhoseValuesAreWrittenBetween) {
+  EXPECT_EQ(
+      body_of("a[i] = 0 {if=a[i] > 2}\nout[i] = 3 {if=not a[i] > 2}", "a, out: f32[n]; n: i32"),
+      R"(  for (int i = 0; i < n; ++i) {
+    if (a[i] > 2.0f) {
+      a[i] = 0.0f;
+    }
+    if (!(a[i] > 2.0f)) {
+      out[i] = 3.0f;
+    }
+  }
+)");
+  const std::string scalar =
+      body_of("<> t = a[i]\nt = 0 {if=t > 2}\nout[i] = t {if=not t > 2}", "a, out: f32[n]; n: i32");
+  EXPECT_EQ(scalar.find("else"), std::string::npos) << scalar;
+}
+
+TEST(JoinConditions, LeavesConditionsApartAroundCText) {
+  const std::string text = body_of(
+      "if a[i] > 2\n... c \"${out[i]} = 1;\" {writes=out}\nelse\n... c \"${b[i]} = 1;\" "
+      "{writes=b}\nend",
+      "a, b, out: f32[n]; n: i32");
+  EXPECT_EQ(text.find("else"), std::string::npos) << text;
+}
+
+TEST(JoinConditions, LeavesASingleStatementItsWholeConditionInOneTest) {
+  EXPECT_EQ(body_of("if a[i] > 2\nif b[i] > 0\nout[i] = 1\nend\nend", "a, out, b: f32[n]; n: i32"),
+            R"(  for (int i = 0; i < n; ++i) {
+    if (a[i] > 2.0f && b[i] > 0.0f) {
+      out[i] = 1.0f;
+    }
+  }
+)");
+}
+
+}  // namespace
+}  // namespace rtcg::loopy

@@ -1,0 +1,193 @@
+// What happens to compiles that nobody wants any more; on a device that is none.
+#include "rtcg/loopy/tune/compile_ahead.h"
+
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "tests/loopy/tune/fake_runner.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+const SlicingStream& matmul_slicings() {
+  static const SlicingStream stream(
+      make_kernel("{[i, j, k]: 0 <= i, j, k < 512}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = cgen::f32}),
+      {});
+  return stream;
+}
+
+/// A clock that goes on while compiles last, and compiles that last until they are let go.
+class SlowRunner : public FakeRunner {
+ public:
+  explicit SlowRunner(int quick) : FakeRunner([](const RankedSlicing&) { return 100.0; }) {
+    while_compiling = [this, quick](const RankedSlicing&, const std::stop_token& stop) {
+      if (prepared_count <= quick) {
+        return;
+      }
+      ++begun;
+      while (!is_let_go && !(obeys && stop.stop_requested())) {
+        std::this_thread::sleep_for(1ms);
+      }
+      stopped += stop.stop_requested() ? 1 : 0;
+      ++ended;
+    };
+  }
+  double seconds() const override {
+    return FakeRunner::seconds() + std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+  bool obeys = false;  ///< ends when it is told to, as worker processes do
+  std::atomic<bool> is_let_go = false;
+  std::atomic<int> begun = 0;
+  std::atomic<int> ended = 0;
+  std::atomic<int> stopped = 0;
+
+ private:
+  Clock::time_point begin_ = Clock::now();
+};
+
+TuneOptions options_for(double budget_seconds) {
+  TuneOptions options;
+  options.search = SearchMethod::exhaustive;
+  options.budget_seconds = budget_seconds;
+  options.compile_threads = 3;
+  return options;
+}
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+TEST(CompileAhead, ReturnsAtOnceThoughThreadsCompile) {
+  const auto runner = std::make_shared<SlowRunner>(4);
+  TuneOptions options = options_for(1e9);
+  Clock::time_point stopped_at;
+  options.is_cancelled = [&] {
+    const bool is_stopped = runner->begun == 3;  // all threads are busy
+    stopped_at = is_stopped && stopped_at == Clock::time_point() ? Clock::now() : stopped_at;
+    return is_stopped;
+  };
+  const TuneResult result = run_search(matmul_slicings(), runner, options);
+  EXPECT_LT(seconds_since(stopped_at), 1);
+  EXPECT_EQ(result.tried.size(), 4U) << "what was known";
+  EXPECT_EQ(result.best().microseconds, 100);
+  EXPECT_EQ(runner->ended, 0) << "they are still at it";
+  const std::weak_ptr<SlowRunner> kept = runner;
+  runner->is_let_go = true;
+  while (runner->ended < 3) {
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(runner->begun, 3) << "what was queued was dropped";
+  EXPECT_EQ(runner->stopped, 3) << "they were told";
+}
+
+TEST(CompileAhead, KeepsToItsBudgetThoughThreadsCompile) {
+  const auto runner = std::make_shared<SlowRunner>(4);
+  runner->obeys = true;
+  const Clock::time_point begin = Clock::now();
+  const TuneResult result = run_search(matmul_slicings(), runner, options_for(0.3));
+  EXPECT_LT(seconds_since(begin), 1.3);
+  EXPECT_EQ(result.tried.size(), 4U);
+}
+
+TEST(CompileAhead, WaitsForTheFirstResultBeyondTheBudget) {
+  const auto runner = std::make_shared<SlowRunner>(0);
+  std::thread later([&] {
+    std::this_thread::sleep_for(300ms);
+    runner->is_let_go = true;
+  });
+  EXPECT_GE(run_search(matmul_slicings(), runner, options_for(0.05)).tried.size(), 1U);
+  later.join();
+}
+
+TEST(CompileAhead, KeepsALentRunnerNoLongerThanTheSearch) {
+  SlowRunner runner(2);
+  runner.obeys = true;
+  TuneOptions options = options_for(1e9);
+  options.is_cancelled = [&] { return runner.begun > 0; };
+  EXPECT_LE(run_search(matmul_slicings(), runner, options).tried.size(), 2U);
+  EXPECT_EQ(runner.begun, runner.ended);
+}
+
+/// Blocks of few threads: their arithmetic alone takes longer than twice the best.
+bool is_hopeless(const RankedSlicing& ranked) {
+  return ranked.least_seconds * 1e6 > 2 * 20;
+}
+
+TEST(CompileAhead, CompilesNothingThatCannotBecomeTheBest) {
+  const SlicingStream& stream = matmul_slicings();
+  std::size_t hopeless = 0;
+  for (std::size_t i = 0; i < stream.count(); ++i) {
+    hopeless += is_hopeless(stream.at(i)) ? 1 : 0;
+    ASSERT_LE(stream.at(i).least_seconds, stream.at(i).predicted_seconds);
+  }
+  ASSERT_GT(hopeless, 10U);
+  ASSERT_FALSE(is_hopeless(stream.at(0)));
+  FakeRunner runner([](const RankedSlicing&) { return 20.0; });
+  std::mutex mutex;
+  std::size_t compiled_hopeless = 0;
+  runner.while_compiling = [&](const RankedSlicing& ranked, const std::stop_token&) {
+    const std::lock_guard lock(mutex);
+    compiled_hopeless += is_hopeless(ranked) ? 1 : 0;
+  };
+  TuneOptions options = options_for(1e9);
+  options.compile_threads = 1;
+  std::vector<std::size_t> order = {0};
+  for (std::size_t i = 0; order.size() < 21; ++i) {
+    if (is_hopeless(stream.at(i))) {
+      order.push_back(i);
+    }
+  }
+  options.seeds.clear();
+  for (const std::size_t each : order) {
+    options.seeds.push_back(stream.at(each).slicing);
+  }
+  options.max_candidates = order.size();
+  const TuneResult result = run_search(stream, runner, options);
+  EXPECT_EQ(runner.prepared_count, 1);
+  EXPECT_EQ(compiled_hopeless, 0U);
+  ASSERT_EQ(result.tried.size(), 21U);
+  EXPECT_EQ(result.tried[1].refusal.rfind("not run: takes ", 0), 0U) << result.tried[1].refusal;
+}
+
+TEST(CompileAhead, StopsCompilesThatANewBestOneBeats) {
+  const SlicingStream& stream = matmul_slicings();
+  std::size_t hopeless = 0;
+  while (!is_hopeless(stream.at(hopeless))) {
+    ++hopeless;
+  }
+  // both are compiled at once: the second one ends only when it is told to
+  FakeRunner runner([](const RankedSlicing&) { return 20.0; });
+  std::atomic<bool> is_compiling = false;
+  runner.while_compiling = [&](const RankedSlicing& ranked, const std::stop_token& stop) {
+    if (!is_hopeless(ranked)) {
+      while (!is_compiling) {
+        std::this_thread::sleep_for(1ms);
+      }
+      return;
+    }
+    is_compiling = true;
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(1ms);
+    }
+  };
+  TuneOptions options = options_for(1e9);
+  options.compile_threads = 2;
+  options.seeds = {stream.at(0).slicing, stream.at(hopeless).slicing};
+  options.max_candidates = 2;
+  const TuneResult result = run_search(stream, runner, options);
+  EXPECT_EQ(runner.prepared_count, 2);
+  ASSERT_EQ(result.tried.size(), 2U);
+  EXPECT_EQ(result.tried[1].refusal.rfind("not run: takes ", 0), 0U) << result.tried[1].refusal;
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
