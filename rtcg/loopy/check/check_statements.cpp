@@ -10,6 +10,7 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/kernel/variable_index.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -107,20 +108,6 @@ void check_targets(const Kernel& kernel, const Instruction& instruction) {
                                      instruction.id, kernel.name, target, reason));
     }
   }
-}
-
-NameSet known_names(const Kernel& kernel) {
-  NameSet names = parameters(kernel);
-  for (const std::string& iname : all_inames(kernel)) {
-    names.insert(iname);
-  }
-  for (const Argument& argument : kernel.arguments) {
-    names.insert(argument.name);
-  }
-  for (const Temporary& temporary : kernel.temporaries) {
-    names.insert(temporary.name);
-  }
-  return names;
 }
 
 void check_names_used(const Kernel& kernel, const Instruction& instruction, const NameSet& known) {

@@ -6,6 +6,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/kernel/variable_index.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -117,20 +118,6 @@ void check_raw_code(const Kernel& kernel, const std::string& name, cgen::Dialect
   }
 }
 
-NameSet declared_names(const Kernel& kernel) {
-  NameSet names = parameters(kernel);
-  for (const std::string& iname : all_inames(kernel)) {
-    names.insert(iname);
-  }
-  for (const Argument& argument : kernel.arguments) {
-    names.insert(argument.name);
-  }
-  for (const Temporary& temporary : kernel.temporaries) {
-    names.insert(temporary.name);
-  }
-  return names;
-}
-
 bool has_reserved_name(const Kernel& kernel, cgen::Dialect dialect) {
   const auto is_reserved = [&](const std::string& name) { return is_reserved_name(dialect, name); };
   const auto has_reserved = [&](const auto& all) {
@@ -228,7 +215,7 @@ TargetNames with_target_names(Kernel kernel, cgen::Dialect dialect) {
     result.kernel.name = free.make(result.kernel.name);
   }
   NewNames names;
-  for (const std::string& name : declared_names(result.kernel)) {
+  for (const std::string& name : known_names(result.kernel)) {
     if (is_reserved_name(dialect, name)) {
       check_raw_code(result.kernel, name, dialect);
       names[name] = free.make(name);

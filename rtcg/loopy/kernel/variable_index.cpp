@@ -13,4 +13,18 @@ VariableIndex::VariableIndex(const Kernel& kernel) {
   }
 }
 
+NameSet known_names(const Kernel& kernel) {
+  NameSet names = parameters(kernel);
+  for (const std::string& iname : all_inames(kernel)) {
+    names.insert(iname);
+  }
+  for (const Argument& argument : kernel.arguments) {
+    names.insert(argument.name);
+  }
+  for (const Temporary& temporary : kernel.temporaries) {
+    names.insert(temporary.name);
+  }
+  return names;
+}
+
 }  // namespace rtcg::loopy

@@ -37,4 +37,7 @@ class VariableIndex {
   Table<Temporary> temporaries_;
 };
 
+/// Parameters, inames, arguments and temporaries: all that an expression may mention.
+[[nodiscard]] NameSet known_names(const Kernel& kernel);
+
 }  // namespace rtcg::loopy

@@ -10,26 +10,11 @@
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/print/print_module.h"
-#include "rtcg/runtime/compile/compile_cache.h"
-#include "rtcg/runtime/compile/nvrtc.h"
+#include "tests/arrays/support/taken_by_nvrtc.h"
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
 
 namespace rtcg::arrays {
 namespace {
-
-/// The text, after NVRTC has taken it where there is one.
-std::string compiled(const std::string& text) {
-  runtime::Nvrtc& nvrtc = runtime::Nvrtc::instance();
-  if (nvrtc.why_unavailable().empty()) {
-    runtime::CompileRequest request;
-    request.kind = runtime::OutputKind::cubin;
-    request.source = {text, {}};
-    request.target = "sm_90";
-    request.options.flags = {"--device-as-default-execution-space"};
-    EXPECT_FALSE(runtime::compile_cached(nvrtc, request).binary.empty()) << text;
-  }
-  return text;
-}
 
 TEST(CudaTextOfKernels, RunsSnippetsForEachElement) {
   const ElementwiseKernel kernel("float a, const float *x, float *z",
@@ -47,7 +32,7 @@ TEST(CudaTextOfKernels, RunsSnippetsForEachElement) {
   float* z_pointer = z.data();
   float a = 3;
   // n0, x, x_all, z, the first place, a, n, count
-  testing::CudaOnCpu(compiled(kernel.text(cgen::Dialect::cuda)))
+  testing::CudaOnCpu(taken_by_nvrtc(kernel.text(cgen::Dialect::cuda)))
       .run_checked("compute", {{2, 1, 1}, {256, 1, 1}, 0},
                    {&length, &x_pointer, &x_pointer, &z_pointer, &first, &a, &length, &length},
                    {{x.data(), n * sizeof(float)}, {z.data(), n * sizeof(float)}});
@@ -78,7 +63,7 @@ TEST(CudaTextOfKernels, ReadsAndWritesPacks) {
   std::int32_t first = 0;
   float* pointers[] = {x.data(), y.data(), z.data(), w.data()};
   float a = 3;
-  const std::string text = compiled(kernel.text(cgen::Dialect::cuda));
+  const std::string text = taken_by_nvrtc(kernel.text(cgen::Dialect::cuda));
   EXPECT_NE(text.find("const float4 x_pack"), std::string::npos) << text;
   EXPECT_NE(text.find("const float4 z_pack"), std::string::npos) << text;  // not always written
   EXPECT_EQ(text.find("const float4 w_pack"), std::string::npos) << text;
@@ -97,7 +82,7 @@ TEST(CudaTextOfKernels, ReadsAndWritesPacks) {
 
 TEST(CudaTextOfKernels, TakesPacksOnlyWhereTheyAreAsGood) {
   const auto text = [](const char* arguments, const char* operation) {
-    return compiled(ElementwiseKernel(arguments, operation).text(cgen::Dialect::cuda));
+    return taken_by_nvrtc(ElementwiseKernel(arguments, operation).text(cgen::Dialect::cuda));
   };
   // what is set whatever it was is not read
   const std::string sum = text("const float *x, float *z", "z[i] = 2*x[i]; z[i] += 1");
@@ -127,7 +112,7 @@ TEST(CudaTextOfKernels, ReducesSnippets) {
     std::int32_t lengths[] = {n, 1, n, n, 1};  // of the axis; outputs, length, segment, each
     float* result_pointer = &result;
     float* x_pointer = x.data();
-    testing::CudaOnCpu(compiled(kernel.text(cgen::Dialect::cuda)))
+    testing::CudaOnCpu(taken_by_nvrtc(kernel.text(cgen::Dialect::cuda)))
         .run_checked("compute", {{1, 1, 1}, {256, 1, 1}, 0},
                      {&lengths[0], &result_pointer, &x_pointer, &scale, &lengths[1], &lengths[2],
                       &lengths[3], &lengths[4]},
@@ -163,7 +148,7 @@ TEST(CudaTextOfKernels, ReducesToStructsInSharedMemory) {
   Place* result_pointer = &result;
   float* x_pointer = x.data();
   const std::string text = kernel.text(cgen::Dialect::cuda);
-  compiled(text);
+  taken_by_nvrtc(text);
   // the CPU's compiler makes host functions of what has no __device__, and calls them alike
   testing::CudaOnCpu(text).run_checked("compute", {{1, 1, 1}, {256, 1, 1}, 0},
                                        {&lengths[0], &result_pointer, &x_pointer, &lengths[1],
@@ -188,7 +173,7 @@ std::string text_of_sum(detail::ReductionShape shape, bool is_compensated) {
   form.shape = shape;
   const cgen::Module module = make_reduction_module(program, results, form);
   cgen::check_types(module);
-  return compiled(cgen::print_module(module, cgen::Dialect::cuda).text);
+  return taken_by_nvrtc(cgen::print_module(module, cgen::Dialect::cuda).text);
 }
 
 TEST(CudaTextOfKernels, MeetsAtOnceWhereBlocksTakeSegments) {
@@ -248,7 +233,7 @@ TEST(CudaTextOfKernels, CompilesWithEveryElementType) {
     const ElementwiseKernel kernel(
         {number_argument(dtype, "a"), array_argument(dtype, "x"), array_argument(dtype, "z")},
         is_complex(dtype) ? "z[i].re = a.re * x[i].im" : "z[i] = a * x[i]; z[i + 1] += x[i]");
-    compiled(kernel.text(cgen::Dialect::cuda));
+    taken_by_nvrtc(kernel.text(cgen::Dialect::cuda));
   }
 }
 

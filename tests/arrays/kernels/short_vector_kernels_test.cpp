@@ -7,9 +7,8 @@
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/lazy/functions.h"
 #include "rtcg/cgen/build/struct_builder.h"
-#include "rtcg/runtime/compile/compile_cache.h"
-#include "rtcg/runtime/compile/nvrtc.h"
 #include "tests/arrays/support/on_every_device.h"
+#include "tests/arrays/support/taken_by_nvrtc.h"
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
 #include "tests/support/expect_error.h"
 
@@ -21,20 +20,6 @@ using Float2 = ShortVector<float, 2>;
 using Float3 = ShortVector<float, 3>;
 using Float4 = ShortVector<float, 4>;
 using Int2 = ShortVector<std::int32_t, 2>;
-
-/// The text, after NVRTC has taken it where there is one.
-std::string compiled(const std::string& text) {
-  runtime::Nvrtc& nvrtc = runtime::Nvrtc::instance();
-  if (nvrtc.why_unavailable().empty()) {
-    runtime::CompileRequest request;
-    request.kind = runtime::OutputKind::cubin;
-    request.source = {text, {}};
-    request.target = "sm_90";
-    request.options.flags = {"--device-as-default-execution-space"};
-    EXPECT_FALSE(runtime::compile_cached(nvrtc, request).binary.empty()) << text;
-  }
-  return text;
-}
 
 TEST(KernelsOfShortVectors, ComputeWithWholesAndComponents) {
   const ElementwiseKernel kernel("float a, const float4 *x, float4 *z, float *length", R"(
@@ -104,7 +89,7 @@ TEST(KernelsOfShortVectors, TakeEveryKindOfComponent) {
       statements += array + "[i] = -" + array + "[i] * " + array + "[i]; ";
     }
   }
-  compiled(ElementwiseKernel(all, statements).text(cgen::Dialect::cuda));
+  taken_by_nvrtc(ElementwiseKernel(all, statements).text(cgen::Dialect::cuda));
 }
 
 TEST(KernelsOfShortVectors, ReduceThem) {
@@ -126,8 +111,8 @@ TEST(KernelsOfShortVectors, ReduceThem) {
     EXPECT_EQ(rows(3).item().y, 100);
     EXPECT_EQ(Array<Float2>(box(x)).item(), (Float2{0, 6}));
   });
-  compiled(sum.text(cgen::Dialect::cuda));
-  compiled(box.text(cgen::Dialect::cuda));
+  taken_by_nvrtc(sum.text(cgen::Dialect::cuda));
+  taken_by_nvrtc(box.text(cgen::Dialect::cuda));
 }
 
 TEST(KernelsOfShortVectors, RunAsCuda) {
@@ -142,7 +127,7 @@ TEST(KernelsOfShortVectors, RunAsCuda) {
   Float3* x_pointer = x.data();
   Float3* z_pointer = z.data();
   Float2 a{3, 4};
-  rtcg::testing::CudaOnCpu(compiled(kernel.text(cgen::Dialect::cuda)))
+  rtcg::testing::CudaOnCpu(taken_by_nvrtc(kernel.text(cgen::Dialect::cuda)))
       .run_checked("compute", {{2, 1, 1}, {256, 1, 1}, 0},
                    {&length, &x_pointer, &z_pointer, &a.x, &a.y, &length},
                    {{x.data(), 300 * sizeof(Float3)}, {z.data(), 300 * sizeof(Float3)}});
@@ -155,7 +140,7 @@ TEST(KernelsOfShortVectors, KeepTheOperatorsOfTheirUsers) {
       {.preamble = "float2 operator+(float2 a, float2 b) { return make_float2(a.x*b.x, 7); }"});
   const std::string text = kernel.text(cgen::Dialect::cuda);
   EXPECT_EQ(text.find("operator-"), std::string::npos);
-  compiled(text);
+  taken_by_nvrtc(text);
 }
 
 TEST(KernelsOfShortVectors, AreRefusedWhatTheyCannotTake) {
@@ -224,7 +209,7 @@ TEST(KernelsOfStructs, ReadAndWriteFields) {
     EXPECT_EQ(result[7].cell, -1);
     EXPECT_EQ(mass.to_vector(), (std::vector<double>{0, 4, 8, 12, 16}));
   });
-  compiled(move.text(cgen::Dialect::cuda));
+  taken_by_nvrtc(move.text(cgen::Dialect::cuda));
 }
 
 TEST(KernelsOfStructs, ReduceThem) {

@@ -2,25 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/runtime/compile/compile_cache.h"
-#include "rtcg/runtime/compile/nvrtc.h"
+#include "tests/arrays/support/taken_by_nvrtc.h"
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
 
 namespace rtcg::arrays::detail {
 namespace {
 
 std::string cuda_text(RandomKind kind, DType dtype, RandomAlgorithm algorithm) {
-  std::string text = random_kernel(kind, dtype, algorithm).text(cgen::Dialect::cuda);
-  runtime::Nvrtc& nvrtc = runtime::Nvrtc::instance();
-  if (nvrtc.why_unavailable().empty()) {
-    runtime::CompileRequest request;
-    request.kind = runtime::OutputKind::cubin;
-    request.source = {text, {}};
-    request.target = "sm_90";
-    request.options.flags = {"--device-as-default-execution-space"};
-    EXPECT_FALSE(runtime::compile_cached(nvrtc, request).binary.empty()) << text;
-  }
-  return text;
+  return taken_by_nvrtc(random_kernel(kind, dtype, algorithm).text(cgen::Dialect::cuda));
 }
 
 TEST(RandomKernels, CompileForGpus) {
