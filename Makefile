@@ -5,7 +5,7 @@
 BUILD := build
 CMAKE_CONFIGURE = cmake --preset release -DRTCG_BUILD_TESTS=$(1) -DRTCG_BUILD_BENCH=$(1) -DRTCG_BUILD_EXAMPLES=ON
 
-.PHONY: all demo test bench install clean help sanitize packages-build packages-test
+.PHONY: all demo test bench pages install clean help sanitize packages-build packages-test
 
 all: packages-build            ## build the library and the command line, build/bin/rtcg
 	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
@@ -25,6 +25,9 @@ test: packages-test            ## build everything and run all tests
 bench: packages-test           ## run the CPU benchmarks, JSON to build/bench/*.json
 	$(call CMAKE_CONFIGURE,ON)
 	cmake --build $(BUILD) --target run_benchmarks
+
+pages: all                     ## print the tables and draw the pictures of docs/dg.md again, some minutes
+	cmake -DRTCG=$(BUILD)/bin/rtcg -DPAGE=docs/dg.md -DPICTURES=docs/pictures -P scripts/remake_dg_page.cmake
 
 sanitize: packages-test        ## build and test under the address and undefined-behaviour sanitizers
 	cmake --workflow --preset asan

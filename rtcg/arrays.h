@@ -1,9 +1,10 @@
 #pragma once
 
-/// Everything of the layer `arrays`.
+/// What most programs need of the layer `arrays`; beside it there are matmul.h and interop/.
 
 #include "rtcg/arrays/array.h"
 #include "rtcg/arrays/create.h"
+#include "rtcg/arrays/indexing.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/lazy/evaluate.h"

@@ -49,6 +49,7 @@
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/split_reduction.h"
 #include "rtcg/loopy/transform/swizzle.h"
+#include "rtcg/loopy/transform/swizzle_bank_conflicts.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "rtcg/loopy/transform/temporaries.h"

@@ -55,9 +55,10 @@ class DgRun {
 
   void run() {
     const bool is_on_host = solver_.options().device.info().id.kind == runtime::BackendKind::host;
-    if (words_.is_tuning && (is_on_host || words_.strategy == "split")) {
+    if (words_.is_tuning && (is_on_host || words_.strategy != "fused")) {
       std::fputs(
-          "rtcg: there is nothing to tune: the host's kernels and split ones have one shape\n",
+          "rtcg: there is nothing to tune: only fused kernels have several shapes, and none on the "
+          "host\n",
           stderr);
     }
     if (words_.resume.empty()) {
@@ -66,6 +67,11 @@ class DgRun {
       solver_.load_checkpoint(words_.resume);
     }
     begin_time_ = solver_.time();
+    if (begin_time_ > words_.until) {
+      std::fprintf(stderr,
+                   "rtcg: the checkpoint is of t = %.6g, behind --until %.6g: no step is left\n",
+                   begin_time_, words_.until);
+    }
     begin_steps_ = solver_.steps();
     energy_before_ = solver_.energy();
     check_every();
@@ -83,6 +89,7 @@ class DgRun {
       files_.write(*on_, solver_.state(), solver_.time(), std::nullopt);
     }
     words_.output.as_json ? print_json() : print_text();
+    warn_of_growth();
   }
 
  private:
@@ -147,6 +154,17 @@ class DgRun {
     return dg::l2_distance(*on_, solver_.state(), state_at(problem_, *on_, solver_.time()));
   }
 
+  // No shipped equation gains energy, but for Euler's, whose is no sum of squares.
+  void warn_of_growth() const {
+    const double growth = solver_.energy() / energy_before_;
+    if (growth > 2 && words_.equation != "euler") {
+      std::fprintf(stderr,
+                   "rtcg: the energy grew by a factor of %.3g, which is no solution: a smaller "
+                   "--cfl helps\n",
+                   growth);
+    }
+  }
+
   void print_json() const {
     nlohmann::ordered_json json = {{"equation", words_.equation},
                                    {"device", solver_.options().device.info().name},
@@ -206,7 +224,7 @@ std::vector<std::string> unused_options(const std::string& equation) {
     return {"--until", "--cfl",      "--flux",       "--start",
             "--every", "--boundary", "--checkpoint", "--resume"};
   }
-  std::vector<std::string> unused = {"--method", "--preconditioner"};
+  std::vector<std::string> unused = {"--method", "--preconditioner", "--contrast"};
   if (equation == "burgers" || equation == "euler") {
     unused.emplace_back("--flux");  // theirs is Lax-Friedrichs
   }
@@ -248,6 +266,7 @@ void check_options(const CLI::App& command, const DgWords& words) {
                          fmt::format("{} says nothing without {}", name, what));
     }
   };
+  needs("--split-singles", words.dtype == "f32", "--dtype f32");
   needs("--straight", !words.vtu.empty(), "--vtu");
   needs("--field", !words.picture.empty(), "--picture");
   needs("--slice", !words.picture.empty(), "--picture");
@@ -278,9 +297,12 @@ void add_method_options(CLI::App& command, DgWords& words) {
   command.add_option("--cfl", words.cfl, "Factor of the time step; 1 is stable")
       ->check(why_not_positive)
       ->capture_default_str();
-  command.add_option("--strategy", words.strategy, "Kernels for a stage: fused, one; or split")
-      ->check(CLI::IsMember({"fused", "split"}))
+  command
+      .add_option("--strategy", words.strategy, "Kernels for a stage: fused, one; two; or split")
+      ->check(CLI::IsMember({"fused", "two", "split"}))
       ->capture_default_str();
+  command.add_flag("--split-singles", words.split_singles,
+                   "With f32: multiply on tensor cores, each number as two of tf32");
   command.add_option("--flux", words.flux, "Of linear equations")
       ->check(CLI::IsMember({"upwind", "central"}))
       ->capture_default_str();
@@ -310,6 +332,9 @@ void add_run_options(CLI::App& command, DgWords& words) {
       ->check(CLI::IsMember({"exact", "pulse"}));
   command.add_option("--boundary,-b", words.boundaries, "TAG=CONDITION, such as +x=absorbing")
       ->allow_extra_args(false);
+  command.add_option("--contrast", words.contrast, "Of poisson: diffusion of every third element")
+      ->check(why_not_positive)
+      ->capture_default_str();
   command.add_option("--ordering", words.ordering, "Of elements: neighbours close by, or as given")
       ->check(CLI::IsMember({"curve", "metis", "given"}))
       ->capture_default_str();

@@ -118,8 +118,11 @@ dg::SolverOptions dg_solver_options(const DgWords& words) {
                        ? runtime::Device::find("cuda:0")
                        : runtime::Device::host();
   options.precision = words.dtype == "f32" ? dg::Precision::single : dg::Precision::double_;
-  options.strategy = words.strategy == "split" ? dg::Strategy::split : dg::Strategy::automatic;
+  options.strategy = words.strategy == "split" ? dg::Strategy::split
+                     : words.strategy == "two" ? dg::Strategy::two_kernels
+                                               : dg::Strategy::automatic;
   options.tune = words.is_tuning;
+  options.split_singles = words.split_singles;
   options.wisdom_path = words.wisdom;
   options.courant = words.cfl;
   return options;

@@ -26,6 +26,7 @@ struct DgWords {
   std::string flux = "upwind";
   std::string method = "ip";            ///< of Poisson's equation
   std::string preconditioner = "none";  ///< of Poisson's equation
+  double contrast = 1;                  ///< of Poisson's equation
   std::string start;
   std::vector<std::string> boundaries;  ///< TAG=CONDITION
   double until = 1;
@@ -33,6 +34,7 @@ struct DgWords {
   double every = 0;
   std::string strategy = "fused";
   bool is_tuning = false;
+  bool split_singles = false;
   std::string wisdom;
   std::string vtu;
   bool has_straight_cells = false;

@@ -108,13 +108,29 @@ void print_json(const dg::FluxVector& flux, const dg::Evaluators& evaluators,
   std::puts(json.dump(2).c_str());
 }
 
+dg::FluxVector boundary_state(const std::string& text, const dg::FluxNames& names) {
+  dg::FluxVector state = dg::parse_flux(text, names);
+  std::size_t fields = 0;
+  for (const dg::FieldGroup& group : names.fields) {
+    fields += static_cast<std::size_t>(group.count);
+  }
+  if (state.count() != fields) {
+    throw InvalidInput(
+        "tools.flux.boundary_count",
+        fmt::format("the boundary state '{}' has {}, but there {}", text,
+                    counted(state.count(), "component"),
+                    fields == 1 ? "is 1 field" : fmt::format("are {} fields", fields)));
+  }
+  return state;
+}
+
 void print_flux(const FluxWords& words) {
   const dg::FluxNames names = names_of(words);
   const dg::FluxVector flux = dg::parse_flux(words.text, names);
   dg::EvaluatorOptions options;
   options.neighbour = words.neighbour;
   if (!words.boundary.empty()) {
-    options.boundary_state = dg::parse_flux(words.boundary, names);
+    options.boundary_state = boundary_state(words.boundary, names);
   }
   const dg::Evaluators evaluators = dg::make_evaluators(flux, options);
   if (dg::is_zero(evaluators)) {

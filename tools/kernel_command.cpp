@@ -24,8 +24,8 @@
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/runtime/compile/child_process.h"
 #include "tools/command.h"
+#include "tools/draw_loop_tree.h"
 
 namespace rtcg::tools {
 namespace {
@@ -203,21 +203,22 @@ std::vector<Variable> variables_of(const Kernel& ready) {
 /// What is counted, and how often: as a function of the parameters, or a number where they are set.
 using Counts = std::map<std::string, std::string>;
 
-Counts counts_of(const Kernel& kernel, const loopy::IntegerValues& values) {
-  const loopy::Statistics statistics =
-      loopy::count_operations(loopy::infer_types(loopy::expand_subst(kernel)));
+std::string count_text(const loopy::Count& count, const loopy::IntegerValues& values) {
+  if (values.empty()) {
+    const auto form = count.closed_form();
+    return form ? to_string(*form) : "needs --set";
+  }
+  try {
+    return std::to_string(count.evaluate(values));
+  } catch (const Unsupported&) {  // what depends on data stays unknown; the rest is told
+    return "unknown";
+  }
+}
+
+Counts counts_of(const loopy::Statistics& statistics, const loopy::IntegerValues& values) {
   Counts counts;
   const auto add = [&](const std::string& what, const loopy::Count& count) {
-    if (values.empty()) {
-      const auto form = count.closed_form();
-      counts[what] = form ? to_string(*form) : "needs --set";
-      return;
-    }
-    try {
-      counts[what] = std::to_string(count.evaluate(values));
-    } catch (const Unsupported&) {  // what depends on data stays unknown; the rest is told
-      counts[what] = "unknown";
-    }
+    counts[what] = count_text(count, values);
   };
   for (const auto& [operation, count] : statistics.operations) {
     add(operation.first + " " + operation.second, count);
@@ -231,6 +232,28 @@ Counts counts_of(const Kernel& kernel, const loopy::IntegerValues& values) {
   return counts;
 }
 
+/// How neighbours on the axes of the hardware go through memory.
+struct Access {
+  std::string what;
+  std::string strides;
+  std::string times;
+};
+
+std::vector<Access> accesses_of(const loopy::Statistics& statistics,
+                                const loopy::IntegerValues& values) {
+  std::vector<Access> accesses;
+  for (const loopy::AccessCount& each : statistics.accesses) {
+    std::string strides;
+    for (const auto& [axis, stride] : each.strides) {
+      strides += fmt::format("{}{} {}", strides.empty() ? "" : ", ", axis,
+                             stride ? to_string(*stride) : "irregular");
+    }
+    accesses.push_back({(each.is_write ? "stores to " : "loads of ") + each.array, strides,
+                        count_text(each.count, values)});
+  }
+  return accesses;
+}
+
 /// All that `rtcg explain` tells.
 struct Explanation {
   Kernel ready;
@@ -238,6 +261,7 @@ struct Explanation {
   std::vector<loopy::LaunchPlan> launches;
   Counts counts_as_described;
   Counts counts;
+  std::vector<Access> accesses;
 };
 
 Explanation explanation_of(const KernelWords& words) {
@@ -251,8 +275,15 @@ Explanation explanation_of(const KernelWords& words) {
   explanation.ready = loopy::preprocess(kernels.transformed);
   explanation.tree = scheduled(explanation.ready);
   explanation.launches = loopy::generate(kernels.transformed, parse_target(words.target)).launches;
-  explanation.counts_as_described = counts_of(kernels.described, values);
-  explanation.counts = counts_of(kernels.transformed, values);
+  const auto statistics_of = [](const Kernel& kernel) {
+    return loopy::count_operations(loopy::infer_types(loopy::expand_subst(kernel)));
+  };
+  explanation.counts_as_described = counts_of(statistics_of(kernels.described), values);
+  explanation.counts = counts_of(statistics_of(kernels.transformed), values);
+  explanation.counts["barriers of a block"] =
+      count_text(loopy::count_barriers(explanation.ready, explanation.tree), values);
+  // of the kernel that is made C of: its copies lie on axes, and what threads share is there
+  explanation.accesses = accesses_of(loopy::count_operations(explanation.ready), values);
   return explanation;
 }
 
@@ -293,7 +324,12 @@ void print_text(const Explanation& explanation) {
     counts.push_back(
         {what, cell(explanation.counts_as_described, what), cell(explanation.counts, what)});
   }
-  text += "\n" + table(memory) + "\n" + table(counts);
+  std::vector<std::vector<std::string>> accesses = {
+      {"transformed", "elements between neighbours", "times"}};
+  for (const Access& each : explanation.accesses) {
+    accesses.push_back({each.what, each.strides.empty() ? "-" : each.strides, each.times});
+  }
+  text += "\n" + table(memory) + "\n" + table(counts) + "\n" + table(accesses);
   std::fputs(text.c_str(), stdout);
 }
 
@@ -339,77 +375,18 @@ void print_json(const Explanation& explanation) {
   }
   json["counts_as_described"] = explanation.counts_as_described;
   json["counts"] = explanation.counts;
+  for (const Access& each : explanation.accesses) {
+    json["accesses"].push_back(
+        {{"what", each.what}, {"strides", each.strides}, {"times", each.times}});
+  }
   std::puts(json.dump(2).c_str());
-}
-
-// The loop tree in Graphviz's language: loops as folders, statements and barriers as leaves.
-void add_nodes(const Kernel& kernel, const loopy::LoopTree& tree, int parent, int& count,
-               std::string& text) {
-  for (const loopy::LoopTreeNode& node : tree) {
-    const int own = ++count;
-    const auto add = [&](const std::string& label, const char* look) {
-      std::string escaped;
-      for (const char c : label) {
-        escaped += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-      }
-      text += fmt::format("  n{} [label=\"{}\", {}];\n  n{} -> n{};\n", own, escaped, look, parent,
-                          own);
-    };
-    match(
-        node,
-        [&](const loopy::LoopNode& loop) {
-          add("for " + loop.iname, "shape=box, style=rounded");
-          add_nodes(kernel, loop.body, own, count, text);
-        },
-        [&](const loopy::StatementNode& statement) {
-          add(loopy::to_string(kernel.instructions[statement.index]), "shape=plaintext");
-        },
-        [&](const loopy::BarrierNode& barrier) {
-          add("barrier: " + barrier.reason, "shape=box, style=filled, fillcolor=orange");
-        },
-        [&](const loopy::LaunchBoundaryNode&) {
-          add("next launch", "shape=box, style=filled, fillcolor=gray");
-        });
-  }
-}
-
-void draw_svg(const std::string& dot_path, const std::string& svg_path) {
-  const std::string program = runtime::find_program("dot");
-  if (program.empty()) {
-    throw Unsupported("tools.explain.no_graphviz",
-                      fmt::format("Graphviz's program 'dot' draws SVG, and there is none: install "
-                                  "graphviz, or draw '{}' elsewhere",
-                                  dot_path));
-  }
-  const auto result = runtime::run_process({program, "-Tsvg", dot_path, "-o", svg_path});
-  if (result.exit_code != 0) {
-    throw InvalidInput("tools.explain.unwritable_file",
-                       fmt::format("'dot' cannot draw '{}': {}", svg_path, result.output));
-  }
-  std::remove(dot_path.c_str());
-}
-
-void draw(const Kernel& kernel, const loopy::LoopTree& tree, const std::string& path) {
-  std::string text = "digraph kernel {\n  rankdir=LR;\n  node [fontname=\"monospace\"];\n";
-  text += fmt::format("  n0 [label=\"{}\", shape=box];\n", kernel.name);
-  int count = 0;
-  add_nodes(kernel, tree, 0, count, text);
-  text += "}\n";
-  const bool is_svg = path.ends_with(".svg");
-  const std::string dot_path = is_svg ? path + ".dot" : path;
-  if (!(std::ofstream(dot_path) << text)) {
-    throw InvalidInput("tools.explain.unwritable_file", fmt::format("cannot write '{}'", dot_path));
-  }
-  if (is_svg) {
-    draw_svg(dot_path, path);
-  }
 }
 
 void explain(const KernelWords& words) {
   const Explanation explanation = explanation_of(words);
   words.output.as_json ? print_json(explanation) : print_text(explanation);
   if (!words.drawing.empty()) {
-    draw(explanation.ready, explanation.tree, words.drawing);
+    draw_loop_tree(explanation.ready, explanation.tree, words.drawing);
   }
 }
 

@@ -1,6 +1,7 @@
 // rtcg tune and slicings: every way to run a kernel file, and the fastest one found by running.
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/tune/kernel_pack.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "tools/command.h"
@@ -30,6 +32,7 @@ struct TuneWords {
   std::vector<std::string> values;
   double budget_seconds = 30;
   std::size_t max_candidates = 0;
+  std::string until_gain;
   std::string search = "guided";
   std::string workers = "headers";
   std::uint64_t seed = 1;
@@ -145,6 +148,21 @@ runtime::WorkerUse workers_of(const std::string& word) {
                             : runtime::WorkerUse::headers;
 }
 
+// `1%` or `0.01` as a share of 1; nothing where it is none.
+std::optional<double> share_of(const std::string& text) {
+  const bool is_percent = !text.empty() && text.back() == '%';
+  const std::size_t digits = text.size() - (is_percent ? 1 : 0);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + digits, value);
+  value /= is_percent ? 100 : 1;
+  const bool is_share =
+      error == std::errc() && end == text.data() + digits && value > 0 && value < 1;
+  return is_share ? std::optional(value) : std::nullopt;
+}
+std::string why_no_share(const std::string& text) {
+  return share_of(text) ? "" : "a share is written as 1% or 0.01, and lies between 0 and 1";
+}
+
 loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kernel,
                               const runtime::Device& device) {
   loopy::TuneOptions options;
@@ -153,6 +171,7 @@ loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kerne
   options.budget_seconds = words.budget_seconds;
   options.seed = words.seed;
   options.max_candidates = words.max_candidates == 0 ? SIZE_MAX : words.max_candidates;
+  options.min_expected_gain = share_of(words.until_gain).value_or(0);
   options.search = search_of(words.search);
   options.workers = workers_of(words.workers);
   options.cache = words.is_cold ? loopy::CacheState::cold : loopy::CacheState::warm;
@@ -179,6 +198,26 @@ void keep(const TuneWords& words, const loopy::Kernel& kernel, const runtime::De
   }
 }
 
+// `layout a order 1,0: a[5000, 300] has the strides 1, 5000`, in elements.
+std::vector<std::string> layouts_of(const loopy::Kernel& tuned, const loopy::Slicing& slicing) {
+  std::vector<std::string> result;
+  for (const loopy::LayoutPlan& plan : slicing.layouts) {
+    const loopy::Argument& array = *find_argument(tuned, plan.array);
+    const auto text = [](const std::vector<loopy::Expr>& numbers) {
+      std::string joined;
+      for (const loopy::Expr& each : numbers) {
+        joined += (joined.empty() ? "" : ", ") + to_string(each);
+      }
+      return joined;
+    };
+    result.push_back(fmt::format("{}: {}[{}] has the strides {}", to_string(plan), plan.array,
+                                 text(array.shape),
+                                 text(array.strides_elements.empty() ? c_order_strides(array.shape)
+                                                                     : array.strides_elements)));
+  }
+  return result;
+}
+
 void print_summary(const TuneWords& words, const TuneReport& report) {
   const loopy::TuneResult& result = report.result;
   std::fputs(tune_table(report).c_str(), stdout);
@@ -189,6 +228,13 @@ void print_summary(const TuneWords& words, const TuneReport& report) {
       static_cast<double>(result.tried.size() - result.resumed) / result.seconds,
       result.tried.size() - count_fine(result), result.resumed, ties_text(result).c_str());
   std::printf("%s; %s\n", report.device.identity().c_str(), to_string(result.clocks_after).c_str());
+  if (result.expected_gain < 1) {
+    std::printf("the later half of them shortened the best time by %.1f %%\n",
+                100 * result.expected_gain);
+  }
+  for (const std::string& each : report.layouts) {
+    std::printf("%s\n", each.c_str());
+  }
   if (!result.why_no_workers.empty()) {
     std::printf("threads compiled, and no worker processes: %s\n", result.why_no_workers.c_str());
   }
@@ -209,8 +255,8 @@ void tune(const TuneWords& words) {
   if (!words.pack.empty()) {
     loopy::KernelPack(words.pack).check();
   }
-  options.seeds =
-      loopy::seeds_of(loopy::Wisdom(words.wisdom), kernel, device, options.constraints.parameters);
+  options.seeds = loopy::seeds_of(loopy::Wisdom(words.wisdom), kernel, device,
+                                  options.constraints.parameters, options.constraints.free_layouts);
   std::vector<double> best_us;
   options.report = [&](const loopy::TuneProgress& progress) {
     if (progress.best_us > 0) {
@@ -235,7 +281,8 @@ void tune(const TuneWords& words) {
                           device,
                           best_us,
                           loop_tree_of(tuned),
-                          generate_text(tuned, loopy::target_of(device))};
+                          generate_text(tuned, loopy::target_of(device)),
+                          layouts_of(tuned, best.slicing)};
   if (!words.report.empty()) {
     write_page(words.report, report);
   }
@@ -264,6 +311,10 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   command->add_option("--max-lanes", words->constraints.max_lanes, "Results of one thread")
       ->check(why_not_positive)
       ->capture_default_str();
+  command
+      ->add_option("--free-layout", words->constraints.free_layouts,
+                   "An array that may lie otherwise than described; may be given several times")
+      ->allow_extra_args(false);
   command->add_option("--max-shared-bytes", words->constraints.max_shared_bytes, "Of a block")
       ->check(why_negative)
       ->capture_default_str();
@@ -280,11 +331,17 @@ void add_tune_commands(CLI::App& app) {
       ->add_option("-d,--device", words->device,
                    "host, opencl:0, cuda:0, or best: the GPU, else the host")
       ->capture_default_str();
-  tune_command->add_option("--budget", words->budget_seconds, "Seconds")
+  const std::map<std::string, double> seconds_of = {{"s", 1}, {"min", 60}, {"h", 3600}};
+  tune_command->add_option("--budget", words->budget_seconds, "Seconds, or 60s, 5min, 1h")
+      ->transform(CLI::AsNumberWithUnit(seconds_of, CLI::AsNumberWithUnit::UNIT_OPTIONAL, "TIME"))
       ->check(why_not_positive)
       ->capture_default_str();
   tune_command->add_option("--max-candidates", words->max_candidates, "Try no more; 0: no limit")
       ->check(why_negative);
+  tune_command
+      ->add_option("--until-gain", words->until_gain,
+                   "Stop when as many candidates again promise less than this, such as 1%")
+      ->check(why_no_share);
   tune_command->add_option("--search", words->search, "guided, exhaustive, random or evolutionary")
       ->check(CLI::IsMember({"guided", "exhaustive", "random", "evolutionary"}))
       ->capture_default_str();

@@ -16,6 +16,7 @@ struct TuneReport {
   std::vector<double> best_us{};  ///< after each candidate, from the first fine one on
   std::string loop_tree{};        ///< of the winner
   std::string source{};
+  std::vector<std::string> layouts{};  ///< of arrays that the winner takes otherwise
 };
 
 /// `12.34 us` or `1.234 ms`.

@@ -1,10 +1,13 @@
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <numbers>
+#include <filesystem>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/gpu/sections.h"
@@ -12,6 +15,7 @@
 #include "rtcg/dg/equations/maxwell.h"
 #include "rtcg/dg/flux/parse_flux.h"
 #include "rtcg/dg/mesh/box_mesh.h"
+#include "rtcg/dg/operators/solver.h"
 #include "rtcg/dg/operators/tune_stages.h"
 
 namespace rtcg::bench {
@@ -24,6 +28,12 @@ using dg::detail::StageRunner;
 using dg::detail::TimedShape;
 
 constexpr double wanted_unknowns = 60e6;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 dg::System cavity() {
   dg::MaxwellOptions options;
@@ -57,30 +67,47 @@ Discretization cube(int cells, int order) {
   return dg::discretize(dg::ordered_along_curve(dg::make_box_mesh(box)), order);
 }
 
-// The largest difference of the right-hand side of random fields from that of the interpreter,
-// over its largest value.
-double error_of(const dg::System& system, int order, runtime::Device device, const cgen::Type& real,
-                const FusedShape& shape) {
-  const Discretization on = cube(2, order);
+State random_state(const Discretization& on) {
   State state(6, on);
   std::mt19937 random(1);
   std::uniform_real_distribution<double> number(-1, 1);
   for (double& value : state.values) {
     value = number(random);
   }
-  StageRunner runner(system, on, {}, device, real, shape);
-  runner.write_state(dg::detail::as_reals(dg::detail::to_device_order(state), real));
-  runner.right_hand_side(0);
-  const State found =
-      dg::detail::from_device_order(dg::detail::from_reals(runner.read_residual(), real), 6, on);
+  return state;
+}
+
+// The largest difference from what the interpreter gives, over the largest value of that.
+double difference(const dg::System& system, const Discretization& on, const State& state,
+                  const State& found) {
   const State expected = dg::reference_right_hand_side(system, on, {}, state);
   double worst = 0;
   double largest = 0;
   for (std::size_t i = 0; i < expected.values.size(); ++i) {
-    worst = std::max(worst, std::abs(found.values[i] - expected.values[i]));
+    const double each = std::abs(found.values[i] - expected.values[i]);
+    worst = each <= worst ? worst : std::isnan(each) ? INFINITY : each;
     largest = std::max(largest, std::abs(expected.values[i]));
   }
   return worst / largest;
+}
+
+// Of the right-hand side of random fields.
+double error_of(const dg::System& system, int order, runtime::Device device, const cgen::Type& real,
+                const FusedShape& shape) {
+  const Discretization on = cube(2, order);
+  const State state = random_state(on);
+  StageRunner runner(system, on, {}, device, real, shape);
+  runner.write_state(dg::detail::as_reals(dg::detail::to_device_order(state), real));
+  runner.right_hand_side(0);
+  return difference(
+      system, on, state,
+      dg::detail::from_device_order(dg::detail::from_reals(runner.read_residual(), real), 6, on));
+}
+
+void check_error(double error, const cgen::Type& real, const std::string& what) {
+  if (!(error < (real == cgen::f32 ? 1e-5 : 1e-12))) {
+    throw std::runtime_error(what + " is wrong by " + std::to_string(error));
+  }
 }
 
 double flops_of_element(double nodes, double face_nodes) {
@@ -88,7 +115,7 @@ double flops_of_element(double nodes, double face_nodes) {
          6 * nodes + 30 * nodes;
 }
 
-void add_row(Report& report, const TimedShape& best, int order, const cgen::Type& real,
+void add_row(Report& report, const std::string& op, const TimedShape& best, const cgen::Type& real,
              const Discretization& on, double error) {
   const auto nodes = static_cast<double>(on.node_count());
   const auto face_nodes = static_cast<double>(on.element.nodes_of_face());
@@ -96,7 +123,7 @@ void add_row(Report& report, const TimedShape& best, int order, const cgen::Type
   const double bytes = real == cgen::f32 ? 4 : 8;
   const double unknowns = 6 * nodes * elements;
   Measurement row;
-  row.op = "dg_maxwell N=" + std::to_string(order);
+  row.op = op + " N=" + std::to_string(on.element.order);
   row.impl = "rtcg, " + to_string(best.shape);
   row.dtype = real == cgen::f32 ? "f32" : "f64";
   row.n = static_cast<long long>(unknowns);
@@ -104,12 +131,12 @@ void add_row(Report& report, const TimedShape& best, int order, const cgen::Type
   row.gbs = (24 * nodes + 24 * face_nodes + 33) * bytes * elements / best.microseconds * 1e-3;
   row.tflops = flops_of_element(nodes, face_nodes) * elements / best.microseconds * 1e-6;
   report.add(row);
-  std::printf("dg_maxwell N=%d %s: %.1f GDOF/s, error %.1e, %s\n", order, row.dtype.c_str(),
+  std::printf("%s %s: %.1f GDOF/s, error %.1e, %s\n", row.op.c_str(), row.dtype.c_str(),
               unknowns / best.microseconds * 1e-3, error, to_string(best.shape).c_str());
 }
 
-// Comma-separated numbers of an environment variable, else 1 to 9.
-std::vector<int> orders_wanted() {
+// Orders among the digits of an environment variable.
+std::vector<int> orders_wanted(const std::vector<int>& otherwise) {
   const char* text = std::getenv("RTCG_DG_ORDERS");
   std::vector<int> orders;
   for (const char* at = text; at != nullptr && *at != '\0'; ++at) {
@@ -117,42 +144,120 @@ std::vector<int> orders_wanted() {
       orders.push_back(*at - '0');
     }
   }
-  return orders.empty() ? std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9} : orders;
+  return orders.empty() ? otherwise : orders;
 }
 
-void measure(runtime::Device device, Report& report, bool with_search,
-             bool with_split_singles = false) {
+const std::vector<int> all_orders = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+
+double seconds_wanted(double otherwise) {
+  const char* given = std::getenv("RTCG_DG_SECONDS");
+  return given != nullptr ? std::atof(given) : otherwise;
+}
+
+// In how many ways a shape differs from another.
+int distance(const FusedShape& a, const FusedShape& b) {
+  return (a.product != b.product ? 4 : 0) + (a.elements != b.elements ? 1 : 0) +
+         (a.row_groups != b.row_groups ? 1 : 0) +
+         (a.columns_per_thread != b.columns_per_thread ? 1 : 0) +
+         (a.blocks_per_multiprocessor != b.blocks_per_multiprocessor ? 1 : 0) +
+         (a.face_groups != b.face_groups ? 1 : 0) + (a.ahead != b.ahead ? 1 : 0) +
+         (a.has_nodal_fluxes != b.has_nodal_fluxes ? 1 : 0) +
+         (a.updates_apart != b.updates_apart ? 3 : 0);
+}
+
+// The usual shape and those like it first, as many as `seconds` allow; the fastest comes first.
+std::vector<TimedShape> search(StageRunner& runner, const FusedShape& usual,
+                               std::vector<FusedShape> candidates, double seconds) {
+  const Clock::time_point begin = Clock::now();
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const FusedShape& a, const FusedShape& b) {
+                     return distance(a, usual) < distance(b, usual);
+                   });
+  candidates.erase(std::remove(candidates.begin(), candidates.end(), usual), candidates.end());
+  candidates.insert(candidates.begin(), usual);
+  // what all cores compile at once
+  const std::size_t batch = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<TimedShape> all;
+  for (std::size_t first = 0; first < candidates.size(); first += batch) {
+    if (first > 0 && seconds_since(begin) > seconds) {
+      break;
+    }
+    const auto from = candidates.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto to = candidates.begin() +
+                    static_cast<std::ptrdiff_t>(std::min(first + batch, candidates.size()));
+    const std::vector<TimedShape> tried = dg::detail::time_shapes(runner, {from, to});
+    all.insert(all.end(), tried.begin(), tried.end());
+  }
+  std::stable_sort(all.begin(), all.end(), [](const TimedShape& a, const TimedShape& b) {
+    return a.refusal.empty() != b.refusal.empty() ? a.refusal.empty()
+                                                  : a.microseconds < b.microseconds;
+  });
+  for (const TimedShape& each : all) {
+    std::printf("  %9.1f us  %3d registers  %s %s\n", each.microseconds, each.registers,
+                to_string(each.shape).c_str(), each.refusal.substr(0, 80).c_str());
+  }
+  std::printf("  %zu of %zu shapes in %.1f s\n", all.size(), candidates.size(),
+              seconds_since(begin));
+  return all;
+}
+
+struct Search {
+  bool is_wanted = false;           // otherwise the usual shape alone
+  double seconds = 1e9;             // for all orders and precisions
+  bool with_split_singles = false;  // then nothing but their shapes, in f32
+};
+
+void measure_order(runtime::Device device, Report& report, const Discretization& on,
+                   const cgen::Type& real, const Search& wanted, double seconds) {
   const dg::System system = cavity();
-  for (const int order : orders_wanted()) {
-    const double nodes = (order + 1) * (order + 2) * (order + 3) / 6.0;
-    const int cells = static_cast<int>(std::cbrt(wanted_unknowns / (36 * nodes)));
-    const Discretization on = cube(cells, order);
-    for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
-      const dg::detail::KernelShape shape =
-          dg::detail::shape_of(dg::detail::evaluators_of(system, on.mesh), on, {});
-      const FusedShape usual = dg::detail::usual_fused_shape(
-          shape, real, dg::detail::machine_of(device.info()), with_split_singles);
-      StageRunner runner(system, on, {}, device, real, usual);
-      std::vector<FusedShape> candidates = {usual};
-      if (with_search) {
-        candidates = dg::detail::fused_candidates(shape, real, device.info(), with_split_singles);
-      }
-      const std::vector<TimedShape> tried = dg::detail::time_shapes(runner, candidates);
-      for (std::size_t i = 0; i < tried.size() && with_search; ++i) {
-        std::printf("  %9.1f us  %3d registers  %s %s\n", tried[i].microseconds, tried[i].registers,
-                    to_string(tried[i].shape).c_str(), tried[i].refusal.substr(0, 80).c_str());
-      }
-      if (tried.empty() || !tried[0].refusal.empty()) {
-        throw std::runtime_error("no fused kernel runs: " +
-                                 (tried.empty() ? "" : tried[0].refusal));
-      }
-      const double error = error_of(system, order, device, real, tried[0].shape);
-      if (!(error < (real == cgen::f32 ? 1e-5 : 1e-12))) {
-        throw std::runtime_error("dg_maxwell is wrong by " + std::to_string(error) + " at order " +
-                                 std::to_string(order));
-      }
-      add_row(report, tried[0], order, real, on, error);
-      std::fflush(stdout);
+  const dg::detail::KernelShape shape =
+      dg::detail::shape_of(dg::detail::evaluators_of(system, on.mesh), on, {});
+  const FusedShape usual = dg::detail::usual_fused_shape(
+      shape, real, dg::detail::machine_of(device.info()), wanted.with_split_singles);
+  StageRunner runner(system, on, {}, device, real, usual);
+  std::vector<FusedShape> candidates;
+  if (wanted.is_wanted) {
+    candidates =
+        dg::detail::fused_candidates(shape, real, device.info(), wanted.with_split_singles);
+    if (wanted.with_split_singles) {
+      candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                      [](const FusedShape& each) {
+                                        return each.product != dg::detail::Product::tensor_cores;
+                                      }),
+                       candidates.end());
+    }
+  }
+  const std::vector<TimedShape> tried = wanted.is_wanted
+                                            ? search(runner, usual, candidates, seconds)
+                                            : dg::detail::time_shapes(runner, {usual});
+  if (!tried.at(0).refusal.empty()) {
+    throw std::runtime_error("no fused kernel runs: " + tried[0].refusal);
+  }
+  const int order = on.element.order;
+  const double error = error_of(system, order, device, real, tried[0].shape);
+  check_error(error, real, "dg_maxwell at order " + std::to_string(order));
+  add_row(report, wanted.with_split_singles ? "dg_maxwell split" : "dg_maxwell", tried[0], real, on,
+          error);
+  std::fflush(stdout);
+}
+
+int cells_for(int order) {
+  const double nodes = (order + 1) * (order + 2) * (order + 3) / 6.0;
+  return static_cast<int>(std::cbrt(wanted_unknowns / (36 * nodes)));
+}
+
+void measure(runtime::Device device, Report& report, const Search& wanted) {
+  const Clock::time_point begin = Clock::now();
+  const std::vector<int> orders = orders_wanted(all_orders);
+  const std::vector<cgen::Type> precisions = wanted.with_split_singles
+                                                 ? std::vector<cgen::Type>{cgen::f32}
+                                                 : std::vector<cgen::Type>{cgen::f32, cgen::f64};
+  std::size_t left = orders.size() * precisions.size();
+  for (const int order : orders) {
+    const Discretization on = cube(cells_for(order), order);
+    for (const cgen::Type& real : precisions) {
+      const double seconds = (wanted.seconds - seconds_since(begin)) / static_cast<double>(left--);
+      measure_order(device, report, on, real, wanted, seconds);
     }
   }
 }
@@ -162,8 +267,7 @@ void measure_user_flux(runtime::Device device, Report& report) {
   constexpr int order = 4;
   constexpr int turns = 9;
   const double nodes = (order + 1) * (order + 2) * (order + 3) / 6.0;
-  const Discretization on =
-      cube(static_cast<int>(std::cbrt(wanted_unknowns / (36 * nodes))), order);
+  const Discretization on = cube(cells_for(order), order);
   for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
     const dg::detail::KernelShape shape =
         dg::detail::shape_of(dg::detail::evaluators_of(cavity(), on.mesh), on, {});
@@ -177,10 +281,7 @@ void measure_user_flux(runtime::Device device, Report& report) {
       shipped_us.push_back(dg::detail::time_shapes(shipped, {usual}).at(0).microseconds);
       written_us.push_back(dg::detail::time_shapes(written, {usual}).at(0).microseconds);
     }
-    const double error = error_of(cavity_in_words(), order, device, real, usual);
-    if (!(error < (real == cgen::f32 ? 1e-5 : 1e-12))) {
-      throw std::runtime_error("the user's flux is wrong by " + std::to_string(error));
-    }
+    check_error(error_of(cavity_in_words(), order, device, real, usual), real, "a user's flux");
     Measurement row;
     row.op = "dg_maxwell flux N=" + std::to_string(order);
     row.dtype = real == cgen::f32 ? "f32" : "f64";
@@ -199,19 +300,71 @@ void measure_user_flux(runtime::Device device, Report& report) {
   }
 }
 
+// A solver that tunes on an empty memory, with a text that no cache has, and then one that finds
+// both.
+void measure_start(runtime::Device device, Report& report, int order, dg::Precision precision) {
+  const std::string unique = std::to_string(std::chrono::system_clock::now().time_since_epoch() /
+                                            std::chrono::nanoseconds(1));
+  dg::System system = cavity();
+  system.definitions = "// a cold start at " + unique + "\n";
+  const std::filesystem::path wisdom =
+      std::filesystem::temp_directory_path() / ("rtcg_dg_tuning_" + unique + ".jsonl");
+  dg::SolverOptions options{device, precision};
+  options.tune = true;
+  options.wisdom_path = wisdom.string();
+  const auto on = std::make_shared<const Discretization>(cube(cells_for(order), order));
+  const auto start = [&] {
+    const Clock::time_point begin = Clock::now();
+    const dg::Solver solver(system, on, {}, options);
+    solver.synchronize();
+    return seconds_since(begin);
+  };
+  const double cold = start();
+  const double warm = start();
+  const auto small = std::make_shared<const Discretization>(cube(2, order));
+  const State state = random_state(*small);
+  dg::Solver solver(system, small, {}, options);
+  solver.set_state(state);
+  const cgen::Type real = precision == dg::Precision::single ? cgen::f32 : cgen::f64;
+  check_error(difference(system, *small, state, solver.right_hand_side()), real,
+              "the tuned solver of order " + std::to_string(order));
+  std::filesystem::remove(wisdom);
+  Measurement row;
+  row.op = "dg_tuning N=" + std::to_string(order);
+  row.dtype = real == cgen::f32 ? "f32" : "f64";
+  row.n = static_cast<long long>(6 * on->node_count() * on->element_count());
+  row.impl = "cold";
+  row.us = cold * 1e6;
+  report.add(row);
+  row.impl = "warm";
+  row.us = warm * 1e6;
+  report.add(row);
+  std::printf("dg_tuning N=%d %s: %.1f s cold, %.3f s warm\n", order, row.dtype.c_str(), cold,
+              warm);
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 void measure_dg_maxwell(runtime::Device device, Report& report) {
-  measure(device, report, false);
+  measure(device, report, {});
   measure_user_flux(device, report);
 }
 
 void measure_dg_maxwell_search(runtime::Device device, Report& report) {
-  measure(device, report, true);
+  measure(device, report, {.is_wanted = true, .seconds = seconds_wanted(1e9)});
 }
 
 void measure_dg_maxwell_split(runtime::Device device, Report& report) {
-  measure(device, report, true, true);
+  measure(device, report,
+          {.is_wanted = true, .seconds = seconds_wanted(50), .with_split_singles = true});
+}
+
+void measure_dg_tuning(runtime::Device device, Report& report) {
+  for (const int order : orders_wanted({4})) {
+    measure_start(device, report, order, dg::Precision::single);
+    measure_start(device, report, order, dg::Precision::double_);
+  }
 }
 
 }  // namespace rtcg::bench

@@ -22,6 +22,7 @@ const std::map<std::string, Section>& sections() {
       {"tune_small", measure_tune_small},
       {"tune_dg", measure_tune_dg},
       {"trial_rate", measure_trial_rate},
+      {"search_quality", measure_search_quality},
       {"tune_roofline", measure_tune_roofline},
       {"stencil", measure_stencil},
       {"reduce", measure_reduce},
@@ -32,7 +33,8 @@ const std::map<std::string, Section>& sections() {
       {"random", measure_random},
       {"dg_maxwell", measure_dg_maxwell},
       {"dg_maxwell_search", measure_dg_maxwell_search},
-      {"dg_maxwell_split", measure_dg_maxwell_split}};
+      {"dg_maxwell_split", measure_dg_maxwell_split},
+      {"dg_tuning", measure_dg_tuning}};
   return all;
 }
 
@@ -47,6 +49,10 @@ void print_help() {
     std::printf(" %s", name.c_str());
   }
   std::printf("\n");
+  std::printf(
+      "RTCG_TUNE_SECONDS=S bounds each case of those with `tune`; RTCG_DG_ORDERS=4,7 chooses "
+      "orders\n"
+      "of those with `dg_`, RTCG_DG_SECONDS=S bounds their searches\n");
 }
 
 int run(const std::vector<std::string>& wanted, const std::string& json_path) {

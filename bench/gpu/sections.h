@@ -21,6 +21,9 @@ void measure_tune_small(runtime::Device device, Report& report);
 void measure_tune_dg(runtime::Device device, Report& report);
 /// Transpose, stencil, convolution and n-body as shares of the device's roofline.
 void measure_tune_roofline(runtime::Device device, Report& report);
+/// How soon a search is within 5 % of the best of all slicings of a small product, against the time
+/// that trying all of them takes.
+void measure_search_quality(runtime::Device device, Report& report);
 /// Candidates that are compiled, verified and timed in a second.
 void measure_trial_rate(runtime::Device device, Report& report);
 /// Against the device's own copy of as many bytes.
@@ -43,9 +46,14 @@ void measure_host_cost(runtime::Device device, Report& report);
 /// in RTCG_DG_ORDERS, both precisions, with the shapes that the solver takes without a search. Then
 /// order 4 with a user's flux and with the shipped one, in turns.
 void measure_dg_maxwell(runtime::Device device, Report& report);
-/// The same with the fastest of all candidates, each of which it prints.
+/// The same with the fastest of all candidates, each of which it prints: those like the usual shape
+/// first, as many as RTCG_DG_SECONDS allow for all orders together; default: all.
 void measure_dg_maxwell_search(runtime::Device device, Report& report);
-/// The same where f32 may take tensor cores, each factor cut into two numbers of tf32.
+/// The same in f32 on tensor cores, each factor cut into two numbers of tf32, within 50 s or
+/// RTCG_DG_SECONDS.
 void measure_dg_maxwell_split(runtime::Device device, Report& report);
+/// How long it takes to make a solver of 60 million unknowns that searches for its kernel with
+/// nothing compiled or remembered, and one that finds both: order 4 or those in RTCG_DG_ORDERS.
+void measure_dg_tuning(runtime::Device device, Report& report);
 
 }  // namespace rtcg::bench

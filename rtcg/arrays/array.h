@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rtcg/arrays/dtype.h"
+#include "rtcg/arrays/host_view.h"
 #include "rtcg/arrays/layout.h"
 #include "rtcg/arrays/storage.h"
 
@@ -164,6 +165,15 @@ class Array {
       : any_(dtype_of_type<T>, shape, stream) {
     write(values);
   }
+  /// A copy, in C order, of what a view of the host's memory shows.
+  ///
+  /// @throws InvalidInput  as make_layout
+  template <HostView View>
+  requires std::same_as<std::remove_cv_t<typename View::element_type>, T>
+  explicit Array(const View& view, runtime::StreamRef stream = current_stream())
+      : any_(dtype_of_type<T>, layout_of(view).shape, stream) {
+    write(view);
+  }
   // NOLINTBEGIN(google-explicit-constructor): Array<float> z = 2 * x + sin(y);
   /// What the expression gives, converted to T.
   Array(const Expression& expression) : any_(detail::evaluate_as(expression, dtype_of_type<T>)) {}
@@ -244,6 +254,21 @@ class Array {
     } else {
       write(std::span<const T>(values));
     }
+  }
+  /// What a view of the host's memory shows, in whatever order it lies there.
+  ///
+  /// @throws InvalidInput  arrays.write.shape_mismatch
+  /// @cost   waits for the copy; where the view has gaps, the host gathers what lies between them
+  template <HostView View>
+  requires std::same_as<std::remove_cv_t<typename View::element_type>, T>
+  void write(const View& view) const {
+    detail::write_view(any_, std::to_address(view.data_handle()), layout_of(view));
+  }
+  /// The elements into such a view. @throws, @cost  as above
+  template <HostView View>
+  requires std::same_as<typename View::element_type, T>
+  void read(const View& view) const {
+    detail::read_view(any_, std::to_address(view.data_handle()), layout_of(view));
   }
   /// The elements in C order. @cost waits for the work on the array
   void read(std::span<T> values) const { any_.read_bytes(std::as_writable_bytes(values)); }

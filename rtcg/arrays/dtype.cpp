@@ -95,8 +95,8 @@ std::string_view name_of_vector(DType dtype) {
                                                       {"ushort2", "ushort3", "ushort4"},
                                                       {"uint2", "uint3", "uint4"},
                                                       {"ulong2", "ulong3", "ulong4"},
-                                                      {},
-                                                      {},
+                                                      {"half2", "half3", "half4"},
+                                                      {"bfloat2", "bfloat3", "bfloat4"},
                                                       {"float2", "float3", "float4"},
                                                       {"double2", "double3", "double4"},
                                                       {},
@@ -116,7 +116,7 @@ DType vector_of(DType element, int lanes) {
   if (lanes != 1 && (!has_vectors(element) || lanes < 2 || lanes > 4)) {
     throw InvalidInput("arrays.vector_of.no_vector",
                        fmt::format("there are no short vectors of {} {}: they have 2 to 4 "
-                                   "integers, f32 or f64",
+                                   "integers or floating numbers",
                                    lanes, name(element)));
   }
   return static_cast<DType>(static_cast<int>(element) | ((lanes - 1) << 4));
@@ -179,9 +179,8 @@ DType dtype_of(WeakKind number) {
 }
 
 DType floating_for(DType dtype) {
-  if (is_vector(dtype)) {  // of f16 there are none
-    return by_component(dtype,
-                        [](DType element) { return promote(floating_for(element), DType::f32); });
+  if (is_vector(dtype)) {
+    return by_component(dtype, floating_for);
   }
   if (is_floating(dtype) || is_complex(dtype)) {
     return dtype;

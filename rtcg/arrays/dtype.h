@@ -34,7 +34,7 @@ enum class DType : std::uint8_t {
 inline constexpr int dtype_count = 15;  ///< without short vectors
 
 /// `boolean`, `i8`, ...: as enumerators are spelled; short vectors as C has them: `float4`,
-/// `uchar2`, `long3`.
+/// `uchar2`, `long3`, `half2`; those of bf16 `bfloat2` and so on.
 [[nodiscard]] std::string_view name(DType dtype);
 
 [[nodiscard]] constexpr bool is_complex(DType dtype) {
@@ -53,9 +53,9 @@ inline constexpr int dtype_count = 15;  ///< without short vectors
 [[nodiscard]] constexpr bool is_unsigned_integer(DType dtype) {
   return dtype >= DType::u8 && dtype <= DType::u64;
 }
-/// Whether there are short vectors of such elements: of integers, f32 and f64.
+/// Whether there are short vectors of such elements: of integers and floating types.
 [[nodiscard]] constexpr bool has_vectors(DType element) {
-  return is_integer(element) || element == DType::f32 || element == DType::f64;
+  return is_integer(element) || is_floating(element);
 }
 /// Short vectors of 2 to 4 elements; of one lane, the element itself.
 ///
@@ -70,6 +70,10 @@ inline constexpr int dtype_count = 15;  ///< without short vectors
 /// Of a short vector the type of its components; others stay.
 [[nodiscard]] constexpr DType element_of(DType dtype) {
   return static_cast<DType>(static_cast<int>(dtype) & 15);
+}
+/// f16, bf16, and short vectors of them: kept in memory, and computed with in f32.
+[[nodiscard]] constexpr bool is_half(DType dtype) {
+  return element_of(dtype) == DType::f16 || element_of(dtype) == DType::bf16;
 }
 
 /// @unit bytes of an element in memory

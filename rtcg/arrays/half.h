@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <concepts>
 #include <cstdint>
 
 namespace rtcg::arrays {
@@ -23,6 +24,11 @@ class Half {
     return result;
   }
   [[nodiscard]] std::uint16_t bits() const noexcept { return bits_; }
+  /// As numbers. A template, so that nothing is converted to a half for it.
+  template <std::same_as<Half> Other>
+  friend bool operator==(Other a, Other b) noexcept {
+    return static_cast<float>(a) == static_cast<float>(b);
+  }
 
  private:
   std::uint16_t bits_ = 0;
@@ -49,6 +55,11 @@ class BFloat16 {
     return result;
   }
   [[nodiscard]] std::uint16_t bits() const noexcept { return bits_; }
+  /// As numbers.
+  template <std::same_as<BFloat16> Other>
+  friend bool operator==(Other a, Other b) noexcept {
+    return static_cast<float>(a) == static_cast<float>(b);
+  }
 
  private:
   std::uint16_t bits_ = 0;

@@ -42,6 +42,7 @@ void read_exactly(std::istream& input, void* memory, std::size_t bytes) {
 
 struct Header {
   DType dtype = DType::f64;
+  bool is_big_endian = false;
   Order order = Order::c;
   Extents shape{};
 };
@@ -50,15 +51,24 @@ DType dtype_of_descriptor(const std::string& text) {
   for (int i = 0; i < dtype_count; ++i) {
     const auto dtype = static_cast<DType>(i);
     const std::string ours = descriptor(dtype);
-    // the byte order of single bytes is written in several ways
-    if (!ours.empty() && (ours == text || (ours[0] == '|' && text.substr(1) == ours.substr(1)))) {
+    // before the kind stands the byte order, which single bytes have in several ways
+    const bool has_order = !text.empty() && std::string_view("<>|=").find(text[0]) < 4;
+    if (!ours.empty() && has_order && text.substr(1) == ours.substr(1)) {
       return dtype;
     }
   }
   throw InvalidInput("arrays.read_npy.bad_type",
-                     fmt::format("elements of type '{}' cannot be read: numbers in little-endian "
-                                 "order can",
+                     fmt::format("elements of type '{}' cannot be read: booleans, integers, real "
+                                 "and complex numbers can",
                                  text));
+}
+
+/// Each number of so many bytes, turned round.
+void swap_bytes(std::vector<std::byte>& values, std::size_t number_bytes) {
+  for (auto at = values.begin(); at != values.end();
+       at += static_cast<std::ptrdiff_t>(number_bytes)) {
+    std::reverse(at, at + static_cast<std::ptrdiff_t>(number_bytes));
+  }
 }
 
 std::string entry_of(const std::string& header, const std::string& key, const std::string& value) {
@@ -72,7 +82,10 @@ std::string entry_of(const std::string& header, const std::string& key, const st
 
 Header parse_header(const std::string& text) {
   Header header;
-  header.dtype = dtype_of_descriptor(entry_of(text, "descr", "['\"]([^'\"]*)['\"]"));
+  // a list describes the fields of structs
+  const std::string type = entry_of(text, "descr", "['\"]?([^'\"]*|\\[.*\\])['\"]?\\s*,");
+  header.dtype = dtype_of_descriptor(type);
+  header.is_big_endian = type[0] == '>';
   header.order = entry_of(text, "fortran_order", "(True|False)") == "True" ? Order::f : Order::c;
   const std::string shape = entry_of(text, "shape", "\\(([0-9, ]*)\\)");
   const char* next = shape.data();
@@ -128,6 +141,9 @@ AnyArray read_npy(std::istream& input, runtime::StreamRef stream) {
     read_exactly(input, values.data() + values.size() - piece, static_cast<std::size_t>(piece));
     left -= piece;
   }
+  if (header.is_big_endian) {
+    swap_bytes(values, size_bytes(real_of(header.dtype)));
+  }
   Extents shape = header.shape;
   if (header.order == Order::f) {
     std::reverse(shape.begin(), shape.end());
@@ -153,8 +169,9 @@ void write_npy(std::ostream& output, const AnyArray& array) {
         "arrays.write_npy.bad_type",
         fmt::format("NumPy has no {}: convert the array to f32", name(array.dtype())));
   }
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", type,
-                                   to_string(array.shape()));
+  const bool is_turned = !array.layout().is_contiguous() && array.layout().is_contiguous(Order::f);
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", type,
+                                   is_turned ? "True" : "False", to_string(array.shape()));
   // what comes before the elements is a multiple of 64 bytes and ends a line
   constexpr std::size_t prefix_bytes = 10;
   header.resize((header.size() + 1 + prefix_bytes + 63) / 64 * 64 - prefix_bytes, ' ');
@@ -162,7 +179,7 @@ void write_npy(std::ostream& output, const AnyArray& array) {
   const char start[] = {1, 0, static_cast<char>(header.size()),
                         static_cast<char>(header.size() >> 8)};
   std::vector<std::byte> values(array.size_bytes());
-  array.read_bytes(values);
+  (is_turned ? array.transposed() : array).read_bytes(values);
   output << magic;
   output.write(start, sizeof start);
   output << header;

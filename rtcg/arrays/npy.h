@@ -5,8 +5,8 @@
 
 #include "rtcg/arrays/array.h"
 
-// NumPy's file format for one array (.npy): versions 1 to 3 are read, 1 is written. Types are
-// little-endian; bf16, which NumPy lacks, is refused.
+// NumPy's file format for one array (.npy): versions 1 to 3 in either byte order are read, 1 in
+// little-endian order is written. bf16 and short vectors, which NumPy lacks, are refused.
 
 namespace rtcg::arrays {
 
@@ -19,7 +19,7 @@ namespace rtcg::arrays {
                                 runtime::StreamRef stream = current_stream());
 [[nodiscard]] AnyArray read_npy(std::istream& input, runtime::StreamRef stream = current_stream());
 
-/// Writes the array in C order.
+/// Writes the array as NumPy does: in F order when that alone is how it lies, else in C order.
 ///
 /// @throws InvalidInput  arrays.write_npy.bad_type
 /// @throws DeviceError   arrays.write_npy.failed

@@ -59,6 +59,10 @@ Storage::Storage(runtime::StreamRef stream, runtime::DeviceAddress address, std:
 Storage::~Storage() {
   try {
     use_on(stream_);
+    // devices have allocators that go by streams; the owner of host memory gives it back at once
+    if (owner_ && stream_.device().info().id.kind == runtime::BackendKind::host) {
+      stream_.synchronize();
+    }
   } catch (const Error&) {
     // the stream is gone or broken; the memory still has to go back
     const std::lock_guard all(MovedStorages::instance().mutex);

@@ -25,7 +25,8 @@ class Storage {
   Storage(runtime::StreamRef stream, std::size_t size_bytes);
   /// Takes over memory, e.g. pinned or managed.
   Storage(runtime::StreamRef stream, runtime::Memory memory);
-  /// Uses memory of somebody else; `owner` is kept until the last view is gone.
+  /// Uses memory of somebody else; `owner` is kept until the last view is gone, and on the host,
+  /// which is waited for then, until the work is done.
   Storage(runtime::StreamRef stream, runtime::DeviceAddress address, std::size_t size_bytes,
           std::shared_ptr<const void> owner);
   ~Storage();

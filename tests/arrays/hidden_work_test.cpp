@@ -1,5 +1,6 @@
 // What arrays ask of a device beside launches: when they wait, what they copy, on which stream, and
 // whether a graph can be captured from it.
+#include <cmath>
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -163,6 +164,25 @@ TEST(HiddenWork, GoesToTheStreamOfTheScopeAlone) {
         }
       }
     }
+  });
+}
+
+TEST(HiddenWork, LoadsNoProgramForTheSameStructure) {
+  on_every_watched_device([](WatchedBackend& watched) {
+    const StreamScope scope(runtime::Device(watched).default_stream());
+    const auto loads_of = [&](std::int64_t count, double number) {
+      const auto x = arange<float>(count);
+      const auto y = ones<float>({count});
+      static_cast<void>(watched.take_calls());
+      const Array<float> z = number * x + sin(y) * sin(y);
+      const Array<float> total = sum(x * y);
+      const auto calls = watched.take_calls();
+      EXPECT_FLOAT_EQ(z(2).item(), static_cast<float>(2 * number + std::pow(std::sin(1), 2)));
+      return count_of(calls, {"load"});
+    };
+    EXPECT_GT(loads_of(1 << 16, 3), 0);
+    EXPECT_EQ(loads_of(1 << 16, -0.5), 0);  // another number, other arrays
+    EXPECT_EQ(loads_of(1 << 17, 3), 0);     // another size
   });
 }
 

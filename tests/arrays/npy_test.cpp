@@ -24,6 +24,7 @@ TEST(Npy, RoundTripsAllTypes) {
     const AnyArray y = read_npy(file);
     EXPECT_EQ(y.dtype(), dtype);
     EXPECT_EQ(y.shape(), x.shape());
+    EXPECT_EQ(y.strides(), x.strides());  // F order stays
     EXPECT_TRUE(Array<bool>(all(x == y)).item());
   }
 }
@@ -41,6 +42,25 @@ TEST(Npy, ReadsFortranOrder) {
                           std::string(reinterpret_cast<const char*>(values), sizeof values));
   const Array<std::int16_t> x(read_npy(file));
   EXPECT_EQ(x.to_vector(), (std::vector<std::int16_t>{1, 3, 5, 2, 4, 6}));
+}
+
+TEST(Npy, ReadsEitherByteOrder) {
+  const auto read = [](const std::string& type, const std::string& bytes) {
+    std::istringstream file(
+        header("{'descr': '" + type + "', 'fortran_order': False, 'shape': (2,), }\n") + bytes);
+    return read_npy(file);
+  };
+  EXPECT_EQ(
+      Array<std::int32_t>(read(">i4", std::string("\0\0\1\2\xff\xff\xff\xfe", 8))).to_vector(),
+      (std::vector<std::int32_t>{258, -2}));
+  EXPECT_EQ(Array<Half>(read(">f2", std::string("\x3c\0\xc0\0", 4)))(1).item(), -2.0F);
+  EXPECT_EQ(Array<std::complex<float>>(
+                read(">c8", std::string("\x3f\x80\0\0\xc0\0\0\0\0\0\0\0\x40\x40\0\0", 16)))
+                .to_vector(),
+            (std::vector<std::complex<float>>{{1, -2}, {0, 3}}));
+  EXPECT_EQ(Array<bool>(read("|b1", std::string("\1\0", 2))).to_vector(),
+            (std::vector<bool>{true, false}));
+  EXPECT_EQ(Array<std::int8_t>(read(">i1", "ab"))(1).item(), 'b');
 }
 
 TEST(Npy, WritesTheBytesThatNumPyWrites) {
@@ -75,8 +95,11 @@ TEST(Npy, Refuses) {
                read(header("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }\n") + "12"));
   EXPECT_ERROR("arrays.read_npy.bad_format", read(header("{'descr': '<f4', 'fortran_order': False, "
                                                          "'shape': (99999999999999999999,), }\n")));
-  EXPECT_ERROR("arrays.read_npy.bad_type",
-               read(header("{'descr': '>f4', 'fortran_order': False, 'shape': (), }\n")));
+  for (const char* type : {"'<M8[ns]'", "'|O'", "''", "[('x', '<f4'), ('y', '>f4')]"}) {
+    EXPECT_ERROR("arrays.read_npy.bad_type",
+                 read(header("{'descr': " + std::string(type) +
+                             ", 'fortran_order': False, 'shape': (), }\n")));
+  }
   std::ostringstream output;
   EXPECT_ERROR("arrays.write_npy.bad_type", (write_npy(output, empty(DType::bf16, {2})), 0));
   EXPECT_ERROR("arrays.write_npy.failed",

@@ -70,9 +70,13 @@ expect(0 "barrier for 'a_fetch'" show ${kernels}/transpose.loopy --stage schedul
 expect(0 "correct" run ${kernels}/matmul.loopy --set n=50 --device host --check)
 expect(0 "\"is_correct\": true" run ${kernels}/axpy.loopy --set n=50 --set a=2.5 -d host --check --json)
 expect(0 "ms a run" run ${kernels}/axpy.loopy --set n=50 -d host)
+expect(1 "loopy.executor.negative_length" run ${kernels}/axpy.loopy --set n=-5 -d host)
 expect(0 "grid n x 1 x 1, block 256 x 1 x 1, 32 bytes" explain ${kernels}/row_sums.loopy)
 expect(0 "a_fetch +f32\\[64, 16\\] +shared.*loads of a +n\\^3" explain ${kernels}/matmul.loopy)
 expect(0 "loads of a +2097152 +32768" explain ${kernels}/matmul.loopy --set n=128)
+expect(0 "barriers of a block +- +16\n" explain ${kernels}/matmul.loopy --set n=128)
+expect(0 "loads of a +g.0 0, g.1 64\\*n, l.0 1, l.1 n" explain ${kernels}/matmul.loopy)
+expect(0 "stores to c +g.0 64, g.1 64\\*n, l.0 4, l.1 4\\*n +n\\^2\n" explain ${kernels}/matmul.loopy)
 expect(0 "\"block\": \\[.*256.*\"counts\"" explain ${kernels}/axpy.loopy --json)
 expect(1 "tools.rtcg.bad_value" explain ${kernels}/axpy.loopy --set n)
 expect(0 "launches" explain ${kernels}/axpy.loopy --draw tree.dot)
@@ -140,6 +144,18 @@ endif()
 expect(0 "1 tried" tune ${kernels}/matmul.loopy --set n=32 -d host --max-candidates 1
   --workers never --wisdom wisdom.jsonl)
 expect(2 "workers" tune ${kernels}/matmul.loopy --set n=32 --workers some)
+expect(0 "32 tried of.*later half of them shortened the best time by [0-9.]+ %" tune
+  ${kernels}/matmul.loopy --set n=8 -d host --until-gain 99% --budget 5min --fresh --wisdom gain.jsonl)
+foreach(share 0 1 -1% 100% many)
+  expect(2 "a share is written as 1% or 0.01" tune ${kernels}/matmul.loopy --set n=32
+    --until-gain=${share})
+endforeach()
+expect(0 "layout a order 1,0" slicings ${kernels}/matmul.loopy --set n=64 --max-lanes 1 --max-threads 32
+  --max-shared-bytes 0 --free-layout a --list 1000)
+expect(0 "layout b order 0,1 pad 31: b.33, 33. has the strides 64, 1\n" tune
+  ${kernels}/matmul.loopy --set n=33 -d host --max-candidates 1 --search exhaustive --free-layout b
+  --fresh --wisdom layouts.jsonl)
+expect(1 "loopy.slicings.fixed_layout" slicings ${kernels}/matmul.loopy --set n=64 --free-layout q)
 expect(0 "\"tried\"" tune ${kernels}/matmul.loopy --set n=32 -d host --max-candidates 1 --json
   --wisdom wisdom.jsonl)
 expect(1 "tools.tune.unwritable_file" tune ${kernels}/matmul.loopy --set n=32 -d host
@@ -176,6 +192,12 @@ expect(1 "dg.parse_flux.syntax" flux "jump(" --fields u)
 expect(1 "'v' is no field or material; the fields are u.*dg.parse_flux.no_sides"
   flux "jump(v)" --fields u)
 expect(1 "zero whatever the fields e:3 are.*tools.flux.always_zero" flux "0*jump(e)" --fields e:3)
+expect(1 "flux term 'jump\\(e\\) \\+ jump\\(h\\)', before column 18 of the flux.*dg.flux_vector.shape_mismatch"
+  flux "jump(e) + jump(h)" --fields e:3,h:2)
+expect(1 "flux term 'jump\\(u\\)\\*sqrt\\(-1\\)' contains.*dg.make_evaluators.not_a_number"
+  flux "jump(u)*sqrt(-1)" --fields u)
+expect(1 "state 'interior.u.' has 1 component, but there are 2 fields.*tools.flux.boundary_count"
+  flux "jump(u)" --fields u,v --boundary "interior(u)")
 expect(1 "'beta' is given a meaning, but does not stand in the flux.*tools.flux.unused_name"
   flux ${maxwell} --fields e:3,h:3 --set beta=1)
 expect(1 "'u' is given a meaning, but it is a field" flux "jump(u)" --fields u --material u)
@@ -199,6 +221,7 @@ expect(0 "poisson.*iterations.*error 2.2458[0-9]+e-03" dg poisson box:4 -N 2 -d 
 expect(0 "poisson.* 1[0-9][0-9] iterations.*error 1.8185[0-9]+e-04" dg poisson box:4 -N 3 -d host)
 expect(0 "poisson.* [0-9][0-9] iterations.*error 1.8185[0-9]+e-04" dg poisson box:4 -N 3 -d host
   --preconditioner block-jacobi)
+expect(0 "poisson.* [0-9][0-9][0-9] iterations in [^\n]*s\n$" dg poisson box:4 -N 1 -d host --contrast 1000)
 expect(0 "\"method\": \"ldg\"" dg poisson box:3 -N 1 -d host --method ldg --json)
 expect(0 "advection, upwind flux, f64, t = 1.*1  1.600790e-01  3.279191e-02 .2.29."
   dg convergence advection --dimension 1 --orders 1 --meshes 4,8 -d host -p rates.png)
@@ -219,6 +242,12 @@ expect(0 "poisson on 4 elements" dg poisson square.msh -d host)
 expect(0 "error 1.44[0-9]+e-01" dg wave box:2 -N 1 -d host --ordering given
   --strategy split)
 expect(0 "there is nothing to tune.*error 1.44" dg wave box:2 -N 1 -d host --tune)
+expect(0 "error 1.44[0-9]+e-01" dg wave box:2 -N 1 -d host --strategy two)
+expect(0 "error 1.44[0-9]+e-01" dg wave box:2 -N 1 -d host --dtype f32 --split-singles)
+expect(1 "--split-singles says nothing without --dtype f32" dg wave box:2 --split-singles)
+expect(0 "the energy grew by a factor of [0-9.e+]+, which is no solution" dg wave box:4 -d host
+  --cfl 100)
+expect(0 "error [1-9]\\.[0-9]+e-0[123]" dg burgers -d host)
 expect(1 "tools.dg.bad_mesh" dg wave absent.msh)
 expect(1 "tools.dg.bad_mesh" dg wave box:3x)
 expect(1 "tools.dg.bad_boundary" dg wave box:3 -b wall)
@@ -238,6 +267,9 @@ expect(1 "'\\+x', but the mesh has no boundaries" dg advection box:4 -b +x=open)
 expect(1 "tools.dg.bad_list" dg convergence wave --orders 1-3)
 expect(1 "dg.make_problem.bad_dimension" dg maxwell box:2x2 -d host)
 expect(1 "dg.checkpoint.unreadable" dg wave box:3 --resume absent -d host)
+expect(0 "wave" dg wave box:2 -N 1 -d host --until 0.2 --checkpoint done)
+expect(0 "the checkpoint is of t = 0.2, behind --until 0.1: no step is left.*0 steps" dg wave box:2
+  -N 1 -d host --until 0.1 --resume done)
 expect(1 "'poisson' has no use for --checkpoint, --until: its options are --order.*--method.*.tools.dg.unused_option"
   dg poisson box:2 --checkpoint kept --until 2)
 foreach(option --start=pulse --every=0.1 --boundary=+x=open --resume=kept --cfl=1 --flux=central)
@@ -311,4 +343,16 @@ foreach(block IN LISTS tables)
 endforeach()
 if(compared LESS 5)
   message(FATAL_ERROR "docs/dg.md has only ${compared} of its tables that can be made again")
+endif()
+
+# And a page whose figures are old is made anew, with all that stands around them.
+file(WRITE ${WORK}/page.md "[a; b] is kept\n```\n$ rtcg dg convergence advection --dimension 1 --orders 1 --meshes 4,8
+old\n```\nand this\n```\n$ rtcg dg wave box:2 --order 1 --picture drawn.png\n$ rtcg dg wave part.msh --vtu out/\n```\nend\n")
+execute_process(COMMAND ${CMAKE_COMMAND} -DRTCG=${RTCG} -DPAGE=page.md -DPICTURES=pictures
+    -P ${CMAKE_CURRENT_LIST_DIR}/../../scripts/remake_dg_page.cmake
+  WORKING_DIRECTORY ${WORK} RESULT_VARIABLE found OUTPUT_VARIABLE output ERROR_VARIABLE output)
+file(READ ${WORK}/page.md page)
+if(NOT found EQUAL 0 OR NOT EXISTS ${WORK}/pictures/drawn.png OR NOT page MATCHES
+    "^\\[a; b\\] is kept\n```\n.*4,8\nadvection, upwind[^\n]*\nN [^\n]*\n1  1\\.600[0-9]+e-01[^\n]*\n```\nand this\n```\n.*part.msh.*end\n$")
+  message(FATAL_ERROR "remake_dg_page.cmake ended with ${found}\n${output}\nand left\n${page}")
 endif()

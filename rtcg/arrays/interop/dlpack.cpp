@@ -127,9 +127,16 @@ AnyArray take_over(Managed* managed, runtime::StreamRef stream) {
   if (tensor.strides != nullptr) {
     layout.strides = Extents(std::span<const std::int64_t>(tensor.strides, axes));
   }
-  return wrap_memory(dtype, layout,
-                     reinterpret_cast<runtime::DeviceAddress>(tensor.data) + tensor.byte_offset,
-                     stream, owner);
+  const AnyArray result = wrap_memory(
+      dtype, layout, reinterpret_cast<runtime::DeviceAddress>(tensor.data) + tensor.byte_offset,
+      stream, owner);
+  if constexpr (std::is_same_v<Managed, dlpack::VersionedTensor>) {
+    if ((managed->flags & dlpack::VersionedTensor::read_only) != 0) {
+      const StreamScope scope(stream);
+      return result.copy();
+    }
+  }
+  return result;
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ struct VersionedTensor {
     const AnyArray& array, const std::optional<runtime::StreamRef>& consumer = {});
 
 /// An array on the memory of a tensor, which is deleted with the last view; also when this throws.
+/// Of a tensor that must not be written, a copy.
 ///
 /// @param stream  on the tensor's device; work on the tensor submitted there comes before the
 ///                array's

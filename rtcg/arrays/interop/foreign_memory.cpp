@@ -85,7 +85,12 @@ AnyArray from_interface(const ArrayInterface& interface, runtime::StreamRef stre
     }
     layout.strides[static_cast<int>(axis)] = stride / bytes;
   }
-  return wrap_memory(dtype, layout, interface.data, stream, std::move(owner));
+  const AnyArray result = wrap_memory(dtype, layout, interface.data, stream, std::move(owner));
+  if (!interface.is_read_only) {
+    return result;
+  }
+  const StreamScope scope(stream);
+  return result.copy();
 }
 
 }  // namespace rtcg::arrays

@@ -14,7 +14,10 @@ namespace rtcg::arrays {
 /// @param address  of the element whose indices are all 0
 /// @param stream   may be foreign too, `StreamRef(device, handle)`: work submitted there comes
 ///                 before the array's, and the array's before what is submitted there later
-/// @param owner    kept until the last view is gone; null: the caller sees to it
+/// @param owner    kept until the last view is gone; null: the caller sees to it. On the host,
+/// where
+///                 memory goes back at once, that view waits for the work on the array; elsewhere
+///                 the owner has to give it back in the order of `stream`
 /// @throws InvalidInput  as make_layout
 [[nodiscard]] AnyArray wrap_memory(DType dtype, const Layout& layout,
                                    runtime::DeviceAddress address, runtime::StreamRef stream,
@@ -32,7 +35,8 @@ struct ArrayInterface {
 };
 /// @throws Unsupported  arrays.interface.type: bf16, which NumPy does not have
 [[nodiscard]] ArrayInterface interface_of(const AnyArray& array);
-/// An array on what an interface describes. @param stream  as of wrap_memory
+/// An array on what an interface describes; a copy of what is read-only. @param stream  as of
+/// wrap_memory
 ///
 /// @throws Unsupported   arrays.interface.type
 /// @throws InvalidInput  arrays.interface.stride: strides that are no multiple of an element

@@ -245,7 +245,8 @@ class Binder {
     if (argument.structure) {
       alignment = argument.structure->alignment_bytes;
     } else if (is_vector(argument.dtype)) {
-      const bool is_loose = dialect == cgen::Dialect::c || lanes_of(argument.dtype) == 3;
+      const bool is_loose = dialect == cgen::Dialect::c || lanes_of(argument.dtype) == 3 ||
+                            (is_half(argument.dtype) && dialect == cgen::Dialect::opencl);
       const std::size_t most = dialect == cgen::Dialect::cuda ? 16 : 32;
       alignment = is_loose ? element : std::min(size_bytes(argument.dtype), most);
     }

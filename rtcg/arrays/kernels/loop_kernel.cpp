@@ -97,7 +97,7 @@ std::string loop_reduction(const Snippet& reduce, const Snippet& neutral, const 
   check_words(map);
   for (const Known& known : all) {
     if (words(reduce) == known.reduce && words(neutral) == known.neutral) {
-      return fmt::format("{}(i, {})", known.name, text_of(map));
+      return fmt::format("reduce({}, i, {})", known.name, text_of(map));
     }
   }
   refuse_loop(fmt::format("'{}' from '{}' is no reduction that the loop engine knows",

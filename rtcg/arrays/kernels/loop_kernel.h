@@ -20,7 +20,7 @@ namespace rtcg::arrays::detail {
 /// @throws Unsupported  arrays.as_loop_kernel.no_loop
 [[nodiscard]] std::vector<std::string> loop_statements(const Snippet& snippet, bool has_more);
 
-/// The expression of a snippet that reduces: `sum(i, x[i])`.
+/// The expression of a snippet that reduces: `reduce(sum, i, x[i])`.
 /// @throws Unsupported  arrays.as_loop_kernel.no_loop
 [[nodiscard]] std::string loop_reduction(const Snippet& reduce, const Snippet& neutral,
                                          const Snippet& map);

@@ -60,6 +60,18 @@ F V V_load(GLOBAL const M *p) { return V_make(p->x, p->y, p->z); }
 F void V_store(GLOBAL M *p, V v) { p->x = v X; p->y = v Y; p->z = v Z; }
 )";
 
+/// Short vectors `M` of halves in memory, and the float vectors `V` that are computed with. In CUDA
+/// the compiler makes one load of the whole where it is aligned.
+constexpr std::string_view half_vector = R"(typedef struct ALIGNED M { H LANES; } M;
+F V M_load(GLOBAL const M *p) { const M m = *p; return V_make(LOADS); }
+F void M_store(GLOBAL M *p, V v) { M m; STORES *p = m; }
+)";
+/// Where halves are in memory only.
+constexpr std::string_view half_vector_in_opencl = R"(typedef struct M { ushort LANES; } M;
+F V M_load(__global const M *p) { return vload_halfN(0, (__global const half *)p); }
+F void M_store(__global M *p, V v) { vstore_halfN(v, 0, (__global half *)p); }
+)";
+
 /// Constants of C's headers, which NVRTC does without.
 struct Constant {
   const char* name;
@@ -75,6 +87,7 @@ constexpr Constant constants[] = {
 /// `text` with names replaced by others.
 std::string with_names(std::string_view text, const std::map<std::string, std::string>& others) {
   std::string result;
+  bool was_empty = false;
   for (const SnippetToken& token : tokenize_snippet(text)) {
     std::string name = token.text;
     if (token.kind == TokenKind::name) {
@@ -88,7 +101,8 @@ std::string with_names(std::string_view text, const std::map<std::string, std::s
         name = others.at("V") + name.substr(1);
       }
     }
-    result += token.blanks + name;
+    result += (was_empty ? "" : token.blanks) + name;
+    was_empty = name.empty();
   }
   return result + "\n";
 }
@@ -176,6 +190,53 @@ std::string vector_text(DType vector, const std::set<std::string>& names, bool i
   return result;
 }
 
+/// What a half is in memory, of which a load makes a float, and a store the half again.
+struct HalfWords {
+  const char* type;
+  const char* load;
+  const char* store;
+};
+
+HalfWords half_words(DType element, cgen::Dialect dialect) {
+  if (element == DType::bf16) {
+    return {"unsigned short", "bfloat16_value", "bfloat16_bits"};
+  }
+  return dialect == cgen::Dialect::cuda ? HalfWords{"__half", "__half2float", "__float2half"}
+                                        : HalfWords{"_Float16", "(float)", "(_Float16)"};
+}
+
+std::string half_vector_text(DType vector, cgen::Dialect dialect) {
+  const int lanes = lanes_of(vector);
+  const bool is_cuda = dialect == cgen::Dialect::cuda;
+  const bool is_opencl = dialect == cgen::Dialect::opencl;
+  const HalfWords half = half_words(element_of(vector), dialect);
+  std::string loads;
+  std::string stores;
+  for (int lane = 0; lane < lanes; ++lane) {
+    const char component = "xyzw"[lane];
+    const std::string value =
+        dialect == cgen::Dialect::c ? fmt::format("v[{}]", lane) : fmt::format("v.{}", component);
+    loads += fmt::format("{}{}(m.{})", lane == 0 ? "" : ", ", half.load, component);
+    stores += fmt::format("m.{} = {}({}); ", component, half.store, value);
+  }
+  const std::map<std::string, std::string> words = {
+      {"F", function_words(dialect)},
+      {"V", std::string(name(snippet_vector(vector)))},
+      {"M", fmt::format("{}_memory", name(vector))},
+      {"M_load", fmt::format("{}_load", name(vector))},
+      {"M_store", fmt::format("{}_store", name(vector))},
+      {"H", half.type},
+      {"LANES", std::string("x, y, z, w").substr(0, static_cast<std::size_t>(3 * lanes - 2))},
+      {"LOADS", loads},
+      {"STORES", stores},
+      {"GLOBAL", is_opencl ? "__global" : ""},
+      {"ALIGNED", is_cuda && lanes != 3 ? fmt::format("alignas({})", 2 * lanes) : ""},
+      {"vload_halfN", fmt::format("vload_half{}", lanes)},
+      {"vstore_halfN", fmt::format("vstore_half{}", lanes)}};
+  const bool is_in_memory_only = is_opencl && element_of(vector) == DType::f16;
+  return with_names(is_in_memory_only ? half_vector_in_opencl : half_vector, words);
+}
+
 }  // namespace
 
 std::string portable_preamble(std::string_view text, cgen::Dialect dialect,
@@ -228,10 +289,20 @@ std::string standard_preamble(const std::set<std::string>& names, const std::set
     }
   }
   std::copy_if(dtypes.begin(), dtypes.end(), std::inserter(vectors, vectors.end()), is_vector);
+  std::set<DType> halves;
+  std::set<DType> whole;  // those that are computed with
   for (const DType vector : vectors) {
+    whole.insert(snippet_vector(vector));
+    if (is_half(vector)) {
+      halves.insert(vector);
+    }
+  }
+  for (const DType vector : whole) {
     result += vector_text(vector, names, dtypes.count(vector) != 0, dialect);
   }
-  if (dtypes.count(DType::bf16) != 0) {
+  const bool has_bfloat16 = std::any_of(
+      dtypes.begin(), dtypes.end(), [](DType dtype) { return element_of(dtype) == DType::bf16; });
+  if (has_bfloat16) {
     words["ushort_"] = "unsigned short";
     words["uint_"] = "unsigned int";
     const bool is_cuda = dialect == cgen::Dialect::cuda;
@@ -243,13 +314,16 @@ std::string standard_preamble(const std::set<std::string>& names, const std::set
     }
     result += with_names(bfloat16_text, words);
   }
+  for (const DType vector : halves) {
+    if (dtypes.count(vector) != 0) {
+      result += half_vector_text(vector, dialect);
+    }
+  }
   return result;
 }
 
 cgen::Type snippet_storage_type(DType dtype, cgen::Dialect dialect) {
-  const bool is_itself =
-      dialect == cgen::Dialect::cuda || (dialect == cgen::Dialect::opencl && lanes_of(dtype) != 3);
-  if (is_vector(dtype) && !is_itself) {
+  if (is_vector(dtype) && (dialect == cgen::Dialect::c || is_packed(dtype, dialect))) {
     return cgen::named(std::string(name(dtype)) + "_memory");
   }
   return is_vector(dtype) || is_complex(dtype) ? snippet_value_type(dtype) : storage_type(dtype);
@@ -259,7 +333,12 @@ cgen::Type snippet_value_type(DType dtype) {
   if (is_complex(dtype)) {
     return cgen::named(dtype == DType::c64 ? "complex64" : "complex128");
   }
-  return is_vector(dtype) ? cgen::named(std::string(name(dtype))) : value_type(dtype);
+  return is_vector(dtype) ? cgen::named(std::string(name(snippet_vector(dtype))))
+                          : value_type(dtype);
+}
+
+DType snippet_vector(DType vector) {
+  return is_half(vector) ? vector_of(DType::f32, lanes_of(vector)) : vector;
 }
 
 }  // namespace rtcg::arrays::detail

@@ -240,7 +240,8 @@ class Run {
   /// Whether the blocks of a segmented reduction can bring their results together in one launch.
   [[nodiscard]] bool meets_at_once(const detail::ReductionPlan& plan, std::int64_t outputs) const {
     return detail::dialect_of(stream_->device()) == cgen::Dialect::cuda && plan.segments > 1 &&
-           plan.spread == detail::ReductionSpread::block && outputs <= detail::ticket_count &&
+           (plan.spread == detail::ReductionSpread::columns ||
+            (plan.spread == detail::ReductionSpread::block && outputs <= detail::ticket_count)) &&
            std::all_of(results_.begin(), results_.end(), [](const ResultProgram& result) {
              return result.type.structure() == nullptr && !is_complex(result.type.dtype()) &&
                     !is_vector(result.type.dtype());

@@ -129,7 +129,8 @@ class ReductionKernel {
   [[nodiscard]] std::string text(cgen::Dialect dialect) const;
 
   /// The same over all elements of arrays of one axis as a kernel of the loop engine, which writes
-  /// `out[0]`: of one result that is a sum, product, min or max.
+  /// `out[0]`: of one result that is a sum, product, min or max. What NaNs do in the last two is the
+  /// loop engine's.
   ///
   /// @throws Unsupported  arrays.as_loop_kernel.no_loop, as of ElementwiseKernel
   [[nodiscard]] loopy::Kernel as_loop_kernel() const;

@@ -71,9 +71,9 @@ class Rewriter {
     const std::size_t open = reader_.opening(at - 1);
     if (reader_.is(at - 1, "]") && open > 0) {
       const auto array = names_.arrays.find(tokens_[open - 1].text);
-      return array == names_.arrays.end()
-                 ? vectors_.count(tokens_[open - 1].text) != 0
-                 : is_vector(array->second.dtype) && lanes_of(array->second.dtype) != 3;
+      return array == names_.arrays.end() ? vectors_.count(tokens_[open - 1].text) != 0
+                                          : is_vector(array->second.dtype) &&
+                                                !is_packed(array->second.dtype, names_.dialect);
     }
     return reader_.is(at - 1, ")") && !vectors_.empty();
   }
@@ -94,29 +94,49 @@ class Rewriter {
     if (array.has_struct || !converts(array.dtype)) {
       return place;
     }
-    if (is_vector(array.dtype) &&
-        (!is_packed(array.dtype, names_.dialect) || reader_.is_component(behind))) {
+    if (is_vector(array.dtype) && reader_.is_component(behind)) {
+      if (!is_half(array.dtype)) {
+        return place;
+      }
+      at = behind + 2;
+      return converted({element_of(array.dtype), true}, place + "." + tokens_[behind + 1].text, at);
+    }
+    if (is_vector(array.dtype) && !is_packed(array.dtype, names_.dialect)) {
       return place;
     }
-    if (behind < tokens_.size() && is_assignment(tokens_[behind].text)) {
-      const std::size_t end = reader_.behind_value(behind + 1);
-      std::string value = range(behind + 1, end);
-      if (tokens_[behind].text != "=") {
-        const std::string& symbol = tokens_[behind].text;
-        value = fmt::format("{} {} ({})", loaded(array.dtype, place),
-                            symbol.substr(0, symbol.size() - 1), value);
-      }
-      at = end;
-      return assigned(array.dtype, place, value);
+    return converted({array.dtype, false}, place, at);
+  }
+
+  /// What is kept in memory otherwise than it is computed with.
+  struct Kept {
+    DType dtype;
+    bool is_component;  ///< of a short vector
+  };
+
+  /// The element at that place, where `at` is behind: read, or assigned to, which goes behind the
+  /// value.
+  std::string converted(const Kept& kept, const std::string& place, std::size_t& at) {
+    if (at == tokens_.size() || !is_assignment(tokens_[at].text)) {
+      return loaded(kept, place);
     }
-    return loaded(array.dtype, place);
+    const std::string& symbol = tokens_[at].text;
+    const std::size_t end = reader_.behind_value(at + 1);
+    std::string value = range(at + 1, end);
+    if (symbol != "=") {
+      value = fmt::format("{} {} ({})", loaded(kept, place), symbol.substr(0, symbol.size() - 1),
+                          value);
+    }
+    at = end;
+    return assigned(kept, place, value);
   }
 
   [[nodiscard]] bool is_opencl() const { return names_.dialect == cgen::Dialect::opencl; }
 
-  [[nodiscard]] std::string loaded(DType dtype, const std::string& place) const {
-    if (dtype == DType::f16) {  // many OpenCL devices have half in memory only
-      return is_opencl() ? fmt::format("vload_half(0, &{})", place)
+  [[nodiscard]] std::string loaded(const Kept& kept, const std::string& place) const {
+    const DType dtype = kept.dtype;
+    if (dtype == DType::f16) {  // many OpenCL devices have half in memory only, and in no struct
+      return is_opencl() ? fmt::format("vload_half(0, {}&{})",
+                                       kept.is_component ? "(const __global half *)" : "", place)
                          : fmt::format("((float){})", place);
     }
     if (is_vector(dtype)) {
@@ -125,8 +145,9 @@ class Rewriter {
     return dtype == DType::boolean ? fmt::format("({} != 0)", place)
                                    : fmt::format("bfloat16_value({})", place);
   }
-  [[nodiscard]] std::string assigned(DType dtype, const std::string& place,
+  [[nodiscard]] std::string assigned(const Kept& kept, const std::string& place,
                                      const std::string& value) const {
+    const DType dtype = kept.dtype;
     if (dtype == DType::boolean) {
       return fmt::format("{} = ({}) != 0", place, value);
     }
@@ -137,7 +158,8 @@ class Rewriter {
       return fmt::format("{}_store(&{}, {})", name(dtype), place, value);
     }
     if (is_opencl()) {
-      return fmt::format("vstore_half((float)({}), 0, &{})", value, place);
+      return fmt::format("vstore_half((float)({}), 0, {}&{})", value,
+                         kept.is_component ? "(__global half *)" : "", place);
     }
     return fmt::format("{} = {}({})", place,
                        names_.dialect == cgen::Dialect::cuda ? "__float2half" : "(_Float16)(float)",
@@ -165,7 +187,7 @@ std::optional<DType> vector_named(std::string_view text) {
 }
 
 bool is_packed(DType dtype, cgen::Dialect dialect) {
-  return lanes_of(dtype) == 3 && dialect != cgen::Dialect::cuda;
+  return is_half(dtype) || (lanes_of(dtype) == 3 && dialect != cgen::Dialect::cuda);
 }
 
 std::string with_components(const std::string& text, const SnippetNames& names) {

@@ -231,9 +231,11 @@ class SnippetStudy {
           fmt::format("the snippet writes '{}', which is declared const", argument.name));
     }
     use.is_written = true;
-    const bool is_plain = behind < tokens_.size() && is_assignment(tokens_[behind].text);
     const bool has_part = is_vector(argument.dtype) && reader_.is_component(behind);
-    if (converts(argument.dtype) && !is_plain && !has_part) {
+    const std::size_t sign = has_part ? behind + 2 : behind;
+    const bool is_plain = sign < tokens_.size() && is_assignment(tokens_[sign].text);
+    const bool part_is_as_it_lies = has_part && !is_half(argument.dtype);
+    if (converts(argument.dtype) && !is_plain && !part_is_as_it_lies) {
       throw InvalidInput("arrays.snippet.bad_write",
                          fmt::format("elements of '{}' are {}, which is converted when it is "
                                      "written: assign with "

@@ -85,8 +85,9 @@ struct SnippetNames {
 
 /// `float4` and its like.
 [[nodiscard]] std::optional<DType> vector_named(std::string_view name);
-/// Whether x[i] cannot stand for the element itself in that dialect: three lanes, which the
-/// language packs more widely than arrays do, are loaded and stored by functions.
+/// Whether x[i] of a short vector cannot stand for the element itself in that dialect: three lanes,
+/// which the language packs more widely than arrays do, and halves are loaded and stored by
+/// functions.
 [[nodiscard]] bool is_packed(DType dtype, cgen::Dialect dialect);
 
 /// The snippet with elements of arrays found where they lie. bool, f16 and bf16
@@ -113,6 +114,8 @@ struct SnippetNames {
 /// What an element is in memory: `complex64` for c64, `float4` or how the dialect keeps that, else
 /// as storage_type().
 [[nodiscard]] cgen::Type snippet_storage_type(DType dtype, cgen::Dialect dialect);
+/// What a snippet sees of short vectors: of halves those of f32; others stay.
+[[nodiscard]] DType snippet_vector(DType vector);
 /// What is computed with: `complex64`, `float4`, else as value_type().
 [[nodiscard]] cgen::Type snippet_value_type(DType dtype);
 

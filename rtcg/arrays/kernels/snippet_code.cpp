@@ -1,5 +1,7 @@
 #include "rtcg/arrays/kernels/snippet_code.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/packs.h"
@@ -57,6 +59,14 @@ SnippetCode::SnippetCode(const SnippetProgram& program, const SnippetForm& form)
   for (const auto& structure : program.structs) {
     items_.push_back(structure->definition);
     items_.push_back(raw(fmt::format("typedef struct {0} {0};", structure->name), {}));
+    items_.push_back(cgen::Statement(cgen::BlankLine{}));
+  }
+  const auto is_half_vector = [](DType dtype) {
+    return is_vector(dtype) && element_of(dtype) == DType::f16;
+  };
+  if (form.dialect == cgen::Dialect::cuda && program.dtypes.count(DType::f16) == 0 &&
+      std::any_of(program.dtypes.begin(), program.dtypes.end(), is_half_vector)) {
+    items_.push_back(cgen::Statement(cgen::Include{"cuda_fp16.h", true}));
     items_.push_back(cgen::Statement(cgen::BlankLine{}));
   }
   std::string text = standard_preamble(program.names, program.dtypes, form.dialect);
@@ -201,9 +211,10 @@ void SnippetCode::add_vector(DType dtype, const std::string& name) {
     components.push_back(names_->make(fmt::format("{}_{}", name, "xyzw"[lane])));
     parameters_.add(value_type(dtype), components.back());
   }
-  start_.push_back(raw(fmt::format("const {0} {1} = make_{0}({2});", arrays::name(dtype), name,
-                                   fmt::join(components, ", ")),
-                       {components.begin(), components.end()}));
+  start_.push_back(
+      raw(fmt::format("const {0} {1} = make_{0}({2});", arrays::name(snippet_vector(dtype)), name,
+                      fmt::join(components, ", ")),
+          {components.begin(), components.end()}));
 }
 
 void SnippetCode::begin_body(cgen::BlockBuilder& body) const {

@@ -17,8 +17,7 @@ inline bool is_step(std::string_view symbol) {
 }
 /// Elements whose memory holds something else than what is computed with.
 inline bool converts(DType dtype) {
-  return dtype == DType::boolean || dtype == DType::f16 || dtype == DType::bf16 ||
-         (is_vector(dtype) && lanes_of(dtype) == 3);
+  return dtype == DType::boolean || is_half(dtype) || lanes_of(dtype) == 3;
 }
 inline bool is_lane(std::string_view name) {
   return name.size() == 1 && std::string_view("xyzw").find(name) != std::string_view::npos;

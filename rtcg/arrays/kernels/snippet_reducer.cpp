@@ -229,11 +229,10 @@ std::size_t ResultProgram::carried_bytes() const {
     return type.structure()->size_bytes;
   }
   const DType dtype = type.dtype();
-  const bool is_small = dtype == DType::f16 || dtype == DType::bf16;
+  const int lanes = lanes_of(dtype);
   // three lanes take the place of four on most devices
-  return size_bytes(is_small               ? DType::f32
-                    : lanes_of(dtype) == 3 ? vector_of(element_of(dtype), 4)
-                                           : dtype);
+  return size_bytes(
+      vector_of(is_half(dtype) ? DType::f32 : element_of(dtype), lanes == 3 ? 4 : lanes));
 }
 
 std::string key_of(const SnippetReductionForm& form) {
@@ -294,7 +293,7 @@ std::string neutral_text(const Reduction& reduction) {
   }
   if (is_vector(dtype)) {
     const std::vector<char> all(static_cast<std::size_t>(lanes_of(dtype)), words.front());
-    return fmt::format("make_{}({})", name(dtype), fmt::join(all, ", "));
+    return fmt::format("make_{}({})", name(snippet_vector(dtype)), fmt::join(all, ", "));
   }
   return fmt::format("{}_make({}, 0)", dtype == DType::c64 ? "complex64" : "complex128",
                      words.front());

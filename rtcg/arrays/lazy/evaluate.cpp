@@ -104,6 +104,7 @@ class Evaluation {
  private:
   void run_separate(const std::vector<NodePointer>& roots, const Extents& shape) {
     for (const NodePointer& node : detail::separate_nodes(roots, shape, known_)) {
+      detail::record_memory_of_its_own(record_);
       AnyArray result(node->dtype, node->shape, stream_);
       run({node}, node->shape, {result});
       known_.emplace(node.get(), std::move(result));
@@ -117,6 +118,7 @@ class Evaluation {
     run_separate(roots, shape);
     Tape tape = checked(detail::make_tape(roots, shape, known_));
     if (tape.uses_indices) {
+      detail::record_memory_of_its_own(record_);
       AnyArray values(roots[0]->dtype, shape, stream_);
       detail::run_map(stream_, tape, shape, {values}, {.record = record_});
       tape = detail::make_tape({Expression(values).node()}, shape, {});

@@ -97,8 +97,11 @@ enum class Op : std::uint8_t {
   isinf,
   isfinite,
   signbit,
+  ilogb,
   // real functions of two and three
   fmod,
+  ieee_remainder,
+  ldexp,
   atan2,
   hypot,
   copysign,

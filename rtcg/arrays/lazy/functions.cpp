@@ -415,6 +415,13 @@ Expression signbit(const Expression& a) {
 Expression fmod(const Expression& a, const Expression& b) {
   return floating2(Op::fmod, "fmod", a, b);
 }
+Expression ieee_remainder(const Expression& a, const Expression& b) {
+  return floating2(Op::ieee_remainder, "ieee_remainder", a, b);
+}
+Expression fdim(const Expression& a, const Expression& b) {
+  const Expression difference = floating2(Op::subtract, "fdim", a, b);
+  return where(a <= b, 0, difference);
+}
 Expression atan2(const Expression& y, const Expression& x) {
   return floating2(Op::atan2, "atan2", y, x);
 }
@@ -467,23 +474,6 @@ Expression broadcast_to(const Expression& value, const Extents& shape) {
   node->shape = shape;
   node->operands[0] = value.node();
   return Expression(NodePointer(std::move(node)));
-}
-
-const AnyArray& operator+=(const AnyArray& x, const Expression& y) {
-  x.assign(Expression(x) + y);
-  return x;
-}
-const AnyArray& operator-=(const AnyArray& x, const Expression& y) {
-  x.assign(Expression(x) - y);
-  return x;
-}
-const AnyArray& operator*=(const AnyArray& x, const Expression& y) {
-  x.assign(Expression(x) * y);
-  return x;
-}
-const AnyArray& operator/=(const AnyArray& x, const Expression& y) {
-  x.assign(Expression(x) / y);
-  return x;
 }
 
 }  // namespace rtcg::arrays

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <optional>
+#include <utility>
 
 #include "rtcg/arrays/lazy/expression.h"
 
@@ -107,8 +108,29 @@ namespace rtcg::arrays {
 [[nodiscard]] Expression isinf(const Expression& a);
 [[nodiscard]] Expression isfinite(const Expression& a);
 [[nodiscard]] Expression signbit(const Expression& a);
+/// Neither 0, infinite, NaN, nor less than the type holds with all its digits; integers but 0 are.
+[[nodiscard]] Expression isnormal(const Expression& a);
+
+// Parts of floating-point numbers, as C takes them apart; integers count as floating_for() them.
+/// What is behind the point, and the whole number before it; both with the sign of `a`.
+[[nodiscard]] std::pair<Expression, Expression> modf(const Expression& a);
+/// A number of [0.5, 1) with the sign of `a`, and the power of two, as i32, that it was multiplied
+/// with; 0, infinities and NaNs stay, with a power of 0.
+[[nodiscard]] std::pair<Expression, Expression> frexp(const Expression& a);
+/// a * 2^n, rounded once. @param n  of integers
+[[nodiscard]] Expression ldexp(const Expression& a, const Expression& n);
+/// The power of two at or below |a|, as i32; of 0, infinities and NaNs, what the device has for
+/// them.
+[[nodiscard]] Expression ilogb(const Expression& a);
+/// The same as a floating number: of 0 -inf, of infinities inf.
+[[nodiscard]] Expression logb(const Expression& a);
+
 /// As C's: the sign is the dividend's.
 [[nodiscard]] Expression fmod(const Expression& a, const Expression& b);
+/// C's `remainder`: of the quotient rounded to the nearest, halves to the even.
+[[nodiscard]] Expression ieee_remainder(const Expression& a, const Expression& b);
+/// a - b where that is positive, else 0.
+[[nodiscard]] Expression fdim(const Expression& a, const Expression& b);
 [[nodiscard]] Expression atan2(const Expression& y, const Expression& x);
 [[nodiscard]] Expression hypot(const Expression& a, const Expression& b);
 [[nodiscard]] Expression copysign(const Expression& a, const Expression& b);
@@ -172,6 +194,12 @@ const AnyArray& operator+=(const AnyArray& x, const Expression& y);
 const AnyArray& operator-=(const AnyArray& x, const Expression& y);
 const AnyArray& operator*=(const AnyArray& x, const Expression& y);
 const AnyArray& operator/=(const AnyArray& x, const Expression& y);
+const AnyArray& operator%=(const AnyArray& x, const Expression& y);
+const AnyArray& operator&=(const AnyArray& x, const Expression& y);
+const AnyArray& operator|=(const AnyArray& x, const Expression& y);
+const AnyArray& operator^=(const AnyArray& x, const Expression& y);
+const AnyArray& operator<<=(const AnyArray& x, const Expression& y);
+const AnyArray& operator>>=(const AnyArray& x, const Expression& y);
 template <Element T>
 const Array<T>& operator+=(const Array<T>& x, const Expression& y) {
   x.any() += y;
@@ -190,6 +218,36 @@ const Array<T>& operator*=(const Array<T>& x, const Expression& y) {
 template <Element T>
 const Array<T>& operator/=(const Array<T>& x, const Expression& y) {
   x.any() /= y;
+  return x;
+}
+template <Element T>
+const Array<T>& operator%=(const Array<T>& x, const Expression& y) {
+  x.any() %= y;
+  return x;
+}
+template <Element T>
+const Array<T>& operator&=(const Array<T>& x, const Expression& y) {
+  x.any() &= y;
+  return x;
+}
+template <Element T>
+const Array<T>& operator|=(const Array<T>& x, const Expression& y) {
+  x.any() |= y;
+  return x;
+}
+template <Element T>
+const Array<T>& operator^=(const Array<T>& x, const Expression& y) {
+  x.any() ^= y;
+  return x;
+}
+template <Element T>
+const Array<T>& operator<<=(const Array<T>& x, const Expression& y) {
+  x.any() <<= y;
+  return x;
+}
+template <Element T>
+const Array<T>& operator>>=(const Array<T>& x, const Expression& y) {
+  x.any() >>= y;
   return x;
 }
 

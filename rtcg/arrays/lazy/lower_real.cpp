@@ -223,11 +223,11 @@ Expr absolute(const Expr& a, DType dtype) {
   return select(a < 0, wrapping(BinaryOp::subtract, constant(0, dtype), a, dtype), a);
 }
 
-/// Functions whose C names carry the type.
-Expr call_by_name(const std::string& function, std::vector<Expr> arguments, DType dtype,
+/// Functions whose C names carry the type of the first argument.
+Expr call_by_name(const std::string& function, std::vector<Expr> arguments, DType result,
                   cgen::Dialect dialect) {
-  const bool has_suffix = dialect == cgen::Dialect::c && value_type(dtype) == cgen::f32;
-  return call(has_suffix ? function + "f" : function, std::move(arguments), value_type(dtype));
+  const bool has_suffix = dialect != cgen::Dialect::opencl && arguments[0].type() == cgen::f32;
+  return call(has_suffix ? function + "f" : function, std::move(arguments), value_type(result));
 }
 
 /// Of C's library, where the host computes in double: not every one has the others.
@@ -352,6 +352,12 @@ Value lower_real(const TapeStep& step, const std::vector<Value>& operands, cgen:
       return {dtype, bessel(step.op, {a.re, b.re}, dtype, dialect)};
     case Op::nextafter:
       return {dtype, call_by_name("nextafter", {a.re, b.re}, dtype, dialect)};
+    case Op::ieee_remainder:
+      return {dtype, call_by_name("remainder", {a.re, b.re}, dtype, dialect)};
+    case Op::ldexp:
+      return {dtype, call_by_name("ldexp", {a.re, b.re}, dtype, dialect)};
+    case Op::ilogb:
+      return {dtype, call_by_name("ilogb", {a.re}, dtype, dialect)};
     default:
       break;
   }

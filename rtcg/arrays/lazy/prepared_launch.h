@@ -29,7 +29,8 @@ struct PreparedLaunch {
 
 /// What a run of an expression notes down.
 struct LaunchRecord {
-  int launches = 0;  ///< 2 and more: there is nothing to be prepared
+  static constexpr int too_many = 2;
+  int launches = 0;  ///< too_many and more: there is nothing to be prepared
   const runtime::Kernel* kernel = nullptr;
   runtime::LaunchShape shape{};
   runtime::ArgumentPack arguments{};

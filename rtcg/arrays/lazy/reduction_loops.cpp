@@ -217,26 +217,22 @@ class ReductionEmitter {
     reducer_.combine_next(state, reducer_.element(offsets_at(bases, r, loop), r, loop), loop);
   }
 
-  /// Reduces the elements of `output` from `first` on, some neighbours at once; the next are
-  /// `step` further.
-  ReductionState emit_packed_loop(const Expr& output, const Expr& first, const Expr& step,
-                                  const Expr& end, cgen::BlockBuilder& body) const {
-    const cgen::Type& type = parameters_.index_type();
-    const std::vector<Expr> bases = emit_bases(output, body);
+  /// Reduces elements from that at the variable `r` on, some neighbours at once, each with a state
+  /// of its own; the next are `step` further. Leaves `r` where less than a pack is left.
+  std::vector<ReductionState> emit_packs(const std::vector<Expr>& bases, const Expr& r,
+                                         const Expr& step, const Expr& end,
+                                         cgen::BlockBuilder& body) const {
     std::vector<ReductionState> states;
     for (int lane = 0; lane < shape_.lanes; ++lane) {
       states.push_back(declare_state(fmt::format("acc{}", lane), body));
     }
-    const Expr r = body.add(cgen::declare(type, parameters_.rename("r"), first));
     const auto take_pack = [&](const Expr& at, cgen::BlockBuilder& loop) {
       cgen::BlockBuilder inner;
       const Expr place = parameters_.declare_index("place", at, inner);
       const auto elements =
           reducer_.elements(offsets_at(bases, place, inner), place, shape_.lanes, inner);
       for (std::size_t lane = 0; lane < states.size(); ++lane) {
-        cgen::BlockBuilder one;
-        reducer_.combine_next(states[lane], elements[lane], one);
-        inner << one.block();
+        emit_combine(reducer_, states[lane], elements[lane], true, inner);
       }
       loop << inner.block();
     };
@@ -252,15 +248,24 @@ class ReductionEmitter {
     take_pack(r, single);
     single << assign(r, r + step);
     body << cgen::while_(r + last_lane < end, single);
+    return states;
+  }
+
+  /// Reduces the elements of `output` from `first` on, some neighbours at once; the next are
+  /// `step` further.
+  ReductionState emit_packed_loop(const Expr& output, const Expr& first, const Expr& step,
+                                  const Expr& end, cgen::BlockBuilder& body) const {
+    const cgen::Type& type = parameters_.index_type();
+    const std::vector<Expr> bases = emit_bases(output, body);
+    const Expr r = body.add(cgen::declare(type, parameters_.rename("r"), first));
+    const std::vector<ReductionState> states = emit_packs(bases, r, step, end, body);
     body << cgen::for_(type, parameters_.rename("rest"), r, end,
                        [&](const Expr& rest, cgen::BlockBuilder& loop) {
                          take_element(states[0], bases, rest, loop);
                        },
                        {.step = 1, .unroll = 1});
     for (int lane = 1; lane < shape_.lanes; ++lane) {
-      cgen::BlockBuilder one;
-      reducer_.combine(states[0], states[static_cast<std::size_t>(lane)], one);
-      body << one.block();
+      emit_combine(reducer_, states[0], states[static_cast<std::size_t>(lane)], false, body);
     }
     return states[0];
   }
@@ -378,43 +383,81 @@ class ReductionEmitter {
       emit_store(state, output, segment, last);
     };
     if (shape_.meets_at_once) {
-      const SegmentMeeting segments(parts_, parameters_);
-      segments.emit(mine, output, outputs_, thread, meeting, store, body);
+      const SegmentMeeting segments(reducer_, parameters_);
+      const Expr is_first = equal(thread, parameters_.index(0));
+      segments.emit(
+          mine,
+          {thread, output, outputs_, output, is_first, false, thread, parameters_.index(threads),
+           [&](cgen::BlockBuilder& block) { meeting.emit(mine, thread, block); }},
+          store, body);
     } else {
       body << if_(equal(thread, parameters_.index(0)),
                   [&](cgen::BlockBuilder& last) { store(mine, last); });
     }
   }
 
-  /// A block for as many outputs as there are columns: the threads of a column take turns.
+  /// A block for as many outputs as there are columns: the threads of a column take turns. Where
+  /// rows follow each other in memory, some threads read all of them as one stream.
   void emit_columns(const Expr& block, const Expr& thread, const Expr& segment, const Expr& begin,
                     const Expr& end, cgen::BlockBuilder& body) const {
     const int threads = block_threads(shape_.dialect);
-    const Expr& columns = outputs_each_;
+    const bool has_stream = shape_.lanes > 1;
+    const Expr& columns = has_stream ? outputs_ : outputs_each_;
     const Expr rows = parameters_.declare_index("rows", parameters_.index(threads) / columns, body);
     const Expr row = parameters_.declare_index("row", thread / columns, body);
-    const Expr column =
-        parameters_.declare_index("output", block * columns + thread % columns, body);
+    const Expr own = parameters_.declare_index("own", thread % columns, body);
+    const Expr column = parameters_.declare_index("output", block * columns + own, body);
     // threads without a column or a row look at the last output's elements, none of them
     const Expr is_busy = body.add(
         cgen::declare(cgen::const_(cgen::boolean), "is_busy", row < rows && column < outputs_));
-    const Expr output = parameters_.declare_index(
-        "known_output", select(column < outputs_, column, outputs_ - parameters_.index(1)), body);
-    const ReductionState mine =
-        emit_loop(output, select(is_busy, begin + row, end), rows, end, body);
-    const SharedStates shared(parts_, threads, parameters_, body);
-    shared.put(thread, mine, body);
-    for (int half = threads / 2; half > 0; half /= 2) {
-      body << cgen::barrier();
-      cgen::BlockBuilder step;
-      const Expr distance = parameters_.index(half);
-      reducer_.combine(mine, shared.get(thread + distance * columns), step);
-      shared.put(thread, mine, step);
-      body << if_(row < distance && row + distance < rows, step);
+    const ColumnMeeting meeting(reducer_, {thread, row, own, rows, columns, is_busy}, threads,
+                                shape_.lanes, parameters_, body);
+    ReductionState mine;
+    if (has_stream) {
+      const std::vector<ReductionState> seen = emit_stream(thread, begin, end, body);
+      mine = declare_state("acc", body);
+      meeting.deal(seen, outputs_each_, mine, body);
+    } else {
+      const Expr output = parameters_.declare_index(
+          "known_output", select(column < outputs_, column, outputs_ - parameters_.index(1)), body);
+      mine = emit_loop(output, select(is_busy, begin + row, end), rows, end, body);
     }
-    cgen::BlockBuilder last;
-    emit_store(mine, output, segment, last);
-    body << if_(is_busy && equal(row, parameters_.index(0)), last);
+    meeting.emit(mine, body);
+    const auto store = [&](const ReductionState& state, cgen::BlockBuilder& last) {
+      emit_store(state, column, segment, last);
+    };
+    const Expr has_one = is_busy && equal(row, parameters_.index(0));
+    if (shape_.meets_at_once) {
+      const SegmentMeeting segments(reducer_, parameters_);
+      const Expr first = select(is_busy, row, cast(parameters_.index_type(), cgen::grid_dim_y));
+      segments.emit(mine,
+                    {thread, column, outputs_, block, has_one, true, first, rows,
+                     [&](cgen::BlockBuilder& inner) { meeting.emit(mine, inner); }},
+                    store, body);
+    } else {
+      body << if_(has_one, [&](cgen::BlockBuilder& last) { store(mine, last); });
+    }
+  }
+
+  /// Reduces rows of columns, one behind the other, as `outputs_each_` threads read them: all of
+  /// them together go on by whole rows, so that each sees the same columns again.
+  std::vector<ReductionState> emit_stream(const Expr& thread, const Expr& begin, const Expr& end,
+                                          cgen::BlockBuilder& body) const {
+    const cgen::Type& type = parameters_.index_type();
+    const Expr lanes = parameters_.index(shape_.lanes);
+    const std::vector<Expr> bases = emit_bases(parameters_.index(0), body);
+    const Expr stream_end = parameters_.declare_index("stream_end", end * outputs_, body);
+    const Expr first =
+        select(thread < outputs_each_, begin * outputs_ + thread * lanes, stream_end);
+    const Expr step = parameters_.declare_index("step", outputs_each_ * lanes, body);
+    const Expr r = body.add(cgen::declare(type, parameters_.rename("r"), first));
+    const std::vector<ReductionState> states = emit_packs(bases, r, step, stream_end, body);
+    for (int lane = 0; lane + 1 < shape_.lanes; ++lane) {
+      cgen::BlockBuilder one;
+      take_element(states[static_cast<std::size_t>(lane)], bases, r + parameters_.index(lane), one);
+      body << if_(r + parameters_.index(lane) < stream_end, one);
+    }
+    return states;
   }
 
   const ReductionShape& shape_;
@@ -428,6 +471,17 @@ class ReductionEmitter {
 };
 
 }  // namespace
+
+void emit_combine(const Reducer& reducer, const ReductionState& state, const ReductionState& other,
+                  bool is_next, cgen::BlockBuilder& body) {
+  cgen::BlockBuilder one;
+  if (is_next) {
+    reducer.combine_next(state, other, one);
+  } else {
+    reducer.combine(state, other, one);
+  }
+  body << (one.statements().size() == 1 ? one.statements()[0] : one.block());
+}
 
 void emit_reduction(const ReductionShape& shape, KernelParameters& parameters,
                     const Reducer& reducer, cgen::BlockBuilder& body) {

@@ -74,13 +74,19 @@ struct ReductionShape {
   ReductionSpread spread = ReductionSpread::threads;
   bool is_partial = false;  ///< results of segments, for another pass
   bool is_pairwise = false;
-  /// With a block for each result, whose operands all step by 1 or not at all along the one axis
-  /// that goes: neighbouring elements that a thread takes at once, from aligned places on.
+  /// Neighbouring elements that a thread takes at once, from aligned places on. With a block for
+  /// each result, operands all step by 1 or not at all along the one axis that goes. With columns,
+  /// the kept axis leads nowhere and the one that goes is as long as all elements of all results,
+  /// in rows of a column each: operands step by 1 or not at all along it.
   int lanes = 1;
-  /// With a block for each result, and CUDA: the last block that is done with a segment of an
-  /// output takes the results of all, in their order.
+  /// With blocks or columns, and CUDA: the last block that is done with a segment of an output
+  /// takes the results of all, in their order.
   bool meets_at_once = false;
 };
+
+/// Takes `other` into the variables of `state`, in braces where that takes variables of its own.
+void emit_combine(const Reducer& reducer, const ReductionState& state, const ReductionState& other,
+                  bool is_next, cgen::BlockBuilder& body);
 
 /// The body of a reduction kernel. Adds the parameters whose values
 /// plan_reduction() gives, and behind them, where segments meet at once, those for an array of each

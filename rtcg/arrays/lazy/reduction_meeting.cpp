@@ -121,9 +121,47 @@ void BlockMeeting::emit(const ReductionState& mine, const Expr& thread,
   body << if_(thread < lanes, first_warp);
 }
 
-SegmentMeeting::SegmentMeeting(const std::vector<ReductionPart>& parts,
-                               KernelParameters& parameters)
-    : parameters_(parameters), parts_(parts), tickets_(0) {
+ColumnMeeting::ColumnMeeting(const Reducer& reducer, const ColumnGrid& grid, int threads, int lanes,
+                             const KernelParameters& parameters, cgen::BlockBuilder& body)
+    : reducer_(reducer),
+      parameters_(parameters),
+      grid_(grid),
+      threads_(threads),
+      shared_(reducer.parts(), threads * lanes, parameters, body) {}
+
+void ColumnMeeting::deal(const std::vector<ReductionState>& lanes, const Expr& readers,
+                         const ReductionState& mine, cgen::BlockBuilder& body) const {
+  const Expr count = parameters_.index(static_cast<std::int64_t>(lanes.size()));
+  cgen::BlockBuilder put;
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    shared_.put(grid_.thread * count + parameters_.index(static_cast<std::int64_t>(lane)),
+                lanes[lane], put);
+  }
+  body << if_(grid_.thread < readers, put) << cgen::barrier();
+  const Expr dealt = parameters_.declare_index("dealt", readers * count / grid_.columns, body);
+  body << cgen::for_(parameters_.index_type(), parameters_.rename("q"),
+                     select(grid_.is_busy, grid_.row, dealt), dealt,
+                     [&](const Expr& q, cgen::BlockBuilder& loop) {
+                       reducer_.combine(mine, shared_.get(q * grid_.columns + grid_.column), loop);
+                     },
+                     {.step = grid_.rows});
+  body << cgen::barrier();
+}
+
+void ColumnMeeting::emit(const ReductionState& mine, cgen::BlockBuilder& body) const {
+  shared_.put(grid_.thread, mine, body);
+  for (int half = threads_ / 2; half > 0; half /= 2) {
+    body << cgen::barrier();
+    cgen::BlockBuilder step;
+    const Expr distance = parameters_.index(half);
+    reducer_.combine(mine, shared_.get(grid_.thread + distance * grid_.columns), step);
+    shared_.put(grid_.thread, mine, step);
+    body << if_(grid_.row < distance && grid_.row + distance < grid_.rows, step);
+  }
+}
+
+SegmentMeeting::SegmentMeeting(const Reducer& reducer, KernelParameters& parameters)
+    : reducer_(reducer), parameters_(parameters), parts_(reducer.parts()), tickets_(0) {
   const auto add_pointer = [&](const cgen::Type& type, const std::string& name) {
     return parameters.add(cgen::pointer_to(cgen::in_space(cgen::AddressSpace::global, type)),
                           parameters.rename(name));
@@ -137,50 +175,67 @@ SegmentMeeting::SegmentMeeting(const std::vector<ReductionPart>& parts,
 }
 
 void SegmentMeeting::emit(
-    const ReductionState& mine, const Expr& output, const Expr& outputs, const Expr& thread,
-    const BlockMeeting& meeting,
+    const ReductionState& mine, const Block& block,
     const std::function<void(const ReductionState&, cgen::BlockBuilder&)>& store,
     cgen::BlockBuilder& body) const {
   const cgen::Type& type = parameters_.index_type();
-  const Expr is_first_thread = equal(thread, parameters_.index(0));
   const Expr is_last =
       body.add(cgen::shared_array(cgen::u32, parameters_.rename("is_last"), {Expr(1)}));
-  const Expr segments = parameters_.declare_index("segments", cast(type, cgen::grid_dim_y), body);
   cgen::BlockBuilder hand_in;
-  const Expr at = cast(type, cgen::block_idx_y) * outputs + output;
+  const Expr at = cast(type, cgen::block_idx_y) * block.outputs + block.output;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     hand_in << assign(segments_[part][at], to_kept(mine[part], parts_[part]));
   }
-  const Expr ticket =
-      call(cgen::Intrinsic::atomic_add, {address_of(tickets_[output]), literal(1, cgen::u32)});
-  hand_in << cgen::Statement(cgen::MemoryFence{cgen::FenceScope::device})
-          << assign(is_last[Expr(0)],
-                    cast(cgen::u32, equal(ticket, cgen::grid_dim_y - literal(1, cgen::u32))));
-  body << if_(is_first_thread, hand_in) << cgen::barrier();
-
+  const cgen::Statement fence(cgen::MemoryFence{cgen::FenceScope::device});
+  const Expr ticket = call(cgen::Intrinsic::atomic_add,
+                           {address_of(tickets_[block.ticket]), literal(1, cgen::u32)});
+  const cgen::Statement draw = assign(
+      is_last[Expr(0)], cast(cgen::u32, equal(ticket, cgen::grid_dim_y - literal(1, cgen::u32))));
+  if (block.has_more) {  // all of them before the ticket: the fence is for what the barrier brought
+    body << if_(block.has_one, hand_in) << cgen::barrier()
+         << if_(equal(block.thread, parameters_.index(0)), {fence, draw});
+  } else {
+    hand_in << fence << draw;
+    body << if_(block.has_one, hand_in);
+  }
+  body << cgen::barrier();
   cgen::BlockBuilder finish;
+  emit_finish(mine, block, store, finish);
+  body << if_(not_equal(is_last[Expr(0)], literal(0, cgen::u32)), finish);
+}
+
+void SegmentMeeting::emit_finish(
+    const ReductionState& mine, const Block& block,
+    const std::function<void(const ReductionState&, cgen::BlockBuilder&)>& store,
+    cgen::BlockBuilder& finish) const {
+  const cgen::Type& type = parameters_.index_type();
   finish << cgen::Statement(cgen::MemoryFence{cgen::FenceScope::device});
+  const Expr segments = parameters_.declare_index("segments", cast(type, cgen::grid_dim_y), finish);
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     finish << assign(mine[part], parts_[part].neutral);
   }
-  finish << cgen::for_(
-      type, parameters_.rename("s"), thread, segments,
-      [&](const Expr& s, cgen::BlockBuilder& loop) {
-        ReductionState other;
-        for (std::size_t part = 0; part < parts_.size(); ++part) {
-          other.push_back(loop.add(cgen::declare(
-              cgen::const_(parts_[part].type), parameters_.rename("other" + parts_[part].suffix),
-              from_kept(segments_[part][s * outputs + output], parts_[part]))));
-        }
-        meeting.combine(mine, other, loop);
-      },
-      {.step = parameters_.index(block_threads(cgen::Dialect::cuda))});
-  meeting.emit(mine, thread, finish);
+  const auto take = [&](const Expr& s, cgen::BlockBuilder& loop) {
+    ReductionState other;
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      other.push_back(loop.add(cgen::declare(
+          cgen::const_(parts_[part].type), parameters_.rename("other" + parts_[part].suffix),
+          from_kept(segments_[part][s * block.outputs + block.output], parts_[part]))));
+    }
+    reducer_.combine(mine, other, loop);
+  };
+  // unrolled, so that reads are under way while others are waited for
+  finish << cgen::for_(type, parameters_.rename("s"), block.first, segments, take,
+                       {.step = block.step, .unroll = 4});
+  block.meet(finish);
   cgen::BlockBuilder last;
   store(mine, last);
-  last << assign(tickets_[output], literal(0, cgen::u32));
-  finish << if_(is_first_thread, last);
-  body << if_(not_equal(is_last[Expr(0)], literal(0, cgen::u32)), finish);
+  const cgen::Statement reset = assign(tickets_[block.ticket], literal(0, cgen::u32));
+  if (block.has_more) {
+    finish << if_(block.has_one, last) << if_(equal(block.thread, parameters_.index(0)), reset);
+  } else {
+    last << reset;
+    finish << if_(block.has_one, last);
+  }
 }
 
 }  // namespace rtcg::arrays::detail

@@ -31,19 +31,19 @@ ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size) 
   const std::int64_t rows = plan.spread == ReductionSpread::columns ? threads / outputs : 1;
   const std::int64_t least =
       is_host || plan.spread == ReductionSpread::block ? 1 << 13 : (by_threads ? 64 : 16 * rows);
+  const bool by_columns = plan.spread == ReductionSpread::columns;
   const std::int64_t busy_outputs = is_host      ? 4 * processors
                                     : by_threads ? 2048 * processors
-                                                 : 8 * processors;
-  const std::int64_t working =
-      plan.spread == ReductionSpread::columns ? 1 : std::max<std::int64_t>(outputs, 1);
+                                                 : (by_columns ? 4 : 8) * processors;
+  const std::int64_t working = by_columns ? 1 : std::max<std::int64_t>(outputs, 1);
   const std::int64_t wanted =
       is_host ? ceil_divide(length, 1 << 13) : ceil_divide(busy_outputs, working);
   const std::int64_t most_segments = size.may_split ? 32768 : 1;
   plan.segments = std::clamp<std::int64_t>(std::min(wanted, length / least), 1, most_segments);
   std::int64_t segment_length = std::max<std::int64_t>(ceil_divide(length, plan.segments), 1);
-  if (plan.spread == ReductionSpread::block && plan.segments > 1) {
-    // each begins where all lanes of all threads are at their first element
-    constexpr std::int64_t turn = threads * 16;
+  if (!is_host && !by_threads && plan.segments > 1) {
+    // each begins where packs do: at the first lane, or where all threads are at their first
+    const std::int64_t turn = by_columns ? 16 : threads * 16;
     segment_length = ceil_divide(segment_length, turn) * turn;
   }
   plan.segments = std::max<std::int64_t>(ceil_divide(length, segment_length), 1);

@@ -25,6 +25,9 @@ void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
 /// left, with or without axes of length 1 in place of those that go.
 void run_reduction(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
                    const ExpressionNode& reduction, const AnyArray& target, LaunchRecord* record);
+/// Notes down that a run reads an array which lives as long as the run only, whether it takes a
+/// launch to fill it or has no elements: it cannot be prepared.
+void record_memory_of_its_own(LaunchRecord* record);
 /// Notes down the arrays that a tape reads.
 void record_leaves(const Tape& tape, LaunchRecord* record);
 

@@ -208,6 +208,12 @@ void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
   record_leaves(tape, options.record);
 }
 
+void record_memory_of_its_own(LaunchRecord* record) {
+  if (record != nullptr) {
+    record->launches = LaunchRecord::too_many;
+  }
+}
+
 void record_leaves(const Tape& tape, LaunchRecord* record) {
   if (record != nullptr) {
     for (const AnyArray& leaf : tape.leaves) {

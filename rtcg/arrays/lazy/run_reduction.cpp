@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "rtcg/arrays/lazy/reduction_loops.h"
 #include "rtcg/arrays/lazy/run.h"
 
@@ -48,6 +50,70 @@ AnyArray add_scratch(runtime::StreamRef stream, const KernelForm& form, std::int
   return scratch;
 }
 
+/// The leaves as one stream along the axis that goes, row after row of the columns that stay: an
+/// axis of nothing, and that of all elements. Nothing, where rows do not follow each other.
+std::optional<std::vector<Layout>> stream_of_rows(const Pass& pass) {
+  const SplitLayouts& layouts = pass.layouts;
+  if (finds_place(pass.op) || layouts.kept_shape.size() != 1 || layouts.reduced_shape.size() != 1) {
+    return std::nullopt;
+  }
+  const std::int64_t columns = layouts.kept_shape[0];
+  std::vector<Layout> result;
+  bool has_rows = false;
+  for (std::size_t i = 0; i < pass.tape->leaves.size(); ++i) {
+    const std::int64_t kept = layouts.kept[i].strides[0];
+    const std::int64_t reduced = layouts.reduced[i].strides[0];
+    const bool is_row = kept == 1 && reduced == columns;
+    const bool is_one = kept == 0 && reduced == 0;
+    if (!(is_row || is_one) || pass.tape->is_gathered[i]) {
+      return std::nullopt;
+    }
+    has_rows = has_rows || is_row;
+    result.push_back(
+        {{1, columns * layouts.reduced_shape[0]}, {0, is_row ? 1 : 0}, layouts.kept[i].offset});
+  }
+  return has_rows ? std::optional(std::move(result)) : std::nullopt;
+}
+
+/// Of the threads of a block, how many read such a stream: all of them together whole rows.
+std::int64_t stream_readers(std::int64_t columns, std::int64_t lanes) {
+  const std::int64_t unit = columns / std::gcd(columns, lanes);
+  return block_threads(cgen::Dialect::cuda) / unit * unit;
+}
+
+/// What is read, as the form and the arguments of a launch; `own` stands for the pass's layouts.
+void add_leaves(const Pass& pass, const std::vector<Layout>* own, KernelForm& form,
+                KernelArguments& arguments) {
+  form.leaves.clear();
+  arguments.leaves.clear();
+  for (std::size_t i = 0; i < pass.tape->leaves.size(); ++i) {
+    const AnyArray& leaf = pass.tape->leaves[i];
+    add_operand(leaf, own != nullptr ? (*own)[i] : pass.layouts.leaf(i), form.leaves,
+                arguments.leaves, form.is_wide);
+    form.is_wide = form.is_wide || (pass.tape->is_gathered[i] &&
+                                    reaches_beyond_32_bits(*leaf.storage(), leaf.dtype()));
+  }
+}
+
+/// Lets the threads of columns read rows as a stream, some elements at once, where they can.
+void use_stream(const Pass& pass, KernelForm& form, KernelArguments& arguments) {
+  const std::optional<std::vector<Layout>> stream = stream_of_rows(pass);
+  if (!stream) {
+    return;
+  }
+  KernelForm other = form;
+  KernelArguments with = arguments;
+  with.lengths = {arguments.lengths[0], arguments.lengths[0] * arguments.lengths[1]};
+  other.is_wide = other.is_wide || with.lengths[1] >= (1 << 29);
+  add_leaves(pass, &*stream, other, with);
+  other.lanes = lanes_of(other, with);
+  if (other.lanes > 1) {
+    with.more.back() = stream_readers(with.lengths[0], other.lanes);
+    form = std::move(other);
+    arguments = std::move(with);
+  }
+}
+
 void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPlan& plan,
                  const std::vector<AnyArray>& targets, const Layout* target_layout) {
   KernelForm form;
@@ -60,13 +126,10 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
     add_operand(target, target_layout != nullptr ? *target_layout : target.layout(), form.targets,
                 arguments.targets, form.is_wide);
   }
-  for (std::size_t i = 0; i < pass.tape->leaves.size(); ++i) {
-    pass.tape->leaves[i].storage()->use_on(stream);
-    const AnyArray& leaf = pass.tape->leaves[i];
-    add_operand(leaf, layouts.leaf(i), form.leaves, arguments.leaves, form.is_wide);
-    form.is_wide = form.is_wide || (pass.tape->is_gathered[i] &&
-                                    reaches_beyond_32_bits(*leaf.storage(), leaf.dtype()));
+  for (const AnyArray& leaf : pass.tape->leaves) {
+    leaf.storage()->use_on(stream);
   }
+  add_leaves(pass, nullptr, form, arguments);
   const ReductionSize size = layouts.size();
   form.is_wide = form.is_wide || size.outputs >= (1 << 29) || size.length >= (1 << 29) ||
                  plan.segments * size.outputs >= (1 << 29);
@@ -91,6 +154,8 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
   if (plan.spread == ReductionSpread::block && layouts.reduced_shape.size() == 1 &&
       !pass.reads_places) {
     form.lanes = lanes_of(form, arguments);
+  } else if (plan.spread == ReductionSpread::columns) {
+    use_stream(pass, form, arguments);
   }
   std::optional<AnyArray> scratch;
   if (form.reduction->meets_at_once) {
@@ -103,8 +168,9 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
 
 /// Whether the blocks of a segmented reduction can bring their results together in one launch.
 bool can_meet_at_once(runtime::Device device, const ReductionPlan& plan, std::int64_t outputs) {
-  return dialect_of(device) == cgen::Dialect::cuda && plan.spread == ReductionSpread::block &&
-         outputs <= ticket_count;
+  return dialect_of(device) == cgen::Dialect::cuda &&
+         (plan.spread == ReductionSpread::columns ||
+          (plan.spread == ReductionSpread::block && outputs <= ticket_count));
 }
 
 /// Runs a pass, and further ones over the results of its segments.

@@ -36,6 +36,13 @@ bool holds(DType dtype, std::int64_t number) {
   return number <= top && number >= -top - 1;
 }
 
+/// Short vectors, whose components `make(dtype, shape)` gives along one more axis.
+template <class Make>
+AnyArray by_components(DType dtype, Extents shape, Make&& make) {
+  shape.push_back(lanes_of(dtype));
+  return make(element_of(dtype), shape).vectors();
+}
+
 }  // namespace
 
 struct Generator::Request {
@@ -69,30 +76,55 @@ AnyArray Generator::make(const Request& request) {
 }
 
 AnyArray Generator::bits(DType dtype, const Extents& shape, runtime::StreamRef stream) {
+  if (is_vector(dtype)) {
+    return by_components(dtype, shape, [&](DType element, const Extents& all) {
+      return bits(element, all, stream);
+    });
+  }
   require_dtype(dtype == DType::u32 || dtype == DType::u64, "bits", dtype, "u32 and u64");
   return make({RandomKind::bits, dtype, shape, stream});
 }
 
 AnyArray Generator::uniform(DType dtype, const Extents& shape, double low, double high,
                             runtime::StreamRef stream) {
+  if (is_vector(dtype)) {
+    return by_components(dtype, shape, [&](DType element, const Extents& all) {
+      return uniform(element, all, low, high, stream);
+    });
+  }
   require_dtype(dtype == DType::f32 || dtype == DType::f64, "uniform", dtype, "f32 and f64");
   return make({RandomKind::uniform, dtype, shape, stream, {low, high}});
 }
 
 AnyArray Generator::normal(DType dtype, const Extents& shape, double mean, double deviation,
                            runtime::StreamRef stream) {
+  if (is_vector(dtype)) {
+    return by_components(dtype, shape, [&](DType element, const Extents& all) {
+      return normal(element, all, mean, deviation, stream);
+    });
+  }
   require_dtype(dtype == DType::f32 || dtype == DType::f64, "normal", dtype, "f32 and f64");
   return make({RandomKind::normal, dtype, shape, stream, {mean, deviation}});
 }
 
 AnyArray Generator::log_normal(DType dtype, const Extents& shape, double mean, double deviation,
                                runtime::StreamRef stream) {
+  if (is_vector(dtype)) {
+    return by_components(dtype, shape, [&](DType element, const Extents& all) {
+      return log_normal(element, all, mean, deviation, stream);
+    });
+  }
   require_dtype(dtype == DType::f32 || dtype == DType::f64, "log_normal", dtype, "f32 and f64");
   return make({RandomKind::log_normal, dtype, shape, stream, {mean, deviation}});
 }
 
 AnyArray Generator::integers(DType dtype, const Extents& shape, std::int64_t low, std::int64_t high,
                              runtime::StreamRef stream) {
+  if (is_vector(dtype)) {
+    return by_components(dtype, shape, [&](DType element, const Extents& all) {
+      return integers(element, all, low, high, stream);
+    });
+  }
   require_dtype(is_integer(dtype), "integers", dtype, "integers");
   if (low >= high || !holds(dtype, low) || !holds(dtype, high - 1)) {
     throw_bad_range(fmt::format("no {} is at least {} and less than {}, or not all are",
@@ -106,6 +138,11 @@ AnyArray Generator::integers(DType dtype, const Extents& shape, std::int64_t low
 
 AnyArray Generator::poisson(DType dtype, const Extents& shape, double rate,
                             runtime::StreamRef stream) {
+  if (is_vector(dtype)) {
+    return by_components(dtype, shape, [&](DType element, const Extents& all) {
+      return poisson(element, all, rate, stream);
+    });
+  }
   require_dtype(is_integer(dtype) && size_bytes(dtype) >= 4, "poisson", dtype,
                 "i32, i64, u32 and u64");
   const double most = size_bytes(dtype) == 4 ? 1e9 : 1e15;

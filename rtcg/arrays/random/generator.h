@@ -14,7 +14,8 @@ namespace rtcg::arrays {
 /// every launch shape. Integers and uniform numbers agree to the last bit, and normal ones of f32
 /// where square roots are rounded exactly; those of f64 to the few last bits in which the devices'
 /// logarithms and cosines differ. Arrays of one call share their beginning with longer ones of it.
-/// Each function is one launch, asynchronous.
+/// Of short vectors each component is made, as if it were an element along one more axis. Each
+/// function is one launch, asynchronous.
 ///
 ///     Generator random(42);
 ///     const Array<float> x = random.normal<float>({1000, 1000});

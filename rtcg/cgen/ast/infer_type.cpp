@@ -88,6 +88,10 @@ std::optional<Type> find_member(const Type& object, const std::string& name) {
     }
     return lanes == 1 ? vector->element : Type(Vector{vector->element, lanes});
   }
+  if (const auto* complex = get_if<Complex>(value); complex != nullptr) {
+    // OpenCL's way to name the parts
+    return name == "x" || name == "y" ? std::optional(complex->element) : std::nullopt;
+  }
   if (const auto* record = get_if<Record>(value)) {
     for (const RecordField& field : record->fields) {
       if (field.name == name) {

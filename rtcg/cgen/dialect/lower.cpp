@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/build/fresh_names.h"
 #include "rtcg/cgen/dialect/lowering.h"
@@ -54,8 +53,9 @@ class Lowering {
 
  private:
   Statement lower_item(const Statement& item, const std::vector<std::size_t>& changing);
-  Statement rewritten(const Statement& tree);
+  Rewriter rewriter();
   Expr lower_expr(const Expr& tree);
+  Expr lower_operator(const Expr& tree);
   Expr lower_index(const Expr& tree, const BuiltinIndex& index);
   IntrinsicCall with_space_stated(const IntrinsicCall& node);
   Statement lower_statement(const Statement& tree);
@@ -97,10 +97,10 @@ Statement lower_dynamic_array(const Statement& tree, const Declaration& node) {
 }
 
 /// Leaves first, so that what replaces an intrinsic sees lowered arguments.
-Statement Lowering::rewritten(const Statement& tree) {
-  return rewrite(tree, {.type = {},
-                        .expr = [this](const Expr& e) { return lower_expr(e); },
-                        .statement = [this](const Statement& s) { return lower_statement(s); }});
+Rewriter Lowering::rewriter() {
+  return {.type = {},
+          .expr = [this](const Expr& e) { return lower_expr(e); },
+          .statement = [this](const Statement& s) { return lower_statement(s); }};
 }
 
 Statement Lowering::lower_item(const Statement& item, const std::vector<std::size_t>& changing) {
@@ -108,7 +108,7 @@ Statement Lowering::lower_item(const Statement& item, const std::vector<std::siz
   shared_names_.reset();
   const Block* body = body_of(item);
   if (body == nullptr) {
-    return rewritten(item);
+    return rewrite(item, rewriter());
   }
   if (changing.empty()) {
     return lower_statement(item);
@@ -116,7 +116,7 @@ Statement Lowering::lower_item(const Statement& item, const std::vector<std::siz
   Function lowered = *get_if<Function>(item);
   std::vector<Statement> statements = body->statements;
   for (const std::size_t i : changing) {
-    statements[i] = rewritten(statements[i]);
+    statements[i] = rewrite_changing(statements[i], rewriter());
   }
   lowered.body = Statement(Block{std::move(statements)}, lowered.body->where());
   return lower_statement(Statement(std::move(lowered), item.where()));
@@ -169,27 +169,26 @@ IntrinsicCall Lowering::with_space_stated(const IntrinsicCall& node) {
   return stated;
 }
 
+Expr Lowering::lower_operator(const Expr& tree) {
+  return lower_vector_operator(lower_complex_operator(tree, dialect_, needs_), dialect_, needs_);
+}
+
 Expr Lowering::lower_expr(const Expr& tree) {
   return match(
       tree, [&](const BuiltinIndex& e) { return lower_index(tree, e); },
       [&](const IntrinsicCall& e) {
         return lower_intrinsic(tree, with_space_stated(e), dialect_, needs_);
       },
-      [&](const Binary&) {
-        return lower_vector_operator(lower_complex_operator(tree, dialect_), dialect_, needs_);
-      },
-      [&](const Assignment&) {
-        return lower_vector_operator(lower_complex_operator(tree, dialect_), dialect_, needs_);
-      },
+      [&](const Binary&) { return lower_operator(tree); },
+      [&](const Assignment&) { return lower_operator(tree); },
       [&](const Unary&) { return lower_vector_operator(tree, dialect_, needs_); },
       [&](const Cast& e) {
         const bool is_plain = e.style == CastStyle::c_style || !is_c_like(dialect_);
-        return lower_vector_operator(
-            is_plain ? tree : Expr(Cast{e.type, e.operand, CastStyle::c_style}, tree.where()),
-            dialect_, needs_);
+        return lower_operator(
+            is_plain ? tree : Expr(Cast{e.type, e.operand, CastStyle::c_style}, tree.where()));
       },
       [&](const Member&) { return lower_vector_operator(tree, dialect_, needs_); },
-      [&](const Conditional&) { return lower_vector_operator(tree, dialect_, needs_); },
+      [&](const Conditional&) { return lower_operator(tree); },
       [&](const BoolLiteral&) {
         if (dialect_ == Dialect::c) {
           needs_.includes.insert("stdbool.h");
@@ -230,9 +229,11 @@ void Lowering::note_type(const Type& type) {
         }
       },
       [&](const Complex&) {
-        needs_.includes.insert(dialect_ == Dialect::c      ? "complex.h"
-                               : dialect_ == Dialect::cuda ? "cuda/std/complex"
-                                                           : "complex");
+        if (dialect_ != Dialect::opencl) {
+          needs_.includes.insert(dialect_ == Dialect::c      ? "complex.h"
+                                 : dialect_ == Dialect::cuda ? "cuda/std/complex"
+                                                             : "complex");
+        }
       },
       [&](const Vector& t) {
         if (!is_host(dialect_)) {
@@ -287,7 +288,7 @@ Statement Lowering::lower_statement(const Statement& tree) {
         if (dialect_ == Dialect::cuda && s.memory == MemorySpace::dynamic_shared) {
           return lower_dynamic_array(tree, s);
         }
-        return tree;
+        return lower_complex_statement(tree, dialect_);
       },
       [&](const ExplicitInstantiation& s) {
         const FunctionSpecifiers& specifiers = s.specifiers;
@@ -317,6 +318,9 @@ Statement Lowering::lower_statement(const Statement& tree) {
         }
         if (dialect_ == Dialect::opencl && specifiers.is_kernel) {
           return Statement(lower_opencl_kernel(s), tree.where());
+        }
+        if (dialect_ == Dialect::opencl && s.result && is<Complex>(without_qualifiers(*s.result))) {
+          return lower_complex_statement(tree, dialect_);
         }
         if (is_c_like(dialect_) && specifiers.is_constexpr) {
           Function plain = s;

@@ -8,10 +8,6 @@ namespace rtcg::cgen {
 
 namespace {
 
-Expr converted(const Expr& value, const Type& type) {
-  return value_type(value.type()) == type ? value : cast(type, value);
-}
-
 [[noreturn]] void refuse_atomic(const Expr& tree, const IntrinsicCall& node, Dialect dialect,
                                 const Type& type) {
   refuse("cgen.lower.no_atomic", dialect,

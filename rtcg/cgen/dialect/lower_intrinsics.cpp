@@ -11,17 +11,10 @@ namespace {
 bool is_host(Dialect dialect) {
   return dialect == Dialect::c || dialect == Dialect::cpp;
 }
-bool is_c_like(Dialect dialect) {
-  return dialect == Dialect::c || dialect == Dialect::opencl;
-}
 
 /// `inline` functions of a header-free text.
 std::string_view helper_prefix(Dialect dialect) {
   return dialect == Dialect::cuda ? "static __device__ inline " : "static inline ";
-}
-
-Expr converted(const Expr& value, const Type& type) {
-  return value_type(value.type()) == value_type(type) ? value : cast(value_type(type), value);
 }
 
 /// The intrinsics of one or more floating-point numbers.
@@ -82,12 +75,8 @@ std::string host_pair_helper(Needs& needs, Dialect dialect, const Type& type, bo
 
 Expr lower_arithmetic(const Expr& tree, const IntrinsicCall& node, Dialect dialect, Needs& needs) {
   const Type result = value_type(tree.type());
-  if (const Complex* complex = get_if<Complex>(value_type(node.arguments[0].type()))) {
-    const bool is_single = scalar_kind(complex->element) == ScalarKind::f32;
-    const char* name = dialect == Dialect::c      ? (is_single ? "cabsf" : "cabs")
-                       : dialect == Dialect::cuda ? "cuda::std::abs"
-                                                  : "std::abs";
-    return plain_call(name, node.arguments, result, tree.where());
+  if (is<Complex>(value_type(node.arguments[0].type()))) {
+    return lower_complex_call(tree, node, dialect);
   }
   const ScalarKind kind = scalar_kind(result).value_or(ScalarKind::f64);
   if (is_floating(kind)) {
@@ -158,29 +147,6 @@ Expr lower_bits(const Expr& tree, const IntrinsicCall& node, Dialect dialect, Ne
   const Expr bits = needs_mask ? value & (narrower_by == 16 ? 0xffffu : 0xffu) : value;
   const Expr count = cast(i32, plain_call(name, {bits}, i32, tree.where()));
   return narrower_by > 0 ? count - narrower_by : count;
-}
-
-Expr lower_complex(const Expr& tree, const IntrinsicCall& node, Dialect dialect) {
-  const std::string space = dialect == Dialect::cuda ? "cuda::std::" : "std::";
-  if (node.intrinsic == Intrinsic::make_complex) {
-    const auto* type = get_if<Complex>(value_type(tree.type()));
-    const std::vector<Expr> parts = {converted(node.arguments[0], type->element),
-                                     converted(node.arguments[1], type->element)};
-    if (dialect == Dialect::c) {
-      return plain_call("__builtin_complex", parts, tree.type(), tree.where());
-    }
-    return Expr(Call{variable(space + "complex", Type()), parts, {type->element}}, tree.where());
-  }
-  const Type argument = value_type(node.arguments[0].type());
-  const auto* type = get_if<Complex>(argument);
-  const bool is_single = type != nullptr && scalar_kind(type->element) == ScalarKind::f32;
-  const std::string name(intrinsic_info(node.intrinsic).name);
-  if (dialect != Dialect::c) {
-    return plain_call(space + name, node.arguments, tree.type(), tree.where());
-  }
-  return plain_call(
-      (node.intrinsic == Intrinsic::conj ? name : "c" + name) + (is_single ? "f" : ""),
-      node.arguments, tree.type(), tree.where());
 }
 
 Expr lower_make_vector(const Expr& tree, const IntrinsicCall& node, Dialect dialect) {
@@ -290,42 +256,6 @@ Expr lower_warp(const Expr& tree, const IntrinsicCall& node, Dialect dialect) {
 
 }  // namespace
 
-Expr lower_complex_operator(const Expr& tree, Dialect dialect) {
-  if (is_c_like(dialect)) {
-    return tree;
-  }
-  // C++ combines complex numbers with numbers of their own element type only
-  const auto as_operand = [](const Expr& value, const Type& element) {
-    return converted(value, is<Complex>(value_type(value.type())) ? Complex{element} : element);
-  };
-  const auto element_of = [](const Expr& value) {
-    const auto* complex = get_if<Complex>(value_type(value.type()));
-    return complex == nullptr ? std::nullopt : std::optional(complex->element);
-  };
-  return match(
-      tree,
-      [&](const Binary& e) {
-        const auto left = element_of(e.left);
-        const auto right = element_of(e.right);
-        if ((!left && !right) || e.op == BinaryOp::comma) {
-          return tree;
-        }
-        const Expr sum = Binary{BinaryOp::add, e.left, e.right};  // of the common type
-        const auto common = element_of(sum);
-        return common
-                   ? Expr(Binary{e.op, as_operand(e.left, *common), as_operand(e.right, *common)},
-                          tree.where())
-                   : tree;
-      },
-      [&](const Assignment& e) {
-        const auto target = element_of(e.target);
-        return target && e.op
-                   ? Expr(Assignment{e.op, e.target, as_operand(e.value, *target)}, tree.where())
-                   : tree;
-      },
-      [&](const auto&) { return tree; });
-}
-
 Expr lower_intrinsic(const Expr& tree, const IntrinsicCall& call, Dialect dialect, Needs& needs) {
   if (is<Vector>(value_type(tree.type())) && dialect != Dialect::opencl &&
       call.intrinsic != Intrinsic::make_vector && call.intrinsic != Intrinsic::bit_cast) {
@@ -345,7 +275,7 @@ Expr lower_intrinsic(const Expr& tree, const IntrinsicCall& call, Dialect dialec
     case IntrinsicFamily::complex_make:
     case IntrinsicFamily::complex_part:
     case IntrinsicFamily::complex_same:
-      return lower_complex(tree, call, dialect);
+      return lower_complex_call(tree, call, dialect);
     case IntrinsicFamily::stated:
       return call.intrinsic == Intrinsic::make_vector ? lower_make_vector(tree, call, dialect)
                                                       : lower_bit_cast(tree, call, dialect, needs);

@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/ast/expr_operators.h"
 #include "rtcg/cgen/ast/module.h"
+#include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/dialect/dialect.h"
 #include "rtcg/cgen/support/name_generator.h"
 
@@ -54,6 +55,12 @@ struct Survey {
 [[nodiscard]] Survey survey(const Module& module, Dialect dialect,
                             const std::function<void(const Type&)>& note_type);
 
+/// As rewrite, for a statement in a function: blocks, loops and branches, which are the same in
+/// every dialect, are rebuilt around what may come out differently, and the rest is left as it is.
+/// @param levels  how deep that goes; each costs a look at all that is below
+[[nodiscard]] Statement rewrite_changing(const Statement& tree, const Rewriter& rewriter,
+                                         int levels = 16);
+
 /// A call of what the dialect offers in place of an intrinsic, whose arguments are lowered already.
 [[nodiscard]] Expr lower_intrinsic(const Expr& tree, const IntrinsicCall& call, Dialect dialect,
                                    Needs& needs);
@@ -62,8 +69,17 @@ struct Survey {
 /// The variable that an address is computed from: `x` of `&x[i].field`; empty when there is none.
 [[nodiscard]] std::string name_of_memory(const Expr& address);
 
-/// `tree`, when it is an operator applied to complex numbers, with operands that the dialect takes.
-[[nodiscard]] Expr lower_complex_operator(const Expr& tree, Dialect dialect);
+/// `value` as one of that type.
+[[nodiscard]] inline Expr converted(const Expr& value, const Type& type) {
+  return value_type(value.type()) == value_type(type) ? value : cast(value_type(type), value);
+}
+
+/// A function of complex numbers, or one that makes them.
+[[nodiscard]] Expr lower_complex_call(const Expr& tree, const IntrinsicCall& call, Dialect dialect);
+/// `tree`, when it is an operator applied to complex numbers, as the dialect has it.
+[[nodiscard]] Expr lower_complex_operator(const Expr& tree, Dialect dialect, Needs& needs);
+/// `tree`, when it gives complex variables or results their values, as the dialect has it.
+[[nodiscard]] Statement lower_complex_statement(const Statement& tree, Dialect dialect);
 
 /// What vectors are called in C, less the count of lanes (`uchar`), and what a lane is.
 struct LaneNames {

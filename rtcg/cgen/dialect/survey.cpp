@@ -44,12 +44,6 @@ void refuse_types(const Type& type, Dialect dialect, SourceOrigin where) {
           cpp_only("type '" + t.name + "'", "name a type of C");
         }
       },
-      [&](const Complex&) {
-        if (dialect == Dialect::opencl) {
-          refuse("cgen.lower.no_complex", dialect, "complex numbers",
-                 "keep real and imaginary parts in a vector of two lanes", where);
-        }
-      },
       [&](const Vector& t) {
         if (dialect == Dialect::cuda && t.lanes > 4) {
           refuse("cgen.lower.no_vector", dialect, fmt::format("vectors of {} lanes", t.lanes),
@@ -69,9 +63,42 @@ void refuse_types(const Type& type, Dialect dialect, SourceOrigin where) {
       [](const auto&) {});
 }
 
+/// value_type(type), without a copy.
+const Type& value_type_within(const Type& type) {
+  const auto unqualified = [](const Type* inner) {
+    while (const auto* qualified = get_if<Qualified>(*inner)) {
+      inner = &qualified->type;
+    }
+    return inner;
+  };
+  const Type* plain = unqualified(&type);
+  const auto* reference = get_if<Reference>(*plain);
+  return reference == nullptr ? *plain : *unqualified(&reference->referee);
+}
+
+bool is_vector(const Expr& tree) {
+  return is<Vector>(value_type_within(tree.type()));
+}
+bool is_complex(const Expr& tree) {
+  return is<Complex>(value_type_within(tree.type()));
+}
+bool is_compound(const Expr& tree) {
+  return is_vector(tree) || is_complex(tree);
+}
+bool holds_complex(const Type& type) {
+  const auto* array = get_if<Array>(value_type_within(type));
+  return array != nullptr ? holds_complex(array->element) : is<Complex>(value_type_within(type));
+}
+
 void refuse_expr(const Expr& tree, Dialect dialect) {
   match(
       tree,
+      [&](const Member& e) {
+        if (dialect != Dialect::opencl && is_complex(e.object)) {
+          refuse("cgen.lower.no_complex", dialect, "parts of complex numbers by name",
+                 "call real and imag", tree.where());
+        }
+      },
       [&](const Lambda&) {
         if (is_c_like(dialect)) {
           refuse("cgen.lower.cpp_only", dialect, "lambdas", "write a function", tree.where());
@@ -174,26 +201,6 @@ void refuse_statement(const Statement& tree, Dialect dialect) {
       [](const auto&) {});
 }
 
-/// value_type(type), without a copy.
-const Type& value_type_within(const Type& type) {
-  const auto unqualified = [](const Type* inner) {
-    while (const auto* qualified = get_if<Qualified>(*inner)) {
-      inner = &qualified->type;
-    }
-    return inner;
-  };
-  const Type* plain = unqualified(&type);
-  const auto* reference = get_if<Reference>(*plain);
-  return reference == nullptr ? *plain : *unqualified(&reference->referee);
-}
-
-bool is_vector(const Expr& tree) {
-  return is<Vector>(value_type_within(tree.type()));
-}
-bool is_compound(const Expr& tree) {
-  return is_vector(tree) || is<Complex>(value_type_within(tree.type()));
-}
-
 /// Whether it selects from a vector, or through a pointer to one.
 bool is_lane(const Member& member) {
   const Type& object = value_type_within(member.object.type());
@@ -214,9 +221,13 @@ bool may_change(const Expr& tree) {
       [](const Unary& e) { return is_vector(e.operand); },
       [](const Member& e) { return is_lane(e); }, [](const Subscript&) { return false; },
       [](const Call&) { return false; },
-      [](const Conditional& e) { return is_vector(e.condition); },
+      [](const Conditional& e) {
+        return is_vector(e.condition) || is_complex(e.then_value) || is_complex(e.else_value);
+      },
       [](const Cast& e) {
-        return e.style != CastStyle::c_style || is<Vector>(value_type_within(e.type));
+        const Type& type = value_type_within(e.type);
+        return e.style != CastStyle::c_style || is<Vector>(type) || is<Complex>(type) ||
+               is_complex(e.operand);
       },
       [](const auto&) { return true; });
 }
@@ -224,7 +235,8 @@ bool may_change(const Statement& tree) {
   return match(
       tree, [](const ExpressionStatement&) { return false; },
       [](const Declaration& s) {
-        return s.specifiers.is_constexpr || s.memory == MemorySpace::dynamic_shared;
+        return s.specifiers.is_constexpr || s.memory == MemorySpace::dynamic_shared ||
+               holds_complex(s.type);
       },
       [](const Block&) { return false; }, [](const If&) { return false; },
       [](const For&) { return false; }, [](const Comment&) { return false; },
@@ -293,7 +305,59 @@ class Surveying {
   bool changes_ = false;
 };
 
+/// Whether something in a tree may come out differently.
+struct ChangeFinder {
+  bool operator()(const Type&) { return false; }
+  template <class Tree>
+  bool operator()(const Tree& tree) {
+    has_found = has_found || may_change(tree);
+    return !has_found;
+  }
+  bool has_found = false;
+};
+
 }  // namespace
+
+Statement rewrite_changing(const Statement& tree, const Rewriter& rewriter, int levels) {
+  if (levels == 0) {
+    return rewrite(tree, rewriter);
+  }
+  ChangeFinder finder;
+  detail::Walk walk(finder);
+  walk(tree);
+  if (!finder.has_found) {
+    return tree;
+  }
+  const auto part = [&](auto& optional) {
+    if (optional) {
+      optional = rewrite(*optional, rewriter);
+    }
+  };
+  return match(
+      tree,
+      [&](Block s) {
+        for (Statement& each : s.statements) {
+          each = rewrite_changing(each, rewriter, levels - 1);
+        }
+        return Statement(std::move(s), tree.where());
+      },
+      [&](For s) {
+        part(s.init);
+        part(s.condition);
+        part(s.step);
+        s.body = rewrite_changing(s.body, rewriter, levels - 1);
+        return Statement(std::move(s), tree.where());
+      },
+      [&](If s) {
+        s.condition = rewrite(s.condition, rewriter);
+        s.then_body = rewrite_changing(s.then_body, rewriter, levels - 1);
+        if (s.else_body) {
+          s.else_body = rewrite_changing(*s.else_body, rewriter, levels - 1);
+        }
+        return Statement(std::move(s), tree.where());
+      },
+      [&](const auto&) { return rewrite(tree, rewriter); });
+}
 
 Survey survey(const Module& module, Dialect dialect,
               const std::function<void(const Type&)>& note_type) {

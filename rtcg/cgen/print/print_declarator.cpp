@@ -54,9 +54,10 @@ std::string Printer::base_type(const Type& type) const {
       [&](const Vector& t) { return vector_name(t, dialect_); },
       [&](const Complex& t) {
         const std::string element = base_type(t.element);
-        return dialect_ == Dialect::c      ? element + " _Complex"
-               : dialect_ == Dialect::cuda ? "cuda::std::complex<" + element + ">"
-                                           : "std::complex<" + element + ">";
+        return dialect_ == Dialect::c        ? element + " _Complex"
+               : dialect_ == Dialect::opencl ? element + "2"  // as lowered
+               : dialect_ == Dialect::cuda   ? "cuda::std::complex<" + element + ">"
+                                             : "std::complex<" + element + ">";
       },
       [&](const Auto&) { return std::string("auto"); },
       [&](const Named& t) {

@@ -115,19 +115,22 @@ std::vector<double> cube_mode(const Point& x, double time) {
           3 * c[0] * s[1] * c[2] * swing, 0};
 }
 
-// A wave that steepens: its values move along straight lines until they meet at time 1.
+// A wave that steepens: its values move along straight lines until they meet at time 1 in a shock,
+// which then stands half a period ahead of x = time, since all is symmetric about it.
 std::vector<double> steepening_wave(const Point& x, double time) {
-  const auto start = [](double place) { return 1 + std::sin(2 * pi * place) / (2 * pi); };
-  const auto slope = [](double place) { return std::cos(2 * pi * place); };
-  double from = x[0] - time;
-  for (int i = 0; i < 100; ++i) {
-    const double step = (from + start(from) * time - x[0]) / (1 + slope(from) * time);
-    from -= step;
-    if (std::abs(step) < 1e-15) {
-      break;
+  const double ahead = x[0] - time - std::floor(x[0] - time);
+  const double here = std::min(ahead, 1 - ahead);  // on this side of the shock, the other mirrored
+  const auto height = [](double place) { return std::sin(2 * pi * place) / (2 * pi); };
+  // where the value came from: place + time * height(place) grows up to `last` and is `here` once
+  double first = 0;
+  double last = time > 1 ? std::acos(-1 / time) / (2 * pi) : 0.5;
+  while (true) {
+    const double middle = (first + last) / 2;
+    if (middle <= first || middle >= last) {
+      return {1 + (ahead < 0.5 ? 1 : -1) * height(middle)};
     }
+    (middle + time * height(middle) < here ? first : last) = middle;
   }
-  return {start(from)};
 }
 
 // ---- a bump in the middle -----------------------------------------------------------------------

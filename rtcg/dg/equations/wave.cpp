@@ -8,7 +8,7 @@ System wave(const WaveOptions& options) {
       std::string("xyz").substr(0, static_cast<std::size_t>(options.dimension));
   const FluxVector v = fields(options.dimension, "v", 1).on_axes(axes);
   const FluxVector n = normal(options.dimension).on_axes(axes);
-  const FluxExpr& c = options.speed;
+  const FluxExpr c = options.has_materials ? FluxExpr(1) : options.speed;
 
   System system;
   system.name = "wave";
@@ -29,6 +29,22 @@ System wave(const WaveOptions& options) {
 
   const FluxExpr ui = interior(u);
   const FluxVector vi = interior(v);
+  FluxExpr impedance = 1;
+  if (options.has_materials) {
+    const FluxExpr bulk = material("bulk_modulus");
+    const FluxExpr density = material("density");
+    const FluxExpr z = sqrt(bulk * density);
+    const FluxExpr y = 1 / z;
+    impedance = interior(z);
+    system.speed = sqrt(bulk / density);
+    system.surface = concatenate(
+        {FluxVector({-(exterior(z) * jump_through + options.alpha * jump(u)) / (2 * average(z))}),
+         -(exterior(y) * jump(u) + options.alpha * jump_through) / (2 * average(y)) * n});
+    const std::vector<FluxExpr> inverse(v.count(), 1 / density);
+    const std::vector<FluxExpr> weight(v.count(), density);
+    system.scale = concatenate({FluxVector({bulk}), FluxVector(inverse, "")});
+    system.energy_weights = concatenate({FluxVector({1 / bulk}), FluxVector(weight, "")});
+  }
   for (const std::string& tag : options.dirichlet) {
     system.boundaries[tag] = concatenate({FluxVector({-ui}), vi});
   }
@@ -38,8 +54,8 @@ System wave(const WaveOptions& options) {
   // what goes out is u - n.v for positive speeds, u + n.v for negative ones
   const FluxExpr sign = if_positive(c, 1, -1);
   for (const std::string& tag : options.absorbers) {
-    const FluxExpr out = 0.5 * (ui - sign * dot(n, vi));
-    system.boundaries[tag] = concatenate({FluxVector({out}), -sign * out * n});
+    const FluxExpr out = 0.5 * (ui - sign * impedance * dot(n, vi));
+    system.boundaries[tag] = concatenate({FluxVector({out}), -sign * out / impedance * n});
   }
   return system;
 }

@@ -1,7 +1,9 @@
 #include "rtcg/dg/flux/evaluators.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -67,7 +69,11 @@ class Lowering {
     if (expr.kind() == FluxKind::add || expr.kind() == FluxKind::subtract) {
       return lower_sum(expr, side);
     }
-    return lower_operation(expr, side);
+    const Scaled value = lower_operation(expr, side);
+    if (std::isnan(value.factor)) {
+      refuse("dg.make_evaluators.not_a_number", expr, "which is no number whatever is read");
+    }
+    return value;
   }
 
   Scaled lower_side_operator(FluxKind kind, const FluxExpr& operand) {
@@ -165,7 +171,9 @@ class Lowering {
              fmt::format("and the boundary state has {} components only", state.size()));
     }
     is_in_boundary_state_ = true;
+    const FluxExpr* component = std::exchange(component_, &state[index]);
     const Scaled value = lower(state[index], FluxSide::none);
+    component_ = component;
     is_in_boundary_state_ = false;
     return value;
   }

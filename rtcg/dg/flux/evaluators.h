@@ -77,6 +77,7 @@ struct EvaluatorOptions {
 ///                       `interior`, `exterior`, `jump` and `average`;
 ///                       dg.make_evaluators.nested_sides: one of these stands inside another;
 ///                       dg.make_evaluators.division_by_zero;
+///                       dg.make_evaluators.not_a_number: such as the root of -1;
 ///                       dg.make_evaluators.no_boundary_state: a field has no expression in
 ///                       `boundary_state`;
 ///                       dg.make_evaluators.exterior_of_boundary: a boundary state asks for the

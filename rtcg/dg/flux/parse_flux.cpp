@@ -35,7 +35,7 @@ class Parser {
     int first = 0;
     for (const FieldGroup& group : names.fields) {
       const FluxVector vector = fields_of(group, first);
-      define(group.name, group.is_scalar ? Value(vector[0]) : Value(vector));
+      defined_.insert_or_assign(group.name, group.is_scalar ? Value(vector[0]) : Value(vector));
       first += group.count;
     }
   }
@@ -44,12 +44,12 @@ class Parser {
     std::vector<FluxVector> parts;
     while (!is_at_end()) {
       const std::optional<std::string> name = read_definition_name();
-      Value value = read_sum();
+      Value value = read_value();
       if (!is_at_end()) {
         expect(';');
       }
       if (name) {
-        define(*name, std::move(value));
+        defined_.insert_or_assign(*name, std::move(value));
       } else {
         parts.push_back(std::move(value.vector));
       }
@@ -121,6 +121,22 @@ class Parser {
   }
 
   // ---- expressions ---------------------------------------------------------------------------
+
+  // What vectors refuse is told with the place where the text asked for it.
+  Value read_value() {
+    const std::size_t first = place_;
+    try {
+      return read_sum();
+    } catch (const InvalidInput& error) {
+      if (error.code().starts_with("dg.parse_flux.")) {
+        throw;
+      }
+      throw InvalidInput(
+          error.code(), fmt::format("in the flux term '{}', before column {} of the flux, {}",
+                                    text_.substr(first, text_.find(';', first) - first), place_ + 1,
+                                    error.message()));
+    }
+  }
 
   Value read_sum() {
     Value value = read_product();
@@ -268,10 +284,6 @@ class Parser {
 
   // ---- meanings ------------------------------------------------------------------------------
 
-  void define(const std::string& name, Value value) {
-    defined_.insert_or_assign(name, std::move(value));
-  }
-
   Value named(const std::string& name) {
     const auto defined = defined_.find(name);
     if (defined != defined_.end()) {
@@ -394,23 +406,16 @@ class Parser {
   // Functions that take vectors, too.
   std::optional<Value> call_on_vectors(const std::string& name, const std::vector<Value>& values,
                                        const std::function<void(std::size_t)>& need) {
-    const auto apply = [&](const auto& function) {
+    if (name == "interior" || name == "exterior" || name == "jump" || name == "average") {
       need(1);
       check_has_sides(name, values[0]);
-      return values[0].is_scalar ? Value(function(values[0].scalar()))
-                                 : Value(function(values[0].vector));
-    };
-    if (name == "interior") {
-      return apply([](const auto& value) { return interior(value); });
-    }
-    if (name == "exterior") {
-      return apply([](const auto& value) { return exterior(value); });
-    }
-    if (name == "jump") {
-      return apply([](const auto& value) { return jump(value); });
-    }
-    if (name == "average") {
-      return apply([](const auto& value) { return average(value); });
+      const auto apply = [&](const auto& value) -> Value {
+        return name == "interior"   ? interior(value)
+               : name == "exterior" ? exterior(value)
+               : name == "jump"     ? jump(value)
+                                    : average(value);
+      };
+      return values[0].is_scalar ? apply(values[0].scalar()) : apply(values[0].vector);
     }
     if (name == "norm") {
       need(1);

@@ -59,10 +59,12 @@ class FusedWriter {
       add_surface_fluxes(inner, group);
       body << inner.block();
     }
-    begin_update(body);
+    if (!fused_.updates_apart) {
+      begin_update(body);
+    }
     sums_ = product_->store(body, work_);
     meet(body);
-    update(body);
+    fused_.updates_apart ? store_sums(body) : update(body);
     const std::size_t shared = shared_bytes_of(shape_, real_, fused_);
     const int threads = product_->threads();
     const cgen::LaunchBounds bounds{threads, fused_.blocks_per_multiprocessor};
@@ -70,6 +72,9 @@ class FusedWriter {
                                       ? cgen::kernel("stage", parameters_.list(), body)
                                       : cgen::kernel("stage", parameters_.list(), body, bounds));
     result.plans.push_back({"stage", parameters_.names(), fused_.elements, threads, 1, shared});
+    if (fused_.updates_apart) {
+      add_update_kernel(result, writer_);
+    }
     return result;
   }
 
@@ -201,7 +206,9 @@ class FusedWriter {
       inner << cgen::call("prefetch", {array + cgen::cast(cgen::i64, first_) * words, here * words},
                           cgen::void_type);
     };
-    add(parameters_.written("residual"), per_element);
+    if (!fused_.updates_apart) {
+      add(parameters_.written("residual"), per_element);
+    }
     add(parameters_.table("faces"), record);
     body << cgen::if_(cgen::equal(thread_, 0), inner);
   }
@@ -376,6 +383,18 @@ class FusedWriter {
       coming_ = array(body, "coming_numbers", shape_.fields);
       load_coming(body, 0);
     }
+  }
+
+  void store_sums(BlockBuilder& body) {
+    for_rounds(body, shape_.nodes, [&](BlockBuilder& inner, const Item& item) {
+      BlockBuilder work;
+      const Expr start = start_of(work, item);
+      for (int field = 0; field < shape_.fields; ++field) {
+        work << cgen::assign(parameters_.written("rhs")[start + field * shape_.nodes],
+                             slot(sums_, item.local, item.place, field));
+      }
+      inner << cgen::if_(item.is_there, work);
+    });
   }
 
   void update(BlockBuilder& body) {

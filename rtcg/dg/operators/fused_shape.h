@@ -44,6 +44,8 @@ struct FusedShape {
   /// Volume fluxes are evaluated at nodes even where they are linear, and the product could make
   /// them of the values: less work where many row groups would do the same.
   bool has_nodal_fluxes = false;
+  /// The right-hand side goes to memory, and a second kernel makes the new state of it in place.
+  bool updates_apart = false;
 
   friend bool operator==(const FusedShape&, const FusedShape&) = default;
 };

@@ -42,8 +42,7 @@ struct Solver::Impl {
     }
     real = options.precision == Precision::single ? cgen::f32 : cgen::f64;
     has_nodal_speed = detail::has_nodal_speed(system);
-    make_runner();
-    set_state(State(system.fields.size(), *on), 0);
+    make_runner();  // whose state is zero
   }
 
   void make_runner() {
@@ -56,7 +55,9 @@ struct Solver::Impl {
       const detail::KernelShape shape = detail::shape_of(evaluators, *on, data);
       key = detail::key_of({evaluators, shape, real, system.definitions}) +
             (options.split_singles ? ", split singles" : "");
-      const auto known = is_host ? std::nullopt : detail::known_shape(key, options.device, wisdom);
+      const bool is_apart = options.strategy == Strategy::two_kernels;
+      const auto known =
+          is_host || is_apart ? std::nullopt : detail::known_shape(key, options.device, wisdom);
       const runtime::DeviceInfo& info = options.device.info();
       fused = known
                   ? known
@@ -65,7 +66,10 @@ struct Solver::Impl {
                         detail::usual_fused_shape(shape, real, detail::machine_of(info),
                                                   options.split_singles),
                         std::max(info.shared_bytes_per_block, info.shared_bytes_per_block_opt_in));
-      is_known = known.has_value();
+      is_known = known.has_value() || is_apart;
+      if (fused && is_apart) {
+        fused->updates_apart = true;
+      }
     }
     runner = std::make_unique<detail::StageRunner>(system, *on, data, options.device, real, fused);
     if (options.tune && fused && !is_host && !is_known) {

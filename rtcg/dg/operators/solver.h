@@ -17,6 +17,9 @@ enum class Strategy {
   automatic,  ///< fused
   split,      ///< one kernel for each of volume, surface, lift and update; valid for every system
   fused,      ///< one kernel for a whole stage; split where its block does not fit into the device
+  /// One kernel for the right-hand side, one for the update of the state in place: more is moved,
+  /// but no block must wait for the old residual. Split where fused is.
+  two_kernels,
 };
 
 struct SolverOptions {
@@ -24,7 +27,7 @@ struct SolverOptions {
   Precision precision = Precision::double_;
   Strategy strategy = Strategy::automatic;
   /// Tries all shapes of the fused kernel on this mesh at first, and remembers the fastest. What is
-  /// remembered is used in any case.
+  /// remembered is used in any case. Of two kernels the shape is not searched for.
   bool tune = false;
   /// In single precision, multiply on tensor cores where there are some: each factor is cut into
   /// two numbers of tf32, three of their four products are added. Faster from order 5 on; the error

@@ -13,44 +13,8 @@ constexpr int split_block = 128;
 
 class SplitWriter {
  public:
-  explicit SplitWriter(const KernelWriter& writer)
-      : writer_(writer), shape_(writer.shape()), real_(writer.real()) {
-    result_.module.name = "dg_split";
-    result_.module.items = writer.functions();
-  }
-
-  StageKernels write() {
-    volume();
-    surface();
-    update();
-    return std::move(result_);
-  }
-
- private:
-  // A kernel with one thread for each of elements * items; fill(body, element, item).
-  template <class Fill>
-  void kernel(const std::string& name, int items, Fill&& fill) {
-    KernelParameters parameters(real_);
-    const Expr elements = parameters.number("elements", cgen::i32);
-    const cgen::Declared point = cgen::declare(
-        cgen::const_(cgen::i64), "point",
-        cgen::cast(cgen::i64, cgen::block_idx_x) * cgen::block_dim_x + cgen::thread_idx_x);
-    BlockBuilder work;
-    const Expr element = work.add(
-        cgen::declare(cgen::const_(cgen::i32), "element", cgen::cast(cgen::i32, point / items)));
-    const Expr item = work.add(
-        cgen::declare(cgen::const_(cgen::i32), "item",
-                      cgen::cast(cgen::i32, point - cgen::cast(cgen::i64, element) * items)));
-    fill(work, parameters, element, item);
-    BlockBuilder body;
-    body << point << cgen::if_(point < cgen::cast(cgen::i64, elements) * items, work);
-    result_.module.items.push_back(cgen::kernel(name, parameters.list(), body));
-    result_.plans.push_back({name, parameters.names(), split_block, split_block, items});
-  }
-
-  Expr array(BlockBuilder& body, const std::string& name, int count) const {
-    return body.add(cgen::declare(cgen::array_of(real_, Expr(count)), name));
-  }
+  SplitWriter(const KernelWriter& writer, StageKernels& result)
+      : writer_(writer), shape_(writer.shape()), real_(writer.real()), result_(result) {}
 
   void volume() {
     kernel("volume_fluxes_at_nodes", shape_.nodes,
@@ -133,16 +97,53 @@ class SplitWriter {
         });
   }
 
+ private:
+  // A kernel with one thread for each of elements * items; fill(body, element, item).
+  template <class Fill>
+  void kernel(const std::string& name, int items, Fill&& fill) {
+    KernelParameters parameters(real_);
+    const Expr elements = parameters.number("elements", cgen::i32);
+    const cgen::Declared point = cgen::declare(
+        cgen::const_(cgen::i64), "point",
+        cgen::cast(cgen::i64, cgen::block_idx_x) * cgen::block_dim_x + cgen::thread_idx_x);
+    BlockBuilder work;
+    const Expr element = work.add(
+        cgen::declare(cgen::const_(cgen::i32), "element", cgen::cast(cgen::i32, point / items)));
+    const Expr item = work.add(
+        cgen::declare(cgen::const_(cgen::i32), "item",
+                      cgen::cast(cgen::i32, point - cgen::cast(cgen::i64, element) * items)));
+    fill(work, parameters, element, item);
+    BlockBuilder body;
+    body << point << cgen::if_(point < cgen::cast(cgen::i64, elements) * items, work);
+    result_.module.items.push_back(cgen::kernel(name, parameters.list(), body));
+    result_.plans.push_back({name, parameters.names(), split_block, split_block, items});
+  }
+
+  Expr array(BlockBuilder& body, const std::string& name, int count) const {
+    return body.add(cgen::declare(cgen::array_of(real_, Expr(count)), name));
+  }
+
   const KernelWriter& writer_;
   const KernelShape& shape_;
   const cgen::Type& real_;
-  StageKernels result_;
+  StageKernels& result_;
 };
 
 }  // namespace
 
 StageKernels split_kernels(const KernelWriter& writer) {
-  return SplitWriter(writer).write();
+  StageKernels result;
+  result.module.name = "dg_split";
+  result.module.items = writer.functions();
+  SplitWriter split(writer, result);
+  split.volume();
+  split.surface();
+  split.update();
+  return result;
+}
+
+void add_update_kernel(StageKernels& kernels, const KernelWriter& writer) {
+  SplitWriter(writer, kernels).update();
 }
 
 loopy::Kernel operators_kernel(const KernelShape& shape, const cgen::Type& real) {

@@ -26,11 +26,17 @@ struct StageKernels {
 /// place.
 [[nodiscard]] StageKernels split_kernels(const KernelWriter& writer);
 
+/// Adds the last of them, which makes residual and state of `rhs`: the sums before scale and
+/// source.
+void add_update_kernel(StageKernels& kernels, const KernelWriter& writer);
+
 /// rhs[c, i] = sum over axes of d[i, m] g[c, m] + sum of lift[i, k] fluxes[c, k], with one column c
 /// for each field of each element.
 [[nodiscard]] loopy::Kernel operators_kernel(const KernelShape& shape, const cgen::Type& real);
 
 /// One kernel for a whole stage; it reads `state` and writes `next`, which must not be the same.
+/// Or, where FusedShape::updates_apart says so, one that writes `rhs`, and the update of
+/// add_update_kernel.
 ///
 /// A block keeps the values of its elements, one column a field of an element, evaluates the fluxes
 /// at all nodes, and multiplies them by [derivatives | lift] as FusedShape says.

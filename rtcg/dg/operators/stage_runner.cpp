@@ -76,7 +76,21 @@ struct StageRunner::Impl {
     if (fused) {
       memory.erase("operators");
       add_matrix("operators", operators_table(derivatives, lift, *fused, real));
+      if (state_numbers > 0) {
+        add_state(fused->updates_apart ? "rhs" : "next");
+      }
     }
+  }
+
+  // Memory for another state, zeros at first, where there is none yet.
+  void add_state(const std::string& name) {
+    if (!memory.contains(name)) {
+      add_zeros(name, state_numbers);
+    }
+  }
+  void add_zeros(const std::string& name, std::size_t numbers) {
+    const auto place = memory.emplace(name, Buffer<std::byte>(device, numbers * real_bytes()));
+    runtime::fill(stream, place.first->second, std::byte{0});
   }
 
   void add_matrix(const std::string& name, const std::vector<double>& values) {
@@ -92,20 +106,16 @@ struct StageRunner::Impl {
       memory.emplace(name, Buffer<std::byte>(device, bytes));
     }
     state_numbers = on.element_count() * static_cast<std::size_t>(shape.fields * shape.nodes);
-    const auto add = [&](const std::string& name, std::size_t numbers) {
-      const std::vector<std::byte> zeros(numbers * real_bytes());
-      memory.emplace(name, Buffer<std::byte>(device, zeros));
-    };
-    add("state", state_numbers);
-    add("residual", state_numbers);
+    add_state("state");
+    add_state("residual");
     if (fused) {
-      add("next", state_numbers);
+      add_state(fused->updates_apart ? "rhs" : "next");
       return;
     }
-    add("rhs", state_numbers);
-    add("volume_fluxes", state_numbers * static_cast<std::size_t>(shape.dimension));
-    add("surface_fluxes",
-        on.element_count() * static_cast<std::size_t>(shape.fields * shape.lifted()));
+    add_state("rhs");
+    add_zeros("volume_fluxes", state_numbers * static_cast<std::size_t>(shape.dimension));
+    add_zeros("surface_fluxes",
+              on.element_count() * static_cast<std::size_t>(shape.fields * shape.lifted()));
     for (std::size_t axis = 0; axis < derivatives.size(); ++axis) {
       add_matrix(std::string("d_") + "rst"[axis], derivatives[axis].values);
     }
@@ -179,7 +189,7 @@ struct StageRunner::Impl {
     numbers["b"] = b;
     numbers["time_step"] = time_step;
     for (std::size_t i = 0; i < launches.size(); ++i) {
-      if (i == 2) {
+      if (i == 2) {  // of split kernels
         apply_operators();
       }
       launch(launches[i].first, launches[i].second, numbers);
@@ -212,7 +222,7 @@ StageRunner::~StageRunner() = default;
 
 void StageRunner::stage(double a, double b, double time_step, double time) {
   impl_->run(a, b, time_step, time);
-  if (impl_->fused) {
+  if (impl_->fused && !impl_->fused->updates_apart) {
     std::swap(impl_->memory.at("state"), impl_->memory.at("next"));
   }
 }

@@ -52,9 +52,27 @@ FluxVector without_axes(const FluxVector& vector) {
   return concatenate({vector});
 }
 
+// Kernels would read beside their memory.
+void check_index(const System& system, const FluxRead& read) {
+  const bool is_field = read.kind == FluxKind::field;
+  const bool is_axis = read.kind == FluxKind::normal || read.kind == FluxKind::coordinate;
+  const auto count = is_field ? static_cast<int>(system.fields.size()) : system.dimension;
+  if ((is_field || is_axis) && (read.index < 0 || read.index >= count)) {
+    throw InvalidInput(
+        "dg.check_system.index",
+        is_field
+            ? fmt::format("'{}' reads '{}', which is field {} of the state counted from 0, "
+                          "but there are {}: {}",
+                          system.name, read.name, read.index, count, fmt::join(system.fields, ", "))
+            : fmt::format("'{}' reads '{}' in {} dimension{}", system.name, read.name, count,
+                          count == 1 ? "" : "s"));
+  }
+}
+
 void check_reads(const System& system, const Discretization& on, const SystemData& data,
                  const Evaluators& evaluators) {
   for (const FluxRead& read : reads(evaluators)) {
+    check_index(system, read);
     if (read.kind == FluxKind::parameter && read.name != "time" &&
         !data.parameters.contains(read.name) && !data.signals.contains(read.name)) {
       throw InvalidInput(

@@ -60,6 +60,8 @@ struct SystemData {
 ///
 /// @throws InvalidInput  dg.check_system.dimension, dg.check_system.field_count: a flux, scale,
 ///                       source, surface or boundary state without one component a field;
+///                       dg.check_system.index: a field, or an axis of normal or point, that
+///                       there is not;
 ///                       dg.check_system.missing_data: a parameter or material without value;
 ///                       dg.check_system.zero_surface: a surface flux that is zero in all
 ///                       components whatever the fields are, beside a flux that is not;

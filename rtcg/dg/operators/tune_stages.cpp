@@ -17,7 +17,8 @@ namespace {
 
 // as remember_shape writes it
 constexpr const char* slicing_format =
-    "elements=%d product=%15s row_groups=%d columns=%d blocks=%d faces=%d ahead=%d nodal=%d";
+    "elements=%d product=%15s row_groups=%d columns=%d blocks=%d faces=%d ahead=%d nodal=%d "
+    "apart=%d";
 
 constexpr std::array<std::pair<Product, const char*>, 4> product_names = {
     {{Product::on_host, "loops"},
@@ -110,6 +111,7 @@ std::string to_string(const FusedShape& shape) {
     text += fmt::format(", faces in {} groups", shape.face_groups);
   }
   text += shape.has_nodal_fluxes ? ", fluxes at nodes" : "";
+  text += shape.updates_apart ? ", update apart" : "";
   return shape.ahead == Ahead::nothing
              ? text
              : text + (shape.ahead == Ahead::copies ? ", copies ahead" : ", prefetch");
@@ -128,6 +130,10 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
     if (columns % fused.columns_per_thread == 0 && threads >= 32 && threads <= 1024 &&
         shared_bytes_of(shape, real, fused) <= limit) {
       result.push_back(fused);
+      if (fused.elements == 8 && fused.ahead != Ahead::copies) {
+        result.push_back(fused);  // and one of each kind that leaves the update to a second kernel
+        result.back().updates_apart = true;
+      }
     }
   };
   // with what may be asked for ahead, and in low orders all faces at once or in two turns
@@ -169,6 +175,13 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
               fused.has_nodal_fluxes = true;
               fused.ahead = Ahead::prefetch;
               add(fused);
+              // so many that each thread has 72 registers; told how many, the compiler puts none of
+              // them aside to get there
+              const int threads = elements * shape.fields / columns * groups * 32;
+              fused.blocks_per_multiprocessor = threads > 0 ? 65536 / (72 * threads) : 0;
+              if (fused.blocks_per_multiprocessor > 1) {
+                add(fused);
+              }
             }
           }
         }
@@ -194,12 +207,13 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
     FusedShape shape;
     int ahead = 0;
     int nodal = 0;
+    int apart = 0;
     std::array<char, 16> product{};
     if (entry.kernel == key && entry.device == device.identity() &&
         (!result || entry.microseconds < best_us) &&
         std::sscanf(entry.slicing.c_str(), slicing_format, &shape.elements, product.data(),
                     &shape.row_groups, &shape.columns_per_thread, &shape.blocks_per_multiprocessor,
-                    &shape.face_groups, &ahead, &nodal) == 8) {
+                    &shape.face_groups, &ahead, &nodal, &apart) == 9) {
       const auto named = std::find_if(
           product_names.begin(), product_names.end(),
           [&](const auto& each) { return std::string_view(each.second) == product.data(); });
@@ -209,6 +223,7 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
       shape.product = named->first;
       shape.ahead = static_cast<Ahead>(ahead);
       shape.has_nodal_fluxes = nodal != 0;
+      shape.updates_apart = apart != 0;
       result = shape;
       best_us = entry.microseconds;
     }
@@ -224,10 +239,11 @@ void remember_shape(const std::string& key, runtime::Device device, const TimedS
   entry.device = device.identity();
   entry.architecture = device.info().target;
   entry.slicing = fmt::format(
-      "elements={} product={} row_groups={} columns={} blocks={} faces={} ahead={} nodal={}",
+      "elements={} product={} row_groups={} columns={} blocks={} faces={} ahead={} nodal={} "
+      "apart={}",
       shape.elements, name_of(shape.product), shape.row_groups, shape.columns_per_thread,
       shape.blocks_per_multiprocessor, shape.face_groups, static_cast<int>(shape.ahead),
-      shape.has_nodal_fluxes ? 1 : 0);
+      shape.has_nodal_fluxes ? 1 : 0, shape.updates_apart ? 1 : 0);
   entry.microseconds = found.microseconds;
   wisdom.add(entry);
 }

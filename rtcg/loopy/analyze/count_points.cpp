@@ -102,8 +102,19 @@ class PointCounter {
   std::vector<CountPiece> pieces_;
 };
 
+/// A bound of the outer part of a split alone, as one of `length*outer + inner`; others as they
+/// are.
+Constraint bound_of_whole(const Constraint& bound, const std::string& outer,
+                          const std::string& inner, std::int64_t length) {
+  const std::int64_t sign = bound.expr.coefficient(outer);
+  if (bound.is_equality || (sign != 1 && sign != -1) || bound.expr.coefficient(inner) != 0) {
+    return bound;
+  }
+  return Constraint{bound.expr * length + Affine(inner, sign) + (sign == 1 ? 0 : length - 1)};
+}
+
 /// The length of the inner part of a split: `inner` lies in [0, length), and `outer` and `inner`
-/// occur as `length*outer + inner` everywhere else.
+/// occur as `length*outer + inner` everywhere else, or `outer` alone in bounds.
 std::optional<std::int64_t> split_length(const ConstraintSet& set, const std::string& outer,
                                          const std::string& inner) {
   std::optional<std::int64_t> length;
@@ -114,21 +125,24 @@ std::optional<std::int64_t> split_length(const ConstraintSet& set, const std::st
   }
   const Affine low(inner);
   bool has_low = false;
+  bool is_whole_bounded = false;  // else they are two loops as any others
   const auto fits = [&](const Affine& expr) {
     return expr.coefficient(outer) == *length * expr.coefficient(inner);
   };
   for (const Constraint& each : set.constraints()) {
     const bool is_low = each == Constraint{low, false};
     has_low = has_low || is_low;
-    if (!length ||
-        !(is_low || each == Constraint{Affine(*length - 1) - low, false} || fits(each.expr))) {
+    is_whole_bounded = is_whole_bounded ||
+                       (each.expr.coefficient(outer) != 0 && each.expr.coefficient(inner) != 0);
+    if (!length || !(is_low || each == Constraint{Affine(*length - 1) - low, false} ||
+                     fits(bound_of_whole(each, outer, inner, *length).expr))) {
       return std::nullopt;
     }
   }
   const bool fits_congruences =
       std::all_of(set.congruences().begin(), set.congruences().end(),
                   [&](const Congruence& each) { return fits(each.expr); });
-  return has_low && fits_congruences ? length : std::nullopt;
+  return has_low && is_whole_bounded && fits_congruences ? length : std::nullopt;
 }
 
 /// Undoes splits: `length*outer + inner` takes each value once, so that it counts as one iname. The
@@ -144,7 +158,8 @@ bool join_one_split(ConstraintSet& set, std::vector<std::string>& inames) {
       const Affine low(inner);
       for (const Constraint& each : split.constraints()) {
         if (each.expr != low && each.expr != Affine(*length - 1) - low) {
-          set.add(Constraint{each.expr.substitute(*outer, 0), each.is_equality});
+          const Constraint whole = bound_of_whole(each, *outer, inner, *length);
+          set.add(Constraint{whole.expr.substitute(*outer, 0), whole.is_equality});
         }
       }
       for (const Congruence& each : split.congruences()) {

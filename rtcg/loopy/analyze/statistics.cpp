@@ -39,6 +39,7 @@ class OperationCounter {
       conditions_ = access.conditions;
       if (!access.indices.empty()) {
         add_here((access.is_write ? statistics_.stores : statistics_.loads)[access.array]);
+        add_here(count_of(access));
       }
     }
   }
@@ -53,6 +54,10 @@ class OperationCounter {
     }
   }
   void add_here(Count& count) const;
+  [[nodiscard]] std::optional<Expr> stride_of(const ArrayAccess& access,
+                                              const std::string& iname) const;
+  /// The accesses among those found so far that go through memory as this one does.
+  Count& count_of(const ArrayAccess& access);
   [[nodiscard]] NameSet blocks_around(const Assignment& assignment, const NameSet& within) const;
 
   const Kernel& kernel_;
@@ -80,6 +85,46 @@ NameSet OperationCounter::blocks_around(const Assignment& assignment, const Name
     }
   }
   return blocks;
+}
+
+std::optional<Expr> OperationCounter::stride_of(const ArrayAccess& access,
+                                                const std::string& iname) const {
+  const Argument* argument = find_argument(kernel_, access.array);
+  const Temporary* temporary = find_temporary(kernel_, access.array);
+  const std::vector<Expr>& shape = argument != nullptr ? argument->shape : temporary->shape;
+  std::vector<Expr> strides =
+      argument != nullptr ? argument->strides_elements : temporary->strides_elements;
+  if (access.is_linear) {
+    strides = {1};
+  } else if (strides.empty()) {
+    strides = c_order_strides(shape);
+  }
+  Expr stride = 0;
+  for (std::size_t axis = 0; axis < access.indices.size(); ++axis) {
+    const auto affine = to_affine(access.indices[axis]);
+    if (!affine && free_names(access.indices[axis]).count(iname) != 0) {
+      return std::nullopt;
+    }
+    stride = stride + Expr(affine ? affine->coefficient(iname) : 0) * strides[axis];
+  }
+  return simplify_index(stride);
+}
+
+Count& OperationCounter::count_of(const ArrayAccess& access) {
+  AccessCount like{.array = access.array, .is_write = access.is_write};
+  for (const std::string& iname : inames_) {
+    const InameTag tag = tag_of(kernel_, iname);
+    if (tag.kind == AxisKind::grid || tag.kind == AxisKind::block) {
+      like.strides[to_string(tag)] = stride_of(access, iname);
+    }
+  }
+  for (AccessCount& known : statistics_.accesses) {
+    if (known.array == like.array && known.is_write == like.is_write &&
+        known.strides == like.strides) {
+      return known.count;
+    }
+  }
+  return statistics_.accesses.emplace_back(std::move(like)).count;
 }
 
 void OperationCounter::add_here(Count& count) const {
@@ -163,6 +208,26 @@ void OperationCounter::count_value(const Expr& expr) {
       [&](const auto&) { count_parts(); });
 }
 
+/// Of the barriers in a tree, within `loops`.
+void add_barriers(const Kernel& kernel, const LoopTree& tree, const NameSet& loops, Count& count) {
+  for (const LoopTreeNode& node : tree) {
+    if (const LoopNode* loop = get_if<LoopNode>(node)) {
+      NameSet inside = loops;
+      inside.insert(loop->iname);
+      add_barriers(kernel, loop->body, inside, count);
+    } else if (is<BarrierNode>(node)) {
+      ConstraintSet points = constraints_of(kernel, loops);
+      std::vector<std::string> others;
+      for (const std::string& name : points.names()) {
+        if (is_iname(kernel, name) && loops.count(name) == 0) {
+          others.push_back(name);
+        }
+      }
+      count.add(points.project_out(others), {loops.begin(), loops.end()});
+    }
+  }
+}
+
 }  // namespace
 
 void Count::add(ConstraintSet points, std::vector<std::string> inames) {
@@ -215,6 +280,12 @@ std::optional<Polynomial> Count::closed_form() const {
     }
   }
   return total;
+}
+
+Count count_barriers(const Kernel& kernel, const LoopTree& tree) {
+  Count count;
+  add_barriers(kernel, tree, {}, count);
+  return count;
 }
 
 Statistics count_operations(const Kernel& kernel) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rtcg/loopy/analyze/polynomial.h"
-#include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/schedule/loop_tree.h"
 
 namespace rtcg::loopy {
 
@@ -33,6 +33,17 @@ class Count {
   std::vector<Part> parts_;
 };
 
+/// Accesses to an array that go through memory alike.
+struct AccessCount {
+  std::string array{};
+  bool is_write = false;
+  /// How many elements lie between what a thread or a block touches and what its neighbour does, by
+  /// the axes that the statement lies on, `l.0` and `g.1`; nothing where that differs from place to
+  /// place.
+  std::map<std::string, std::optional<Expr>> strides{};
+  Count count{};
+};
+
 struct Statistics {
   /// Arithmetic on values by `add`, `multiply`, `divide`, `power`, `compare` or the function's
   /// name, and the type it is done in: `{"add", "f32"}`. A reduction does one operation for each
@@ -41,6 +52,8 @@ struct Statistics {
   /// By array.
   std::map<std::string, Count> loads{};
   std::map<std::string, Count> stores{};
+  /// The same, told apart by their strides; in the order of the statements.
+  std::vector<AccessCount> accesses{};
 };
 
 /// Counts what the statements of a kernel do in one run, over all its lanes, before any compiler
@@ -50,5 +63,12 @@ struct Statistics {
 ///
 /// @param kernel  with types, and rules expanded
 [[nodiscard]] Statistics count_operations(const Kernel& kernel);
+
+/// How often a block meets at a barrier: the block that does so most often, where bounds of loops
+/// differ from block to block.
+///
+/// @param kernel  preprocessed
+/// @param tree    its schedule, with barriers
+[[nodiscard]] Count count_barriers(const Kernel& kernel, const LoopTree& tree);
 
 }  // namespace rtcg::loopy

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/symbolic/scan.h"
@@ -293,6 +294,29 @@ LooseType declared_type(const Kernel& kernel, const std::string& name, const Arg
 }
 
 }  // namespace
+
+cgen::Type number_type(const cgen::Type& type) {
+  const auto* complex = get_if<cgen::Complex>(type);
+  const auto* vector = get_if<cgen::Vector>(type);
+  return complex != nullptr ? complex->element : vector != nullptr ? vector->element : type;
+}
+
+int numbers_in(const cgen::Type& type) {
+  const auto* vector = get_if<cgen::Vector>(type);
+  return is<cgen::Complex>(type) ? 2 : vector != nullptr ? vector->lanes : 1;
+}
+
+int size_bytes(const cgen::Type& type) {
+  const auto kind = cgen::scalar_kind(number_type(type));
+  const int numbers = numbers_in(type);
+  if (!kind || numbers == 3) {
+    throw Unsupported("loopy.type_of.no_size",
+                      fmt::format("elements of {} have no size that is the same everywhere: arrays "
+                                  "hold numbers, complex numbers and vectors of 2, 4, 8 or 16",
+                                  cgen::describe(type)));
+  }
+  return cgen::size_bytes(*kind) * numbers;
+}
 
 cgen::Type common_type(const cgen::Type& left, const cgen::Type& right) {
   if (left == right || !is_known(left)) {

@@ -31,6 +31,14 @@ struct LooseType {
   return !is<cgen::Unknown>(type);
 }
 
+/// The type of the numbers that a value consists of: of the parts of a complex number, of the lanes
+/// of a vector, or its own.
+[[nodiscard]] cgen::Type number_type(const cgen::Type& type);
+/// Of how many of these it consists, in memory.
+[[nodiscard]] int numbers_in(const cgen::Type& type);
+/// Of an element in memory. @throws Unsupported  loopy.type_of.no_size
+[[nodiscard]] int size_bytes(const cgen::Type& type);
+
 /// The type of the elements for arrays. Unknown where some name in `expr` has no type.
 /// @throws InvalidInput  loopy.type_of.unknown_function, loopy.type_of.argument_count,
 ///                       loopy.type_of.recursive_rule

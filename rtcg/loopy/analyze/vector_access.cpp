@@ -17,6 +17,8 @@ struct MemoryLayout {
   std::vector<Expr> strides_elements{};
   Expr offset_elements = 0;
   std::optional<cgen::Type> type{};
+  /// Elements of a row that lie side by side where rows are swizzled.
+  std::int64_t group_elements = INT64_MAX;
 };
 
 /// Nothing for registers, and where there is no such array.
@@ -33,7 +35,8 @@ std::optional<MemoryLayout> memory_layout(const Kernel& kernel, const std::strin
   }
   return MemoryLayout{temporary->strides_elements.empty() ? c_order_strides(temporary->shape)
                                                           : temporary->strides_elements,
-                      0, temporary->type};
+                      0, temporary->type,
+                      temporary->swizzle.patterns > 1 ? temporary->swizzle.group : INT64_MAX};
 }
 
 /// Whether an integer expression is known to be a multiple of `count`; a product is where one of
@@ -64,6 +67,24 @@ int lane_count(const Kernel& kernel, const std::string& iname) {
 
 bool mentions(const Expr& expr, const std::string& iname) {
   return free_names(expr).count(iname) != 0;
+}
+
+/// What is left of an index that is `iname` plus something else; nothing where it is not.
+std::optional<Expr> without_lane(const Expr& index, const std::string& iname) {
+  if (const auto affine = to_affine(index)) {
+    return affine->coefficient(iname) == 1 ? std::optional(to_expr(*affine - Affine(iname)))
+                                           : std::nullopt;
+  }
+  const Expr simple = simplify_index(index);
+  const Sum* sum = get_if<Sum>(simple);
+  Expr rest = 0;
+  int lanes = 0;
+  for (const Expr& term : sum != nullptr ? sum->terms : std::vector<Expr>{}) {
+    const bool is_lane = mentions(term, iname);
+    lanes += is_lane ? (to_affine(term) == Affine(iname) ? 1 : 2) : 0;
+    rest = is_lane ? rest : rest + term;
+  }
+  return lanes == 1 ? std::optional(rest) : std::nullopt;
 }
 
 /// The element accesses outside of other accesses' indices that differ by lane.
@@ -99,6 +120,10 @@ std::optional<std::string> why_not_vector_access(const Kernel& kernel,
     return refuse(
         fmt::format("has no type of which {} fit into {} bytes", lanes, most_vector_bytes));
   }
+  if (layout->group_elements < lanes) {
+    return refuse(fmt::format("lies in rows that are swizzled by groups of {} elements",
+                              layout->group_elements));
+  }
   const ConstraintSet known = constraints_of(kernel, instruction.within_inames);
   bool has_lane = false;
   bool is_aligned = is_multiple(known, layout->offset_elements, lanes);
@@ -107,12 +132,12 @@ std::optional<std::string> why_not_vector_access(const Kernel& kernel,
     const Expr& stride = layout->strides_elements[axis];
     Expr rest = index;
     if (mentions(index, iname)) {
-      const auto affine = to_affine(index);
-      if (!affine || affine->coefficient(iname) != 1 || as_integer(stride) != 1 || has_lane) {
+      const std::optional<Expr> others = without_lane(index, iname);
+      if (!others || as_integer(stride) != 1 || has_lane) {
         return refuse(fmt::format("does not go through neighbours in memory along '{}'", iname));
       }
       has_lane = true;
-      rest = to_expr(*affine - Affine(iname));
+      rest = *others;
     }
     is_aligned =
         is_aligned && (is_multiple(known, rest, lanes) || is_multiple(known, stride, lanes));
@@ -148,6 +173,13 @@ std::optional<VectorPlan> find_vector_plan(const Kernel& kernel, const Instructi
     } else {
       plan.loads.push_back(access);
     }
+  }
+  if (const Conditional* clipped = get_if<Conditional>(assignment->value);
+      clipped != nullptr && as_integer(clipped->else_value) == 0 &&
+      is<Access>(clipped->then_value) && target_name(clipped->then_value) != target_name(target) &&
+      !why_not_vector_access(kernel, instruction, clipped->then_value, iname, plan.lanes)) {
+    plan.is_clipped = true;
+    plan.loads = {clipped->then_value};
   }
   if (is<Access>(target) && mentions(target, iname)) {
     if (auto why_not = why_not_vector_access(kernel, instruction, target, iname, plan.lanes)) {

@@ -16,6 +16,9 @@ struct VectorPlan {
   std::vector<Expr> loads{};
   /// Whether the target is written as one vector.
   bool is_store = false;
+  /// Whether the value is the one load, or 0 where a condition keeps it from being read: a vector
+  /// where all lanes have the same answer.
+  bool is_clipped = false;
   /// Accesses that differ by lane but have to be done one by one, and why.
   std::vector<std::string> obstacles{};
 };

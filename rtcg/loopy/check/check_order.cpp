@@ -8,6 +8,24 @@
 #include "rtcg/loopy/transform/iteration_order.h"
 
 namespace rtcg::loopy {
+namespace {
+
+/// The order of the kernel whose axes and lanes are loops. What priorities say of those has no
+/// meaning for the kernel itself, and may leave its loops without an order: then it does not count.
+std::optional<IterationOrder> order_as_loops(const Kernel& kernel, Kernel loops) {
+  if (auto order = iteration_order(loops)) {
+    return order;
+  }
+  for (std::vector<std::string>& priority : loops.loop_priorities) {
+    std::erase_if(priority, [&](const std::string& iname) {
+      return kernel.iname_tags.count(iname) != 0 && loops.iname_tags.count(iname) == 0;
+    });
+  }
+  return iteration_order(loops);
+}
+
+}  // namespace
+
 void check_order(const Kernel& kernel) {
   const Kernel loops = as_loops(kernel);
   const bool is_stated = std::any_of(
@@ -16,7 +34,7 @@ void check_order(const Kernel& kernel) {
   if (loops.iname_tags.size() == kernel.iname_tags.size() || is_stated) {
     return;
   }
-  const std::optional<IterationOrder> before = iteration_order(loops);
+  const std::optional<IterationOrder> before = order_as_loops(kernel, loops);
   const std::optional<IterationOrder> after = iteration_order(kernel);
   if (!before || !after) {
     return;

@@ -58,8 +58,8 @@ Sharing sharing_of(const Kernel& kernel, const std::string& variable) {
 
 bool tells_lanes_apart(const InameTag& tag, Sharing sharing) {
   const bool is_in_block = tag.kind == AxisKind::block || tag.kind == AxisKind::block_auto;
-  return is_in_block ||
-         (sharing == Sharing::device && (tag.is_lane() || tag.kind == AxisKind::grid));
+  return is_in_block || tag.is_lane() ||
+         (sharing == Sharing::device && tag.kind == AxisKind::grid);
 }
 
 /// The names of one of two instances: `i'A`. Parameters are common to both.

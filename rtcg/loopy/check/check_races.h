@@ -7,7 +7,7 @@ namespace rtcg::loopy {
 /// Refuses kernels in which two lanes write the same element and nothing can order them.
 ///
 /// Lanes are the values of inames on grid and block axes, and of ilp and vec ones; for temporaries
-/// in shared memory those of the block alone. Two writes race
+/// in shared memory all but those of the grid. Two writes race
 ///  - of one statement, where they differ in such an iname and in no sequential one: no barrier
 ///    comes between;
 ///  - of one or two statements, where they differ in a grid axis, in a kernel without a global

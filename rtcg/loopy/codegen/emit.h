@@ -18,6 +18,8 @@ struct EmittedBody {
   std::int64_t shared_bytes = 0;
   /// The arrays that take them, with the bytes of each.
   std::vector<std::pair<std::string, std::int64_t>> shared_arrays{};
+  /// Whether they are parts of one array whose size the launch gives.
+  bool is_shared_dynamic = false;
 };
 
 /// @param kernel  preprocessed and typed

@@ -122,7 +122,7 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
     }
   }
   CodeBlock own;
-  emit_body_of(instruction, scope, own);
+  emit_lane_body(statement, scope, own);
   // one test within the other: statements that differ in the later ones share the first
   for (std::size_t i = conditions.size(); i-- > 0;) {
     CodeItem item = make_if({conditions[i], std::move(own), std::nullopt, true});

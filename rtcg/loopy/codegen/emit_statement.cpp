@@ -94,27 +94,61 @@ void Emitter::emit_body_of(const Instruction& instruction, const ExprScope& scop
   const Assignment* assignment = get_if<Assignment>(instruction);
   require_internal(assignment != nullptr && assignment->targets.size() == 1,
                    "one target once reductions are realised");
-  const Expr& target = assignment->targets.front();
+  block.items.push_back(assignment_code(*assignment, scope));
+}
+
+void Emitter::emit_lane_body(std::size_t statement, const ExprScope& scope, CodeBlock& block) {
+  const Instruction& instruction = kernel_.instructions[statement];
+  const Assignment* assignment = get_if<Assignment>(instruction);
+  if (assignment == nullptr || frame_ != nullptr || facts_.lanes(statement).empty()) {
+    emit_body_of(instruction, scope, block);
+    return;
+  }
+  std::size_t key = statement;
+  for (const auto& [iname, value] : *scope.values) {
+    key = key * 0x9E3779B97F4A7C15U + static_cast<std::size_t>(value.constant());
+  }
+  const auto [begin, end] = written_.equal_range(key);
+  for (auto known = begin; known != end; ++known) {
+    if (known->second.statement == statement && known->second.values == *scope.values) {
+      touched_.insert(known->second.item.variables.begin(), known->second.item.variables.end());
+      block.items.push_back(known->second.item);
+      block.items.back().variables = touched_;
+      return;
+    }
+  }
+  const std::set<std::string> before = std::exchange(touched_, {});
+  has_asked_facts_ = false;
+  CodeItem item = assignment_code(*assignment, scope);
+  if (!has_asked_facts_) {
+    written_.emplace(key, WrittenLane{statement, *scope.values, item});
+  }
+  touched_.insert(before.begin(), before.end());
+  item.variables = touched_;
+  block.items.push_back(std::move(item));
+}
+
+/// What the assignment touches is added to touched_.
+CodeItem Emitter::assignment_code(const Assignment& assignment, const ExprScope& scope) {
+  const Expr& target = assignment.targets.front();
   const cgen::Type type = type_of(target);
   const cgen::Expr place = lower_expr(scope, target, type);
-  if (assignment->is_atomic) {
-    block.items.push_back(
-        {CodeStatement{atomic_update(*assignment, place, scope, type)}, touched_});
-    return;
+  if (assignment.is_atomic) {
+    return {CodeStatement{atomic_update(assignment, place, scope, type)}, touched_};
   }
-  if (const auto copy = async_copy(*assignment, place, scope, type)) {
-    block.items.push_back({CodeStatement{*copy}, touched_});
-    return;
+  if (const auto copy = async_copy(assignment, place, scope, type)) {
+    return {CodeStatement{*copy}, touched_};
   }
   const std::string scalar = scalar_name(target, place);
-  const cgen::Expr value = lower_expr(scope, assignment->value, value_type(*assignment, type));
-  if (const auto update = as_update(*assignment, place, value)) {
-    block.items.push_back({CodeStatement{cgen::Statement(*update)}, touched_});
-  } else if (!scalar.empty()) {
-    block.items.push_back({CodeScalarAssignment{scalar, place, value}, touched_});
-  } else {
-    block.items.push_back({CodeStatement{cgen::assign(place, value)}, touched_});
+  const cgen::Expr value =
+      as_value_of(type, lower_expr(scope, assignment.value, value_type(assignment, type)));
+  if (const auto update = as_update(assignment, place, value)) {
+    return {CodeStatement{cgen::Statement(*update)}, touched_};
   }
+  if (!scalar.empty()) {
+    return {CodeScalarAssignment{scalar, place, value}, touched_};
+  }
+  return {CodeStatement{cgen::assign(place, value)}, touched_};
 }
 
 cgen::Statement Emitter::copy_fence(const CopyFence& fence) {
@@ -129,7 +163,7 @@ std::optional<cgen::Statement> Emitter::async_copy(const Assignment& assignment,
                                                    const cgen::Expr& place, const ExprScope& scope,
                                                    const cgen::Type& type) {
   const Temporary* target = find_temporary(kernel_, target_name(assignment.targets.front()));
-  const int bytes = cgen::size_bytes(*cgen::scalar_kind(type));
+  const int bytes = size_bytes(type);
   const bool has_size = bytes == 4 || bytes == 8 || bytes == 16;
   if (!assignment.is_async_copy || target_ != Target::cuda || target == nullptr ||
       target->address_space != AddressSpace::local || !has_size) {
@@ -175,10 +209,10 @@ cgen::Statement Emitter::atomic_update(const Assignment& assignment, const cgen:
     operand = assignment.value;
     function = cgen::Intrinsic::atomic_exchange;
   }
-  if (!operand) {
+  if (!operand || !cgen::scalar_kind(type)) {
     throw Unsupported("loopy.generate.atomic_form",
                       fmt::format("the atomic statement '{} = {}' is no sum, min or max of its "
-                                  "target and a value: there is no atomic function for it",
+                                  "target and a number: there is no atomic function for it",
                                   to_string(target), to_string(assignment.value)));
   }
   return cgen::Statement(

@@ -13,17 +13,50 @@
 namespace rtcg::loopy {
 namespace {
 
-// Aligned as the widest load takes it: compilers then join loads of neighbours by themselves.
-cgen::Statement shared_array(cgen::Type type, const std::string& name,
-                             const std::vector<cgen::Expr>& lengths, std::int64_t bytes) {
-  for (std::size_t axis = lengths.size(); axis-- > 0;) {
-    type = cgen::array_of(type, lengths[axis]);
+/// Of arrays of a fixed size, on every CUDA device.
+constexpr std::int64_t most_static_shared_bytes = 48 * 1024;
+/// Aligned as the widest load takes it: compilers then join loads of neighbours by themselves.
+constexpr int alignment_bytes = 16;
+
+struct SharedArray {
+  cgen::Type element;
+  std::string name;
+  std::vector<cgen::Expr> lengths;
+  std::int64_t bytes = 0;
+
+  /// The type of what is left when the first axes have been indexed.
+  [[nodiscard]] cgen::Type with_axes_from(std::size_t first) const {
+    cgen::Type type = element;
+    for (std::size_t axis = lengths.size(); axis-- > first;) {
+      type = cgen::array_of(type, lengths[axis]);
+    }
+    return type;
   }
-  cgen::Declaration declaration{.type = type, .name = name, .memory = cgen::MemorySpace::shared};
-  if (bytes >= 16) {
-    declaration.align_bytes = 16;
+};
+
+cgen::Statement shared_array(const SharedArray& array) {
+  cgen::Declaration declaration{
+      .type = array.with_axes_from(0), .name = array.name, .memory = cgen::MemorySpace::shared};
+  if (array.bytes >= alignment_bytes) {
+    declaration.align_bytes = alignment_bytes;
   }
   return declaration;
+}
+
+/// The arrays as pointers to their first rows, one after the other in memory whose size the launch
+/// gives; how many bytes they take.
+std::int64_t declare_in_dynamic_memory(const std::vector<SharedArray>& arrays,
+                                       const std::string& name, cgen::BlockBuilder& body) {
+  const cgen::Expr memory = body.add(cgen::dynamic_shared_array(cgen::u8, name));
+  std::int64_t offset = 0;
+  for (const SharedArray& each : arrays) {
+    const cgen::Type row = cgen::pointer_to(each.with_axes_from(1));
+    body << cgen::declare(
+        cgen::const_(row), each.name,
+        cgen::cast(row, offset == 0 ? memory : memory + static_cast<int>(offset)));
+    offset += (each.bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+  }
+  return offset;
 }
 
 Expr linear_index(const std::vector<Expr>& indices, const std::vector<Expr>& strides,
@@ -63,8 +96,8 @@ cgen::Expr Emitter::lower_once(std::size_t layout, const std::vector<Expr>& indi
       return found->second.code;
     }
   }
-  const Expr index = make_index();
-  cgen::Expr lowered = lower_index(scope, index);
+  const Expr index = simplify_index(make_index());  // the inames' values are in already
+  cgen::Expr lowered = lower_expr(scope, index, scope.index_type);
   if (is_sum_of_products(kernel_, index)) {
     lowered_.emplace(hash, LoweredIndex{layout, indices, lowered});
   }
@@ -102,6 +135,11 @@ const Emitter::IndexedArray& Emitter::indexed_array(const std::string& array) {
     if (temporary->address_space == AddressSpace::local ||
         temporary->address_space == AddressSpace::constant) {
       made.variable = cgen::variable(array, made.extents.empty() ? cgen::pointer_to(type) : type);
+    }
+    if (temporary->address_space == AddressSpace::local && temporary->swizzle.patterns > 1) {
+      const std::optional<RowAxes> axes = find_row_axes(*temporary);
+      require_internal(axes && fits_rows(temporary->swizzle, *axes), "rows that a swizzle fits");
+      made.swizzle = std::pair(temporary->swizzle, *axes);
     }
     return arrays_.emplace(array, std::move(made)).first->second;
   }
@@ -173,6 +211,7 @@ void Emitter::declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& bod
     used.merge(written_variables(kernel_.instructions[statement]));
     used.merge(read_variables(kernel_, kernel_.instructions[statement]));
   }
+  std::vector<SharedArray> arrays;
   for (const Temporary& temporary : kernel_.temporaries) {
     if (temporary.address_space != AddressSpace::local || used.count(temporary.name) == 0) {
       continue;
@@ -184,7 +223,7 @@ void Emitter::declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& bod
     if (extents.empty()) {
       extents = {1};  // a scalar that all threads share
     }
-    std::int64_t bytes = cgen::size_bytes(*cgen::scalar_kind(*temporary.type));
+    std::int64_t bytes = loopy::size_bytes(*temporary.type);
     std::vector<cgen::Expr> lengths;
     for (const std::int64_t extent : extents) {
       bytes *= extent;
@@ -192,14 +231,18 @@ void Emitter::declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& bod
     }
     result.shared_bytes += bytes;
     result.shared_arrays.emplace_back(temporary.name, bytes);
+    arrays.push_back({*temporary.type, temporary.name, std::move(lengths), bytes});
+  }
+  if (target_ == Target::cuda && result.shared_bytes > most_static_shared_bytes) {
+    result.is_shared_dynamic = true;
+    result.shared_bytes = declare_in_dynamic_memory(arrays, new_name("block_memory"), body);
+    return;
+  }
+  for (const SharedArray& each : arrays) {
     if (target_ == Target::host) {
-      cgen::Type type = *temporary.type;
-      for (std::size_t axis = lengths.size(); axis-- > 0;) {
-        type = cgen::array_of(type, lengths[axis]);
-      }
-      body << cgen::declare(type, temporary.name);
+      body << cgen::declare(each.with_axes_from(0), each.name);
     } else {
-      body << shared_array(*temporary.type, temporary.name, lengths, bytes);
+      body << shared_array(each);
     }
   }
 }
@@ -209,6 +252,7 @@ ExprScope Emitter::scope_of(const Place& place) {
   scope.kernel = &kernel_;
   scope.index_type = options_.index_type;
   scope.facts = &place.facts;
+  scope.has_asked_facts = &has_asked_facts_;
   scope.values = &place.values;
   scope.helpers = &helpers_;
   scope.variable = [this, &place](const std::string& name) { return variable_of(name, place); };
@@ -318,10 +362,14 @@ std::string Emitter::private_name(const Temporary& temporary, const Place& place
   return name;
 }
 
-cgen::Expr Emitter::element_of(const std::string& name, const std::vector<Expr>& indices,
+cgen::Expr Emitter::element_of(const std::string& name, const std::vector<Expr>& logical_indices,
                                const Place& place) {
   const ExprScope scope = scope_of(place);
   const IndexedArray& array = indexed_array(name);
+  const std::vector<Expr> indices =
+      array.swizzle ? swizzled_indices(array.swizzle->first, array.swizzle->second, logical_indices,
+                                       place.facts)
+                    : logical_indices;
   cgen::Expr result =
       array.variable ? *array.variable : private_variable(*named_.find_temporary(name), place);
   if (array.layout != 0) {

@@ -31,9 +31,13 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   if (target_ == Target::cuda && assignment != nullptr && assignment->is_async_copy) {
     return emit_wide_copy(statement, lane, place, block);
   }
-  const std::optional<VectorPlan> plan =
+  std::optional<VectorPlan> plan =
       target_ == Target::host ? std::nullopt
                               : find_vector_plan(kernel_, kernel_.instructions[statement], lane);
+  if (plan && plan->is_clipped && !clips_together(*assignment, lane, plan->lanes, place)) {
+    plan->is_clipped = false;
+    plan->loads.clear();
+  }
   if (!plan || (plan->loads.empty() && !plan->is_store)) {
     return false;
   }
@@ -83,6 +87,38 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   return true;
 }
 
+bool Emitter::clips_together(const Assignment& assignment, const std::string& lane, int lanes,
+                             const Place& place) {
+  const Conditional& clipped = *get_if<Conditional>(assignment.value);
+  const Place first = at_lane(place, lane, 0);
+  const Place last = at_lane(place, lane, lanes - 1);
+  const auto one = affine_condition(with_values(scope_of(first), clipped.condition));
+  const auto all = affine_condition(with_values(scope_of(last), clipped.condition));
+  return one && all && hold_together(*one, first, *all, last);
+}
+
+cgen::Expr Emitter::clipped_vector(const Conditional& clipped, const cgen::Expr& load,
+                                   const cgen::Type& element, const std::string& lane, int lanes,
+                                   Place& place) {
+  std::optional<cgen::Expr> condition;
+  for (const std::int64_t value : {0, lanes - 1}) {
+    const Place here = at_lane(place, lane, value);
+    const auto constraints = affine_condition(with_values(scope_of(here), clipped.condition));
+    for (const Constraint& each : constraints.value_or(std::vector<Constraint>{})) {
+      if (!place.facts.implies(each)) {
+        const cgen::Expr test = lower_constraint(scope_of(place), each);
+        condition = condition ? *condition && test : test;
+        place.facts.add(each);
+      }
+    }
+  }
+  const cgen::Expr zero = lower_expr(scope_of(place), Expr(0), element);
+  const std::vector<cgen::Expr> zeros(static_cast<std::size_t>(lanes), zero);
+  return condition ? cgen::select(*condition, load,
+                                  cgen::make_vector(cgen::vector_of(element, lanes), zeros))
+                   : load;
+}
+
 bool Emitter::emit_wide_copy(std::size_t statement, const std::string& lane, const Place& place,
                              CodeBlock& block) {
   const Instruction& instruction = kernel_.instructions[statement];
@@ -113,7 +149,7 @@ bool Emitter::emit_wide_copy(std::size_t statement, const std::string& lane, con
   }
   const ExprScope scope = scope_of(first);
   const cgen::Type type = type_of(*source);
-  const auto bytes = (last + 1) * cgen::size_bytes(*cgen::scalar_kind(type));
+  const auto bytes = (last + 1) * size_bytes(type);
   const cgen::Statement call = copy_call(bytes, lower_expr(scope, copy.targets.front(), type),
                                          lower_expr(scope, *source, type),
                                          clipped != nullptr ? &clipped->condition : nullptr, scope);
@@ -154,19 +190,23 @@ cgen::Expr Emitter::as_vector(const Expr& access, int lanes, const Place& place,
 }
 
 void Emitter::emit_vector_body(const Instruction& instruction, const std::string& lane,
-                               const VectorPlan& plan, const Place& place, CodeBlock& block) {
+                               const VectorPlan& plan, Place place, CodeBlock& block) {
   touched_.clear();
   const Place first = at_lane(place, lane, 0);
+  const Assignment& assignment = *get_if<Assignment>(instruction);
   std::vector<cgen::Expr> vectors;
   for (const Expr& load : plan.loads) {
-    const cgen::Expr value = as_vector(load, plan.lanes, first, true);
+    cgen::Expr value = as_vector(load, plan.lanes, first, true);
+    if (plan.is_clipped) {
+      value = clipped_vector(*get_if<Conditional>(assignment.value), value, type_of(load), lane,
+                             plan.lanes, place);
+    }
     const std::string name = new_name(target_name(load) + "_vec");
     const cgen::Type type = cgen::vector_of(type_of(load), plan.lanes);
     block.items.push_back(
         {CodeStatement{cgen::declare(cgen::const_(type), name, value).declaration()}, touched_});
     vectors.push_back(cgen::variable(name, type));
   }
-  const Assignment& assignment = *get_if<Assignment>(instruction);
   const Expr& target = assignment.targets.front();
   const cgen::Type type = type_of(target);
   std::vector<cgen::Expr> values;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/loopy/analyze/swizzled_columns.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/codegen/bounds.h"
@@ -87,6 +88,8 @@ class Emitter {
     const std::vector<Expr>* strides = nullptr;
     Expr offset = 0;
     std::size_t layout = 0;
+    /// Of an array in shared memory whose rows are swizzled.
+    std::optional<std::pair<ColumnSwizzle, RowAxes>> swizzle{};
   };
   [[nodiscard]] const IndexedArray& indexed_array(const std::string& array);
   [[nodiscard]] std::size_t layout_number(const IndexedArray& array);
@@ -197,13 +200,24 @@ class Emitter {
                                      bool is_read);
   /// Loads, then each lane's value from the loaded vectors, then a store of all or of each.
   void emit_vector_body(const Instruction& instruction, const std::string& lane,
-                        const VectorPlan& plan, const Place& place, CodeBlock& block);
+                        const VectorPlan& plan, Place place, CodeBlock& block);
+  /// Whether the condition of a clipped value holds for all lanes or for none.
+  [[nodiscard]] bool clips_together(const Assignment& assignment, const std::string& lane,
+                                    int lanes, const Place& place);
+  /// `load`, or zeros where the condition does not hold; afterwards it is known to hold.
+  [[nodiscard]] cgen::Expr clipped_vector(const Conditional& clipped, const cgen::Expr& load,
+                                          const cgen::Type& element, const std::string& lane,
+                                          int lanes, Place& place);
 
   // ---- statements (emit_statement.cpp)
   void emit_statement(std::size_t statement, const Place& place, CodeBlock& block);
   /// C text with the C of its parts put in.
   [[nodiscard]] cgen::Statement raw_statement(const RawCode& raw, const ExprScope& scope) const;
   void emit_body_of(const Instruction& instruction, const ExprScope& scope, CodeBlock& block);
+  /// The same for one lane, which is looked up where it has been written before: the versions of
+  /// the code for whole tiles and for others have the same statements.
+  void emit_lane_body(std::size_t statement, const ExprScope& scope, CodeBlock& block);
+  [[nodiscard]] CodeItem assignment_code(const Assignment& assignment, const ExprScope& scope);
   cgen::Statement copy_fence(const CopyFence& fence);
   /// The copy from global to shared memory that goes on while the thread does, where CUDA has it.
   std::optional<cgen::Statement> async_copy(const Assignment& assignment, const cgen::Expr& place,
@@ -284,6 +298,14 @@ class Emitter {
     cgen::Expr code;
   };
   std::unordered_multimap<std::size_t, LoweredIndex> lowered_;
+  /// A lane of a statement whose C follows from the values of its inames alone.
+  struct WrittenLane {
+    std::size_t statement = 0;
+    std::map<std::string, Affine, std::less<>> values;
+    CodeItem item;
+  };
+  std::unordered_multimap<std::size_t, WrittenLane> written_;
+  bool has_asked_facts_ = false;  // since it was last cleared: ExprScope::has_asked_facts
   std::set<std::string> touched_;           // private variables of the statement being written
   std::vector<const Constraint*> settled_;  // constraints that no lane of it has to ask for
   std::optional<NameGenerator> new_names_;  // made when one is asked for

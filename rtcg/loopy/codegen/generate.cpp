@@ -159,7 +159,7 @@ std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
 cgen::Statement constant_table(const Temporary& table) {
   const auto literal = [&](const Expr& value) -> cgen::Expr {
     ExprScope scope;
-    return lower_expr(scope, value, *table.type);
+    return as_value_of(*table.type, lower_expr(scope, value, *table.type));
   };
   cgen::Type type = cgen::const_(*table.type);
   std::vector<cgen::Expr> values;
@@ -187,10 +187,11 @@ cgen::Statement constant_table(const Temporary& table) {
 }
 
 LaunchPlan plan_of(const LaunchAxes& axes, Target target, std::string name,
-                   std::int64_t shared_bytes) {
+                   const EmittedBody& body) {
   LaunchPlan plan;
   plan.kernel_name = std::move(name);
-  plan.shared_bytes = shared_bytes;
+  plan.shared_bytes = body.shared_bytes;
+  plan.dynamic_shared_bytes = body.is_shared_dynamic ? body.shared_bytes : 0;
   for (const HardwareAxis& axis : axes.axes) {
     const auto number = static_cast<std::size_t>(axis.number);
     if (axis.kind == AxisKind::grid) {
@@ -246,6 +247,65 @@ cgen::Statement kernel_function(const Kernel& kernel, const GeneratedProgram& pr
   return function;
 }
 
+/// Copies of 4, 8 or 16 bytes from global to shared memory; 0 bytes of source leave zeros. In
+/// shared memory of older devices they are what they say, at once.
+cgen::Statement copy_helper(const std::string& name) {
+  std::string text;
+  if (name.starts_with("copy_async_")) {
+    const std::string bytes = name.substr(std::string("copy_async_").size());
+    text = fmt::format(
+        "static __device__ inline void {}(void *to, const void *from, int bytes) {{\n"
+        "#if __CUDA_ARCH__ >= 800\n"
+        "  asm volatile(\"cp.async.{}.shared.global [%0], [%1], {}, %2;\"\n"
+        "      :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(bytes)\n"
+        "      : \"memory\");\n"
+        "#else\n"
+        "  for (int i = 0; i < {}; ++i) {{\n"
+        "    ((char *)to)[i] = i < bytes ? ((const char *)from)[i] : 0;\n"
+        "  }}\n"
+        "#endif\n"
+        "}}",
+        name, bytes == "16" ? "cg" : "ca", bytes, bytes);
+  } else {
+    const std::string instruction =
+        name == "commit_copies"
+            ? std::string("cp.async.commit_group;")
+            : fmt::format("cp.async.wait_group {};", name.substr(name.rfind('_') + 1));
+    text = fmt::format(
+        "static __device__ inline void {}() {{\n"
+        "#if __CUDA_ARCH__ >= 800\n"
+        "  asm volatile(\"{}\" ::: \"memory\");\n"
+        "#endif\n"
+        "}}",
+        name, instruction);
+  }
+  return cgen::RawStatement{text, {name}, {}};
+}
+
+/// Definition of a helper function named by ExprScope::helpers.
+cgen::Statement helper_definition(const std::string& name) {
+  if (name.find("cop") != std::string::npos) {
+    return copy_helper(name);
+  }
+  const cgen::Type type = name.ends_with("i64") ? cgen::i64 : cgen::i32;
+  const auto a = cgen::param(type, "a");
+  const auto b = cgen::param(type, "b");
+  cgen::FunctionSpecifiers specifiers;
+  specifiers.is_static = true;
+  specifiers.is_inline = true;
+  specifiers.is_device = true;
+  const cgen::Expr rest = cgen::variable("rest", type);
+  const cgen::Expr is_off = cgen::not_equal(rest, 0) && cgen::not_equal(rest < 0, b < 0);
+  cgen::BlockBuilder body;
+  body << cgen::declare(cgen::const_(type), "rest", a % b);
+  if (name.starts_with("floor_div")) {
+    body << cgen::return_(cgen::select(is_off, a / b - 1, a / b));
+  } else {
+    body << cgen::return_(cgen::select(is_off, rest + b, rest));
+  }
+  return cgen::function(type, name, {a, b}, body, specifiers);
+}
+
 }  // namespace
 
 GeneratedProgram generate(const Kernel& described, Target target, const GenerateOptions& options) {
@@ -278,9 +338,9 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
     const LaunchAxes axes = launch_axes(kernel, statements_in(launches[i]));
     EmittedBody body = emit_body(kernel, launches[i], axes, target, options, helpers, called);
     check_shared_memory(kernel, body, target, options);
-    program.launches.push_back(plan_of(
-        axes, target, launches.size() == 1 ? kernel.name : fmt::format("{}_{}", kernel.name, i),
-        body.shared_bytes));
+    program.launches.push_back(
+        plan_of(axes, target,
+                launches.size() == 1 ? kernel.name : fmt::format("{}_{}", kernel.name, i), body));
     if (i > 0) {
       functions.push_back(cgen::blank_line());
     }

@@ -21,9 +21,10 @@ struct GenerateOptions {
   /// Type of inames and of indices into arrays, i32 or i64. i32 is right as long as no array has
   /// more than 2^31 - 1 elements; the executor chooses by the arrays it gets.
   cgen::Type index_type = cgen::i32;
-  /// What a block may have of shared memory; on the host it has what it asks for. Arrays of a fixed
-  /// size, as they are generated, have 48 KiB on all CUDA devices.
-  std::int64_t most_shared_bytes = 48 * 1024;
+  /// What a block may have of shared memory; on the host it has what it asks for. In CUDA arrays of
+  /// a fixed size have 48 KiB on all devices: what takes more becomes parts of one array whose size
+  /// the launch gives, of which newer devices have up to 227 KiB.
+  std::int64_t most_shared_bytes = 227 * 1024;
   /// Writes the statement's text before its code.
   bool statement_comments = false;
   /// Writes the transformations that led here at the head of the text.
@@ -55,7 +56,9 @@ struct LaunchPlan {
   std::array<Expr, 3> grid = {1, 1, 1};
   /// Threads along each axis. On the host 1: the kernel loops over them itself.
   std::array<std::int64_t, 3> block = {1, 1, 1};
-  std::int64_t shared_bytes = 0;  ///< of a block, static
+  std::int64_t shared_bytes = 0;  ///< of a block
+  /// What of them the launch has to ask for: all or nothing.
+  std::int64_t dynamic_shared_bytes = 0;
 };
 
 /// C for a kernel, and how to run it.

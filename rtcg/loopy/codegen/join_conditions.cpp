@@ -1,7 +1,6 @@
 #include "rtcg/loopy/codegen/join_conditions.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "rtcg/cgen/ast/expr_operators.h"
 #include "rtcg/cgen/ast/traverse.h"
@@ -120,13 +119,20 @@ bool may_write(const CodeBlock& block, const Names& names) {
   });
 }
 
-void append(CodeBlock& block, CodeBlock more) {
-  std::move(more.items.begin(), more.items.end(), std::back_inserter(block.items));
-}
-
 template <class Kind>
 Kind* find_kind(CodeItem& item) {
   return boost::variant2::get_if<Kind>(&item.kind);
+}
+
+bool join(CodeItem& first, CodeItem& second);
+
+/// Neighbours are joined, also where the two meet.
+void append(CodeBlock& block, CodeBlock more) {
+  for (CodeItem& item : more.items) {
+    if (block.items.empty() || !join(block.items.back(), item)) {
+      block.items.push_back(std::move(item));
+    }
+  }
 }
 
 /// Puts `second` into `first` where one test decides on both; whether it could be done.
@@ -156,41 +162,101 @@ bool join(CodeItem& first, CodeItem& second) {
   return true;
 }
 
-void join_within(CodeItem& item) {
-  if (auto* loop = find_kind<CodeLoop>(item)) {
-    loop->body = join_conditions(std::move(loop->body));
-    return;
-  }
-  auto* outer = find_kind<CodeIf>(item);
-  if (outer == nullptr) {
-    return;
-  }
-  outer->then_body = join_conditions(std::move(outer->then_body));
-  if (outer->else_body) {
-    outer->else_body = join_conditions(std::move(*outer->else_body));
-  }
-  auto* inner = outer->goes_on && !outer->else_body && outer->then_body.items.size() == 1
-                    ? find_kind<CodeIf>(outer->then_body.items.front())
+/// Whether a condition can be asked wherever its names are known: it reads no memory and divides by
+/// nothing.
+bool is_safe_anywhere(const cgen::Expr& condition) {
+  bool is_safe = true;
+  cgen::walk(condition, {.type = {},
+                         .expr =
+                             [&](const cgen::Expr& part) {
+                               const auto* binary = get_if<cgen::Binary>(part);
+                               const auto* unary = get_if<cgen::Unary>(part);
+                               is_safe =
+                                   is_safe &&
+                                   (is<cgen::Variable>(part) || is<cgen::IntLiteral>(part) ||
+                                    is<cgen::FloatLiteral>(part) || is<cgen::Cast>(part) ||
+                                    (unary != nullptr && unary->op < cgen::UnaryOp::dereference) ||
+                                    (binary != nullptr && binary->op != cgen::BinaryOp::divide &&
+                                     binary->op != cgen::BinaryOp::remainder));
+                               return is_safe;
+                             },
+                         .statement = {}});
+  return is_safe;
+}
+
+/// A loop all of which stands under a condition that it does not change is put under it.
+void take_out_condition(CodeItem& item) {
+  auto* loop = find_kind<CodeLoop>(item);
+  auto* inner = loop != nullptr && loop->body.items.size() == 1
+                    ? find_kind<CodeIf>(loop->body.items.front())
                     : nullptr;
-  if (inner != nullptr && !inner->else_body) {
-    CodeBlock body = std::move(inner->then_body);
-    outer->condition = outer->condition && inner->condition;
-    outer->then_body = std::move(body);
+  if (inner == nullptr || inner->else_body || !is_safe_anywhere(inner->condition)) {
+    return;
+  }
+  const Names names = cgen::free_names(inner->condition);
+  // threads have variables of their own
+  if (names.count(loop->name) != 0 || may_write(inner->then_body, names) ||
+      (loop->is_over_threads && has_common(names, item.variables))) {
+    return;
+  }
+  CodeIf outer{inner->condition, {}, std::nullopt, false};
+  CodeBlock body = std::move(inner->then_body);
+  loop->body = std::move(body);
+  CodeItem inside{std::move(*loop), item.variables};
+  outer.then_body.items.push_back(std::move(inside));
+  item.kind = std::move(outer);
+}
+
+CodeBlock joined(CodeBlock block) {
+  CodeBlock result;
+  for (CodeItem& item : block.items) {
+    if (auto* loop = find_kind<CodeLoop>(item)) {
+      loop->body = joined(std::move(loop->body));
+      take_out_condition(item);
+    } else if (auto* conditional = find_kind<CodeIf>(item)) {
+      conditional->then_body = joined(std::move(conditional->then_body));
+      if (conditional->else_body) {
+        conditional->else_body = joined(std::move(*conditional->else_body));
+      }
+    }
+    if (result.items.empty() || !join(result.items.back(), item)) {
+      result.items.push_back(std::move(item));
+    }
+  }
+  return result;
+}
+
+/// Conditions whose whole body is the rest of them, as one: last, since others may share the first.
+void write_as_one(CodeBlock& block) {
+  for (CodeItem& item : block.items) {
+    if (auto* loop = find_kind<CodeLoop>(item)) {
+      write_as_one(loop->body);
+      continue;
+    }
+    auto* outer = find_kind<CodeIf>(item);
+    if (outer == nullptr) {
+      continue;
+    }
+    write_as_one(outer->then_body);
+    if (outer->else_body) {
+      write_as_one(*outer->else_body);
+    }
+    auto* inner = outer->goes_on && !outer->else_body && outer->then_body.items.size() == 1
+                      ? find_kind<CodeIf>(outer->then_body.items.front())
+                      : nullptr;
+    if (inner != nullptr && !inner->else_body) {
+      CodeBlock body = std::move(inner->then_body);
+      outer->condition = outer->condition && inner->condition;
+      outer->then_body = std::move(body);
+    }
   }
 }
 
 }  // namespace
 
 CodeBlock join_conditions(CodeBlock block) {
-  CodeBlock result;
-  for (CodeItem& item : block.items) {
-    if (result.items.empty() || !join(result.items.back(), item)) {
-      result.items.push_back(std::move(item));
-    }
-  }
-  for (CodeItem& item : result.items) {
-    join_within(item);
-  }
+  CodeBlock result = joined(std::move(block));
+  write_as_one(result);
   return result;
 }
 

@@ -9,7 +9,8 @@ namespace rtcg::loopy {
 /// condition whose whole body is another one without `else` is tested with it where both were one
 /// condition of a statement. Conditions are opposite where one is the other's negation as written,
 /// or the opposite comparison of integers. Nothing is joined across a statement that may change
-/// what the condition reads. Internal to codegen.
+/// what the condition reads. A loop that stands under a condition as a whole, which no iteration
+/// changes, goes under it: it is tested once. Internal to codegen.
 [[nodiscard]] CodeBlock join_conditions(CodeBlock block);
 
 }  // namespace rtcg::loopy

@@ -4,10 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -15,8 +16,9 @@ namespace {
 
 using cgen::Type;
 
+/// Whether values of the type consist of floating-point numbers.
 bool is_floating_type(const Type& type) {
-  const auto kind = cgen::scalar_kind(type);
+  const auto kind = cgen::scalar_kind(number_type(type));
   return kind && cgen::is_floating(*kind);
 }
 
@@ -49,7 +51,7 @@ class Lowering {
         expr, [&](const Integer& e) { return integer(e.value, type); },
         [&](const Real& e) {
           return cgen::literal(e.value, e.stated_kind ? Type(cgen::Scalar{*e.stated_kind})
-                                        : is_floating_type(type) ? type
+                                        : is_floating_type(type) ? number_type(type)
                                                                  : cgen::f64);
         },
         [&](const Name& e) { return name_value(e, type); },
@@ -88,9 +90,16 @@ class Lowering {
  private:
   [[nodiscard]] Type own_type(const Expr& expr) const { return type_of(*scope_.kernel, expr); }
 
+  [[nodiscard]] const ConstraintSet& facts() const {
+    if (scope_.has_asked_facts != nullptr) {
+      *scope_.has_asked_facts = true;
+    }
+    return *scope_.facts;
+  }
+
   [[nodiscard]] static cgen::Expr integer(std::int64_t value, const Type& type) {
     if (is_floating_type(type)) {
-      return cgen::literal(static_cast<double>(value), type);
+      return cgen::literal(static_cast<double>(value), number_type(type));
     }
     if (value >= INT32_MIN && value <= INT32_MAX) {
       return static_cast<int>(value);
@@ -99,7 +108,8 @@ class Lowering {
   }
 
   static cgen::Expr cast_unless_floating(const cgen::Expr& expr, const Type& type) {
-    return is_floating_type(type) && !is_floating_type(expr.type()) ? cgen::cast(type, expr) : expr;
+    const bool is_integer = is_floating_type(type) && !is_floating_type(expr.type());
+    return is_integer ? cgen::cast(number_type(type), expr) : expr;
   }
 
   cgen::Expr name_value(const Name& e, const Type& type) const {
@@ -139,11 +149,11 @@ class Lowering {
   /// Whether 0 <= expr, and expr < bound, are known.
   [[nodiscard]] bool is_known_nonnegative(const Expr& expr) const {
     const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
-    return affine && scope_.facts->implies_nonnegative(*affine);
+    return affine && facts().implies_nonnegative(*affine);
   }
   [[nodiscard]] bool is_known_below(const Expr& expr, std::int64_t bound) const {
     const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
-    return affine && scope_.facts->implies_nonnegative(Affine(bound - 1) - *affine);
+    return affine && facts().implies_nonnegative(Affine(bound - 1) - *affine);
   }
 
   cgen::Expr helper(const char* name, const Expr& left, const Expr& right) const {
@@ -262,22 +272,27 @@ class Lowering {
     const Expr with = with_values(scope_, e.condition);
     const std::optional<std::vector<Constraint>> constraints = affine_condition(with);
     if (!constraints) {
-      return cgen::select(condition(e.condition), lower(e.then_value, type),
-                          lower(e.else_value, type));
+      return choice(condition(e.condition), e, type);
     }
     std::optional<cgen::Expr> open;
     for (const Constraint& constraint : *constraints) {
-      if (scope_.facts->implies(constraint)) {
+      if (facts().implies(constraint)) {
         continue;
       }
-      if (is_never(*scope_.facts, constraint)) {
+      if (is_never(facts(), constraint)) {
         return lower(e.else_value, type);
       }
       const cgen::Expr part = lower_constraint(scope_, constraint);
       open = open ? *open && part : part;
     }
-    return open ? cgen::select(*open, lower(e.then_value, type), lower(e.else_value, type))
-                : lower(e.then_value, type);
+    return open ? choice(*open, e, type) : lower(e.then_value, type);
+  }
+
+  cgen::Expr choice(const cgen::Expr& condition, const Conditional& e, const Type& type) const {
+    const cgen::Expr then_value = lower(e.then_value, type);
+    const cgen::Expr else_value = lower(e.else_value, type);
+    return cgen::select(condition, as_value_of(else_value.type(), then_value),
+                        as_value_of(then_value.type(), else_value));
   }
 
   cgen::Expr function_call(const Call& e, const Expr& expr, const Type& wanted) const {
@@ -308,6 +323,18 @@ class Lowering {
 
   const ExprScope& scope_;
 };
+
+/// Kernels know less of the types of operands than C does: what C has not is found here.
+[[noreturn]] void refuse_ill_typed(const Expr& expr, const cgen::Expr& code) {
+  std::string reason;
+  try {
+    cgen::check_types(code);
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  throw Unsupported("loopy.lower_expr.ill_typed",
+                    fmt::format("'{}' has no meaning in C: {}", to_string(expr), reason));
+}
 
 }  // namespace
 
@@ -350,7 +377,22 @@ Affine with_values(const ExprScope& scope, const Affine& affine) {
 }
 
 cgen::Expr lower_expr(const ExprScope& scope, const Expr& expr, const cgen::Type& type) {
-  return Lowering(scope).lower(expr, is_known(type) ? type : type_of(*scope.kernel, expr));
+  cgen::Expr code =
+      Lowering(scope).lower(expr, is_known(type) ? type : type_of(*scope.kernel, expr));
+  if (is<cgen::Invalid>(code.type())) {
+    refuse_ill_typed(expr, code);
+  }
+  return code;
+}
+
+cgen::Expr as_value_of(const cgen::Type& type, const cgen::Expr& value) {
+  const Type whole = cgen::value_type(type);
+  const Type number = number_type(whole);
+  const Type given = cgen::value_type(value.type());
+  if (number == whole || !cgen::scalar_kind(given)) {
+    return value;
+  }
+  return cgen::cast(whole, given == number ? value : cgen::cast(number, value));
 }
 
 cgen::Expr lower_index(const ExprScope& scope, const Expr& expr) {
@@ -432,68 +474,6 @@ std::optional<std::vector<Constraint>> affine_condition(const Expr& condition) {
     default:
       return std::vector<Constraint>{{*left - *right, true}};
   }
-}
-
-namespace {
-
-/// Copies of 4, 8 or 16 bytes from global to shared memory; 0 bytes of source leave zeros. In
-/// shared memory of older devices they are what they say, at once.
-cgen::Statement copy_helper(const std::string& name) {
-  std::string text;
-  if (name.starts_with("copy_async_")) {
-    const std::string bytes = name.substr(std::string("copy_async_").size());
-    text = fmt::format(
-        "static __device__ inline void {}(void *to, const void *from, int bytes) {{\n"
-        "#if __CUDA_ARCH__ >= 800\n"
-        "  asm volatile(\"cp.async.{}.shared.global [%0], [%1], {}, %2;\"\n"
-        "      :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(bytes)\n"
-        "      : \"memory\");\n"
-        "#else\n"
-        "  for (int i = 0; i < {}; ++i) {{\n"
-        "    ((char *)to)[i] = i < bytes ? ((const char *)from)[i] : 0;\n"
-        "  }}\n"
-        "#endif\n"
-        "}}",
-        name, bytes == "16" ? "cg" : "ca", bytes, bytes);
-  } else {
-    const std::string instruction =
-        name == "commit_copies"
-            ? std::string("cp.async.commit_group;")
-            : fmt::format("cp.async.wait_group {};", name.substr(name.rfind('_') + 1));
-    text = fmt::format(
-        "static __device__ inline void {}() {{\n"
-        "#if __CUDA_ARCH__ >= 800\n"
-        "  asm volatile(\"{}\" ::: \"memory\");\n"
-        "#endif\n"
-        "}}",
-        name, instruction);
-  }
-  return cgen::RawStatement{text, {name}, {}};
-}
-
-}  // namespace
-
-cgen::Statement helper_definition(const std::string& name) {
-  if (name.find("cop") != std::string::npos) {
-    return copy_helper(name);
-  }
-  const cgen::Type type = name.ends_with("i64") ? cgen::i64 : cgen::i32;
-  const auto a = cgen::param(type, "a");
-  const auto b = cgen::param(type, "b");
-  cgen::FunctionSpecifiers specifiers;
-  specifiers.is_static = true;
-  specifiers.is_inline = true;
-  specifiers.is_device = true;
-  const cgen::Expr rest = cgen::variable("rest", type);
-  const cgen::Expr is_off = cgen::not_equal(rest, 0) && cgen::not_equal(rest < 0, b < 0);
-  cgen::BlockBuilder body;
-  body << cgen::declare(cgen::const_(type), "rest", a % b);
-  if (name.starts_with("floor_div")) {
-    body << cgen::return_(cgen::select(is_off, a / b - 1, a / b));
-  } else {
-    body << cgen::return_(cgen::select(is_off, rest + b, rest));
-  }
-  return cgen::function(type, name, {a, b}, body, specifiers);
 }
 
 }  // namespace rtcg::loopy

@@ -17,6 +17,8 @@ struct ExprScope {
   cgen::Type index_type = cgen::i32;
   /// What is known where the expression stands; conditions that follow from it are left out.
   const ConstraintSet* facts = nullptr;
+  /// Set where the C turned out to depend on them.
+  bool* has_asked_facts = nullptr;
   /// Inames that have one value here, copies of unrolled loops and lanes among them.
   const std::map<std::string, Affine, std::less<>>* values = nullptr;
   /// The C variable of a name that has no value in `values`.
@@ -31,6 +33,9 @@ struct ExprScope {
 /// The C expression; arithmetic is done in `type`, the type of `expr` where it is Unknown.
 [[nodiscard]] cgen::Expr lower_expr(const ExprScope& scope, const Expr& expr,
                                     const cgen::Type& type = {});
+/// `value` as C takes it for one of `type`: a number becomes a complex number or a vector only
+/// where that is said.
+[[nodiscard]] cgen::Expr as_value_of(const cgen::Type& type, const cgen::Expr& value);
 /// The same for an index or bound: in the index type, simplified first.
 [[nodiscard]] cgen::Expr lower_index(const ExprScope& scope, const Expr& expr);
 [[nodiscard]] cgen::Expr lower_index(const ExprScope& scope, const Affine& affine);
@@ -50,8 +55,5 @@ struct ExprScope {
 
 /// Whether the constraint holds nowhere that the facts hold.
 [[nodiscard]] bool is_never(const ConstraintSet& facts, const Constraint& constraint);
-
-/// Definition of a helper function named by ExprScope::helpers.
-[[nodiscard]] cgen::Statement helper_definition(const std::string& name);
 
 }  // namespace rtcg::loopy

@@ -188,6 +188,13 @@ std::string recipe_text(const Kernel& kernel) {
     if (!temporary.strides_elements.empty()) {
       steps.push_back({"tag_array_axes", {list, stride_list(kernel, temporary)}, {}});
     }
+    if (const ColumnSwizzle& swizzle = temporary.swizzle; swizzle.patterns > 1) {
+      steps.push_back({"swizzle_bank_conflicts",
+                       {temporary.name},
+                       {{"group", std::to_string(swizzle.group)},
+                        {"patterns", std::to_string(swizzle.patterns)},
+                        {"rows", std::to_string(swizzle.rows)}}});
+    }
   }
   std::vector<std::string> lines;
   for (const RecipeStep& step : steps) {

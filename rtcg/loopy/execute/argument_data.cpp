@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 
 namespace rtcg::loopy {
@@ -45,7 +46,9 @@ auto with_type(cgen::ScalarKind kind, const Use& use) {
   }
 }
 
-std::size_t needed_count(const Argument& argument, const IntegerValues& parameters) {
+}  // namespace
+
+std::size_t element_count(const Argument& argument, const IntegerValues& parameters) {
   const std::vector<Expr> strides = argument.strides_elements.empty()
                                         ? c_order_strides(argument.shape)
                                         : argument.strides_elements;
@@ -69,8 +72,6 @@ std::size_t needed_count(const Argument& argument, const IntegerValues& paramete
   }
   return static_cast<std::size_t>(last + 1);
 }
-
-}  // namespace
 
 std::size_t ArrayData::count() const {
   return bytes.size() / static_cast<std::size_t>(cgen::size_bytes(kind));
@@ -98,9 +99,11 @@ ArgumentData random_arguments(const Kernel& kernel, const IntegerValues& paramet
     if (!argument.is_array) {
       continue;
     }
-    ArrayData array{*cgen::scalar_kind(*argument.type), {}};
-    const std::size_t count = needed_count(argument, parameters);
-    array.bytes.resize(count * static_cast<std::size_t>(cgen::size_bytes(array.kind)));
+    const auto bytes = static_cast<std::size_t>(size_bytes(*argument.type));
+    ArrayData array{
+        *cgen::scalar_kind(number_type(*argument.type)), {}, numbers_in(*argument.type)};
+    array.bytes.resize(element_count(argument, parameters) * bytes);
+    const std::size_t count = array.count();
     for (std::size_t i = 0; i < count; ++i) {
       // the generator's bits are the same everywhere, the library's distributions are not
       const double unit = static_cast<double>(random() >> 11) * 0x1p-53;

@@ -11,11 +11,14 @@
 
 namespace rtcg::loopy {
 
-/// Elements of an array in the memory of the host.
+/// The numbers of an array in the memory of the host: its elements, or one after the other the
+/// parts of complex ones and the lanes of vectors.
 struct ArrayData {
   cgen::ScalarKind kind = cgen::ScalarKind::f32;
   std::vector<std::byte> bytes;
+  int numbers_an_element = 1;
 
+  /// Of numbers.
   [[nodiscard]] std::size_t count() const;
   [[nodiscard]] double element(std::size_t index) const;
   void set_element(std::size_t index, double value);
@@ -30,10 +33,14 @@ using ArgumentData = std::map<std::string, ArrayData>;
 [[nodiscard]] ArgumentData random_arguments(const Kernel& kernel, const IntegerValues& parameters,
                                             std::uint64_t seed);
 
+/// Elements of an array argument, from the first to the last one.
+/// @throws InvalidInput  loopy.argument_data.unknown_length
+[[nodiscard]] std::size_t element_count(const Argument& argument, const IntegerValues& parameters);
+
 /// Where two sets of arrays differ most.
 struct DataDifference {
   std::string array{};
-  std::size_t index = 0;
+  std::size_t index = 0;  ///< of the number
   double left = 0;
   double right = 0;
   /// |left - right| / (1 + |right|); infinite where one of them is no number.

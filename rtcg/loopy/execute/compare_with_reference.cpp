@@ -4,6 +4,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/runtime/observe/timer.h"
 
 namespace rtcg::loopy {
@@ -14,9 +15,27 @@ struct Run {
   double time_ms = 0;
 };
 
+/// Whether it is a scalar of floating-point numbers, real or complex.
 bool is_real_scalar(const Argument& argument) {
-  const auto kind = cgen::scalar_kind(*argument.type);
+  const auto kind = cgen::scalar_kind(number_type(*argument.type));
   return !argument.is_array && (kind == cgen::ScalarKind::f32 || kind == cgen::ScalarKind::f64);
+}
+
+double random_real(std::mt19937_64& random) {
+  return static_cast<double>(random() >> 11) / 4503599627370496.0 - 1.0;
+}
+
+NamedArgument real_argument(const Argument& argument, const CompareOptions& options,
+                            std::mt19937_64& random) {
+  const double value = random_real(random);
+  const auto given = options.reals.find(argument.name);
+  if (!is<cgen::Complex>(*argument.type) || given != options.reals.end()) {
+    return arg(argument.name, given == options.reals.end() ? value : given->second);
+  }
+  const auto pair = options.complex_values.find(argument.name);
+  return arg(argument.name, pair == options.complex_values.end()
+                                ? std::complex<double>(value, random_real(random))
+                                : pair->second);
 }
 
 Run run_on(const Kernel& kernel, const IntegerValues& parameters, const ArgumentData& arrays,
@@ -35,15 +54,16 @@ Run run_on(const Kernel& kernel, const IntegerValues& parameters, const Argument
     if (!is_real_scalar(argument)) {
       continue;
     }
-    const double value = static_cast<double>(random() >> 11) / 4503599627370496.0 - 1.0;
-    const auto given = options.reals.find(argument.name);
-    arguments.push_back(arg(argument.name, given == options.reals.end() ? value : given->second));
+    arguments.push_back(real_argument(argument, options, random));
   }
   std::map<std::string, runtime::Buffer<std::byte>> buffers;
   for (const auto& [name, array] : arrays) {
     const auto& buffer =
         buffers.emplace(name, runtime::Buffer<std::byte>(device, array.bytes)).first->second;
-    NamedArgument::Array argument{device, buffer.address(), array.count(), array.kind, {}};
+    const auto numbers = static_cast<std::size_t>(array.numbers_an_element);
+    NamedArgument::Array argument{
+        device, buffer.address(),        array.count() / numbers, array.kind,
+        {},     array.numbers_an_element};
     const Argument* declared = find_argument(executor.kernel(), name);
     if (declared != nullptr) {
       arguments.push_back({name, argument});

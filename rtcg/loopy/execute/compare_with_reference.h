@@ -1,5 +1,6 @@
 #pragma once
 
+#include <complex>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct CompareOptions {
   std::map<std::string, std::vector<double>> values{};
   /// Floating-point scalars; those that are not listed get a random value in [-1, 1).
   std::map<std::string, double> reals{};
+  /// The same of complex scalars.
+  std::map<std::string, std::complex<double>> complex_values{};
 };
 
 struct ComparisonReport {

@@ -9,6 +9,7 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/check/check_bounds.h"
 #include "rtcg/loopy/check/check_kernel.h"
 #include "rtcg/loopy/check/check_order.h"
@@ -61,8 +62,17 @@ cgen::Dialect dialect_of(Target target) {
 /// Of a temporary in global memory; at least 1.
 std::size_t bytes_of(const KernelParameter& temporary, const LaunchArguments& checked) {
   return std::max<std::size_t>(
-      1, checked.count_of(temporary) *
-             static_cast<std::size_t>(cgen::size_bytes(*cgen::scalar_kind(temporary.type))));
+      1, checked.count_of(temporary) * static_cast<std::size_t>(size_bytes(temporary.type)));
+}
+
+/// What the launch gives its blocks beside what the compiler knows of.
+void add_dynamic_bytes(const LaunchPlan& plan, std::vector<runtime::KernelResources>& resources) {
+  for (runtime::KernelResources& each : resources) {
+    if (each.name == plan.kernel_name && plan.dynamic_shared_bytes != 0) {
+      each.shared_bytes = each.shared_bytes.value_or(0) +
+                          static_cast<std::size_t>(plan.dynamic_shared_bytes);
+    }
+  }
 }
 
 /// Of each launch.
@@ -79,7 +89,9 @@ std::vector<runtime::LaunchShape> shapes_of(const GeneratedProgram& generated,
     const auto block = [&](std::size_t axis) {
       return static_cast<std::uint64_t>(plan.block[axis]);
     };
-    shapes.push_back({{grid[0], grid[1], grid[2]}, {block(0), block(1), block(2)}});
+    shapes.push_back({{grid[0], grid[1], grid[2]},
+                      {block(0), block(1), block(2)},
+                      static_cast<std::size_t>(plan.dynamic_shared_bytes)});
   }
   return shapes;
 }
@@ -103,7 +115,10 @@ struct Executor::State {
   Variant make(bool is_wide, runtime::Compiler& compiler) const {
     GenerateOptions options;
     options.index_type = is_wide ? cgen::i64 : cgen::i32;
-    if (const std::size_t bytes = device.info().shared_bytes_per_block; bytes > 0) {
+    const runtime::DeviceInfo& info = device.info();
+    const std::size_t bytes =
+        std::max(info.shared_bytes_per_block, info.shared_bytes_per_block_opt_in);
+    if (bytes > 0) {
       options.most_shared_bytes = static_cast<std::int64_t>(bytes);
     }
     Variant result{generate(kernel, target_of(device), options), {}, {}, 0};
@@ -122,6 +137,7 @@ struct Executor::State {
     result.hash = hash_of(program.compiled(), result.generated);
     for (const LaunchPlan& launch : result.generated.launches) {
       result.kernels.push_back(program.kernel(launch.kernel_name));
+      add_dynamic_bytes(launch, result.resources);
     }
     return result;
   }

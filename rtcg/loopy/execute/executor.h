@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -32,12 +34,31 @@ struct NamedArgument {
     cgen::ScalarKind element;
     /// Lengths of the axes, where the caller said so; from them parameters follow.
     std::vector<std::int64_t> shape;
+    /// Of which an element consists: 2 of a complex one, more of a vector.
+    int numbers_an_element = 1;
   };
   std::string name;
-  std::variant<std::int64_t, double, Array> value;
+  std::variant<std::int64_t, double, Array, std::complex<double>> value;
 };
 
 namespace detail {
+template <class T>
+struct ElementOf {
+  using Number = T;
+  static constexpr int numbers = 1;
+};
+template <class T>
+struct ElementOf<std::complex<T>> {
+  using Number = T;
+  static constexpr int numbers = 2;
+};
+/// A vector: `std::array<float, 4>` is a float4.
+template <class T, std::size_t lanes>
+struct ElementOf<std::array<T, lanes>> {
+  using Number = T;
+  static constexpr int numbers = static_cast<int>(lanes);
+};
+
 template <class T>
 constexpr cgen::ScalarKind scalar_kind_of() {
   using Kind = cgen::ScalarKind;
@@ -67,13 +88,20 @@ requires std::is_arithmetic_v<Number>
     return {std::move(name), static_cast<std::int64_t>(value)};
   }
 }
+/// `arg("z", std::complex(1.0, 2.0))`
+template <class Number>
+[[nodiscard]] NamedArgument arg(std::string name, const std::complex<Number>& value) {
+  return {std::move(name), std::complex<double>(value)};
+}
 /// `arg("a", buffer)`: an array; with a shape, `arg("a", buffer, {n, m})`, parameters in it follow.
+/// Its elements are numbers, `std::complex` ones, or vectors as `std::array`.
 template <class T>
 [[nodiscard]] NamedArgument arg(std::string name, const runtime::BufferRef<T>& buffer,
                                 std::vector<std::int64_t> shape = {}) {
-  return {std::move(name),
-          NamedArgument::Array{buffer.device(), buffer.address(), buffer.count(),
-                               detail::scalar_kind_of<std::remove_const_t<T>>(), std::move(shape)}};
+  using Element = detail::ElementOf<std::remove_const_t<T>>;
+  return {std::move(name), NamedArgument::Array{buffer.device(), buffer.address(), buffer.count(),
+                                                detail::scalar_kind_of<typename Element::Number>(),
+                                                std::move(shape), Element::numbers}};
 }
 template <class T>
 [[nodiscard]] NamedArgument arg(std::string name, const runtime::Buffer<T>& buffer,

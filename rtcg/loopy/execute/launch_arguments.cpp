@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -54,6 +56,17 @@ void add_integer(runtime::ArgumentPack& pack, cgen::ScalarKind kind, std::int64_
   }
 }
 
+/// A double or a complex number of doubles, in the precision of the kernel.
+template <class Number>
+void add_real(runtime::ArgumentPack& pack, cgen::ScalarKind kind, const Number& value) {
+  using Single = std::conditional_t<std::is_same_v<Number, double>, float, std::complex<float>>;
+  if (kind == cgen::ScalarKind::f32) {
+    pack.add(static_cast<Single>(value));
+  } else {
+    pack.add(value);
+  }
+}
+
 }  // namespace
 
 LaunchArguments::LaunchArguments(const Kernel& kernel, runtime::Device device,
@@ -91,7 +104,8 @@ void LaunchArguments::add(const NamedArgument& argument) {
                        fmt::format("kernel '{}' has no argument '{}': it takes {}", kernel_.name,
                                    argument.name, argument_names(kernel_)));
   }
-  const auto kind = cgen::scalar_kind(*declared->type);
+  const auto kind = cgen::scalar_kind(number_type(*declared->type));
+  const int numbers = numbers_in(*declared->type);
   const auto refuse = [&](const std::string& found) {
     throw InvalidInput(
         "loopy.executor.argument_type",
@@ -100,8 +114,11 @@ void LaunchArguments::add(const NamedArgument& argument) {
                     scalar_type_name(*declared->type), found));
   };
   if (const auto* array = std::get_if<NamedArgument::Array>(&argument.value)) {
-    if (!declared->is_array || kind != array->element) {
-      refuse(fmt::format("an array of {}", scalar_type_name(cgen::Scalar{array->element})));
+    if (!declared->is_array || kind != array->element || numbers != array->numbers_an_element) {
+      const std::string several =
+          array->numbers_an_element == 1 ? "" : fmt::format("{} x ", array->numbers_an_element);
+      refuse(
+          fmt::format("an array of {}{}", several, scalar_type_name(cgen::Scalar{array->element})));
     }
     if (array->device != device_) {
       throw InvalidInput("loopy.executor.wrong_device",
@@ -111,6 +128,13 @@ void LaunchArguments::add(const NamedArgument& argument) {
     arrays_.insert_or_assign(argument.name, *array);
   } else if (declared->is_array) {
     refuse("a number");
+  } else if (is<cgen::Vector>(*declared->type)) {
+    refuse("a number");
+  } else if (const auto* complex = std::get_if<std::complex<double>>(&argument.value)) {
+    if (numbers != 2) {
+      refuse("a complex number");
+    }
+    reals_.insert_or_assign(argument.name, *complex);
   } else if (const auto* integer = std::get_if<std::int64_t>(&argument.value)) {
     integers_.insert_or_assign(argument.name, *integer);
   } else if (!kind || !cgen::is_floating(*kind)) {
@@ -179,6 +203,23 @@ std::int64_t LaunchArguments::evaluate(const Expr& expr, const std::string& arra
   return *value;
 }
 
+/// A length below 0 is that of an empty array, such as 3*n - 2 for n = 0, unless what it is
+/// computed from is negative itself. Kernels that expect that say so: `assume n >= -1`.
+void LaunchArguments::check_length(const Expr& length, std::int64_t value, std::size_t axis,
+                                   const std::string& array) const {
+  for (const std::string& name : value < 0 ? free_names(length) : NameSet{}) {
+    const auto given = integers_.find(name);
+    const auto assumed = kernel_.assumptions.minimum(Affine(name));
+    if (given != integers_.end() && given->second < 0 && (!assumed || *assumed >= 0)) {
+      throw InvalidInput("loopy.executor.negative_length",
+                         fmt::format("axis {} of array '{}' would have {} = {} elements: '{}' has "
+                                     "to be 0 or more, unless the kernel assumes that it may be "
+                                     "less",
+                                     axis, array, to_string(length), value, name));
+    }
+  }
+}
+
 void LaunchArguments::check_arrays() {
   for (const auto& [name, array] : arrays_) {
     const Argument* declared = find_argument(kernel_, name);
@@ -189,6 +230,7 @@ void LaunchArguments::check_arrays() {
     bool is_empty = declared->shape.empty();
     for (std::size_t axis = 0; axis < declared->shape.size(); ++axis) {
       const std::int64_t length = evaluate(declared->shape[axis], name);
+      check_length(declared->shape[axis], length, axis, name);
       is_empty = is_empty || length <= 0;
       if (!array.shape.empty() && array.shape[axis] != length) {
         throw InvalidInput(
@@ -245,13 +287,16 @@ runtime::ArgumentPack LaunchArguments::pack(
       result.add(array.address);
       continue;
     }
-    const cgen::ScalarKind kind = *cgen::scalar_kind(parameter.type);
-    if (const auto integer = integers_.find(parameter.name); integer != integers_.end()) {
-      add_integer(result, kind, integer->second);
-    } else if (kind == cgen::ScalarKind::f32) {
-      result.add(static_cast<float>(reals_.at(parameter.name)));
+    const cgen::ScalarKind kind = *cgen::scalar_kind(number_type(parameter.type));
+    const auto real = reals_.find(parameter.name);
+    if (is<cgen::Complex>(parameter.type)) {
+      add_real(
+          result, kind,
+          real == reals_.end() ? static_cast<double>(integers_.at(parameter.name)) : real->second);
+    } else if (real == reals_.end()) {
+      add_integer(result, kind, integers_.at(parameter.name));
     } else {
-      result.add(reals_.at(parameter.name));
+      add_real(result, kind, real->second.real());
     }
   }
   return result;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <complex>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,13 +34,15 @@ class LaunchArguments {
   void find_parameters();
   bool solve(const Expr& length, std::int64_t value, const std::string& array);
   void check_arrays();
+  void check_length(const Expr& length, std::int64_t value, std::size_t axis,
+                    const std::string& array) const;
   [[nodiscard]] std::int64_t evaluate(const Expr& expr, const std::string& array) const;
 
   const Kernel& kernel_;
   runtime::Device device_;
   std::map<std::string, NamedArgument::Array> arrays_;
   IntegerValues integers_;
-  std::map<std::string, double> reals_;
+  std::map<std::string, std::complex<double>> reals_;  ///< complex numbers too
   bool fits_32_bits_ = true;
 };
 

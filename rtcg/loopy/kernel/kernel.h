@@ -52,6 +52,16 @@ struct Argument {
   bool is_shape_stated = false;
 };
 
+/// The order of the elements within the rows of an array in shared memory: element (row, column)
+/// lies in column `column ^ group * (row / rows % patterns)`, so that what lies below each other
+/// falls into different banks. All are powers of two.
+struct ColumnSwizzle {
+  std::int64_t group = 1;     ///< neighbours that stay together
+  std::int64_t patterns = 1;  ///< orders of these groups; 1: as they come
+  std::int64_t rows = 1;      ///< rows in a run that have the same order
+  friend bool operator==(const ColumnSwizzle&, const ColumnSwizzle&) = default;
+};
+
 /// A variable of the kernel: a scalar where it has no shape.
 struct Temporary {
   std::string name{};
@@ -61,6 +71,9 @@ struct Temporary {
   AddressSpace address_space = AddressSpace::automatic;
   /// Values of a read-only table, in C order of the shape.
   std::vector<Expr> initial_values{};
+  /// Counts only where it lies in shared memory. analyze/swizzled_columns.h says which axes are
+  /// rows and columns.
+  ColumnSwizzle swizzle{};
 };
 
 /// `name(parameters) := body`, expanded where it is called.

@@ -66,6 +66,14 @@ std::string print_argument(const Argument& argument) {
                      in_braces(options));
 }
 
+/// `column ^ 4*(row/2 % 8)`.
+std::string swizzle_text(const ColumnSwizzle& swizzle) {
+  const std::string run = swizzle.rows == 1 ? "row" : fmt::format("row/{}", swizzle.rows);
+  const std::string pattern = fmt::format("{} % {}", run, swizzle.patterns);
+  return swizzle.group == 1 ? "column ^ " + pattern
+                            : fmt::format("column ^ {}*({})", swizzle.group, pattern);
+}
+
 std::string print_temporary(const Temporary& temporary) {
   std::vector<std::string> options;
   if (!temporary.strides_elements.empty()) {
@@ -73,6 +81,9 @@ std::string print_temporary(const Temporary& temporary) {
   }
   if (temporary.address_space != AddressSpace::automatic) {
     options.push_back("space=" + space_text(temporary.address_space));
+  }
+  if (temporary.swizzle.patterns > 1) {
+    options.push_back("swizzle=" + swizzle_text(temporary.swizzle));
   }
   if (!temporary.initial_values.empty()) {
     options.push_back(fmt::format("values=[{}]", join(temporary.initial_values)));

@@ -287,22 +287,13 @@ void Elimination::combine_bounds(std::size_t column) {
 }
 
 void Elimination::eliminate(std::size_t column) {
-  const bool is_there = std::any_of(rows_.begin(), rows_.end(),
-                                    [&](const Row& row) { return coefficient(row, column) != 0; });
-  if (is_there && !is_contradictory_ && !eliminate_by_equality(column)) {
+  if (!eliminate_by_equality(column)) {
     combine_bounds(column);
   }
 }
 
-/// The place in `columns` of the one whose elimination makes the fewest rows: with an equality it
-/// costs nothing, else as many rows come as pairs of bounds meet.
-std::size_t Elimination::cheapest_of(const std::vector<std::size_t>& columns) const {
-  struct Bounds {
-    std::size_t lower = 0;
-    std::size_t upper = 0;
-    bool has_equality = false;
-  };
-  boost::container::small_vector<Bounds, 48> bounds(names_.size());
+Elimination::AllBounds Elimination::bounds() const {
+  AllBounds bounds(names_.size());
   for (const Row& row : rows_) {
     for (const Entry* entry = begin_of(row); entry != end_of(row); ++entry) {
       Bounds& own = bounds[entry->column];
@@ -311,31 +302,54 @@ std::size_t Elimination::cheapest_of(const std::vector<std::size_t>& columns) co
       own.upper += entry->coefficient < 0 || row.is_equality ? 1 : 0;
     }
   }
-  std::size_t best = 0;
-  std::size_t best_cost = SIZE_MAX;
-  for (std::size_t i = 0; i < columns.size() && best_cost != 0; ++i) {
-    const Bounds& own = bounds[columns[i]];
-    const std::size_t cost = own.has_equality ? 0 : own.lower * own.upper;
-    if (cost < best_cost) {
-      best = i;
-      best_cost = cost;
+  return bounds;
+}
+
+/// A column without a lower or an upper bound meets any row that it stands in.
+Elimination::AllBounds Elimination::drop_unbounded(const std::vector<bool>& is_open) {
+  AllBounds all = bounds();
+  while (true) {
+    const auto is_unbounded = [&](const Entry& entry) {
+      return is_open[entry.column] &&
+             (all[entry.column].lower == 0 || all[entry.column].upper == 0);
+    };
+    std::size_t kept = 0;
+    for (const Row& row : rows_) {
+      if (std::none_of(begin_of(row), end_of(row), is_unbounded)) {
+        rows_[kept++] = row;
+      }
     }
+    if (kept == rows_.size()) {
+      return all;
+    }
+    rows_.resize(kept);
+    all = bounds();
   }
-  return best;
 }
 
 void Elimination::eliminate_all_but(const std::vector<std::size_t>& kept) {
-  std::vector<std::size_t> open;
-  open.reserve(names_.size());
-  for (std::size_t c = 0; c < names_.size(); ++c) {
-    if (std::find(kept.begin(), kept.end(), c) == kept.end()) {
-      open.push_back(c);
-    }
+  std::vector<bool> is_open(names_.size(), true);
+  for (const std::size_t column : kept) {
+    is_open[column] = false;
   }
-  while (!open.empty() && !is_contradictory_) {
-    const std::size_t best = cheapest_of(open);
-    eliminate(open[best]);
-    open.erase(open.begin() + static_cast<std::ptrdiff_t>(best));
+  while (!is_contradictory_) {
+    const AllBounds all = drop_unbounded(is_open);
+    // with an equality elimination costs nothing, else as many rows come as pairs of bounds meet
+    std::size_t best = names_.size();
+    std::size_t best_cost = SIZE_MAX;
+    for (std::size_t column = 0; column < names_.size() && best_cost != 0; ++column) {
+      const Bounds& own = all[column];
+      const std::size_t cost = own.has_equality ? 0 : std::size_t{own.lower} * own.upper;
+      if (is_open[column] && own.lower + own.upper != 0 && cost < best_cost) {
+        best = column;
+        best_cost = cost;
+      }
+    }
+    if (best == names_.size()) {
+      return;
+    }
+    eliminate(best);
+    is_open[best] = false;
   }
 }
 

@@ -22,7 +22,6 @@ class Elimination {
   void add(const Constraint& constraint);
   /// Drops rows that share no column, directly or through others, with the given ones.
   void keep_connected_to(const std::vector<std::size_t>& columns);
-  void eliminate(std::size_t column);
   /// Eliminates all columns but these, the cheapest first.
   void eliminate_all_but(const std::vector<std::size_t>& kept);
   /// Whether a contradiction has been found.
@@ -63,7 +62,17 @@ class Elimination {
   [[nodiscard]] Row negated(const Row& row);
   [[nodiscard]] bool eliminate_by_equality(std::size_t column);
   void combine_bounds(std::size_t column);
-  [[nodiscard]] std::size_t cheapest_of(const std::vector<std::size_t>& columns) const;
+  void eliminate(std::size_t column);
+  /// How many rows bound a column.
+  struct Bounds {
+    std::uint32_t lower = 0;
+    std::uint32_t upper = 0;
+    bool has_equality = false;  ///< with coefficient 1 or -1
+  };
+  using AllBounds = boost::container::small_vector<Bounds, 48>;
+  [[nodiscard]] AllBounds bounds() const;
+  /// Drops the rows of open columns that are bounded from one side only; gives bounds().
+  AllBounds drop_unbounded(const std::vector<bool>& is_open);
 
   std::vector<std::string> names_;    // empty for the columns of congruences
   std::vector<std::uint64_t> marks_;  // of the names: equal ones have equal marks

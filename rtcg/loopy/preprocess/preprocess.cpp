@@ -12,6 +12,7 @@
 #include "rtcg/loopy/preprocess/make_lane_loops.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/join_inames.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/split_iname.h"
 
@@ -106,6 +107,50 @@ std::array<std::int64_t, 3> block_lengths(const Kernel& kernel) {
   return lengths;
 }
 
+/// Rows shorter than half of l.0 leave most threads without work: several of them lie side by side
+/// on it then. Takes the iname of the row, the first of `open`, whose name is empty from then on,
+/// and leaves what is left of the rows.
+Kernel side_by_side(Kernel kernel, const std::string& id,
+                    const std::array<std::int64_t, 3>& lengths,
+                    std::vector<std::pair<std::int64_t, std::string>>& open) {
+  const std::string row = open[0].second;
+  const std::string rows = open[1].second;
+  // what is clipped at an array's end is tested for whole vectors only while it is affine
+  const Assignment* copy = get_if<Assignment>(*find_instruction(kernel, id));
+  if (copy == nullptr || is<Conditional>(copy->value)) {
+    return kernel;
+  }
+  const auto row_length = constant_length(kernel, row);
+  const auto row_count = constant_length(kernel, rows);
+  if (!row_length || !row_count || *row_length < 1) {
+    return kernel;
+  }
+  std::int64_t together = std::min(lengths[0] / *row_length, *row_count);
+  while (together > 1 && *row_count % together != 0) {
+    --together;
+  }
+  const std::int64_t down = std::max<std::int64_t>(1, lengths[1]);
+  const auto rounds = [&](std::int64_t count) { return (count + down - 1) / down; };
+  if (together < 2 || rounds(*row_count / together) == rounds(*row_count)) {
+    return kernel;
+  }
+  NameGenerator names = make_name_generator(kernel);
+  const std::string outer = names.make(rows + "_outer");
+  const std::string inner = names.make(rows + "_inner");
+  Kernel joined = kernel;
+  joined.iname_tags.erase(row);
+  joined.iname_tags.erase(rows);
+  joined =
+      split_iname(std::move(joined), rows, together, {.outer_name = outer, .inner_name = inner});
+  const JoinOptions options{.name = names.make(row + "_thread"), .tag = "l.0"};
+  if (why_not_join_inames(joined, {inner, row}, options)) {
+    return kernel;
+  }
+  open[0].second.clear();
+  open[1].second = outer;
+  return join_inames(std::move(joined), {inner, row}, options);
+}
+
 Kernel assign_axes_of(Kernel kernel, const std::string& id,
                       const std::array<std::int64_t, 3>& lengths) {
   const Instruction& instruction = *find_instruction(kernel, id);
@@ -120,7 +165,14 @@ Kernel assign_axes_of(Kernel kernel, const std::string& id,
     }
   }
   std::sort(open.begin(), open.end());
+  if (!is_taken[0] && open.size() > 1) {
+    kernel = side_by_side(std::move(kernel), id, lengths, open);
+    is_taken[0] = open.front().second.empty();
+  }
   for (const auto& [stride, iname] : open) {
+    if (iname.empty()) {
+      continue;
+    }
     const auto axis = std::find(is_taken.begin(), is_taken.end(), false);
     kernel.iname_tags.erase(iname);
     if (axis == is_taken.end()) {

@@ -1,84 +1,31 @@
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
+#include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/slicing_choice.h"
 #include "rtcg/loopy/slice/slicing_cost.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
+#include "rtcg/loopy/slice/slicing_ranking.h"
 
 namespace rtcg::loopy {
 namespace {
 
 using namespace detail;
-using Lengths = std::vector<std::uint16_t>;
-
-struct Ranked {
-  float seconds = 0;
-  SlicingChoice choice{};
-};
-
-/// Powers of two up to the first that is at least `length`, and at most `most`.
-Lengths powers(std::int64_t length, std::uint16_t most) {
-  Lengths result = {1};
-  while (result.back() < length && result.back() < most) {
-    result.push_back(static_cast<std::uint16_t>(2 * result.back()));
-  }
-  return result;
-}
-
-bool is_power(std::int64_t value) {
-  return (value & (value - 1)) == 0;
-}
-
-/// With the other divisors of `length` up to `most`.
-Lengths with_divisors(Lengths lengths, std::int64_t length, std::int64_t most) {
-  for (std::int64_t each = 3; each <= std::min(most, length); ++each) {
-    if (length % each == 0 && !is_power(each)) {
-      lengths.push_back(static_cast<std::uint16_t>(each));
-    }
-  }
-  std::sort(lengths.begin(), lengths.end());
-  return lengths;
-}
-
-/// The ways to cut a loop of results into lanes apart, threads, and lanes side by side.
-std::vector<std::array<std::uint16_t, 3>> cuts_of(const SlicedLoop& loop,
-                                                  std::uint16_t most_threads,
-                                                  std::uint16_t most_neighbours) {
-  std::vector<std::array<std::uint16_t, 3>> result;
-  // short loops lie whole in one thread's lanes and the threads beside it
-  const std::int64_t most_apart = loop.length <= 256 ? 12 : 4;
-  for (const std::uint16_t apart : with_divisors(powers(loop.length, 4), loop.length, most_apart)) {
-    for (const std::uint16_t threads :
-         with_divisors(powers(loop.length, most_threads), loop.length, most_threads)) {
-      for (const std::uint16_t beside :
-           with_divisors(powers(loop.length, most_neighbours), loop.length, most_neighbours)) {
-        const std::int64_t tile = std::int64_t{apart} * threads * beside;
-        const bool is_odd = !is_power(tile);
-        // lanes on both sides of no threads are the same lanes; odd lengths are there to divide
-        if (tile < 2 * loop.length && (threads > 1 || apart == 1) &&
-            (is_power(apart) || (beside == 1 && tile == loop.length)) &&
-            (!is_odd || loop.length % tile == 0)) {
-          result.push_back({apart, threads, beside});
-        }
-      }
-    }
-  }
-  return result;
-}
-
 constexpr std::size_t most_dividing_depths = 4;
-/// Searches look through all of them again and again.
-constexpr std::size_t most_slicings = 1500000;
 
 class Enumerator {
  public:
   Enumerator(const SlicingProblem& problem, const SlicingConstraints& constraints)
-      : problem_(problem), constraints_(constraints), cost_(problem, constraints.machine) {}
+      : problem_(problem),
+        constraints_(constraints),
+        cost_(problem, constraints.machine),
+        ranking_(problem, cost_) {}
 
-  std::vector<Ranked> run() {
+  std::vector<RankedChoice> run() {
     const SlicedLoop& fast = problem_.loops[fast_loop];
     const std::uint16_t most_rows = fast.length < 64 ? 256 : 32;
     const auto slow_cuts = cuts_of(problem_.loops[slow_loop], most_rows, 8);
@@ -97,10 +44,7 @@ class Enumerator {
         }
       }
     }
-    std::stable_sort(ranked_.begin(), ranked_.end(),
-                     [](const Ranked& a, const Ranked& b) { return a.seconds < b.seconds; });
-    ranked_.resize(std::min(ranked_.size(), most_slicings));
-    return std::move(ranked_);
+    return ranking_.take();
   }
 
  private:
@@ -153,22 +97,28 @@ class Enumerator {
                                            : constraints_.min_threads;
     if (threads < least_threads || threads > constraints_.max_threads ||
         cost_.lanes(choice_) > constraints_.max_lanes ||
-        cost_.blocks(choice_) < constraints_.min_blocks ||
-        cost_.shared_bytes(choice_) > constraints_.max_shared_bytes || !fits_grid()) {
+        cost_.blocks(choice_) < constraints_.min_blocks || !fits_grid()) {
       return;
     }
     const auto rank = [&] {
-      ranked_.push_back({static_cast<float>(cost_.seconds(choice_)), choice_});
-      if (can_be_unrolled()) {
-        choice_.is_unrolled = true;
-        ranked_.push_back({static_cast<float>(cost_.seconds(choice_)), choice_});
-        choice_.is_unrolled = false;
+      if (fits_shared_memory(choice_)) {
+        SlicingChoice unrolled = choice_;
+        unrolled.is_unrolled = true;  // which may pad more rows
+        ranking_.add(choice_, can_be_unrolled() && fits_shared_memory(unrolled));
       }
     };
-    rank();
+    const auto rank_twins = [&] {
+      rank();
+      if (gains_from_swizzled_rows()) {
+        choice_.is_swizzled = true;
+        rank();
+        choice_.is_swizzled = false;
+      }
+    };
+    rank_twins();
     if (can_be_vector()) {
       choice_.is_vector = true;
-      rank();
+      rank_twins();
       choice_.is_vector = false;
     }
   }
@@ -178,6 +128,17 @@ class Enumerator {
     constexpr std::int64_t most_statements = 1280;  // NVRTC takes about a second
     return !constraints_.machine.is_cpu && choice_.depth != 0 && choice_.fetched != 0 &&
            choice_.depth * cost_.lanes(choice_) <= most_statements;
+  }
+
+  /// Tiles that several buffers make large; small ones are padded for less.
+  [[nodiscard]] bool gains_from_swizzled_rows() const {
+    return choice_.stages > 1 && choice_.slices == 1 && choice_.swizzle_rows == 0 &&
+           cost_.can_be_swizzled(choice_);
+  }
+
+  [[nodiscard]] bool fits_shared_memory(const SlicingChoice& choice) const {
+    return cost_.shared_bytes(choice) <=
+           std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes);
   }
 
   /// Only one axis of a grid may have more than 65535 blocks.
@@ -322,7 +283,7 @@ class Enumerator {
   SlicingChoice choice_{};
   Lengths depths_ = depths();
   std::vector<std::uint8_t> side_by_side_ = side_by_side();
-  std::vector<Ranked> ranked_{};
+  SlicingRanking ranking_;
 };
 
 }  // namespace
@@ -330,7 +291,7 @@ class Enumerator {
 struct SlicingStream::State {
   SlicingConstraints constraints;
   SlicingProblem problem;
-  std::vector<Ranked> ranked{};
+  std::vector<RankedChoice> ranked{};
   // made by the first who asks for a child
   mutable std::once_flag once{};
   mutable std::unordered_map<std::uint64_t, std::size_t> places{};
@@ -353,7 +314,10 @@ struct SlicingStream::State {
 SlicingStream::SlicingStream(const Kernel& kernel, SlicingConstraints constraints) {
   const auto state = std::make_shared<State>();
   state->constraints = std::move(constraints);
-  state->problem = read_slicing_problem(kernel, state->constraints.parameters);
+  const MachineModel& machine = state->constraints.machine;
+  state->problem =
+      read_slicing_problem(kernel, state->constraints.parameters, state->constraints.free_layouts,
+                           machine.is_cpu ? 16 : machine.warp_lanes);
   state->ranked = Enumerator(state->problem, state->constraints).run();
   state_ = state;
 }
@@ -363,7 +327,7 @@ std::size_t SlicingStream::count() const noexcept {
 }
 
 RankedSlicing SlicingStream::at(std::size_t place) const {
-  const Ranked& ranked = state_->ranked.at(place);
+  const RankedChoice& ranked = state_->ranked.at(place);
   const SlicingCost cost(state_->problem, state_->constraints.machine);
   return {slicing_of(state_->problem, cost, ranked.choice),
           ranked.seconds,
@@ -374,26 +338,59 @@ RankedSlicing SlicingStream::at(std::size_t place) const {
 }
 
 std::vector<std::size_t> SlicingStream::usual() const {
-  const auto is_one_of = [](const std::array<std::uint16_t, 3>& cut,
-                            std::initializer_list<std::array<std::uint16_t, 3>> all) {
+  using Cut = std::array<std::uint16_t, 3>;
+  using Shape = std::array<Cut, 2>;
+  const auto is_one_of = [](const Cut& cut, std::initializer_list<Cut> all) {
     return std::find(all.begin(), all.end(), cut) != all.end();
   };
-  const auto is_usual = [&](const SlicingChoice& choice) {
+  const auto is_tiled = [&](const SlicingChoice& choice) {
     return choice.fetched == (1U << state_->problem.fetchable.size()) - 1 && choice.fetched > 1 &&
-           choice.depth != 0 && (choice.stages == 2 || choice.stages == 3) && choice.slices == 1 &&
-           choice.swizzle_rows == 0 && choice.kept == 0 && choice.may_turn && !choice.is_vector &&
-           !choice.is_unrolled &&
-           is_one_of(choice.fast, {{2, 16, 4}, {1, 16, 4}, {2, 16, 2}, {1, 8, 4}}) &&
-           is_one_of(choice.slow, {{2, 8, 4}, {2, 8, 2}, {1, 4, 8}, {2, 4, 2}});
+           choice.depth >= 10 && choice.depth <= 40 && (choice.stages == 2 || choice.stages == 3) &&
+           choice.slices == 1 && choice.swizzle_rows == 0 && choice.kept == 0 && choice.may_turn &&
+           !choice.is_vector && !choice.is_unrolled && !choice.is_swizzled &&
+           choice.layouts == LayoutNumbers{};
   };
-  constexpr std::size_t most = 32;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < count() && places.size() < most; ++i) {
-    if (is_usual(state_->ranked[i].choice)) {
-      places.push_back(i);
+  // the model's first ones of each shape: its order of shapes is what is not to be relied on
+  const auto first_of_shapes = [&](const auto& shape_of, int most_of_a_shape) {
+    constexpr std::size_t most = 32;
+    std::map<Shape, int> taken;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < count() && places.size() < most; ++i) {
+      const SlicingChoice& choice = state_->ranked[i].choice;
+      const std::optional<Shape> shape = is_tiled(choice) ? shape_of(choice) : std::nullopt;
+      if (shape && taken[*shape]++ < most_of_a_shape) {
+        places.push_back(i);
+      }
     }
+    return places;
+  };
+  // short rows lie whole in a block, or half of them do
+  const bool has_short_rows = state_->problem.loops[fast_loop].length <= 256;
+  const auto short_rows = [&](const SlicingChoice& choice) {
+    const Cut fast = {choice.fast[0], 0, choice.fast[2]};
+    const bool has_lanes = is_one_of(fast, {{2, 0, 4}, {1, 0, 4}}) || fast[0] > 4;
+    return has_lanes && is_one_of(choice.slow, {{2, 8, 4}, {2, 16, 4}, {1, 16, 4}}) &&
+                   choice.threads() >= 64 && choice.threads() <= 256
+               ? std::optional(Shape{fast, choice.slow})
+               : std::nullopt;
+  };
+  const auto long_rows = [&](const SlicingChoice& choice) {
+    return choice.depth % 4 == 0 &&
+                   is_one_of(choice.fast, {{2, 16, 4}, {1, 16, 4}, {2, 16, 2}, {1, 8, 4}}) &&
+                   is_one_of(choice.slow, {{2, 8, 4}, {2, 8, 2}, {1, 4, 8}, {2, 4, 2}})
+               ? std::optional(Shape{choice.fast, choice.slow})
+               : std::nullopt;
+  };
+  return has_short_rows ? first_of_shapes(short_rows, 4) : first_of_shapes(long_rows, 2);
+}
+
+std::optional<std::size_t> SlicingStream::unrolled(std::size_t place) const {
+  SlicingChoice choice = state_->ranked.at(place).choice;
+  if (choice.is_unrolled) {
+    return std::nullopt;
   }
-  return places;
+  choice.is_unrolled = true;
+  return state_->place_of(choice);
 }
 
 double SlicingStream::predicted_seconds(std::size_t place) const {
@@ -401,7 +398,7 @@ double SlicingStream::predicted_seconds(std::size_t place) const {
 }
 
 std::vector<std::int64_t> SlicingStream::decisions(std::size_t place) const {
-  return numbers_of(state_->ranked.at(place).choice);
+  return numbers_of(state_->ranked.at(place).choice, state_->problem.free_layouts.size());
 }
 
 std::vector<std::size_t> SlicingStream::neighbours(std::size_t place) const {

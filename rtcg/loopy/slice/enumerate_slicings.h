@@ -39,9 +39,14 @@ struct SlicingConstraints {
   std::int64_t max_threads = 512;
   std::int64_t min_blocks = 1;
   /// Statements that one thread does side by side.
-  std::int64_t max_lanes = 64;
-  std::int64_t max_shared_bytes = 48 * 1024;
+  std::int64_t max_lanes = 96;
+  /// Of a block; what the machine allows, where that is less.
+  std::int64_t max_shared_bytes = 227 * 1024;
   MachineModel machine{};
+  /// Arguments that may lie otherwise than the kernel describes them, at most 4: whoever runs what
+  /// is found then lays them out so, see Slicing::layouts and layout_copy(). Of all combinations 16
+  /// are looked at, those that change the fewest arrays.
+  std::vector<std::string> free_layouts{};
 };
 
 /// A slicing, and what the model says of it.
@@ -71,7 +76,8 @@ struct RankedSlicing {
 /// @cost about 0.5 us a slicing, when the stream is made
 class SlicingStream {
  public:
-  /// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice
+  /// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice,
+  ///                       loopy.slicings.fixed_layout
   SlicingStream(const Kernel& kernel, SlicingConstraints constraints);
 
   /// How many there are.
@@ -81,9 +87,12 @@ class SlicingStream {
   /// The one at a place of the ranking; place < count().
   [[nodiscard]] RankedSlicing at(std::size_t place) const;
   /// At most 32 of those that matrix products usually run well with, whatever the model says: tiles
-  /// of 32 to 128 rows and columns in shared memory, filled ahead. Nothing for kernels of other
-  /// kinds.
+  /// of 16 to 128 rows and columns in shared memory, filled ahead, two of each shape. Nothing for
+  /// kernels of other kinds.
   [[nodiscard]] std::vector<std::size_t> usual() const;
+  /// The place of the same slicing where the compiler is asked to unroll the steps of a tile;
+  /// nothing where there is no such or they are unrolled already.
+  [[nodiscard]] std::optional<std::size_t> unrolled(std::size_t place) const;
   /// What the model says of the one at a place, without the slicing itself.
   [[nodiscard]] double predicted_seconds(std::size_t place) const;
   /// What was decided there, as numbers: lengths, threads, stages, ... Each place of the list is

@@ -47,11 +47,54 @@ FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& wor
       plan.is_transposed = true;
     } else if (words[i] == "pad" && i + 1 < words.size()) {
       plan.padding = parse_number(text, words[++i]);
+    } else if (words[i] == "xor") {
+      plan.is_swizzled = true;
+    } else if (words[i] == "vec" && i + 1 < words.size()) {
+      plan.vector_width = parse_number(text, words[++i]);
     } else if (words[i] == "registers" && words.size() == 3) {
       plan.in_registers = true;  // they have neither rows nor banks
     } else {
       fail(text, fmt::format("did not expect '{}' after 'fetch'", words[i]));
     }
+  }
+  if (plan.is_swizzled && plan.padding != 0) {
+    fail(text, "'xor' stands in place of 'pad', not beside it");
+  }
+  return plan;
+}
+
+/// `layout a order 1,0 split 0 by 32 pad 4`, in this order, each part at most once.
+LayoutPlan parse_layout(std::string_view text, const std::vector<std::string>& words) {
+  LayoutPlan plan;
+  std::size_t next = 2;
+  const auto is_next = [&](const char* word, std::size_t numbers) {
+    return next + numbers < words.size() && words[next] == word;
+  };
+  if (words.size() < 3) {
+    fail(text, "'layout' takes an array and how it lies, 'layout a order 1,0 pad 4'");
+  }
+  plan.array = words[1];
+  if (is_next("order", 1)) {
+    std::istringstream axes(words[next + 1]);
+    for (std::string axis; std::getline(axes, axis, ',');) {
+      plan.order.push_back(static_cast<std::size_t>(parse_number(text, axis)));
+    }
+    next += 2;
+  }
+  if (is_next("split", 3) && words[next + 2] == "by") {
+    plan.cut_axis = static_cast<std::size_t>(parse_number(text, words[next + 1]));
+    plan.piece = parse_number(text, words[next + 3]);
+    if (plan.piece == 0) {
+      fail(text, "pieces of an axis have elements");
+    }
+    next += 4;
+  }
+  if (is_next("pad", 1)) {
+    plan.padding = parse_number(text, words[next + 1]);
+    next += 2;
+  }
+  if (next != words.size()) {
+    fail(text, fmt::format("did not expect '{}' after 'layout {}'", words[next], plan.array));
   }
   return plan;
 }
@@ -80,6 +123,14 @@ InameSlicing parse_iname(std::string_view text, const std::vector<std::string>& 
 
 }  // namespace
 
+std::string to_string(const LayoutPlan& plan) {
+  std::string text = "layout " + plan.array;
+  text += plan.order.empty() ? "" : fmt::format(" order {}", fmt::join(plan.order, ","));
+  text += plan.piece == 0 ? "" : fmt::format(" split {} by {}", plan.cut_axis, plan.piece);
+  text += plan.padding == 0 ? "" : fmt::format(" pad {}", plan.padding);
+  return text;
+}
+
 std::string to_string(const Slicing& slicing) {
   std::string text;
   for (const InameSlicing& each : slicing.inames) {
@@ -96,6 +147,8 @@ std::string to_string(const Slicing& slicing) {
     text += fetch.is_transposed ? " transposed" : "";
     text += fetch.in_registers ? " registers" : "";
     text += fetch.padding != 0 ? fmt::format(" pad {}", fetch.padding) : "";
+    text += fetch.is_swizzled ? " xor" : "";
+    text += fetch.vector_width != 0 ? fmt::format(" vec {}", fetch.vector_width) : "";
   }
   if (slicing.stages != 1) {
     text += fmt::format("; stages {}", slicing.stages);
@@ -105,6 +158,9 @@ std::string to_string(const Slicing& slicing) {
   }
   for (const std::string& each : slicing.atomic_reductions) {
     text += "; atomic " + each;
+  }
+  for (const LayoutPlan& plan : slicing.layouts) {
+    text += (text.empty() ? "" : "; ") + to_string(plan);
   }
   return text;
 }
@@ -119,6 +175,8 @@ Slicing parse_slicing(std::string_view text) {
     }
     if (words.front() == "fetch") {
       slicing.fetches.push_back(parse_fetch(text, words));
+    } else if (words.front() == "layout") {
+      slicing.layouts.push_back(parse_layout(text, words));
     } else if (words.front() == "stages" && words.size() == 2) {
       slicing.stages = parse_number(text, words[1]);
     } else if (words.front() == "swizzle" && words.size() == 2) {

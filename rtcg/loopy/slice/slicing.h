@@ -35,17 +35,41 @@ struct FetchPlan {
   std::int64_t padding = 0;
   /// What the lanes of one thread, and its inner loops, read: each element once.
   bool in_registers = false;
+  /// Rows of shared memory have their elements in different orders, instead of free ones behind
+  /// them, see swizzle_bank_conflicts().
+  bool is_swizzled = false;
+  /// Elements that are read at once, 2 or 4, see add_prefetch(); 0: one by one, but 16 bytes where
+  /// copies run ahead and both sides are contiguous.
+  std::int64_t vector_width = 0;
   friend bool operator==(const FetchPlan&, const FetchPlan&) = default;
 };
 
-/// One way to run a kernel, as data: how each iname lies on grid, block, lanes and loops, and what
-/// is kept in shared memory.
+/// How an argument lies in memory, where that is not as the kernel describes it: whoever calls the
+/// kernel then has to lay the array out so, see layout_copy().
+struct LayoutPlan {
+  std::string array{};
+  /// The axes from the slowest varying to the fastest; empty: as described, C order where an axis
+  /// is cut.
+  std::vector<std::size_t> order{};
+  /// An axis that is cut into pieces of so many elements, which lie side by side for each place
+  /// along the other axes; 0: none is.
+  std::int64_t piece = 0;
+  std::size_t cut_axis = 0;
+  /// Elements left free after each row.
+  std::int64_t padding = 0;
+  friend bool operator==(const LayoutPlan&, const LayoutPlan&) = default;
+};
+
+/// One way to run a kernel, as data: how each iname lies on grid, block, lanes and loops, what is
+/// kept in shared memory, and how arrays lie that the caller lets the tuner lay out.
 ///
 /// As text:
 ///     i: g.1 l.1*16 ilp*4; j: g.0 l.0*16 vec*4; k: for for*8; fetch a transposed pad 4; fetch b;
 ///     stages 3; swizzle 8
 ///     k: g.0 for*16 l.0*256; atomic k
+///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a transposed xor; fetch b vec 4
 ///     x: g.0 l.0*64 ilp*4; fetch image registers
+///     i: g.0 l.0*128; layout a order 1,0 pad 4; layout u split 0 by 32
 struct Slicing {
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
@@ -58,9 +82,13 @@ struct Slicing {
   /// Reductions over an axis of the grid whose blocks add to the result by atomic functions, see
   /// reduce_over_grid(); those of others are added up by a second launch.
   std::vector<std::string> atomic_reductions{};
+  /// Of arguments that do not lie as described.
+  std::vector<LayoutPlan> layouts{};
   friend bool operator==(const Slicing&, const Slicing&) = default;
 };
 
+/// `layout a order 1,0 split 0 by 32 pad 4`
+[[nodiscard]] std::string to_string(const LayoutPlan& plan);
 [[nodiscard]] std::string to_string(const Slicing& slicing);
 /// @throws InvalidInput  loopy.parse_slicing.syntax, loopy.iname_tag.unknown
 [[nodiscard]] Slicing parse_slicing(std::string_view text);
@@ -71,10 +99,23 @@ struct Slicing {
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
 ///                       loopy.recipe_of.nothing_to_pipeline, loopy.recipe_of.nothing_to_share,
-///                       loopy.recipe_of.nothing_to_keep
+///                       loopy.recipe_of.nothing_to_keep, loopy.recipe_of.bad_layout
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
 
 /// @throws InvalidInput  what recipe_of and the transformations throw
 [[nodiscard]] Kernel apply(const Kernel& kernel, const Slicing& slicing);
+
+/// What lies in memory as a plan says instead of as described. The array gets one more axis where
+/// one is cut.
+///
+/// @throws InvalidInput  loopy.recipe_of.unknown_array: no argument that is an array of known
+/// shape;
+///                       loopy.recipe_of.bad_layout: the axes are others, there are no rows to
+///                       pad, or statements know the places of its elements in memory
+[[nodiscard]] std::vector<RecipeStep> layout_steps(const Kernel& kernel, const LayoutPlan& plan);
+[[nodiscard]] Kernel laid_out(Kernel kernel, const LayoutPlan& plan);
+/// Why an array cannot lie otherwise than described, whatever the plan; else nothing.
+[[nodiscard]] std::optional<std::string> why_not_laid_out(const Kernel& kernel,
+                                                          std::string_view array);
 
 }  // namespace rtcg::loopy

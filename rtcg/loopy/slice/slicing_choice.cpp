@@ -150,8 +150,13 @@ bool are_neighbours(const SlicingChoice& a, const SlicingChoice& b) {
   const int answers = (a.may_turn != b.may_turn ? 1 : 0) + (a.is_vector != b.is_vector ? 1 : 0) +
                       (a.is_atomic != b.is_atomic ? 1 : 0) +
                       (a.is_unrolled != b.is_unrolled ? 1 : 0) +
+                      (a.is_swizzled != b.is_swizzled ? 1 : 0) +
                       (a.swizzle_rows != b.swizzle_rows ? 1 : 0) + std::abs(a.stages - b.stages);
-  const int plans = (a.fetched != b.fetched || a.kept != b.kept ? 1 : 0) +
+  int layouts = 0;
+  for (std::size_t i = 0; i < a.layouts.size(); ++i) {
+    layouts += a.layouts[i] != b.layouts[i] ? 1 : 0;
+  }
+  const int plans = layouts + (a.fetched != b.fetched || a.kept != b.kept ? 1 : 0) +
                     (a.side_by_side != b.side_by_side ? 1 : 0);
   if (answers + plans == 0) {
     return steps.is_one();
@@ -183,6 +188,8 @@ SlicingChoice child_of(const SlicingChoice& mother, const SlicingChoice& father,
   take(&SlicingChoice::is_vector);
   take(&SlicingChoice::is_atomic);
   take(&SlicingChoice::is_unrolled);
+  take(&SlicingChoice::layouts);
+  take(&SlicingChoice::is_swizzled);
   return child;
 }
 
@@ -203,32 +210,39 @@ std::uint64_t key_of(const SlicingChoice& choice) {
   add(choice.stages);
   add(choice.swizzle_rows);
   add((choice.may_turn ? 1U : 0U) + (choice.is_vector ? 2U : 0U) + (choice.is_atomic ? 4U : 0U) +
-      (choice.is_unrolled ? 8U : 0U));
+      (choice.is_unrolled ? 8U : 0U) + (choice.is_swizzled ? 16U : 0U));
+  for (const std::uint8_t layout : choice.layouts) {
+    add(layout);
+  }
   return hash;
 }
 
-std::vector<std::int64_t> numbers_of(const SlicingChoice& choice) {
-  return {choice.fast[0],
-          choice.fast[1],
-          choice.fast[2],
-          choice.slow[0],
-          choice.slow[1],
-          choice.slow[2],
-          choice.depth,
-          choice.reduction_threads,
-          choice.slices,
-          choice.shared_steps,
-          choice.fetched,
-          choice.kept,
-          choice.side_by_side,
-          choice.stages,
-          choice.swizzle_rows,
-          choice.may_turn ? 1 : 0,
-          choice.is_vector ? 1 : 0,
-          choice.is_atomic ? 1 : 0,
-          choice.is_unrolled ? 1 : 0,
-          choice.threads(),
-          choice.tile_lanes()};
+std::vector<std::int64_t> numbers_of(const SlicingChoice& choice, std::size_t free_arrays) {
+  std::vector<std::int64_t> numbers = {choice.fast[0],
+                                       choice.fast[1],
+                                       choice.fast[2],
+                                       choice.slow[0],
+                                       choice.slow[1],
+                                       choice.slow[2],
+                                       choice.depth,
+                                       choice.reduction_threads,
+                                       choice.slices,
+                                       choice.shared_steps,
+                                       choice.fetched,
+                                       choice.kept,
+                                       choice.side_by_side,
+                                       choice.stages,
+                                       choice.swizzle_rows,
+                                       choice.may_turn ? 1 : 0,
+                                       choice.is_vector ? 1 : 0,
+                                       choice.is_atomic ? 1 : 0,
+                                       choice.is_unrolled ? 1 : 0,
+                                       choice.is_swizzled ? 1 : 0,
+                                       choice.threads(),
+                                       choice.tile_lanes()};
+  numbers.insert(numbers.end(), choice.layouts.begin(),
+                 choice.layouts.begin() + static_cast<std::ptrdiff_t>(free_arrays));
+  return numbers;
 }
 
 Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
@@ -261,13 +275,19 @@ Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
     const std::string& array = problem.fetchable[i];
     if ((choice.fetched >> i & 1) != 0) {
       slicing.fetches.push_back(
-          {array, cost.is_transposed(choice, array), cost.padding(choice, array)});
+          {array, cost.is_transposed(choice, array), cost.padding(choice, array), false,
+           cost.is_swizzled(choice, array), cost.vector_width(choice, array)});
     } else if ((choice.kept >> i & 1) != 0) {
       slicing.fetches.push_back({array, false, 0, true});
     }
   }
   slicing.stages = choice.stages;
   slicing.swizzle_rows = choice.swizzle_rows;
+  for (std::size_t i = 0; i < problem.free_layouts.size(); ++i) {
+    if (choice.layouts[i] != 0) {
+      slicing.layouts.push_back(problem.free_layouts[i].ways[choice.layouts[i]].plan);
+    }
+  }
   return slicing;
 }
 
@@ -299,10 +319,20 @@ std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const Slic
     const auto array = std::find(problem.fetchable.begin(), problem.fetchable.end(), fetch.array);
     (fetch.in_registers ? choice.kept : choice.fetched) |=
         static_cast<std::uint8_t>(1U << (array - problem.fetchable.begin()));
+    choice.is_swizzled = choice.is_swizzled || fetch.is_swizzled;
   }
   choice.stages = static_cast<std::uint8_t>(slicing.stages);
   choice.swizzle_rows = static_cast<std::uint8_t>(slicing.swizzle_rows);
   choice.is_atomic = !slicing.atomic_reductions.empty();
+  for (const LayoutPlan& plan : slicing.layouts) {
+    for (std::size_t i = 0; i < problem.free_layouts.size(); ++i) {
+      const std::vector<FreeLayout::Way>& ways = problem.free_layouts[i].ways;
+      const auto way = std::find_if(ways.begin(), ways.end(),
+                                    [&](const auto& each) { return each.plan == plan; });
+      choice.layouts[i] =
+          way == ways.end() ? choice.layouts[i] : static_cast<std::uint8_t>(way - ways.begin());
+    }
+  }
   for (const bool may_turn : {true, false}) {
     choice.may_turn = may_turn;
     if (slicing_of(problem, cost, choice) == slicing) {

@@ -29,6 +29,8 @@ struct SlicingChoice {
   bool is_vector = false;         ///< whether the lanes side by side are those of a vector
   bool is_atomic = false;         ///< how blocks share a reduction
   bool is_unrolled = false;       ///< whether the compiler is asked to unroll the steps of a tile
+  bool is_swizzled = false;       ///< whether rows of tiles are swizzled rather than padded
+  LayoutNumbers layouts{};        ///< of the arrays whose layout is free
 
   [[nodiscard]] std::int64_t fast_tile() const { return std::int64_t{fast[0]} * fast[1] * fast[2]; }
   [[nodiscard]] std::int64_t slow_tile() const { return std::int64_t{slow[0]} * slow[1] * slow[2]; }
@@ -54,8 +56,9 @@ struct SlicingChoice {
 /// Equal for equal choices, and seldom for others.
 [[nodiscard]] std::uint64_t key_of(const SlicingChoice& choice);
 
-/// All decisions in a fixed order, then threads and lanes.
-[[nodiscard]] std::vector<std::int64_t> numbers_of(const SlicingChoice& choice);
+/// All decisions in a fixed order, then threads and lanes, then the layouts of so many arrays.
+[[nodiscard]] std::vector<std::int64_t> numbers_of(const SlicingChoice& choice,
+                                                   std::size_t free_arrays);
 
 class SlicingCost;
 [[nodiscard]] Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,

@@ -128,9 +128,72 @@ bool SlicingCost::gains_from_keeping(const SlicingChoice& choice, std::size_t fe
   return elements <= most_elements && loads >= 1.5 * elements;
 }
 
-bool SlicingCost::is_matrix(const SlicedRead& read, const SlicingChoice& choice) const {
-  return read.axes.size() == 2 && length(read.axes[0], choice) > 1 &&
-         length(read.axes[1], choice) > 1;
+const FreeLayout::Way* SlicingCost::find_way(const SlicingChoice& choice,
+                                             const std::string& array) const {
+  for (std::size_t i = 0; i < problem_.free_layouts.size(); ++i) {
+    if (problem_.free_layouts[i].array == array) {
+      static const FreeLayout::Way ideal{{}, any_axis, true};
+      return choice.layouts[i] == ideal_layout ? &ideal
+                                               : &problem_.free_layouts[i].ways[choice.layouts[i]];
+    }
+  }
+  return nullptr;
+}
+
+std::size_t SlicingCost::fastest_axis(const SlicingChoice& choice, const SlicedRead& read) const {
+  const FreeLayout::Way* way = find_way(choice, read.array);
+  return way != nullptr ? way->fastest_axis : read.axes.size() - 1;
+}
+
+bool SlicingCost::is_along_rows(const SlicingChoice& choice, const SlicedRead& read) const {
+  if (read.axes.empty()) {
+    return false;
+  }
+  const std::size_t fastest = fastest_axis(choice, read);
+  return fastest == any_axis ? read.mentions[fast_loop]
+                             : read.axes[fastest].coefficients[fast_loop] != 0;
+}
+
+bool SlicingCost::can_be_laid_out(const SlicingChoice& choice) const {
+  for (std::size_t i = 0; i < problem_.free_layouts.size(); ++i) {
+    const FreeLayout& each = problem_.free_layouts[i];
+    if (each.ways[choice.layouts[i]].plan.piece != 0 &&
+        (is_fetched(choice, each.array) || is_kept(choice, each.array))) {
+      return false;
+    }
+  }
+  return !choice.is_vector ||
+         std::all_of(problem_.laid_writes.begin(), problem_.laid_writes.end(),
+                     [&](const SlicedRead& each) {
+                       return fastest_axis(choice, each) + 1 == each.axes.size();
+                     });
+}
+
+void SlicingCost::add_laid_writes(const SlicingChoice& choice, Work& work) const {
+  for (const SlicedRead& each : problem_.laid_writes) {
+    if (each.mentions[fast_loop] && !is_along_rows(choice, each)) {
+      // 32 bytes of memory for each element
+      work.memory_bytes *= std::max(1.0, 32 / each.element_bytes);
+    }
+  }
+}
+
+double SlicingCost::cpu_layout_factor(const SlicingChoice& choice) const {
+  double factor = 1;
+  const auto add = [&](const SlicedRead& each) {
+    const FreeLayout::Way* way = find_way(choice, each.array);
+    if (way == nullptr || !each.mentions[fast_loop]) {
+      return;
+    }
+    const bool is_along = is_along_rows(choice, each);
+    // vectors that are not the pieces of an axis divide indices, lane by lane
+    const bool is_divided =
+        is_along && way->plan.piece != 0 && choice.fast_tile() != way->plan.piece;
+    factor *= (is_along ? (way->has_aligned_rows ? 1 : 1.02) : 1.5) * (is_divided ? 8 : 1);
+  };
+  std::for_each(problem_.reads.begin(), problem_.reads.end(), add);
+  std::for_each(problem_.laid_writes.begin(), problem_.laid_writes.end(), add);
+  return factor;
 }
 
 bool SlicingCost::is_fetched(const SlicingChoice& choice, const std::string& array) const {
@@ -140,49 +203,6 @@ bool SlicingCost::is_fetched(const SlicingChoice& choice, const std::string& arr
     }
   }
   return false;
-}
-
-bool SlicingCost::is_transposed(const SlicingChoice& choice, const std::string& array) const {
-  if (!choice.may_turn) {
-    return false;
-  }
-  for (const SlicedRead& read : problem_.reads) {
-    if (read.array == array && is_matrix(read, choice)) {
-      return read.axes[1].coefficients[reduced_loop] != 0 &&
-             read.axes[0].coefficients[reduced_loop] == 0 &&
-             ((read.mentions[fast_loop] && choice.fast[2] > 1) ||
-              (read.mentions[slow_loop] && choice.slow[2] > 1));
-    }
-  }
-  return false;
-}
-
-bool SlicingCost::is_any_transposed(const SlicingChoice& choice) const {
-  return std::any_of(problem_.fetchable.begin(), problem_.fetchable.end(), [&](const auto& each) {
-    return is_fetched(choice, each) && is_transposed(choice, each);
-  });
-}
-
-std::int64_t SlicingCost::padding(const SlicingChoice& choice, const std::string& array) const {
-  if (is_transposed(choice, array)) {
-    return 4;
-  }
-  for (const SlicedRead& read : problem_.reads) {
-    if (read.array != array || !is_matrix(read, choice)) {
-      continue;
-    }
-    // threads, or lanes that keep their rows, go down the columns of the tile
-    const bool goes_down =
-        read.axes[0].coefficients[fast_loop] != 0 && read.axes[1].coefficients[fast_loop] == 0;
-    // rows that begin at a multiple of 16 bytes: several steps are read at once
-    if ((!choice.may_turn || choice.is_unrolled) && read.axes[1].coefficients[reduced_loop] != 0) {
-      return 4;
-    }
-    if (goes_down) {
-      return choice.stages > 1 ? 4 : 1;
-    }
-  }
-  return 0;
 }
 
 bool SlicingCost::can_pipeline(const SlicingChoice& choice) const {
@@ -200,7 +220,11 @@ std::int64_t SlicingCost::shared_bytes(const SlicingChoice& choice) const {
   for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
     for (const SlicedRead& read : problem_.reads) {
       if ((choice.fetched >> i & 1) != 0 && read.array == problem_.fetchable[i]) {
-        bytes += footprint(read, choice) * read.element_bytes *
+        const double gaps =
+            is_matrix(read, choice)
+                ? static_cast<double>(padding(choice, read.array)) / row_elements(read, choice)
+                : 0;
+        bytes += footprint(read, choice) * (1 + gaps) * read.element_bytes *
                  (read.mentions[reduced_loop] ? choice.stages : 1);
         break;
       }
@@ -230,15 +254,18 @@ void SlicingCost::add_fetched(const SlicedRead& read, const SlicingChoice& choic
 void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
                              Work& work) const {
   // sectors of 32 bytes that a warp's load touches
-  const bool is_along = !read.axes.empty() && read.axes.back().coefficients[fast_loop] != 0;
+  const bool is_along = is_along_rows(choice, read);
   const double stride = is_along ? choice.fast[2] * read.element_bytes : 32;
   const double apart = read.mentions[fast_loop] ? std::min<double>(choice.fast[1], 32) : 1;
   const double rows = read.mentions[slow_loop] ? std::max(1.0, 32.0 / choice.fast[1]) : 1;
   double sectors =
       std::max(1.0, apart * std::min(stride, 32.0) / 32) * std::min<double>(rows, choice.slow[1]);
   if (choice.reduction_threads > 1 && read.mentions[reduced_loop]) {
-    sectors = is_along ? 32 : 4 * read.element_bytes / 4;
+    const bool is_ideal = fastest_axis(choice, read) == any_axis;
+    sectors = is_along && !is_ideal ? 32 : 4 * read.element_bytes / 4;
   }
+  const FreeLayout::Way* way = find_way(choice, read.array);
+  sectors += way != nullptr && is_along && !way->has_aligned_rows ? 1 : 0;
   const double width = choice.is_vector && is_along ? choice.fast[2] : 1;
   work.cache_clocks +=
       per_warp * work.warps * sectors * 32 / machine_.cache_bytes_per_clock / std::sqrt(width);
@@ -260,6 +287,7 @@ SlicingCost::Work SlicingCost::work_of(const SlicingChoice& choice) const {
                      machine_.warp_lanes / machine_.flops_per_clock;
   work.memory_bytes =
       lanes_count * threads / (choice.reduction_threads * choice.slices) * problem_.result_bytes;
+  add_laid_writes(choice, work);
   work.instructions = problem_.flops_per_step * lanes_count * work.steps * work.warps;
   const double whole_lanes = lanes_count / static_cast<double>(choice.tile_lanes());
   for (const SlicedRead& read : problem_.reads) {
@@ -273,7 +301,12 @@ SlicingCost::Work SlicingCost::work_of(const SlicingChoice& choice) const {
     const double block_bytes = footprint(read, choice) * read.element_bytes *
                                (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) /
                                static_cast<double>(sharing_blocks(choice));
-    work.memory_bytes += block_bytes;
+    const bool is_across = find_way(choice, read.array) != nullptr &&
+                           is_fetched(choice, read.array) &&
+                           fastest_axis(choice, read) != any_axis &&
+                           fastest_axis(choice, read) + 1 != read.axes.size();
+    // tiles are copied along the last axis: 32 bytes of memory for each element across rows
+    work.memory_bytes += block_bytes * (is_across ? std::max(1.0, 32 / read.element_bytes) : 1);
     if (choice.kept != 0 && is_kept(choice, read.array)) {
       const double tiles = read.mentions[reduced_loop] ? work.tiles : 1;
       add_direct(read, choice, thread_footprint(read, choice) * tiles, work);
@@ -306,10 +339,10 @@ double SlicingCost::cpu_seconds(const SlicingChoice& choice) const {
   const double threads = static_cast<double>(choice.threads());
   const double lanes_count = static_cast<double>(lanes(choice));
   const double row = choice.fast[1] * choice.reduction_threads;
-  double slowdown = std::max(1.0, vector_lanes / row) * (choice.slow[1] > 1 ? 2 : 1) *
-                    (choice.fetched != 0 ? 3 : 1) *
-                    (choice.fast[0] * choice.fast[2] > 1 ? 1.5 : 1) *
-                    (lanes_count * threads * 4 > register_bytes ? 4 : 1);
+  double slowdown =
+      std::max(1.0, vector_lanes / row) * (choice.slow[1] > 1 ? 2 : 1) *
+      (choice.fetched != 0 ? 3 : 1) * (choice.fast[0] * choice.fast[2] > 1 ? 1.5 : 1) *
+      (lanes_count * threads * 4 > register_bytes ? 4 : 1) * cpu_layout_factor(choice);
   for (const std::size_t loop : {fast_loop, slow_loop}) {
     const std::int64_t tile = loop == fast_loop ? choice.fast_tile() : choice.slow_tile();
     slowdown *= problem_.loops[loop].length % tile == 0 ? 1 : 10;
@@ -383,9 +416,7 @@ double SlicingCost::seconds(const SlicingChoice& choice) const {
   const double seconds = std::max(core_seconds, memory_seconds) +
                          0.2 * std::min(core_seconds, memory_seconds) + 2e-6 * launches +
                          (choice.swizzle_rows != 0 ? 1e-7 : 0);
-  // an unrolled one is often faster but takes several times as long to compile: it is to be tried
-  // where the same without has turned out fast, whose neighbour it is
-  return choice.is_unrolled ? 1.2 * seconds : seconds;
+  return choice.is_unrolled ? unrolled_seconds(seconds) : seconds;
 }
 
 }  // namespace rtcg::loopy::detail

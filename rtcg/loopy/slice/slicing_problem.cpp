@@ -9,6 +9,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 
@@ -22,7 +23,8 @@ class ProblemReader {
         parameters_(parameters),
         accesses_(accesses_of(kernel_)) {}
 
-  SlicingProblem read() {
+  SlicingProblem read(std::vector<FreeLayout> free_layouts) {
+    problem_.free_layouts = std::move(free_layouts);
     const std::vector<std::string> results = result_inames();
     read_results(results);
     read_reductions();
@@ -140,12 +142,13 @@ class ProblemReader {
       if (argument == nullptr || !argument->is_array) {
         continue;
       }
-      const double bytes = cgen::size_bytes(*cgen::scalar_kind(*argument->type));
+      const double bytes = size_bytes(*argument->type);
       if (access.is_write) {
         problem_.result_bytes = bytes;
         const auto last = access.indices.empty() ? std::nullopt : to_affine(access.indices.back());
         problem_.writes_neighbours &=
             last && last->coefficient(problem_.loops[fast_loop].iname) == 1;
+        note_if_laid_out(access, bytes);
         continue;
       }
       operations += 2;
@@ -176,19 +179,57 @@ class ProblemReader {
     return axis;
   }
 
-  void add_read(const ArrayAccess& access, double bytes) {
+  /// Which elements an access reaches; an axis whose index is not affine counts as one element.
+  SlicedRead reached_by(const ArrayAccess& access, double bytes) const {
     SlicedRead read;
     read.array = access.array;
     read.element_bytes = bytes;
-    bool is_affine = true;
     for (const Expr& index : access.indices) {
-      const auto axis = axis_of(index);
-      is_affine = is_affine && axis.has_value();
-      read.axes.push_back(axis.value_or(SlicedRead::Axis()));
+      read.axes.push_back(axis_of(index).value_or(SlicedRead::Axis()));
       for (std::size_t i = 0; i < loop_count; ++i) {
         read.mentions[i] = read.mentions[i] || read.axes.back().coefficients[i] != 0;
       }
     }
+    read.vector_width = vector_width(access, read);
+    return read;
+  }
+
+  /// The most neighbours of 16 bytes together of which the first one is known to be aligned.
+  std::int64_t vector_width(const ArrayAccess& access, const SlicedRead& read) const {
+    const Argument* argument = find_argument(kernel_, access.array);
+    const auto lanes = static_cast<std::int64_t>(16 / read.element_bytes);
+    const auto last = access.indices.empty() ? std::nullopt : to_affine(access.indices.back());
+    if (argument == nullptr || !last || (lanes != 2 && lanes != 4) ||
+        read.axes.back().others != 1 || last->terms().size() != 1 || last->constant() != 0 ||
+        last->terms().front().coefficient != 1) {
+      return 0;
+    }
+    const std::vector<Expr> strides = argument->strides_elements.empty()
+                                          ? c_order_strides(argument->shape)
+                                          : argument->strides_elements;
+    const auto is_whole = [&](const Expr& expr) {
+      const auto affine = to_affine(expr);
+      return affine && kernel_.assumptions.implies(Congruence{*affine, lanes});
+    };
+    const bool is_aligned = as_integer(strides.back()) == 1 &&
+                            is_whole(argument->offset_elements) &&
+                            std::all_of(strides.begin(), strides.end() - 1, is_whole);
+    return is_aligned ? lanes : 0;
+  }
+
+  void note_if_laid_out(const ArrayAccess& access, double bytes) {
+    for (const FreeLayout& each : problem_.free_layouts) {
+      if (each.array == access.array) {
+        problem_.laid_writes.push_back(reached_by(access, bytes));
+      }
+    }
+  }
+
+  void add_read(const ArrayAccess& access, double bytes) {
+    const SlicedRead read = reached_by(access, bytes);
+    const bool is_affine =
+        std::all_of(access.indices.begin(), access.indices.end(),
+                    [&](const Expr& index) { return axis_of(index).has_value(); });
     if (!join_to_alike(read)) {
       problem_.reads.push_back(read);
       if (is_affine) {
@@ -239,8 +280,11 @@ class ProblemReader {
 
 }  // namespace
 
-SlicingProblem read_slicing_problem(const Kernel& kernel, const IntegerValues& parameters) {
-  return ProblemReader(kernel, parameters).read();
+SlicingProblem read_slicing_problem(const Kernel& kernel, const IntegerValues& parameters,
+                                    const std::vector<std::string>& free_layouts,
+                                    std::int64_t piece) {
+  return ProblemReader(kernel, parameters)
+      .read(read_free_layouts(kernel, free_layouts, parameters, piece));
 }
 
 }  // namespace rtcg::loopy::detail

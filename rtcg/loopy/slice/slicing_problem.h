@@ -7,6 +7,7 @@
 
 #include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/slice/free_layouts.h"
 
 // What SlicingStream has to know of a kernel. Internal to slice.
 
@@ -38,6 +39,9 @@ struct SlicedRead {
   std::array<bool, loop_count> mentions{};
   /// Times that one result, or one step of the reduction, reads it.
   double times = 1;
+  /// Neighbours along the last axis that may be read at once wherever the loop along it steps by
+  /// whole runs of them; 0: none.
+  std::int64_t vector_width = 0;
 };
 
 struct SlicingProblem {
@@ -52,12 +56,20 @@ struct SlicingProblem {
   bool writes_neighbours = false;
   /// Whether there is one statement with one reduction, which blocks may share.
   bool can_share_sums = false;
+  /// Arrays that the caller lets the tuner lay out, and how they are written.
+  std::vector<FreeLayout> free_layouts{};
+  std::vector<SlicedRead> laid_writes{};
 
   [[nodiscard]] bool has(std::size_t loop) const { return !loops[loop].iname.empty(); }
 };
 
-/// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice
+/// @param free_layouts  what SlicingConstraints says
+/// @param piece         of an axis that is cut in memory, in elements
+/// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice,
+///                       loopy.slicings.fixed_layout
 [[nodiscard]] SlicingProblem read_slicing_problem(const Kernel& kernel,
-                                                  const IntegerValues& parameters);
+                                                  const IntegerValues& parameters,
+                                                  const std::vector<std::string>& free_layouts,
+                                                  std::int64_t piece);
 
 }  // namespace rtcg::loopy::detail

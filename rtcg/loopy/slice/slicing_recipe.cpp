@@ -220,6 +220,9 @@ void add_fetch(const FetchPlan& fetch, const std::vector<std::string>& sweep,
   if (!around.empty()) {
     steps.back().options["outer_inames"] = list_of(around);
   }
+  if (fetch.vector_width != 0) {
+    steps.back().options["vector_width"] = std::to_string(fetch.vector_width);
+  }
   if (fetch.is_transposed) {
     steps.push_back({"tag_array_axes", {list_of({tile}), "F"}, {}});
   }
@@ -227,6 +230,20 @@ void add_fetch(const FetchPlan& fetch, const std::vector<std::string>& sweep,
     steps.push_back({"add_padding",
                      {tile, fetch.is_transposed ? "1" : "0", std::to_string(fetch.padding)},
                      {}});
+  }
+}
+
+void add_layouts(const Kernel& kernel, const Slicing& slicing, std::vector<RecipeStep>& steps) {
+  NameSet known;
+  for (const LayoutPlan& plan : slicing.layouts) {
+    if (!known.insert(plan.array).second) {
+      throw InvalidInput(
+          "loopy.recipe_of.bad_layout",
+          fmt::format("slicing '{}' lays '{}' out twice", to_string(slicing), plan.array));
+    }
+    for (RecipeStep& step : layout_steps(kernel, plan)) {
+      steps.push_back(std::move(step));
+    }
   }
 }
 
@@ -257,6 +274,7 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
       add_sharing(slicing, each, steps);
     }
   }
+  add_layouts(kernel, slicing, steps);  // behind the cuts, whose lengths spare divisions of indices
   std::map<std::string, std::vector<std::string>> sweeps;
   for (const FetchPlan& fetch : slicing.fetches) {
     std::vector<std::string>& sweep = sweeps[fetch.array];
@@ -272,6 +290,16 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   }
   if (slicing.stages != 1) {
     steps.push_back(pipeline_step(slicing, reduced, sweeps));
+  }
+  // behind the pipeline: what its copies move at once stays together
+  RecipeStep swizzled{"swizzle_bank_conflicts", {}, {}};
+  for (const FetchPlan& fetch : slicing.fetches) {
+    if (fetch.is_swizzled) {
+      swizzled.arguments.push_back(fetch.array + "_tile");
+    }
+  }
+  if (!swizzled.arguments.empty()) {
+    steps.push_back(std::move(swizzled));
   }
   if (slicing.swizzle_rows != 0) {
     steps.push_back({"swizzle", {std::to_string(slicing.swizzle_rows)}, {}});

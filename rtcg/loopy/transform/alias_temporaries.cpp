@@ -201,7 +201,8 @@ bool have_one_layout(const Kernel& kernel, const std::vector<std::string>& tempo
   const Temporary& first = *find_temporary(kernel, temporaries.front());
   return std::all_of(temporaries.begin(), temporaries.end(), [&](const std::string& name) {
     const Temporary& other = *find_temporary(kernel, name);
-    return other.shape == first.shape && other.strides_elements == first.strides_elements;
+    return other.shape == first.shape && other.strides_elements == first.strides_elements &&
+           other.swizzle == first.swizzle;
   });
 }
 
@@ -256,6 +257,7 @@ Kernel alias_temporaries(Kernel kernel, const std::vector<std::string>& temporar
     if (temporary.name == storage && is_linear) {
       temporary.shape = {Expr(count)};
       temporary.strides_elements.clear();
+      temporary.swizzle = {};
     }
   }
   kernel.recipe = recipe;

@@ -44,6 +44,7 @@
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/split_reduction.h"
 #include "rtcg/loopy/transform/swizzle.h"
+#include "rtcg/loopy/transform/swizzle_bank_conflicts.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "rtcg/loopy/transform/temporaries.h"
@@ -263,7 +264,8 @@ PrecomputeOptions precompute_options(StepReader& step) {
           .inames = step.list_option("inames"),
           .temporary_name = step.option("temporary_name"),
           .address_space = address_space_option(step),
-          .outer_inames = step.list_option("outer_inames")};
+          .outer_inames = step.list_option("outer_inames"),
+          .vector_width = step.to_number(step.option("vector_width", "0"))};
 }
 
 Texts list_or_none(StepReader& step) {
@@ -274,6 +276,11 @@ BufferOptions buffer_options(StepReader& step) {
   return {.init = step.option("init", usual.init),
           .store = step.option("store", usual.store),
           .temporary_name = step.option("temporary_name")};
+}
+SwizzleOptions swizzle_options(StepReader& step) {
+  return {.group = step.to_number(step.option("group", "0")),
+          .patterns = step.to_number(step.option("patterns", "0")),
+          .rows = step.to_number(step.option("rows", "0"))};
 }
 InlineOptions inline_options(StepReader& step) {
   return {.as_function = step.option("as_function") == "yes"};
@@ -391,6 +398,7 @@ Table data_rows() {
       {"set_argument_order", row(set_argument_order, list)},
       {"set_temporary_address_space", row(set_temporary_address_space, list, text)},
       {"split_array_axis", row(split_array_axis, text, axis, number)},
+      {"swizzle_bank_conflicts", row(swizzle_bank_conflicts, rest, swizzle_options)},
       {"tag_array_axes", row(tag_array_axes, list, text)},
   };
 }

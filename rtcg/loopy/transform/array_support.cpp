@@ -34,6 +34,7 @@ Kernel with_layout(Kernel kernel, std::string_view array, ArrayLayout layout) {
     if (temporary.name == array) {
       temporary.shape = layout.shape;
       temporary.strides_elements = layout.strides_elements;
+      temporary.swizzle = {};  // it was for other rows
     }
   }
   return kernel;

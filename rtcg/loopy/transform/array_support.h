@@ -20,7 +20,8 @@ struct ArrayLayout {
 
 /// Nothing where the kernel has no such array, or its shape is not known.
 [[nodiscard]] std::optional<ArrayLayout> find_layout(const Kernel& kernel, std::string_view array);
-/// The strides are left out where they are those of C order.
+/// The strides are left out where they are those of C order; the rows of a temporary are no longer
+/// swizzled.
 [[nodiscard]] Kernel with_layout(Kernel kernel, std::string_view array, ArrayLayout layout);
 /// Strides without gaps where `order` lists the axes from the slowest to the fastest varying.
 [[nodiscard]] std::vector<Expr> strides_in_order(const std::vector<Expr>& shape,

@@ -5,10 +5,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/analyze/access.h"
-#include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/wide_copies.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -130,44 +129,6 @@ std::optional<Refusal> find_refusal(const Kernel& kernel,
     }
   }
   return std::nullopt;
-}
-
-/// The kernel with the copies of 16 bytes as one, where the statement that fills `temporary` has an
-/// iname along which both sides are contiguous; its innermost part becomes the lanes.
-Kernel with_wide_copies(Kernel kernel, const std::string& temporary) {
-  const std::size_t writer = writers_of(kernel, temporary).front();
-  const Temporary* target = find_temporary(kernel, temporary);
-  const auto kind = target->type ? cgen::scalar_kind(*target->type) : std::nullopt;
-  const std::int64_t lanes = kind ? 16 / cgen::size_bytes(*kind) : 0;
-  if (lanes != 2 && lanes != 4) {
-    return kernel;
-  }
-  for (const std::string& iname : own_inames(kernel, writer)) {
-    const InameTag tag = tag_of(kernel, iname);
-    const ConstraintSet range = constraints_of(kernel, {iname});
-    const auto last = range.maximum(Affine(iname));
-    if ((tag.kind != AxisKind::sequential && tag.kind != AxisKind::block_auto) || !last ||
-        range.minimum(Affine(iname)) != 0 || (*last + 1) % lanes != 0) {
-      continue;
-    }
-    Kernel trial = kernel;
-    trial.iname_tags.erase(iname);
-    const std::string outer = make_name_generator(trial).make(iname + "_outer");
-    const std::string inner = make_name_generator(trial).make(iname + "_lane");
-    trial = split_iname(std::move(trial), iname, lanes,
-                        {.outer_name = outer, .inner_name = inner, .inner_tag = "vec"});
-    if (tag.kind != AxisKind::sequential) {
-      trial.iname_tags.insert_or_assign(outer, tag);
-    }
-    Assignment copy = *get_if<Assignment>(trial.instructions[writer]);
-    copy.is_async_copy = true;
-    trial.instructions[writer].kind = std::move(copy);
-    if (wide_copy_source(trial, trial.instructions[writer], inner)) {
-      trial.recipe = kernel.recipe;
-      return trial;
-    }
-  }
-  return kernel;
 }
 
 class Pipeliner {

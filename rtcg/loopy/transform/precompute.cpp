@@ -14,6 +14,7 @@
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/wide_copies.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -364,6 +365,7 @@ RecipeStep recipe_step(const char* name, std::string_view what,
   note("inames", fmt::format("{}", fmt::join(options.inames, ":")));
   note("temporary_name", options.temporary_name);
   note("outer_inames", fmt::format("{}", fmt::join(options.outer_inames, ":")));
+  note("vector_width", options.vector_width == 0 ? "" : std::to_string(options.vector_width));
   switch (options.address_space) {
     case AddressSpace::private_:
       note("address_space", "private");
@@ -388,7 +390,11 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
     throw InvalidInput("loopy.precompute.not_possible",
                        fmt::format("kernel '{}' has no substitution rule '{}'", kernel.name, rule));
   }
-  if (const auto reason = why_not_arguments(kernel, sweep, options)) {
+  auto reason = why_not_arguments(kernel, sweep, options);
+  if (options.vector_width != 0) {
+    reason = "vector_width is for arrays, not for rules";
+  }
+  if (reason) {
     throw InvalidInput("loopy.precompute.not_possible", *reason);
   }
   const Kernel before = kernel;
@@ -466,6 +472,10 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
   kernel = Stager(std::move(kernel), source, sweep, options).run();
   if (Temporary* temporary = &kernel.temporaries.back(); argument.type) {
     temporary->type = argument.type;
+  }
+  if (options.vector_width != 0) {
+    const std::string temporary = kernel.temporaries.back().name;
+    kernel = with_wide_loads(std::move(kernel), temporary, options.vector_width);
   }
   refuse_reordering(before, kernel, "loopy.add_prefetch.reorders_loops");
   kernel.recipe = recipe;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,10 @@ struct PrecomputeOptions {
   AddressSpace address_space = AddressSpace::automatic;
   /// Loops that the new statement is within beside those that its values depend on.
   std::vector<std::string> outer_inames{};
+  /// Neighbours in the array that are read at once, 2 or 4, of at most 16 bytes: add_prefetch only,
+  /// where rows are known to begin at multiples of them. 0: one by one. In the temporary they are
+  /// written at once where they lie side by side there, too.
+  std::int64_t vector_width = 0;
 };
 
 /// Computes a substitution rule ahead, for all values that its arguments take while some inames are
@@ -60,7 +65,8 @@ struct PrecomputeOptions {
 ///               its uses with one tag, `a$near`
 /// @throws InvalidInput  loopy.add_prefetch.not_possible, loopy.add_prefetch.nothing_replaced,
 ///                       loopy.add_prefetch.input_changes, loopy.add_prefetch.reorders_loops,
-///                       loopy.parse_expr.syntax, and what footprint throws
+///                       loopy.add_prefetch.no_vector, loopy.parse_expr.syntax, and what footprint
+///                       throws
 /// @source Loo.py `add_prefetch`
 [[nodiscard]] Kernel add_prefetch(Kernel kernel, std::string_view array,
                                   const std::vector<std::string>& sweep,

@@ -134,6 +134,35 @@ std::optional<Refusal> find_bounds_refusal(const Kernel& kernel, const NameSet& 
   return std::nullopt;
 }
 
+bool is_loop(const Kernel& kernel, const std::string& iname) {
+  const InameTag tag = tag_of(kernel, iname);
+  return !tag.is_parallel() && !tag.is_lane() && tag.kind != AxisKind::block_auto;
+}
+
+/// Launches go through the loops around the statement again: what an iteration keeps is gone.
+std::optional<Refusal> find_torn_value(const Kernel& kernel, const Instruction& instruction) {
+  for (const std::string& each : read_variables(kernel, instruction)) {
+    const Temporary* temporary = find_temporary(kernel, each);
+    if (temporary == nullptr || temporary->address_space == AddressSpace::global) {
+      continue;
+    }
+    for (const Instruction& writer : kernel.instructions) {
+      const Assignment* assignment = get_if<Assignment>(writer);
+      for (const std::string& loop : writer.within_inames) {
+        if (written_variables(writer).count(each) != 0 && is_loop(kernel, loop) &&
+            instruction.within_inames.count(loop) != 0 &&
+            (assignment == nullptr || free_names(assignment->targets[0]).count(loop) == 0)) {
+          return Refusal{"loopy.reduce_over_grid.value_of_an_iteration",
+                         fmt::format("'{}' reads '{}', which '{}' sets in each iteration of '{}', "
+                                     "and launches would tear that loop: privatize '{}' over it",
+                                     instruction.id, each, writer.id, loop, each)};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname,
                                     const ReduceOverGridOptions& options) {
   if (!is_iname(kernel, iname)) {
@@ -175,6 +204,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname
       stored.insert(std::string(iname));
       refusal = find_bounds_refusal(kernel, stored);
     }
+    refusal = refusal ? refusal : find_torn_value(kernel, instruction);
     if (refusal) {
       return refusal;
     }
@@ -255,8 +285,7 @@ class GridReducer {
   NewNames copied_loops(const Instruction& instruction) {
     NameSet copied;
     for (const std::string& each : instruction.within_inames) {
-      const InameTag tag = tag_of(kernel_, each);
-      if (!tag.is_parallel() && !tag.is_lane() && tag.kind != AxisKind::block_auto) {
+      if (is_loop(kernel_, each)) {
         copied.insert(each);
       }
     }

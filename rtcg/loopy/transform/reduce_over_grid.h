@@ -42,7 +42,8 @@ struct ReduceOverGridOptions {
 /// @throws InvalidInput  loopy.reduce_over_grid.unknown_iname, loopy.reduce_over_grid.not_on_grid,
 ///                       loopy.reduce_over_grid.no_reduction, loopy.reduce_over_grid.nested,
 ///                       loopy.reduce_over_grid.bounds, loopy.reduce_over_grid.no_atomic,
-///                       loopy.reduce_over_grid.threads
+///                       loopy.reduce_over_grid.threads,
+///                       loopy.reduce_over_grid.value_of_an_iteration
 [[nodiscard]] Kernel reduce_over_grid(Kernel kernel, std::string_view iname,
                                       const ReduceOverGridOptions& options = {});
 [[nodiscard]] std::optional<std::string> why_not_reduce_over_grid(

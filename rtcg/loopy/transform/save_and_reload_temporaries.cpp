@@ -127,6 +127,7 @@ Kernel with_saved(Kernel kernel, const std::string& old, bool is_private) {
       temporary.name = saved;
       temporary.address_space = AddressSpace::global;
       temporary.strides_elements.clear();
+      temporary.swizzle = {};
       temporary.shape.insert(temporary.shape.begin(), lengths.begin(), lengths.end());
     }
   }

@@ -42,6 +42,34 @@ bool is_for_some(const Kernel& kernel, const std::string& iname, const std::stri
                      });
 }
 
+/// A bound of `length * outer + inner` at a multiple of the length says nothing of the inner part:
+/// 0 <= 4 * outer + inner < 16 is 0 <= outer < 4.
+Constraint bound_of_outer(const Constraint& bound, const std::string& outer,
+                          const std::string& inner, std::int64_t length) {
+  const std::int64_t sign = bound.expr.coefficient(inner);
+  if (bound.is_equality || (sign != 1 && sign != -1) ||
+      bound.expr.coefficient(outer) != sign * length) {
+    return bound;
+  }
+  const Affine at_its_end =
+      sign == 1 ? bound.expr - Affine(inner) : bound.expr + Affine(inner) - Affine(length - 1);
+  const bool is_at_multiple =
+      at_its_end.coefficient_gcd() % length == 0 && at_its_end.constant() % length == 0;
+  return is_at_multiple ? Constraint{at_its_end.divided_rounding_down(length)} : bound;
+}
+
+ConstraintSet bounds_of_outer(const ConstraintSet& set, const std::string& outer,
+                              const std::string& inner, std::int64_t length) {
+  ConstraintSet result;
+  for (const Constraint& each : set.constraints()) {
+    result.add(bound_of_outer(each, outer, inner, length));
+  }
+  for (const Congruence& each : set.congruences()) {
+    result.add(each);
+  }
+  return result;
+}
+
 Kernel split_for_all(Kernel kernel, const std::string& old, std::int64_t length,
                      const std::pair<std::string, std::string>& parts,
                      const SplitOptions& options) {
@@ -53,6 +81,7 @@ Kernel split_for_all(Kernel kernel, const std::string& old, std::int64_t length,
   });
   for (Domain& domain : kernel.domains) {
     if (std::find(domain.inames.begin(), domain.inames.end(), inner) != domain.inames.end()) {
+      domain.constraints = bounds_of_outer(domain.constraints, outer, inner, length);
       domain.constraints.add_nonnegative(Affine(inner));
       domain.constraints.add_nonnegative(Affine(length - 1) - Affine(inner));
     }

@@ -294,6 +294,7 @@ Kernel unprivatize_temporaries(Kernel kernel, std::string_view iname,
       if (temporary.name == array) {
         temporary.shape.erase(temporary.shape.begin() + static_cast<std::ptrdiff_t>(axis));
         temporary.strides_elements.clear();
+        temporary.swizzle = {};
       }
     }
   }

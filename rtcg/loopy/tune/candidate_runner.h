@@ -32,6 +32,8 @@ class CandidateRunner {
   [[nodiscard]] virtual std::string check(const PreparedCandidate& candidate) = 0;
   /// Mean of so many launches. @throws Error  it is refused
   [[nodiscard]] virtual double time_us(const PreparedCandidate& candidate, int launches) = 0;
+  /// Whether candidates run on the cores that compile: then none is compiled while one is timed.
+  [[nodiscard]] virtual bool shares_cores() const { return false; }
   /// Since the search began.
   [[nodiscard]] virtual double seconds() const = 0;
 };

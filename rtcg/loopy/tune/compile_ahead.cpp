@@ -118,6 +118,7 @@ CompileAhead::CompileAhead(const SlicingStream& stream, std::shared_ptr<Candidat
       search_(search),
       log_(log),
       at_end_(at_end),
+      shares_cores_(runner->shares_cores()),
       queue_(std::make_shared<Queue>()) {
   depth_ = static_cast<std::size_t>(compile_threads(options));
   for (std::size_t i = 0; i < depth_; ++i) {
@@ -134,6 +135,10 @@ CompileAhead::~CompileAhead() {
   queue_->is_filled.notify_all();
   for (const auto& each : open_) {
     each->stop.request_stop();
+  }
+  // the final round is to have the cores for itself, but nobody waits for long
+  for (int i = 0; shares_cores_ && queue_->compiling > 0 && i < 80; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   // nobody is left who would begin another
   if (at_end_ == AtEnd::leave && queue_->compiling > 0) {
@@ -169,6 +174,9 @@ void CompileAhead::work(const std::shared_ptr<Queue>& queue,
 }
 
 void CompileAhead::fill(double best_us) {
+  if (shares_cores_ && !open_.empty()) {
+    return;
+  }
   while (open_.size() < depth_ && given_ < options_.max_candidates) {
     const std::optional<std::size_t> place = search_.next();
     if (!place) {
@@ -205,14 +213,32 @@ std::optional<Candidate> CompileAhead::next(double best_us, const std::function<
     open_.pop_front();
     return beaten(first->place, first->ranked);
   }
-  constexpr std::chrono::milliseconds patience{20};
-  while (first->result.wait_for(patience) != std::future_status::ready) {
+  while (!is_ready(*first)) {
     if (is_over()) {
       return std::nullopt;
     }
   }
   open_.pop_front();
   return first->result.get();
+}
+
+/// Waits a moment for it, and for all others that would be compiled while it runs.
+bool CompileAhead::is_ready(const Job& first) const {
+  constexpr std::chrono::milliseconds patience{20};
+  if (first.result.wait_for(patience) != std::future_status::ready) {
+    return false;
+  }
+  if (!shares_cores_) {
+    return true;
+  }
+  {
+    const std::lock_guard lock(queue_->mutex);
+    if (queue_->jobs.empty() && queue_->compiling == 0) {
+      return true;
+    }
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return false;
 }
 
 void CompileAhead::drop_beaten(double best_us) {

@@ -25,7 +25,9 @@ struct Candidate {
   double least_us = 0;
 };
 
-/// Compiles ahead with several threads, and hands candidates over in the order of the search. What
+/// Compiles ahead with several threads, and hands candidates over in the order of the search. Where
+/// candidates run on the cores that compile, as many as there are threads are compiled, and handed
+/// over when all of them are: nothing is compiled while the caller has one. What
 /// nobody wants any more is taken out of the queue; what is being compiled then is told to stop,
 /// and its result is dropped. For one thread.
 class CompileAhead {
@@ -58,6 +60,7 @@ class CompileAhead {
   static void work(const std::shared_ptr<Queue>& queue,
                    const std::shared_ptr<CandidateRunner>& runner);
   void fill(double best_us);
+  [[nodiscard]] bool is_ready(const Job& first) const;
 
   const SlicingStream& stream_;
   const TuneOptions& options_;
@@ -65,6 +68,7 @@ class CompileAhead {
   const TuneLog& log_;
   AtEnd at_end_;
   std::size_t depth_ = 1;
+  bool shares_cores_;
   std::size_t given_ = 0;
   std::shared_ptr<Queue> queue_;
   std::vector<std::thread> threads_{};

@@ -201,13 +201,15 @@ void KernelPack::add(const Kernel& kernel, const std::string& architecture,
   }
 }
 
-std::optional<Executor> KernelPack::find(const Kernel& kernel, runtime::Device device,
-                                         const IntegerValues& parameters) const {
+std::optional<PackedKernel> KernelPack::find(const Kernel& kernel, runtime::Device device,
+                                             const IntegerValues& parameters,
+                                             const std::vector<std::string>& free_layouts) const {
   const std::string key = kernel_key(kernel);
   std::vector<Packed> fitting = read_lines(path_);
   std::erase_if(fitting, [&](const Packed& each) {
     return each.entry.kernel != key || each.entry.architecture != device.info().target ||
            each.entry.parameters != parameters ||
+           !lays_out_only(each.entry.slicing, free_layouts) ||
            (!is_cuda(each.entry.architecture) && each.entry.device != processor());
   });
   std::stable_sort(fitting.begin(), fitting.end(), [](const Packed& a, const Packed& b) {
@@ -216,7 +218,7 @@ std::optional<Executor> KernelPack::find(const Kernel& kernel, runtime::Device d
   for (Packed& each : fitting) {
     const Kernel tuned = tuned_kernel(kernel, parameters, parse_slicing(each.entry.slicing));
     if (hash_of(generate_text(tuned, target_of(device))) == each.text_hash) {
-      return Executor(tuned, device, std::move(each.program));
+      return PackedKernel{Executor(tuned, device, std::move(each.program)), each.entry.slicing};
     }
   }
   return std::nullopt;

@@ -10,6 +10,12 @@
 
 namespace rtcg::loopy {
 
+/// A tuned kernel that is ready to be called, and how it is sliced.
+struct PackedKernel {
+  Executor executor;
+  std::string slicing{};
+};
+
 /// Tuned kernels with their binaries, in one file: what is taken to machines that have no compiler.
 ///
 /// A file of JSON lines that is only ever appended to, as Wisdom is; files may be joined by `cat`,
@@ -35,9 +41,11 @@ class KernelPack {
            const Slicing& slicing, double microseconds) const;
 
   /// The fastest one for exactly these sizes, ready to be called; compiles nothing. Nothing where
-  /// there is none for this device, or rtcg would write other text today.
-  [[nodiscard]] std::optional<Executor> find(const Kernel& kernel, runtime::Device device,
-                                             const IntegerValues& parameters) const;
+  /// there is none for this device, or rtcg would write other text today. What lays arrays out
+  /// otherwise is found only where these are among `free_layouts`.
+  [[nodiscard]] std::optional<PackedKernel> find(
+      const Kernel& kernel, runtime::Device device, const IntegerValues& parameters,
+      const std::vector<std::string>& free_layouts = {}) const;
 
   /// What is in it.
   [[nodiscard]] std::vector<WisdomEntry> entries() const;

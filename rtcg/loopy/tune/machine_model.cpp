@@ -23,7 +23,8 @@ MachineModel machine_model(const runtime::Device& device) {
     // two transfers a clock, of which about nine tenths arrive
     model.memory_bytes_per_second = 0.88 * 2e3 * info.memory_clock_khz * info.memory_bus_bits / 8;
   }
-  model.shared_bytes = static_cast<std::int64_t>(info.shared_bytes_per_block);
+  model.shared_bytes = static_cast<std::int64_t>(
+      std::max(info.shared_bytes_per_block, info.shared_bytes_per_block_opt_in));
   model.shared_bytes_per_multiprocessor =
       static_cast<std::int64_t>(info.shared_bytes_per_multiprocessor);
   model.threads_per_multiprocessor = info.max_threads_per_multiprocessor;

@@ -76,7 +76,8 @@ class SearchRun {
   TuneResult run() {
     {
       CompileAhead ahead(stream_, kept_, options_, *search_, log_, at_end_);
-      while (!is_over()) {
+      // making the stream may have taken the whole budget
+      while (!is_over() || (progress_.tried == 0 && !is_cancelled_)) {
         std::optional<Candidate> candidate =
             ahead.next(progress_.best_us, [this] { return is_given_up(); });
         if (!candidate) {
@@ -96,7 +97,18 @@ class SearchRun {
  private:
   bool is_over() {
     is_cancelled_ = is_cancelled_ || (options_.is_cancelled && options_.is_cancelled());
-    return is_cancelled_ || runner_.seconds() >= options_.budget_seconds;
+    return is_cancelled_ || runner_.seconds() >= options_.budget_seconds ||
+           progress_.expected_gain < options_.min_expected_gain;
+  }
+  /// Improvements come ever more seldom: as many candidates again are not expected to bring more
+  /// than the later half of those that were tried did.
+  [[nodiscard]] double expected_gain() const {
+    constexpr std::size_t least_candidates = 32;
+    const std::size_t count = best_us_.size();
+    if (count < least_candidates || best_us_[(count - 1) / 2] == 0) {
+      return 1;
+    }
+    return 1 - best_us_.back() / best_us_[(count - 1) / 2];
   }
   /// In the middle of a compile: something has to be known at the end of the budget.
   bool is_given_up() { return is_over() && (is_cancelled_ || progress_.best_us > 0); }
@@ -163,6 +175,8 @@ class SearchRun {
       }
       fine_.push_back(std::move(candidate));
     }
+    best_us_.push_back(progress_.best_us);
+    progress_.expected_gain = expected_gain();
     progress_.seconds = runner_.seconds();
     progress_.seconds_left = std::max(0.0, options_.budget_seconds - progress_.seconds);
     if (options_.report) {
@@ -174,6 +188,7 @@ class SearchRun {
     TuneResult result;
     result.known = stream_.count();
     result.resumed = progress_.resumed;
+    result.expected_gain = progress_.expected_gain;
     result.cache = options_.cache;
     if (!fine_.empty()) {
       constexpr double patience = 0.3;  // of those who stopped the search
@@ -198,6 +213,7 @@ class SearchRun {
   std::unique_ptr<Search> search_;
   TuneLog log_;
   TuneProgress progress_{};
+  std::vector<double> best_us_{};  ///< after each candidate; 0: none yet
   bool is_cancelled_ = false;
   /// Of each program that ran; 0: it gave wrong results.
   std::unordered_map<std::uint64_t, Timing> times_{};

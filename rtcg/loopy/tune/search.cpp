@@ -4,6 +4,7 @@
 #include <deque>
 #include <numeric>
 #include <random>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -45,48 +46,56 @@ std::vector<std::size_t> shuffled(std::vector<std::size_t> places, std::uint64_t
   return places;
 }
 
-/// The model's choices, those of the model as corrected by what was measured, and steps from the
-/// fastest ones.
+/// The usual ones; then the model's choices, those of the model as corrected by what was measured,
+/// the unrolled twins of the fastest ones, and steps from them.
 class Guided : public Search {
  public:
-  explicit Guided(const SlicingStream& stream) : stream_(stream), learned_(stream) {
-    const std::vector<std::size_t> usual = stream.usual();
-    wanted_.assign(usual.begin(), usual.end());
+  explicit Guided(const SlicingStream& stream)
+      : stream_(stream), learned_(stream), usual_(stream.usual()) {
+    std::reverse(usual_.begin(), usual_.end());
   }
 
   std::optional<std::size_t> next() override {
     if (given_.size() >= stream_.count()) {
       return std::nullopt;
     }
-    // four of eight from the corrected model, three near the fastest, one of the model's own
-    const bool explores = given_.size() < 12 || given_.size() % 8 == 0;
-    if (!explores && given_.size() % 2 == 1) {
-      if (const auto place = learned_.best(given_)) {
-        given_.insert(*place);
-        return place;
-      }
+    const std::size_t turn = turn_++;
+    constexpr std::size_t first_ones = 12;  // of the model's own, to learn from
+    const bool explores = turn < first_ones || turn % 8 == 0;
+    std::optional<std::size_t> place = take(usual_);
+    if (!place && !explores && turn % 2 == 1) {
+      place = learned_.best(given_);
     }
-    while (!wanted_.empty() && !explores) {
-      const std::size_t place = wanted_.front();
+    if (!place && !explores && turn % 8 != 2) {
+      place = take_twin();
+    }
+    while (!place && !explores && !wanted_.empty()) {
+      place = wanted_.front();
       wanted_.pop_front();
-      if (given_.insert(place).second) {
-        return place;
+      place = given_.count(*place) == 0 ? place : std::nullopt;
+    }
+    if (!place) {
+      while (given_.count(next_ranked_) != 0) {
+        ++next_ranked_;
       }
+      place = spread(next_ranked_);
     }
-    while (given_.count(next_ranked_) != 0) {
-      ++next_ranked_;
-    }
-    const std::size_t place = spread(next_ranked_);
-    given_.insert(place);
+    given_.insert(*place);
     return place;
   }
 
   /// The neighbours of a new best one come first from now on.
   void learn(std::size_t place, std::optional<double> microseconds) override {
-    if (microseconds) {
-      learned_.learn(place, *microseconds);
+    if (!microseconds) {
+      return;
     }
-    if (!microseconds || (best_us_ != 0 && *microseconds >= 1.02 * best_us_)) {
+    learned_.learn(place, *microseconds);
+    if (best_us_ == 0 || *microseconds < most_gained * best_us_) {
+      if (const auto twin = stream_.unrolled(place)) {
+        twins_.emplace(*microseconds, *twin);
+      }
+    }
+    if (best_us_ != 0 && *microseconds >= 1.02 * best_us_) {
       return;
     }
     const std::vector<std::size_t> near = stream_.neighbours(place);
@@ -99,6 +108,29 @@ class Guided : public Search {
   }
 
  private:
+  /// The last of those that were not given; takes it and what was given away.
+  std::optional<std::size_t> take(std::vector<std::size_t>& places) const {
+    while (!places.empty()) {
+      const std::size_t place = places.back();
+      places.pop_back();
+      if (given_.count(place) == 0) {
+        return place;
+      }
+    }
+    return std::nullopt;
+  }
+  /// Of the fastest one that is not unrolled, where that is fast enough.
+  std::optional<std::size_t> take_twin() {
+    while (!twins_.empty()) {
+      const auto [microseconds, place] = *twins_.begin();
+      twins_.erase(twins_.begin());
+      if (microseconds < most_gained * best_us_ && given_.count(place) == 0) {
+        return place;
+      }
+    }
+    return std::nullopt;
+  }
+
   /// What the model likes is often alike: most of its choices are taken from further down, at steps
   /// that grow, and begin anew.
   std::size_t spread(std::size_t first) {
@@ -116,10 +148,17 @@ class Guided : public Search {
     return place;
   }
 
+  /// By unrolling, which takes long to compile.
+  static constexpr double most_gained = 1.3;
+
   const SlicingStream& stream_;
   LearnedModel learned_;
+  std::vector<std::size_t> usual_;  // that have not been given, the next one last
   std::unordered_set<std::size_t> given_{};
   std::deque<std::size_t> wanted_{};
+  std::set<std::pair<double, std::size_t>>
+      twins_{};  // and the times of those that are not unrolled
+  std::size_t turn_ = 0;
   std::size_t next_ranked_ = 0;
   double jump_ = 1;
   double best_us_ = 0;

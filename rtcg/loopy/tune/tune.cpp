@@ -110,10 +110,11 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
 }
 
 std::vector<Slicing> seeds_of(const Wisdom& wisdom, const Kernel& kernel,
-                              const runtime::Device& device, const IntegerValues& parameters) {
+                              const runtime::Device& device, const IntegerValues& parameters,
+                              const std::vector<std::string>& free_layouts) {
   constexpr std::size_t most = 12;
   std::vector<Slicing> seeds;
-  for (const WisdomEntry& each : wisdom.nearest(kernel, device, parameters)) {
+  for (const WisdomEntry& each : wisdom.nearest(kernel, device, parameters, free_layouts)) {
     try {
       const Slicing slicing = parse_slicing(each.slicing);
       if (seeds.size() < most && std::find(seeds.begin(), seeds.end(), slicing) == seeds.end()) {
@@ -129,11 +130,12 @@ std::vector<Slicing> seeds_of(const Wisdom& wisdom, const Kernel& kernel,
 Executor tuned_executor(const Kernel& kernel, runtime::Device device, const TuneOptions& options,
                         const Wisdom& wisdom) {
   const IntegerValues& sizes = options.constraints.parameters;
-  if (const auto known = wisdom.find_exact(kernel, device, sizes)) {
+  const std::vector<std::string>& free_layouts = options.constraints.free_layouts;
+  if (const auto known = wisdom.find_exact(kernel, device, sizes, free_layouts)) {
     return Executor(tuned_kernel(kernel, sizes, parse_slicing(known->slicing)), device);
   }
   TuneOptions seeded = options;
-  const std::vector<Slicing> near = seeds_of(wisdom, kernel, device, sizes);
+  const std::vector<Slicing> near = seeds_of(wisdom, kernel, device, sizes, free_layouts);
   seeded.seeds.insert(seeded.seeds.end(), near.begin(), near.end());
   const TuneResult result = tune(kernel, device, seeded);
   const TunedSlicing& best = result.best();

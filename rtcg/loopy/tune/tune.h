@@ -22,6 +22,9 @@ struct TuneProgress {
   std::size_t known = 0;     ///< slicings that keep the constraints
   std::size_t resumed = 0;   ///< of those tried, known from the log
   double best_us = 0;        ///< 0: none yet
+  /// By which share the later half of those tried shortened the best time; 1 where that is too soon
+  /// to say.
+  double expected_gain = 1;
   std::string best{};
   double seconds = 0;
   double seconds_left = 0;
@@ -43,6 +46,10 @@ struct TuneOptions {
   std::vector<Slicing> seeds{};
   double budget_seconds = 30;
   std::size_t max_candidates = SIZE_MAX;
+  /// The search ends when as many candidates again are expected to shorten the best time by less
+  /// than this share of it: as the later half of those tried so far did, 32 at least. 0.01: by less
+  /// than 1 %; 0: it goes on.
+  double min_expected_gain = 0;
   std::uint64_t seed = 1;
   int compile_threads = 0;  ///< and worker processes; 0: one a core
   /// What processes compile instead of threads, on CUDA devices, where there is a program for them:
@@ -86,6 +93,8 @@ struct TuneResult {
   double memory_bytes = 0;  ///< that one run has to move at least: each array once
   /// How many of the first are as fast as the first, within the noise of their times.
   std::size_t ties = 1;
+  /// By which share the later half of those tried shortened the best time; 1: too few were.
+  double expected_gain = 1;
   CacheState cache = CacheState::warm;
   /// Why threads compiled what worker processes should have; else empty.
   std::string why_no_workers{};
@@ -129,13 +138,17 @@ class CandidateRunner;
 [[nodiscard]] Kernel tuned_kernel(const Kernel& kernel, const IntegerValues& parameters,
                                   const Slicing& slicing);
 
-/// The slicings that wisdom has of a kernel for the sizes nearest to these, each once.
+/// The slicings that wisdom has of a kernel for the sizes nearest to these, each once; those that
+/// lay out other arrays than free_layouts are none of them.
 [[nodiscard]] std::vector<Slicing> seeds_of(const Wisdom& wisdom, const Kernel& kernel,
                                             const runtime::Device& device,
-                                            const IntegerValues& parameters);
+                                            const IntegerValues& parameters,
+                                            const std::vector<std::string>& free_layouts = {});
 
 /// The fastest way that is known to run a kernel for some sizes: what wisdom has for exactly them,
 /// or else what a search finds, which begins with what wisdom has for others, and is remembered.
+/// Arrays in options.constraints.free_layouts are taken as kernel() of the result describes them,
+/// which may be otherwise than `kernel` does.
 [[nodiscard]] Executor tuned_executor(const Kernel& kernel, runtime::Device device,
                                       const TuneOptions& options, const Wisdom& wisdom = Wisdom());
 

@@ -3,6 +3,8 @@
 #include <map>
 #include <mutex>
 
+#include <fmt/format.h>
+
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/execute/launch_arguments.h"
 #include "rtcg/loopy/tune/kernel_pack.h"
@@ -20,23 +22,27 @@ struct TunedExecutor::State {
   std::mutex mutex{};  // of choices
   std::map<IntegerValues, Choice> choices{};
 
+  static Choice chosen(Executor executor, const std::string& slicing, TunedSource source) {
+    return {std::move(executor), slicing, source, parse_slicing(slicing).layouts};
+  }
+
   Choice choose(const IntegerValues& sizes) const {
     for (const std::string& path : options.packs) {
-      if (auto packed = KernelPack(path).find(kernel, device, sizes)) {
-        return {std::move(*packed), "", TunedSource::pack};
+      if (auto packed = KernelPack(path).find(kernel, device, sizes, options.free_layouts)) {
+        return chosen(std::move(packed->executor), packed->slicing, TunedSource::pack);
       }
     }
-    if (const auto known = options.wisdom.find_exact(kernel, device, sizes)) {
+    if (const auto known = options.wisdom.find_exact(kernel, device, sizes, options.free_layouts)) {
       if (auto executor = try_slicing(sizes, known->slicing)) {
-        return {std::move(*executor), known->slicing, TunedSource::exact};
+        return chosen(std::move(*executor), known->slicing, TunedSource::exact);
       }
     }
     if (options.tune) {
       return search(sizes);
     }
-    if (const auto known = options.wisdom.find(kernel, device, sizes)) {
+    if (const auto known = options.wisdom.find(kernel, device, sizes, options.free_layouts)) {
       if (auto executor = try_slicing(sizes, known->slicing)) {
-        return {std::move(*executor), known->slicing, TunedSource::nearest};
+        return chosen(std::move(*executor), known->slicing, TunedSource::nearest);
       }
     }
     return ask_model(sizes);
@@ -45,13 +51,14 @@ struct TunedExecutor::State {
   Choice search(const IntegerValues& sizes) const {
     TuneOptions tuning = *options.tune;
     tuning.constraints.parameters = sizes;
-    tuning.seeds = seeds_of(options.wisdom, kernel, device, sizes);
+    tuning.constraints.free_layouts = options.free_layouts;
+    tuning.seeds = seeds_of(options.wisdom, kernel, device, sizes, options.free_layouts);
     const TuneResult result = loopy::tune(kernel, device, tuning);
     const TunedSlicing& best = result.best();
     options.wisdom.add({kernel_key(kernel), device.identity(), device.info().target, sizes,
                         to_string(best.slicing), best.microseconds});
-    return {Executor(tuned_kernel(kernel, sizes, best.slicing), device), to_string(best.slicing),
-            TunedSource::search};
+    return chosen(Executor(tuned_kernel(kernel, sizes, best.slicing), device),
+                  to_string(best.slicing), TunedSource::search);
   }
 
   Choice ask_model(const IntegerValues& sizes) const {
@@ -67,11 +74,11 @@ struct TunedExecutor::State {
       }
       const std::string text = to_string(next->slicing);
       if (auto executor = try_slicing(sizes, text)) {
-        return {std::move(*executor), text, TunedSource::model};
+        return chosen(std::move(*executor), text, TunedSource::model);
       }
     }
     // too small to be cut, or nothing for the model
-    return {Executor(tuned_kernel(kernel, sizes, {}), device), "", TunedSource::model};
+    return chosen(Executor(tuned_kernel(kernel, sizes, {}), device), "", TunedSource::model);
   }
 
   std::optional<Executor> try_slicing(const IntegerValues& sizes,
@@ -131,7 +138,14 @@ void TunedExecutor::operator()(runtime::StreamRef stream,
       others.push_back(each);
     }
   }
-  choice(sizes).executor(stream, others);
+  const Choice& chosen = choice(sizes);
+  if (!chosen.layouts.empty()) {
+    throw InvalidInput("loopy.tuned_executor.other_layout",
+                       fmt::format("kernel '{}' runs with '{}' for these sizes: lay the array out "
+                                   "so by layout_copy, and call choice(sizes).executor",
+                                   state_->kernel.name, to_string(chosen.layouts.front())));
+  }
+  chosen.executor(stream, others);
 }
 
 }  // namespace rtcg::loopy

@@ -19,6 +19,9 @@ struct TunedExecutorOptions {
   /// Searches where neither a pack nor wisdom has exactly the sizes of a call, and remembers what
   /// it found; the sizes in it do not count.
   std::optional<TuneOptions> tune{};
+  /// Arguments that may lie otherwise than the kernel describes them; those in `tune` do not count.
+  /// See Choice::layouts.
+  std::vector<std::string> free_layouts{};
 };
 
 /// Where the way to run a size comes from.
@@ -44,12 +47,17 @@ class TunedExecutor {
     Executor executor;
     std::string slicing{};
     TunedSource source = TunedSource::model;
+    /// Arguments that `executor` takes laid out otherwise: layout_copy() makes the kernels that
+    /// copy them to and fro, and executor.kernel() has their shapes and strides.
+    std::vector<LayoutPlan> layouts{};
   };
 
   /// @throws  what Executor throws for the kernel as described
   TunedExecutor(const Kernel& kernel, runtime::Device device, TunedExecutorOptions options = {});
 
-  /// @throws  what Executor's call throws
+  /// Takes all arrays as the kernel describes them. @throws  what Executor's call throws
+  /// @throws InvalidInput  loopy.tuned_executor.other_layout: `choice` of these sizes lays some out
+  ///                       otherwise; lay them out, and call its executor
   void operator()(runtime::StreamRef stream, const std::vector<NamedArgument>& arguments) const;
   /// How these sizes are run. Valid as long as the object.
   [[nodiscard]] const Choice& choice(const IntegerValues& sizes) const;

@@ -82,6 +82,17 @@ std::string kernel_key(const Kernel& kernel) {
   return fmt::format("{:016x}", hash);
 }
 
+bool lays_out_only(const std::string& slicing, const std::vector<std::string>& free_layouts) {
+  try {
+    const std::vector<LayoutPlan> layouts = parse_slicing(slicing).layouts;
+    return std::all_of(layouts.begin(), layouts.end(), [&](const LayoutPlan& each) {
+      return std::find(free_layouts.begin(), free_layouts.end(), each.array) != free_layouts.end();
+    });
+  } catch (const InvalidInput&) {
+    return true;
+  }
+}
+
 Wisdom::Wisdom(std::string path) : path_(std::move(path)) {
   if (path_.empty()) {
     path_ = (std::filesystem::path(runtime::CompileCache::standard().folder()) / "wisdom.jsonl")
@@ -113,7 +124,8 @@ std::vector<WisdomEntry> Wisdom::entries() const {
 }
 
 std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::Device& device,
-                                         const IntegerValues& parameters) const {
+                                         const IntegerValues& parameters,
+                                         const std::vector<std::string>& free_layouts) const {
   const std::string key = kernel_key(kernel);
   using Order = std::tuple<bool, double, double>;
   std::vector<std::pair<Order, WisdomEntry>> fitting;
@@ -121,7 +133,8 @@ std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::De
   std::reverse(all.begin(), all.end());  // of equals the later one comes first
   for (WisdomEntry& entry : all) {
     const auto apart = distance(parameters, entry.parameters);
-    if (entry.kernel == key && entry.architecture == device.info().target && apart) {
+    if (entry.kernel == key && entry.architecture == device.info().target && apart &&
+        lays_out_only(entry.slicing, free_layouts)) {
       const Order order{entry.device != device.identity(), *apart, entry.microseconds};
       fitting.emplace_back(order, std::move(entry));
     }
@@ -136,14 +149,16 @@ std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::De
 }
 
 std::optional<WisdomEntry> Wisdom::find(const Kernel& kernel, const runtime::Device& device,
-                                        const IntegerValues& parameters) const {
-  std::vector<WisdomEntry> fitting = nearest(kernel, device, parameters);
+                                        const IntegerValues& parameters,
+                                        const std::vector<std::string>& free_layouts) const {
+  std::vector<WisdomEntry> fitting = nearest(kernel, device, parameters, free_layouts);
   return fitting.empty() ? std::nullopt : std::optional(std::move(fitting.front()));
 }
 
 std::optional<WisdomEntry> Wisdom::find_exact(const Kernel& kernel, const runtime::Device& device,
-                                              const IntegerValues& parameters) const {
-  std::optional<WisdomEntry> found = find(kernel, device, parameters);
+                                              const IntegerValues& parameters,
+                                              const std::vector<std::string>& free_layouts) const {
+  std::optional<WisdomEntry> found = find(kernel, device, parameters, free_layouts);
   return found && found->device == device.identity() && found->parameters == parameters
              ? found
              : std::nullopt;

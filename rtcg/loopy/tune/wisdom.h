@@ -24,6 +24,11 @@ struct WisdomEntry {
 /// statements and typed arguments give equal keys.
 [[nodiscard]] std::string kernel_key(const Kernel& kernel);
 
+/// Whether a slicing, as text, leaves all arrays but these as a kernel describes them. One that
+/// cannot be read does.
+[[nodiscard]] bool lays_out_only(const std::string& slicing,
+                                 const std::vector<std::string>& free_layouts);
+
 /// What was learned by running, kept in a file of JSON lines that is only ever appended to: many
 /// processes may write at once, files may be joined by `cat`, and lines that cannot be read (torn
 /// by a full disk, written by another version) are passed over.
@@ -38,18 +43,22 @@ class Wisdom {
   /// Appends an entry. @throws InvalidInput  loopy.wisdom.unwritable, loopy.tune.foreign_file
   void add(const WisdomEntry& entry) const;
 
+  // What lays arrays out otherwise than the kernel describes them is found only where these are
+  // among `free_layouts`.
+
   /// The entry that fits best: same device before same architecture, then the nearest sizes (by the
   /// ratio of each parameter), then the faster one, then the later one.
-  [[nodiscard]] std::optional<WisdomEntry> find(const Kernel& kernel, const runtime::Device& device,
-                                                const IntegerValues& parameters) const;
+  [[nodiscard]] std::optional<WisdomEntry> find(
+      const Kernel& kernel, const runtime::Device& device, const IntegerValues& parameters,
+      const std::vector<std::string>& free_layouts = {}) const;
   /// All entries of the device's architecture, those that fit best first.
-  [[nodiscard]] std::vector<WisdomEntry> nearest(const Kernel& kernel,
-                                                 const runtime::Device& device,
-                                                 const IntegerValues& parameters) const;
+  [[nodiscard]] std::vector<WisdomEntry> nearest(
+      const Kernel& kernel, const runtime::Device& device, const IntegerValues& parameters,
+      const std::vector<std::string>& free_layouts = {}) const;
   /// Only for exactly these sizes, on exactly this device.
-  [[nodiscard]] std::optional<WisdomEntry> find_exact(const Kernel& kernel,
-                                                      const runtime::Device& device,
-                                                      const IntegerValues& parameters) const;
+  [[nodiscard]] std::optional<WisdomEntry> find_exact(
+      const Kernel& kernel, const runtime::Device& device, const IntegerValues& parameters,
+      const std::vector<std::string>& free_layouts = {}) const;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   /// All that can be read, in the order of the file.

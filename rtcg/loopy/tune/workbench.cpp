@@ -6,23 +6,15 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/slice/layout_copy.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/observe/timer.h"
 
 namespace rtcg::loopy {
 namespace {
-
-struct PreparedExecutor : PreparedCandidate {
-  PreparedExecutor(const Executor& executor, const std::vector<NamedArgument>& arguments)
-      : call(executor.bind(arguments)) {}
-  BoundCall call;
-};
-
-const BoundCall& call_of(const PreparedCandidate& candidate) {
-  return static_cast<const PreparedExecutor&>(candidate).call;
-}
 
 /// Counts the elements of two arrays that are further apart than the tolerance, or no numbers.
 Executor make_comparison(cgen::ScalarKind kind, runtime::Device device) {
@@ -37,6 +29,17 @@ Executor make_comparison(cgen::ScalarKind kind, runtime::Device device) {
 }
 
 }  // namespace
+
+struct Workbench::PreparedExecutor : PreparedCandidate {
+  Executor executor;
+  std::vector<LayoutPlan> layouts;
+  // made by the thread that runs it, where prepare has not
+  mutable std::optional<BoundCall> call{};
+  mutable std::vector<const Laid*> laid{};  ///< those that it writes
+
+  PreparedExecutor(Executor given, std::vector<LayoutPlan> plans)
+      : executor(std::move(given)), layouts(std::move(plans)) {}
+};
 
 Workbench::Workbench(const Kernel& kernel, runtime::Device device, const TuneOptions& options)
     : kernel_(kernel),
@@ -72,8 +75,13 @@ Workbench::Workbench(const Kernel& kernel, runtime::Device device, const TuneOpt
 void Workbench::add_array(const std::string& name, const ArrayData& array, bool is_written) {
   const auto& buffer =
       buffers_.emplace(name, runtime::Buffer<std::byte>(device_, array.bytes)).first->second;
-  arguments_.push_back(
-      {name, NamedArgument::Array{device_, buffer.address(), array.count(), array.kind, {}}});
+  const auto numbers = static_cast<std::size_t>(array.numbers_an_element);
+  arguments_.push_back({name, NamedArgument::Array{device_,
+                                                   buffer.address(),
+                                                   array.count() / numbers,
+                                                   array.kind,
+                                                   {},
+                                                   array.numbers_an_element}});
   memory_bytes_ += static_cast<double>(array.bytes.size());
   if (is_written) {
     written_.emplace(
@@ -82,15 +90,82 @@ void Workbench::add_array(const std::string& name, const ArrayData& array, bool 
   }
 }
 
-void Workbench::run_once(const BoundCall& call) {
+void Workbench::run_once(const BoundCall& call, const std::vector<const Laid*>& laid) {
   for (const auto& [name, written] : written_) {
     runtime::copy_on_device(stream_, written.initial, buffers_.at(name));
   }
+  for (const Laid* each : laid) {
+    runtime::copy_on_device(stream_, *each->initial, each->buffer);
+  }
   call(stream_);
+  for (const Laid* each : laid) {
+    (*each->put_in_order)(stream_);
+  }
+}
+
+const Workbench::Laid& Workbench::lay_out(const LayoutPlan& plan) {
+  const auto known = laid_.find(to_string(plan));
+  if (known != laid_.end()) {
+    return known->second;
+  }
+  const Kernel copy = layout_copy(kernel_, plan, LayoutCopy::lay_out);
+  const Argument& laid_out = *find_argument(copy, "laid_out");
+  const std::size_t bytes =
+      element_count(laid_out, {}) * static_cast<std::size_t>(size_bytes(*laid_out.type));
+  Laid laid{runtime::Buffer<std::byte>(device_, std::vector<std::byte>(bytes))};
+  const auto written = written_.find(plan.array);
+  const NamedArgument to = relocated(plan.array, "laid_out", laid.buffer.address(), copy);
+  const runtime::Buffer<std::byte>& from =
+      written == written_.end() ? buffers_.at(plan.array) : written->second.initial;
+  Executor(copy, device_)(stream_, {relocated(plan.array, "described", from.address(), copy), to});
+  if (written != written_.end()) {
+    laid.initial.emplace(device_, std::vector<std::byte>(bytes));
+    runtime::copy_on_device(stream_, laid.buffer, *laid.initial);
+    const Kernel back = layout_copy(kernel_, plan, LayoutCopy::put_in_order);
+    laid.put_in_order =
+        Executor(back, device_)
+            .bind(
+                {relocated(plan.array, "described", buffers_.at(plan.array).address(), back), to});
+  }
+  stream_.synchronize();
+  return laid_.emplace(to_string(plan), std::move(laid)).first->second;
+}
+
+NamedArgument Workbench::relocated(const std::string& name, const std::string& other_name,
+                                   runtime::DeviceAddress address, const Kernel& other) const {
+  NamedArgument argument =
+      *std::find_if(arguments_.begin(), arguments_.end(),
+                    [&](const NamedArgument& each) { return each.name == name; });
+  argument.name = other_name;
+  auto& array = std::get<NamedArgument::Array>(argument.value);
+  array.address = address;
+  array.count = element_count(*find_argument(other, other_name), {});
+  return argument;
+}
+
+const Workbench::PreparedExecutor& Workbench::bound(const PreparedCandidate& candidate) {
+  const auto& prepared = static_cast<const PreparedExecutor&>(candidate);
+  if (!prepared.call) {
+    std::vector<NamedArgument> arguments = arguments_;
+    for (const LayoutPlan& plan : prepared.layouts) {
+      const Laid& laid = lay_out(plan);
+      if (laid.initial) {
+        prepared.laid.push_back(&laid);
+      }
+      for (NamedArgument& each : arguments) {
+        if (each.name == plan.array) {
+          each =
+              relocated(plan.array, plan.array, laid.buffer.address(), prepared.executor.kernel());
+        }
+      }
+    }
+    prepared.call = prepared.executor.bind(arguments);
+  }
+  return prepared;
 }
 
 void Workbench::set_reference(const Executor& reference) {
-  run_once(reference.bind(arguments_));
+  run_once(reference.bind(arguments_), {});
   for (const auto& [name, written] : written_) {
     runtime::copy_on_device(stream_, buffers_.at(name), written.expected);
   }
@@ -116,7 +191,10 @@ CandidateRunner::Prepared Workbench::prepare(const RankedSlicing& ranked,
                                              const std::stop_token& stop) {
   const Executor executor(apply(kernel_, ranked.slicing), device_);
   const std::vector<runtime::KernelResources> resources = compile(executor, stop);
-  auto prepared = std::make_shared<PreparedExecutor>(executor, arguments_);
+  auto prepared = std::make_shared<PreparedExecutor>(executor, ranked.slicing.layouts);
+  if (ranked.slicing.layouts.empty()) {
+    prepared->call = executor.bind(arguments_);
+  }
   if (!resources.empty()) {
     prepared->resources = resources.front();
   }
@@ -152,7 +230,8 @@ ArrayData Workbench::to_host(const Written& written,
 }
 
 std::string Workbench::check(const PreparedCandidate& candidate) {
-  run_once(call_of(candidate));
+  const PreparedExecutor& prepared = bound(candidate);
+  run_once(*prepared.call, prepared.laid);
   for (const auto& [name, written] : written_) {
     if (is_as_expected(name, written).value_or(false)) {
       continue;
@@ -168,7 +247,8 @@ std::string Workbench::check(const PreparedCandidate& candidate) {
 }
 
 double Workbench::time_us(const PreparedCandidate& candidate, int launches) {
-  const auto launch = [&] { call_of(candidate)(stream_); };
+  const BoundCall& call = *bound(candidate).call;
+  const auto launch = [&] { call(stream_); };
   if (!scrubbed_) {
     return runtime::time_ms(stream_, launch, launches) * 1e3;
   }
@@ -178,6 +258,10 @@ double Workbench::time_us(const PreparedCandidate& candidate, int launches) {
     sum_ms += runtime::time_ms(stream_, launch);
   }
   return sum_ms * 1e3 / launches;
+}
+
+bool Workbench::shares_cores() const {
+  return device_.info().is_cpu;
 }
 
 double Workbench::seconds() const {

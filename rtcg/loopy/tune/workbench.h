@@ -29,6 +29,7 @@ class Workbench : public CandidateRunner {
   [[nodiscard]] Prepared prepare(const RankedSlicing& ranked, const std::stop_token& stop) override;
   [[nodiscard]] std::string check(const PreparedCandidate& candidate) override;
   [[nodiscard]] double time_us(const PreparedCandidate& candidate, int launches) override;
+  [[nodiscard]] bool shares_cores() const override;
   [[nodiscard]] double seconds() const override;
 
   /// Why worker processes were wanted and not used; else empty.
@@ -45,11 +46,27 @@ class Workbench : public CandidateRunner {
     runtime::Buffer<std::byte> expected;
   };
 
+  /// An array that does not lie as described.
+  struct Laid {
+    runtime::Buffer<std::byte> buffer;
+    /// Of an array that is written: with the initial values, and what puts it in order.
+    std::optional<runtime::Buffer<std::byte>> initial{};
+    std::optional<BoundCall> put_in_order{};
+  };
+  struct PreparedExecutor;
+
   [[nodiscard]] std::vector<runtime::KernelResources> compile(const Executor& executor,
                                                               const std::stop_token& stop);
   void add_array(const std::string& name, const ArrayData& array, bool is_written);
-  /// One run that began with the initial values.
-  void run_once(const BoundCall& call);
+  /// One run that began with the initial values, and leaves arrays as described.
+  void run_once(const BoundCall& call, const std::vector<const Laid*>& laid);
+  /// A candidate with its arguments: those that lie otherwise are made when it is first run, since
+  /// only one thread may use the device.
+  const PreparedExecutor& bound(const PreparedCandidate& candidate);
+  const Laid& lay_out(const LayoutPlan& plan);
+  /// An argument of this kernel as one of `other`, at another place in memory.
+  [[nodiscard]] NamedArgument relocated(const std::string& name, const std::string& other_name,
+                                        runtime::DeviceAddress address, const Kernel& other) const;
   /// Whether an array is as expected, found out on the device; nothing where it has no numbers
   /// that are compared there.
   std::optional<bool> is_as_expected(const std::string& name, const Written& written);
@@ -64,6 +81,7 @@ class Workbench : public CandidateRunner {
   runtime::CompileWorkers workers_;
   std::map<std::string, runtime::Buffer<std::byte>> buffers_{};
   std::map<std::string, Written> written_{};
+  std::map<std::string, Laid> laid_{};  // by plans, as text
   std::vector<NamedArgument> arguments_{};
   double memory_bytes_ = 0;
   /// Written between launches that are to find nothing in the cache.

@@ -78,6 +78,23 @@ TEST(DLPack, DeletesWhatItTookOnce) {
   EXPECT_EQ(foreign.deletions, 4);
 }
 
+TEST(DLPack, CopiesWhatMustNotBeWritten) {
+  const runtime::StreamRef stream = runtime::Device::host().default_stream();
+  Foreign foreign;
+  auto tensor = foreign.make<dlpack::VersionedTensor>();
+  tensor.flags = dlpack::VersionedTensor::read_only;
+  const Array<float> x(from_dlpack(&tensor, stream));
+  EXPECT_EQ(foreign.deletions, 1);
+  x += 1;
+  EXPECT_EQ(x.to_vector(), (Floats{2, 3, 4, 5}));
+  EXPECT_EQ(foreign.values, (Floats{1, 2, 3, 4}));
+  ArrayInterface interface = interface_of(x);
+  interface.is_read_only = true;
+  const Array<float> y(from_interface(interface, stream));
+  y += 1;
+  EXPECT_EQ(x(0).item(), 2);
+}
+
 TEST(ArrayInterface, DescribesAndTakesArrays) {
   on_every_device([] {
     const auto x = arange<std::int16_t>(12).reshape({3, 4}).transposed();
@@ -113,6 +130,70 @@ TEST(WrapMemory, UsesForeignMemoryAndStreams) {
     const AnyArray copied = copy_to(backwards, runtime::Device::host().default_stream());
     EXPECT_EQ(Array<float>(copied).to_vector(), (Floats{8, 6, 4, 2}));
   }
+}
+
+TEST(WrapMemory, LetsGoOfHostMemoryWhenTheWorkIsDone) {
+  const runtime::Stream stream(runtime::Device::host());
+  Floats values(1 << 20);
+  float seen = 0;
+  {
+    const std::shared_ptr<const void> owner(values.data(),
+                                            [&](const void*) { seen = values.back(); });
+    const AnyArray x =
+        wrap_memory(DType::f32, make_layout({1 << 20}),
+                    reinterpret_cast<runtime::DeviceAddress>(values.data()), stream, owner);
+    for (int i = 0; i < 20; ++i) {
+      x.assign(x + 1);
+    }
+  }
+  EXPECT_EQ(seen, 20);
+}
+
+/// As std::mdspan is: its rank is static, and members have these names.
+struct ColumnsOfThree {
+  using element_type = const double;
+  const double* memory;
+  static constexpr std::size_t rank() noexcept { return 2; }
+  [[nodiscard]] std::size_t extent(std::size_t axis) const { return axis == 0 ? 2 : 3; }
+  [[nodiscard]] std::size_t stride(std::size_t axis) const { return axis == 0 ? 1 : 2; }
+  [[nodiscard]] const double* data_handle() const { return memory; }
+};
+
+TEST(HostViews, AreCopiedFromAndToInAnyOrder) {
+  const double columns[] = {0, 10, 1, 11, 2, 12};
+  std::vector<std::int32_t> counted(60);
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    counted[i] = static_cast<std::int32_t>(i);
+  }
+  on_every_device([&] {
+    const Array<double> x(ColumnsOfThree{columns});
+    EXPECT_EQ(x.shape(), (Extents{2, 3}));
+    EXPECT_TRUE(x.layout().is_contiguous());
+    EXPECT_EQ(x.to_vector(), (std::vector<double>{0, 1, 2, 10, 11, 12}));
+    // every other row of a larger array, backwards
+    const StridedSpan rows(counted.data(), Layout{{3, 4}, {-20, 2}, 41});
+    const Array<std::int32_t> y(rows);
+    EXPECT_EQ(y.to_vector(),
+              (std::vector<std::int32_t>{41, 43, 45, 47, 21, 23, 25, 27, 1, 3, 5, 7}));
+    std::vector<std::int32_t> back(12);
+    y.read(StridedSpan(back.data(), make_layout({3, 4}, Order::f)));
+    EXPECT_EQ(back[1], 21);
+    EXPECT_EQ(back[3], 43);
+    std::vector<std::int32_t> apart(60, -1);
+    y.transposed().read(StridedSpan(apart.data(), Layout{{4, 3}, {3, 20}, 0}));
+    EXPECT_EQ(apart[9 + 40], 7);
+    EXPECT_EQ(apart[1], -1);
+    y.transposed().write(StridedSpan<const std::int32_t>(counted.data(), make_layout({4, 3})));
+    EXPECT_EQ(y.to_vector(), (std::vector<std::int32_t>{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11}));
+    const Array<double> none(StridedSpan<const double>(columns, make_layout({0, 5})));
+    EXPECT_EQ(none.shape(), (Extents{0, 5}));
+    const Array<double> one(StridedSpan<const double>(columns, Layout{{}, {}, 3}));
+    EXPECT_EQ(one.item(), 11);
+    const Array<double> repeated(StridedSpan<const double>(columns, Layout{{2, 2}, {0, 1}, 0}));
+    EXPECT_EQ(repeated.to_vector(), (std::vector<double>{0, 10, 0, 10}));
+    EXPECT_ERROR("arrays.write.shape_mismatch",
+                 y.write(StridedSpan(counted.data(), make_layout({4, 3}))));
+  });
 }
 
 TEST(Transfer, GoesBothWaysWithoutWaiting) {

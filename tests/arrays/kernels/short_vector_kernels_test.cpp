@@ -151,7 +151,66 @@ TEST(KernelsOfShortVectors, AreRefusedWhatTheyCannotTake) {
   EXPECT_ERROR("arrays.snippet_kernel.not_a_number", kernel(Int2{1, 2}, x));
   EXPECT_ERROR("arrays.snippet_kernel.wrong_dtype", kernel(Float2{1, 2}, zeros<float>({3, 2})));
   EXPECT_ERROR("arrays.parse_arguments.unknown_type", parse_arguments("float5 *x"));
-  EXPECT_ERROR("arrays.parse_arguments.unknown_type", parse_arguments("half2 *x"));
+  EXPECT_ERROR("arrays.parse_arguments.unknown_type", parse_arguments("bool2 *x"));
+}
+
+/// All components as floats.
+template <class Vector>
+std::vector<float> numbers(const Array<Vector>& x) {
+  return Array<float>(cast<float>(x.components())).to_vector();
+}
+
+/// Halves are loaded as floats and stored again.
+template <class Number>
+void check_halves(const std::string& type) {
+  using Four = ShortVector<Number, 4>;
+  using Three = ShortVector<Number, 3>;
+  using Two = ShortVector<Number, 2>;
+  SCOPED_TRACE(type);
+  const ElementwiseKernel kernel(
+      type + "2 shift, const " + type + "4 *x, " + type + "3 *y, " + type + "2 *z",
+      R"(
+    float4 v = 2 * x[i];
+    y[i] = make_float3(v.x, x[i].w, shift.y);
+    y[i].z *= v.y - 1;
+    z[i] = shift;
+    z[i] += make_float2(v.z, v.w);
+    z[i].x = z[i].x + y[i].y)");
+  const ReductionKernel total(std::string(type + "4").c_str(), "0", "a + b", "x[i]",
+                              "const " + type + "4 *x");
+  on_every_device([&] {
+    const Array<Four> x(std::vector<Four>{{1, 2, 3, 4}, {5, 6, 7, 8}});
+    const auto y = zeros<Three>({2});
+    const auto z = zeros<Two>({2});
+    kernel.run({Two{10, 20}, x, y, z});
+    EXPECT_EQ(numbers(y), (std::vector<float>{2, 4, 60, 10, 8, 220}));
+    EXPECT_EQ(numbers(z), (std::vector<float>{20, 28, 32, 36}));
+    EXPECT_EQ(numbers(Array<Four>(total(x))), (std::vector<float>{6, 8, 10, 12}));
+  });
+  EXPECT_ERROR("arrays.snippet.bad_write", ElementwiseKernel(type + "2 *x", "x[i].y++"));
+  taken_by_nvrtc(total.text(cgen::Dialect::cuda));
+  std::vector<Four> x = {{1, 2, 3, 4}, {5, 6, 7, 8}};
+  std::vector<Three> y(2);
+  std::vector<Two> z(2);
+  std::int32_t length = 2;
+  float shift[] = {10, 20};
+  Four* x_pointer = x.data();
+  Three* y_pointer = y.data();
+  Two* z_pointer = z.data();
+  rtcg::testing::CudaOnCpu(taken_by_nvrtc(kernel.text(cgen::Dialect::cuda)))
+      .run_checked("compute", {{1, 1, 1}, {256, 1, 1}, 0},
+                   {&length, &x_pointer, &y_pointer, &z_pointer, &shift[0], &shift[1], &length},
+                   {{x.data(), 2 * sizeof(Four)},
+                    {y.data(), 2 * sizeof(Three)},
+                    {z.data(), 2 * sizeof(Two)}});
+  EXPECT_EQ(y[1].z, 220.0F);
+  EXPECT_EQ(y[0].y, 4.0F);
+  EXPECT_EQ(z[0].x, 20.0F);
+}
+
+TEST(KernelsOfShortVectors, ConvertHalves) {
+  check_halves<Half>("half");
+  check_halves<BFloat16>("bfloat");
 }
 
 TEST(KernelsOfShortVectors, WantAlignedElementsWhereTheDeviceDoes) {

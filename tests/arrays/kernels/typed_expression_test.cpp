@@ -169,6 +169,12 @@ TEST(AsLoopKernel, GivesReductions) {
   for (const ReductionKernel& each : {same, typed}) {
     EXPECT_EQ(run_loop(each.as_loop_kernel(), "out", 1)[0], 3 * 333300.0F);
   }
+  const ReductionKernel most("float", "-INFINITY", "fmax(a, b)", "a*x[i] - 2*y[i]",
+                             "float a, const float *x, const float *y");
+  const ReductionKernel least(min(value_of(k.a) * value_of(k.x) - 4 * value_of(k.y)),
+                              {k.a, k.x, k.y});
+  EXPECT_EQ(run_loop(most.as_loop_kernel(), "out", 1)[0], 99 - 2);
+  EXPECT_EQ(run_loop(least.as_loop_kernel(), "out", 1)[0], -99 - 4);
 }
 
 TEST(AsLoopKernel, RefusesWhatTheLoopEngineDoesNotRead) {

@@ -40,12 +40,14 @@ TEST(ShortVectors, AreElementTypes) {
   EXPECT_EQ(name((dtype_of_type<ShortVector<std::int64_t, 3>>)), "long3");
   EXPECT_EQ(size_bytes(dtype_of_type<Float3>), 12U);
   EXPECT_EQ(sizeof(Float3), 12U);
+  EXPECT_EQ(name((dtype_of_type<ShortVector<Half, 4>>)), "half4");
+  EXPECT_EQ(name((dtype_of_type<ShortVector<BFloat16, 2>>)), "bfloat2");
   EXPECT_EQ(element_of(dtype_of_type<Double2>), DType::f64);
   EXPECT_EQ(lanes_of(DType::c128), 1);
   EXPECT_FALSE(is_complex(dtype_of_type<Double2>));
   EXPECT_FALSE(is_floating(dtype_of_type<Double2>));
   EXPECT_FALSE((Element<ShortVector<bool, 2>>));
-  EXPECT_ERROR("arrays.vector_of.no_vector", static_cast<void>(vector_of(DType::f16, 2)));
+  EXPECT_ERROR("arrays.vector_of.no_vector", static_cast<void>(vector_of(DType::boolean, 2)));
   EXPECT_ERROR("arrays.vector_of.no_vector", static_cast<void>(vector_of(DType::f32, 5)));
 }
 
@@ -128,6 +130,39 @@ TEST(ShortVectors, ReduceByComponent) {
     EXPECT_EQ(Array<Long2>(sum(full<Int2>({9}, {3, 4}))).item(), (Long2{27, 36}));
     EXPECT_EQ(Array<Double2>(mean(full<Int2>({9}, {3, 4}))).item(), (Double2{3, 4}));
   });
+}
+
+/// All components as floats.
+template <class Vector>
+std::vector<float> numbers(const Array<Vector>& x) {
+  return Array<float>(cast<float>(x.components())).to_vector();
+}
+
+template <class Number>
+void check_halves() {
+  using Three = ShortVector<Number, 3>;
+  const Array<Three> x(std::vector<Three>{{1, 2, 3}, {-4, 0.5F, 6}});
+  EXPECT_EQ(x.size_bytes(), 12U);
+  EXPECT_EQ(numbers(x), (std::vector<float>{1, 2, 3, -4, 0.5F, 6}));
+  EXPECT_EQ(x(1).item(), (Three{-4, 0.5F, 6}));
+  EXPECT_FALSE(x(1).item() == x(0).item());
+  EXPECT_EQ(numbers(Array<Three>(2 * x + 1)), (std::vector<float>{3, 5, 7, -7, 2, 13}));
+  EXPECT_EQ(numbers(Array<Three>(sum(x))), (std::vector<float>{-3, 2.5F, 9}));
+  EXPECT_EQ(numbers(Array<Three>(sqrt(x * x))), (std::vector<float>{1, 2, 3, 4, 0.5F, 6}));
+  EXPECT_EQ(Array<Float3>(cast(x, dtype_of_type<Float3>))(1).item(), (Float3{-4, 0.5F, 6}));
+  EXPECT_EQ(to_string(x),
+            std::string(name(dtype_of_type<Three>)) + " (2,) [  (1., 2., 3.) (-4., 0.5, 6.)]");
+  dlpack::ManagedTensor* tensor = to_dlpack(x);
+  EXPECT_EQ(numbers(Array<Three>(from_dlpack(tensor, x.stream()))), numbers(x));
+  EXPECT_ERROR("arrays.promote.vectors", static_cast<void>(x + full<Float3>({2}, {1, 2, 3})));
+}
+
+TEST(ShortVectors, MayBeOfHalves) {
+  on_every_device([&] {
+    check_halves<Half>();
+    check_halves<BFloat16>();
+  });
+  EXPECT_EQ(floating_for(vector_of(DType::i8, 4)), vector_of(DType::f16, 4));
 }
 
 TEST(ShortVectors, AreTakenPutAndJoined) {

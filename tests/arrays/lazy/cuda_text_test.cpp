@@ -1,6 +1,7 @@
 // The CUDA texts of expressions, run on the CPU and compiled for a GPU.
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -88,6 +89,17 @@ void check_map(int lanes) {
 TEST(CudaText, OfAMapRunsOneElementOrPackAThread) {
   check_map(1);
   check_map(4);
+}
+
+TEST(CudaText, OfCommonPartsComputesThemOnce) {
+  const auto x = zeros<float>({8});
+  // nodes of their own, that say the same
+  const Expression twice = sin(2 * x) * sin(2 * x) + cos(sin(2 * x));
+  const Tape tape = make_tape({twice.node(), sin(2 * x).node()}, {8}, {});
+  const std::string text =
+      cuda_text(make_map_module(form_of_vectors(tape, {DType::f32, DType::f32})));
+  EXPECT_EQ(text.find("sinf("), text.rfind("sinf(")) << text;
+  EXPECT_EQ(text.find("in0["), text.rfind("in0[")) << text;
 }
 
 TEST(CudaText, OfATransposedLeafGoesThroughATile) {
@@ -221,34 +233,80 @@ TEST(CudaText, OfAReductionMeetsInWarpsAndBlocks) {
   }
 }
 
-TEST(CudaText, OfAReductionGivesColumnsToThreads) {
-  constexpr std::int32_t rows = 300;
-  constexpr std::int32_t columns = 10;
-  std::vector<float> x(rows * columns);
-  std::vector<float> sums(columns);
-  for (std::size_t i = 0; i < x.size(); ++i) {
+struct ColumnCase {
+  std::int32_t rows;
+  std::int32_t columns;
+  int lanes;     ///< 1: each thread stays in its column; else rows are read as a stream
+  int segments;  ///< that meet at once where they are several
+};
+
+void check_columns(const ColumnCase& one) {
+  SCOPED_TRACE(one.columns);
+  SCOPED_TRACE(one.lanes);
+  const auto count = static_cast<std::size_t>(one.rows) * static_cast<std::size_t>(one.columns);
+  std::vector<float> x(count);
+  std::vector<float> sums(static_cast<std::size_t>(one.columns));
+  for (std::size_t i = 0; i < count; ++i) {
     x[i] = static_cast<float>((i * 37) % 101);
-    sums[i % columns] += x[i];
+    sums[i % sums.size()] += x[i];
   }
-  const Expression leaf = Array<float>(x, {rows, columns});
-  const Tape tape = make_tape({leaf.node()}, {rows, columns}, {});
+  const Expression leaf = Array<float>(x, {one.rows, one.columns});
+  const Tape tape = make_tape({leaf.node()}, {one.rows, one.columns}, {});
   KernelForm form = form_of_vectors(tape, {DType::f32});
   form.axes = 2;
+  form.lanes = static_cast<std::uint8_t>(one.lanes);
   form.targets[0] = form_of(DType::f32, {1});
-  form.leaves[0] = form_of(DType::f32, {1, columns});
-  form.reduction =
-      ReductionForm{Op::sum, DType::f32, 1, ReductionSpread::columns, false, false, false};
-  std::int32_t numbers[] = {columns, rows, columns, columns, rows, rows, columns};
-  std::vector<float> result(columns);
+  form.leaves[0] =
+      one.lanes == 1 ? form_of(DType::f32, {1, one.columns}) : form_of(DType::f32, {0, 1});
+  form.reduction = ReductionForm{Op::sum, DType::f32,      1, ReductionSpread::columns, false,
+                                 false,   one.segments > 1};
+  const std::int32_t segment_rows =
+      one.segments == 1 ? one.rows : one.rows / one.segments / 16 * 16 + 16;
+  std::int32_t length = one.lanes == 1 ? one.rows : one.rows * one.columns;
+  const std::int32_t unit = one.columns / std::gcd(one.columns, one.lanes);
+  // columns, stride; outputs, length, rows of a segment, columns or readers
+  std::int32_t numbers[] = {one.columns,  one.columns,
+                            one.columns,  one.rows,
+                            segment_rows, one.lanes == 1 ? one.columns : 256 / unit * unit};
+  std::vector<float> result(sums.size());
+  std::vector<float> of_segments(sums.size() * static_cast<std::size_t>(one.segments));
+  std::uint32_t ticket = 0;
   float* result_pointer = result.data();
   float* x_pointer = x.data();
+  float* segments_pointer = of_segments.data();
+  std::uint32_t* ticket_pointer = &ticket;
+  std::vector<void*> arguments = {&numbers[0], &length, &result_pointer, &x_pointer};
+  if (one.lanes == 1) {
+    arguments.push_back(&numbers[1]);
+  }
+  for (int i = 2; i < 6; ++i) {
+    arguments.push_back(&numbers[i]);
+  }
+  if (one.segments > 1) {
+    arguments.push_back(&segments_pointer);
+    arguments.push_back(&ticket_pointer);
+  }
   testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
-      .run_checked(
-          kernel_name, {{1, 1, 1}, {256, 1, 1}, 0},
-          {&numbers[0], &numbers[1], &result_pointer, &x_pointer, &numbers[2], &numbers[3],
-           &numbers[4], &numbers[5], &numbers[6]},
-          {{result.data(), columns * sizeof(float)}, {x.data(), x.size() * sizeof(float)}});
+      .run_checked(kernel_name, {{1, static_cast<unsigned>(one.segments), 1}, {256, 1, 1}, 0},
+                   arguments,
+                   {{result.data(), result.size() * sizeof(float)},
+                    {x.data(), x.size() * sizeof(float)},
+                    {of_segments.data(), of_segments.size() * sizeof(float)},
+                    {&ticket, sizeof ticket}});
   EXPECT_EQ(result, sums);
+  EXPECT_EQ(ticket, 0);
+}
+
+TEST(CudaText, OfAReductionGivesColumnsToThreads) {
+  check_columns({300, 10, 1, 1});
+  check_columns({1000, 7, 1, 3});
+}
+
+TEST(CudaText, OfAReductionReadsNarrowRowsAsAStream) {
+  check_columns({3001, 10, 4, 1});
+  check_columns({1003, 10, 4, 3});
+  check_columns({70, 255, 4, 2});
+  check_columns({5003, 3, 2, 1});
 }
 
 TEST(CudaText, OfEveryOperationCompiles) {
@@ -274,7 +332,8 @@ TEST(CudaText, OfEveryOperationCompiles) {
     if (!is_complex(dtype)) {
       for (const Expression& more :
            {floor_divide(x, x), x % x, pow(x, x), maximum(x, x), fmin(x, x), erf(x), atan2(x, x),
-            nextafter(x, x), isnan(x), fma(x, x, x)}) {
+            nextafter(x, x), isnan(x), fma(x, x, x), ldexp(x, 3), cast(ilogb(x), DType::f32),
+            ieee_remainder(x, x)}) {
         all.push_back(more);
       }
     }

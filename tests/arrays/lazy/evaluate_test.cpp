@@ -79,6 +79,22 @@ TEST(Evaluate, RunsAgainWithoutPlanning) {
   });
 }
 
+TEST(Evaluate, KeepsNoMemoryOfARunThatIsOver) {
+  on_every_device([] {
+    const auto nothing = zeros<float>({3, 0});
+    const Expression inside = sum(sum(nothing, over(0)));  // what it reads takes no launch
+    const Expression places = sum(indices({0}));
+    const auto total = ones<float>({});
+    const auto count = ones<std::int64_t>({});
+    for (int round = 0; round < 4; ++round) {
+      total.assign(inside);
+      count.assign(places);
+      EXPECT_EQ(total.item(), 0);
+      EXPECT_EQ(count.item(), 0);
+    }
+  });
+}
+
 TEST(Evaluate, WritesSeveralArraysAtOnce) {
   on_every_device([] {
     const auto x = arange<float>(4);

@@ -90,6 +90,44 @@ TEST(Reduce, GoesOverAnyAxes) {
   });
 }
 
+/// Of narrow rows, which a GPU reads as a stream: sums, products, greatest and their places.
+template <class T>
+void check_columns(std::int64_t rows, std::int64_t columns) {
+  SCOPED_TRACE(columns);
+  std::vector<T> values(static_cast<std::size_t>(rows * columns));
+  std::vector<double> sums(static_cast<std::size_t>(columns));
+  std::vector<double> most(sums.size(), -1);
+  std::vector<std::int64_t> places(sums.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<double>((i * 37) % 101);
+    const std::size_t column = i % sums.size();
+    values[i] = static_cast<T>(value);
+    sums[column] += value;
+    if (value > most[column]) {
+      most[column] = value;
+      places[column] = static_cast<std::int64_t>(i / sums.size());
+    }
+  }
+  const Array<T> x(values, {rows, columns});
+  EXPECT_EQ(Array<double>(sum(x, over(0))).to_vector(), sums);
+  EXPECT_EQ(Array<double>(sum(2 * x.flip({0}), over(0)) / 2).to_vector(), sums);
+  EXPECT_EQ(Array<double>(max(x, over(0))).to_vector(), most);
+  EXPECT_EQ(Array<std::int64_t>(argmax(x, over(0))).to_vector(), places);
+  // not aligned, and beside something that has no rows
+  const Array<T> behind = x(Slice{1, {}}, whole);
+  sums[0] -= static_cast<double>(values[0]);
+  EXPECT_EQ(Array<double>(sum(behind * Array<T>(std::vector<T>{1}), over(0)))(0).item(), sums[0]);
+}
+
+TEST(Reduce, TakesNarrowRows) {
+  on_every_device([] {
+    check_columns<float>(5000, 10);
+    check_columns<double>(1003, 7);
+    check_columns<float>(300, 255);
+    check_columns<std::uint8_t>(2001, 5);
+  });
+}
+
 TEST(Reduce, LetsNaNsWin) {
   on_every_device([] {
     const float nan = std::numeric_limits<float>::quiet_NaN();

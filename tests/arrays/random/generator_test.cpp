@@ -215,6 +215,25 @@ TEST(Generator, DrawsIntegersOfEveryRange) {
   });
 }
 
+TEST(Generator, MakesShortVectorsOfComponents) {
+  using Float3 = ShortVector<float, 3>;
+  using Short2 = ShortVector<std::int16_t, 2>;
+  testing::on_every_device([] {
+    Generator random(5);
+    Generator same(5);
+    const auto points = random.uniform<Float3>({7, 10}, 4, 7);
+    EXPECT_EQ(points.shape(), (Extents{7, 10}));
+    EXPECT_EQ(points.components().to_vector(), same.uniform<float>({7, 10, 3}, 4, 7).to_vector());
+    EXPECT_EQ(random.normal<Float3>({3}).components().to_vector(),
+              same.normal<float>({3, 3}).to_vector());
+    const auto dice = random.integers<Short2>({1000}, 1, 7);
+    EXPECT_EQ(Array<std::int16_t>(min(dice.components())).item(), 1);
+    EXPECT_EQ(Array<std::int16_t>(max(dice.components())).item(), 6);
+    using Half2 = ShortVector<Half, 2>;
+    EXPECT_ERROR("arrays.random.dtype", random.uniform<Half2>({3}));
+  });
+}
+
 TEST(Generator, RefusesWhatItCannotMake) {
   Generator random(1);
   EXPECT_ERROR("arrays.random.dtype", random.uniform(DType::i32, {4}));

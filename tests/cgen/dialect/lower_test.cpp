@@ -215,6 +215,38 @@ TEST(Lower, SpellsComplexNumbers) {
   EXPECT_EQ(text_of(z * 2, Dialect::cpp), "z * (float)2");
   EXPECT_EQ(text_of(y - z, Dialect::cpp), "y - (std::complex<double>)z");
   EXPECT_EQ(text_of(z * 2, Dialect::c), "z * 2");
+  // OpenCL has pairs, whose sums are complex ones
+  EXPECT_EQ(text_of(z + z, Dialect::opencl), "z + z");
+  EXPECT_EQ(text_of(z * 2, Dialect::opencl), "z * (float)2");
+  EXPECT_EQ(text_of(1 - z, Dialect::opencl), "(float2)((float)1, 0.0f) - z");
+  EXPECT_EQ(text_of(z * z, Dialect::opencl), "rtcg_multiply_c64(z, z)");
+  EXPECT_EQ(text_of(x / z, Dialect::opencl), "rtcg_divide_c64((float2)(x, 0.0f), z)");
+  EXPECT_EQ(text_of(y - z, Dialect::opencl), "(double2)(y, 0.0) - convert_double2(z)");
+  EXPECT_EQ(text_of(equal(z, z), Dialect::opencl), "all(z == z)");
+  EXPECT_EQ(text_of(call(Intrinsic::imag, {z}), Dialect::opencl), "z.y");
+  EXPECT_EQ(text_of(call(Intrinsic::conj, {z}), Dialect::opencl), "z * (float2)(1.0f, -1.0f)");
+}
+
+TEST(Lower, MakesPairsOfNumbersWhereOpenClNeedsComplexOnes) {
+  const Type complex = complex_of(f32);
+  const auto n = param(f32, "n");
+  BlockBuilder body;
+  const auto z = declare(complex, "z", n);
+  const auto w = declare(array_of(complex, 2), "w", InitializerList{{1.0f, z}});
+  body << z << w << assign(z, 3) << multiply_assign(w[0], z) << return_(n);
+  EXPECT_EQ(printed({"m", {function(complex, "f", {n}, body)}}, Dialect::opencl),
+            R"(static inline float2 rtcg_multiply_c64(float2 a, float2 b) {
+  return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
+
+float2 f(float n) {
+  float2 z = (float2)(n, 0.0f);
+  float2 w[2] = {(float2)(1.0f, 0.0f), z};
+  z = (float2)((float)3, 0.0f);
+  w[0] = rtcg_multiply_c64(w[0], z);
+  return (float2)(n, 0.0f);
+}
+)");
 }
 
 TEST(Lower, HostHelpersComputeWhatTheyShould) {
@@ -260,7 +292,11 @@ TEST(Lower, RefusesWhatADialectLacks) {
   EXPECT_ERROR("cgen.lower.cpp_only", refused(declare(reference_to(i32), "r"), Dialect::c));
   EXPECT_ERROR("cgen.lower.cuda_only",
                refused(launch(variable("k", Type()), 1, 1, {}), Dialect::opencl));
-  EXPECT_ERROR("cgen.lower.no_complex", refused(declare(complex_of(f32), "z"), Dialect::opencl));
+  const Expr z = variable("z", complex_of(f32));
+  EXPECT_ERROR("cgen.lower.no_complex", refused(declare(f32, "r", z.member("x")), Dialect::cuda));
+  EXPECT_ERROR("cgen.lower.no_complex",
+               refused(Statement(multiply_assign(deref(call("next", {}, pointer_to(z.type()))), z)),
+                       Dialect::opencl));
   EXPECT_ERROR("cgen.lower.no_vector", refused(declare(vector_of(f32, 8), "v"), Dialect::cuda));
   EXPECT_ERROR("cgen.lower.no_image", refused(declare(Type(Image{}), "im"), Dialect::cuda));
   EXPECT_ERROR("cgen.lower.no_bf16", refused(declare(bf16, "h"), Dialect::opencl));

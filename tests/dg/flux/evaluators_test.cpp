@@ -1,6 +1,7 @@
 #include "rtcg/dg/flux/evaluators.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -147,6 +148,19 @@ TEST(Evaluators, RefusesDivisionByZero) {
   EXPECT_ERROR("dg.make_evaluators.division_by_zero", make_evaluators({a / (n - n)}));
 }
 
+TEST(Evaluators, RefusesConstantsThatAreNoNumbers) {
+  EXPECT_ERROR("dg.make_evaluators.not_a_number",
+               make_evaluators({jump(u) * sqrt(FluxExpr(2) - 3)}));
+  EXPECT_ERROR("dg.make_evaluators.not_a_number", make_evaluators({interior(u) + pow(-8, 0.3)}));
+  EXPECT_EQ(printed({min(a, FluxExpr(HUGE_VAL))}), "flux0 = min(a, inf)\n");
+}
+
+TEST(Evaluators, AStateOfZeroOutsideReadsTheInsideOnly) {
+  EXPECT_EQ(printed({jump(u), a * exterior(v) + average(u)},
+                    {FluxVector({FluxExpr(0), FluxExpr(0)}, ""), false}),
+            "flux0 = u_interior\nflux1 = 0.5*u_interior\n");
+}
+
 TEST(Evaluators, RefusesWrongBoundaryStates) {
   EXPECT_ERROR("dg.make_evaluators.no_boundary_state",
                make_evaluators({jump(v)}, {FluxVector{interior(u)}, false}));
@@ -157,6 +171,14 @@ TEST(Evaluators, RefusesWrongBoundaryStates) {
       make_evaluators({exterior(u), jump(v)}, {FluxVector{interior(u), exterior(u)}, false}));
   EXPECT_ERROR("dg.make_evaluators.boundary_neighbour",
                make_evaluators({jump(u)}, {FluxVector{interior(u)}, true}));
+  try {
+    static_cast<void>(make_evaluators({a * jump(u)}, {FluxVector{2 * exterior(u)}, false}));
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.message(),
+              "the flux term '2*exterior(u)' contains 'u' with the exterior side in a boundary "
+              "state, which is the exterior: use interior");
+  }
 }
 
 TEST(Evaluators, KnowsLinearFluxes) {

@@ -221,6 +221,38 @@ TEST(InterpretFlux, NeighbourGetsTheFlippedFlux) {
   }
 }
 
+// Linear fluxes of both sides' states times a number are as many times as large; so are Euler's,
+// which are homogeneous though not linear.
+TEST(InterpretFlux, ScalesWithTheState) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> number(0.5, 1.5);
+  const FluxVector linear = maxwell_flux(0.7);
+  ASSERT_TRUE(is_linear(linear));
+  for (int i = 0; i < 100; ++i) {
+    for (const FluxVector& flux : {linear, euler_flux(1.4)}) {
+      const std::size_t count = flux.count();
+      FluxInputs inputs;
+      inputs.normal = {2. / 3, -1. / 3, 2. / 3};
+      for (std::size_t field = 0; field < count; ++field) {
+        const double size = field == 1 ? 4 : 1;  // an energy that leaves some pressure
+        inputs.interior.push_back(size * number(random));
+        inputs.exterior.push_back(size * number(random));
+      }
+      FluxInputs tripled = inputs;
+      for (std::vector<double>* side : {&tripled.interior, &tripled.exterior}) {
+        for (double& value : *side) {
+          value *= 3;
+        }
+      }
+      std::vector<double> expected = evaluate(flux, inputs);
+      for (double& value : expected) {
+        value *= 3;
+      }
+      expect_values(evaluate(flux, tripled), expected, 1e-13);
+    }
+  }
+}
+
 TEST(InterpretFlux, UserFunctions) {
   const FluxExpr u = field(0, "u");
   FluxInputs inputs;

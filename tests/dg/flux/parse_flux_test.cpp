@@ -130,6 +130,19 @@ TEST(ParseFlux, RefusesWrongShapes) {
   EXPECT_ERROR("dg.flux_vector.bad_slice", printed("v[1:4]"));
 }
 
+// Vectors know nothing of the text; who reads it says where it was.
+TEST(ParseFlux, NamesTheTermThatVectorsRefuse) {
+  try {
+    static_cast<void>(printed("jump(u); 2*jump(v) + cross(n, v); u"));
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.code(), "dg.flux_vector.shape_mismatch");
+    EXPECT_TRUE(error.message().starts_with(
+        "in the flux term '2*jump(v) + cross(n, v)', before column 33 of the flux, cannot add "))
+        << error.message();
+  }
+}
+
 TEST(ParseFlux, RefusesUnknownFunctionsAndArgumentCounts) {
   EXPECT_ERROR("dg.parse_flux.unknown_function", printed("sin(u)"));
   EXPECT_ERROR("dg.parse_flux.argument_count", printed("jump(u, v)"));

@@ -65,8 +65,31 @@ TEST(GeometricFactors, VolumeAndBoundaryIntegralsAgree) {
       }
     }
   }
-  EXPECT_NEAR(volume, 13.0 / 12, 1e-13);
-  EXPECT_NEAR(boundary, 13.0 / 12, 1e-13);
+  EXPECT_NEAR(volume, 13.0 / 12, 2e-14);
+  EXPECT_NEAR(boundary, 13.0 / 12, 2e-14);
+}
+
+TEST(GeometricFactors, MeasuresTheUnitBox) {
+  const std::array<double, 3> reference_volume = {2, 2, 4.0 / 3};
+  const std::array<double, 3> reference_face = {1, 2, 2};
+  const std::array<double, 3> boundary = {2, 4, 6};
+  for (std::size_t dimension = 1; dimension <= 3; ++dimension) {
+    const Mesh mesh = make_box_mesh(box(static_cast<int>(dimension), 3, 0.2));
+    const Connectivity connectivity = find_connectivity(mesh);
+    const GeometricFactors factors = find_geometric_factors(mesh);
+    double volume = 0;
+    double area = 0;
+    for (std::size_t element = 0; element < mesh.element_count(); ++element) {
+      volume += factors.jacobian[element] * reference_volume[dimension - 1];
+      for (std::size_t face = 0; face < factors.faces; ++face) {
+        if (connectivity.link(element, face).is_boundary()) {
+          area += factors.face_jacobian(element, face) * reference_face[dimension - 1];
+        }
+      }
+    }
+    EXPECT_NEAR(volume, 1, 1e-14);
+    EXPECT_NEAR(area, boundary[dimension - 1], 2e-14);
+  }
 }
 
 TEST(GeometricFactors, SmallestSizeOfAnInterval) {

@@ -19,15 +19,16 @@ struct Outcome {
   double error = 0;
   double energy_before = 0;
   double energy_after = 0;
-  double gain = 0;  ///< of the integral of the first field
+  double gain = 0;         ///< of the integral of the first field
+  bool has_grown = false;  ///< the energy in a step
   long long steps = 0;
 };
 
 Outcome run(const Case& each, int order, double end, const Solution& exact,
-            Precision precision = Precision::double_) {
+            const SolverOptions& options = {.device = runtime::Device::host()}) {
   const auto on =
       std::make_shared<const Discretization>(discretize(make_box_mesh(each.box), order));
-  Solver solver(each.system, on, each.data, {runtime::Device::host(), precision});
+  Solver solver(each.system, on, each.data, options);
   const auto at = [&](double time) {
     return interpolate(*on, each.system.fields.size(),
                        [&](const Point& x) { return exact(x, time); });
@@ -36,7 +37,12 @@ Outcome run(const Case& each, int order, double end, const Solution& exact,
   Outcome result;
   result.energy_before = solver.energy();
   result.gain = -integral(*on, solver.state(), 0);
-  solver.run_until(end);
+  double last = result.energy_before;
+  solver.run_until(end, {.report_every = on->mesh.dimension < 3 ? 1 : 0,
+                         .report = [&](const Progress& progress) {
+                           result.has_grown = result.has_grown || progress.energy > last;
+                           last = progress.energy;
+                         }});
   result.gain += integral(*on, solver.state(), 0);
   result.error = l2_distance(*on, solver.state(), at(end));
   result.energy_after = solver.energy();
@@ -63,22 +69,13 @@ struct Entry {
 };
 
 TEST(Convergence, SquareCavityByTheUpwindFlux) {
-  for (const Entry& each : std::vector<Entry>{{1, 4, 3.917436e-02},
-                                              {1, 8, 9.998877e-03},
-                                              {1, 16, 2.590136e-03},
-                                              {2, 4, 3.986691e-03},
-                                              {2, 8, 5.104217e-04},
-                                              {2, 16, 6.393501e-05},
-                                              {3, 4, 3.004305e-04},
-                                              {3, 8, 1.914342e-05},
-                                              {3, 16, 1.199040e-06},
-                                              {4, 2, 6.677943e-04},
-                                              {4, 4, 2.165962e-05},
-                                              {4, 8, 6.746661e-07},
-                                              {5, 2, 7.993326e-05},
-                                              {5, 4, 1.317765e-06},
-                                              {6, 2, 8.605460e-06},
-                                              {6, 4, 7.110258e-08}}) {
+  for (const Entry& each : std::vector<Entry>{
+           {1, 2, 1.443132e-01}, {1, 4, 3.917436e-02}, {1, 8, 9.998877e-03}, {1, 16, 2.590136e-03},
+           {2, 2, 3.007966e-02}, {2, 4, 3.986691e-03}, {2, 8, 5.104217e-04}, {2, 16, 6.393501e-05},
+           {3, 2, 4.740402e-03}, {3, 4, 3.004305e-04}, {3, 8, 1.914342e-05}, {3, 16, 1.199040e-06},
+           {4, 2, 6.677943e-04}, {4, 4, 2.165962e-05}, {4, 8, 6.746661e-07}, {4, 16, 2.096175e-08},
+           {5, 2, 7.993326e-05}, {5, 4, 1.317765e-06}, {5, 8, 2.092077e-08}, {5, 16, 3.240858e-10},
+           {6, 2, 8.605460e-06}, {6, 4, 7.110258e-08}, {6, 8, 5.660799e-10}}) {
     SCOPED_TRACE(std::to_string(each.order) + " on " + std::to_string(each.cells));
     const Case cavity =
         testing::cavity(MaxwellMode::transverse_magnetic, 1, testing::box(2, each.cells));
@@ -98,8 +95,12 @@ TEST(Convergence, SquareCavityByTheCentralFlux) {
                                               {3, 16, 2.639555e-05},
                                               {4, 4, 1.167073e-04},
                                               {4, 8, 8.388116e-06},
+                                              {4, 16, 5.592722e-07},
                                               {5, 4, 9.014349e-06},
-                                              {6, 4, 5.096603e-07}}) {
+                                              {5, 8, 3.124039e-07},
+                                              {5, 16, 1.032736e-08},
+                                              {6, 4, 5.096603e-07},
+                                              {6, 8, 9.367251e-09}}) {
     SCOPED_TRACE(std::to_string(each.order) + " on " + std::to_string(each.cells));
     const Case cavity =
         testing::cavity(MaxwellMode::transverse_magnetic, 0, testing::box(2, each.cells));
@@ -138,32 +139,36 @@ struct CubeEntry {
 
 TEST(Convergence, CubicCavity) {
   for (const CubeEntry& each :
-       std::vector<CubeEntry>{{1, 4, 1.051889e-01, 2.037927e-01, 4.9e-2, 8.4e-4},
+       std::vector<CubeEntry>{{1, 2, 3.037557e-01, 4.264513e-01, 0, 0},
+                              {1, 4, 1.051889e-01, 2.037927e-01, 4.9e-2, 8.4e-4},
                               {2, 2, 9.798451e-02, 1.781899e-01, 0, 0},
                               {2, 4, 1.575513e-02, 3.567137e-02, 1.2e-3, 4.2e-6},
                               {3, 2, 2.411108e-02, 4.512032e-02, 0, 0},
                               {3, 4, 1.635831e-03, 4.144064e-03, 1.9e-5, 4.1e-8},
                               {4, 2, 5.152478e-03, 1.055672e-02, 0, 0},
-                              {5, 2, 9.694921e-04, 2.028514e-03, 0, 0}}) {
+                              {4, 4, 1.881969e-04, 5.387704e-04, 2.2e-7, 1.1e-9},
+                              {5, 2, 9.694921e-04, 2.028514e-03, 0, 0},
+                              {5, 4, 1.626380e-05, 4.598351e-05, 1.9e-9, 1.4e-10}}) {
     SCOPED_TRACE(std::to_string(each.order) + " on " + std::to_string(each.cells));
     const BoxOptions box = testing::box(3, each.cells);
     const Outcome upwind = run(testing::plain_maxwell(1, box), each.order, 0.5, cube_mode);
     expect_digits(upwind.error, each.upwind);
     if (each.loss > 0) {
-      EXPECT_NEAR(1 - upwind.energy_after / upwind.energy_before, each.loss, 0.03 * each.loss);
+      EXPECT_NEAR(1 - upwind.energy_after / upwind.energy_before, each.loss, 0.04 * each.loss);
     }
     const Outcome central = run(testing::plain_maxwell(0, box), each.order, 0.5, cube_mode);
     expect_digits(central.error, each.central);
     if (each.central_loss > 0) {
       EXPECT_NEAR(1 - central.energy_after / central.energy_before, each.central_loss,
-                  0.03 * each.central_loss);
+                  0.04 * each.central_loss);
     }
   }
 }
 
 TEST(Convergence, CubicCavityOnFinerMeshes) {
   for (const CubeEntry& each : std::vector<CubeEntry>{{1, 8, 2.838578e-02, 5.837076e-02, 0, 0},
-                                                      {2, 8, 2.090930e-03, 6.168342e-03, 0, 0}}) {
+                                                      {2, 8, 2.090930e-03, 6.168342e-03, 0, 0},
+                                                      {3, 8, 1.043896e-04, 4.235210e-04, 0, 0}}) {
     SCOPED_TRACE(each.order);
     const BoxOptions box = testing::box(3, each.cells);
     expect_digits(run(testing::plain_maxwell(1, box), each.order, 0.5, cube_mode).error,
@@ -173,11 +178,84 @@ TEST(Convergence, CubicCavityOnFinerMeshes) {
   }
 }
 
+// Vertices moved at random by 15 % of a cell: other meshes of about half the size, so that orders
+// hold to a few tenths.
+TEST(Convergence, SquareCavityOnPerturbedMeshes) {
+  for (const double alpha : {0.0, 1.0}) {
+    for (int order = 1; order <= 5; ++order) {
+      SCOPED_TRACE(std::to_string(order) + ", " + std::to_string(alpha));
+      std::vector<double> errors;
+      for (const int cells : {4, 8}) {
+        const Case cavity =
+            testing::cavity(MaxwellMode::transverse_magnetic, alpha, testing::box(2, cells, 0.15));
+        errors.push_back(run(cavity, order, 1, square_mode).error);
+      }
+      EXPECT_NEAR(std::log2(errors[0] / errors[1]), alpha == 1 ? order + 1 : order + 0.2,
+                  alpha == 1 ? 0.3 : 0.5);
+    }
+  }
+}
+
 TEST(Convergence, CubicCavityInSinglePrecision) {
+  SolverOptions options{runtime::Device::host(), Precision::single};
   const Outcome found =
-      run(testing::plain_maxwell(1, testing::box(3, 4)), 3, 0.5, cube_mode, Precision::single);
+      run(testing::plain_maxwell(1, testing::box(3, 4)), 3, 0.5, cube_mode, options);
   EXPECT_NEAR(found.error, 1.635837e-03, 1e-7);
   EXPECT_EQ(found.steps, 46);
+}
+
+// By one kernel a stage where that takes a moment to compile.
+SolverOptions on_device(const runtime::Device& device) {
+  SolverOptions options{device};
+  const bool is_slow = device.info().id.kind == runtime::BackendKind::opencl;
+  options.strategy = is_slow ? Strategy::split : Strategy::automatic;
+  return options;
+}
+
+TEST(Convergence, CavitiesOnEveryDevice) {
+  for (const runtime::Device& device : runtime::all_devices()) {
+    if (!device.info().has_f64 || device.info().id.kind == runtime::BackendKind::host) {
+      continue;
+    }
+    const SolverOptions options = on_device(device);
+    for (const Entry& each : std::vector<Entry>{{1, 8, 9.998877e-03},
+                                                {2, 4, 3.986691e-03},
+                                                {3, 4, 3.004305e-04},
+                                                {4, 4, 2.165962e-05}}) {
+      SCOPED_TRACE(device.info().name + ", square, order " + std::to_string(each.order));
+      const Case cavity =
+          testing::cavity(MaxwellMode::transverse_magnetic, 1, testing::box(2, each.cells));
+      expect_digits(run(cavity, each.order, 1, square_mode, options).error, each.error);
+    }
+    for (const CubeEntry& each :
+         std::vector<CubeEntry>{{1, 4, 1.051889e-01, 2.037927e-01, 4.9e-2, 8.4e-4},
+                                {2, 4, 1.575513e-02, 3.567137e-02, 1.2e-3, 4.2e-6},
+                                {3, 2, 2.411108e-02, 4.512032e-02, 0, 0},
+                                {5, 2, 9.694921e-04, 2.028514e-03, 0, 0}}) {
+      SCOPED_TRACE(device.info().name + ", cube, order " + std::to_string(each.order));
+      const BoxOptions box = testing::box(3, each.cells);
+      const Outcome upwind =
+          run(testing::plain_maxwell(1, box), each.order, 0.5, cube_mode, options);
+      expect_digits(upwind.error, each.upwind);
+      if (each.loss > 0) {
+        EXPECT_NEAR(1 - upwind.energy_after / upwind.energy_before, each.loss, 0.04 * each.loss);
+      }
+    }
+  }
+}
+
+// On tensor cores, which take order 5; one tf32 a number would be off by more than 1e-4. Where
+// there are none it is plain single precision.
+TEST(Convergence, CubicCavityBySplitSingles) {
+  for (const runtime::Device& device : runtime::all_devices()) {
+    SCOPED_TRACE(device.info().name);
+    SolverOptions options = on_device(device);
+    options.precision = Precision::single;
+    options.split_singles = true;
+    EXPECT_NEAR(
+        run(testing::plain_maxwell(1, testing::box(3, 2)), 5, 0.5, cube_mode, options).error,
+        9.694921e-04, 2e-6);
+  }
 }
 
 TEST(Convergence, AdvectionInOneDimension) {
@@ -232,7 +310,7 @@ TEST(Convergence, AdvectionInTwoDimensionsKeepsMass) {
     const Case square{"advection", advection(options), testing::box(2, each.cells, 0, true)};
     const Outcome found = run(square, each.order, 0.5, wave);
     expect_digits(found.error, each.error);
-    EXPECT_LE(found.energy_after, found.energy_before);
+    EXPECT_FALSE(found.has_grown);
     // sums of some thousand numbers around 1 times elements' sizes
     EXPECT_LT(std::abs(found.gain), 1e-15);
   }

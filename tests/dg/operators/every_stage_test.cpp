@@ -76,6 +76,7 @@ class Draws {
       result.columns_per_thread = 8 * (tiles % 2 == 0 && number(0, 1) > 0 ? tiles / 2 : tiles);
       result.row_groups = number(1, std::min(3, (of.nodes + 15) / 16));
     }
+    result.updates_apart = number(0, 3) == 0;
     return result;
   }
 

@@ -34,6 +34,8 @@ const std::vector<FusedShape>& shapes() {
       {8, Product::tensor_cores, 2, 16},
       {4, Product::tensor_cores, 1, 8, 0, 2, Ahead::copies},
       {4, Product::tensor_cores, 1, 24, 0, 1, Ahead::prefetch, true},
+      {.elements = 4, .row_groups = 2, .updates_apart = true},
+      {4, Product::tensor_cores, 1, 24, 0, 2, Ahead::copies, false, true},
   };
   return all;
 }
@@ -127,6 +129,23 @@ TEST(FusedCandidates, OfferTensorCoresForSinglesOnRequestOnly) {
   EXPECT_GT(count(cgen::f32, true), 4);
 }
 
+TEST(FusedCandidates, LeaveTheUpdateToASecondKernelToo) {
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 4, cgen::f32);
+  const std::vector<FusedShape> all = fused_candidates(fixture.shape, cgen::f32, hopper(), true);
+  for (const Product product : {Product::literals, Product::tiles, Product::tensor_cores}) {
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const FusedShape& each) {
+      return each.updates_apart && each.product == product;
+    }));
+  }
+  const StageKernels kernels = fixture.kernels(FusedShape{.elements = 4, .updates_apart = true});
+  ASSERT_EQ(kernels.plans.size(), 2U);
+  // the first neither reads nor writes what the second makes
+  const std::vector<std::string>& names = kernels.plans[0].arguments;
+  for (const char* name : {"residual", "next", "a", "b", "time_step"}) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 0) << name;
+  }
+}
+
 TEST(FusedCandidates, AskAheadInCudaOnly) {
   const auto count = [&](const Case& problem, runtime::BackendKind kind) {
     const Fixture fixture(problem, 2, cgen::f32);
@@ -183,8 +202,11 @@ TEST(FusedKernel, IsTakenByNvrtc) {
     const runtime::CompiledProgram compiled = runtime::compile_cached(nvrtc, request);
     EXPECT_EQ(compiled.log.find("warning"), std::string::npos) << compiled.log;
     ASSERT_EQ(compiled.resources.size(), 1U);
-    // a few indices at most, no sums
-    EXPECT_LE(compiled.resources[0].spill_store_bytes.value_or(0), 16U);
+    // Without a number of blocks to keep, the compiler puts an index or two of literals' long texts
+    // aside to fit one block more: 56 registers and 4 bytes at order 2 with all that a domain may
+    // have, against 72. A number that spares them (12) would cost simpler fluxes, which need 48
+    // registers, their blocks. Sums stay in registers, here and where a product has tables.
+    EXPECT_LE(compiled.resources[0].spill_store_bytes.value_or(0), order == 2 ? 16U : 0U);
   }
 }
 
@@ -244,7 +266,8 @@ TEST(KnownShape, IsTheFastestOfThisDeviceAndKernel) {
                            .columns_per_thread = 4,
                            .face_groups = 2,
                            .ahead = Ahead::copies,
-                           .has_nodal_fluxes = true};
+                           .has_nodal_fluxes = true,
+                           .updates_apart = true};
   remember_shape(key(fixture), device, {{.product = Product::literals}, 30, 0, {}}, wisdom);
   remember_shape(key(fixture), device, {fast, 20, 0, {}}, wisdom);
   remember_shape(key(fixture), device, {{.elements = 32}, 25, 0, {}}, wisdom);

@@ -135,8 +135,13 @@ inline std::map<std::string, Bytes> run_on_cpu(const StageFixture& fixture,
     memory["operators"] = detail::as_reals(
         detail::operators_table(fixture.derivatives, fixture.lift, *fused, fixture.real),
         fixture.real);
-    memory["next"] = poison(bytes);
-    launch_on_cpu(program, fixture, kernels.plans.at(0), memory, numbers);
+    memory[fused->updates_apart ? "rhs" : "next"] = poison(bytes);
+    for (const detail::KernelPlan& plan : kernels.plans) {
+      launch_on_cpu(program, fixture, plan, memory, numbers);
+    }
+    if (fused->updates_apart) {
+      memory["next"] = memory.at("state");
+    }
     return memory;
   }
   memory["volume_fluxes"] = poison(bytes * static_cast<std::size_t>(fixture.shape.dimension));

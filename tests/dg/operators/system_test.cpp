@@ -42,6 +42,34 @@ TEST(CheckSystem, RefusesWhatDoesNotFit) {
   EXPECT_ERROR("dg.check_boundary_coverage.unknown_tag", check(unknown));
 }
 
+TEST(CheckSystem, RefusesFieldsAndAxesThatThereAreNot) {
+  const Case tm = testing::cavity(MaxwellMode::transverse_magnetic, 1, testing::box(2, 3));
+  const auto with_surface = [&](const FluxExpr& first) {
+    Case each = tm;
+    each.system.surface = concatenate({FluxVector({first}), each.system.surface.slice(1, 2)});
+    return each;
+  };
+  EXPECT_ERROR("dg.check_system.index", check(with_surface(normal(3)[2] * jump(field(0, "e")))));
+  Case deep = tm;
+  deep.system.source = {coordinates(3)[2], 0, 0};
+  EXPECT_ERROR("dg.check_system.index", check(deep));
+  // on a box without boundaries, where no boundary state would miss it
+  Case torus = with_surface(jump(field(7, "w[7]")));
+  torus.box.periodic = {true, true, false};
+  torus.system.boundaries.clear();
+  Case before = tm;
+  before.system.source = {field(-1, "e"), 0, 0};
+  EXPECT_ERROR("dg.check_system.index", check(before));
+  try {
+    check(torus);
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.message(),
+              "'maxwell' reads 'w[7]', which is field 7 of the state counted from 0, but there are "
+              "3: ez, hx, hy");
+  }
+}
+
 TEST(CheckSystem, RefusesSurfaceFluxesThatCoupleNothing) {
   Case each = testing::full_maxwell();
   // of one component it may be so: one that is the same on both sides

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/schedule/insert_barriers.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/transform/recipe.h"
 #include "tests/loopy/check/build_kernel.h"
 #include "tests/support/expect_error.h"
 
@@ -38,6 +44,16 @@ TEST(CountOperations, CountsAMatrixProduct) {
   EXPECT_EQ(form((statistics.operations[{"add", "f32"}])), "l*m*n");
   EXPECT_EQ(statistics.loads["a"].evaluate({{"n", 512}, {"m", 256}, {"l", 128}}), 512 * 256 * 128);
   EXPECT_EQ(statistics.loads["a"].evaluate({{"n", 0}, {"m", 256}, {"l", 128}}), 0);
+}
+
+TEST(CountOperations, CountsMoreThan32BitsHoldOfConstantLengths) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < 4096}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = cgen::f32});
+  EXPECT_EQ(count_operations(infer_types(kernel)).loads["a"].evaluate({}),
+            std::int64_t{4096} * 4096 * 4096);
+  const Kernel sliced = apply_recipe(kernel, "split_iname(i, 16)\nsplit_iname(j, 64)");
+  EXPECT_EQ(count_operations(infer_types(sliced)).stores["c"].evaluate({}), 4096 * 4096);
 }
 
 TEST(CountOperations, CountsAStatementOncePerLoopAroundIt) {
@@ -131,6 +147,64 @@ TEST(CountOperations, CountsUnderAffineConditionsOnly) {
   EXPECT_EQ(statistics.loads["a"].evaluate({{"n", 10}}), 3);
   EXPECT_EQ((statistics.operations[{"divide", "f32"}].evaluate({{"n", 2}})), 2);
   EXPECT_EQ((statistics.operations[{"sin", "f64"}].evaluate({{"n", 10}})), 7);
+}
+
+/// A product in tiles of 16 x 16 through shared memory.
+Kernel tiled_matmul() {
+  return apply_recipe(
+      make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j < l and 0 <= k < m}",
+                  "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.arguments = "a: f32[n, m]; b: f32[m, l]; c: f32[n, l]; n, m, l: i32",
+                   .assumptions = "n mod 16 = 0 and m mod 16 = 0 and l mod 16 = 0 and n >= 16 and "
+                                  "m >= 16 and l >= 16"}),
+      "split_iname(i, 16, outer_tag=g.1, inner_tag=l.1)\n"
+      "split_iname(j, 16, outer_tag=g.0, inner_tag=l.0)\n"
+      "split_iname(k, 16)\n"
+      "add_prefetch(a, [i_inner, k_inner], default_tag=for)\n"
+      "add_prefetch(b, [k_inner, j_inner], default_tag=for)\n"
+      "tag_inames(a_fetch_0:l.1, a_fetch_1:l.0, b_fetch_0:l.1, b_fetch_1:l.0)");
+}
+
+TEST(CountOperations, TellsHowFarNeighboursAreApart) {
+  const Kernel kernel = infer_types(tiled_matmul());
+  Statistics statistics = count_operations(kernel);
+  const IntegerValues sizes = {{"n", 512}, {"m", 256}, {"l", 128}};
+  EXPECT_EQ(statistics.loads["a"].evaluate(sizes), 512 * 256 * 128 / 16);
+  EXPECT_EQ(statistics.loads["b"].evaluate(sizes), 512 * 256 * 128 / 16);
+  EXPECT_EQ(statistics.loads["a_fetch"].evaluate(sizes), 512 * 256 * 128);
+  EXPECT_EQ(statistics.stores["c"].evaluate(sizes), 512 * 128);
+  const auto listed = [&](const std::string& array, bool is_write) {
+    std::string text;
+    for (const AccessCount& each : statistics.accesses) {
+      if (each.array == array && each.is_write == is_write) {
+        for (const auto& [axis, stride] : each.strides) {
+          text += axis + ":" + (stride ? to_string(*stride) : "?") + " ";
+        }
+        text += std::to_string(each.count.evaluate(sizes)) + "\n";
+      }
+    }
+    return text;
+  };
+  EXPECT_EQ(listed("a", false), "g.0:0 g.1:16*m l.0:1 l.1:m 1048576\n");
+  EXPECT_EQ(listed("b", false), "g.0:16 g.1:0 l.0:1 l.1:l 1048576\n");
+  EXPECT_EQ(listed("a_fetch", false), "g.0:0 g.1:0 l.0:0 l.1:16 16777216\n");
+  EXPECT_EQ(listed("b_fetch", false), "g.0:0 g.1:0 l.0:1 l.1:0 16777216\n");
+  EXPECT_EQ(listed("c", true), "g.0:16 g.1:16*l l.0:1 l.1:l 65536\n");
+}
+
+TEST(CountBarriers, CountsThoseOfABlock) {
+  const Kernel ready = preprocess(tiled_matmul());
+  const Count tiles = count_barriers(ready, insert_barriers(ready, build_loop_tree(ready)));
+  EXPECT_EQ(tiles.evaluate({{"n", 512}, {"m", 256}, {"l", 128}}), 2 * 256 / 16);
+  const Kernel loops =
+      preprocess(apply_recipe(make_kernel("{[i, j, k]: 0 <= i < 10 and 0 <= j < n and 0 <= k <= j}",
+                                          "<f32> s[10]\nfor j, k\ns[i] = a[i, j] {id=put}\n"
+                                          "b[i, j] = s[9 - i] + k {id=get, dep=put}\nend",
+                                          {.arguments = "a, b: f32[10, n]; n: i32"}),
+                              "set_temporary_address_space([s], local)\ntag_inames(i:l.0)"));
+  const Count within = count_barriers(loops, insert_barriers(loops, build_loop_tree(loops)));
+  // two in each of k's turns, and one before them in each of j's
+  EXPECT_EQ(within.evaluate({{"n", 50}}), 2 * 50 * 51 / 2 + 50);
 }
 
 TEST(Count, RefusesMissingParameters) {

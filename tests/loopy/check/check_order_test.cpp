@@ -61,6 +61,18 @@ TEST(CheckOrder, LooksAtAllWaysInWhichIterationsMayBeOrdered) {
   EXPECT_ERROR("loopy.check_order.carried_value", check_order(kernel));
 }
 
+TEST(CheckOrder, KnowsTheOrderOfLoopsWhoseAxesHavePriorities) {
+  // as loops, 'i' and 'j_outer' cannot nest so: 'first' is in one of them
+  const Kernel kernel =
+      apply_recipe(make_kernel("{[i, j]: 0 <= i, j <= 6} {[k]: 0 <= k < n}",
+                               "<> t = b[k, j] {id=first}\nout[i, j, k] = t*t\n"
+                               "w[i + 1, j + 1, k + 1] = 0.5*w[i + 1, j + 2, k] + a[k, 0]",
+                               {.arguments = "a, b: f64[24, 24]; out, w: f64[24, 24, 24]; n: i32",
+                                .assumptions = "n >= 1 and n <= 13"}),
+                   "split_iname(j, 3, outer_tag=l.0, inner_tag=ilp)\nprioritize_loops(i, j_outer)");
+  EXPECT_ERROR("loopy.check_order.carried_value", check_order(kernel));
+}
+
 TEST(CheckOrder, SaysNothingOfWhatItCannotProve) {
   const Kernel kernel = apply_recipe(
       make_kernel("{[i]: 0 <= i < 8}", "for i\nu[place[i]] = x[i]\nv[i] = u[i + 1]\nend",

@@ -84,6 +84,19 @@ TEST(Refusals, NameTwoLanesAndTheAddressTheyWrite) {
   EXPECT_ERROR("loopy.check_races.write_race", checked_text(lanes));
 }
 
+TEST(Refusals, NameTheLanesThatFillOneSharedArray) {
+  // threads have lanes of their own in registers, and share what lies in shared memory
+  const Described kernel{"{[i, j]: 0 <= i, j < 4}",
+                         "out[i, j] = c[i, i]*c[i, j]",
+                         "add_prefetch(c, [j])\ntag_inames(j:g.0, c_fetch_0:l.0, i:ilp)",
+                         {.arguments = "c, out: f32[4, 4]"}};
+  EXPECT_ERROR("loopy.check_races.write_race", checked_text(kernel));
+  expect_parts(kernel, {"'fill_c_fetch'", "'c_fetch'", "'i'"});
+  Described apart = kernel;
+  apart.recipe = "add_prefetch(c, [i, j])\ntag_inames(j:g.0, c_fetch_1:l.0, i:ilp)";
+  EXPECT_EQ(message_of(apart), "(no error)");
+}
+
 TEST(Refusals, NameTheIterationsThatNoBarrierCanKeepApart) {
   const Described within{"{[i]: 0 <= i < 15}",
                          "a[i] = a[i + 1] {id=shift}",
@@ -159,10 +172,10 @@ TEST(Refusals, NameTheBytesOfSharedMemoryThatAreTooMany) {
                          "add_prefetch(a, [i_inner, k]); add_prefetch(b, [k, j_inner])"};
   EXPECT_EQ(message_of(kernel), "(no error)");  // 2 x 16 x 128 x 4 bytes
   Described larger = kernel;
-  larger.domains = "{[i, j, k]: 0 <= i, j < 128 and 0 <= k < 512}";
+  larger.domains = "{[i, j, k]: 0 <= i, j < 128 and 0 <= k < 2048}";
   EXPECT_ERROR("loopy.generate.too_much_shared_memory", checked_text(larger));
-  expect_parts(larger, {"needs 65536 bytes", "may have 49152", "'a_fetch' has 32768",
-                        "'b_fetch' has 32768"});
+  expect_parts(larger, {"needs 262144 bytes", "may have 232448", "'a_fetch' has 131072",
+                        "'b_fetch' has 131072"});
 }
 
 TEST(Refusals, NameTemporariesWithoutAValue) {

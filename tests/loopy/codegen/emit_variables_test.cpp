@@ -2,9 +2,19 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/recipe.h"
+#include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
 namespace {
+
+/// Tiles of both arrays, as long and wide as that.
+std::string recipe_of_tiles(const std::string& length) {
+  return "split_iname(i, " + length + ", outer_tag=g.1)\nsplit_iname(i_inner, 8, outer_tag=l.1)\n" +
+         "split_iname(j, " + length + ", outer_tag=g.0)\nsplit_iname(j_inner, 8, outer_tag=l.0)\n" +
+         "add_prefetch(a, [i_inner_outer, i_inner_inner, j_inner_outer, j_inner_inner])\n" +
+         "add_prefetch(b, [i_inner_outer, i_inner_inner, j_inner_outer, j_inner_inner])";
+}
 
 // The C of an index is made once for each layout: equal indices of arrays that lie otherwise in
 // memory must not share it.
@@ -19,6 +29,30 @@ TEST(EmitVariables, KeepsTheIndicesOfDifferentLayoutsApart) {
                       "d[4 * i + j];"),
             std::string::npos)
       << text;
+}
+
+// Arrays of a fixed size have 48 KiB in CUDA; what takes more lies in memory that the launch gives.
+TEST(EmitVariables, PutsTilesBeyond48KiBIntoMemoryOfTheLaunch) {
+  const Kernel described = make_kernel("{[i, j]: 0 <= i, j < n}", "c[i, j] = a[j, i] + b[j, i]",
+                                       {.default_type = cgen::f32});
+  const auto tiled = [&](const char* length) {
+    return apply_recipe(described, recipe_of_tiles(length));
+  };
+  const GeneratedProgram small = generate(tiled("64"), Target::cuda);
+  EXPECT_EQ(small.launches.front().shared_bytes, 2 * 64 * 64 * 4);
+  EXPECT_EQ(small.launches.front().dynamic_shared_bytes, 0);
+  const GeneratedProgram large = generate(tiled("96"), Target::cuda);
+  EXPECT_EQ(large.launches.front().shared_bytes, 2 * 96 * 96 * 4);
+  EXPECT_EQ(large.launches.front().dynamic_shared_bytes, 2 * 96 * 96 * 4);
+  const std::string text = generate_text(tiled("96"), Target::cuda);
+  for (const char* part : {"extern __shared__ __align__(16) unsigned char rtcg_dynamic_shared[];",
+                           "float (*const a_fetch)[96] = (float (*)[96])block_memory;",
+                           "float (*const b_fetch)[96] = (float (*)[96])(block_memory + 36864);"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  EXPECT_EQ(generate(tiled("96"), Target::opencl).launches.front().dynamic_shared_bytes, 0);
+  EXPECT_ERROR("loopy.generate.too_much_shared_memory",
+               generate(tiled("96"), Target::cuda, {.most_shared_bytes = 64 * 1024}));
 }
 
 }  // namespace

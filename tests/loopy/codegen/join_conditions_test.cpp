@@ -107,5 +107,31 @@ TEST(JoinConditions, LeavesASingleStatementItsWholeConditionInOneTest) {
 )");
 }
 
+TEST(JoinConditions, TakesConditionsOutOfTheLoopsThatDoNotChangeThem) {
+  const auto text = [](const std::string& condition) {
+    const std::string whole =
+        generate_text(infer_types(make_kernel("{[l, i]: 0 <= l, i < n}",
+                                              "if " + condition + "\nb[l] = sum(i, l*a[i])\nend",
+                                              {.arguments = "a, b: f32[n]; s: f32; n: i32"})),
+                      Target::cuda);
+    const std::size_t begin = whole.find("  for (");
+    return whole.substr(begin, whole.rfind('}') - begin);
+  };
+  EXPECT_EQ(text("l > 0 and s < 2"), R"(  for (int l = 0; l < n; ++l) {
+    if (l > 0 && s < 2.0f) {
+      float acc_i = 0.0f;
+      for (int i = 0; i < n; ++i) {
+        acc_i += l * a[i];
+      }
+      b[l] = acc_i;
+    }
+  }
+)");
+  // memory is not read where no iteration would
+  EXPECT_NE(text("a[0] > 0").find("    for (int i = 0; i < n; ++i) {\n      if (a[0] > 0.0f) {"),
+            std::string::npos)
+      << text("a[0] > 0");
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

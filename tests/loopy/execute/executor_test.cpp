@@ -1,5 +1,8 @@
 #include "rtcg/loopy/execute/executor.h"
 
+#include <array>
+#include <complex>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
@@ -60,6 +63,51 @@ TEST(Executor, RefusesArgumentsThatDoNotFit) {
                (twice({arg("a", twice.a, {1}), arg("out", twice.out, {1}), factor}), 0));
 }
 
+TEST(Executor, RefusesNegativeLengthsThatNobodyAssumes) {
+  const Device host = Device::host();
+  const Buffer<float> a(host, 4);
+  const auto run = [&](const std::string& assumptions, std::int64_t n) {
+    const Executor executor(make_kernel("{[i]: 0 <= i < n}", "out[i] = 2*a[3*i]",
+                                        {.default_type = cgen::f32, .assumptions = assumptions}),
+                            host);
+    executor(host.default_stream(), {arg("a", a), arg("out", a), arg("n", n)});
+    return 0;
+  };
+  EXPECT_ERROR("loopy.executor.negative_length", run("", -5));
+  EXPECT_ERROR("loopy.executor.assumption", run("n >= 1", -5));
+  // 3*0 - 2 elements are none, as nothing is asked of them
+  EXPECT_EQ(run("", 0), 0);
+  EXPECT_EQ(run("n >= -10", -5), 0);
+}
+
+TEST(Executor, TakesComplexNumbersAndVectors) {
+  using Complex = std::complex<float>;
+  using Vector = std::array<float, 4>;
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "y[i] = s*x[i]\nw[i] = 2*v[i]",
+                                    {.arguments = "x, y: c64[n]; v, w: f32x4[n]; s: c64; n: i32"});
+  for (const Device& device : runtime::all_devices()) {
+    const Executor executor(kernel, device);
+    const runtime::Stream stream(device);
+    const Buffer<Complex> x(device, std::vector<Complex>{{1, 2}, {-3, 0.5}});
+    const Buffer<Complex> y(device, 2);
+    const Buffer<Vector> v(device, std::vector<Vector>{{1, 2, 3, 4}, {5, 6, 7, 8}});
+    const Buffer<Vector> w(device, 2);
+    const Complex s(0.5, -1);
+    executor(stream, {arg("x", x), arg("y", y), arg("v", v), arg("w", w), arg("s", s)});
+    EXPECT_EQ(y.to_vector(stream), (std::vector<Complex>{{2.5, 0}, {-1, 3.25}}));
+    EXPECT_EQ(w.to_vector(stream), (std::vector<Vector>{{2, 4, 6, 8}, {10, 12, 14, 16}}));
+    // a real number does for a complex one, and not the other way round
+    executor(stream, {arg("x", x), arg("y", y), arg("v", v), arg("w", w), arg("s", 2.0)});
+    EXPECT_EQ(y.to_vector(stream), (std::vector<Complex>{{2, 4}, {-6, 1}}));
+    EXPECT_ERROR(
+        "loopy.executor.argument_type",
+        (executor(stream, {arg("x", v), arg("y", y), arg("v", v), arg("w", w), arg("s", s)}), 0));
+    EXPECT_ERROR(
+        "loopy.executor.argument_type",
+        (executor(stream, {arg("x", x), arg("y", y), arg("v", v), arg("w", w), arg("n", s)}), 0));
+  }
+}
+
 TEST(Executor, RefusesMemoryOfOtherDevices) {
   for (const Device& device : runtime::all_devices()) {
     if (device != Device::host()) {
@@ -86,8 +134,10 @@ TEST(ArgumentData, RefusesUnknownLengthsAndTypes) {
       make_kernel("{[i]: 0 <= i < n}", "out[i] = a[i]", {.default_type = cgen::f64});
   EXPECT_ERROR("loopy.argument_data.unknown_length", random_arguments(kernel, {}, 1));
   EXPECT_ERROR("loopy.argument_data.element_type",
-               random_arguments(apply_recipe(kernel, "add_dtypes(a:complex64, out:complex64)"),
-                                {{"n", 4}}, 1));
+               random_arguments(apply_recipe(kernel, "add_dtypes(a:f16, out:f16)"), {{"n", 4}}, 1));
+  EXPECT_ERROR(
+      "loopy.type_of.no_size",
+      random_arguments(apply_recipe(kernel, "add_dtypes(a:f32x3, out:f32x3)"), {{"n", 4}}, 1));
 }
 
 }  // namespace

@@ -158,6 +158,15 @@ TEST(GridReductions, ByAtomicFunctionsAddToWhatIsThere) {
   expect_same_everywhere(atomic, kernel, {{"n", 1000}}, compare);
 }
 
+TEST(GridReductions, RefuseToTearValuesFromTheirIteration) {
+  const Kernel kernel = tag_inames(make_kernel("{[i, r]: 0 <= i < 5 and 0 <= r < n}",
+                                               "<> t = 2*b[i]\nout[i] = sum(r, a[i, r]*t)",
+                                               with_arguments("a: f32[5, n]; b, out: f32[5]")),
+                                   "r:g.0");
+  EXPECT_ERROR("loopy.reduce_over_grid.value_of_an_iteration", reduce_over_grid(kernel, "r"));
+  EXPECT_ERROR("loopy.realize_reductions.parallel_iname", generate(kernel, Target::cuda));
+}
+
 TEST(GridReductions, RefuseWhatTheyCannotDo) {
   const Kernel sum = sum_of("f32");
   const Kernel tagged = sliced(sum);

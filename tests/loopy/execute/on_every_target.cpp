@@ -7,6 +7,7 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/runtime/device/device.h"
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
@@ -19,10 +20,19 @@ struct Scalars {
   std::vector<std::unique_ptr<std::int64_t>> integers;
   std::vector<std::unique_ptr<double>> reals;
   std::vector<std::unique_ptr<float>> floats;
+  std::vector<std::unique_ptr<std::complex<float>>> complex_floats;
+  std::vector<std::unique_ptr<std::complex<double>>> complex_reals;
 
   void* add(const KernelParameter& parameter, const IntegerValues& values,
             const CompareOptions& options) {
-    const auto kind = *cgen::scalar_kind(parameter.type);
+    const auto kind = *cgen::scalar_kind(number_type(parameter.type));
+    if (is<cgen::Complex>(parameter.type)) {
+      const std::complex<double> value = options.complex_values.at(parameter.name);
+      complex_floats.push_back(std::make_unique<std::complex<float>>(value));
+      complex_reals.push_back(std::make_unique<std::complex<double>>(value));
+      return kind == cgen::ScalarKind::f32 ? static_cast<void*>(complex_floats.back().get())
+                                           : complex_reals.back().get();
+    }
     const auto integer = values.find(parameter.name);
     const auto real = options.reals.find(parameter.name);
     const double number = integer != values.end()       ? static_cast<double>(integer->second)
@@ -60,7 +70,7 @@ ArgumentData run_in_harness(const Kernel& kernel, const IntegerValues& parameter
     if (parameter.temporary_count) {
       ArrayData& temporary = temporaries[parameter.name];
       const auto count = evaluate_integer(*parameter.temporary_count, parameters).value();
-      temporary.bytes.resize(static_cast<std::size_t>(std::max<std::int64_t>(count, 1)) * 8);
+      temporary.bytes.resize(static_cast<std::size_t>(std::max<std::int64_t>(count, 1)) * 16);
     }
     ArrayData& array =
         parameter.temporary_count ? temporaries.at(parameter.name) : arrays.at(parameter.name);
@@ -70,6 +80,7 @@ ArgumentData run_in_harness(const Kernel& kernel, const IntegerValues& parameter
   }
   for (const LaunchPlan& plan : program.launches) {
     testing::CudaOnCpuLaunch launch;
+    launch.shared_bytes = static_cast<unsigned>(plan.dynamic_shared_bytes);
     bool is_empty = false;
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const std::int64_t blocks = evaluate_integer(plan.grid[axis], parameters).value();
@@ -112,7 +123,7 @@ void expect_same_everywhere(const Kernel& transformed, const Kernel& reference,
     ADD_FAILURE() << error.what() << "\n" << generate_text(transformed, Target::cuda);
   }
   for (const runtime::Device& device : runtime::all_devices()) {
-    const std::string where = device.info().name;
+    const std::string where = to_string(device.info().id) + " " + device.info().name;
     if (!except.empty() && where.find(except) != std::string::npos) {
       continue;
     }

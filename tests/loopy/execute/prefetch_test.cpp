@@ -52,6 +52,20 @@ TEST(Prefetch, OfTilesThatDivideNeedsTwoBarriersAndNoGuard) {
   expect_same_everywhere(tiled, product(options), {});
 }
 
+TEST(Prefetch, LaysRowsThatAreShorterThanTheBlockSideBySide) {
+  const KernelOptions options = f32_options({{"n", 64}});
+  Kernel tiled = split_iname(product(options), "i", 32, tags("g.1", ""));
+  tiled = split_iname(tiled, "i_inner", 8, tags("ilp", "l.1"));
+  tiled = split_iname(tiled, "j", 16, tags("g.0", "l.0"));
+  tiled = split_iname(tiled, "k", 4);
+  tiled = add_prefetch(tiled, "a", {"k_inner", "i_inner_outer", "i_inner_inner"});
+  // 32 rows of 4: by 128 threads at once instead of by 32 threads, four times
+  const std::string text = generate_text(tiled, Target::cuda);
+  EXPECT_NE(text.find("4 * i_inner_inner][j_inner % 4] = a["), std::string::npos) << text;
+  EXPECT_EQ(count_of("if (", text), 0) << text;
+  expect_same_everywhere(tiled, product(options), {});
+}
+
 TEST(Prefetch, OfTilesThatDoNotDivideHasItsBarriersOutsideOfGuards) {
   const Kernel tiled = tiled_product(product(f32_options()));
   const std::string text = generate_text(tiled, Target::cuda);

@@ -1,11 +1,14 @@
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
@@ -95,6 +98,92 @@ TEST(SlicingStream, OffersCopiesThatRunAhead) {
   }
 }
 
+/// Few enough to be looked through in no time.
+SlicingConstraints few(std::int64_t n, std::int64_t threads, std::int64_t lanes) {
+  SlicingConstraints constraints{.parameters = {{"n", n}}};
+  constraints.min_threads = threads;
+  constraints.max_threads = threads;
+  constraints.max_lanes = lanes;
+  return constraints;
+}
+
+TEST(SlicingStream, SwizzlesTilesWhereTheyWouldBePadded) {
+  const SlicingStream stream(matmul(), few(512, 256, 16));
+  const std::string before = "j: g.0 l.0*16 vec*4; i: g.1 l.1*16 ilp*4; k: for for*16; ";
+  const auto place = [&](const std::string& rest) {
+    return stream.find(parse_slicing(before + rest));
+  };
+  const auto swizzled = place("fetch a transposed xor; fetch b; stages 2");
+  const auto padded = place("fetch a transposed pad 4; fetch b; stages 2");
+  ASSERT_TRUE(swizzled && padded);
+  const std::vector<std::size_t> near = stream.neighbours(*padded);
+  EXPECT_NE(std::find(near.begin(), near.end(), *swizzled), near.end());
+  EXPECT_LT(stream.at(*swizzled).shared_bytes, stream.at(*padded).shared_bytes);
+  EXPECT_TRUE(place("fetch a xor; fetch b; stages 3"));  // rows that lanes go across
+  EXPECT_FALSE(place("fetch a transposed xor; fetch b"));
+  EXPECT_FALSE(place("fetch a transposed pad 4; fetch b xor; stages 2"));
+}
+
+TEST(SlicingStream, ReadsTilesByVectorsWhereRowsAreKnownToBeAligned) {
+  const std::string before = "j: g.0 l.0*8 ilp*4; i: g.1 l.1*8 ilp*4; k: for for*8; ";
+  const auto has = [&](const Kernel& kernel, const std::string& rest) {
+    return SlicingStream(kernel, few(512, 64, 16)).find(parse_slicing(before + rest)).has_value();
+  };
+  const std::string wide = "fetch a transposed pad 4; fetch b vec 4";  // rows of a are short
+  EXPECT_FALSE(has(matmul(), wide));                                   // n may be odd
+  EXPECT_TRUE(has(matmul(), "fetch a transposed pad 4; fetch b"));
+  const Kernel fixed = fix_parameters(matmul(), {{"n", 512}});
+  EXPECT_TRUE(has(fixed, wide));
+  EXPECT_FALSE(has(fixed, "fetch a transposed pad 4; fetch b"));
+  EXPECT_FALSE(has(fixed, wide + "; stages 2"));  // which are as wide as they can be
+  EXPECT_TRUE(has(assume(matmul(), "n mod 4 = 0"), wide));
+  EXPECT_NO_THROW(
+      static_cast<void>(generate_text(apply(fixed, parse_slicing(before + wide)), Target::cuda)));
+  EXPECT_FALSE(has(fix_parameters(matmul(), {{"n", 510}}), wide));
+}
+
+// What decides about rows and vectors counts the lengths of tiles that transformations make.
+TEST(SlicingStream, SwizzlesAndReadsByVectorsOnlyWhatCanBe) {
+  const std::vector<Kernel> kernels = {
+      fix_parameters(matmul(), {{"n", 96}}), fix_parameters(matmul(), {{"n", 300}}),
+      make_kernel("{[e, f, i, j]: 0 <= e < 64 and 0 <= f < 6 and 0 <= i, j < 12}",
+                  "out[e, f, i] = sum(j, d[i, j]*u[e, f, j])", {.default_type = cgen::f32}),
+      make_kernel("{[i, j]: 0 <= i < 100 and 0 <= j < 72}", "b[i, j] = a[j, i]",
+                  {.default_type = cgen::f64})};
+  int swizzled = 0;
+  int wide = 0;
+  for (const Kernel& kernel : kernels) {
+    const SlicingStream stream(kernel, few(0, 64, 16));
+    std::map<std::string, int> tried;
+    for (std::size_t i = 0; i < stream.count(); i += 1 + i / 40) {
+      const Slicing slicing = stream.at(i).slicing;
+      for (const char* word : {" xor", " vec 4", " vec 2"}) {
+        if (to_string(slicing).find(word) != std::string::npos && ++tried[word] <= 15) {
+          EXPECT_NO_THROW(static_cast<void>(apply(kernel, slicing))) << to_string(slicing);
+        }
+      }
+    }
+    swizzled += tried[" xor"];
+    wide += tried[" vec 4"] + tried[" vec 2"];
+  }
+  EXPECT_GT(swizzled, 10);
+  EXPECT_GT(wide, 10);
+}
+
+TEST(SlicingStream, GivesBlocksTheSharedMemoryOfTheMachine) {
+  SlicingConstraints constraints = few(4096, 256, 64);
+  const Slicing large = parse_slicing(
+      "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*16 ilp*4; k: for for*32; fetch a transposed pad "
+      "4; fetch b; stages 3");
+  EXPECT_FALSE(SlicingStream(matmul(), constraints).find(large));
+  constraints.machine.shared_bytes = 227 * 1024;
+  const SlicingStream stream(matmul(), constraints);
+  ASSERT_TRUE(stream.find(large));
+  EXPECT_EQ(stream.at(*stream.find(large)).shared_bytes, 3 * 32 * (128 + 4 + 128) * 4);
+  constraints.max_shared_bytes = 48 * 1024;
+  EXPECT_FALSE(SlicingStream(matmul(), constraints).find(large));
+}
+
 TEST(SlicingStream, SpreadsRowSumsOverTheBlock) {
   const Kernel sums =
       make_kernel("{[i, j]: 0 <= i, j < n}", "c[i] = sum(j, a[i, j])", {.default_type = cgen::f32});
@@ -122,7 +211,9 @@ TEST(SlicingStream, CutsIntoWhatDivides) {
 }
 
 TEST(SlicingStream, UnrollsTheStepsOfTilesUpToALimit) {
-  const std::vector<std::string> all = first(matmul(), {.parameters = {{"n", 1024}}}, SIZE_MAX);
+  SlicingConstraints constraints{.parameters = {{"n", 1024}}};
+  constraints.machine.shared_bytes = 227 * 1024;
+  const std::vector<std::string> all = first(matmul(), constraints, SIZE_MAX);
   const auto has = [&](const char* each) {
     return std::find(all.begin(), all.end(), each) != all.end();
   };
@@ -135,6 +226,21 @@ TEST(SlicingStream, UnrollsTheStepsOfTilesUpToALimit) {
   EXPECT_FALSE(has((tiles + "k: for unr_hint*32" + fetches).c_str()));
 }
 
+TEST(SlicingStream, FindsTheUnrolledTwin) {
+  SlicingConstraints constraints{.parameters = {{"n", 1024}}};
+  constraints.machine.shared_bytes = 227 * 1024;
+  const SlicingStream stream(matmul(), constraints);
+  const std::string tiles = "j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4; k: for ";
+  const std::string fetches = "; fetch a transposed pad 4; fetch b; stages 2";
+  const auto rolled = stream.find(parse_slicing(tiles + "for*16" + fetches));
+  ASSERT_TRUE(rolled);
+  const auto twin = stream.unrolled(*rolled);
+  ASSERT_TRUE(twin);
+  EXPECT_EQ(stream.at(*twin).slicing, parse_slicing(tiles + "unr_hint*16" + fetches));
+  EXPECT_FALSE(stream.unrolled(*twin));
+  EXPECT_FALSE(stream.unrolled(*stream.find(parse_slicing(tiles + "for*32" + fetches))));
+}
+
 TEST(SlicingStream, KnowsWhatMatrixProductsUsuallyTake) {
   const SlicingStream stream(matmul(), {.parameters = {{"n", 1000}}});
   const std::vector<std::size_t> usual = stream.usual();
@@ -143,6 +249,12 @@ TEST(SlicingStream, KnowsWhatMatrixProductsUsuallyTake) {
   for (const std::size_t each : usual) {
     EXPECT_EQ(stream.at(each).slicing.fetches.size(), 2U);
   }
+  // shapes that the model ranks far down are among them
+  const auto has_shape = [&](std::size_t each) {
+    return to_string(stream.at(each).slicing)
+               .find("j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4;") == 0;
+  };
+  EXPECT_EQ(std::count_if(usual.begin(), usual.end(), has_shape), 2);
   const Kernel sum =
       make_kernel("{[i]: 0 <= i < n}", "c[0] = sum(i, a[i])", {.default_type = cgen::f32});
   EXPECT_TRUE(SlicingStream(sum, {.parameters = {{"n", 1000}}}).usual().empty());
@@ -254,6 +366,103 @@ TEST(SlicingStream, FindsEachOfItsSlicings) {
     EXPECT_EQ(stream.find({}), std::nullopt);
     EXPECT_EQ(stream.find(parse_slicing("q: g.0")), std::nullopt);
   }
+}
+
+bool has_words(const std::vector<std::string>& all, const std::string& words) {
+  return std::any_of(all.begin(), all.end(), [&](const std::string& each) {
+    return each.find(words) != std::string::npos;
+  });
+}
+
+TEST(SlicingStream, LaysOutWhatItMay) {
+  const Kernel rows = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}",
+                                  "y[i] = sum(j, a[i, j]*x[j])", {.default_type = cgen::f32});
+  const IntegerValues sizes = {{"n", 100000}, {"m", 20}};
+  SlicingConstraints constraints{.parameters = sizes};
+  const std::vector<std::string> fixed = first(rows, constraints, SIZE_MAX);
+  EXPECT_FALSE(has_words(fixed, "layout"));
+  constraints.free_layouts = {"a", "y", "a"};
+  const std::vector<std::string> free = first(rows, constraints, SIZE_MAX);
+  const std::set<std::string> all(free.begin(), free.end());
+  EXPECT_EQ(all.size(), free.size());
+  EXPECT_EQ(first(rows, constraints, SIZE_MAX), free);
+  for (const std::string& each : fixed) {
+    ASSERT_EQ(all.count(each), 1U) << each;
+  }
+  for (const char* words :
+       {"; layout a order 1,0", "; layout a order 0,1 pad 12", "; layout a split 0 by 32"}) {
+    EXPECT_TRUE(has_words(free, words)) << words;
+  }
+  EXPECT_FALSE(has_words(free, "layout y")) << "one axis lies in one way";
+  EXPECT_FALSE(has_words(free, "layout a order 0,1;")) << "as described";
+  // neighbouring threads read what lies side by side
+  const RankedSlicing best = SlicingStream(rows, constraints).at(0);
+  constraints.free_layouts.clear();
+  EXPECT_LT(best.predicted_seconds, SlicingStream(rows, constraints).at(0).predicted_seconds);
+  ASSERT_EQ(best.slicing.layouts.size(), 1U) << to_string(best.slicing);
+}
+
+TEST(SlicingStream, FindsLayoutsAndTheirNeighbours) {
+  SlicingConstraints constraints{.parameters = {{"n", 72}}};
+  constraints.max_threads = 64;
+  constraints.max_lanes = 4;
+  const std::size_t described = SlicingStream(matmul(), constraints).count();
+  constraints.free_layouts = {"a", "b", "c"};
+  for (const bool is_cpu : {false, true}) {
+    constraints.machine.is_cpu = is_cpu;
+    const SlicingStream stream(matmul(), constraints);
+    EXPECT_GT(stream.count(), 4 * described);
+    EXPECT_LE(stream.count(), 16 * described);
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < stream.count(); i += 1 + stream.count() / 2000) {
+      const Slicing slicing = stream.at(i).slicing;
+      ASSERT_TRUE(seen.insert(to_string(slicing)).second);
+      ASSERT_EQ(parse_slicing(to_string(slicing)), slicing);
+      ASSERT_EQ(stream.find(slicing), i) << to_string(slicing);
+    }
+    Slicing other = stream.at(0).slicing;
+    other.layouts = {{"a", {1, 0}, 0, 0, 0}};
+    const auto turned = stream.find(other);
+    other.layouts.clear();
+    const auto plain = stream.find(other);
+    ASSERT_TRUE(turned && plain);
+    const std::vector<std::size_t> near = stream.neighbours(*plain);
+    EXPECT_NE(std::find(near.begin(), near.end(), *turned), near.end());
+    EXPECT_EQ(stream.decisions(*plain).size(), stream.decisions(*turned).size());
+    EXPECT_NE(stream.decisions(*plain), stream.decisions(*turned));
+  }
+}
+
+TEST(SlicingStream, FetchesNothingThatLiesInPieces) {
+  const Kernel product =
+      make_kernel("{[e, i, j]: 0 <= e < n and 0 <= i, j < 20}",
+                  "out[e, i] = sum(j, d[i, j]*u[e, j])", {.default_type = cgen::f32});
+  const std::vector<std::string> all = first(
+      product, {.parameters = {{"n", 1000}}, .max_threads = 64, .free_layouts = {"u"}}, SIZE_MAX);
+  EXPECT_TRUE(has_words(all, "layout u split 0 by 32"));
+  for (const std::string& each : all) {
+    ASSERT_FALSE(each.find("fetch u") != std::string::npos &&
+                 each.find("layout u split") != std::string::npos)
+        << each;
+  }
+}
+
+TEST(SlicingStream, RefusesLayoutsThatAreFixed) {
+  const Kernel linear =
+      make_kernel("{[i]: 0 <= i < n}", "c[i] = 2*a[[i]]", {.arguments = "a, c: f32[n]; n: i32"});
+  for (const char* array : {"q", "n", "a"}) {
+    EXPECT_ERROR("loopy.slicings.fixed_layout",
+                 SlicingStream(linear, {.parameters = {{"n", 100}}, .free_layouts = {array}}));
+  }
+  const Kernel many = make_kernel("{[i]: 0 <= i < n}", "o[i] = a[i] + b[i] + c[i] + d[i] + e[i]",
+                                  {.default_type = cgen::f32});
+  EXPECT_ERROR(
+      "loopy.slicings.fixed_layout",
+      SlicingStream(many, {.parameters = {{"n", 100}}, .free_layouts = {"a", "b", "c", "d", "e"}}));
+  const Kernel wide = make_kernel("{[i]: 0 <= i < n}", "c[i] = 2*a[i, 0]",
+                                  {.arguments = "a: f32[n, m]; c: f32[n]; n: i32; m: i32"});
+  EXPECT_ERROR("loopy.slicings.missing_parameter",
+               SlicingStream(wide, {.parameters = {{"n", 100}}, .free_layouts = {"a"}}));
 }
 
 TEST(SlicingStream, RefusesKernelsWithoutSizesOrResults) {

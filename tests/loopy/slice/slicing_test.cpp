@@ -1,5 +1,7 @@
 #include "rtcg/loopy/slice/slicing.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
@@ -26,6 +28,25 @@ TEST(Slicing, IsReadAsItIsWritten) {
   EXPECT_EQ(parse_slicing("stages 3").stages, 3);
   EXPECT_EQ(to_string(parse_slicing("k: for for*8; fetch a;stages 3")),
             "k: for for*8; fetch a; stages 3");
+}
+
+TEST(Slicing, SaysHowTilesLieAndHowWideTheyAreRead) {
+  const std::string text =
+      "i: g.1 l.1*16; k: for for*8; fetch a transposed xor; fetch b pad 4 vec 4; stages 2";
+  const Slicing slicing = parse_slicing(text);
+  EXPECT_EQ(to_string(slicing), text);
+  EXPECT_TRUE(slicing.fetches[0].is_swizzled);
+  EXPECT_EQ(slicing.fetches[1].vector_width, 4);
+  const auto steps = recipe_of(matmul(), slicing);
+  EXPECT_EQ(to_string(steps.back()), "swizzle_bank_conflicts(a_tile)");
+  EXPECT_EQ(to_string(steps[steps.size() - 2]), "pipeline([a_tile, b_tile], k_0, 2)");
+  EXPECT_TRUE(std::any_of(steps.begin(), steps.end(), [](const RecipeStep& each) {
+    return to_string(each) ==
+           "add_prefetch(b, [j, k_1], temporary_name=b_tile, vector_width=4)";
+  }));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a pad 4 xor"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a vec four"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a registers xor"));
 }
 
 TEST(Slicing, GivesWhatScriptedTransformationsGive) {
@@ -82,9 +103,71 @@ TEST(Slicing, KeepsWhatAThreadReadsInRegisters) {
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a registers pad 4"));
 }
 
+TEST(Slicing, LaysOutArguments) {
+  const std::string text =
+      "i: g.0 l.0*16; fetch b; layout a order 1,0 pad 4; layout b order 1,0; layout c split 0 by "
+      "32";
+  EXPECT_EQ(to_string(parse_slicing(text)), text);
+  for (const char* each :
+       {"layout a order 2,0,1 split 1 by 16 pad 8", "layout a split 1 by 16", "layout a pad 3"}) {
+    EXPECT_EQ(to_string(parse_slicing(each)), each);
+  }
+  EXPECT_EQ(to_string(parse_slicing("fetch a; layout a pad 1; i: g.0")),
+            "i: g.0; fetch a; layout a pad 1");
+  const auto steps = recipe_of(matmul(), parse_slicing(text));
+  ASSERT_EQ(steps.size(), 7U);
+  EXPECT_EQ(to_string(steps[1]), "tag_array_axes([a], \"N0,N1\")");
+  EXPECT_EQ(to_string(steps[2]), "add_padding(a, 1, 4)");
+  EXPECT_EQ(to_string(steps[4]), "split_array_axis(c, 0, 32)");
+  EXPECT_EQ(to_string(steps[5]), "tag_array_axes([c], \"N2,N0,N1\")");
+}
+
+TEST(Slicing, LaysElementsOutAsItsWordsSay) {
+  const Kernel kernel = make_kernel("{[i, j, k]: 0 <= i < 5 and 0 <= j < 6 and 0 <= k < 7}",
+                                    "b[i, j, k] = a[i, j, k]", {.default_type = cgen::f32});
+  const auto places = [&](const char* text) {
+    const Argument a = *find_argument(apply(kernel, parse_slicing(text)), "a");
+    return std::pair(a.shape, a.strides_elements);
+  };
+  const std::vector<Expr> shape = {5, 6, 7};
+  EXPECT_EQ(places("layout a order 1,2,0"), std::pair(shape, std::vector<Expr>{1, 35, 5}));
+  EXPECT_EQ(places("layout a pad 1"), std::pair(shape, std::vector<Expr>{48, 8, 1}));
+  EXPECT_EQ(places("layout a order 1,2,0 pad 3"), std::pair(shape, std::vector<Expr>{1, 56, 8}));
+  // the inner part of the axis varies fastest
+  EXPECT_EQ(places("layout a split 0 by 4"),
+            std::pair((std::vector<Expr>{2, 4, 6, 7}), (std::vector<Expr>{168, 1, 28, 4})));
+  EXPECT_EQ(places("layout a order 1,0,2 split 1 by 2 pad 1"),
+            std::pair((std::vector<Expr>{5, 3, 2, 7}), (std::vector<Expr>{21, 105, 1, 3})));
+}
+
+TEST(Slicing, RefusesLayoutsThatCannotBe) {
+  for (const char* text : {"layout q order 1,0", "layout n order 0"}) {
+    EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(matmul(), parse_slicing(text)));
+  }
+  for (const char* text : {"layout a order 0", "layout a order 1,1", "layout a order 0,2",
+                           "layout a split 2 by 4", "layout a pad 1; layout a order 1,0"}) {
+    EXPECT_ERROR("loopy.recipe_of.bad_layout", apply(matmul(), parse_slicing(text)));
+  }
+  const Kernel line =
+      make_kernel("{[i]: 0 <= i < 8}", "c[i] = 2*a[i] + d[[i]]", {.arguments = "a, c, d: f32[8]"});
+  for (const char* text : {"layout a pad 1", "layout d order 0"}) {
+    EXPECT_ERROR("loopy.recipe_of.bad_layout", apply(line, parse_slicing(text)));
+  }
+  const Kernel strided = tag_array_axes(
+      make_kernel("{[i, j]: 0 <= i, j < 8}", "c[i, j] = 2*a[i, j]", {.default_type = cgen::f32}),
+      {"a"}, "F");
+  EXPECT_ERROR("loopy.recipe_of.bad_layout", apply(strided, parse_slicing("layout a pad 1")));
+  EXPECT_EQ(
+      find_argument(apply(strided, parse_slicing("layout a order 0,1")), "a")->strides_elements,
+      std::vector<Expr>{});
+}
+
 TEST(Slicing, RefusesWhatItCannotRead) {
-  for (const char* text : {"i g.0", "i:", "i: g.0*4 l.0*4", "i: g.0 l.0", "i: g.0 l.0*x", "fetch",
-                           "fetch a pad", "fetch a sideways"}) {
+  for (const char* text :
+       {"i g.0", "i:", "i: g.0*4 l.0*4", "i: g.0 l.0", "i: g.0 l.0*x", "fetch", "fetch a pad",
+        "fetch a sideways", "layout", "layout a", "layout a order", "layout a order 1,x",
+        "layout a split 0", "layout a split 0 by 0", "layout a split 0 in 4", "layout a pad",
+        "layout a pad 4 order 1,0"}) {
     EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing(text));
   }
   EXPECT_ERROR("loopy.recipe_of.unknown_iname", apply(matmul(), parse_slicing("q: g.0")));

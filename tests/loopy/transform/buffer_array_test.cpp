@@ -48,7 +48,7 @@ TEST(BufferArray, KeepsAnElementForEachValueOfAnIname) {
   const Kernel buffered = buffer_array(split, "c", {"i_inner"});
   EXPECT_EQ(
       domains_of(buffered) + statements_of(buffered),
-      R"([i_outer, i_inner]: 4*i_outer + i_inner >= 0 and 4*i_outer + i_inner < n and i_inner >= 0 and i_inner <= 3
+      R"([i_outer, i_inner]: i_outer >= 0 and 4*i_outer + i_inner < n and i_inner >= 0 and i_inner <= 3
 [k]: k >= 0 and k < m
 [i_inner_0]: 4*i_outer + i_inner_0 < n and i_inner_0 >= 0 and i_inner_0 <= 3
 [i_inner_1]: 4*i_outer + i_inner_1 < n and i_inner_1 >= 0 and i_inner_1 <= 3

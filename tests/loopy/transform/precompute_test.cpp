@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/extract_subst.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
+#include "rtcg/loopy/transform/recipe.h"
 #include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/tag_array_axes.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "tests/loopy/support/interpret.h"
 #include "tests/loopy/support/replay.h"
@@ -41,7 +45,7 @@ arguments:
   out: f32[n]
   n: i32
 domains:
-  {[i_outer, i_inner]: 16*i_outer + i_inner >= 0 and 16*i_outer + i_inner < n and i_inner >= 0 and i_inner <= 15}
+  {[i_outer, i_inner]: i_outer >= 0 and 16*i_outer + i_inner < n and i_inner >= 0 and i_inner <= 15}
   {[f_store_0]: f_store_0 >= 0 and f_store_0 <= 15}
 inames:
   i_outer: for
@@ -65,11 +69,10 @@ TEST(AddPrefetch, FillsATemporary) {
   const Kernel done = add_prefetch(windows(), "a", {"i_inner", "k"});
   EXPECT_EQ(domains_of(done),
             domains_of(windows()) + "[a_fetch_0]: a_fetch_0 >= 0 and a_fetch_0 <= 17\n");
-  EXPECT_EQ(
-      statements_of(done),
-      "a_fetch[a_fetch_0] = if(0 <= 16*i_outer + a_fetch_0 and 16*i_outer + a_fetch_0 < n + 2, "
-      "a[16*i_outer + a_fetch_0], 0)\n"
-      "out[16*i_outer + i_inner] = sum(k, a_fetch[i_inner + k])*a[16*i_outer + i_inner]\n");
+  EXPECT_EQ(statements_of(done),
+            "a_fetch[a_fetch_0] = if(16*i_outer + a_fetch_0 < n + 2, "
+            "a[16*i_outer + a_fetch_0], 0)\n"
+            "out[16*i_outer + i_inner] = sum(k, a_fetch[i_inner + k])*a[16*i_outer + i_inner]\n");
   expect_last_step(windows(), done, "add_prefetch(a, i_inner:k)");
 }
 
@@ -250,6 +253,37 @@ TEST(Precompute, RefusesWhatChangesBetweenItsUses) {
   const Kernel shifted =
       make_kernel("{[i]: 1 <= i < 8}", "a[i] = a[i - 1]", {.default_type = cgen::f32});
   EXPECT_ERROR("loopy.add_prefetch.input_changes", add_prefetch(shifted, "a", {"i"}));
+}
+
+TEST(AddPrefetch, ReadsNeighboursAtOnce) {
+  const Kernel described =
+      make_kernel("{[i, j]: 0 <= i, j < n}", "b[i, j] = a[j, i]", {.arguments = "a, b: f32[n, n]"});
+  const Kernel tiled = apply_recipe(described,
+                                    "split_iname(i, 32, outer_tag=g.1, inner_tag=l.1)\n"
+                                    "split_iname(j, 8, outer_tag=g.0, inner_tag=l.0)");
+  const std::vector<std::string> sweep = {"i_inner", "j_inner"};
+  const Kernel wide = add_prefetch(assume(tiled, "n mod 4 = 0"), "a", sweep, {.vector_width = 4});
+  EXPECT_EQ(to_string(wide.recipe.back()), "add_prefetch(a, i_inner:j_inner, vector_width=4)");
+  for (const Target target : {Target::opencl, Target::cuda}) {
+    const std::string text = generate_text(wide, target, {.recipe_comment = false});
+    EXPECT_NE(text.find("const float4 a_vec = "), std::string::npos) << text;
+    EXPECT_NE(text.find("float4 *)&a_fetch["), std::string::npos) << text;
+  }
+  // four stores where the tile is turned round
+  const std::string turned = generate_text(tag_array_axes(wide, {"a_fetch"}, "F"), Target::cuda,
+                                           {.recipe_comment = false});
+  EXPECT_NE(turned.find("= a_vec.w;"), std::string::npos) << turned;
+  // rows that may begin anywhere, other widths, and what is no copy of an array
+  EXPECT_ERROR("loopy.add_prefetch.no_vector",
+               add_prefetch(tiled, "a", sweep, {.vector_width = 4}));
+  EXPECT_ERROR("loopy.add_prefetch.no_vector",
+               add_prefetch(tiled, "a", sweep, {.vector_width = 3}));
+  EXPECT_ERROR("loopy.add_prefetch.no_vector",
+               add_prefetch(assume(tiled, "n mod 4 = 0"), "a", {"j_inner"}, {.vector_width = 4}));
+  EXPECT_TRUE(why_not_add_prefetch(tiled, "a", sweep, {.vector_width = 2}).has_value());
+  const Kernel rule =
+      make_kernel("{[i]: 0 <= i < 8}", "f(x) := a[x]\nb[i] = f(i)", {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.precompute.not_possible", precompute(rule, "f", {"i"}, {.vector_width = 4}));
 }
 
 TEST(Footprint, RefusesWhatIsNoBox) {

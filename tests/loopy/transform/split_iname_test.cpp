@@ -18,6 +18,22 @@ Kernel matrix_vector() {
                      {.default_type = cgen::f32});
 }
 
+TEST(SplitIname, BoundsTheOuterLoopAloneWhereLengthsDivide) {
+  const auto domain_of = [](const char* domain, std::int64_t length) {
+    const Kernel kernel = make_kernel(domain, "out[i] = 2*a[i]", {.default_type = cgen::f32});
+    const std::string text = to_string(split_iname(kernel, "i", length));
+    const std::size_t begin = text.find("]: ") + 3;
+    return text.substr(begin, text.find('}', begin) - begin);
+  };
+  EXPECT_EQ(domain_of("{[i]: 0 <= i < 64}", 16),
+            "i_outer >= 0 and i_outer <= 3 and i_inner >= 0 and i_inner <= 15");
+  EXPECT_EQ(domain_of("{[i]: 32 <= i < 16*n}", 16),
+            "i_outer >= 2 and i_outer < n and i_inner >= 0 and i_inner <= 15");
+  EXPECT_EQ(domain_of("{[i]: 3 <= i < n}", 4),
+            "4*i_outer + i_inner >= 3 and 4*i_outer + i_inner < n and i_inner >= 0 and "
+            "i_inner <= 3");
+}
+
 TEST(SplitIname, GivesTwoLoops) {
   EXPECT_EQ(to_string(split_iname(twice(), "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0"})),
             R"(kernel loopy_kernel
@@ -26,7 +42,7 @@ arguments:
   out: f32[n]
   n: i32
 domains:
-  {[i_outer, i_inner]: 16*i_outer + i_inner >= 0 and 16*i_outer + i_inner < n and i_inner >= 0 and i_inner <= 15}
+  {[i_outer, i_inner]: i_outer >= 0 and 16*i_outer + i_inner < n and i_inner >= 0 and i_inner <= 15}
 inames:
   i_outer: g.0
   i_inner: l.0

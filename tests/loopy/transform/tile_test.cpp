@@ -29,9 +29,9 @@ arguments:
   c: f32[n, n]
   n: i32
 domains:
-  {[i_outer, i_inner]: 16*i_outer + i_inner >= 0 and 16*i_outer + i_inner < n and i_inner >= 0 and i_inner <= 15}
-  {[j_outer, j_inner]: 16*j_outer + j_inner >= 0 and 16*j_outer + j_inner < n and j_inner >= 0 and j_inner <= 15}
-  {[k_outer, k_inner]: 16*k_outer + k_inner >= 0 and 16*k_outer + k_inner < n and k_inner >= 0 and k_inner <= 15}
+  {[i_outer, i_inner]: i_outer >= 0 and 16*i_outer + i_inner < n and i_inner >= 0 and i_inner <= 15}
+  {[j_outer, j_inner]: j_outer >= 0 and 16*j_outer + j_inner < n and j_inner >= 0 and j_inner <= 15}
+  {[k_outer, k_inner]: k_outer >= 0 and 16*k_outer + k_inner < n and k_inner >= 0 and k_inner <= 15}
   {[a_fetch_0, a_fetch_1]: a_fetch_0 >= 0 and a_fetch_0 <= 15 and a_fetch_1 >= 0 and a_fetch_1 <= 15}
   {[b_fetch_0, b_fetch_1]: b_fetch_0 >= 0 and b_fetch_0 <= 15 and b_fetch_1 >= 0 and b_fetch_1 <= 15}
 inames:
@@ -49,8 +49,8 @@ temporaries:
   a_fetch: f32[16, 16]
   b_fetch: f32[16, 16]
 statements:
-  fill_a_fetch: a_fetch[a_fetch_0, a_fetch_1] = if(0 <= 16*i_outer + a_fetch_0 and 16*i_outer + a_fetch_0 < n and 0 <= 16*k_outer + a_fetch_1 and 16*k_outer + a_fetch_1 < n, a[16*i_outer + a_fetch_0, 16*k_outer + a_fetch_1], 0)  {inames=a_fetch_0:a_fetch_1:i_outer:k_outer}
-  fill_b_fetch: b_fetch[b_fetch_0, b_fetch_1] = if(0 <= 16*k_outer + b_fetch_0 and 16*k_outer + b_fetch_0 < n and 0 <= 16*j_outer + b_fetch_1 and 16*j_outer + b_fetch_1 < n, b[16*k_outer + b_fetch_0, 16*j_outer + b_fetch_1], 0)  {inames=b_fetch_0:b_fetch_1:j_outer:k_outer}
+  fill_a_fetch: a_fetch[a_fetch_0, a_fetch_1] = if(16*i_outer + a_fetch_0 < n and 16*k_outer + a_fetch_1 < n, a[16*i_outer + a_fetch_0, 16*k_outer + a_fetch_1], 0)  {inames=a_fetch_0:a_fetch_1:i_outer:k_outer}
+  fill_b_fetch: b_fetch[b_fetch_0, b_fetch_1] = if(16*k_outer + b_fetch_0 < n and 16*j_outer + b_fetch_1 < n, b[16*k_outer + b_fetch_0, 16*j_outer + b_fetch_1], 0)  {inames=b_fetch_0:b_fetch_1:j_outer:k_outer}
   set_c: c[16*i_outer + i_inner, 16*j_outer + j_inner] = sum((k_outer, k_inner), a_fetch[i_inner, k_inner]*b_fetch[k_inner, j_inner])  {inames=i_inner:i_outer:j_inner:j_outer, dep=fill_a_fetch:fill_b_fetch}
 recipe:
   tile([i:16, j:16], reductions=[k:16])
@@ -68,9 +68,9 @@ arguments:
   c: f32[n, n]
   n: i32
 domains:
-  {[i_outer, i_lane, i_inner]: 32*i_outer + 8*i_lane + i_inner >= 0 and 32*i_outer + 8*i_lane + i_inner < n and 8*i_lane + i_inner >= 0 and 8*i_lane + i_inner <= 31 and i_inner >= 0 and i_inner <= 7}
-  {[j_outer, j_lane, j_inner]: 32*j_outer + 16*j_lane + j_inner >= 0 and 32*j_outer + 16*j_lane + j_inner < n and 16*j_lane + j_inner >= 0 and 16*j_lane + j_inner <= 31 and j_inner >= 0 and j_inner <= 15}
-  {[k_outer, k_inner]: 8*k_outer + k_inner >= 0 and 8*k_outer + k_inner < n and k_inner >= 0 and k_inner <= 7}
+  {[i_outer, i_lane, i_inner]: i_outer >= 0 and 32*i_outer + 8*i_lane + i_inner < n and i_lane >= 0 and i_lane <= 3 and i_inner >= 0 and i_inner <= 7}
+  {[j_outer, j_lane, j_inner]: j_outer >= 0 and 32*j_outer + 16*j_lane + j_inner < n and j_lane >= 0 and j_lane <= 1 and j_inner >= 0 and j_inner <= 15}
+  {[k_outer, k_inner]: k_outer >= 0 and 8*k_outer + k_inner < n and k_inner >= 0 and k_inner <= 7}
   {[a_fetch_0, a_fetch_1]: a_fetch_0 >= 0 and a_fetch_0 <= 31 and a_fetch_1 >= 0 and a_fetch_1 <= 7}
   {[b_fetch_0, b_fetch_1]: b_fetch_0 >= 0 and b_fetch_0 <= 7 and b_fetch_1 >= 0 and b_fetch_1 <= 31}
 inames:
@@ -90,8 +90,8 @@ temporaries:
   a_fetch: f32[32, 8]
   b_fetch: f32[8, 32]
 statements:
-  fill_a_fetch: a_fetch[a_fetch_0, a_fetch_1] = if(0 <= 32*i_outer + a_fetch_0 and 32*i_outer + a_fetch_0 < n and 0 <= 8*k_outer + a_fetch_1 and 8*k_outer + a_fetch_1 < n, a[32*i_outer + a_fetch_0, 8*k_outer + a_fetch_1], 0)  {inames=a_fetch_0:a_fetch_1:i_outer:k_outer}
-  fill_b_fetch: b_fetch[b_fetch_0, b_fetch_1] = if(0 <= 8*k_outer + b_fetch_0 and 8*k_outer + b_fetch_0 < n and 0 <= 32*j_outer + b_fetch_1 and 32*j_outer + b_fetch_1 < n, b[8*k_outer + b_fetch_0, 32*j_outer + b_fetch_1], 0)  {inames=b_fetch_0:b_fetch_1:j_outer:k_outer}
+  fill_a_fetch: a_fetch[a_fetch_0, a_fetch_1] = if(32*i_outer + a_fetch_0 < n and 8*k_outer + a_fetch_1 < n, a[32*i_outer + a_fetch_0, 8*k_outer + a_fetch_1], 0)  {inames=a_fetch_0:a_fetch_1:i_outer:k_outer}
+  fill_b_fetch: b_fetch[b_fetch_0, b_fetch_1] = if(8*k_outer + b_fetch_0 < n and 32*j_outer + b_fetch_1 < n, b[8*k_outer + b_fetch_0, 32*j_outer + b_fetch_1], 0)  {inames=b_fetch_0:b_fetch_1:j_outer:k_outer}
   set_c: c[32*i_outer + 8*i_lane + i_inner, 32*j_outer + 16*j_lane + j_inner] = sum((k_outer, k_inner), a_fetch[8*i_lane + i_inner, k_inner]*b_fetch[k_inner, 16*j_lane + j_inner])  {inames=i_inner:i_lane:i_outer:j_inner:j_lane:j_outer, dep=fill_a_fetch:fill_b_fetch}
 recipe:
   tile([i:8*4, j:16*2], pad=no, reductions=[k:8])
@@ -130,16 +130,16 @@ TEST(Tile, FetchesOneArrayForSeveralReads) {
   const Kernel tiled = tile(squares, {{"i", 16}, {"j", 16}}, {.reductions = {{"k", 16}}});
   EXPECT_EQ(
       statements_of(tiled),
-      R"(a_fetch[a_fetch_0, a_fetch_1] = if(0 <= 16*i_outer + a_fetch_0 and 16*i_outer + a_fetch_0 < n and 0 <= 16*k_outer + a_fetch_1 and 16*k_outer + a_fetch_1 < n, a[16*i_outer + a_fetch_0, 16*k_outer + a_fetch_1], 0)
-a_fetch_2[a_fetch_2_0, a_fetch_2_1] = if(0 <= 16*j_outer + a_fetch_2_0 and 16*j_outer + a_fetch_2_0 < n and 0 <= 16*k_outer + a_fetch_2_1 and 16*k_outer + a_fetch_2_1 < n, a[16*j_outer + a_fetch_2_0, 16*k_outer + a_fetch_2_1], 0)
+      R"(a_fetch[a_fetch_0, a_fetch_1] = if(16*i_outer + a_fetch_0 < n and 16*k_outer + a_fetch_1 < n, a[16*i_outer + a_fetch_0, 16*k_outer + a_fetch_1], 0)
+a_fetch_2[a_fetch_2_0, a_fetch_2_1] = if(16*j_outer + a_fetch_2_0 < n and 16*k_outer + a_fetch_2_1 < n, a[16*j_outer + a_fetch_2_0, 16*k_outer + a_fetch_2_1], 0)
 c[16*i_outer + i_inner, 16*j_outer + j_inner] = sum((k_outer, k_inner), a_fetch[i_inner, k_inner]*a_fetch_2[j_inner, k_inner])
 )");
   const Kernel symmetric = make_kernel("{[i, j]: 0 <= i, j < n}", "c[i, j] = a[i, j] + a[j, i]",
                                        {.default_type = cgen::f32});
   EXPECT_EQ(
       statements_of(tile(symmetric, {{"i", 16}, {"j", 16}})),
-      R"(a_fetch[a_fetch_0, a_fetch_1] = if(0 <= 16*i_outer + a_fetch_0 and 16*i_outer + a_fetch_0 < n and 0 <= 16*j_outer + a_fetch_1 and 16*j_outer + a_fetch_1 < n, a[16*i_outer + a_fetch_0, 16*j_outer + a_fetch_1], 0)
-a_fetch_2[a_fetch_2_0, a_fetch_2_1] = if(0 <= 16*j_outer + a_fetch_2_0 and 16*j_outer + a_fetch_2_0 < n and 0 <= 16*i_outer + a_fetch_2_1 and 16*i_outer + a_fetch_2_1 < n, a[16*j_outer + a_fetch_2_0, 16*i_outer + a_fetch_2_1], 0)
+      R"(a_fetch[a_fetch_0, a_fetch_1] = if(16*i_outer + a_fetch_0 < n and 16*j_outer + a_fetch_1 < n, a[16*i_outer + a_fetch_0, 16*j_outer + a_fetch_1], 0)
+a_fetch_2[a_fetch_2_0, a_fetch_2_1] = if(16*j_outer + a_fetch_2_0 < n and 16*i_outer + a_fetch_2_1 < n, a[16*j_outer + a_fetch_2_0, 16*i_outer + a_fetch_2_1], 0)
 c[16*i_outer + i_inner, 16*j_outer + j_inner] = a_fetch[i_inner, j_inner] + a_fetch_2[j_inner, i_inner]
 )");
 }

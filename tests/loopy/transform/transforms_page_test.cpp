@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -124,10 +125,32 @@ TEST(TransformsPages, HaveAnExampleOfEachTransformation) {
     const std::string page = read_page(folder() / (name + ".md"));
     EXPECT_EQ(page.rfind("# " + name + "\n", 0), 0U) << "docs/transforms/" << name << ".md";
     const std::vector<Example> examples = examples_of(page);
-    EXPECT_TRUE(std::any_of(examples.begin(), examples.end(), [&](const Example& each) {
-      return each.file.find("  " + name + "(") != std::string::npos;
-    })) << "docs/transforms/"
-        << name << ".md shows no use of it";
+    EXPECT_TRUE(std::any_of(examples.begin(), examples.end(),
+                            [&](const Example& each) {
+                              return each.file.find("  " + name + "(") != std::string::npos;
+                            }))
+        << "docs/transforms/" << name << ".md shows no use of it";
+  }
+}
+
+TEST(TransformsPages, SayWhatEachOptionIs) {
+  std::string pages;
+  for (const fs::path& path : page_paths()) {
+    pages += read_page(path);
+  }
+  const std::string source =
+      read_page(fs::path(RTCG_SOURCE_DIR) / "rtcg/loopy/transform/apply_recipe.cpp");
+  const std::regex option("option\\(\"([a-z_]+)\"");
+  std::set<std::string> names;
+  for (std::sregex_iterator found(source.begin(), source.end(), option), end; found != end;
+       ++found) {
+    names.insert((*found)[1]);
+  }
+  EXPECT_GT(names.size(), 30U);
+  for (const std::string& name : names) {
+    const bool is_said = pages.find("`" + name + "`") != std::string::npos ||
+                         pages.find("`" + name + "=") != std::string::npos;
+    EXPECT_TRUE(is_said) << "no page says what the option '" << name << "' is";
   }
 }
 

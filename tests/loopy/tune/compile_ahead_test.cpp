@@ -66,6 +66,29 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+/// One that runs on the cores that compile.
+class CpuRunner : public FakeRunner {
+ public:
+  CpuRunner()
+      : FakeRunner([this](const RankedSlicing&) {
+          disturbed += compiling > 0 ? 1 : 0;
+          std::this_thread::sleep_for(2ms);
+          disturbed += compiling > 0 ? 1 : 0;
+          return 100.0;
+        }) {
+    while_compiling = [this](const RankedSlicing&, const std::stop_token&) {
+      ++compiling;
+      most = std::max(most.load(), compiling.load());
+      std::this_thread::sleep_for(5ms);
+      --compiling;
+    };
+  }
+  bool shares_cores() const override { return true; }
+  std::atomic<int> compiling = 0;
+  std::atomic<int> most = 0;
+  std::atomic<int> disturbed = 0;
+};
+
 TEST(CompileAhead, ReturnsAtOnceThoughThreadsCompile) {
   const auto runner = std::make_shared<SlowRunner>(4);
   TuneOptions options = options_for(1e9);
@@ -90,10 +113,11 @@ TEST(CompileAhead, ReturnsAtOnceThoughThreadsCompile) {
 }
 
 TEST(CompileAhead, KeepsToItsBudgetThoughThreadsCompile) {
+  const SlicingStream& stream = matmul_slicings();  // made before the clock begins
   const auto runner = std::make_shared<SlowRunner>(4);
   runner->obeys = true;
   const Clock::time_point begin = Clock::now();
-  const TuneResult result = run_search(matmul_slicings(), runner, options_for(0.3));
+  const TuneResult result = run_search(stream, runner, options_for(0.3));
   EXPECT_LT(seconds_since(begin), 1.3);
   EXPECT_EQ(result.tried.size(), 4U);
 }
@@ -106,6 +130,7 @@ TEST(CompileAhead, WaitsForTheFirstResultBeyondTheBudget) {
   });
   EXPECT_GE(run_search(matmul_slicings(), runner, options_for(0.05)).tried.size(), 1U);
   later.join();
+  EXPECT_GE(run_search(matmul_slicings(), runner, options_for(0)).tried.size(), 1U);
 }
 
 TEST(CompileAhead, KeepsALentRunnerNoLongerThanTheSearch) {
@@ -187,6 +212,20 @@ TEST(CompileAhead, StopsCompilesThatANewBestOneBeats) {
   EXPECT_EQ(runner.prepared_count, 2);
   ASSERT_EQ(result.tried.size(), 2U);
   EXPECT_EQ(result.tried[1].refusal.rfind("not run: takes ", 0), 0U) << result.tried[1].refusal;
+}
+
+TEST(CompileAhead, LetsNothingBeCompiledWhileAProcessorRunsACandidate) {
+  CpuRunner runner;
+  TuneOptions options;
+  options.search = SearchMethod::exhaustive;
+  options.budget_seconds = 1e9;
+  options.compile_threads = 3;
+  options.max_candidates = 20;
+  const TuneResult result = run_search(matmul_slicings(), runner, options);
+  EXPECT_EQ(result.tried.size(), 20U);
+  EXPECT_EQ(runner.prepared_count, 20);
+  EXPECT_EQ(runner.disturbed, 0);
+  EXPECT_GE(runner.most, 2) << "but several are compiled at a time";
 }
 
 }  // namespace

@@ -83,10 +83,10 @@ TEST_F(PackFile, RunsWithoutACompiler) {
   ASSERT_EQ(pack.entries().size(), 2U);
   const NoCompiler no_compiler;
   EXPECT_ERROR("runtime.host_compiler.no_compiler", Executor(twice("3"), host).prepare());
-  const auto executor = pack.find(twice(), host, sizes_);
-  ASSERT_TRUE(executor.has_value());
-  EXPECT_EQ(executor->kernel().recipe.back().arguments.back(), "64") << "the faster one";
-  EXPECT_EQ(run(*executor), std::vector<float>(100, 3.0F));
+  const auto packed = pack.find(twice(), host, sizes_);
+  ASSERT_TRUE(packed.has_value());
+  EXPECT_EQ(packed->executor.kernel().recipe.back().arguments.back(), "64") << "the faster one";
+  EXPECT_EQ(run(packed->executor), std::vector<float>(100, 3.0F));
 }
 
 TEST_F(PackFile, GivesOnlyWhatFits) {

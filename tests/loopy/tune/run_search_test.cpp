@@ -78,6 +78,69 @@ TEST(RunSearch, KeepsToItsBudget) {
   EXPECT_LT(runner.seconds(), 60 + 11 + 5 * 10);
 }
 
+// The times of the model's choices, in the order in which it makes them.
+FakeRunner::Formula in_order(const std::function<double(std::size_t)>& microseconds) {
+  return [microseconds](const RankedSlicing& each) {
+    return microseconds(*matmul_slicings().find(each.slicing));
+  };
+}
+
+TEST(RunSearch, StopsWhenLittleIsGained) {
+  // from 205 us down to 105 us in 20 steps, and no further
+  const auto falling = [](std::size_t place) {
+    return 205.0 - 5 * static_cast<double>(std::min<std::size_t>(place, 20));
+  };
+  TuneOptions options = options_for(SearchMethod::exhaustive, 500);
+  options.min_expected_gain = 0.01;
+  FakeRunner runner(in_order(falling));
+  const TuneResult result = run_search(matmul_slicings(), runner, options);
+  // the earlier half of 41 ends with the best one
+  EXPECT_EQ(result.tried.size(), 41U);
+  EXPECT_EQ(result.expected_gain, 0);
+  options.min_expected_gain = 0.2;
+  FakeRunner again(in_order(falling));
+  // 130 us after the earlier half of the first 32
+  const TuneResult sooner = run_search(matmul_slicings(), again, options);
+  EXPECT_EQ(sooner.tried.size(), 32U);
+  EXPECT_EQ(sooner.expected_gain, 1 - 105.0 / 130);
+}
+
+TEST(RunSearch, GoesOnAsLongAsItGains) {
+  TuneOptions options = options_for(SearchMethod::exhaustive, 100);
+  options.min_expected_gain = 0.3;
+  // each twice as many are half as slow
+  FakeRunner gaining(
+      in_order([](std::size_t place) { return 1e4 / static_cast<double>(place + 1); }));
+  const TuneResult result = run_search(matmul_slicings(), gaining, options);
+  EXPECT_EQ(result.tried.size(), 100U);
+  EXPECT_NEAR(result.expected_gain, 0.5, 0.01);
+  // few say nothing, and what is refused is no gain either
+  FakeRunner same([](const RankedSlicing&) { return 100.0; });
+  EXPECT_EQ(run_search(matmul_slicings(), same, options).tried.size(), 32U);
+  EXPECT_EQ(
+      run_search(matmul_slicings(), same, options_for(SearchMethod::exhaustive, 100)).tried.size(),
+      100U)
+      << "unless it is asked for";
+  FakeRunner wrong([](const RankedSlicing&) { return 100.0; });
+  wrong.is_wrong = [](const RankedSlicing& each) {
+    return *matmul_slicings().find(each.slicing) < 50;
+  };
+  EXPECT_EQ(run_search(matmul_slicings(), wrong, options).tried.size(), 100U);
+}
+
+TEST_F(LogFile, StopsAtTheSameGainWhenItGoesOn) {
+  TuneOptions options = options_for(SearchMethod::guided, 2000);
+  options.min_expected_gain = 0.05;
+  options.log = path_;
+  FakeRunner whole(valley_us);
+  const TuneResult expected = run_search(matmul_slicings(), whole, options, "key");
+  EXPECT_LT(expected.tried.size(), 2000U);
+  FakeRunner none(valley_us);
+  const TuneResult resumed = run_search(matmul_slicings(), none, options, "key");
+  EXPECT_EQ(resumed.resumed, expected.tried.size());
+  EXPECT_EQ(slicings_of(resumed), slicings_of(expected));
+}
+
 TEST(RunSearch, TriesInTheOrderOfTheModel) {
   FakeRunner runner([](const RankedSlicing& each) { return each.predicted_seconds * 1e6; });
   const TuneResult result =

@@ -91,13 +91,15 @@ class GuardedBuffer {
  public:
   explicit GuardedBuffer(BufferRef original)
       : original_(original), bytes_(original.bytes + 2 * canary_bytes, canary) {
-    std::memcpy(data(), original.data, original.bytes);
+    std::copy_n(static_cast<const std::byte*>(original.data), original.bytes, data());
   }
 
   [[nodiscard]] std::byte* data() { return bytes_.data() + canary_bytes; }
   [[nodiscard]] const std::byte* data() const { return bytes_.data() + canary_bytes; }
   [[nodiscard]] std::size_t size_bytes() const { return original_.bytes; }
-  void copy_back() const { std::memcpy(original_.data, data(), original_.bytes); }
+  void copy_back() const {
+    std::copy_n(data(), original_.bytes, static_cast<std::byte*>(original_.data));
+  }
 
   /// The copy's address for one in the original; null for any other.
   [[nodiscard]] std::byte* translate(std::uintptr_t address) {

@@ -68,18 +68,18 @@ class KernelPackWithoutNvrtc : public runtime::FakeDevice {
 };
 
 TEST_F(KernelPackWithoutNvrtc, LoadsAndLaunches) {
-  const auto executor = KernelPack(path()).find(scaled(), device(), sizes);
-  ASSERT_TRUE(executor.has_value());
+  const auto packed = KernelPack(path()).find(scaled(), device(), sizes);
+  ASSERT_TRUE(packed.has_value());
   const runtime::Stream stream(device());
   const runtime::Buffer<float> a(device(), 100);
   const runtime::Buffer<float> out(device(), 100);
   take_calls();
-  (*executor)(stream, {arg("a", a), arg("out", out), arg("q", 3)});
+  packed->executor(stream, {arg("a", a), arg("out", out), arg("q", 3)});
   const std::string calls = take_calls();
   EXPECT_NE(calls.find("cuLibraryLoadData()"), std::string::npos) << calls;
   // the faster one of the two for this architecture: 4 blocks of 32 threads
   EXPECT_NE(calls.find("cuLaunchKernel(scaled,4,1,1,32,1,1,0,1,3)"), std::string::npos) << calls;
-  const std::vector<runtime::KernelResources> resources = executor->prepare();
+  const std::vector<runtime::KernelResources> resources = packed->executor.prepare();
   ASSERT_EQ(resources.size(), 1U);
   EXPECT_GT(resources[0].registers.value_or(0), 0);
 }
@@ -99,11 +99,11 @@ TEST_F(KernelPackWithoutNvrtc, IsWhatATunedExecutorTakesFirst) {
 }
 
 TEST_F(KernelPackWithoutNvrtc, TellsWhatTheDriverRefuses) {
-  const auto executor = KernelPack(path()).find(scaled(), device(), sizes);
-  ASSERT_TRUE(executor.has_value());
+  const auto packed = KernelPack(path()).find(scaled(), device(), sizes);
+  ASSERT_TRUE(packed.has_value());
   fail_next("cuLibraryLoadData", CUDA_ERROR_NO_BINARY_FOR_GPU);
-  EXPECT_THROW(static_cast<void>(executor->prepare()), DeviceError);
-  EXPECT_EQ(executor->prepare().size(), 1U) << "the next time it goes well";
+  EXPECT_THROW(static_cast<void>(packed->executor.prepare()), DeviceError);
+  EXPECT_EQ(packed->executor.prepare().size(), 1U) << "the next time it goes well";
 }
 
 TEST_F(KernelPackWithoutNvrtc, HasNothingForOtherSizes) {

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// What a swizzle is to be like. 0: chosen.
+struct SwizzleOptions {
+  /// Neighbours that stay together, in elements; a power of two. Chosen: as many as a thread
+  /// touches at once, so that its accesses stay whole.
+  std::int64_t group = 0;
+  /// Orders of groups; a power of two, at least 2.
+  std::int64_t patterns = 0;
+  /// Rows in a run that have the same order; a power of two.
+  std::int64_t rows = 0;
+};
+
+/// Gives the rows of arrays in shared memory each another order of their elements, so that the
+/// threads of a warp that touch them at the same time find their elements in different banks: what
+/// pad_bank_conflicts does, without memory that is left unused.
+///
+/// Rewrites
+///     a_fetch: f32[32, 32];                          b[i, j] = a_fetch[j, i]
+///   into
+///     a_fetch: f32[32, 32] {swizzle=column ^ row % 32};  b[i, j] = a_fetch[j, i]
+/// which is a place in memory, not another index: in C, a_fetch[j][i ^ j].
+///
+/// Takes the swizzle for which all accesses together need the fewest turns, and of these the one of
+/// the fewest patterns; arrays for which none helps stay as they are. Whoever lays the array out
+/// anew afterwards takes the swizzle away. Copies of pipeline() that are to be wide come first.
+/// @param temporaries  empty: all arrays in shared memory that have rows to swizzle
+/// @throws InvalidInput  loopy.swizzle_bank_conflicts.unknown_temporary,
+///                       loopy.swizzle_bank_conflicts.not_shared,
+///                       loopy.swizzle_bank_conflicts.not_constant,
+///                       loopy.swizzle_bank_conflicts.row_length,
+///                       loopy.swizzle_bank_conflicts.bad_pattern,
+///                       loopy.swizzle_bank_conflicts.by_place
+/// @source NVIDIA, CuTe documentation: `Swizzle`; CUTLASS, "Efficient GEMM in CUDA"
+[[nodiscard]] Kernel swizzle_bank_conflicts(Kernel kernel,
+                                            const std::vector<std::string>& temporaries = {},
+                                            const SwizzleOptions& options = {});
+[[nodiscard]] std::optional<std::string> why_not_swizzle_bank_conflicts(
+    const Kernel& kernel, const std::vector<std::string>& temporaries = {},
+    const SwizzleOptions& options = {});
+
+}  // namespace rtcg::loopy

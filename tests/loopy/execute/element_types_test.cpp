@@ -1,0 +1,156 @@
+// Arrays of complex numbers and of vectors, on every target; read-only arrays on the GPU.
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/runtime/compile/nvrtc.h"
+#include "tests/loopy/execute/on_every_target.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+KernelOptions with_arguments(std::string arguments) {
+  KernelOptions options;
+  options.arguments = std::move(arguments);
+  return options;
+}
+
+Kernel product(const std::string& type) {
+  return make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                     with_arguments("a, b, c: " + type + "[n, n]; n: i32"));
+}
+
+TEST(ComplexArrays, HaveArithmeticOnEveryTarget) {
+  for (const std::string type : {"c64", "c128"}) {
+    SCOPED_TRACE(type);
+    const std::string part = type == "c64" ? "f32" : "f64";
+    const Kernel kernel =
+        make_kernel("{[i]: 0 <= i < n}", R"(
+        z[i] = a*x[i] + b*conj(y[i]) - 2*real(x[i]) + 0.5
+        r[i] = abs(x[i]) + imag(y[i]*y[i])
+        w[i] = x[i]/y[i] - 1/x[i] + i
+        v[i] = make_complex(r[i], 2) if real(x[i]) < 0 else r[i]
+        e[i] = 1 if x[i] == x[i] and x[i] != y[i] else 0
+    )",
+                    with_arguments("x, y, z, w, v: " + type + "[n]; a, b: " + type +
+                                   "; r: " + part + "[n]; e: i32[n]; n: i32"));
+    CompareOptions compare;
+    compare.complex_values = {{"a", {1.5, -0.5}}, {"b", {0.25, 2}}};
+    expect_same_everywhere(apply_recipe(kernel, "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)"),
+                           kernel, {{"n", 100}}, compare);
+  }
+}
+
+TEST(ComplexArrays, GiveWhatTheirPartsGive) {
+  const Kernel parts = make_kernel("{[i]: 0 <= i < n}",
+                                   "z[i, 0] = x[i, 0]*y[i, 0] - x[i, 1]*y[i, 1]\n"
+                                   "z[i, 1] = x[i, 0]*y[i, 1] + x[i, 1]*y[i, 0]",
+                                   with_arguments("x, y, z: f64[n, 2]; n: i32"));
+  const Kernel whole = make_kernel("{[i]: 0 <= i < n}", "z[i] = x[i]*y[i]",
+                                   with_arguments("x, y, z: c128[n]; n: i32"));
+  const runtime::Device host = runtime::Device::host();
+  ArgumentData data = random_arguments(infer_types(whole), {{"n", 30}}, 1);
+  const ArgumentData expected = run_kernel(whole, {{"n", 30}}, data, host);
+  for (auto& entry : data) {
+    entry.second.numbers_an_element = 1;
+  }
+  EXPECT_LE(largest_difference(expected, run_kernel(parts, {{"n", 30}}, data, host)).error, 1e-15);
+}
+
+TEST(ComplexArrays, GoThroughSharedMemoryLanesAndSums) {
+  for (const std::string type : {"c64", "c128"}) {
+    SCOPED_TRACE(type);
+    for (const char* recipe :
+         {"tile([i:8, j:8], reductions=[k:8])", "tile([i:4*2, j:4*2], reductions=[k:4])"}) {
+      const Kernel tiled = apply_recipe(product(type), recipe);
+      const int tile_bytes = 2 * 8 * (recipe[8] == '8' ? 8 : 4) * (type == "c64" ? 8 : 16);
+      EXPECT_EQ(generate(infer_types(tiled), Target::cuda).launches.front().shared_bytes,
+                tile_bytes);
+      expect_same_everywhere(tiled, product(type), {{"n", 21}});
+    }
+    // threads and blocks that share a sum
+    const Kernel sums = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 64}",
+                                    "z[i] = sum(j, a[i, j]) + product(j, a[i, j] + 1)",
+                                    with_arguments("z: " + type + "[n]; a: " + type + "[n, 64]"));
+    expect_same_everywhere(apply_recipe(sums, "tag_inames(i:g.0, j:l.0)"), sums, {{"n", 3}});
+    const Kernel total = make_kernel("{[i]: 0 <= i < n}", "z[0] = sum(i, a[i])",
+                                     with_arguments("z: " + type + "[1]; a: " + type + "[n]"));
+    expect_same_everywhere(apply_recipe(total,
+                                        "split_iname(i, 64, outer_tag=g.0, inner_tag=l.0)\n"
+                                        "reduce_over_grid(i_outer)"),
+                           total, {{"n", 300}});
+  }
+}
+
+TEST(ComplexArrays, AreRefusedWhereTheyMeanNothing) {
+  const auto text = [](const std::string& statement) {
+    return generate_text(
+        infer_types(make_kernel("{[i]: 0 <= i < n}", statement,
+                                with_arguments("x, y, z: c64[n]; s: c64[1]; n: i32"))),
+        Target::cuda);
+  };
+  for (const char* statement :
+       {"z[i] = exp(x[i])", "z[i] = 1 if x[i] < y[i] else 2", "z[i] = max(x[i], y[i])",
+        "z[i] = x[i]**0.5", "z[i] = y[i] {if=x[i] < y[i]}"}) {
+    EXPECT_ERROR("loopy.lower_expr.ill_typed", text(statement));
+  }
+  EXPECT_ERROR("loopy.generate.atomic_form", text("s[0] = s[0] + x[i] {atomic}"));
+}
+
+TEST(VectorElements, AreAddedAndScaledOnEveryTarget) {
+  const Kernel axpy = make_kernel("{[i]: 0 <= i < n}", "z[i] = a*x[i] + b*y[i] + 1",
+                                  with_arguments("x, y, z: f32x4[n]; a, b: f32; n: i32"));
+  const Kernel sliced = apply_recipe(axpy,
+                                     "split_iname(i, 64, outer_tag=g.0)\n"
+                                     "split_iname(i_inner, 16, outer_tag=unr, inner_tag=l.0)");
+  CompareOptions compare;
+  compare.reals = {{"a", 5}, {"b", 7}};
+  expect_same_everywhere(sliced, axpy, {{"n", 150}}, compare);
+}
+
+TEST(VectorElements, GoThroughSharedMemory) {
+  for (const std::string type : {"f32x4", "f64x2", "i32x4"}) {
+    SCOPED_TRACE(type);
+    const Kernel tiled = apply_recipe(product(type), "tile([i:8, j:8], reductions=[k:8])");
+    EXPECT_EQ(generate(infer_types(tiled), Target::cuda).launches.front().shared_bytes,
+              2 * 8 * 8 * 16);
+    expect_same_everywhere(tiled, product(type), {{"n", 21}});
+  }
+}
+
+/// What a kernel only reads, GPUs read through the cache that textures have, once they are told
+/// that nobody writes there: no images are needed.
+TEST(ReadOnlyArrays, AreReadThroughTheCacheOfTextures) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = cgen::f32, .fixed_parameters = {{"n", 64}}});
+  const Kernel tiled = apply_recipe(kernel,
+                                    "split_iname(i, 16, outer_tag=g.0, inner_tag=l.1)\n"
+                                    "split_iname(j, 16, outer_tag=g.1, inner_tag=l.0)\n"
+                                    "split_iname(k, 32)\n"
+                                    "add_prefetch(a, [k_inner, i_inner])\n"
+                                    "add_prefetch(b, [j_inner, k_inner])");
+  expect_same_everywhere(tiled, kernel, {});
+  const std::string text = generate_text(infer_types(tiled), Target::cuda);
+  EXPECT_NE(text.find("const float *__restrict__ a"), std::string::npos) << text;
+  runtime::Nvrtc& nvrtc = runtime::Nvrtc::instance();
+  if (!nvrtc.why_unavailable().empty()) {
+    GTEST_SKIP() << "there is no NVRTC here to look at the code of";
+  }
+  runtime::CompileRequest request;
+  request.kind = runtime::OutputKind::ptx;
+  request.source.text = text;
+  request.target = "sm_90";
+  const runtime::CompiledProgram compiled = runtime::compile_cached(nvrtc, request);
+  std::string ptx;
+  for (const std::byte each : compiled.binary) {
+    ptx += static_cast<char>(each);
+  }
+  EXPECT_NE(ptx.find("ld.global.nc.f32"), std::string::npos) << ptx;
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
