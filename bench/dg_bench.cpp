@@ -5,51 +5,29 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
-#include "rtcg/dg/equations/maxwell.h"
-#include "rtcg/dg/mesh/box_mesh.h"
-#include "rtcg/dg/operators/solver.h"
+#include "bench/dg_cavity.h"
 
 namespace rtcg::dg {
 namespace {
 
 constexpr int order = 4;
 
-System cavity() {
-  MaxwellOptions options;
-  options.conductors = {"-x", "+x", "-y", "+y", "-z", "+z"};
-  return maxwell(options);
-}
-
-std::shared_ptr<const Discretization> cube(int cells) {
-  BoxOptions box;
-  box.cells = {cells, cells, cells};
-  return std::make_shared<const Discretization>(
-      discretize(ordered_along_curve(make_box_mesh(box)), order));
-}
-
-State random_state(const Discretization& on) {
-  State state(6, on);
-  std::mt19937 random(1);
-  std::uniform_real_distribution<double> number(-1, 1);
-  for (double& value : state.values) {
-    value = number(random);
-  }
-  return state;
+std::shared_ptr<const Discretization> cube_of(int cells) {
+  return std::make_shared<const Discretization>(bench::cube(cells, order));
 }
 
 bool is_right(const SolverOptions& options) {
-  const auto on = cube(2);
-  const State state = random_state(*on);
-  Solver solver(cavity(), on, {}, options);
+  const auto on = cube_of(2);
+  const State state = bench::random_state(*on);
+  Solver solver(bench::cavity(), on, {}, options);
   solver.set_state(state);
   const State found = solver.right_hand_side();
-  const State expected = reference_right_hand_side(cavity(), *on, {}, state);
+  const State expected = reference_right_hand_side(bench::cavity(), *on, {}, state);
   double largest = 0;
   for (const double value : expected.values) {
     largest = std::max(largest, std::abs(value));
@@ -94,9 +72,9 @@ void stage(benchmark::State& state, Precision precision) {
     state.SkipWithError("the right-hand side is wrong");
     return;
   }
-  const auto on = cube(16);
-  Solver solver(cavity(), on, {}, options);
-  solver.set_state(random_state(*on));
+  const auto on = cube_of(16);
+  Solver solver(bench::cavity(), on, {}, options);
+  solver.set_state(bench::random_state(*on));
   solver.step(1e-6);
   solver.synchronize();
   for (auto _ : state) {
@@ -121,8 +99,8 @@ BENCHMARK_CAPTURE(stage, f64, Precision::double_)->Unit(benchmark::kMillisecond)
 // A solver for a text that nobody has compiled yet, or for one that is in the cache. The mesh is
 // there.
 void start(benchmark::State& state, bool is_cold) {
-  const auto on = cube(8);
-  System system = cavity();
+  const auto on = cube_of(8);
+  System system = bench::cavity();
   const auto make_unique = [&] {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     system.definitions =

@@ -4,17 +4,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "bench/dg_cavity.h"
 #include "bench/gpu/sections.h"
 #include "rtcg/cgen/ast/compare.h"
-#include "rtcg/dg/equations/maxwell.h"
 #include "rtcg/dg/flux/parse_flux.h"
-#include "rtcg/dg/mesh/box_mesh.h"
 #include "rtcg/dg/operators/solver.h"
 #include "rtcg/dg/operators/tune_stages.h"
 
@@ -35,12 +33,6 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-dg::System cavity() {
-  dg::MaxwellOptions options;
-  options.conductors = {"-x", "+x", "-y", "+y", "-z", "+z"};
-  return dg::maxwell(options);
-}
-
 // The same equations as a reader writes them: text with the signs of the papers.
 dg::System cavity_in_words() {
   dg::FluxNames names;
@@ -59,22 +51,6 @@ dg::System cavity_in_words() {
     system.boundaries[side] = dg::parse_flux("-interior(e); interior(h)", names);
   }
   return system;
-}
-
-Discretization cube(int cells, int order) {
-  dg::BoxOptions box;
-  box.cells = {cells, cells, cells};
-  return dg::discretize(dg::ordered_along_curve(dg::make_box_mesh(box)), order);
-}
-
-State random_state(const Discretization& on) {
-  State state(6, on);
-  std::mt19937 random(1);
-  std::uniform_real_distribution<double> number(-1, 1);
-  for (double& value : state.values) {
-    value = number(random);
-  }
-  return state;
 }
 
 // The largest difference from what the interpreter gives, over the largest value of that.

@@ -103,10 +103,14 @@ class StepReader {
     return static_cast<std::size_t>(value);
   }
   [[nodiscard]] Texts list() { return parse_list(text()); }
+  /// All further arguments, the items of lists among them one by one.
   [[nodiscard]] Texts rest() {
-    Texts result(step_.arguments.begin() + static_cast<std::ptrdiff_t>(next_),
-                 step_.arguments.end());
-    next_ = step_.arguments.size();
+    Texts result;
+    while (next_ < step_.arguments.size()) {
+      const std::string argument = text();
+      const Texts items = argument.starts_with('[') ? parse_list(argument) : Texts{argument};
+      result.insert(result.end(), items.begin(), items.end());
+    }
     return result;
   }
   /// All further arguments as `key:value`.

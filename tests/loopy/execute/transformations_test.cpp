@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/chunk_iname.h"
 #include "rtcg/loopy/transform/extract_subst.h"
 #include "rtcg/loopy/transform/join_inames.h"
 #include "rtcg/loopy/transform/precompute.h"
@@ -41,6 +42,16 @@ TEST(Transformations, JoinedReductionsKeepTheNumbers) {
   Kernel joined = join_inames(plain, {"x", "y"}, {.name = "xy"});
   joined = split_iname(joined, "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
   expect_same_everywhere(joined, plain, {{"n", 20}, {"m", 3}});
+}
+
+TEST(Transformations, ChunkedLoopsKeepTheNumbers) {
+  for (const int length : {3, 20, 23}) {
+    KernelOptions options = f32_options();
+    options.fixed_parameters = {{"n", length}};
+    const Kernel plain = make_kernel("{[i]: 0 <= i < n}", "out[i] = 2*a[i]", options);
+    expect_same_everywhere(chunk_iname(plain, "i", 3, {.outer_tag = "g.0", .inner_tag = "l.0"}),
+                           plain, {});
+  }
 }
 
 TEST(Transformations, SplitReductionsKeepTheNumbers) {

@@ -59,6 +59,8 @@ TEST(SwizzleBankConflicts, GivesEachRowAnotherOrder) {
             std::string::npos)
       << to_string(after);
   EXPECT_EQ(to_string(apply_recipe(before, "swizzle_bank_conflicts()")), to_string(after));
+  EXPECT_EQ(to_string(apply_recipe(before, "swizzle_bank_conflicts([a_fetch])")),
+            to_string(apply_recipe(before, "swizzle_bank_conflicts(a_fetch)")));
   EXPECT_EQ(to_string(swizzle_bank_conflicts(before, {"a_fetch"}, {.patterns = 8}).recipe.back()),
             "swizzle_bank_conflicts(a_fetch, patterns=8)");
 }
