@@ -9,8 +9,7 @@
 #include <numbers>
 
 #include "examples/lesson.h"
-#include "rtcg/dg/mesh/box_mesh.h"
-#include "rtcg/dg/operators/solver.h"
+#include "rtcg/dg.h"
 
 using namespace rtcg::dg;
 namespace rt = rtcg::runtime;

@@ -171,7 +171,7 @@ class DgRun {
                                    {"dtype", words_.dtype},
                                    {"order", words_.order},
                                    {"elements", on_->element_count()},
-                                   {"unknowns", unknowns()},
+                                   {"unknowns", static_cast<long long>(unknowns())},
                                    {"begin", begin_time_},
                                    {"time", solver_.time()},
                                    {"steps", steps_done()},
@@ -330,7 +330,8 @@ void add_run_options(CLI::App& command, DgWords& words) {
       ->capture_default_str();
   command.add_option("--start", words.start, "exact or pulse; default: exact on boxes")
       ->check(CLI::IsMember({"exact", "pulse"}));
-  command.add_option("--boundary,-b", words.boundaries, "TAG=CONDITION, such as +x=absorbing")
+  command
+      .add_option("--boundary,-b", words.boundaries, "TAG=CONDITION, such as +x=absorbing; below")
       ->allow_extra_args(false);
   command.add_option("--contrast", words.contrast, "Of poisson: diffusion of every third element")
       ->check(why_not_positive)
@@ -344,11 +345,21 @@ void add_run_options(CLI::App& command, DgWords& words) {
       ->check(why_not_positive);
   command.add_option("--vtu", words.vtu, "A folder for VTU files and a series for ParaView");
   command.add_flag("--straight", words.has_straight_cells, "VTU files that every program reads");
-  command.add_option("--field", words.field, "The field of pictures");
+  command.add_option("--field", words.field, "The field of pictures, such as ez");
   command.add_option("--slice", words.slice, "Their plane: z=0.5");
   command.add_option("--checkpoint,-c", words.checkpoint,
                      "A file to go on from; Ctrl-C writes one in any case");
   command.add_option("--resume,-r", words.resume, "Go on from a checkpoint");
+}
+
+std::string about_conditions() {
+  std::string text =
+      "Boundary conditions, of which a tag that --boundary does not name has the first;\n"
+      "boxes have the tags -x, +x, -y, ..., MSH files their physical groups:\n";
+  for (const std::string& name : dg::problem_names()) {
+    text += fmt::format("  {:<12}{}\n", name, fmt::join(dg::problem_conditions(name), ", "));
+  }
+  return text;
 }
 
 }  // namespace
@@ -361,6 +372,7 @@ void add_dg_command(CLI::App& app) {
       ->check(CLI::IsMember(equations()));
   add_run_options(*command, *words);
   add_method_options(*command, *words);
+  command->footer(about_conditions());
   CLI::App* convergence =
       command->add_subcommand("convergence", "Print errors on finer and finer meshes");
   convergence->add_option("EQUATION", words->equation, "As of `rtcg dg`")

@@ -273,7 +273,11 @@ void DgFiles::write_vtu(const dg::Discretization& on, const dg::State& state, do
   for (const auto& [each, when] : times_) {
     steps.push_back({when, file_of(each)});
   }
-  dg::write_pvd(folder + words_.equation + ".pvd", steps);
+  const std::string series = folder + words_.equation + ".pvd";
+  dg::write_pvd(series, steps);
+  if (std::find(written_.begin(), written_.end(), series) == written_.end()) {
+    written_.push_back(series);
+  }
   written_.push_back(folder + file_of(number));
 }
 

@@ -22,6 +22,7 @@
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
+#include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "tools/command.h"
@@ -150,8 +151,8 @@ void run(const KernelWords& words) {
 // ---- explain ---------------------------------------------------------------------------------
 
 std::string launch_text(const loopy::LaunchPlan& launch) {
-  return fmt::format("{}: grid {} x {} x {}, block {} x {} x {}, {} bytes of shared memory\n",
-                     launch.kernel_name, to_string(launch.grid[0]), to_string(launch.grid[1]),
+  return fmt::format("{}: grid {} x {} x {}, block {} x {} x {}, {} bytes of shared memory",
+                     call_text(launch), to_string(launch.grid[0]), to_string(launch.grid[1]),
                      to_string(launch.grid[2]), launch.block[0], launch.block[1], launch.block[2],
                      launch.shared_bytes);
 }
@@ -193,9 +194,11 @@ std::vector<Variable> variables_of(const Kernel& ready) {
         !each.is_array ? "argument" : (is_constant ? "constant" : "global"), use_of(each.name)));
   }
   for (const loopy::Temporary& each : ready.temporaries) {
-    const bool is_local = each.address_space == loopy::AddressSpace::local;
-    variables.push_back(make_variable(each.name, each.type, each.shape,
-                                      is_local ? "shared" : "registers", use_of(each.name)));
+    const std::string place = each.address_space == loopy::AddressSpace::local      ? "shared"
+                              : each.address_space == loopy::AddressSpace::global   ? "global"
+                              : each.address_space == loopy::AddressSpace::constant ? "constant"
+                                                                                    : "registers";
+    variables.push_back(make_variable(each.name, each.type, each.shape, place, use_of(each.name)));
   }
   return variables;
 }
@@ -282,6 +285,8 @@ Explanation explanation_of(const KernelWords& words) {
   explanation.counts = counts_of(statistics_of(kernels.transformed), values);
   explanation.counts["barriers of a block"] =
       count_text(loopy::count_barriers(explanation.ready, explanation.tree), values);
+  explanation.counts["launches"] =
+      count_text(loopy::count_launches(explanation.ready, explanation.tree), values);
   // of the kernel that is made C of: its copies lie on axes, and what threads share is there
   explanation.accesses = accesses_of(loopy::count_operations(explanation.ready), values);
   return explanation;
@@ -305,10 +310,7 @@ void print_text(const Explanation& explanation) {
     const loopy::Instruction& instruction = ready.instructions[index];
     text += fmt::format("  {}: {}\n", instruction.id, loopy::to_string(instruction));
   }
-  text += "\nlaunches:\n";
-  for (const loopy::LaunchPlan& launch : explanation.launches) {
-    text += "  " + launch_text(launch);
-  }
+  text += "\nlaunches:\n" + loopy::plan_text(explanation.launches, launch_text);
   std::vector<std::vector<std::string>> memory = {{"memory", "type", "where", "use"}};
   for (const Variable& each : variables_of(ready)) {
     memory.push_back({each.name, each.type, each.place, each.use});
@@ -340,7 +342,9 @@ nlohmann::ordered_json tree_json(const Kernel& kernel, const loopy::LoopTree& tr
     list.push_back(match(
         node,
         [&](const loopy::LoopNode& loop) {
-          return Json{{"loop", loop.iname}, {"body", tree_json(kernel, loop.body)}};
+          return Json{{"loop", loop.iname},
+                      {"is_on_host", loopy::contains_launch_boundary(node)},
+                      {"body", tree_json(kernel, loop.body)}};
         },
         [&](const loopy::StatementNode& statement) {
           const loopy::Instruction& instruction = kernel.instructions[statement.index];
@@ -364,7 +368,15 @@ void print_json(const Explanation& explanation) {
     for (const loopy::Expr& blocks : launch.grid) {
       grid.push_back(to_string(blocks));
     }
+    nlohmann::ordered_json loops = nlohmann::ordered_json::array();
+    for (const loopy::HostLoop& loop : launch.host_loops) {
+      loops.push_back({{"iname", loop.iname},
+                       {"first", to_string(loop.first)},
+                       {"end", to_string(loop.end)},
+                       {"step", loop.step}});
+    }
     json["launches"].push_back({{"kernel", launch.kernel_name},
+                                {"host_loops", loops},
                                 {"grid", grid},
                                 {"block", launch.block},
                                 {"shared_bytes", launch.shared_bytes}});
@@ -386,7 +398,11 @@ void explain(const KernelWords& words) {
   const Explanation explanation = explanation_of(words);
   words.output.as_json ? print_json(explanation) : print_text(explanation);
   if (!words.drawing.empty()) {
-    draw_loop_tree(explanation.ready, explanation.tree, words.drawing);
+    std::vector<std::string> titles;
+    for (const loopy::LaunchPlan& launch : explanation.launches) {
+      titles.push_back(launch_text(launch));
+    }
+    draw_loop_tree(explanation.ready, explanation.tree, titles, words.drawing);
   }
 }
 

@@ -284,10 +284,12 @@ void measure_trial_rate(Device device, Report& report) {
   const std::string unique = std::to_string(std::chrono::system_clock::now().time_since_epoch() /
                                             std::chrono::milliseconds(1));
   const auto measure = [&](const std::string& op, long long n, const Kernel& kernel,
-                           const loopy::IntegerValues& parameters, loopy::SearchMethod search) {
+                           const loopy::IntegerValues& parameters, loopy::SearchMethod search,
+                           runtime::WorkerUse workers = loopy::TuneOptions{}.workers) {
     loopy::TuneOptions options = options_for(device, {op, n, kernel, parameters});
     options.budget_seconds = 6;
     options.search = search;
+    options.workers = workers;
     const loopy::TuneResult result = loopy::tune(kernel, device, options);
     const double rate = static_cast<double>(result.tried.size()) / result.seconds;
     std::printf("%s: %zu candidates compiled, verified and timed in %.1f s: %.1f a second\n",
@@ -307,6 +309,8 @@ void measure_trial_rate(Device device, Report& report) {
           loopy::SearchMethod::exhaustive);
   measure("trial_rate matmul, guided", 1024, product("guided"), {{"n", 1024}},
           loopy::SearchMethod::guided);
+  measure("trial_rate matmul, guided, processes", 1024, product("guided_by_processes"),
+          {{"n", 1024}}, loopy::SearchMethod::guided, runtime::WorkerUse::always);
 }
 
 }  // namespace rtcg::bench

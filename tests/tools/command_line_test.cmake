@@ -78,10 +78,21 @@ expect(0 "barriers of a block +- +16\n" explain ${kernels}/matmul.loopy --set n=
 expect(0 "loads of a +g.0 0, g.1 64\\*n, l.0 1, l.1 n" explain ${kernels}/matmul.loopy)
 expect(0 "stores to c +g.0 64, g.1 64\\*n, l.0 4, l.1 4\\*n +n\\^2\n" explain ${kernels}/matmul.loopy)
 expect(0 "\"block\": \\[.*256.*\"counts\"" explain ${kernels}/axpy.loopy --json)
+expect(0 "// +for t in .0, steps.:\n// +heat_0.t.\n" show ${kernels}/heat.loopy)
+expect(0 "for t .host.\n  set_v" show ${kernels}/heat.loopy --stage schedule)
+expect(0 "correct" run ${kernels}/heat.loopy --set n=1000 --set steps=7 --device host --check)
+expect(0 "launches:\n  for t in .0, steps.:\n    heat_0.t.: grid" explain ${kernels}/heat.loopy)
+expect(0 "launches +- +14\n" explain ${kernels}/heat.loopy --set n=1000 --set steps=7)
+expect(0 "\"host_loops\": .[^a-z]*\"iname\": \"t\"" explain ${kernels}/heat.loopy --json)
 expect(1 "tools.rtcg.bad_value" explain ${kernels}/axpy.loopy --set n)
 expect(0 "launches" explain ${kernels}/axpy.loopy --draw tree.dot)
 file(READ ${WORK}/tree.dot drawing)
 if(NOT drawing MATCHES "digraph kernel.*z\\[256")
+  message(FATAL_ERROR "rtcg explain --draw wrote:\n${drawing}")
+endif()
+expect(0 "launches" explain ${kernels}/heat.loopy --draw heat.dot)
+file(READ ${WORK}/heat.dot drawing)
+if(NOT drawing MATCHES "for t, on the host.*heat_0.t.: grid.*v.256.*heat_1.t.: grid.*u.256")
   message(FATAL_ERROR "rtcg explain --draw wrote:\n${drawing}")
 endif()
 find_program(dot dot)
@@ -206,12 +217,12 @@ expect(0 "1 evaluator, 2 flops, 3 numbers read; linear in the fields; given at r
 expect(2 "target" flux "jump(u)" --fields u --target vulkan)
 expect(2 "dimension" flux "jump(u)" --fields u --dimension 4)
 
-expect(0 "advection,wave,maxwell.*convergence" dg --help)
+expect(0 "advection,wave,maxwell.*convergence.*maxwell-tm *pec, pmc, absorbing" dg --help)
 expect(0 "48 elements.*error 9.79[0-9]+e-02" dg maxwell box:2 --order 2 --until 0.5 -d host)
 expect(0 "error 1.44[0-9]+e-01\nwrote out/tm.png" dg maxwell-tm box:2 -N 1 -d host -p out/tm.png)
-expect(0 "\"equation\": \"burgers\".*\"error\".*\"files\"" dg burgers box:8 --until 0.3 -d host --json
+expect(0 "\"equation\": \"burgers\".*\"unknowns\": 32,.*\"error\".*\"files\"" dg burgers box:8 --until 0.3 -d host --json
   --perturb 0.2 --dtype f32)
-expect(0 "wave_0002.vtu" dg wave box:6 --dimension 1 --every 0.25 --until 0.5 --vtu series -d host
+expect(0 "wrote series/wave.pvd\n.*wave_0002.vtu" dg wave box:6 --dimension 1 --every 0.25 --until 0.5 --vtu series -d host
   --start pulse --boundary +x=absorbing --straight)
 file(READ ${WORK}/series/wave.pvd series)
 if(NOT series MATCHES "timestep=.0.25.*wave_0002.vtu")

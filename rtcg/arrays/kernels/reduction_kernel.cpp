@@ -280,14 +280,13 @@ class Run {
     if (has_offsets) {
       form.offsets = launch_.offsets->dtype();
     }
-    form.shape = {all.dialect,
-                  layouts.kept_shape.size(),
-                  targets.size(),
-                  plan.spread,
-                  is_partial,
-                  is_pairwise_ && leaves.empty(),
-                  1,
-                  !is_partial && plan.segments > 1};
+    form.shape = {.dialect = all.dialect,
+                  .kept_axes = layouts.kept_shape.size(),
+                  .targets = targets.size(),
+                  .spread = plan.spread,
+                  .is_partial = is_partial,
+                  .is_pairwise = is_pairwise_ && leaves.empty(),
+                  .meets_at_once = !is_partial && plan.segments > 1};
     launch(binding, layouts, plan, leaves, targets, form, element_layouts, kernels, name);
   }
 

@@ -14,6 +14,7 @@ namespace {
 
 using detail::as;
 using detail::common_dtype;
+using detail::floating;
 using detail::make_node;
 using detail::number_of;
 using detail::refuse_dtype;
@@ -81,15 +82,6 @@ Expression extremum(Op op, const char* function, const Expression& a, const Expr
   return binary(op, a, b, dtype);
 }
 
-/// A function of floating-point values, and of complex ones where `takes_complex`.
-Expression floating(Op op, const char* function, const Expression& a, bool takes_complex = false) {
-  const DType dtype = floating_for(a.dtype());
-  if (is_complex(dtype) && !takes_complex) {
-    refuse_dtype(function, dtype);
-  }
-  return make_node(op, dtype, {as(a, dtype)});
-}
-
 Expression floating2(Op op, const char* function, const Expression& a, const Expression& b) {
   const DType common = common_dtype(a, b);
   if (is_complex(common)) {
@@ -100,15 +92,6 @@ Expression floating2(Op op, const char* function, const Expression& a, const Exp
   return binary(op, a, b,
                 has_number ? floating_for(common)
                            : promote(floating_for(a.dtype()), floating_for(b.dtype())));
-}
-
-/// Of a whole order.
-Expression bessel(Op op, const char* function, const Expression& n, const Expression& a) {
-  const DType dtype = floating_for(a.dtype());
-  if (!is_integer(n.dtype()) || is_complex(dtype) || is_vector(dtype)) {
-    refuse_dtype(function, is_integer(n.dtype()) ? dtype : n.dtype());
-  }
-  return make_node(op, dtype, {as(n, DType::i32), as(a, dtype)});
 }
 
 Expression rounding(Op op, const char* function, const Expression& a) {
@@ -325,13 +308,13 @@ Expression tan(const Expression& a) {
   return floating(Op::tan, "tan", a, true);
 }
 Expression asin(const Expression& a) {
-  return floating(Op::asin, "asin", a);
+  return floating(Op::asin, "asin", a, true);
 }
 Expression acos(const Expression& a) {
-  return floating(Op::acos, "acos", a);
+  return floating(Op::acos, "acos", a, true);
 }
 Expression atan(const Expression& a) {
-  return floating(Op::atan, "atan", a);
+  return floating(Op::atan, "atan", a, true);
 }
 Expression sinh(const Expression& a) {
   return floating(Op::sinh, "sinh", a, true);
@@ -343,45 +326,14 @@ Expression tanh(const Expression& a) {
   return floating(Op::tanh, "tanh", a, true);
 }
 Expression asinh(const Expression& a) {
-  return floating(Op::asinh, "asinh", a);
+  return floating(Op::asinh, "asinh", a, true);
 }
 Expression acosh(const Expression& a) {
-  return floating(Op::acosh, "acosh", a);
+  return floating(Op::acosh, "acosh", a, true);
 }
 Expression atanh(const Expression& a) {
-  return floating(Op::atanh, "atanh", a);
+  return floating(Op::atanh, "atanh", a, true);
 }
-Expression erf(const Expression& a) {
-  return floating(Op::erf, "erf", a);
-}
-Expression erfc(const Expression& a) {
-  return floating(Op::erfc, "erfc", a);
-}
-Expression tgamma(const Expression& a) {
-  return floating(Op::tgamma, "tgamma", a);
-}
-Expression lgamma(const Expression& a) {
-  return floating(Op::lgamma, "lgamma", a);
-}
-Expression j0(const Expression& a) {
-  return floating(Op::j0, "j0", a);
-}
-Expression j1(const Expression& a) {
-  return floating(Op::j1, "j1", a);
-}
-Expression jn(const Expression& n, const Expression& a) {
-  return bessel(Op::jn, "jn", n, a);
-}
-Expression y0(const Expression& a) {
-  return floating(Op::y0, "y0", a);
-}
-Expression y1(const Expression& a) {
-  return floating(Op::y1, "y1", a);
-}
-Expression yn(const Expression& n, const Expression& a) {
-  return bessel(Op::yn, "yn", n, a);
-}
-
 Expression floor(const Expression& a) {
   return rounding(Op::floor, "floor", a);
 }
@@ -427,6 +379,9 @@ Expression atan2(const Expression& y, const Expression& x) {
 }
 Expression hypot(const Expression& a, const Expression& b) {
   return floating2(Op::hypot, "hypot", a, b);
+}
+Expression hypot(const Expression& a, const Expression& b, const Expression& c) {
+  return hypot(hypot(a, b), c);
 }
 Expression copysign(const Expression& a, const Expression& b) {
   return floating2(Op::copysign, "copysign", a, b);

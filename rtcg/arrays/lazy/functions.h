@@ -73,6 +73,7 @@ namespace rtcg::arrays {
 [[nodiscard]] Expression sin(const Expression& a);
 [[nodiscard]] Expression cos(const Expression& a);
 [[nodiscard]] Expression tan(const Expression& a);
+/// Inverse functions of complex numbers have the cuts, signs of zeros and limits of C11's annex G.
 [[nodiscard]] Expression asin(const Expression& a);
 [[nodiscard]] Expression acos(const Expression& a);
 [[nodiscard]] Expression atan(const Expression& a);
@@ -84,6 +85,15 @@ namespace rtcg::arrays {
 [[nodiscard]] Expression atanh(const Expression& a);
 [[nodiscard]] Expression erf(const Expression& a);
 [[nodiscard]] Expression erfc(const Expression& a);
+/// exp(a * a) * erfc(a), also where the factors are too large and too small.
+[[nodiscard]] Expression erfcx(const Expression& a);
+/// Inverse functions: of erf in [-1, 1], of erfc in [0, 2]; NaN elsewhere.
+[[nodiscard]] Expression erfinv(const Expression& a);
+[[nodiscard]] Expression erfcinv(const Expression& a);
+/// The probability that a number of the standard normal distribution is less than `a`, and its
+/// inverse function in [0, 1].
+[[nodiscard]] Expression normcdf(const Expression& a);
+[[nodiscard]] Expression normcdfinv(const Expression& a);
 [[nodiscard]] Expression tgamma(const Expression& a);
 [[nodiscard]] Expression lgamma(const Expression& a);
 /// Bessel functions, on the host and in CUDA.
@@ -97,6 +107,21 @@ namespace rtcg::arrays {
 [[nodiscard]] Expression y0(const Expression& a);
 [[nodiscard]] Expression y1(const Expression& a);
 [[nodiscard]] Expression yn(const Expression& n, const Expression& a);
+/// Modified Bessel functions of the first kind.
+[[nodiscard]] Expression i0(const Expression& a);
+[[nodiscard]] Expression i1(const Expression& a);
+/// sin(pi * a) and its like, with all digits however large `a` is; 0 and 1 are exact.
+[[nodiscard]] Expression sinpi(const Expression& a);
+[[nodiscard]] Expression cospi(const Expression& a);
+[[nodiscard]] Expression tanpi(const Expression& a);
+/// asin(a) / pi and its like.
+[[nodiscard]] Expression asinpi(const Expression& a);
+[[nodiscard]] Expression acospi(const Expression& a);
+[[nodiscard]] Expression atanpi(const Expression& a);
+[[nodiscard]] Expression atan2pi(const Expression& y, const Expression& x);
+/// 1 / cbrt(a) and 1 / hypot(a, b).
+[[nodiscard]] Expression rcbrt(const Expression& a);
+[[nodiscard]] Expression rhypot(const Expression& a, const Expression& b);
 // Integers stay as they are.
 [[nodiscard]] Expression floor(const Expression& a);
 [[nodiscard]] Expression ceil(const Expression& a);
@@ -133,6 +158,7 @@ namespace rtcg::arrays {
 [[nodiscard]] Expression fdim(const Expression& a, const Expression& b);
 [[nodiscard]] Expression atan2(const Expression& y, const Expression& x);
 [[nodiscard]] Expression hypot(const Expression& a, const Expression& b);
+[[nodiscard]] Expression hypot(const Expression& a, const Expression& b, const Expression& c);
 [[nodiscard]] Expression copysign(const Expression& a, const Expression& b);
 [[nodiscard]] Expression nextafter(const Expression& a, const Expression& b);
 /// a * b + c, rounded once.

@@ -176,6 +176,8 @@ void emit_element(const KernelForm& form, const KernelInterface& interface,
                   const cgen::Expr& place, cgen::BlockBuilder& body);
 /// One result, or part of one, for each index of the kept axes.
 [[nodiscard]] cgen::Module make_reduction_module(const KernelForm& form);
+/// Threads of a block of such a kernel.
+[[nodiscard]] int reduction_threads(cgen::Dialect dialect, ReductionSpread spread);
 /// Wraps a finished body.
 [[nodiscard]] cgen::Module finish_module(const KernelForm& form, const KernelInterface& interface,
                                          const cgen::BlockBuilder& body);

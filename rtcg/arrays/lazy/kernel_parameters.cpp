@@ -111,7 +111,7 @@ int block_threads(cgen::Dialect dialect) {
 
 cgen::Module finish_kernel(cgen::Dialect dialect, const KernelParameters& parameters,
                            const cgen::BlockBuilder& body,
-                           const std::vector<cgen::Statement>& items) {
+                           const std::vector<cgen::Statement>& items, int threads) {
   std::vector<cgen::Statement> all;
   if (dialect == cgen::Dialect::c) {
     all.push_back(cgen::include_system("math.h"));
@@ -125,9 +125,9 @@ cgen::Module finish_kernel(cgen::Dialect dialect, const KernelParameters& parame
   function.specifiers.is_kernel = true;
   function.specifiers.is_extern_c = dialect != cgen::Dialect::opencl;
   if (dialect == cgen::Dialect::cuda) {
-    function.launch_bounds = cgen::LaunchBounds{block_threads(dialect), 0};
+    function.launch_bounds = cgen::LaunchBounds{threads, 0};
   } else if (dialect == cgen::Dialect::opencl) {
-    function.required_work_group_size = {block_threads(dialect), 1, 1};
+    function.required_work_group_size = {threads, 1, 1};
   }
   all.emplace_back(std::move(function));
   return {"expression", std::move(all)};

@@ -116,9 +116,15 @@ inline constexpr const char* kernel_name = "compute";
 [[nodiscard]] cgen::Dialect dialect_of(runtime::Device device);
 /// Threads of a block; on the host, where a thread runs many elements, 1.
 [[nodiscard]] int block_threads(cgen::Dialect dialect);
-/// The kernel with this body, behind `items`.
+/// The kernel with this body, behind `items`, for blocks of so many threads.
 [[nodiscard]] cgen::Module finish_kernel(cgen::Dialect dialect, const KernelParameters& parameters,
                                          const cgen::BlockBuilder& body,
-                                         const std::vector<cgen::Statement>& items = {});
+                                         const std::vector<cgen::Statement>& items, int threads);
+[[nodiscard]] inline cgen::Module finish_kernel(cgen::Dialect dialect,
+                                                const KernelParameters& parameters,
+                                                const cgen::BlockBuilder& body,
+                                                const std::vector<cgen::Statement>& items = {}) {
+  return finish_kernel(dialect, parameters, body, items, block_threads(dialect));
+}
 
 }  // namespace rtcg::arrays::detail

@@ -1,4 +1,6 @@
 // Steps on complex values, as arithmetic on their parts: all dialects have that.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/lower_steps.h"
@@ -10,25 +12,6 @@ namespace {
 using cgen::Expr;
 using cgen::Intrinsic;
 using cgen::select;
-
-/// Declares parts of a computation under names of one step.
-class Scratch {
- public:
-  Scratch(DType dtype, std::string name, cgen::BlockBuilder& body)
-      : dtype_(dtype), name_(std::move(name)), body_(body) {}
-
-  Expr keep(const char* part, const Expr& value) {
-    return body_.add(
-        cgen::declare(cgen::const_(value_type(dtype_)), fmt::format("{}_{}", name_, part), value));
-  }
-  [[nodiscard]] Expr number(double value) const { return constant(value, real_of(dtype_)); }
-  [[nodiscard]] Value value(const Expr& re, const Expr& im) const { return {dtype_, re, im}; }
-
- private:
-  DType dtype_;
-  std::string name_;
-  cgen::BlockBuilder& body_;
-};
 
 Expr fn(Intrinsic intrinsic, const Expr& a) {
   return call(intrinsic, {a});
@@ -106,6 +89,136 @@ Value sign_of(const Value& a, Scratch& s) {
                  select(is_zero, s.number(0), *a.im / size));
 }
 
+Expr with_sign_of(const Expr& signed_value, const Expr& size) {
+  return call(Intrinsic::copysign, {size, signed_value});
+}
+
+/// Of the first quadrant, |re z| + i |im z|.
+struct Quadrant {
+  Expr x;
+  Expr y;
+};
+
+Quadrant first_quadrant(const Expr& re, const Expr& im, Scratch& s) {
+  return {s.keep("x", fn(Intrinsic::abs, re)), s.keep("y", fn(Intrinsic::abs, im))};
+}
+
+struct ArcSine {
+  Expr real_sine;    ///< |re asin z|
+  Expr real_cosine;  ///< re acos z
+  Expr size;         ///< |im asin z|, which is that of acos z
+};
+
+/// The parts of asin z and acos z, from a = (|z + 1| + |z - 1|) / 2 and b = |re z| / a, where
+/// |im| = acosh a and |re asin z| = asin b; near the cuts, where a and b are next to 1, from what
+/// they lack of it. Factors of y are taken out of roots, so that no square of a tiny number is
+/// missed, and far away the logarithm of 2 z is the answer to all digits.
+///
+/// @source Hull, Fairgrieve and Tang, Implementing the complex arcsine and arccosine functions
+///         using exception handling, ACM Trans. Math. Softw. 23 (1997) 299-335
+ArcSine arc_sine(const Expr& re, const Expr& im, Scratch& s) {
+  const auto [x, y] = first_quadrant(re, im, s);
+  const Expr one = s.number(1);
+  const Expr half = s.number(0.5);
+  const Expr r = s.keep("r", call(Intrinsic::hypot, {x + one, y}));
+  const Expr q = s.keep("s", call(Intrinsic::hypot, {x - one, y}));
+  const Expr a = s.keep("a", half * r + half * q);
+  const Expr b = s.keep("b", x / a);
+  const Expr r_side = s.keep("u", r + (x + one));
+  const Expr is_inside = s.keep_test("i", x < one);
+  // |z - 1| and the distance of x from 1, whose difference would be lost
+  const Expr q_side = s.keep("w", q + fn(Intrinsic::abs, x - one));
+  const Expr a_plus_x = s.keep("p", half * (a + x));
+  const Expr leg =
+      s.keep("c", select(x <= one, fn(Intrinsic::sqrt, a_plus_x * (y * y / r_side + q_side)),
+                         y * fn(Intrinsic::sqrt, a_plus_x / r_side + a_plus_x / q_side)));
+  // a - 1, and the root of a * a - 1
+  const Expr per_y = s.keep("f", half / r_side + half / q_side);
+  const Expr beyond = s.keep("g", y * y / r_side + q_side);
+  const Expr lack = select(is_inside, y * (y * per_y), half * beyond);
+  const Expr root = select(is_inside, y * fn(Intrinsic::sqrt, per_y * (a + one)),
+                           fn(Intrinsic::sqrt, beyond * (half * (a + one))));
+  const Expr near = select(a <= s.number(1.5), fn(Intrinsic::log1p, lack + root),
+                           fn(Intrinsic::log, a + fn(Intrinsic::sqrt, (a - one) * (a + one))));
+  // where 1 / |z|^2 is less than half a unit in the last place
+  const Expr limit = s.number(s.is_double() ? 0x1p28 : 0x1p14);
+  const Expr is_far = s.keep_test("o", x > limit || y > limit);
+  const Expr far = s.number(2 * std::log(2.0)) +
+                   fn(Intrinsic::log, call(Intrinsic::hypot, {half * x, half * y}));
+  const Expr is_steep = s.keep_test("e", !is_far && b <= s.number(0.6417));
+  const Expr other = s.keep("t", select(is_far, y, leg));
+  // with a NaN beside it, 0 stays what it is
+  const Expr is_zero = equal(re, s.number(0));
+  return {select(is_zero, x,
+                 select(is_steep, fn(Intrinsic::asin, b), call(Intrinsic::atan2, {x, other}))),
+          select(is_zero, s.number(std::acos(0.0)),
+                 select(is_steep, fn(Intrinsic::acos, with_sign_of(re, b)),
+                        call(Intrinsic::atan2, {other, re}))),
+          select(is_far, far, near)};
+}
+
+/// The parts of atanh z in the first quadrant: log1p(4 x / |z - 1|^2) / 4 and half the angle of
+/// (1 - x) (1 + x) - y^2 + 2 i y.
+///
+/// @source Kahan, Branch cuts for complex elementary functions, in The state of the art in
+///         numerical analysis, Oxford 1987
+Quadrant arc_tangent(const Expr& re, const Expr& im, Scratch& s) {
+  const auto [x, y] = first_quadrant(re, im, s);
+  const Expr one = s.number(1);
+  const Expr two = s.number(2);
+  const Expr is_one = s.keep_test("o", equal(x, one));
+  const Expr distance = s.keep("d", (x - one) * (x - one) + y * y);
+  // next to 1 the square of y is none
+  const Expr is_next = is_one && y < s.number(s.is_double() ? 0x1p-60 : 0x1p-30);
+  const Expr near =
+      select(is_next, s.number(0.5) * (s.number(std::log(2.0)) - fn(Intrinsic::log, y)),
+             s.number(0.25) * fn(Intrinsic::log1p, s.number(4) * x / distance));
+  // further away squares overflow, and 1 / z is the answer to all digits
+  const Expr limit = s.number(s.is_double() ? 0x1p509 : 0x1p61);
+  const Expr is_far = s.keep_test("f", x > limit || y > limit);
+  const Expr half_size =
+      s.keep("h", call(Intrinsic::hypot, {s.number(0.5) * x, s.number(0.5) * y}));
+  const Expr inverse = select(fn(Intrinsic::isinf, half_size), s.number(0),
+                              s.number(0.25) * (x / half_size / half_size));
+  const Expr turns = is_one && y > s.number(0);
+  const Expr angle = call(Intrinsic::atan2, {select(turns, two, two * y),
+                                             select(turns, -y, (one - x) * (one + x) - y * y)});
+  const Expr right =
+      select(equal(half_size, half_size) && equal(y, y), s.number(std::acos(0.0)), half_size + y);
+  return {select(equal(x, s.number(0)), x, select(is_far, inverse, near)),
+          select(is_far, right, s.number(0.5) * angle)};
+}
+
+/// Signs are those of the arguments' parts, also of zeros: so the cuts belong to both sides.
+Value inverse_function(Op op, const Value& z, Scratch& s) {
+  switch (op) {
+    case Op::asin: {
+      const ArcSine w = arc_sine(z.re, *z.im, s);
+      return s.value(with_sign_of(z.re, w.real_sine), with_sign_of(*z.im, w.size));
+    }
+    case Op::acos: {
+      const ArcSine w = arc_sine(z.re, *z.im, s);
+      return s.value(w.real_cosine, with_sign_of(-*z.im, w.size));
+    }
+    case Op::acosh: {  // +-i acos(z)
+      const ArcSine w = arc_sine(z.re, *z.im, s);
+      return s.value(w.size, with_sign_of(*z.im, w.real_cosine));
+    }
+    case Op::asinh: {  // -i asin(iz)
+      const ArcSine w = arc_sine(*z.im, z.re, s);
+      return s.value(with_sign_of(z.re, w.size), with_sign_of(*z.im, w.real_sine));
+    }
+    case Op::atanh: {
+      const Quadrant w = arc_tangent(z.re, *z.im, s);
+      return s.value(with_sign_of(z.re, w.x), with_sign_of(*z.im, w.y));
+    }
+    default: {  // -i atanh(iz)
+      const Quadrant w = arc_tangent(*z.im, z.re, s);
+      return s.value(with_sign_of(z.re, w.y), with_sign_of(*z.im, w.x));
+    }
+  }
+}
+
 }  // namespace
 
 Value lower_complex(const TapeStep& step, const std::vector<Value>& operands,
@@ -168,6 +281,13 @@ Value lower_complex(const TapeStep& step, const std::vector<Value>& operands,
       const Value turned = hyperbolic_tangent(-*a.im, a.re, s);
       return s.value(*turned.im, -turned.re);
     }
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::asinh:
+    case Op::acosh:
+    case Op::atanh:
+      return inverse_function(step.op, a, s);
     case Op::isnan:
       return of_parts(Intrinsic::isnan);
     case Op::isinf:

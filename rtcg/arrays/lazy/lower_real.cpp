@@ -230,23 +230,6 @@ Expr call_by_name(const std::string& function, std::vector<Expr> arguments, DTyp
   return call(has_suffix ? function + "f" : function, std::move(arguments), value_type(result));
 }
 
-/// Of C's library, where the host computes in double: not every one has the others.
-Expr bessel(Op op, const std::vector<Expr>& operands, DType dtype, cgen::Dialect dialect) {
-  if (dialect == cgen::Dialect::opencl) {
-    throw Unsupported("arrays.expression.no_bessel",
-                      "OpenCL has no Bessel functions: compute them on the host");
-  }
-  constexpr const char* names[] = {"j0", "j1", "jn", "y0", "y1", "yn"};
-  const std::string name = names[static_cast<int>(op) - static_cast<int>(Op::j0)];
-  const cgen::Type type = value_type(dtype);
-  if (dialect == cgen::Dialect::cuda) {
-    return call(type == cgen::f32 ? name + "f" : name, operands, type);
-  }
-  std::vector<Expr> wide = operands;
-  wide.back() = cgen::cast(cgen::f64, wide.back());
-  return cgen::cast(type, call(name, std::move(wide), cgen::f64));
-}
-
 Expr arithmetic(Op op, const Value& a, const Value& b, DType dtype) {
   if (dtype == DType::boolean) {
     return op == Op::add ? a.re || b.re : a.re && b.re;
@@ -346,10 +329,19 @@ Value lower_real(const TapeStep& step, const std::vector<Value>& operands, cgen:
     case Op::j1:
     case Op::y0:
     case Op::y1:
-      return {dtype, bessel(step.op, {a.re}, dtype, dialect)};
+    case Op::i0:
+    case Op::i1:
+    case Op::erfcx:
+    case Op::erfinv:
+    case Op::erfcinv:
+    case Op::normcdf:
+    case Op::normcdfinv:
+    case Op::sinpi:
+    case Op::cospi:
+      return {dtype, lower_special(step.op, {a.re}, dtype, body, name, dialect)};
     case Op::jn:
     case Op::yn:
-      return {dtype, bessel(step.op, {a.re, b.re}, dtype, dialect)};
+      return {dtype, lower_special(step.op, {a.re, b.re}, dtype, body, name, dialect)};
     case Op::nextafter:
       return {dtype, call_by_name("nextafter", {a.re, b.re}, dtype, dialect)};
     case Op::ieee_remainder:

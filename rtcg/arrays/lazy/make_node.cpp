@@ -50,6 +50,14 @@ Expression as(const Expression& value, DType dtype) {
                                                      : cast(value, dtype);
 }
 
+Expression floating(Op op, const char* function, const Expression& a, bool takes_complex) {
+  const DType dtype = floating_for(a.dtype());
+  if (is_complex(dtype) && !takes_complex) {
+    refuse_dtype(function, dtype);
+  }
+  return make_node(op, dtype, {as(a, dtype)});
+}
+
 DType common_dtype(const Expression& a, const Expression& b) {
   const NumberValue* left = number_of(a);
   const NumberValue* right = number_of(b);

@@ -23,6 +23,11 @@ namespace rtcg::arrays::detail {
 [[nodiscard]] Expression make_node(Op op, DType dtype, std::initializer_list<Expression> operands);
 /// Converted; a number becomes one of that type and must fit it.
 [[nodiscard]] Expression as(const Expression& value, DType dtype);
+/// A function of floating-point values, and of complex ones where `takes_complex`.
+///
+/// @throws InvalidInput  arrays.expression.dtype
+[[nodiscard]] Expression floating(Op op, const char* function, const Expression& a,
+                                  bool takes_complex = false);
 /// The type in which two operands meet.
 [[nodiscard]] DType common_dtype(const Expression& a, const Expression& b);
 

@@ -184,7 +184,9 @@ cgen::Module finish_module(const KernelForm& form, const KernelInterface& interf
   return finish_kernel(form.dialect, interface, body,
                        has_halves && form.dialect == cgen::Dialect::opencl
                            ? half_functions()
-                           : std::vector<cgen::Statement>{});
+                           : std::vector<cgen::Statement>{},
+                       form.reduction ? reduction_threads(form.dialect, form.reduction->spread)
+                                      : block_threads(form.dialect));
 }
 
 cgen::Module make_map_module(const KernelForm& form) {

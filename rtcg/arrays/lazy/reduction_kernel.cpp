@@ -41,6 +41,9 @@ Expr neutral(Op op, DType dtype) {
   if (dtype == DType::boolean) {
     return cgen::literal(!wants_least);
   }
+  if (is_floating(dtype) && finds_place(op)) {
+    return constant(std::numeric_limits<double>::quiet_NaN(), dtype);
+  }
   if (is_floating(dtype)) {
     const double infinity = std::numeric_limits<double>::infinity();
     return constant(wants_least ? -infinity : infinity, dtype);
@@ -156,8 +159,7 @@ class TapeReducer : public Reducer {
     const State state = state_of(variables);
     const State other = state_of(values);
     if (finds_place(reduction_.op)) {
-      const Expr wins =
-          is_behind ? *state.place < 0 || is_better(other, state) : comes_first(other, state);
+      const Expr wins = is_behind ? beats(other, state) : comes_first(other, state);
       const Expr is_taken = body.add(cgen::declare(cgen::const_(cgen::boolean), "is_taken", wins));
       body << if_(is_taken,
                   {assign(state.value.re, other.value.re), assign(*state.place, *other.place)});
@@ -234,6 +236,18 @@ class TapeReducer : public Reducer {
                                          : result;
   }
 
+  /// Whether `b`, which is behind all that `a` has seen, takes its place.
+  [[nodiscard]] Expr beats(const State& b, const State& a) const {
+    if (!is_floating(reduction_.dtype)) {
+      return *a.place < 0 || is_better(b, a);
+    }
+    // two comparisons less than that for each element: who has seen nothing has a NaN
+    const Expr& left = b.value.re;
+    const Expr& right = a.value.re;
+    const Expr is_less = reduction_.op == Op::argmin ? left >= right : left <= right;
+    return !is_less && (equal(right, right) || *a.place < 0);
+  }
+
   /// Whether `b` is better than `a`, or as good and before it.
   [[nodiscard]] Expr comes_first(const State& b, const State& a) const {
     const Expr& left = b.value.re;
@@ -253,6 +267,13 @@ class TapeReducer : public Reducer {
 
 }  // namespace
 
+int reduction_threads(cgen::Dialect dialect, ReductionSpread spread) {
+  // fewer and larger blocks read as fast, and leave fewer results to the last one
+  return dialect == cgen::Dialect::cuda && spread != ReductionSpread::threads
+             ? 512
+             : block_threads(dialect);
+}
+
 cgen::Module make_reduction_module(const KernelForm& form) {
   KernelInterface interface(form);
   const ReductionForm& reduction = *form.reduction;
@@ -261,6 +282,7 @@ cgen::Module make_reduction_module(const KernelForm& form) {
   shape.kept_axes = reduction.kept_axes;
   shape.targets = form.targets.size();
   shape.spread = reduction.spread;
+  shape.threads = reduction_threads(form.dialect, reduction.spread);
   shape.is_partial = reduction.is_partial;
   shape.lanes = form.lanes;
   shape.meets_at_once = reduction.meets_at_once;

@@ -218,9 +218,10 @@ class ReductionEmitter {
   }
 
   /// Reduces elements from that at the variable `r` on, some neighbours at once, each with a state
-  /// of its own; the next are `step` further. Leaves `r` where less than a pack is left.
+  /// of its own; the next are `step` further. Leaves `r` where less than a pack is left. Where the
+  /// way `is_short`, waiting for those behind the last four matters.
   std::vector<ReductionState> emit_packs(const std::vector<Expr>& bases, const Expr& r,
-                                         const Expr& step, const Expr& end,
+                                         const Expr& step, const Expr& end, bool is_short,
                                          cgen::BlockBuilder& body) const {
     std::vector<ReductionState> states;
     for (int lane = 0; lane < shape_.lanes; ++lane) {
@@ -238,16 +239,23 @@ class ReductionEmitter {
     };
     constexpr int packs = 4;  // whose reads are under way at the same time
     const Expr last_lane = parameters_.index(shape_.lanes - 1);
-    cgen::BlockBuilder several;
-    for (int pack = 0; pack < packs; ++pack) {
-      take_pack(pack == 0 ? r : r + parameters_.index(pack) * step, several);
+    const auto ahead = [&](int n) { return n == 0 ? r : r + parameters_.index(n) * step; };
+    const auto take = [&](int count) {
+      cgen::BlockBuilder several;
+      for (int pack = 0; pack < count; ++pack) {
+        take_pack(ahead(pack), several);
+      }
+      several << assign(r, ahead(count));
+      return several;
+    };
+    const auto has = [&](int count) { return ahead(count - 1) + last_lane < end; };
+    body << cgen::while_(has(packs), take(packs));
+    if (!is_short) {
+      body << cgen::while_(has(1), take(1));
     }
-    several << assign(r, r + parameters_.index(packs) * step);
-    body << cgen::while_(r + (parameters_.index(packs - 1) * step + last_lane) < end, several);
-    cgen::BlockBuilder single;
-    take_pack(r, single);
-    single << assign(r, r + step);
-    body << cgen::while_(r + last_lane < end, single);
+    for (int count = is_short ? packs - 1 : 0; count > 0; --count) {
+      body << if_(has(count), take(count));  // reads of all at once, whatever is left
+    }
     return states;
   }
 
@@ -258,7 +266,7 @@ class ReductionEmitter {
     const cgen::Type& type = parameters_.index_type();
     const std::vector<Expr> bases = emit_bases(output, body);
     const Expr r = body.add(cgen::declare(type, parameters_.rename("r"), first));
-    const std::vector<ReductionState> states = emit_packs(bases, r, step, end, body);
+    const std::vector<ReductionState> states = emit_packs(bases, r, step, end, false, body);
     body << cgen::for_(type, parameters_.rename("rest"), r, end,
                        [&](const Expr& rest, cgen::BlockBuilder& loop) {
                          take_element(states[0], bases, rest, loop);
@@ -369,7 +377,7 @@ class ReductionEmitter {
   /// A block for each output.
   void emit_block(const Expr& output, const Expr& thread, const Expr& segment, const Expr& begin,
                   const Expr& end, cgen::BlockBuilder& body) const {
-    const int threads = block_threads(shape_.dialect);
+    const int threads = shape_.threads;
     const auto own = reducer_.bounds(output, body);
     const Expr from = own ? own->first : begin;
     const Expr to = own ? own->second : end;
@@ -377,7 +385,7 @@ class ReductionEmitter {
         shape_.lanes > 1 ? emit_packed_loop(output, from + thread * parameters_.index(shape_.lanes),
                                             parameters_.index(threads * shape_.lanes), to, body)
                          : emit_loop(output, from + thread, parameters_.index(threads), to, body);
-    const BlockMeeting meeting(shape_.dialect, reducer_, parameters_, body);
+    const BlockMeeting meeting(shape_.dialect, threads, reducer_, parameters_, body);
     meeting.emit(mine, thread, body);
     const auto store = [&](const ReductionState& state, cgen::BlockBuilder& last) {
       emit_store(state, output, segment, last);
@@ -400,7 +408,7 @@ class ReductionEmitter {
   /// rows follow each other in memory, some threads read all of them as one stream.
   void emit_columns(const Expr& block, const Expr& thread, const Expr& segment, const Expr& begin,
                     const Expr& end, cgen::BlockBuilder& body) const {
-    const int threads = block_threads(shape_.dialect);
+    const int threads = shape_.threads;
     const bool has_stream = shape_.lanes > 1;
     const Expr& columns = has_stream ? outputs_ : outputs_each_;
     const Expr rows = parameters_.declare_index("rows", parameters_.index(threads) / columns, body);
@@ -451,7 +459,7 @@ class ReductionEmitter {
         select(thread < outputs_each_, begin * outputs_ + thread * lanes, stream_end);
     const Expr step = parameters_.declare_index("step", outputs_each_ * lanes, body);
     const Expr r = body.add(cgen::declare(type, parameters_.rename("r"), first));
-    const std::vector<ReductionState> states = emit_packs(bases, r, step, stream_end, body);
+    const std::vector<ReductionState> states = emit_packs(bases, r, step, stream_end, true, body);
     for (int lane = 0; lane + 1 < shape_.lanes; ++lane) {
       cgen::BlockBuilder one;
       take_element(states[static_cast<std::size_t>(lane)], bases, r + parameters_.index(lane), one);

@@ -82,6 +82,7 @@ struct ReductionShape {
   /// With blocks or columns, and CUDA: the last block that is done with a segment of an output
   /// takes the results of all, in their order.
   bool meets_at_once = false;
+  int threads = 256;  ///< of a block, where blocks or columns share the work
 };
 
 /// Takes `other` into the variables of `state`, in braces where that takes variables of its own.
@@ -109,7 +110,8 @@ struct ReductionSize {
   // without one.
   std::int64_t kept_step = 0;
   std::int64_t reduced_step = 0;
-  bool may_split = true;  ///< into segments, whose results meet in another pass
+  bool may_split = true;       ///< into segments, whose results meet in another pass
+  std::int64_t threads = 256;  ///< of a block, where blocks or columns share the work
 };
 [[nodiscard]] ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "rtcg/cgen/ast/compare.h"
 
 namespace rtcg::arrays::detail {
@@ -67,12 +69,12 @@ ReductionState SharedStates::get(const Expr& at) const {
   return state;
 }
 
-BlockMeeting::BlockMeeting(cgen::Dialect dialect, const Reducer& reducer,
+BlockMeeting::BlockMeeting(cgen::Dialect dialect, int threads, const Reducer& reducer,
                            const KernelParameters& parameters, cgen::BlockBuilder& body)
     : reducer_(reducer),
       parameters_(parameters),
       parts_(reducer.parts()),
-      threads_(block_threads(dialect)),
+      threads_(threads),
       has_shuffles_(dialect == cgen::Dialect::cuda &&
                     std::all_of(parts_.begin(), parts_.end(), can_be_shuffled)),
       shared_(parts_, has_shuffles_ ? threads_ / warp_lanes : threads_, parameters, body) {}
@@ -126,7 +128,6 @@ ColumnMeeting::ColumnMeeting(const Reducer& reducer, const ColumnGrid& grid, int
     : reducer_(reducer),
       parameters_(parameters),
       grid_(grid),
-      threads_(threads),
       shared_(reducer.parts(), threads * lanes, parameters, body) {}
 
 void ColumnMeeting::deal(const std::vector<ReductionState>& lanes, const Expr& readers,
@@ -150,14 +151,19 @@ void ColumnMeeting::deal(const std::vector<ReductionState>& lanes, const Expr& r
 
 void ColumnMeeting::emit(const ReductionState& mine, cgen::BlockBuilder& body) const {
   shared_.put(grid_.thread, mine, body);
-  for (int half = threads_ / 2; half > 0; half /= 2) {
-    body << cgen::barrier();
-    cgen::BlockBuilder step;
-    const Expr distance = parameters_.index(half);
-    reducer_.combine(mine, shared_.get(grid_.thread + distance * grid_.columns), step);
-    shared_.put(grid_.thread, mine, step);
-    body << if_(grid_.row < distance && grid_.row + distance < grid_.rows, step);
-  }
+  cgen::BlockBuilder tree;
+  const Expr two = parameters_.index(2);
+  const Expr distance = tree.add(cgen::declare(
+      parameters_.index_type(), parameters_.rename("distance"), parameters_.index(1)));
+  tree << cgen::while_(two * distance < grid_.rows, assign(distance, two * distance));
+  cgen::BlockBuilder round;
+  cgen::BlockBuilder step;
+  reducer_.combine(mine, shared_.get(grid_.thread + distance * grid_.columns), step);
+  shared_.put(grid_.thread, mine, step);
+  round << cgen::barrier() << if_(grid_.row < distance && grid_.row + distance < grid_.rows, step)
+        << assign(distance, distance / two);
+  tree << cgen::while_(distance > parameters_.index(0), round);
+  body << tree.block();
 }
 
 SegmentMeeting::SegmentMeeting(const Reducer& reducer, KernelParameters& parameters)
@@ -214,18 +220,26 @@ void SegmentMeeting::emit_finish(
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     finish << assign(mine[part], parts_[part].neutral);
   }
+  constexpr int reads = 8;  // under way at the same time, those behind the last segment left out
   const auto take = [&](const Expr& s, cgen::BlockBuilder& loop) {
-    ReductionState other;
-    for (std::size_t part = 0; part < parts_.size(); ++part) {
-      other.push_back(loop.add(cgen::declare(
-          cgen::const_(parts_[part].type), parameters_.rename("other" + parts_[part].suffix),
-          from_kept(segments_[part][s * block.outputs + block.output], parts_[part]))));
+    std::vector<ReductionState> others(reads);
+    for (int read = 0; read < reads; ++read) {
+      const Expr at = read == 0 ? s : s + parameters_.index(read) * block.step;
+      for (std::size_t part = 0; part < parts_.size(); ++part) {
+        const Expr kept =
+            from_kept(segments_[part][at * block.outputs + block.output], parts_[part]);
+        others[static_cast<std::size_t>(read)].push_back(loop.add(cgen::declare(
+            cgen::const_(parts_[part].type),
+            parameters_.rename(fmt::format("other{}{}", read, parts_[part].suffix)),
+            read == 0 ? kept : cgen::select(at < segments, kept, parts_[part].neutral))));
+      }
     }
-    reducer_.combine(mine, other, loop);
+    for (const ReductionState& other : others) {
+      emit_combine(reducer_, mine, other, false, loop);
+    }
   };
-  // unrolled, so that reads are under way while others are waited for
   finish << cgen::for_(type, parameters_.rename("s"), block.first, segments, take,
-                       {.step = block.step, .unroll = 4});
+                       {.step = parameters_.index(reads) * block.step, .unroll = 1});
   block.meet(finish);
   cgen::BlockBuilder last;
   store(mine, last);

@@ -27,8 +27,8 @@ class SharedStates {
 /// memory.
 class BlockMeeting {
  public:
-  BlockMeeting(cgen::Dialect dialect, const Reducer& reducer, const KernelParameters& parameters,
-               cgen::BlockBuilder& body);
+  BlockMeeting(cgen::Dialect dialect, int threads, const Reducer& reducer,
+               const KernelParameters& parameters, cgen::BlockBuilder& body);
   /// Leaves what all have seen in the variables of thread 0. To be emitted again only behind a
   /// barrier.
   void emit(const ReductionState& mine, const cgen::Expr& thread, cgen::BlockBuilder& body) const;
@@ -72,7 +72,6 @@ class ColumnMeeting {
   const Reducer& reducer_;
   const KernelParameters& parameters_;
   ColumnGrid grid_;
-  int threads_;
   SharedStates shared_;
 };
 

@@ -10,6 +10,16 @@ std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
+/// Blocks that share an output, for each multiprocessor.
+std::int64_t blocks_each(const ReductionSize& size) {
+  if (size.threads < 512) {
+    return 8;
+  }
+  // What is read soon is best read by blocks that all run at once and leave few results; else those
+  // that are done early make room for others.
+  return size.outputs * size.length <= 1 << 25 ? 2 : 12;
+}
+
 }  // namespace
 
 ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size) {
@@ -20,21 +30,23 @@ ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size) 
   ReductionPlan plan;
   // neighbouring threads should read neighbouring elements
   const bool reads_along_kept = size.kept_step != 0 && size.kept_step < size.reduced_step;
-  constexpr std::int64_t threads = 256;
-  if (!is_host && length >= 64 && reads_along_kept && outputs < threads) {
+  constexpr std::int64_t most_columns = 256;
+  if (!is_host && length >= 64 && reads_along_kept && outputs < most_columns) {
     plan.spread = ReductionSpread::columns;
   } else if (!is_host && length >= 64 && !reads_along_kept) {
     plan.spread = ReductionSpread::block;
   }
   const bool by_threads = plan.spread == ReductionSpread::threads;
+  const std::int64_t threads = by_threads ? 256 : size.threads;
   // a segment is long enough to be worth a launch, and short enough for f32 sums to stay accurate
   const std::int64_t rows = plan.spread == ReductionSpread::columns ? threads / outputs : 1;
   const std::int64_t least =
       is_host || plan.spread == ReductionSpread::block ? 1 << 13 : (by_threads ? 64 : 16 * rows);
   const bool by_columns = plan.spread == ReductionSpread::columns;
-  const std::int64_t busy_outputs = is_host      ? 4 * processors
-                                    : by_threads ? 2048 * processors
-                                                 : (by_columns ? 4 : 8) * processors;
+  const std::int64_t busy_outputs =
+      is_host
+          ? 4 * processors
+          : (by_threads ? 2048 : (by_columns ? 1024 / threads : blocks_each(size))) * processors;
   const std::int64_t working = by_columns ? 1 : std::max<std::int64_t>(outputs, 1);
   const std::int64_t wanted =
       is_host ? ceil_divide(length, 1 << 13) : ceil_divide(busy_outputs, working);
@@ -42,8 +54,9 @@ ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size) 
   plan.segments = std::clamp<std::int64_t>(std::min(wanted, length / least), 1, most_segments);
   std::int64_t segment_length = std::max<std::int64_t>(ceil_divide(length, plan.segments), 1);
   if (!is_host && !by_threads && plan.segments > 1) {
+    segment_length = std::max(ceil_divide(length, wanted), least);
     // each begins where packs do: at the first lane, or where all threads are at their first
-    const std::int64_t turn = by_columns ? 16 : threads * 16;
+    const std::int64_t turn = by_columns ? 16 : 4096;
     segment_length = ceil_divide(segment_length, turn) * turn;
   }
   plan.segments = std::max<std::int64_t>(ceil_divide(length, segment_length), 1);

@@ -76,9 +76,10 @@ std::optional<std::vector<Layout>> stream_of_rows(const Pass& pass) {
 }
 
 /// Of the threads of a block, how many read such a stream: all of them together whole rows.
-std::int64_t stream_readers(std::int64_t columns, std::int64_t lanes) {
+std::int64_t stream_readers(cgen::Dialect dialect, std::int64_t columns, std::int64_t lanes) {
   const std::int64_t unit = columns / std::gcd(columns, lanes);
-  return block_threads(cgen::Dialect::cuda) / unit * unit;
+  const int threads = reduction_threads(dialect, ReductionSpread::columns);
+  return threads / unit * unit;
 }
 
 /// What is read, as the form and the arguments of a launch; `own` stands for the pass's layouts.
@@ -107,8 +108,13 @@ void use_stream(const Pass& pass, KernelForm& form, KernelArguments& arguments) 
   other.is_wide = other.is_wide || with.lengths[1] >= (1 << 29);
   add_leaves(pass, &*stream, other, with);
   other.lanes = lanes_of(other, with);
+  // a state for each goes into shared memory: 32 KiB
+  const std::size_t most_bytes = 64;
+  const std::size_t state_bytes = size_bytes(form.reduction->dtype);
+  other.lanes =
+      static_cast<std::uint8_t>(std::min<std::size_t>(other.lanes, most_bytes / state_bytes));
   if (other.lanes > 1) {
-    with.more.back() = stream_readers(with.lengths[0], other.lanes);
+    with.more.back() = stream_readers(form.dialect, with.lengths[0], other.lanes);
     form = std::move(other);
     arguments = std::move(with);
   }
@@ -178,7 +184,9 @@ void run_passes(runtime::StreamRef stream, Pass pass, const AnyArray& target) {
   const Layout target_layout = pass.layouts.targets[0];
   Tape tape;
   while (true) {
-    const ReductionPlan plan = plan_reduction(stream.device(), pass.layouts.size());
+    ReductionSize size = pass.layouts.size();
+    size.threads = reduction_threads(dialect_of(stream.device()), ReductionSpread::block);
+    const ReductionPlan plan = plan_reduction(stream.device(), size);
     const std::int64_t outputs = element_count(pass.layouts.kept_shape);
     if (plan.segments == 1 || can_meet_at_once(stream.device(), plan, outputs)) {
       launch_pass(stream, pass, plan, {target}, &target_layout);

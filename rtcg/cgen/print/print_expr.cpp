@@ -69,6 +69,8 @@ void Printer::operand_list(const std::vector<Expr>& operands) {
     if (i > 0) {
       out.append(", ");
       break_here(Level::comma);
+    } else {
+      break_here(Level::primary);  // better than within further brackets
     }
     expr(operands[i], Level::assignment);
   }
@@ -336,7 +338,16 @@ void Printer::assignment(const Assignment& node) {
   out.append(' ');
   out.append(node.op ? spelling(*node.op) : "");
   out.append("= ");
+  break_before_value(node.value);
   expr(node.value, Level::assignment);
+}
+
+// As good as a break at the value's own operator, better than any within its operands.
+void Printer::break_before_value(const Expr& value) {
+  const Binary* binary = get_if<Binary>(value);
+  break_here(binary != nullptr        ? cgen::level_of(binary->op)
+             : is<Conditional>(value) ? Level::conditional
+                                      : Level::primary);
 }
 
 void Printer::conditional(const Conditional& node) {

@@ -127,6 +127,9 @@ void Printer::declaration_inline(const Declaration& node) {
   switch (node.initializer_style) {
     case InitializerStyle::equals:
       out.append(" = ");
+      if (!is<InitializerList>(*node.initializer)) {
+        break_before_value(*node.initializer);
+      }
       expr(*node.initializer, Level::assignment);
       return;
     case InitializerStyle::parentheses:

@@ -58,6 +58,7 @@ class Printer {
   void size_of(const SizeOf& node);
   template <class Print>
   void grouped(Level own_level, Level least_level, const Print& print);
+  void break_before_value(const Expr& value);
   void break_here(Level level) { out.allow_break(brackets_ * 20 + static_cast<unsigned>(level)); }
 
   // declarators

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 
 namespace rtcg::loopy {
@@ -16,9 +17,7 @@ struct Range {
 };
 
 Range range_of(const Kernel& kernel, const std::string& what, const std::string& iname) {
-  const ConstraintSet constraints = constraints_of(kernel, {iname});
-  const auto first = constraints.minimum(Affine(iname));
-  const auto last = constraints.maximum(Affine(iname));
+  const auto [first, last] = range_of(constraints_of(kernel, {iname}), Affine(iname));
   if (!first || !last) {
     throw InvalidInput("loopy.footprint.unbounded_sweep",
                        fmt::format("'{}' cannot be swept for '{}': it has no constant range; split "

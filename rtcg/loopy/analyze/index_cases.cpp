@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -147,38 +148,37 @@ Cases cases_of_conditional(const Conditional& conditional) {
   return all;
 }
 
-void add_comparison(const Comparison& comparison, ConstraintSet& facts) {
-  const Cases difference = cases_of(comparison.left - comparison.right);
+std::optional<ComparisonForm> form_of(const Comparison& comparison, const Expr& expr) {
+  const Cases difference = index_cases(comparison.left - comparison.right);
   // a disjunction of cases is no set of constraints
   if (difference.size() != 1) {
-    return;
+    return std::nullopt;
   }
   const Affine& value = difference.front().value;
+  const ConstraintSet& quotients = difference.front().facts;
   switch (comparison.op) {
     case ComparisonOp::less:
-      facts.add_nonnegative(-value - 1);
-      break;
+      return ComparisonForm{expr, {-value - 1, false}, quotients};
     case ComparisonOp::less_equal:
-      facts.add_nonnegative(-value);
-      break;
+      return ComparisonForm{expr, {-value, false}, quotients};
     case ComparisonOp::greater:
-      facts.add_nonnegative(value - 1);
-      break;
+      return ComparisonForm{expr, {value - 1, false}, quotients};
     case ComparisonOp::greater_equal:
-      facts.add_nonnegative(value);
-      break;
+      return ComparisonForm{expr, {value, false}, quotients};
     case ComparisonOp::equal:
-      facts.add_zero(value);
-      break;
+      return ComparisonForm{expr, {value, true}, quotients};
     case ComparisonOp::not_equal:
-      return;
+      break;
   }
-  facts.add(difference.front().facts);
+  return std::nullopt;
 }
 
 void add_facts(const Expr& condition, ConstraintSet& facts) {
   if (const Comparison* comparison = get_if<Comparison>(condition)) {
-    add_comparison(*comparison, facts);
+    if (const auto form = form_of(*comparison, condition)) {
+      facts.add(form->constraint);
+      facts.add(form->quotients);
+    }
   }
   if (const Logical* logical = get_if<Logical>(condition);
       logical != nullptr && logical->op == LogicalOp::and_) {
@@ -224,6 +224,30 @@ std::vector<IndexCase> index_cases(const Expr& index) {
     return cases;
   }
   return cases_of(index);
+}
+
+std::optional<std::vector<ComparisonForm>> comparisons_of(const Expr& condition) {
+  if (as_integer(condition) == 1) {
+    return std::vector<ComparisonForm>{};
+  }
+  std::vector<ComparisonForm> all;
+  if (const Logical* logical = get_if<Logical>(condition)) {
+    for (const Expr& operand : logical->operands) {
+      auto parts = logical->op == LogicalOp::and_ ? comparisons_of(operand) : std::nullopt;
+      if (!parts) {
+        return std::nullopt;
+      }
+      std::move(parts->begin(), parts->end(), std::back_inserter(all));
+    }
+    return all;
+  }
+  const Comparison* comparison = get_if<Comparison>(condition);
+  auto form = comparison != nullptr ? form_of(*comparison, condition) : std::nullopt;
+  if (!form) {
+    return std::nullopt;
+  }
+  all.push_back(*std::move(form));
+  return all;
 }
 
 ConstraintSet facts_of(const Expr& condition) {

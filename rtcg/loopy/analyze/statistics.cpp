@@ -12,7 +12,9 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/count_points.h"
 #include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/analyze/rule_operation.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -47,6 +49,7 @@ class OperationCounter {
  private:
   void count_value(const Expr& expr);
   void count_reduction(const Reduction& reduction);
+  void count_combination(const RuleOperation& operation, const std::vector<cgen::Type>& types);
   void count_conditional(const Conditional& conditional);
   void add_operations(const std::string& operation, const Expr& expr, std::size_t times) {
     for (std::size_t i = 0; i < times; ++i) {
@@ -156,11 +159,34 @@ void OperationCounter::count_reduction(const Reduction& reduction) {
   for (const Expr& operand : reduction.operands) {
     count_value(operand);
   }
+  if (const auto rule = find_rule_operation(kernel_, reduction)) {
+    count_combination(*rule, types_of_targets(kernel_, reduction));
+    inames_ = std::move(outer);
+    return;
+  }
   const std::string operation = reduction.operation == "sum"       ? "add"
                                 : reduction.operation == "product" ? "multiply"
                                                                    : reduction.operation;
   add_operations(operation, reduction, 1);
   inames_ = std::move(outer);
+}
+
+/// What one combination of values of these types takes.
+void OperationCounter::count_combination(const RuleOperation& operation,
+                                         const std::vector<cgen::Type>& types) {
+  Kernel kernel = kernel_;
+  std::vector<Expr> operands;  // variables of names that no kernel has
+  for (std::size_t i = 0; i < 2 * types.size(); ++i) {
+    kernel.temporaries.push_back({.name = fmt::format("({})", i), .type = types[i % types.size()]});
+    operands.emplace_back(Name{kernel.temporaries.back().name});
+  }
+  OperationCounter counter(kernel, statistics_);
+  counter.inames_ = inames_;
+  counter.conditions_ = conditions_;
+  const auto middle = operands.begin() + static_cast<std::ptrdiff_t>(types.size());
+  for (const Expr& each : operation.combine({operands.begin(), middle}, {middle, operands.end()})) {
+    counter.count_value(each);
+  }
 }
 
 void OperationCounter::count_conditional(const Conditional& conditional) {
@@ -208,6 +234,18 @@ void OperationCounter::count_value(const Expr& expr) {
       [&](const auto&) { count_parts(); });
 }
 
+/// How often what stands within these loops runs.
+void add_iterations(const Kernel& kernel, const NameSet& loops, Count& count) {
+  ConstraintSet points = constraints_of(kernel, loops);
+  std::vector<std::string> others;
+  for (const std::string& name : points.names()) {
+    if (is_iname(kernel, name) && loops.count(name) == 0) {
+      others.push_back(name);
+    }
+  }
+  count.add(points.project_out(others), {loops.begin(), loops.end()});
+}
+
 /// Of the barriers in a tree, within `loops`.
 void add_barriers(const Kernel& kernel, const LoopTree& tree, const NameSet& loops, Count& count) {
   for (const LoopTreeNode& node : tree) {
@@ -216,14 +254,7 @@ void add_barriers(const Kernel& kernel, const LoopTree& tree, const NameSet& loo
       inside.insert(loop->iname);
       add_barriers(kernel, loop->body, inside, count);
     } else if (is<BarrierNode>(node)) {
-      ConstraintSet points = constraints_of(kernel, loops);
-      std::vector<std::string> others;
-      for (const std::string& name : points.names()) {
-        if (is_iname(kernel, name) && loops.count(name) == 0) {
-          others.push_back(name);
-        }
-      }
-      count.add(points.project_out(others), {loops.begin(), loops.end()});
+      add_iterations(kernel, loops, count);
     }
   }
 }
@@ -285,6 +316,14 @@ std::optional<Polynomial> Count::closed_form() const {
 Count count_barriers(const Kernel& kernel, const LoopTree& tree) {
   Count count;
   add_barriers(kernel, tree, {}, count);
+  return count;
+}
+
+Count count_launches(const Kernel& kernel, const LoopTree& tree) {
+  Count count;
+  for (const LaunchTree& launch : launches_of(tree)) {
+    add_iterations(kernel, {launch.host_loops.begin(), launch.host_loops.end()}, count);
+  }
   return count;
 }
 

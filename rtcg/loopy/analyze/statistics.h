@@ -64,11 +64,14 @@ struct Statistics {
 /// @param kernel  with types, and rules expanded
 [[nodiscard]] Statistics count_operations(const Kernel& kernel);
 
-/// How often a block meets at a barrier: the block that does so most often, where bounds of loops
-/// differ from block to block.
+/// How often a block meets at a barrier, in all launches together: the block that does so most
+/// often, where bounds of loops differ from block to block.
 ///
 /// @param kernel  preprocessed
 /// @param tree    its schedule, with barriers
 [[nodiscard]] Count count_barriers(const Kernel& kernel, const LoopTree& tree);
+
+/// How many launches a run makes. @param kernel, tree  as count_barriers
+[[nodiscard]] Count count_launches(const Kernel& kernel, const LoopTree& tree);
 
 }  // namespace rtcg::loopy

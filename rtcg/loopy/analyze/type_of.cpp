@@ -10,6 +10,7 @@
 #include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/analyze/rule_operation.h"
 #include "rtcg/loopy/symbolic/scan.h"
 
 namespace rtcg::loopy {
@@ -63,6 +64,8 @@ class TypeFinder {
   LooseType find_bitwise(const Bitwise& bitwise);
   LooseType find_conditional(const Conditional& conditional);
   LooseType find_rule(const SubstitutionRule& rule, const Call& call);
+  std::vector<LooseType> find_combined(const RuleOperation& operation,
+                                       std::vector<LooseType> types);
   LooseType find_call(const Call& call);
 
   const Kernel& kernel_;
@@ -178,6 +181,37 @@ std::vector<LooseType> TypeFinder::find_targets(const Reduction& reduction) {
       type = boolean;
     } else {
       type = arithmetic_type(type);
+    }
+  }
+  const auto operation = find_rule_operation(kernel_, reduction);
+  return operation ? find_combined(*operation, std::move(types)) : types;
+}
+
+/// The types that hold the operands and whatever these combine to.
+std::vector<LooseType> TypeFinder::find_combined(const RuleOperation& operation,
+                                                 std::vector<LooseType> types) {
+  const std::size_t count = types.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    types[i] = common_type(types[i], find(operation.neutral[i]));
+  }
+  // types only grow from round to round, each through few steps
+  for (bool is_changed = true; is_changed;) {
+    is_changed = false;
+    std::map<std::string, LooseType, std::less<>> bound;
+    for (std::size_t i = 0; i < count; ++i) {
+      bound[operation.parameters[i]] = types[i];
+      bound[operation.parameters[count + i]] = types[i];
+    }
+    std::swap(bound, bound_);
+    const std::vector<LooseType> combined = find_all(operation.values);
+    std::swap(bound, bound_);
+    for (std::size_t i = 0; i < count; ++i) {
+      const LooseType larger = common_type(types[i], combined[i]);
+      if (!is_known(larger.type)) {
+        return std::vector<LooseType>(count);
+      }
+      is_changed = is_changed || !(larger.type == types[i].type);
+      types[i] = larger;
     }
   }
   return types;

@@ -11,6 +11,7 @@
 #include "rtcg/loopy/analyze/find_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/codegen/launch_axes.h"
+#include "rtcg/loopy/schedule/launches.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -58,8 +59,7 @@ Sharing sharing_of(const Kernel& kernel, const std::string& variable) {
 
 bool tells_lanes_apart(const InameTag& tag, Sharing sharing) {
   const bool is_in_block = tag.kind == AxisKind::block || tag.kind == AxisKind::block_auto;
-  return is_in_block || tag.is_lane() ||
-         (sharing == Sharing::device && tag.kind == AxisKind::grid);
+  return is_in_block || tag.is_lane() || (sharing == Sharing::device && tag.kind == AxisKind::grid);
 }
 
 /// The names of one of two instances: `i'A`. Parameters are common to both.
@@ -143,14 +143,20 @@ class Instance {
   NameSet inames_;
 };
 
+/// Between launches everything is in order.
+struct Launches {
+  bool are_several = false;
+  NameSet host_loops{};
+};
+
 /// Two writes to one array.
 class RaceSearch {
  public:
   RaceSearch(const Kernel& kernel, const ArrayAccess& first, const ArrayAccess& second,
-             bool has_global_barrier)
+             const Launches& launches)
       : kernel_(kernel),
         sharing_(sharing_of(kernel, first.array)),
-        has_global_barrier_(has_global_barrier),
+        launches_(launches),
         first_(kernel, first, "'A"),
         second_(kernel, second, "'B") {}
 
@@ -182,23 +188,28 @@ class RaceSearch {
   }
 
   void search_one_statement(const ConstraintSet& meeting) const {
+    ConstraintSet same_launch = meeting;
     ConstraintSet same_iteration = meeting;
     for (const std::string& each : first_.inames()) {
+      const Affine distance = Affine(first_.renamed(each)) - Affine(second_.renamed(each));
+      if (launches_.host_loops.count(each) != 0) {
+        same_launch.add_zero(distance);
+      }
       if (!tells_lanes_apart(tag_of(kernel_, each), sharing_)) {
-        same_iteration.add_zero(Affine(first_.renamed(each)) - Affine(second_.renamed(each)));
+        same_iteration.add_zero(distance);
       }
     }
     for (const std::string& each : first_.inames()) {
       const InameTag tag = tag_of(kernel_, each);
       if (tells_lanes_apart(tag, sharing_)) {
-        const bool is_ordered = tag.kind != AxisKind::grid || has_global_barrier_;
-        search(is_ordered ? same_iteration : meeting, each, each);
+        // blocks run at their own pace, so that iterations order them between launches alone
+        search(tag.kind == AxisKind::grid ? same_launch : same_iteration, each, each);
       }
     }
   }
 
   void search_two_statements(const ConstraintSet& meeting) const {
-    if (has_global_barrier_ || sharing_ != Sharing::device) {
+    if (launches_.are_several || sharing_ != Sharing::device) {
       return;
     }
     for (const std::string& a : first_.inames()) {
@@ -264,7 +275,7 @@ class RaceSearch {
 
   const Kernel& kernel_;
   Sharing sharing_;
-  bool has_global_barrier_;
+  const Launches& launches_;
   Instance first_;
   Instance second_;
 };
@@ -300,14 +311,14 @@ void check_races(const Kernel& kernel) {
       }
     }
   }
-  const bool is_ordered = has_global_barrier(kernel);
+  const Launches launches{has_global_barrier(kernel), host_loops_of(kernel)};
   for (std::size_t first = 0; first < writes.size(); ++first) {
     for (std::size_t second = first; second < writes.size(); ++second) {
       const ArrayAccess& a = writes[first];
       const ArrayAccess& b = writes[second];
       if (a.array == b.array && a.is_linear == b.is_linear &&
           a.indices.size() == b.indices.size()) {
-        RaceSearch(kernel, a, b, is_ordered).run();
+        RaceSearch(kernel, a, b, launches).run();
       }
     }
   }

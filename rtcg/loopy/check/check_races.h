@@ -10,8 +10,9 @@ namespace rtcg::loopy {
 /// in shared memory all but those of the grid. Two writes race
 ///  - of one statement, where they differ in such an iname and in no sequential one: no barrier
 ///    comes between;
-///  - of one or two statements, where they differ in a grid axis, in a kernel without a global
-///    barrier.
+///  - of one statement, where they differ in a grid axis and in no loop with a global barrier
+///    within;
+///  - of two statements, where they differ in a grid axis, in a kernel without a global barrier.
 /// What threads of a block write in different statements or iterations is no race: barriers are put
 /// between. Private temporaries and those without an address space yet, atomic statements and raw
 /// code are passed over, and so are indices that read arrays or are not affine.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -34,9 +35,9 @@ void settle(std::vector<Bound>& bounds, bool is_lower, const ConstraintSet& fact
     if (bound.divisor == 1 || bound.numerator.is_constant()) {
       continue;
     }
-    const auto smallest = facts.minimum(bound.numerator);
-    const auto largest = smallest ? facts.maximum(bound.numerator) : std::nullopt;
-    if (largest && divide(*smallest, bound.divisor) == divide(*largest, bound.divisor)) {
+    const auto [smallest, largest] = range_of(facts, bound.numerator);
+    if (smallest && largest &&
+        divide(*smallest, bound.divisor) == divide(*largest, bound.divisor)) {
       bound = {Affine(divide(*smallest, bound.divisor)), 1};
     }
   }

@@ -47,6 +47,9 @@ EmittedBody Emitter::run(const LoopTree& tree) {
   for (const auto& [iname, value] : axes_.values) {
     place.known.insert(iname);
   }
+  for (const HostLoop& loop : axes_.host_loops) {
+    place.known.insert(loop.iname);
+  }
   cgen::BlockBuilder body;
   const bool is_swizzled = declare_block_order(body, place);
   for (const HardwareAxis& axis : axes_.axes) {
@@ -111,8 +114,8 @@ cgen::Expr Emitter::swizzled_position(const HardwareAxis& axis) const {
 }
 
 EmittedBody emit_body(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes,
-                      Target target, const GenerateOptions& options,
-                      std::set<std::string>& helpers, FunctionTable& functions) {
+                      Target target, const GenerateOptions& options, std::set<std::string>& helpers,
+                      FunctionTable& functions) {
   return Emitter(kernel, tree, axes, target, options, helpers, functions).run(tree);
 }
 

@@ -67,7 +67,7 @@ Guards Emitter::needed_by(std::size_t statement, const ConstraintSet& constraint
 }
 
 void Emitter::settle_lanes(std::size_t statement, const Place& place) {
-  settled_.clear();
+  unsettled_.clear();
   const std::vector<std::string>& lanes = facts_.lanes(statement);
   if (lanes.empty()) {
     return;
@@ -75,9 +75,11 @@ void Emitter::settle_lanes(std::size_t statement, const Place& place) {
   const ExprScope scope = scope_of(place);
   for (const Constraint& constraint : facts_.guards(statement).constraints()) {
     Affine worst = constraint.expr;
+    bool has_lane = false;
     bool has_range = !constraint.is_equality;
     for (const std::string& lane : lanes) {
       const std::int64_t coefficient = constraint.expr.coefficient(lane);
+      has_lane = has_lane || coefficient != 0;
       if (coefficient == 0 || !has_range) {
         continue;
       }
@@ -87,30 +89,27 @@ void Emitter::settle_lanes(std::size_t statement, const Place& place) {
         worst = worst.substitute(lane, coefficient > 0 ? range->first : range->second);
       }
     }
-    if (has_range && is_testable(worst, place) &&
-        place.facts.implies_nonnegative(with_values(scope, worst))) {
-      settled_.push_back(&constraint);
+    const auto is_settled = [&] {
+      return has_range && is_testable(worst, place) &&
+             place.facts.implies_nonnegative(with_values(scope, worst));
+    };
+    if (has_lane && !is_settled()) {
+      unsettled_.push_back(&constraint);
     }
   }
 }
 
-Guards Emitter::needed_by_lanes(std::size_t statement, const Place& place) {
+Guards Emitter::needed_by_lanes(const Place& place) {
   Guards needed;
-  const std::vector<std::string>& lanes = facts_.lanes(statement);
-  if (lanes.empty()) {
+  if (unsettled_.empty()) {
     return needed;
   }
   const ExprScope scope = scope_of(place);
-  for (const Constraint& constraint : facts_.guards(statement).constraints()) {
-    const bool has_lane = std::any_of(lanes.begin(), lanes.end(), [&](const std::string& lane) {
-      return constraint.expr.coefficient(lane) != 0;
-    });
-    const bool is_settled =
-        std::find(settled_.begin(), settled_.end(), &constraint) != settled_.end();
-    if (!has_lane || is_settled || !is_testable(constraint.expr, place)) {
+  for (const Constraint* constraint : unsettled_) {
+    if (!is_testable(constraint->expr, place)) {
       continue;
     }
-    const Constraint here{with_values(scope, constraint.expr), constraint.is_equality};
+    const Constraint here{with_values(scope, constraint->expr), constraint->is_equality};
     if (!place.facts.implies(here)) {
       needed.push_back(here);
     }

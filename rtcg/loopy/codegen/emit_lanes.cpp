@@ -52,7 +52,7 @@ std::pair<std::int64_t, std::int64_t> Emitter::range_of_lane(const std::string& 
 
 void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& lanes,
                         std::size_t depth, const Place& place, CodeBlock& block) {
-  const Guards guards = depth + 1 < lanes.size() ? needed_by_lanes(statement, place) : Guards{};
+  const Guards guards = depth + 1 < lanes.size() ? needed_by_lanes(place) : Guards{};
   if (guards.empty()) {
     emit_lanes(statement, lanes, depth + 1, place, block);
     return;
@@ -64,8 +64,10 @@ void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& l
     condition = condition ? *condition && test : test;
     inside.facts.add(guard);
   }
+  const std::size_t loaded = loaded_.size();
   CodeBlock code;
   emit_lanes(statement, lanes, depth + 1, inside, code);
+  forget_loads(loaded);
   block.items.push_back(make_if({*condition, std::move(code), std::nullopt, false}));
 }
 
@@ -76,7 +78,7 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
   const auto require = [&](const cgen::Expr& test) {
     condition = condition ? *condition && test : test;
   };
-  const Guards guards = needed_by_lanes(statement, outside);
+  const Guards guards = needed_by_lanes(outside);
   std::optional<Place> learnt;  // a copy only where something is
   if (!guards.empty() || !instruction.predicates.empty()) {
     learnt = outside;
@@ -104,21 +106,20 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
     conditions.push_back(*condition);
   }
   for (const Expr& predicate : instruction.predicates) {
-    const auto constraints = affine_condition(with_values(scope, predicate));
-    const bool is_known = constraints && std::all_of(constraints->begin(), constraints->end(),
-                                                     [&](const Constraint& each) {
-                                                       return place.facts.implies(each);
-                                                     });
-    if (constraints &&
-        std::any_of(constraints->begin(), constraints->end(),
-                    [&](const Constraint& each) { return is_never(place.facts, each); })) {
-      return;
+    const auto parts = comparisons_of(with_values(scope, predicate));
+    bool is_known = parts.has_value();
+    for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
+      learnt->facts.add(part.quotients);
+      if (is_never(place.facts, part.constraint)) {
+        return;
+      }
+      is_known = is_known && place.facts.implies(part.constraint);
     }
     if (!is_known) {
       conditions.push_back(lower_expr(scope, predicate, cgen::boolean));
     }
-    for (const Constraint& each : constraints.value_or(std::vector<Constraint>{})) {
-      learnt->facts.add(each);
+    for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
+      learnt->facts.add(part.constraint);
     }
   }
   CodeBlock own;

@@ -55,8 +55,7 @@ CodeBlock Emitter::emit_level(const LoopTree& nodes, const Place& place) {
     }
     const Guards guards = guards_of_run(nodes, needed, i, place, known);
     if (guards.empty()) {
-      emit_tile(nodes[i], place, block);
-      ++i;
+      i = emit_tile(nodes, i, needed, place, block);
       continue;
     }
     // all that follows and needs these guards too goes under one test
@@ -97,13 +96,11 @@ void Emitter::emit_node(const LoopTreeNode& node, const Place& place, CodeBlock&
       node, [&](const LoopNode& loop) { emit_loop(loop, place, block); },
       [&](const StatementNode& statement) { emit_statement(statement.index, place, block); },
       [&](const BarrierNode&) {
-        block.items.push_back({CodeStatement{cgen::barrier()}, {}});
+        if (target_ != Target::host) {  // a block of one thread waits for nobody
+          block.items.push_back({CodeStatement{cgen::barrier()}, {}});
+        }
       },
-      [&](const LaunchBoundaryNode&) {
-        throw Unsupported("loopy.generate.launch_in_loop",
-                          "a global barrier within a loop or a condition is not supported: put "
-                          "it between loops");
-      });
+      [&](const LaunchBoundaryNode&) { require_internal(false, "trees of one launch each"); });
 }
 
 NameSet Emitter::shared_inames(const LoopTree& tree) const {

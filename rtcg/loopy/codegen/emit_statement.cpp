@@ -1,4 +1,6 @@
 // One copy of a statement: assignments, atomics, copies, C text.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/print/print_module.h"
@@ -50,6 +52,7 @@ void Emitter::emit_statement(std::size_t statement, const Place& place, CodeBloc
     block.items.push_back({CodeStatement{cgen::comment(describe(instruction))}, {}});
   }
   settle_lanes(statement, place);
+  loaded_.clear();
   emit_lanes(statement, facts_.lanes(statement), 0, place, block);
 }
 
@@ -110,7 +113,12 @@ void Emitter::emit_lane_body(std::size_t statement, const ExprScope& scope, Code
   }
   const auto [begin, end] = written_.equal_range(key);
   for (auto known = begin; known != end; ++known) {
-    if (known->second.statement == statement && known->second.values == *scope.values) {
+    const bool is_same =
+        std::equal(known->second.values.begin(), known->second.values.end(), scope.values->begin(),
+                   scope.values->end(), [](const auto& left, const auto& right) {
+                     return left.first == right.first && left.second == right.second;
+                   });
+    if (known->second.statement == statement && is_same) {
       touched_.insert(known->second.item.variables.begin(), known->second.item.variables.end());
       block.items.push_back(known->second.item);
       block.items.back().variables = touched_;
@@ -121,7 +129,8 @@ void Emitter::emit_lane_body(std::size_t statement, const ExprScope& scope, Code
   has_asked_facts_ = false;
   CodeItem item = assignment_code(*assignment, scope);
   if (!has_asked_facts_) {
-    written_.emplace(key, WrittenLane{statement, *scope.values, item});
+    WrittenLane written{statement, {scope.values->begin(), scope.values->end()}, item};
+    written_.emplace(key, std::move(written));
   }
   touched_.insert(before.begin(), before.end());
   item.variables = touched_;

@@ -136,7 +136,9 @@ const Emitter::IndexedArray& Emitter::indexed_array(const std::string& array) {
         temporary->address_space == AddressSpace::constant) {
       made.variable = cgen::variable(array, made.extents.empty() ? cgen::pointer_to(type) : type);
     }
-    if (temporary->address_space == AddressSpace::local && temporary->swizzle.patterns > 1) {
+    // a host has no banks
+    if (temporary->address_space == AddressSpace::local && temporary->swizzle.patterns > 1 &&
+        target_ != Target::host) {
       const std::optional<RowAxes> axes = find_row_axes(*temporary);
       require_internal(axes && fits_rows(temporary->swizzle, *axes), "rows that a swizzle fits");
       made.swizzle = std::pair(temporary->swizzle, *axes);

@@ -1,25 +1,27 @@
 // All lanes of a statement in one vector access or one asynchronous copy.
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/codegen/emitter.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
 
 /// Whether the constraints of one lane hold exactly where those of the other do.
-bool hold_together(const Guards& ones, const Place& one, const Guards& others, const Place& other) {
-  const auto implies = [](const Guards& given, const Place& place, const Guards& wanted) {
-    ConstraintSet facts = place.facts;
+bool hold_together(const Guards& ones, const Guards& others, const ConstraintSet& facts) {
+  const auto implies = [&](const Guards& given, const Guards& wanted) {
+    ConstraintSet all = facts;
     for (const Constraint& each : given) {
-      facts.add(each);
+      all.add(each);
     }
     return std::all_of(wanted.begin(), wanted.end(),
-                       [&](const Constraint& each) { return facts.implies(each); });
+                       [&](const Constraint& each) { return all.implies(each); });
   };
-  return implies(ones, one, others) && implies(others, other, ones);
+  return implies(ones, others) && implies(others, ones);
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   std::vector<Affine> tested;
   for (const std::int64_t value : {0, plan->lanes - 1}) {
     // what holds for the first and the last lane holds for those between
-    for (const Constraint& guard : needed_by_lanes(statement, at_lane(whole, lane, value))) {
+    for (const Constraint& guard : needed_by_lanes(at_lane(whole, lane, value))) {
       if (guard.is_equality || whole.facts.implies_nonnegative(-guard.expr - 1)) {
         return false;
       }
@@ -66,15 +68,15 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
       whole.facts.add(guard);
     }
   }
-  const std::set<std::string> in_condition = touched_;
-  CodeBlock vectors;
-  emit_vector_body(kernel_.instructions[statement], lane, *plan, whole, vectors);
   if (!condition) {
-    for (CodeItem& item : vectors.items) {
-      block.items.push_back(std::move(item));
-    }
+    emit_vector_body(kernel_.instructions[statement], lane, *plan, whole, block);
     return true;
   }
+  const std::set<std::string> in_condition = touched_;
+  const std::size_t loaded = loaded_.size();
+  CodeBlock vectors;
+  emit_vector_body(kernel_.instructions[statement], lane, *plan, whole, vectors);
+  forget_loads(loaded);
   Place rest = place;
   if (tested.size() == 1) {
     rest.facts.add_nonnegative(-tested.front() - 1);
@@ -87,14 +89,23 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   return true;
 }
 
-bool Emitter::clips_together(const Assignment& assignment, const std::string& lane, int lanes,
-                             const Place& place) {
+bool Emitter::clips_together(const Assignment& assignment, const std::string& lane,
+                             std::int64_t lanes, const Place& place) {
   const Conditional& clipped = *get_if<Conditional>(assignment.value);
-  const Place first = at_lane(place, lane, 0);
-  const Place last = at_lane(place, lane, lanes - 1);
-  const auto one = affine_condition(with_values(scope_of(first), clipped.condition));
-  const auto all = affine_condition(with_values(scope_of(last), clipped.condition));
-  return one && all && hold_together(*one, first, *all, last);
+  std::array<Guards, 2> tests;
+  ConstraintSet facts = place.facts;
+  for (const bool is_last : {false, true}) {
+    const Place here = at_lane(place, lane, is_last ? lanes - 1 : 0);
+    const auto parts = comparisons_of(with_values(scope_of(here), clipped.condition));
+    if (!parts) {
+      return false;
+    }
+    for (const ComparisonForm& part : *parts) {
+      tests[is_last ? 1 : 0].push_back(part.constraint);
+      facts.add(part.quotients);
+    }
+  }
+  return hold_together(tests[0], tests[1], facts);
 }
 
 cgen::Expr Emitter::clipped_vector(const Conditional& clipped, const cgen::Expr& load,
@@ -103,12 +114,13 @@ cgen::Expr Emitter::clipped_vector(const Conditional& clipped, const cgen::Expr&
   std::optional<cgen::Expr> condition;
   for (const std::int64_t value : {0, lanes - 1}) {
     const Place here = at_lane(place, lane, value);
-    const auto constraints = affine_condition(with_values(scope_of(here), clipped.condition));
-    for (const Constraint& each : constraints.value_or(std::vector<Constraint>{})) {
-      if (!place.facts.implies(each)) {
-        const cgen::Expr test = lower_constraint(scope_of(place), each);
+    const auto parts = comparisons_of(with_values(scope_of(here), clipped.condition));
+    for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
+      place.facts.add(part.quotients);
+      if (!place.facts.implies(part.constraint)) {
+        const cgen::Expr test = lower_comparison(scope_of(place), part);
         condition = condition ? *condition && test : test;
-        place.facts.add(each);
+        place.facts.add(part.constraint);
       }
     }
   }
@@ -125,9 +137,9 @@ bool Emitter::emit_wide_copy(std::size_t statement, const std::string& lane, con
   const auto source = wide_copy_source(kernel_, instruction, lane);
   const std::int64_t last = range_of_lane(lane).second;
   Place first = at_lane(place, lane, 0);
-  Place other = at_lane(place, lane, last);
-  const Guards guards = needed_by_lanes(statement, first);
-  if (!source || !hold_together(guards, first, needed_by_lanes(statement, other), other)) {
+  const Guards guards = needed_by_lanes(first);
+  const Guards others = needed_by_lanes(at_lane(place, lane, last));
+  if (!source || !hold_together(guards, others, place.facts)) {
     return false;
   }
   touched_.clear();
@@ -136,16 +148,11 @@ bool Emitter::emit_wide_copy(std::size_t statement, const std::string& lane, con
     const cgen::Expr test = lower_constraint(scope_of(first), guard);
     condition = condition ? *condition && test : test;
     first.facts.add(guard);
-    other.facts.add(guard);
   }
   const Assignment& copy = *get_if<Assignment>(instruction);
   const Conditional* clipped = get_if<Conditional>(copy.value);
-  if (clipped != nullptr) {
-    const auto one = affine_condition(with_values(scope_of(first), clipped->condition));
-    const auto all = affine_condition(with_values(scope_of(other), clipped->condition));
-    if (!one || !all || !hold_together(*one, first, *all, other)) {
-      return false;
-    }
+  if (clipped != nullptr && !clips_together(copy, lane, last + 1, first)) {
+    return false;
   }
   const ExprScope scope = scope_of(first);
   const cgen::Type type = type_of(*source);
@@ -189,11 +196,34 @@ cgen::Expr Emitter::as_vector(const Expr& access, int lanes, const Place& place,
       cgen::cast(cgen::pointer_to(cgen::in_space(space, type)), cgen::address_of(element)));
 }
 
+cgen::Expr Emitter::loaded_vector(const Expr& load, const cgen::Expr& value,
+                                  const std::string& written, CodeBlock& block) {
+  const auto known = std::find_if(loaded_.begin(), loaded_.end(),
+                                  [&](const LoadedVector& each) { return each.value == value; });
+  if (known != loaded_.end()) {
+    return known->variable;
+  }
+  const cgen::Type type = cgen::value_type(value.type());
+  const std::string name = new_name(target_name(load) + "_vec");
+  block.items.push_back(
+      {CodeStatement{cgen::declare(cgen::const_(type), name, value).declaration()}, touched_});
+  const cgen::Expr variable = cgen::variable(name, type);
+  if (free_names(load).count(written) == 0 && accessed_arrays(load).count(written) == 0) {
+    loaded_.push_back({value, variable});
+  }
+  return variable;
+}
+
+void Emitter::forget_loads(std::size_t kept) {
+  loaded_.erase(loaded_.begin() + static_cast<std::ptrdiff_t>(kept), loaded_.end());
+}
+
 void Emitter::emit_vector_body(const Instruction& instruction, const std::string& lane,
                                const VectorPlan& plan, Place place, CodeBlock& block) {
   touched_.clear();
   const Place first = at_lane(place, lane, 0);
   const Assignment& assignment = *get_if<Assignment>(instruction);
+  const Expr& target = assignment.targets.front();
   std::vector<cgen::Expr> vectors;
   for (const Expr& load : plan.loads) {
     cgen::Expr value = as_vector(load, plan.lanes, first, true);
@@ -201,13 +231,8 @@ void Emitter::emit_vector_body(const Instruction& instruction, const std::string
       value = clipped_vector(*get_if<Conditional>(assignment.value), value, type_of(load), lane,
                              plan.lanes, place);
     }
-    const std::string name = new_name(target_name(load) + "_vec");
-    const cgen::Type type = cgen::vector_of(type_of(load), plan.lanes);
-    block.items.push_back(
-        {CodeStatement{cgen::declare(cgen::const_(type), name, value).declaration()}, touched_});
-    vectors.push_back(cgen::variable(name, type));
+    vectors.push_back(loaded_vector(load, value, target_name(target), block));
   }
-  const Expr& target = assignment.targets.front();
   const cgen::Type type = type_of(target);
   std::vector<cgen::Expr> values;
   for (int number = 0; number < plan.lanes; ++number) {

@@ -3,6 +3,8 @@
 #include <cstdlib>
 
 #include "rtcg/loopy/codegen/emitter.h"
+#include "rtcg/loopy/codegen/join_conditions.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -12,7 +14,7 @@ constexpr std::int64_t fewest_runs = 4;
 constexpr std::int64_t fewest_runs_of_loops_at_top = 256;
 constexpr std::int64_t fewest_tests = 8;
 // Above, the text grows too long.
-constexpr std::int64_t most_written = 512;
+constexpr std::int64_t most_written = 1024;
 constexpr std::int64_t longest_tile = 1 << 20;
 // Of a loop whose length is not known.
 constexpr std::int64_t typical_length = 16;
@@ -27,10 +29,9 @@ std::optional<std::pair<std::int64_t, std::int64_t>> Emitter::constant_range(
   }
   ConstraintSet constraints = constraints_of(kernel_, {iname});
   constraints.add(axes_.facts);
-  const auto first = constraints.minimum(Affine(iname));
-  const auto last = first ? constraints.maximum(Affine(iname)) : std::nullopt;
+  const auto [first, last] = range_of(constraints, Affine(iname));
   std::optional<std::pair<std::int64_t, std::int64_t>> range;
-  if (last) {
+  if (first && last) {
     range = std::pair(*first, *last);
   }
   return ranges_.emplace(iname, range).first->second;
@@ -81,9 +82,9 @@ std::optional<Affine> Emitter::at_worst(const Affine& expr, const Place& place) 
   return rest.terms().size() == 1 ? rest.divided_rounding_down(rest.coefficient_gcd()) : rest;
 }
 
-void Emitter::add_tile_tests(std::size_t statement, const Place& place, TileTests& found) {
+void Emitter::add_tile_tests(std::size_t statement, std::int64_t runs, const Place& place,
+                             TileTests& found) {
   const ExprScope scope = scope_of(place);
-  const std::int64_t runs = runs_within(statement, place, false);
   for (const Constraint& constraint : facts_.tested(statement)) {
     const Constraint here{with_values(scope, constraint.expr), constraint.is_equality};
     const auto test = here.is_equality ? std::nullopt : at_worst(here.expr, place);
@@ -99,48 +100,91 @@ void Emitter::add_tile_tests(std::size_t statement, const Place& place, TileTest
   }
 }
 
-Guards Emitter::whole_tile_tests(const LoopTreeNode& node, const Place& place) {
-  if (!options_.test_whole_tiles || place.is_partial_tile || place.in_threads ||
-      contains_barrier(node)) {
-    return {};
-  }
+Emitter::TileTests Emitter::find_tile_tests(const LoopTreeNode& node, const Place& place,
+                                            std::int64_t fewest) {
   const bool has_threads = target_ != Target::host && axes_.has_block_axes();
   const bool is_one = is<StatementNode>(node);
-  const std::int64_t fewest = is_one || place.in_loop ? fewest_runs : fewest_runs_of_loops_at_top;
   TileTests found;
-  std::int64_t written = 0;
   for (const std::size_t statement : statements_in(node)) {
     const std::vector<std::string>& lanes = facts_.lanes(statement);
     const bool is_vector =
         is_one && lanes.size() == 1 && tag_of(kernel_, lanes[0]).kind == AxisKind::vec;
-    if (is_vector || (lanes.empty() && (is_one || !has_threads))) {
-      continue;  // vectors have two versions of their own
+    const Assignment* assignment = get_if<Assignment>(kernel_.instructions[statement]);
+    const bool is_async =
+        target_ == Target::cuda && assignment != nullptr && assignment->is_async_copy;
+    found.has_versions = found.has_versions || is_vector || is_async;
+    if (is_vector || is_async || (lanes.empty() && (is_one || !has_threads))) {
+      continue;  // vectors have two versions of their own, copies have a length as an operand
     }
-    written += runs_within(statement, place, true);
-    if (runs_within(statement, place, false) >= fewest) {
-      add_tile_tests(statement, place, found);
+    found.written += runs_within(statement, place, true);
+    const std::int64_t runs = runs_within(statement, place, false);
+    if (runs >= fewest) {
+      add_tile_tests(statement, runs, place, found);
     }
   }
+  return found;
+}
+
+Emitter::TileTests Emitter::whole_tile_tests(const LoopTreeNode& node, const Place& place) {
+  if (!options_.test_whole_tiles || place.is_partial_tile || place.in_threads ||
+      contains_barrier(node)) {
+    return {};
+  }
+  const LoopNode* loop = get_if<LoopNode>(node);
+  const bool is_written = loop == nullptr || tag_of(kernel_, loop->iname).kind == AxisKind::unroll;
+  TileTests found = find_tile_tests(
+      node, place, is_written || place.in_loop ? fewest_runs : fewest_runs_of_loops_at_top);
   const bool never = std::any_of(
       found.tests.begin(), found.tests.end(),
       [&](const Constraint& each) { return place.facts.implies_nonnegative(-each.expr - 1); });
-  const bool pays = found.differ && found.saved >= fewest_tests && written <= most_written;
-  return pays && !never ? found.tests : Guards{};
+  const bool pays = found.differ && found.saved >= fewest_tests && found.written <= most_written;
+  return pays && !never ? found : TileTests{};
 }
 
-void Emitter::emit_tile(const LoopTreeNode& node, const Place& place, CodeBlock& block) {
-  const Guards tests = whole_tile_tests(node, place);
-  if (tests.empty()) {
-    emit_node(node, place, block);
-    return;
+std::size_t Emitter::end_of_tile(const LoopTree& nodes, std::size_t first,
+                                 const std::vector<Guards>& needed, const TileTests& tile,
+                                 const Place& place) {
+  std::size_t end = first + 1;
+  std::int64_t written = tile.written;
+  for (std::size_t next = end; next < nodes.size(); ++next) {
+    const std::vector<std::size_t> inside = statements_in(nodes[next]);
+    const bool has_lanes = std::all_of(inside.begin(), inside.end(), [&](std::size_t statement) {
+      return !facts_.lanes(statement).empty();
+    });
+    if (!has_lanes || contains_barrier(nodes[next]) || !needed[next].empty() ||
+        end_of_call(nodes, next) != next) {
+      return end;
+    }
+    const TileTests own = find_tile_tests(nodes[next], place, 1);
+    written += own.written;
+    const bool is_covered =
+        std::all_of(own.tests.begin(), own.tests.end(), [&](const Constraint& each) {
+          return std::find(tile.tests.begin(), tile.tests.end(), each) != tile.tests.end();
+        });
+    if (own.has_versions || !is_covered || written > most_written) {
+      return end;
+    }
+    end = own.tests.empty() ? end : next + 1;
   }
+  return end;
+}
+
+std::size_t Emitter::emit_tile(const LoopTree& nodes, std::size_t first,
+                               const std::vector<Guards>& needed, const Place& place,
+                               CodeBlock& block) {
+  const TileTests tile = whole_tile_tests(nodes[first], place);
+  if (tile.tests.empty()) {
+    emit_node(nodes[first], place, block);
+    return first + 1;
+  }
+  const std::size_t end = end_of_tile(nodes, first, needed, tile, place);
   Place whole = place;
   Place partial = place;
   partial.is_partial_tile = true;
   std::optional<cgen::Expr> condition;
   touched_.clear();
   std::vector<Affine> tested;
-  for (const Constraint& test : tests) {
+  for (const Constraint& test : tile.tests) {
     if (!whole.facts.implies(test)) {
       const cgen::Expr lowered = lower_constraint(scope_of(whole), test);
       condition = condition ? *condition && lowered : lowered;
@@ -154,12 +198,16 @@ void Emitter::emit_tile(const LoopTreeNode& node, const Place& place, CodeBlock&
   const std::set<std::string> in_condition = touched_;
   CodeBlock without_tests;
   CodeBlock with_tests;
-  emit_node(node, whole, without_tests);
-  emit_node(node, partial, with_tests);
+  for (std::size_t i = first; i < end; ++i) {
+    emit_node(nodes[i], whole, without_tests);
+    emit_node(nodes[i], partial, with_tests);
+  }
+  with_tests = gather_conditions(std::move(with_tests));
   CodeItem item =
       make_if({*condition, std::move(without_tests), if_any(std::move(with_tests)), false});
   item.variables.insert(in_condition.begin(), in_condition.end());
   block.items.push_back(std::move(item));
+  return end;
 }
 
 }  // namespace rtcg::loopy

@@ -88,7 +88,7 @@ class Emitter {
     const std::vector<Expr>* strides = nullptr;
     Expr offset = 0;
     std::size_t layout = 0;
-    /// Of an array in shared memory whose rows are swizzled.
+    /// Of an array in shared memory whose rows are swizzled, on targets that have banks.
     std::optional<std::pair<ColumnSwizzle, RowAxes>> swizzle{};
   };
   [[nodiscard]] const IndexedArray& indexed_array(const std::string& array);
@@ -116,8 +116,9 @@ class Emitter {
                                  const Place& place, LevelGuards& known);
   /// The same of the constraints that speak of lanes: all others have been seen to where the
   /// statement stands in the tree.
-  [[nodiscard]] Guards needed_by_lanes(std::size_t statement, const Place& place);
-  /// Finds the constraints that hold for all values of the statement's lanes: settled_.
+  [[nodiscard]] Guards needed_by_lanes(const Place& place);
+  /// Finds the constraints that speak of the statement's lanes and do not hold for all values of
+  /// them: unsettled_.
   void settle_lanes(std::size_t statement, const Place& place);
   /// Axes that a statement is not spread over although it writes to memory that others see: it
   /// runs in their first block or thread.
@@ -150,19 +151,33 @@ class Emitter {
                                                     const std::string& iname) const;
 
   // ---- whole tiles (emit_whole_tiles.cpp)
-  /// The node; twice, where one test tells whether all tests within are superfluous.
-  void emit_tile(const LoopTreeNode& node, const Place& place, CodeBlock& block);
-  /// What a tile must meet so that nothing within the node needs a test of its own; nothing where
-  /// two versions do not pay.
-  [[nodiscard]] Guards whole_tile_tests(const LoopTreeNode& node, const Place& place);
+  /// The node at `first`; twice, where one test tells whether all tests within are superfluous,
+  /// and with it those behind it that this test serves as well. Gives the first node left.
+  std::size_t emit_tile(const LoopTree& nodes, std::size_t first, const std::vector<Guards>& needed,
+                        const Place& place, CodeBlock& block);
   struct TileTests {
-    Guards tests;
+    /// What a tile must meet so that nothing within needs a test of its own.
+    Guards tests{};
     /// How many tests are made without them.
     std::int64_t saved = 0;
+    /// How many statements the text has.
+    std::int64_t written = 0;
     /// Whether some of those differ from one run of a statement to the next.
     bool differ = false;
+    /// Whether there are statements that see to whole and partial tiles themselves.
+    bool has_versions = false;
   };
-  void add_tile_tests(std::size_t statement, const Place& place, TileTests& found);
+  /// Of the node; without tests where two versions of it do not pay.
+  [[nodiscard]] TileTests whole_tile_tests(const LoopTreeNode& node, const Place& place);
+  /// @param fewest  runs of a statement that a test is to be saved for
+  [[nodiscard]] TileTests find_tile_tests(const LoopTreeNode& node, const Place& place,
+                                          std::int64_t fewest);
+  [[nodiscard]] std::size_t end_of_tile(const LoopTree& nodes, std::size_t first,
+                                        const std::vector<Guards>& needed, const TileTests& tile,
+                                        const Place& place);
+  /// @param runs  of the statement
+  void add_tile_tests(std::size_t statement, std::int64_t runs, const Place& place,
+                      TileTests& found);
   /// The smallest value of `expr` for all values of the inames that are not known here, where what
   /// is known steps from tile to tile.
   [[nodiscard]] std::optional<Affine> at_worst(const Affine& expr, const Place& place);
@@ -198,12 +213,19 @@ class Emitter {
   /// `*(float4*)&element`.
   [[nodiscard]] cgen::Expr as_vector(const Expr& access, int lanes, const Place& place,
                                      bool is_read);
+  /// The variable of a vector that the statement loads: the one of an earlier row of its lanes
+  /// where that is equal.
+  /// @param written  the variable that the statement sets
+  cgen::Expr loaded_vector(const Expr& load, const cgen::Expr& value, const std::string& written,
+                           CodeBlock& block);
+  /// Leaves the first `kept` of loaded_: the block that the others were declared in is closed.
+  void forget_loads(std::size_t kept);
   /// Loads, then each lane's value from the loaded vectors, then a store of all or of each.
   void emit_vector_body(const Instruction& instruction, const std::string& lane,
                         const VectorPlan& plan, Place place, CodeBlock& block);
   /// Whether the condition of a clipped value holds for all lanes or for none.
   [[nodiscard]] bool clips_together(const Assignment& assignment, const std::string& lane,
-                                    int lanes, const Place& place);
+                                    std::int64_t lanes, const Place& place);
   /// `load`, or zeros where the condition does not hold; afterwards it is known to hold.
   [[nodiscard]] cgen::Expr clipped_vector(const Conditional& clipped, const cgen::Expr& load,
                                           const cgen::Type& element, const std::string& lane,
@@ -301,13 +323,18 @@ class Emitter {
   /// A lane of a statement whose C follows from the values of its inames alone.
   struct WrittenLane {
     std::size_t statement = 0;
-    std::map<std::string, Affine, std::less<>> values;
+    std::vector<std::pair<std::string, Affine>> values;  // of inames
     CodeItem item;
   };
   std::unordered_multimap<std::size_t, WrittenLane> written_;
-  bool has_asked_facts_ = false;  // since it was last cleared: ExprScope::has_asked_facts
-  std::set<std::string> touched_;           // private variables of the statement being written
-  std::vector<const Constraint*> settled_;  // constraints that no lane of it has to ask for
+  bool has_asked_facts_ = false;   // since it was last cleared: ExprScope::has_asked_facts
+  std::set<std::string> touched_;  // private variables of the statement being written
+  std::vector<const Constraint*> unsettled_;  // constraints that its lanes have to ask for
+  struct LoadedVector {
+    cgen::Expr value;
+    cgen::Expr variable;
+  };
+  std::vector<LoadedVector> loaded_;        // by the statement, where it is being written
   std::optional<NameGenerator> new_names_;  // made when one is asked for
   std::vector<cgen::Expr> swizzled_;        // positions on g.0 and g.1
   std::set<std::string> spread_;            // private temporaries with an element for each thread

@@ -17,7 +17,7 @@
 #include "rtcg/loopy/codegen/target_names.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
-#include "rtcg/loopy/schedule/loop_tree.h"
+#include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/transform/recipe.h"
 
 namespace rtcg::loopy {
@@ -27,20 +27,6 @@ cgen::Dialect dialect_of(Target target) {
   return target == Target::cuda     ? cgen::Dialect::cuda
          : target == Target::opencl ? cgen::Dialect::opencl
                                     : cgen::Dialect::c;
-}
-
-std::vector<LoopTree> launches_of(LoopTree tree) {
-  std::vector<LoopTree> launches(1);
-  launches.back().reserve(tree.size());
-  for (LoopTreeNode& node : tree) {
-    if (is<LaunchBoundaryNode>(node)) {
-      launches.emplace_back();
-    } else {
-      launches.back().push_back(std::move(node));
-    }
-  }
-  std::erase_if(launches, [](const LoopTree& launch) { return statements_in(launch).empty(); });
-  return launches;
 }
 
 /// Only CUDA has copies that need fences.
@@ -57,38 +43,56 @@ LoopTree without_copy_fences(const Kernel& kernel, LoopTree tree) {
   return tree;
 }
 
-NameSet variables_of(const Kernel& kernel, const LoopTree& launch) {
-  NameSet used;
+/// The statements of a launch that touch each variable, in order.
+using Uses = std::map<std::string, std::vector<std::size_t>, std::less<>>;
+
+Uses uses_in(const Kernel& kernel, const LoopTree& launch) {
+  Uses uses;
   for (const std::size_t statement : statements_in(launch)) {
-    used.merge(written_variables(kernel.instructions[statement]));
-    used.merge(read_variables(kernel, kernel.instructions[statement]));
+    NameSet touched = written_variables(kernel.instructions[statement]);
+    touched.merge(read_variables(kernel, kernel.instructions[statement]));
+    for (const std::string& each : touched) {
+      uses[each].push_back(statement);
+    }
   }
-  return used;
+  return uses;
 }
 
-void check_temporaries(const Kernel& kernel, const std::vector<LoopTree>& launches) {
-  if (launches.size() < 2) {
+/// Values of threads and of blocks are gone when their launch ends.
+void check_temporaries(const Kernel& kernel, const std::vector<LaunchTree>& launches) {
+  if (launches.size() < 2 && (launches.empty() || launches.front().host_loops.empty())) {
     return;
   }
-  std::vector<NameSet> used;
-  for (const LoopTree& launch : launches) {
-    used.push_back(variables_of(kernel, launch));
+  std::vector<Uses> used;
+  used.reserve(launches.size());
+  for (const LaunchTree& launch : launches) {
+    used.push_back(uses_in(kernel, launch.tree));
   }
   for (const Temporary& temporary : kernel.temporaries) {
     if (temporary.address_space == AddressSpace::global ||
         temporary.address_space == AddressSpace::constant) {
       continue;
     }
-    const auto users = std::count_if(used.begin(), used.end(), [&](const NameSet& names) {
-      return names.count(temporary.name) != 0;
-    });
-    if (users > 1) {
-      throw InvalidInput("loopy.generate.temporary_across_launches",
-                         fmt::format("temporary '{}' is used before and after a global barrier, "
-                                     "where one launch ends and another begins: "
-                                     "set_temporary_address_space to global, or keep it in an "
-                                     "array that is an argument",
-                                     temporary.name));
+    const auto uses = [&](const Uses& names) { return names.count(temporary.name) != 0; };
+    const auto first = std::find_if(used.begin(), used.end(), uses);
+    if (first == used.end()) {
+      continue;
+    }
+    const std::vector<std::string>& loops =
+        launches[static_cast<std::size_t>(first - used.begin())].host_loops;
+    const bool is_elsewhere = std::any_of(first + 1, used.end(), uses);
+    if (is_elsewhere ||
+        (!loops.empty() && outlives_iteration(kernel, temporary.name, first->at(temporary.name),
+                                              {loops.begin(), loops.end()}))) {
+      throw InvalidInput(
+          "loopy.generate.temporary_across_launches",
+          fmt::format("temporary '{}' is used {}, where one launch ends and another begins: "
+                      "set_temporary_address_space to global, save_and_reload_temporaries, or keep "
+                      "it in an array that is an argument",
+                      temporary.name,
+                      is_elsewhere ? std::string("before and after a global barrier")
+                                   : fmt::format("in an iteration of '{}' and in the next one",
+                                                 loops.back())));
     }
   }
 }
@@ -190,6 +194,7 @@ LaunchPlan plan_of(const LaunchAxes& axes, Target target, std::string name,
                    const EmittedBody& body) {
   LaunchPlan plan;
   plan.kernel_name = std::move(name);
+  plan.host_loops = axes.host_loops;
   plan.shared_bytes = body.shared_bytes;
   plan.dynamic_shared_bytes = body.is_shared_dynamic ? body.shared_bytes : 0;
   for (const HardwareAxis& axis : axes.axes) {
@@ -232,6 +237,9 @@ cgen::Statement kernel_function(const Kernel& kernel, const GeneratedProgram& pr
   function.result = cgen::void_type;
   function.name = plan.kernel_name;
   function.parameters = c_parameters(kernel, program.parameters);
+  for (const HostLoop& loop : plan.host_loops) {
+    function.parameters.push_back({cgen::const_(program.index_type), loop.iname});
+  }
   function.body = cgen::Block{std::move(body.statements)};
   function.specifiers.is_kernel = true;
   function.specifiers.is_extern_c = program.target != Target::opencl;
@@ -306,6 +314,25 @@ cgen::Statement helper_definition(const std::string& name) {
   return cgen::function(type, name, {a, b}, body, specifiers);
 }
 
+/// Where the kernels come from, and how often the host launches them where it does so in loops.
+std::string head_comment(const Kernel& kernel, const GeneratedProgram& program,
+                         const GenerateOptions& options) {
+  std::string text;
+  if (options.recipe_comment && !kernel.recipe.empty()) {
+    text = "Made from kernel '" + kernel.name + "' by";
+    for (const RecipeStep& step : kernel.recipe) {
+      text += "\n  " + to_string(step);
+    }
+  }
+  if (std::any_of(program.launches.begin(), program.launches.end(),
+                  [](const LaunchPlan& launch) { return !launch.host_loops.empty(); })) {
+    text += (text.empty() ? "" : "\n") +
+            ("Launched by the host:\n" + plan_text(program.launches, call_text));
+    text.pop_back();  // the end of the last line
+  }
+  return text;
+}
+
 }  // namespace
 
 GeneratedProgram generate(const Kernel& described, Target target, const GenerateOptions& options) {
@@ -316,35 +343,38 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   if (target != Target::cuda) {
     tree = without_copy_fences(kernel, std::move(tree));
   }
-  const std::vector<LoopTree> launches = launches_of(std::move(tree));
+  const std::vector<LaunchTree> launches = launches_of(tree);
+  std::vector<LaunchAxes> axes;
+  axes.reserve(launches.size());
+  for (const LaunchTree& launch : launches) {
+    axes.push_back(launch_axes(kernel, statements_in(launch.tree), launch.host_loops));
+  }
+  // behind the axes: of what bounds depend on, these tell more
   check_temporaries(kernel, launches);
 
   GeneratedProgram program;
   program.target = target;
+  program.index_type = options.index_type;
   program.module.name = kernel.name;
   program.parameters = parameters_of(kernel, target);
-  cgen::BlockBuilder items;
-  if (options.recipe_comment && !kernel.recipe.empty()) {
-    std::string text = "Made from kernel '" + kernel.name + "' by";
-    for (const RecipeStep& step : kernel.recipe) {
-      text += "\n  " + to_string(step);
-    }
-    items << cgen::comment(text);
-  }
   std::set<std::string> helpers;
   FunctionTable called(kernel, dialect_of(target));
   std::vector<cgen::Statement> functions;
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    const LaunchAxes axes = launch_axes(kernel, statements_in(launches[i]));
-    EmittedBody body = emit_body(kernel, launches[i], axes, target, options, helpers, called);
+    EmittedBody body =
+        emit_body(kernel, launches[i].tree, axes[i], target, options, helpers, called);
     check_shared_memory(kernel, body, target, options);
     program.launches.push_back(
-        plan_of(axes, target,
+        plan_of(axes[i], target,
                 launches.size() == 1 ? kernel.name : fmt::format("{}_{}", kernel.name, i), body));
     if (i > 0) {
       functions.push_back(cgen::blank_line());
     }
     functions.push_back(kernel_function(kernel, program, program.launches.back(), std::move(body)));
+  }
+  cgen::BlockBuilder items;
+  if (const std::string text = head_comment(kernel, program, options); !text.empty()) {
+    items << cgen::comment(text);
   }
   for (const Temporary& temporary : kernel.temporaries) {
     if (temporary.address_space == AddressSpace::constant && !temporary.initial_values.empty()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rtcg/cgen/ast/module.h"
+#include "rtcg/loopy/codegen/host_plan.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::loopy {
@@ -52,6 +53,9 @@ struct KernelParameter {
 /// One kernel of the program, and the launch that runs it.
 struct LaunchPlan {
   std::string kernel_name;
+  /// Loops of the host around the launch, outermost first. The kernel gets their inames, which are
+  /// of the type of indices, behind the parameters that all kernels have.
+  std::vector<HostLoop> host_loops{};
   /// Blocks along each axis, in terms of scalar parameters; at least 0.
   std::array<Expr, 3> grid = {1, 1, 1};
   /// Threads along each axis. On the host 1: the kernel loops over them itself.
@@ -66,7 +70,9 @@ struct GeneratedProgram {
   cgen::Module module;
   Target target = Target::host;
   std::vector<KernelParameter> parameters;
-  /// To be run one after the other.
+  /// Type of inames and of indices.
+  cgen::Type index_type = cgen::i32;
+  /// To be run one after the other, in the host's loops: by for_each_launch.
   std::vector<LaunchPlan> launches;
 };
 
@@ -79,8 +85,9 @@ struct GeneratedProgram {
 ///         loopy.generate.unbounded, loopy.generate.block_not_constant,
 ///         loopy.generate.too_many_copies, loopy.generate.too_many_threads,
 ///         loopy.generate.too_much_shared_memory, loopy.generate.temporary_across_launches,
-///         loopy.generate.reserved_name, loopy.generate.call_form, loopy.generate.call_split
-/// @throws Unsupported   loopy.generate.launch_in_loop, loopy.generate.axis_start
+///         loopy.generate.reserved_name, loopy.generate.call_form, loopy.generate.call_split,
+///         loopy.generate.host_loop_bounds
+/// @throws Unsupported   loopy.generate.axis_start
 [[nodiscard]] GeneratedProgram generate(const Kernel& kernel, Target target,
                                         const GenerateOptions& options = {});
 

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/codegen/join_conditions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "rtcg/cgen/ast/expr_operators.h"
 #include "rtcg/cgen/ast/traverse.h"
@@ -75,12 +76,13 @@ const cgen::Expr& object_of(const cgen::Expr& place) {
   return is_way ? object_of(unary->operand) : place;
 }
 
-/// Whether the statement may write to a variable or an array of these names. What it takes the
-/// address of or calls a function with, it may write to.
-bool may_write(const cgen::Statement& statement, const Names& names) {
-  bool found = false;
+/// The variables and arrays that the statement may write to, those among them that it takes the
+/// address of or calls a function with; nothing where these are not known.
+std::optional<Names> written_names(const cgen::Statement& statement) {
+  Names names;
+  bool is_known = true;
   const auto touches = [&](const cgen::Expr& expr) {
-    found = found || has_common(cgen::free_names(object_of(expr)), names);
+    names.merge(cgen::free_names(object_of(expr)));
   };
   const auto visit_expr = [&](const cgen::Expr& expr) {
     if (const auto* assignment = get_if<cgen::Assignment>(expr)) {
@@ -96,27 +98,79 @@ bool may_write(const cgen::Statement& statement, const Names& names) {
         }
       }
     }
-    return !found;
+    return true;
   };
   const auto visit_statement = [&](const cgen::Statement& each) {
-    found = found || is<cgen::RawStatement>(each) || is<cgen::InlineAsm>(each) ||
-            is<cgen::Barrier>(each) || is<cgen::MemoryFence>(each);
-    return !found;
+    is_known = is_known && !is<cgen::RawStatement>(each) && !is<cgen::InlineAsm>(each) &&
+               !is<cgen::Barrier>(each) && !is<cgen::MemoryFence>(each);
+    if (const auto* declaration = get_if<cgen::Declaration>(each)) {
+      names.insert(declaration->name);
+    }
+    return is_known;
   };
   cgen::walk(statement, {.type = {}, .expr = visit_expr, .statement = visit_statement});
-  return found;
+  return is_known ? std::optional(std::move(names)) : std::nullopt;
+}
+
+/// What code reads and writes, by name.
+struct Effects {
+  Names reads{};
+  Names writes{};
+  bool is_known = true;
+
+  void add(const Effects& other) {
+    reads.insert(other.reads.begin(), other.reads.end());
+    writes.insert(other.writes.begin(), other.writes.end());
+    is_known = is_known && other.is_known;
+  }
+  /// Whether the two may change places.
+  [[nodiscard]] bool commutes_with(const Effects& other) const {
+    return is_known && other.is_known && !has_common(writes, other.reads) &&
+           !has_common(writes, other.writes) && !has_common(reads, other.writes);
+  }
+};
+
+Effects effects_of(const CodeItem& item);
+
+Effects effects_of(const CodeBlock& block) {
+  Effects effects;
+  for (const CodeItem& item : block.items) {
+    effects.add(effects_of(item));
+  }
+  return effects;
+}
+
+Effects effects_of(const CodeItem& item) {
+  return match(
+      item,
+      [](const CodeStatement& e) {
+        auto written = written_names(e.statement);
+        const bool is_known = written.has_value();
+        return Effects{cgen::free_names(e.statement), std::move(written).value_or(Names{}),
+                       is_known};
+      },
+      [](const CodeScalarAssignment& e) {
+        return Effects{cgen::free_names(e.value), cgen::free_names(object_of(e.target))};
+      },
+      [](const CodeLoop& e) {
+        Effects effects = effects_of(e.body);
+        effects.reads.merge(cgen::free_names(e.begin));
+        effects.reads.merge(cgen::free_names(e.end));
+        return effects;
+      },
+      [](const CodeIf& e) {
+        Effects effects = effects_of(e.then_body);
+        if (e.else_body) {
+          effects.add(effects_of(*e.else_body));
+        }
+        effects.reads.merge(cgen::free_names(e.condition));
+        return effects;
+      });
 }
 
 bool may_write(const CodeBlock& block, const Names& names) {
-  return std::any_of(block.items.begin(), block.items.end(), [&](const CodeItem& item) {
-    return match(
-        item, [&](const CodeStatement& e) { return may_write(e.statement, names); },
-        [&](const CodeScalarAssignment& e) { return names.count(e.variable) != 0; },
-        [&](const CodeLoop& e) { return may_write(e.body, names); },
-        [&](const CodeIf& e) {
-          return may_write(e.then_body, names) || (e.else_body && may_write(*e.else_body, names));
-        });
-  });
+  const Effects effects = effects_of(block);
+  return !effects.is_known || has_common(effects.writes, names);
 }
 
 template <class Kind>
@@ -253,6 +307,79 @@ void write_as_one(CodeBlock& block) {
 }
 
 }  // namespace
+
+namespace {
+
+/// Whether equal conditions stand apart.
+bool has_any_to_gather(const CodeBlock& block) {
+  std::vector<const CodeIf*> conditions;
+  for (const CodeItem& item : block.items) {
+    const CodeIf* conditional = get_if<CodeIf>(item);
+    if (conditional == nullptr || conditional->else_body) {
+      continue;
+    }
+    for (const CodeIf* other : conditions) {
+      if (other->condition == conditional->condition) {
+        return true;
+      }
+    }
+    conditions.push_back(conditional);
+  }
+  return false;
+}
+
+}  // namespace
+
+CodeBlock gather_conditions(CodeBlock block) {
+  if (!has_any_to_gather(block)) {
+    return block;
+  }
+  /// A condition that others may join, and what has been written behind it.
+  struct Open {
+    std::size_t item = 0;
+    Effects own{};
+    Effects behind{};
+  };
+  std::vector<Open> open;
+  std::vector<std::optional<CodeItem>> items;
+  for (CodeItem& item : block.items) {
+    const Effects effects = effects_of(item);
+    const CodeIf* conditional = get_if<CodeIf>(item);
+    const bool can_join = conditional != nullptr && !conditional->else_body;
+    bool moves_up = false;
+    const auto found = std::find_if(open.begin(), open.end(), [&](const Open& each) {
+      moves_up = effects.commutes_with(each.behind);
+      CodeItem& first = *items[each.item];
+      return can_join && find_kind<CodeIf>(first)->condition == conditional->condition &&
+             (moves_up || each.own.commutes_with(each.behind)) && join(first, item);
+    });
+    if (found == open.end()) {
+      items.emplace_back(std::move(item));
+    } else {
+      found->own.add(effects);
+      if (!moves_up) {  // the first one moves down
+        items.push_back(std::exchange(items[found->item], std::nullopt));
+        found->item = items.size() - 1;
+        found->behind = {};
+      }
+    }
+    for (auto each = open.begin(); each != open.end(); ++each) {
+      if (each != found) {
+        each->behind.add(found == open.end() ? effects : found->own);
+      }
+    }
+    if (found == open.end() && can_join) {
+      open.push_back({items.size() - 1, effects, {}});
+    }
+  }
+  CodeBlock result;
+  for (std::optional<CodeItem>& item : items) {
+    if (item) {
+      result.items.push_back(std::move(*item));
+    }
+  }
+  return result;
+}
 
 CodeBlock join_conditions(CodeBlock block) {
   CodeBlock result = joined(std::move(block));

@@ -13,4 +13,9 @@ namespace rtcg::loopy {
 /// changes, goes under it: it is tested once. Internal to codegen.
 [[nodiscard]] CodeBlock join_conditions(CodeBlock block);
 
+/// The block with conditions that are equal put together where nothing in between minds: what is
+/// done under them goes to the first of them. For code whose speed does not count: it separates
+/// what lanes do.
+[[nodiscard]] CodeBlock gather_conditions(CodeBlock block);
+
 }  // namespace rtcg::loopy

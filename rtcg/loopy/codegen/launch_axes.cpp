@@ -73,7 +73,8 @@ class AxisFinder {
     }
   }
 
-  LaunchAxes find() {
+  LaunchAxes find(const std::vector<std::string>& host_loops) {
+    add_host_loops(host_loops);
     for (const AxisKind kind : {AxisKind::grid, AxisKind::block}) {
       for (int number = 0; number < 3; ++number) {
         const std::vector<std::string> inames = inames_on(kernel_, used_, kind, number);
@@ -86,6 +87,36 @@ class AxisFinder {
   }
 
  private:
+  void add_host_loops(const std::vector<std::string>& host_loops) {
+    ConstraintSet facts = kernel_.assumptions;
+    std::vector<std::string> unknown = inames_but(kernel_, "");
+    for (const std::string& iname : host_loops) {
+      const ConstraintSet constraints = constraints_of(kernel_, {iname});
+      check_host_loop(constraints, iname);
+      const LoopBounds bounds = loop_bounds(constraints, iname, unknown, facts);
+      result_.host_loops.push_back({iname, simplify_index(first_value(bounds)),
+                                    simplify_index(end_value(bounds)), bounds.step});
+      facts.add(bounds.implemented);
+      result_.facts.add(bounds.implemented);
+      std::erase(unknown, iname);
+    }
+  }
+
+  void check_host_loop(const ConstraintSet& constraints, const std::string& iname) const {
+    for (const Constraint& each : constraints.constraints()) {
+      for (const Affine::Term& term : each.expr.terms()) {
+        if (each.expr.coefficient(iname) != 0 && find_temporary(kernel_, term.name) != nullptr) {
+          throw InvalidInput(
+              "loopy.generate.host_loop_bounds",
+              fmt::format("a global barrier stands within loop '{}', so that the host runs it, but "
+                          "its bounds depend on '{}', which the kernel computes: make that an "
+                          "argument",
+                          iname, term.name));
+        }
+      }
+    }
+  }
+
   void add_axis(AxisKind kind, int number, const std::vector<std::string>& inames) {
     HardwareAxis axis{kind, number, inames.front()};
     std::vector<ConstraintSet> constraints;
@@ -159,8 +190,9 @@ Affine axis_start(const Kernel& kernel, const std::string& iname) {
   return affine_start(bounds_on_axis(kernel, iname), iname);
 }
 
-LaunchAxes launch_axes(const Kernel& kernel, const std::vector<std::size_t>& statements) {
-  return AxisFinder(kernel, statements).find();
+LaunchAxes launch_axes(const Kernel& kernel, const std::vector<std::size_t>& statements,
+                       const std::vector<std::string>& host_loops) {
+  return AxisFinder(kernel, statements).find(host_loops);
 }
 
 }  // namespace rtcg::loopy

@@ -29,15 +29,21 @@ struct LaunchAxes {
   ConstraintSet facts{};
   /// Further inames on an axis, in terms of its variable.
   std::map<std::string, Affine, std::less<>> values{};
+  /// Loops around the launch, outermost first: their inames are arguments, and of these too
+  /// something is known.
+  std::vector<HostLoop> host_loops{};
 
   [[nodiscard]] const HardwareAxis* find(AxisKind kind, int number) const;
   [[nodiscard]] bool has_block_axes() const;
 };
 
-/// @throws InvalidInput  loopy.generate.block_not_constant, loopy.generate.unbounded
+/// @param host_loops  inames of the loops around the launch, outermost first
+/// @throws InvalidInput  loopy.generate.block_not_constant, loopy.generate.unbounded,
+///                       loopy.generate.host_loop_bounds
 /// @throws Unsupported   loopy.generate.axis_start
 [[nodiscard]] LaunchAxes launch_axes(const Kernel& kernel,
-                                     const std::vector<std::size_t>& statements);
+                                     const std::vector<std::size_t>& statements,
+                                     const std::vector<std::string>& host_loops = {});
 
 /// The value of an iname in the first block or thread of its axis: inames that share an axis are
 /// counted from there.

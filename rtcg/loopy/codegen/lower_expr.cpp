@@ -269,21 +269,26 @@ class Lowering {
 
   // parts of the condition that are known to hold are left out
   cgen::Expr conditional(const Conditional& e, const Type& type) const {
-    const Expr with = with_values(scope_, e.condition);
-    const std::optional<std::vector<Constraint>> constraints = affine_condition(with);
-    if (!constraints) {
+    const auto parts = comparisons_of(with_values(scope_, e.condition));
+    if (!parts) {
       return choice(condition(e.condition), e, type);
     }
     std::optional<cgen::Expr> open;
-    for (const Constraint& constraint : *constraints) {
-      if (facts().implies(constraint)) {
+    for (const ComparisonForm& part : *parts) {
+      std::optional<ConstraintSet> wider;
+      if (!part.quotients.is_unconstrained()) {
+        wider = facts();
+        wider->add(part.quotients);
+      }
+      const ConstraintSet& known = wider ? *wider : facts();
+      if (known.implies(part.constraint)) {
         continue;
       }
-      if (is_never(facts(), constraint)) {
+      if (is_never(known, part.constraint)) {
         return lower(e.else_value, type);
       }
-      const cgen::Expr part = lower_constraint(scope_, constraint);
-      open = open ? *open && part : part;
+      const cgen::Expr test = lower_comparison(scope_, part);
+      open = open ? *open && test : test;
     }
     return open ? choice(*open, e, type) : lower(e.then_value, type);
   }
@@ -435,45 +440,13 @@ cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint
   return lower_index(scope, negative) <= lower_index(scope, positive + Affine(constant));
 }
 
-std::optional<std::vector<Constraint>> affine_condition(const Expr& condition) {
-  if (const auto value = as_integer(condition); value && *value == 1) {
-    return std::vector<Constraint>{};
+cgen::Expr lower_comparison(const ExprScope& scope, const ComparisonForm& form) {
+  if (form.quotients.is_unconstrained()) {
+    return lower_constraint(scope, form.constraint);
   }
-  if (const Logical* logical = get_if<Logical>(condition)) {
-    if (logical->op != LogicalOp::and_) {
-      return std::nullopt;
-    }
-    std::vector<Constraint> all;
-    for (const Expr& operand : logical->operands) {
-      const auto part = affine_condition(operand);
-      if (!part) {
-        return std::nullopt;
-      }
-      all.insert(all.end(), part->begin(), part->end());
-    }
-    return all;
-  }
-  const Comparison* comparison = get_if<Comparison>(condition);
-  if (comparison == nullptr || comparison->op == ComparisonOp::not_equal) {
-    return std::nullopt;
-  }
-  const std::optional<Affine> left = to_affine(comparison->left);
-  const std::optional<Affine> right = to_affine(comparison->right);
-  if (!left || !right) {
-    return std::nullopt;
-  }
-  switch (comparison->op) {
-    case ComparisonOp::less:
-      return std::vector<Constraint>{{*right - *left - 1, false}};
-    case ComparisonOp::less_equal:
-      return std::vector<Constraint>{{*right - *left, false}};
-    case ComparisonOp::greater:
-      return std::vector<Constraint>{{*left - *right - 1, false}};
-    case ComparisonOp::greater_equal:
-      return std::vector<Constraint>{{*left - *right, false}};
-    default:
-      return std::vector<Constraint>{{*left - *right, true}};
-  }
+  const Comparison& e = *get_if<Comparison>(form.comparison);
+  return lower_expr(scope, compare(e.op, simplify_index(with_values(scope, e.left)),
+                                   simplify_index(with_values(scope, e.right))));
 }
 
 }  // namespace rtcg::loopy

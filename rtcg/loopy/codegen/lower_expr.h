@@ -6,6 +6,7 @@
 
 #include "rtcg/cgen/ast/expr_operators.h"
 #include "rtcg/cgen/ast/statement.h"
+#include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::loopy {
@@ -50,8 +51,8 @@ struct ExprScope {
 /// `expr >= 0` or `expr == 0` as a person would write it: `i < n`, `16 * i_outer + i_inner < n`.
 [[nodiscard]] cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint);
 
-/// What a condition says, where it is made of affine comparisons joined by `and`.
-[[nodiscard]] std::optional<std::vector<Constraint>> affine_condition(const Expr& condition);
+/// The same for a comparison of a condition, which may speak of quotients.
+[[nodiscard]] cgen::Expr lower_comparison(const ExprScope& scope, const ComparisonForm& form);
 
 /// Whether the constraint holds nowhere that the facts hold.
 [[nodiscard]] bool is_never(const ConstraintSet& facts, const Constraint& constraint);

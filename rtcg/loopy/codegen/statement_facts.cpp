@@ -41,6 +41,59 @@ bool is_within(const ConstraintSet& facts, const Expr& index, const Expr& axis_l
   });
 }
 
+/// First and last value of `x // c` or `x % c`; nothing for other expressions.
+std::optional<std::pair<std::int64_t, std::int64_t>> range_of_quotient(
+    const Expr& expr, const ConstraintSet& domain) {
+  const Modulo* remainder = get_if<Modulo>(expr);
+  const FloorDiv* quotient = get_if<FloorDiv>(expr);
+  if (remainder != nullptr) {
+    const auto divisor = as_integer(remainder->denominator);
+    return divisor > 0 ? std::optional(std::pair(std::int64_t{0}, *divisor - 1)) : std::nullopt;
+  }
+  const auto divisor = quotient != nullptr ? as_integer(quotient->denominator) : std::nullopt;
+  const auto numerator = divisor > 0 ? to_affine(quotient->numerator) : std::nullopt;
+  const auto first = numerator ? domain.minimum(*numerator) : std::nullopt;
+  const auto last = first ? domain.maximum(*numerator) : std::nullopt;
+  return last ? std::optional(std::pair(divide_rounding_down(*first, *divisor),
+                                        divide_rounding_down(*last, *divisor)))
+              : std::nullopt;
+}
+
+/// Not more than `sign * expr` anywhere: quotients are taken for the worst that they can be.
+std::optional<Affine> least_of(const Expr& expr, std::int64_t sign, const ConstraintSet& domain) {
+  const Expr simple = simplify_index(expr);
+  const Sum* sum = get_if<Sum>(simple);
+  Affine least;
+  for (const Expr& term : sum != nullptr ? sum->terms : std::vector<Expr>{simple}) {
+    if (const auto affine = to_affine(term)) {
+      least = least + *affine * sign;
+      continue;
+    }
+    const Product* product = get_if<Product>(term);
+    const bool is_multiple = product != nullptr && product->factors.size() == 2;
+    const auto factor = is_multiple ? as_integer(product->factors[0]) : std::int64_t{1};
+    const auto range = range_of_quotient(is_multiple ? product->factors[1] : term, domain);
+    if (!factor || !range) {
+      return std::nullopt;
+    }
+    const std::int64_t times = *factor * sign;
+    least = least + Affine(times * (times > 0 ? range->first : range->second));
+  }
+  return least;
+}
+
+/// An affine form that is nonnegative only where the comparison holds.
+std::optional<Affine> least_margin(const ComparisonForm& form, const ConstraintSet& domain) {
+  const Comparison& comparison = *get_if<Comparison>(form.comparison);
+  const bool is_less = comparison.op == ComparisonOp::less;
+  if (!is_less && comparison.op != ComparisonOp::less_equal) {
+    return std::nullopt;
+  }
+  const auto right = least_of(comparison.right, 1, domain);
+  const auto left = right ? least_of(comparison.left, -1, domain) : std::nullopt;
+  return left ? std::optional(*right + *left - (is_less ? 1 : 0)) : std::nullopt;
+}
+
 }  // namespace
 
 StatementFacts::StatementFacts(const Kernel& kernel, const std::vector<std::size_t>& statements)
@@ -193,11 +246,7 @@ bool StatementFacts::is_safe_outside(std::size_t statement, const ConstraintSet&
     }
     ConstraintSet here = kept;
     for (const Expr& condition : access.conditions) {
-      if (const auto constraints = affine_condition(condition)) {
-        for (const Constraint& constraint : *constraints) {
-          here.add(constraint);
-        }
-      }
+      here.add(facts_of(condition));
     }
     for (std::size_t axis = 0; axis < shape->size(); ++axis) {
       if (!is_within(here, access.indices[axis], (*shape)[axis])) {
@@ -224,7 +273,7 @@ StatementFacts::DomainOf StatementFacts::domain_of(const NameSet& inames) const 
   for (const Constraint& constraint : domain.all.constraints()) {
     // one name alone is the range of an axis, which holds or is needed
     if (constraint.expr.terms().size() > 1 && is_about_lanes_only(constraint.expr)) {
-      domain.has_dropped = true;
+      domain.dropped.push_back(constraint);
     } else {
       domain.kept.add(constraint);
     }
@@ -246,22 +295,26 @@ void StatementFacts::find_guards(const std::vector<std::size_t>& statements) {
     }
     const DomainOf& domain = found->second;
     domains_[statement] = &domain;
-    if (domain.has_dropped && instruction.predicates.empty() &&
+    if (!domain.dropped.empty() && instruction.predicates.empty() &&
         is_safe_outside(statement, domain.kept)) {
       relaxed_.insert(statement);
+    }
+  }
+  // values from outside are no one's: the neutral element of a reduction over threads would be one
+  for (const std::size_t writer : std::set<std::size_t>(relaxed_)) {
+    if (std::any_of(statements.begin(), statements.end(), [&](std::size_t reader) {
+          return !stays_within(reader, writer) && feeds(writer, reader);
+        })) {
+      relaxed_.erase(writer);
     }
   }
   // what reads a private value runs only where it was computed
   for (bool changed = true; changed;) {
     changed = false;
     for (const std::size_t statement : std::set<std::size_t>(relaxed_)) {
-      const NameSet reads = read_variables(kernel_, kernel_.instructions[statement]);
       for (const std::size_t writer : statements) {
-        const NameSet written = written_variables(kernel_.instructions[writer]);
-        const bool feeds = std::any_of(
-            written.begin(), written.end(),
-            [&](const std::string& each) { return is_private(each) && reads.count(each) != 0; });
-        if (feeds && relaxed_.count(writer) == 0 && has_lane_guard(writer)) {
+        if (relaxed_.count(writer) == 0 && !domains_.at(writer)->dropped.empty() &&
+            feeds(writer, statement)) {
           changed = relaxed_.erase(statement) != 0 || changed;
         }
       }
@@ -269,11 +322,35 @@ void StatementFacts::find_guards(const std::vector<std::size_t>& statements) {
   }
 }
 
+bool StatementFacts::feeds(std::size_t writer, std::size_t reader) const {
+  const NameSet written = written_variables(kernel_.instructions[writer]);
+  const NameSet reads = read_variables(kernel_, kernel_.instructions[reader]);
+  return std::any_of(written.begin(), written.end(), [&](const std::string& each) {
+    return is_private(each) && reads.count(each) != 0;
+  });
+}
+
+bool StatementFacts::stays_within(std::size_t statement, std::size_t writer) const {
+  const ConstraintSet& here = domain(statement);
+  const std::vector<Constraint>& dropped = domains_.at(writer)->dropped;
+  return domains_.at(statement) == domains_.at(writer) ||
+         std::all_of(dropped.begin(), dropped.end(), [&](const Constraint& each) {
+           return std::find(here.constraints().begin(), here.constraints().end(), each) !=
+                      here.constraints().end() ||
+                  here.implies(each);
+         });
+}
+
 std::vector<Constraint> StatementFacts::tested(std::size_t statement) const {
   std::vector<Constraint> all = guards(statement).constraints();
   const auto add = [&](const Expr& condition) {
-    for (const Constraint& each : affine_condition(condition).value_or(std::vector<Constraint>{})) {
-      all.push_back(each);
+    const auto parts = comparisons_of(condition);
+    for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
+      if (part.quotients.is_unconstrained()) {
+        all.push_back(part.constraint);
+      } else if (const auto least = least_margin(part, domain(statement))) {
+        all.push_back({*least, false});
+      }
     }
   };
   const Instruction& instruction = kernel_.instructions[statement];
@@ -289,13 +366,6 @@ std::vector<Constraint> StatementFacts::tested(std::size_t statement) const {
     });
   }
   return all;
-}
-
-bool StatementFacts::has_lane_guard(std::size_t statement) const {
-  const std::vector<Constraint>& constraints = domain(statement).constraints();
-  return std::any_of(constraints.begin(), constraints.end(), [&](const Constraint& constraint) {
-    return constraint.expr.terms().size() > 1 && is_about_lanes_only(constraint.expr);
-  });
 }
 
 }  // namespace rtcg::loopy

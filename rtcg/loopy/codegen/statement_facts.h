@@ -22,7 +22,8 @@ class StatementFacts {
     return is_relaxed(statement) ? domain.kept : domain.all;
   }
   /// What has to be tested unless it is known: guards(), predicates, and the conditions within the
-  /// statement's value, as far as they are affine.
+  /// statement's value, as far as they are affine; of comparisons with quotients what makes them
+  /// superfluous.
   [[nodiscard]] std::vector<Constraint> tested(std::size_t statement) const;
   /// Whether guards() leaves some of the domain's constraints out.
   [[nodiscard]] bool is_relaxed(std::size_t statement) const {
@@ -62,13 +63,16 @@ class StatementFacts {
     ConstraintSet all;
     /// Without the constraints that speak of lanes alone.
     ConstraintSet kept;
-    bool has_dropped = false;
+    std::vector<Constraint> dropped;
   };
   [[nodiscard]] DomainOf domain_of(const NameSet& inames) const;
   /// Whether a constraint speaks of threads, blocks, lanes and parameters, not of loops, and of
   /// more than the shape of a block.
   [[nodiscard]] bool is_about_lanes_only(const Affine& expr) const;
-  [[nodiscard]] bool has_lane_guard(std::size_t statement) const;
+  /// Whether `reader` reads private values that `writer` computes.
+  [[nodiscard]] bool feeds(std::size_t writer, std::size_t reader) const;
+  /// Whether the statement runs only where those of `writer`'s constraints hold that it may ignore.
+  [[nodiscard]] bool stays_within(std::size_t statement, std::size_t writer) const;
 
   const Kernel& kernel_;
   std::map<NameSet, DomainOf> domain_of_inames_;

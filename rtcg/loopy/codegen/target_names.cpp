@@ -239,6 +239,11 @@ void restore_user_names(const TargetNames& names, GeneratedProgram& program) {
     for (Expr& blocks : launch.grid) {
       blocks = rename_all(blocks, names.user_names);
     }
+    for (HostLoop& loop : launch.host_loops) {
+      loop.iname = new_name(names.user_names, loop.iname);
+      loop.first = rename_all(loop.first, names.user_names);
+      loop.end = rename_all(loop.end, names.user_names);
+    }
   }
 }
 

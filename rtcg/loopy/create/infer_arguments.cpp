@@ -9,6 +9,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/codegen/bounds.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -50,8 +51,11 @@ class LargestValue {
   LargestValue(const Kernel& kernel, const ArrayAccess& access)
       : kernel_(kernel), here_(constraints_of(kernel, access.inames)) {
     for (const Expr& condition : access.conditions) {
-      if (const auto constraints = affine_condition(condition)) {
-        conditions_.insert(conditions_.end(), constraints->begin(), constraints->end());
+      for (const ComparisonForm& part :
+           comparisons_of(condition).value_or(std::vector<ComparisonForm>{})) {
+        if (part.quotients.is_unconstrained()) {
+          conditions_.push_back(part.constraint);
+        }
       }
     }
     unknown_ = all_inames(kernel);
@@ -356,6 +360,14 @@ class ArgumentFinder {
           check_scalar(each, argument_called(each), instruction);
           others.insert(each);
         });
+      });
+    }
+    for (const SubstitutionRule& operation : expanded_.rules) {
+      for_each_free_name(operation.body, [&](const std::string& each) {
+        const auto& own = operation.parameters;
+        if (std::find(own.begin(), own.end(), each) == own.end()) {
+          others.insert(each);
+        }
       });
     }
     for (const std::string& each : integers) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/rule_operation.h"
 #include "rtcg/loopy/create/infer_arguments.h"
 #include "rtcg/loopy/create/infer_inames.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
@@ -155,6 +156,9 @@ class KernelMaker {
     resolve_queries();
     shape_temporaries();
     Kernel kernel = with_copied_inames(with_calls_inlined(infer_arguments(std::move(kernel_))));
+    if (!kernel.rules.empty()) {
+      check_rule_operations(kernel);
+    }
     if (options_.default_type) {
       for (Argument& argument : kernel.arguments) {
         if (!argument.type) {

@@ -17,30 +17,29 @@ namespace {
 }
 
 std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
+  const std::size_t first = text.find_first_not_of(" \t\r");
   return first == std::string_view::npos
              ? std::string()
-             : std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
+             : std::string(text.substr(first, text.find_last_not_of(" \t\r") - first + 1));
 }
 
-/// The parts between commas outside of brackets.
-std::vector<std::string> split_arguments(std::string_view text) {
+}  // namespace
+
+std::vector<std::string> split_outside_brackets(std::string_view text, char separator) {
   std::vector<std::string> parts;
   int depth = 0;
   std::size_t begin = 0;
   for (std::size_t at = 0; at <= text.size(); ++at) {
-    const char c = at < text.size() ? text[at] : ',';
+    const char c = at < text.size() ? text[at] : separator;
     depth += c == '(' || c == '[' ? 1 : 0;
     depth -= c == ')' || c == ']' ? 1 : 0;
-    if (at == text.size() || (c == ',' && depth == 0)) {
+    if (at == text.size() || (c == separator && depth == 0)) {
       parts.push_back(trimmed(text.substr(begin, at - begin)));
       begin = at + 1;
     }
   }
   return parts;
 }
-
-}  // namespace
 
 ParsedCall parse_call(std::string_view text) {
   const std::size_t open = text.find('(');
@@ -55,7 +54,7 @@ ParsedCall parse_call(std::string_view text) {
   if (arguments.empty()) {
     return call;
   }
-  for (const std::string& item : split_arguments(arguments)) {
+  for (const std::string& item : split_outside_brackets(arguments, ',')) {
     const std::size_t equals = item.find('=');
     const bool is_named = equals != std::string::npos && item.compare(equals, 2, "==") != 0 &&
                           is_identifier(trimmed(item.substr(0, equals)));
@@ -133,7 +132,7 @@ std::shared_ptr<const CallSite> parse_call_site(std::string_view text) {
   CallSite call{trimmed(text.substr(0, open)), {}, {}};
   std::vector<std::string> parts;
   if (open != std::string_view::npos && text.ends_with(')')) {
-    parts = split_arguments(text.substr(open + 1, text.size() - open - 2));
+    parts = split_outside_brackets(text.substr(open + 1, text.size() - open - 2), ',');
   }
   if (!is_identifier(call.function) || parts.empty() || !is_identifier(parts.front())) {
     fail(fmt::format("a call is written f(site, a=x), found '{}'", text));

@@ -25,23 +25,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// The parts between separators that stand outside of all brackets.
-std::vector<std::string> split_at(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  int depth = 0;
-  std::size_t begin = 0;
-  for (std::size_t at = 0; at <= text.size(); ++at) {
-    const char c = at < text.size() ? text[at] : separator;
-    depth += c == '(' || c == '[' ? 1 : 0;
-    depth -= c == ')' || c == ']' ? 1 : 0;
-    if (at == text.size() || (c == separator && depth == 0)) {
-      parts.emplace_back(trimmed(text.substr(begin, at - begin)));
-      begin = at + 1;
-    }
-  }
-  return parts;
-}
-
 /// What `with` and the braces behind a statement say.
 struct Options {
   std::vector<std::pair<std::string, std::string>> entries{};
@@ -114,7 +97,7 @@ class StatementParser {
     const std::string_view rest = trimmed(text.substr(word_end));
     if (word == "for") {
       Scope scope{.keyword = "for", .line = line_};
-      for (const std::string& iname : split_at(rest, ',')) {
+      for (const std::string& iname : split_outside_brackets(rest, ',')) {
         if (!is_identifier(iname)) {
           fail(fmt::format("'for' takes inames, found '{}'", iname));
         }
@@ -227,7 +210,7 @@ class StatementParser {
       fail("options stand in braces: {id=name}");
     }
     Options options{};
-    for (const std::string& entry : split_at(text.substr(1, text.size() - 2), ',')) {
+    for (const std::string& entry : split_outside_brackets(text.substr(1, text.size() - 2), ',')) {
       if (entry.empty()) {
         continue;
       }
@@ -264,7 +247,7 @@ class StatementParser {
     } else if (text.starts_with("...")) {
       parse_special(trimmed(text.substr(3)), statement);
     } else if (text.find(":=") != std::string_view::npos) {
-      parse_rule(text);
+      parse_rule(text, own);
       return;
     } else if (!parse_assignment(text, statement)) {
       return;
@@ -311,13 +294,13 @@ class StatementParser {
       fail(fmt::format("'{}' is for C text: what other statements touch is seen", key));
     }
     RawCode raw = *old;
-    for (const std::string& each : split_at(names, ':')) {
+    for (const std::string& each : split_outside_brackets(names, ':')) {
       (key == "reads" ? raw.reads : raw.writes).insert(each);
     }
     instruction.kind = std::move(raw);
   }
 
-  void parse_rule(std::string_view text) {
+  void parse_rule(std::string_view text, const Options& options) {
     TokenReader reader(text, syntax);
     SubstitutionRule rule;
     rule.name = reader.expect_name("the name of a rule");
@@ -332,6 +315,14 @@ class StatementParser {
     reader.expect(":=");
     rule.body = read_expr(reader);
     expect_end(reader);
+    for (const auto& [key, value] : options.entries) {
+      if (key != "neutral") {
+        fail(fmt::format("'{}' is no option of a rule: there is neutral", key));
+      }
+      for (const std::string& each : split_outside_brackets(value, ':')) {
+        rule.neutral.push_back(parse_expr(each));
+      }
+    }
     result_.rules.push_back(std::move(rule));
   }
 
@@ -442,7 +433,7 @@ class StatementParser {
       } else if (key == "id_prefix") {
         statement.id_prefix = value;
       } else if (key == "dep") {
-        const std::vector<std::string> patterns = split_at(value, ':');
+        const std::vector<std::string> patterns = split_outside_brackets(value, ':');
         statement.dependency_patterns.insert(statement.dependency_patterns.end(), patterns.begin(),
                                              patterns.end());
       } else if (key == "dep_query") {
@@ -452,7 +443,7 @@ class StatementParser {
         NameSet& inames = adds                      ? statement.additional_inames
                           : statement.stated_inames ? *statement.stated_inames
                                                     : statement.stated_inames.emplace();
-        for (const std::string& iname : split_at(value.substr(adds ? 1 : 0), ':')) {
+        for (const std::string& iname : split_outside_brackets(value.substr(adds ? 1 : 0), ':')) {
           if (!iname.empty()) {  // `inames=` alone: within none
             inames.insert(iname);
           }
@@ -460,7 +451,7 @@ class StatementParser {
       } else if (key == "if") {
         instruction.predicates.push_back(parse_expr(value));
       } else if (key == "tags") {
-        for (const std::string& tag : split_at(value, ':')) {
+        for (const std::string& tag : split_outside_brackets(value, ':')) {
           instruction.tags.insert(tag);
         }
       } else if (key == "reads" || key == "writes") {

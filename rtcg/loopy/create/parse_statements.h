@@ -57,7 +57,8 @@ struct ParsedStatements {
 ///     [k]: b[i, k] = f([k]: a[i, k], 2*t)
 ///                                   what the kernel f writes and reads, in the order of its
 ///                                   arguments
-///     f(x) := x*x                   a substitution rule
+///     f(x) := x*x                   a substitution rule; with {neutral=0} behind it an operation
+///                                   that reductions can name (analyze/rule_operation.h)
 ///     for i, j ... end;  if i > 2 ... elif ... else ... end;  with {tags=x} ... end
 ///     ... lbarrier;  ... gbarrier;  ... nop
 ///     ... call f(x=a[i, _0], 2*t)   the statements of another kernel, as inline_kernel puts them;

@@ -126,8 +126,7 @@ std::string statement_text(const Kernel& kernel, const Instruction& instruction,
 std::string statements_text(const Kernel& kernel) {
   std::vector<std::string> lines;
   for (const SubstitutionRule& rule : kernel.rules) {
-    lines.push_back(fmt::format("{}({}) := {}", rule.name, fmt::join(rule.parameters, ", "),
-                                to_string(rule.body)));
+    lines.push_back(to_string(rule));
   }
   NameSet undeclared;
   for (const Temporary& temporary : kernel.temporaries) {

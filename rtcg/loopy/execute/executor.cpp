@@ -33,12 +33,15 @@ struct Variant {
   std::uint64_t hash = 0;  // of the binary
 };
 
-/// FNV-1a of the binary and of the shapes of its launches.
+/// FNV-1a of the binary and of its launches: how often, and in which shapes.
 std::uint64_t hash_of(const runtime::CompiledProgram& compiled, const GeneratedProgram& generated) {
   std::uint64_t hash = 14695981039346656037ULL;
   const auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; };
   for (const std::byte each : compiled.binary) {
     add(std::to_integer<std::uint64_t>(each));
+  }
+  for (const char c : plan_text(generated.launches, call_text)) {
+    add(static_cast<unsigned char>(c));
   }
   for (const LaunchPlan& launch : generated.launches) {
     for (const std::int64_t each : launch.block) {
@@ -69,8 +72,8 @@ std::size_t bytes_of(const KernelParameter& temporary, const LaunchArguments& ch
 void add_dynamic_bytes(const LaunchPlan& plan, std::vector<runtime::KernelResources>& resources) {
   for (runtime::KernelResources& each : resources) {
     if (each.name == plan.kernel_name && plan.dynamic_shared_bytes != 0) {
-      each.shared_bytes = each.shared_bytes.value_or(0) +
-                          static_cast<std::size_t>(plan.dynamic_shared_bytes);
+      each.shared_bytes =
+          each.shared_bytes.value_or(0) + static_cast<std::size_t>(plan.dynamic_shared_bytes);
     }
   }
 }
@@ -94,6 +97,43 @@ std::vector<runtime::LaunchShape> shapes_of(const GeneratedProgram& generated,
                       static_cast<std::size_t>(plan.dynamic_shared_bytes)});
   }
   return shapes;
+}
+
+/// The arguments of one launch: those of all, and the inames of the loops around it.
+runtime::ArgumentPack with_inames(const runtime::ArgumentPack& pack, const LaunchPlan& plan,
+                                  const IntegerValues& values, const cgen::Type& index_type) {
+  runtime::ArgumentPack result = pack;
+  for (const HostLoop& loop : plan.host_loops) {
+    const std::int64_t value = values.at(loop.iname);
+    index_type == cgen::i64 ? result.add(value) : result.add(static_cast<std::int32_t>(value));
+  }
+  return result;
+}
+
+/// One call of a program, ready to be made.
+struct ReadyCall {
+  const Variant& variant;
+  std::vector<runtime::LaunchShape> shapes;  // of each launch
+  IntegerValues integers;
+  runtime::ArgumentPack pack;
+
+  void run(runtime::StreamRef stream) const {
+    const std::vector<LaunchPlan>& plans = variant.generated.launches;
+    for_each_launch(plans, integers, [&](std::size_t i, const IntegerValues& values) {
+      if (plans[i].host_loops.empty()) {
+        variant.kernels[i].launch(stream, shapes[i], pack);
+      } else {
+        variant.kernels[i].launch(
+            stream, shapes[i], with_inames(pack, plans[i], values, variant.generated.index_type));
+      }
+    });
+  }
+};
+
+ReadyCall ready_call(const Variant& variant, const LaunchArguments& checked,
+                     const std::map<std::string, runtime::DeviceAddress>& temporaries) {
+  return {variant, shapes_of(variant.generated, checked), checked.integers(),
+          checked.pack(variant.generated.parameters, temporaries)};
 }
 
 }  // namespace
@@ -190,41 +230,32 @@ void Executor::operator()(runtime::StreamRef stream,
       addresses.emplace(parameter.name, temporaries.back().address());
     }
   }
-  const runtime::ArgumentPack pack = checked.pack(variant.generated.parameters, addresses);
-  const std::vector<runtime::LaunchShape> shapes = shapes_of(variant.generated, checked);
-  for (std::size_t i = 0; i < variant.kernels.size(); ++i) {
-    variant.kernels[i].launch(stream, shapes[i], pack);
-  }
+  ready_call(variant, checked, addresses).run(stream);
 }
 
 struct BoundCall::State {
-  std::vector<runtime::Kernel> kernels{};
-  std::vector<runtime::LaunchShape> shapes{};
-  std::vector<runtime::Buffer<std::byte>> temporaries{};
-  runtime::ArgumentPack pack{};
+  std::shared_ptr<const void> owner;  // of the program
+  std::vector<runtime::Buffer<std::byte>> temporaries;
+  ReadyCall call;
 };
 
 BoundCall Executor::bind(const std::vector<NamedArgument>& arguments) const {
   const LaunchArguments checked(state_->kernel, state_->device, arguments);
   const Variant& variant = state_->variant(!checked.fits_32_bits());
-  auto bound = std::make_shared<BoundCall::State>();
+  std::vector<runtime::Buffer<std::byte>> temporaries;
   std::map<std::string, runtime::DeviceAddress> addresses;
   for (const KernelParameter& parameter : variant.generated.parameters) {
     if (parameter.temporary_count) {
-      bound->temporaries.emplace_back(state_->device, bytes_of(parameter, checked));
-      addresses.emplace(parameter.name, bound->temporaries.back().address());
+      temporaries.emplace_back(state_->device, bytes_of(parameter, checked));
+      addresses.emplace(parameter.name, temporaries.back().address());
     }
   }
-  bound->kernels = variant.kernels;
-  bound->shapes = shapes_of(variant.generated, checked);
-  bound->pack = checked.pack(variant.generated.parameters, addresses);
-  return BoundCall(std::move(bound));
+  return BoundCall(std::make_shared<BoundCall::State>(
+      BoundCall::State{state_, std::move(temporaries), ready_call(variant, checked, addresses)}));
 }
 
 void BoundCall::operator()(runtime::StreamRef stream) const {
-  for (std::size_t i = 0; i < state_->kernels.size(); ++i) {
-    state_->kernels[i].launch(stream, state_->shapes[i], state_->pack);
-  }
+  state_->call.run(stream);
 }
 
 std::vector<runtime::KernelResources> Executor::prepare() const {

@@ -141,7 +141,8 @@ class Executor {
   /// long as the arrays are within their reach. @throws  the same
   Executor(const Kernel& kernel, runtime::Device device, runtime::CompiledProgram binary);
 
-  /// Runs the kernel on the stream, asynchronously.
+  /// Runs the kernel on the stream, asynchronously: all its launches, those in loops of the host as
+  /// often as these say.
   ///
   /// @throws InvalidInput  loopy.executor.unknown_argument, loopy.executor.missing_argument,
   ///         loopy.executor.argument_type, loopy.executor.shape_mismatch,

@@ -18,6 +18,21 @@ const Named* find_by_name(const std::vector<Named>& all, std::string_view name) 
   return found == all.end() ? nullptr : &*found;
 }
 
+/// Each name that the constraints mention, as often as they do.
+template <class Visit>
+void for_each_name(const ConstraintSet& set, const Visit& visit) {
+  for (const Constraint& constraint : set.constraints()) {
+    for (const Affine::Term& term : constraint.expr.terms()) {
+      visit(term.name);
+    }
+  }
+  for (const Congruence& congruence : set.congruences()) {
+    for (const Affine::Term& term : congruence.expr.terms()) {
+      visit(term.name);
+    }
+  }
+}
+
 void add_reads(const Kernel& kernel, const Expr& expr, NameSet& reads) {
   const auto add = [&](const std::string& name) {
     if (reads.find(name) == reads.end()) {
@@ -88,17 +103,15 @@ std::vector<std::string> all_inames(const Kernel& kernel) {
 
 NameSet parameters(const Kernel& kernel) {
   NameSet names;
-  for (const Domain& domain : kernel.domains) {
-    for (std::string& each : domain.constraints.names()) {
-      names.insert(std::move(each));
+  const auto add = [&](const std::string& name) {
+    if (names.find(name) == names.end() && !is_iname(kernel, name)) {
+      names.insert(name);
     }
+  };
+  for (const Domain& domain : kernel.domains) {
+    for_each_name(domain.constraints, add);
   }
-  for (std::string& each : kernel.assumptions.names()) {
-    names.insert(std::move(each));
-  }
-  for (const std::string& iname : all_inames(kernel)) {
-    names.erase(iname);
-  }
+  for_each_name(kernel.assumptions, add);
   return names;
 }
 
@@ -112,13 +125,13 @@ NameSet with_parent_inames(const Kernel& kernel, const NameSet& inames) {
     if (domain == nullptr || !all.insert(iname).second) {
       continue;
     }
-    for (const std::string& each : domain->constraints.names()) {
+    for_each_name(domain->constraints, [&](const std::string& each) {
       const bool is_own =
           std::find(domain->inames.begin(), domain->inames.end(), each) != domain->inames.end();
-      if (!is_own && is_iname(kernel, each)) {
+      if (!is_own && all.find(each) == all.end() && is_iname(kernel, each)) {
         open.push_back(each);
       }
-    }
+    });
   }
   return all;
 }

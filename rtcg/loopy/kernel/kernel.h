@@ -81,6 +81,9 @@ struct SubstitutionRule {
   std::string name{};
   std::vector<std::string> parameters{};
   Expr body = 0;
+  /// What changes no value that it is combined with, one for each value of a tuple: reductions and
+  /// scans can name a rule that has it as their operation (analyze/rule_operation.h). Else empty.
+  std::vector<Expr> neutral{};
 };
 
 /// `targets = value`; several targets where the value is a reduction over tuples.

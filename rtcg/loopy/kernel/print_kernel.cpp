@@ -212,6 +212,16 @@ std::string to_string(const Instruction& instruction) {
       [](const RawCode& e) { return fmt::format("... c \"{}\"", raw_text(e)); });
 }
 
+std::string to_string(const SubstitutionRule& rule) {
+  std::vector<std::string> neutral;
+  for (const Expr& each : rule.neutral) {
+    neutral.push_back(to_string(each));
+  }
+  return fmt::format(
+      "{}({}) := {}{}", rule.name, fmt::join(rule.parameters, ", "), to_string(rule.body),
+      neutral.empty() ? "" : fmt::format("  {{neutral={}}}", fmt::join(neutral, ":")));
+}
+
 std::string to_string(const CallSite& call) {
   std::string text = call.function + "(" + call.call;
   for (const auto& [variable, parameter] : call.parameter_names) {
@@ -238,10 +248,8 @@ std::string to_string(const Kernel& kernel) {
         section("order of blocks", {fmt::format("{} along g.1 at a time", kernel.swizzle_blocks)});
   }
   text += section("temporaries", lines_of(kernel.temporaries, print_temporary));
-  text += section("rules", lines_of(kernel.rules, [](const SubstitutionRule& rule) {
-                    return fmt::format("{}({}) := {}", rule.name, fmt::join(rule.parameters, ", "),
-                                       to_string(rule.body));
-                  }));
+  text += section("rules", lines_of(kernel.rules,
+                                    [](const SubstitutionRule& rule) { return to_string(rule); }));
   text += section("statements", lines_of(kernel.instructions, print_statement));
   text += section("recipe", lines_of(kernel.recipe, print_step));
   return text;

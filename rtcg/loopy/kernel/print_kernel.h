@@ -10,6 +10,9 @@ namespace rtcg::loopy {
 /// A statement as kernels are written: `out[i] = 2*a[i]`, `... lbarrier`.
 [[nodiscard]] std::string to_string(const Instruction& instruction);
 
+/// `square(x) := x*x`, with its neutral elements behind it where it has any.
+[[nodiscard]] std::string to_string(const SubstitutionRule& rule);
+
 /// `reads=a:b` and `writes=c`, where the statement is C text that touches these.
 [[nodiscard]] std::vector<std::string> raw_options(const Instruction& instruction);
 

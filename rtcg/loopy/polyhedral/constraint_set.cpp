@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rtcg/loopy/polyhedral/elimination.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -207,12 +208,19 @@ bool ConstraintSet::is_empty() const {
   return elimination.is_contradictory();
 }
 
+std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>> range_of(
+    const ConstraintSet& set, const Affine& expr) {
+  return expr.is_constant()
+             ? std::pair(std::optional(expr.constant()), std::optional(expr.constant()))
+             : bounds_of(set, expr);
+}
+
 std::optional<std::int64_t> ConstraintSet::minimum(const Affine& expr) const {
-  return expr.is_constant() ? expr.constant() : bounds_of(*this, expr).first;
+  return range_of(*this, expr).first;
 }
 
 std::optional<std::int64_t> ConstraintSet::maximum(const Affine& expr) const {
-  return expr.is_constant() ? expr.constant() : bounds_of(*this, expr).second;
+  return range_of(*this, expr).second;
 }
 
 ConstraintSet ConstraintSet::project_out(const std::vector<std::string>& names) const {

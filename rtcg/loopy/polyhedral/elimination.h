@@ -74,9 +74,10 @@ class Elimination {
   /// Drops the rows of open columns that are bounded from one side only; gives bounds().
   AllBounds drop_unbounded(const std::vector<bool>& is_open);
 
-  std::vector<std::string> names_;    // empty for the columns of congruences
-  std::vector<std::uint64_t> marks_;  // of the names: equal ones have equal marks
-  std::vector<Entry> entries_;
+  // most questions are small, and asked often: they take no memory beyond the stack
+  boost::container::small_vector<std::string, 32> names_;    // empty for those of congruences
+  boost::container::small_vector<std::uint64_t, 32> marks_;  // equal names have equal marks
+  boost::container::small_vector<Entry, 256> entries_;
   Rows rows_;
   bool is_contradictory_ = false;
   bool has_given_up_ = false;

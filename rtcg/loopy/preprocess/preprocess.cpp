@@ -8,6 +8,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/preprocess/fill_tables.h"
 #include "rtcg/loopy/preprocess/make_lane_loops.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -89,9 +90,7 @@ std::int64_t stride_of(const Kernel& kernel, const Instruction& instruction,
 }
 
 std::optional<std::int64_t> constant_length(const Kernel& kernel, const std::string& iname) {
-  const ConstraintSet constraints = constraints_of(kernel, {iname});
-  const auto largest = constraints.maximum(Affine(iname));
-  const auto smallest = constraints.minimum(Affine(iname));
+  const auto [smallest, largest] = range_of(constraints_of(kernel, {iname}), Affine(iname));
   return largest && smallest ? std::optional(*largest - *smallest + 1) : std::nullopt;
 }
 
@@ -110,16 +109,10 @@ std::array<std::int64_t, 3> block_lengths(const Kernel& kernel) {
 /// Rows shorter than half of l.0 leave most threads without work: several of them lie side by side
 /// on it then. Takes the iname of the row, the first of `open`, whose name is empty from then on,
 /// and leaves what is left of the rows.
-Kernel side_by_side(Kernel kernel, const std::string& id,
-                    const std::array<std::int64_t, 3>& lengths,
+Kernel side_by_side(Kernel kernel, const std::array<std::int64_t, 3>& lengths,
                     std::vector<std::pair<std::int64_t, std::string>>& open) {
   const std::string row = open[0].second;
   const std::string rows = open[1].second;
-  // what is clipped at an array's end is tested for whole vectors only while it is affine
-  const Assignment* copy = get_if<Assignment>(*find_instruction(kernel, id));
-  if (copy == nullptr || is<Conditional>(copy->value)) {
-    return kernel;
-  }
   const auto row_length = constant_length(kernel, row);
   const auto row_count = constant_length(kernel, rows);
   if (!row_length || !row_count || *row_length < 1) {
@@ -165,8 +158,8 @@ Kernel assign_axes_of(Kernel kernel, const std::string& id,
     }
   }
   std::sort(open.begin(), open.end());
-  if (!is_taken[0] && open.size() > 1) {
-    kernel = side_by_side(std::move(kernel), id, lengths, open);
+  if (!is_taken[0] && open.size() > 1 && is<Assignment>(instruction)) {
+    kernel = side_by_side(std::move(kernel), lengths, open);
     is_taken[0] = open.front().second.empty();
   }
   for (const auto& [stride, iname] : open) {

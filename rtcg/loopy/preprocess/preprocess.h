@@ -46,9 +46,8 @@ struct PreprocessOptions {
 ///   the block, its threads scan in shared memory.
 ///   Reductions over the same operands within a statement are done once. Of equal values, argmin
 ///   and argmax take the one with the smallest place.
-/// @param kernel  typed, without rules
-/// @throws InvalidInput  loopy.realize_reductions.unknown_operation,
-///                       loopy.realize_reductions.target_count
+/// @param kernel  typed, without rules but for operations
+/// @throws InvalidInput  loopy.realize_reductions.target_count, and those of find_rule_operation
 /// @throws Unsupported   loopy.realize_reductions.parallel_iname,
 ///                       loopy.realize_reductions.scan_form
 [[nodiscard]] Kernel realize_reductions(Kernel kernel, const PreprocessOptions& options = {});

@@ -113,9 +113,9 @@ std::vector<Expr> Realizer::by_tree(const ReductionOperation& operation, const A
     NameSet stage_within = around.within_inames;
     stage_within.insert(lane);
     const std::vector<Expr> here = parts.at(Name{lane});
-    last = add_statements(fmt::format("_stage_{}", stage), here,
-                          operation.combine(here, parts.at(name(lane) + Expr(lower))), parts.arrays,
-                          stage_within, around, last);
+    last = add_combination(operation, fmt::format("_stage_{}", stage), here,
+                           parts.at(name(lane) + Expr(lower)), parts.arrays, stage_within, around,
+                           last);
     open = lower;
   }
   new_dependencies_.insert(last);
@@ -166,7 +166,7 @@ void Realizer::combine_lanes(const ReductionOperation& operation, Accumulated& o
     const std::string suffix = fmt::format("_lanes_{}", distance);
     for (std::size_t i = 0; i < here.size(); ++i) {
       const Expr fetched = call(shuffle_xor_function, {here[i], distance});
-      if (!operation.has_place()) {
+      if (!operation.repeats_operands()) {
         there[i] = fetched;
         continue;
       }
@@ -176,8 +176,7 @@ void Realizer::combine_lanes(const ReductionOperation& operation, Accumulated& o
       own.last =
           add_statement(own.names[i] + "_fetch", there[i], fetched, within, around, own.last);
     }
-    own.last = add_statements(suffix, here, operation.combine(here, there), own.names, within,
-                              around, own.last);
+    own.last = add_combination(operation, suffix, here, there, own.names, within, around, own.last);
   }
 }
 

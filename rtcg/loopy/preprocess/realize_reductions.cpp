@@ -13,6 +13,11 @@ namespace {
 
 constexpr const char* tuple_function = "(tuple)";  // no name of a user's function
 
+bool is_constant(const Expr& value) {
+  return is<Integer>(value) || is<Real>(value) ||
+         (is<Cast>(value) && is_constant(get_if<Cast>(value)->operand));
+}
+
 }  // namespace
 
 std::vector<Expr> as_names(const std::vector<std::string>& names) {
@@ -113,7 +118,7 @@ std::string Realizer::add_statement(const std::string& base, const Expr& target,
   statement.within_inames = with_parent_inames(kernel_, within);
   // what sets a neutral element waits for nothing: it may stand outside of loops that hold the
   // rest
-  const bool is_neutral = is<Integer>(value) || is<Real>(value);
+  const bool is_neutral = is_constant(value);
   if (!is_neutral) {
     statement.depends_on = around.depends_on;
   }
@@ -134,6 +139,23 @@ std::string Realizer::add_statements(const std::string& suffix, const std::vecto
     after = add_statement(bases[i] + suffix, targets[i], values[i], within, around, after);
   }
   return after;
+}
+
+std::string Realizer::add_combination(const ReductionOperation& operation,
+                                      const std::string& suffix, const std::vector<Expr>& targets,
+                                      const std::vector<Expr>& right,
+                                      const std::vector<std::string>& bases, const NameSet& within,
+                                      const Instruction& around, std::string after) {
+  std::vector<Expr> values = operation.combine(targets, right);
+  if (operation.needs_later_values()) {
+    std::vector<Expr> combined;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      combined.emplace_back(Name{add_temporary(bases[i] + "_combined", operation.types()[i])});
+    }
+    after = add_statements(suffix + "_combined", combined, values, bases, within, around, after);
+    values = combined;
+  }
+  return add_statements(suffix, targets, values, bases, within, around, std::move(after));
 }
 
 std::vector<std::string> Realizer::block_inames(const Reduction& reduction,
@@ -160,7 +182,7 @@ std::vector<std::string> Realizer::block_inames(const Reduction& reduction,
 std::vector<Expr> Realizer::realize_reduction(const Reduction& reduction,
                                               const Instruction& around) {
   const std::vector<std::string> axes = block_inames(reduction, around);
-  const ReductionOperation operation(reduction.operation, types_of_targets(kernel_, reduction));
+  const ReductionOperation operation(kernel_, reduction, types_of_targets(kernel_, reduction));
   NameSet within = around.within_inames;
   within.insert(axes.begin(), axes.end());
   Accumulated own = accumulate(reduction, operation, around, within);
@@ -186,8 +208,8 @@ Realizer::Accumulated Realizer::row_totals(const Reduction& reduction,
                                            const Instruction& rows) {
   Accumulated totals;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    totals.names.push_back(add_temporary(base_name(reduction) + (i == 0 ? "_row" : "_row_place"),
-                                         operation.types()[i]));
+    totals.names.push_back(
+        add_temporary(base_name(reduction) + "_row" + operation.suffix(i), operation.types()[i]));
   }
   NameSet within = rows.within_inames;
   within.insert(whole_axis(axis));
@@ -202,7 +224,7 @@ Realizer::Accumulated Realizer::accumulate(const Reduction& reduction,
   Accumulated result;
   for (std::size_t i = 0; i < operation.types().size(); ++i) {
     result.names.push_back(
-        add_temporary(base_name(reduction) + (i == 0 ? "" : "_place"), operation.types()[i]));
+        add_temporary(base_name(reduction) + operation.suffix(i), operation.types()[i]));
   }
   NameSet lanes = within;  // all threads set their accumulator, those beyond the domain too
   for (const std::string& iname : reduction.inames) {
@@ -221,12 +243,11 @@ Realizer::Accumulated Realizer::accumulate(const Reduction& reduction,
   for (const Expr& operand : reduction.operands) {
     operands.push_back(realize_within(operand, update));
   }
-  if (operation.has_place()) {
+  if (operation.repeats_operands()) {
     operands = as_variables(operands, result, inner, around);
   }
-  result.last = add_statements("_update", as_names(result.names),
-                               operation.combine(as_names(result.names), operands), result.names,
-                               inner, around, init);
+  result.last = add_combination(operation, "_update", as_names(result.names), operands,
+                                result.names, inner, around, init);
   new_dependencies_.insert(result.last);
   return result;
 }

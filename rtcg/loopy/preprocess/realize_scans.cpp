@@ -243,19 +243,18 @@ std::string Realizer::add_combined(const ReductionOperation& operation,
                                    const std::vector<std::string>& accumulators,
                                    std::vector<Expr> operands, const Instruction& update,
                                    const std::string& after) {
-  if (operation.has_place()) {
+  if (operation.repeats_operands()) {
     operands = as_variables(operands, {accumulators, after}, update.within_inames, update);
   }
-  const std::vector<Expr> names = as_names(accumulators);
-  return add_statements("_update", names, operation.combine(names, operands), accumulators,
-                        update.within_inames, update, after);
+  return add_combination(operation, "_update", as_names(accumulators), operands, accumulators,
+                         update.within_inames, update, after);
 }
 
 std::vector<Expr> Realizer::realize_scan(const Reduction& reduction, const Instruction& around) {
   if (reduction.inames.size() != 1) {
     refuse(around, reduction, "it is over one iname");
   }
-  const ReductionOperation operation(reduction.operation, types_of_targets(kernel_, reduction));
+  const ReductionOperation operation(kernel_, reduction, types_of_targets(kernel_, reduction));
   const std::string& iname = reduction.inames.front();
   const ScanBounds bounds = bounds_of(kernel_, reduction, around);
   check_operand(kernel_, described_, reduction, around, bounds);
@@ -311,7 +310,7 @@ Realizer::Accumulated Realizer::start_scan(const Reduction& reduction,
   Accumulated started;
   for (std::size_t i = 0; i < operation.types().size(); ++i) {
     started.names.push_back(
-        add_temporary(base_name(reduction) + (i == 0 ? "" : "_place"), operation.types()[i]));
+        add_temporary(base_name(reduction) + operation.suffix(i), operation.types()[i]));
   }
   started.last = add_statements("_init", as_names(started.names), operation.neutral(),
                                 started.names, within, around, "");

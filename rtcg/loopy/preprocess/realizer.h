@@ -111,6 +111,12 @@ class Realizer {
                              const std::vector<Expr>& values, const std::vector<std::string>& bases,
                              const NameSet& within, const Instruction& around, std::string after);
 
+  /// Adds `targets = targets op right`.
+  std::string add_combination(const ReductionOperation& operation, const std::string& suffix,
+                              const std::vector<Expr>& targets, const std::vector<Expr>& right,
+                              const std::vector<std::string>& bases, const NameSet& within,
+                              const Instruction& around, std::string after);
+
   Kernel kernel_;
   NameGenerator names_;
   const PreprocessOptions options_;

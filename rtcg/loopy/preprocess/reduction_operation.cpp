@@ -1,11 +1,11 @@
 #include "rtcg/loopy/preprocess/reduction_operation.h"
 
-#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -60,23 +60,36 @@ Expr smallest_of(const cgen::Type& type) {
 
 }  // namespace
 
-ReductionOperation::ReductionOperation(std::string name, std::vector<cgen::Type> types)
-    : name_(std::move(name)), types_(std::move(types)) {
-  static constexpr std::string_view known[] = {"sum", "product", "min",    "max",
-                                               "any", "all",     "argmin", "argmax"};
-  if (std::find(std::begin(known), std::end(known), name_) == std::end(known)) {
-    throw InvalidInput("loopy.realize_reductions.unknown_operation",
-                       fmt::format("'{}' is no reduction: there are sum, product, min, max, any, "
-                                   "all, argmin and argmax",
-                                   name_));
-  }
-}
+ReductionOperation::ReductionOperation(const Kernel& kernel, const Reduction& reduction,
+                                       std::vector<cgen::Type> types)
+    : name_(reduction.operation),
+      types_(std::move(types)),
+      rule_(find_rule_operation(kernel, reduction)) {}
 
 bool ReductionOperation::has_place() const noexcept {
   return name_ == "argmin" || name_ == "argmax";
 }
 
+bool ReductionOperation::needs_later_values() const {
+  for (std::size_t i = 0; rule_ && i < types_.size(); ++i) {
+    const NameSet names = free_names(rule_->values[i]);
+    for (std::size_t later = i + 1; later < types_.size(); ++later) {
+      if (names.count(rule_->parameters[later]) != 0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::string ReductionOperation::suffix(std::size_t i) const {
+  return i == 0 ? "" : has_place() ? "_place" : fmt::format("_{}", i);
+}
+
 std::vector<Expr> ReductionOperation::neutral() const {
+  if (rule_) {
+    return rule_->neutral;
+  }
   if (name_ == "sum" || name_ == "any") {
     return {0};
   }
@@ -94,6 +107,9 @@ std::vector<Expr> ReductionOperation::neutral() const {
 
 std::vector<Expr> ReductionOperation::combine(const std::vector<Expr>& left,
                                               const std::vector<Expr>& right) const {
+  if (rule_) {
+    return rule_->combine(left, right);
+  }
   const Expr& l = left.front();
   const Expr& r = right.front();
   if (name_ == "sum") {

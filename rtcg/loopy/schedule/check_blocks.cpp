@@ -5,19 +5,11 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/schedule/race_test.h"
 
 namespace rtcg::loopy {
 namespace {
-
-bool ends_launch(const LoopTreeNode& node) {
-  return match(
-      node,
-      [](const LoopNode& loop) {
-        return std::any_of(loop.body.begin(), loop.body.end(), ends_launch);
-      },
-      [](const LaunchBoundaryNode&) { return true; }, [](const auto&) { return false; });
-}
 
 [[noreturn]] void throw_needs_global_barrier(const Kernel& kernel, const SharedAccess& first,
                                              const SharedAccess& second,
@@ -33,18 +25,23 @@ bool ends_launch(const LoopTreeNode& node) {
 }
 
 /// All accesses of one launch to one array against each other: blocks run at their own pace, so
-/// that neither the order of statements nor that of iterations counts.
-void check_launch(const Kernel& kernel, const RaceTest& test, const LoopTree& launch,
+/// that neither the order of statements nor that of iterations counts, but for the host's loops.
+void check_launch(const Kernel& kernel, const VariableIndex& variables, const LaunchTree& launch,
                   const std::vector<std::vector<SharedAccess>>& all) {
+  const std::vector<std::size_t> statements = statements_in(launch.tree);
+  const RaceTest test(kernel, variables, statements);
+  if (!test.has_axes(AxisKind::grid)) {
+    return;
+  }
   std::map<std::string_view, std::vector<const SharedAccess*>> by_variable;
-  for (const std::size_t statement : statements_in(launch)) {
+  for (const std::size_t statement : statements) {
     for (const SharedAccess& access : all[statement]) {
       if (access.is_global) {
         by_variable[access.variable].push_back(&access);
       }
     }
   }
-  const Relation blocks{{}, std::nullopt, false};
+  const Relation blocks{launch.host_loops, std::nullopt, false};
   for (const auto& [variable, accesses] : by_variable) {
     if (std::none_of(accesses.begin(), accesses.end(),
                      [](const SharedAccess* access) { return access->is_write; })) {
@@ -66,27 +63,9 @@ void check_launch(const Kernel& kernel, const RaceTest& test, const LoopTree& la
 
 void check_blocks(const Kernel& kernel, const VariableIndex& variables, const LoopTree& tree,
                   const std::vector<std::vector<SharedAccess>>& accesses) {
-  const bool has_grid =
-      std::any_of(kernel.iname_tags.begin(), kernel.iname_tags.end(),
-                  [](const auto& each) { return each.second.kind == AxisKind::grid; });
-  // launches within loops are refused later, with a reason of their own
-  const bool has_inner_launch = std::any_of(tree.begin(), tree.end(), [](const LoopTreeNode& node) {
-    return is<LoopNode>(node) && ends_launch(node);
-  });
-  if (!has_grid || has_inner_launch) {
-    return;
+  for (const LaunchTree& launch : launches_of(tree)) {
+    check_launch(kernel, variables, launch, accesses);
   }
-  const RaceTest test(kernel, variables);
-  LoopTree launch;
-  for (const LoopTreeNode& node : tree) {
-    if (is<LaunchBoundaryNode>(node)) {
-      check_launch(kernel, test, launch, accesses);
-      launch.clear();
-    } else {
-      launch.push_back(node);
-    }
-  }
-  check_launch(kernel, test, launch, accesses);
 }
 
 }  // namespace rtcg::loopy

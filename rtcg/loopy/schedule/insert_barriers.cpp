@@ -7,29 +7,27 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/schedule/check_blocks.h"
+#include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/schedule/race_test.h"
 
 namespace rtcg::loopy {
 namespace {
 
-/// Walks the tree and adds barriers.
+/// Walks the tree of one launch and adds barriers.
 class BarrierPass {
  public:
   BarrierPass(const Kernel& kernel, const VariableIndex& variables,
-              const std::vector<std::vector<SharedAccess>>& accesses)
-      : kernel_(kernel), test_(kernel, variables), accesses_(accesses) {
-    for (const auto& [iname, tag] : kernel.iname_tags) {
-      has_block_axes_ = has_block_axes_ || tag.kind == AxisKind::block;
-    }
-  }
+              const std::vector<std::vector<SharedAccess>>& accesses,
+              const std::vector<std::size_t>& statements)
+      : kernel_(kernel), test_(kernel, variables, statements), accesses_(accesses) {}
 
-  LoopTree run(LoopTree tree) {
-    if (!has_block_axes_) {
+  /// @param host_loops  around the launch
+  LoopTree run(LoopTree tree, std::vector<std::string> host_loops) {
+    if (!test_.has_axes(AxisKind::block)) {
       return tree;
     }
     Pending pending;
-    std::vector<std::string> loops;
-    return level(std::move(tree), loops, pending);
+    return level(std::move(tree), host_loops, pending);
   }
 
  private:
@@ -92,7 +90,7 @@ class BarrierPass {
       }
     };
     for (LoopTreeNode& node : tree) {
-      if (is<BarrierNode>(node) || is<LaunchBoundaryNode>(node)) {
+      if (is<BarrierNode>(node)) {
         pending.clear();
         result.push_back(std::move(node));
         continue;
@@ -154,7 +152,7 @@ class BarrierPass {
   [[nodiscard]] Accesses accesses_before_barrier(const LoopTree& tree) const {
     Accesses head;
     for (const LoopTreeNode& node : tree) {
-      if (is<BarrierNode>(node) || is<LaunchBoundaryNode>(node)) {
+      if (is<BarrierNode>(node)) {
         break;
       }
       const Accesses own = accesses_in(node);
@@ -204,12 +202,49 @@ class BarrierPass {
   const Kernel& kernel_;
   RaceTest test_;
   const std::vector<std::vector<SharedAccess>>& accesses_;  // of each statement
-  bool has_block_axes_ = false;
 };
 
-}  // namespace
+/// Goes through the tree as the host does, and adds barriers launch by launch.
+class LaunchWalk {
+ public:
+  LaunchWalk(const Kernel& kernel, const VariableIndex& variables,
+             const std::vector<std::vector<SharedAccess>>& accesses)
+      : kernel_(kernel), variables_(variables), accesses_(accesses) {}
 
-namespace {
+  LoopTree run(LoopTree tree) {
+    LoopTree result;
+    LoopTree launch;
+    const auto end_launch = [&] {
+      BarrierPass pass(kernel_, variables_, accesses_, statements_in(launch));
+      for (LoopTreeNode& node : pass.run(std::move(launch), host_loops_)) {
+        result.push_back(std::move(node));
+      }
+      launch.clear();
+    };
+    for (LoopTreeNode& node : tree) {
+      if (!contains_launch_boundary(node)) {
+        launch.push_back(std::move(node));
+        continue;
+      }
+      end_launch();
+      if (const LoopNode* loop = get_if<LoopNode>(node)) {
+        host_loops_.push_back(loop->iname);
+        LoopTree body = run(loop->body);
+        host_loops_.pop_back();
+        node.kind = LoopNode{loop->iname, std::move(body)};
+      }
+      result.push_back(std::move(node));
+    }
+    end_launch();
+    return result;
+  }
+
+ private:
+  const Kernel& kernel_;
+  const VariableIndex& variables_;
+  const std::vector<std::vector<SharedAccess>>& accesses_;
+  std::vector<std::string> host_loops_;  // around where it is
+};
 
 /// A temporary of a thread or a block cannot carry values to where its writer does not run.
 void check_reach(const Kernel& kernel) {
@@ -263,7 +298,7 @@ LoopTree insert_barriers(const Kernel& kernel, LoopTree tree) {
   const VariableIndex variables(kernel);
   const std::vector<std::vector<SharedAccess>> accesses = shared_accesses(kernel, variables);
   check_blocks(kernel, variables, tree, accesses);
-  return BarrierPass(kernel, variables, accesses).run(std::move(tree));
+  return LaunchWalk(kernel, variables, accesses).run(std::move(tree));
 }
 
 }  // namespace rtcg::loopy

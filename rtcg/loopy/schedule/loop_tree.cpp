@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/schedule/ordering.h"
 
 namespace rtcg::loopy {
@@ -279,8 +280,9 @@ void add_listing(const Kernel& kernel, const LoopTree& tree, int depth, std::str
     match(
         node,
         [&](const LoopNode& loop) {
+          const bool is_on_host = contains_launch_boundary(node);
           text += fmt::format("{}for {} ({})\n", indent, loop.iname,
-                              to_string(tag_of(kernel, loop.iname)));
+                              is_on_host ? "host" : to_string(tag_of(kernel, loop.iname)));
           add_listing(kernel, loop.body, depth + 1, text);
         },
         [&](const StatementNode& statement) {

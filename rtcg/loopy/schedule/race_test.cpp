@@ -154,6 +154,18 @@ bool need_order(const SharedAccess& first, const SharedAccess& second) {
          !is_same_update;
 }
 
+RaceTest::RaceTest(const Kernel& kernel, const VariableIndex& variables,
+                   const std::vector<std::size_t>& statements)
+    : kernel_(kernel), variables_(variables) {
+  for (const std::size_t statement : statements) {
+    for (const std::string& iname : kernel.instructions[statement].within_inames) {
+      if (const InameTag tag = tag_of(kernel, iname); tag.is_parallel()) {
+        axes_.emplace(tag.kind, tag.number);
+      }
+    }
+  }
+}
+
 Affine RaceTest::renamed(const Affine& expr, std::string_view suffix) const {
   return expr.rename([&](const std::string& name) { return instance_name(name, suffix); });
 }
@@ -216,9 +228,12 @@ bool RaceTest::runs_in_first(const Instruction& instruction, AxisKind kind) cons
 }
 
 bool RaceTest::is_axis_used(AxisKind kind, int axis) const {
-  return std::any_of(kernel_.iname_tags.begin(), kernel_.iname_tags.end(), [&](const auto& each) {
-    return each.second == InameTag{kind, axis} && is_iname(kernel_, each.first);
-  });
+  return axes_.count({kind, axis}) != 0;
+}
+
+bool RaceTest::has_axes(AxisKind kind) const {
+  return std::any_of(axes_.begin(), axes_.end(),
+                     [&](const auto& each) { return each.first == kind; });
 }
 
 /// Where the two touch the same element.
@@ -289,9 +304,13 @@ std::optional<ConstraintSet> RaceTest::apart_on_axis(const Instruction& a, const
       one && one == other  // counted from the same start, whatever it is
           ? Affine(*one + "'1") - Affine(*one + "'2")
           : (one ? position(*one, "'1") : any_one) - (other ? position(*other, "'2") : any_other);
-  ConstraintSet threads = both;
-  threads.add_nonnegative(Affine("thread'1"));
-  threads.add_nonnegative(Affine("thread'2"));
+  std::optional<ConstraintSet> with_any;
+  if ((!one && !first_only_a) || (!other && !first_only_b)) {
+    with_any = both;
+    with_any->add_nonnegative(Affine("thread'1"));
+    with_any->add_nonnegative(Affine("thread'2"));
+  }
+  const ConstraintSet& threads = with_any ? *with_any : both;
   for (const int sign : {1, -1}) {
     // asked of what concerns the difference; of all only where that leaves a race
     if (threads.implies_nonnegative(difference * -sign)) {

@@ -2,8 +2,10 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rtcg/loopy/analyze/index_cases.h"
@@ -45,8 +47,11 @@ struct Relation {
 /// Finds threads of a block, or blocks, that touch the same element. Internal to schedule.
 class RaceTest {
  public:
-  RaceTest(const Kernel& kernel, const VariableIndex& variables)
-      : kernel_(kernel), variables_(variables) {}
+  /// @param statements  of the launch: its threads and blocks lie on the axes of these
+  RaceTest(const Kernel& kernel, const VariableIndex& variables,
+           const std::vector<std::size_t>& statements);
+
+  [[nodiscard]] bool has_axes(AxisKind kind) const;
 
   /// Whether two different threads may touch the same element.
   [[nodiscard]] bool may_race(const SharedAccess& first, const SharedAccess& second,
@@ -82,6 +87,7 @@ class RaceTest {
 
   const Kernel& kernel_;
   const VariableIndex& variables_;
+  std::set<std::pair<AxisKind, int>> axes_;
   mutable std::map<std::string, Affine, std::less<>> starts_;  // of inames on axes
   mutable std::map<std::pair<std::size_t, std::string>, ConstraintSet> instances_;
 };

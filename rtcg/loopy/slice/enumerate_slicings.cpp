@@ -1,7 +1,6 @@
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <unordered_map>
 
@@ -10,6 +9,7 @@
 #include "rtcg/loopy/slice/slicing_cost.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_ranking.h"
+#include "rtcg/loopy/slice/usual_shapes.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -28,8 +28,9 @@ class Enumerator {
   std::vector<RankedChoice> run() {
     const SlicedLoop& fast = problem_.loops[fast_loop];
     const std::uint16_t most_rows = fast.length < 64 ? 256 : 32;
-    const auto slow_cuts = cuts_of(problem_.loops[slow_loop], most_rows, 8);
-    for (const auto& fast_cut : cuts_of(fast, 512, 4)) {
+    const auto slow_cuts =
+        cuts_of(problem_.loops[slow_loop], most_rows, 8, has_long_rows(slow_loop));
+    for (const auto& fast_cut : cuts_of(fast, 512, 4, has_long_rows(fast_loop))) {
       for (const auto& slow_cut : slow_cuts) {
         choice_ = {};
         choice_.fast = fast_cut;
@@ -39,8 +40,13 @@ class Enumerator {
         }
         for (const std::uint8_t whole : side_by_side_) {
           choice_.side_by_side = whole;
-          add_tiles();
-          add_spread_reductions();
+          lanes_ = cost_.lanes(choice_);
+          blocks_ = cost_.blocks(choice_);
+          if (choice_.threads() <= constraints_.max_threads && lanes_ <= constraints_.max_lanes &&
+              fits_grid()) {
+            add_tiles();
+            add_spread_reductions();
+          }
         }
       }
     }
@@ -48,6 +54,17 @@ class Enumerator {
   }
 
  private:
+  /// Whether lanes along the loop read rows that lie along the reduction, from tiles.
+  [[nodiscard]] bool has_long_rows(std::size_t loop) const {
+    return !constraints_.machine.is_cpu &&
+           std::any_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead& read) {
+             return read.axes.size() >= 2 && read.mentions[loop] &&
+                    read.axes.back().coefficients[reduced_loop] == 1 &&
+                    std::find(problem_.fetchable.begin(), problem_.fetchable.end(), read.array) !=
+                        problem_.fetchable.end();
+           });
+  }
+
   [[nodiscard]] std::vector<std::uint8_t> side_by_side() const {
     std::vector<std::uint8_t> result = {0};
     for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
@@ -96,15 +113,19 @@ class Enumerator {
                                            ? std::min<std::int64_t>(8, constraints_.min_threads)
                                            : constraints_.min_threads;
     if (threads < least_threads || threads > constraints_.max_threads ||
-        cost_.lanes(choice_) > constraints_.max_lanes ||
-        cost_.blocks(choice_) < constraints_.min_blocks || !fits_grid()) {
+        blocks_ * cost_.sharing_blocks(choice_) < constraints_.min_blocks) {
       return;
     }
     const auto rank = [&] {
-      if (fits_shared_memory(choice_)) {
+      if (ranking_.is_too_slow(choice_)) {
+        return;
+      }
+      const std::int64_t bytes = cost_.shared_bytes(choice_);
+      if (bytes <= most_shared_bytes_) {
         SlicingChoice unrolled = choice_;
         unrolled.is_unrolled = true;  // which may pad more rows
-        ranking_.add(choice_, can_be_unrolled() && fits_shared_memory(unrolled));
+        ranking_.add(choice_, bytes,
+                     can_be_unrolled() && cost_.shared_bytes(unrolled) <= most_shared_bytes_);
       }
     };
     const auto rank_twins = [&] {
@@ -123,22 +144,19 @@ class Enumerator {
     }
   }
 
-  /// The steps of a tile, as many statements as compilers take in reasonable time.
+  /// The steps of a tile, as many statements as compilers take in reasonable time: about a second.
+  /// Those of a whole reduction are unrolled once, without a loop around.
   [[nodiscard]] bool can_be_unrolled() const {
-    constexpr std::int64_t most_statements = 1280;  // NVRTC takes about a second
+    const bool is_whole = choice_.depth == problem_.loops[reduced_loop].length;
+    const std::int64_t most_statements = is_whole ? 1728 : 1280;
     return !constraints_.machine.is_cpu && choice_.depth != 0 && choice_.fetched != 0 &&
-           choice_.depth * cost_.lanes(choice_) <= most_statements;
+           choice_.depth * lanes_ <= most_statements;
   }
 
   /// Tiles that several buffers make large; small ones are padded for less.
   [[nodiscard]] bool gains_from_swizzled_rows() const {
     return choice_.stages > 1 && choice_.slices == 1 && choice_.swizzle_rows == 0 &&
            cost_.can_be_swizzled(choice_);
-  }
-
-  [[nodiscard]] bool fits_shared_memory(const SlicingChoice& choice) const {
-    return cost_.shared_bytes(choice) <=
-           std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes);
   }
 
   /// Only one axis of a grid may have more than 65535 blocks.
@@ -233,7 +251,7 @@ class Enumerator {
            choice_.depth >= 8 * slices && choice_.depth < problem_.loops[reduced_loop].length &&
            choice_.fast[1] > 1 && choice_.slow[1] > 1 && choice_.threads() >= 32 &&
            is_power(choice_.fast_tile()) && is_power(choice_.slow_tile()) &&
-           cost_.blocks(choice_) <= 2 * std::int64_t{constraints_.machine.multiprocessors};
+           blocks_ <= 2 * std::int64_t{constraints_.machine.multiprocessors};
   }
   /// Where more blocks than run at once read what others read, too.
   [[nodiscard]] bool gains_from_swizzle() const {
@@ -281,6 +299,11 @@ class Enumerator {
   const SlicingConstraints& constraints_;
   SlicingCost cost_;
   SlicingChoice choice_{};
+  // of the choice: what its lengths say, before blocks share reductions
+  std::int64_t lanes_ = 1;
+  std::int64_t blocks_ = 1;
+  const std::int64_t most_shared_bytes_ =
+      std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes);
   Lengths depths_ = depths();
   std::vector<std::uint8_t> side_by_side_ = side_by_side();
   SlicingRanking ranking_;
@@ -338,50 +361,7 @@ RankedSlicing SlicingStream::at(std::size_t place) const {
 }
 
 std::vector<std::size_t> SlicingStream::usual() const {
-  using Cut = std::array<std::uint16_t, 3>;
-  using Shape = std::array<Cut, 2>;
-  const auto is_one_of = [](const Cut& cut, std::initializer_list<Cut> all) {
-    return std::find(all.begin(), all.end(), cut) != all.end();
-  };
-  const auto is_tiled = [&](const SlicingChoice& choice) {
-    return choice.fetched == (1U << state_->problem.fetchable.size()) - 1 && choice.fetched > 1 &&
-           choice.depth >= 10 && choice.depth <= 40 && (choice.stages == 2 || choice.stages == 3) &&
-           choice.slices == 1 && choice.swizzle_rows == 0 && choice.kept == 0 && choice.may_turn &&
-           !choice.is_vector && !choice.is_unrolled && !choice.is_swizzled &&
-           choice.layouts == LayoutNumbers{};
-  };
-  // the model's first ones of each shape: its order of shapes is what is not to be relied on
-  const auto first_of_shapes = [&](const auto& shape_of, int most_of_a_shape) {
-    constexpr std::size_t most = 32;
-    std::map<Shape, int> taken;
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < count() && places.size() < most; ++i) {
-      const SlicingChoice& choice = state_->ranked[i].choice;
-      const std::optional<Shape> shape = is_tiled(choice) ? shape_of(choice) : std::nullopt;
-      if (shape && taken[*shape]++ < most_of_a_shape) {
-        places.push_back(i);
-      }
-    }
-    return places;
-  };
-  // short rows lie whole in a block, or half of them do
-  const bool has_short_rows = state_->problem.loops[fast_loop].length <= 256;
-  const auto short_rows = [&](const SlicingChoice& choice) {
-    const Cut fast = {choice.fast[0], 0, choice.fast[2]};
-    const bool has_lanes = is_one_of(fast, {{2, 0, 4}, {1, 0, 4}}) || fast[0] > 4;
-    return has_lanes && is_one_of(choice.slow, {{2, 8, 4}, {2, 16, 4}, {1, 16, 4}}) &&
-                   choice.threads() >= 64 && choice.threads() <= 256
-               ? std::optional(Shape{fast, choice.slow})
-               : std::nullopt;
-  };
-  const auto long_rows = [&](const SlicingChoice& choice) {
-    return choice.depth % 4 == 0 &&
-                   is_one_of(choice.fast, {{2, 16, 4}, {1, 16, 4}, {2, 16, 2}, {1, 8, 4}}) &&
-                   is_one_of(choice.slow, {{2, 8, 4}, {2, 8, 2}, {1, 4, 8}, {2, 4, 2}})
-               ? std::optional(Shape{choice.fast, choice.slow})
-               : std::nullopt;
-  };
-  return has_short_rows ? first_of_shapes(short_rows, 4) : first_of_shapes(long_rows, 2);
+  return usual_places(state_->problem, state_->ranked);
 }
 
 std::optional<std::size_t> SlicingStream::unrolled(std::size_t place) const {

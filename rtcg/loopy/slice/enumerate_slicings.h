@@ -86,7 +86,7 @@ class SlicingStream {
   [[nodiscard]] std::optional<RankedSlicing> next();
   /// The one at a place of the ranking; place < count().
   [[nodiscard]] RankedSlicing at(std::size_t place) const;
-  /// At most 32 of those that matrix products usually run well with, whatever the model says: tiles
+  /// At most 40 of those that matrix products usually run well with, whatever the model says: tiles
   /// of 16 to 128 rows and columns in shared memory, filled ahead, two of each shape. Nothing for
   /// kernels of other kinds.
   [[nodiscard]] std::vector<std::size_t> usual() const;

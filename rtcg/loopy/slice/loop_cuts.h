@@ -19,8 +19,11 @@ using Lengths = std::vector<std::uint16_t>;
 [[nodiscard]] Lengths with_divisors(Lengths lengths, std::int64_t length, std::int64_t most);
 
 /// The ways to cut a loop of results into lanes apart, threads, and lanes side by side.
+/// @param has_long_rows  whether lanes of it read rows along the reduction, several steps at once:
+///                       then many of them lie apart
 [[nodiscard]] std::vector<std::array<std::uint16_t, 3>> cuts_of(const SlicedLoop& loop,
                                                                 std::uint16_t most_threads,
-                                                                std::uint16_t most_neighbours);
+                                                                std::uint16_t most_neighbours,
+                                                                bool has_long_rows);
 
 }  // namespace rtcg::loopy::detail

@@ -67,8 +67,8 @@ InameSlicing cut_result(const SlicedLoop& loop, int grid_axis, int block_axis,
   return sliced;
 }
 
-void add_reduction(const SlicingProblem& problem, const SlicingChoice& choice, int grid_axis,
-                   Slicing& slicing) {
+void add_reduction(const SlicingProblem& problem, const SlicingCost& cost,
+                   const SlicingChoice& choice, int grid_axis, Slicing& slicing) {
   const SlicedLoop& loop = problem.loops[reduced_loop];
   InameSlicing sliced{loop.iname, {{0, {}}}};
   if (choice.shared_steps != 0) {
@@ -86,10 +86,13 @@ void add_reduction(const SlicingProblem& problem, const SlicingChoice& choice, i
   if (choice.slices > 1) {
     sliced.factors.push_back({choice.slices, {AxisKind::block, 2}});
   }
-  if (choice.depth != 0 && choice.depth < loop.length) {
-    sliced.factors.push_back({choice.depth / choice.slices, {}});
+  const std::int64_t group = choice.is_unrolled ? 1 : cost.steps_at_once(choice);
+  if (group > 1 || (choice.depth != 0 && choice.depth < loop.length)) {
+    sliced.factors.push_back({choice.depth / choice.slices / group, {}});
   }
-  if (choice.is_unrolled) {
+  if (group > 1) {
+    sliced.factors.push_back({group, {AxisKind::unroll_hint, 0}});
+  } else if (choice.is_unrolled) {
     sliced.factors.back().axis = {AxisKind::unroll_hint, 0};
   }
   if (sliced.factors.size() > 1 || choice.is_unrolled) {
@@ -118,21 +121,26 @@ std::array<std::uint16_t, 3> cut_of(const InameSlicing& sliced) {
 void read_reduction(const InameSlicing& sliced, SlicingChoice& choice) {
   const bool is_shared = sliced.factors.front().axis.kind == AxisKind::grid;
   choice.shared_steps = is_shared ? 1 : 0;
-  choice.is_unrolled = sliced.factors.back().axis.kind == AxisKind::unroll_hint;
-  if (sliced.factors.size() == 1 && !is_shared) {
+  const std::size_t last = sliced.factors.size() - 1;
+  // behind another loop of the tile it is a group of steps
+  choice.is_unrolled = sliced.factors[last].axis.kind == AxisKind::unroll_hint &&
+                       (last < 2 || sliced.factors[last - 1].axis.kind != AxisKind::sequential);
+  if (last == 0 && !is_shared) {
     return;  // not cut
   }
-  choice.depth = 0;
+  std::int64_t steps = 0;  // of a thread within a tile
   for (std::size_t i = 1; i < sliced.factors.size(); ++i) {
     const SlicingFactor& factor = sliced.factors[i];
-    const bool is_block = factor.axis.kind == AxisKind::block;
-    std::uint16_t& target = is_block && factor.axis.number == 2 ? choice.slices
-                            : is_block                          ? choice.reduction_threads
-                            : is_shared                         ? choice.shared_steps
-                                                                : choice.depth;
-    target = as_length(factor.length);
+    if (factor.axis.kind == AxisKind::block) {
+      (factor.axis.number == 2 ? choice.slices : choice.reduction_threads) =
+          as_length(factor.length);
+    } else if (is_shared) {
+      choice.shared_steps = as_length(factor.length);
+    } else {
+      steps = std::max<std::int64_t>(steps, 1) * factor.length;
+    }
   }
-  choice.depth = as_length(std::int64_t{choice.depth} * choice.slices);
+  choice.depth = as_length(steps * choice.slices);
 }
 
 }  // namespace
@@ -269,14 +277,13 @@ Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
     }
   }
   if (problem.has(reduced_loop)) {
-    add_reduction(problem, choice, static_cast<int>(on_grid.size()), slicing);
+    add_reduction(problem, cost, choice, static_cast<int>(on_grid.size()), slicing);
   }
   for (std::size_t i = 0; i < problem.fetchable.size(); ++i) {
     const std::string& array = problem.fetchable[i];
     if ((choice.fetched >> i & 1) != 0) {
-      slicing.fetches.push_back(
-          {array, cost.is_transposed(choice, array), cost.padding(choice, array), false,
-           cost.is_swizzled(choice, array), cost.vector_width(choice, array)});
+      slicing.fetches.push_back({array, cost.is_transposed(choice, i), cost.padding(choice, i),
+                                 false, cost.is_swizzled(choice, i), cost.vector_width(choice, i)});
     } else if ((choice.kept >> i & 1) != 0) {
       slicing.fetches.push_back({array, false, 0, true});
     }

@@ -60,14 +60,6 @@ double SlicingCost::length(const SlicedRead::Axis& axis, const SlicingChoice& ch
   return length;
 }
 
-double SlicingCost::footprint(const SlicedRead& read, const SlicingChoice& choice) const {
-  double elements = 1;
-  for (const SlicedRead::Axis& axis : read.axes) {
-    elements *= length(axis, choice);
-  }
-  return elements;
-}
-
 double SlicingCost::thread_footprint(const SlicedRead& read, const SlicingChoice& choice) const {
   double elements = 1;
   for (const SlicedRead::Axis& axis : read.axes) {
@@ -86,27 +78,21 @@ double SlicingCost::thread_footprint(const SlicedRead& read, const SlicingChoice
   return elements;
 }
 
-bool SlicingCost::is_kept(const SlicingChoice& choice, const std::string& array) const {
-  for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
-    if (problem_.fetchable[i] == array) {
-      return (choice.kept >> i & 1) != 0;
-    }
-  }
-  return false;
+bool SlicingCost::is_kept(const SlicingChoice& choice, std::size_t fetchable) const {
+  return fetchable != nowhere && (choice.kept >> fetchable & 1) != 0;
 }
 
 double SlicingCost::kept_elements(const SlicingChoice& choice) const {
   double elements = 0;
   for (const SlicedRead& read : problem_.reads) {
     elements +=
-        choice.kept != 0 && is_kept(choice, read.array) ? thread_footprint(read, choice) : 0;
+        choice.kept != 0 && is_kept(choice, read.fetchable) ? thread_footprint(read, choice) : 0;
   }
   return elements;
 }
 
 bool SlicingCost::gains_from_keeping(const SlicingChoice& choice, std::size_t fetchable) const {
-  const std::string& array = problem_.fetchable[fetchable];
-  const auto is_it = [&](const SlicedRead& each) { return each.array == array; };
+  const auto is_it = [&](const SlicedRead& each) { return each.fetchable == fetchable; };
   const auto read = std::find_if(problem_.reads.begin(), problem_.reads.end(), is_it);
   // what one statement reads at several places at once the compiler loads once by itself
   if (machine_.is_cpu || !problem_.has(reduced_loop) || choice.fast[0] != 1 ||
@@ -129,19 +115,17 @@ bool SlicingCost::gains_from_keeping(const SlicingChoice& choice, std::size_t fe
 }
 
 const FreeLayout::Way* SlicingCost::find_way(const SlicingChoice& choice,
-                                             const std::string& array) const {
-  for (std::size_t i = 0; i < problem_.free_layouts.size(); ++i) {
-    if (problem_.free_layouts[i].array == array) {
-      static const FreeLayout::Way ideal{{}, any_axis, true};
-      return choice.layouts[i] == ideal_layout ? &ideal
-                                               : &problem_.free_layouts[i].ways[choice.layouts[i]];
-    }
+                                             std::size_t free_layout) const {
+  if (free_layout == nowhere) {
+    return nullptr;
   }
-  return nullptr;
+  static const FreeLayout::Way ideal{{}, any_axis, true};
+  const std::uint8_t number = choice.layouts[free_layout];
+  return number == ideal_layout ? &ideal : &problem_.free_layouts[free_layout].ways[number];
 }
 
 std::size_t SlicingCost::fastest_axis(const SlicingChoice& choice, const SlicedRead& read) const {
-  const FreeLayout::Way* way = find_way(choice, read.array);
+  const FreeLayout::Way* way = find_way(choice, read.free_layout);
   return way != nullptr ? way->fastest_axis : read.axes.size() - 1;
 }
 
@@ -156,9 +140,12 @@ bool SlicingCost::is_along_rows(const SlicingChoice& choice, const SlicedRead& r
 
 bool SlicingCost::can_be_laid_out(const SlicingChoice& choice) const {
   for (std::size_t i = 0; i < problem_.free_layouts.size(); ++i) {
-    const FreeLayout& each = problem_.free_layouts[i];
-    if (each.ways[choice.layouts[i]].plan.piece != 0 &&
-        (is_fetched(choice, each.array) || is_kept(choice, each.array))) {
+    const bool is_copied =
+        std::any_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead& read) {
+          return read.free_layout == i &&
+                 (is_fetched(choice, read.fetchable) || is_kept(choice, read.fetchable));
+        });
+    if (is_copied && problem_.free_layouts[i].ways[choice.layouts[i]].plan.piece != 0) {
       return false;
     }
   }
@@ -181,7 +168,7 @@ void SlicingCost::add_laid_writes(const SlicingChoice& choice, Work& work) const
 double SlicingCost::cpu_layout_factor(const SlicingChoice& choice) const {
   double factor = 1;
   const auto add = [&](const SlicedRead& each) {
-    const FreeLayout::Way* way = find_way(choice, each.array);
+    const FreeLayout::Way* way = find_way(choice, each.free_layout);
     if (way == nullptr || !each.mentions[fast_loop]) {
       return;
     }
@@ -196,19 +183,14 @@ double SlicingCost::cpu_layout_factor(const SlicingChoice& choice) const {
   return factor;
 }
 
-bool SlicingCost::is_fetched(const SlicingChoice& choice, const std::string& array) const {
-  for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
-    if (problem_.fetchable[i] == array) {
-      return (choice.fetched >> i & 1) != 0;
-    }
-  }
-  return false;
+bool SlicingCost::is_fetched(const SlicingChoice& choice, std::size_t fetchable) const {
+  return fetchable != nowhere && (choice.fetched >> fetchable & 1) != 0;
 }
 
 bool SlicingCost::can_pipeline(const SlicingChoice& choice) const {
   return choice.depth != 0 && choice.depth < problem_.loops[reduced_loop].length &&
          std::any_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead& read) {
-           return read.mentions[reduced_loop] && is_fetched(choice, read.array);
+           return read.mentions[reduced_loop] && is_fetched(choice, read.fetchable);
          });
 }
 
@@ -219,12 +201,12 @@ std::int64_t SlicingCost::shared_bytes(const SlicingChoice& choice) const {
                      : 0;
   for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
     for (const SlicedRead& read : problem_.reads) {
-      if ((choice.fetched >> i & 1) != 0 && read.array == problem_.fetchable[i]) {
+      if (is_fetched(choice, i) && read.fetchable == i) {
         const double gaps =
-            is_matrix(read, choice)
-                ? static_cast<double>(padding(choice, read.array)) / row_elements(read, choice)
+            tile_of(read, choice).is_matrix
+                ? static_cast<double>(padding(choice, read.fetchable)) / row_elements(read, choice)
                 : 0;
-        bytes += footprint(read, choice) * (1 + gaps) * read.element_bytes *
+        bytes += tile_of(read, choice).elements * (1 + gaps) * read.element_bytes *
                  (read.mentions[reduced_loop] ? choice.stages : 1);
         break;
       }
@@ -237,9 +219,10 @@ void SlicingCost::add_fetched(const SlicedRead& read, const SlicingChoice& choic
                               double block_bytes, Work& work) const {
   const std::uint16_t wide = read.mentions[fast_loop] ? choice.fast[2] : choice.slow[2];
   const bool goes_along_rows =
-      is_transposed(choice, read.array) ||
+      is_transposed(choice, read.fetchable) ||
       (!read.axes.empty() && read.axes.back().coefficients[fast_loop] != 0);
-  const double width = goes_along_rows ? std::min<double>(wide, 4) : 1;
+  const double width = goes_along_rows ? std::min<double>(wide, 4)
+                                       : static_cast<double>(steps_of_group(read, choice));
   const double distinct = read.mentions[fast_loop] ? std::min<double>(choice.fast[1], 32) : 1;
   // a warp's load of `width` elements a lane takes as many clocks as it has rows of 128 bytes
   const double clocks =
@@ -264,7 +247,7 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
     const bool is_ideal = fastest_axis(choice, read) == any_axis;
     sectors = is_along && !is_ideal ? 32 : 4 * read.element_bytes / 4;
   }
-  const FreeLayout::Way* way = find_way(choice, read.array);
+  const FreeLayout::Way* way = find_way(choice, read.free_layout);
   sectors += way != nullptr && is_along && !way->has_aligned_rows ? 1 : 0;
   const double width = choice.is_vector && is_along ? choice.fast[2] : 1;
   work.cache_clocks +=
@@ -272,11 +255,17 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
   work.instructions += per_warp * work.warps / width;
 }
 
-SlicingCost::Work SlicingCost::work_of(const SlicingChoice& choice) const {
+SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   const double threads = static_cast<double>(choice.threads());
   const double lanes_count = static_cast<double>(lanes(choice));
   const double reduction_length = static_cast<double>(problem_.loops[reduced_loop].length);
   Work work;
+  work.lanes = lanes_count;
+  work.blocks = static_cast<double>(blocks(choice));
+  work.residents = residents_of(choice);
+  work.meeting_clocks =
+      (choice.reduction_threads > 1 ? 40 * std::log2(choice.reduction_threads) : 0) +
+      (choice.slices > 1 ? (40 + 8 * lanes_count) * std::log2(choice.slices) : 0);
   work.warps = std::ceil(threads / machine_.warp_lanes);
   work.steps = choice.shared_steps != 0
                    ? choice.shared_steps * static_cast<double>(problem_.other_steps)
@@ -289,7 +278,12 @@ SlicingCost::Work SlicingCost::work_of(const SlicingChoice& choice) const {
       lanes_count * threads / (choice.reduction_threads * choice.slices) * problem_.result_bytes;
   add_laid_writes(choice, work);
   work.instructions = problem_.flops_per_step * lanes_count * work.steps * work.warps;
-  const double whole_lanes = lanes_count / static_cast<double>(choice.tile_lanes());
+  add_reads(choice, work);
+  return work;
+}
+
+void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
+  const double whole_lanes = work.lanes / static_cast<double>(choice.tile_lanes());
   for (const SlicedRead& read : problem_.reads) {
     const bool is_whole = read.mentions[first_whole_loop] || read.mentions[first_whole_loop + 1];
     const double own_lanes = (read.mentions[fast_loop] ? choice.fast[0] * choice.fast[2] : 1) *
@@ -298,37 +292,49 @@ SlicingCost::Work SlicingCost::work_of(const SlicingChoice& choice) const {
     const double own_steps = read.mentions[reduced_loop] || read.times > 1 ? work.steps : 1;
     // what neighbouring lanes read, too, stays in a register
     const double per_warp = own_steps * (own_lanes + (read.times - 1) * std::sqrt(own_lanes));
-    const double block_bytes = footprint(read, choice) * read.element_bytes *
+    const double block_bytes = tile_of(read, choice).elements * read.element_bytes *
                                (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) /
                                static_cast<double>(sharing_blocks(choice));
-    const bool is_across = find_way(choice, read.array) != nullptr &&
-                           is_fetched(choice, read.array) &&
+    const bool is_across = find_way(choice, read.free_layout) != nullptr &&
+                           is_fetched(choice, read.fetchable) &&
                            fastest_axis(choice, read) != any_axis &&
                            fastest_axis(choice, read) + 1 != read.axes.size();
     // tiles are copied along the last axis: 32 bytes of memory for each element across rows
     work.memory_bytes += block_bytes * (is_across ? std::max(1.0, 32 / read.element_bytes) : 1);
-    if (choice.kept != 0 && is_kept(choice, read.array)) {
+    if (choice.kept != 0 && is_kept(choice, read.fetchable)) {
       const double tiles = read.mentions[reduced_loop] ? work.tiles : 1;
       add_direct(read, choice, thread_footprint(read, choice) * tiles, work);
-    } else if (is_fetched(choice, read.array)) {
+    } else if (is_fetched(choice, read.fetchable)) {
       add_fetched(read, choice, per_warp, block_bytes, work);
     } else {
       add_direct(read, choice, per_warp, work);
     }
   }
-  return work;
 }
 
-double SlicingCost::resident_blocks(const SlicingChoice& choice) const {
+const SlicingCost::Work& SlicingCost::work_of(const SlicingChoice& choice) const {
+  const std::size_t place =
+      (choice.slices & 6U) * 2U + (choice.may_turn ? 2U : 0U) + (choice.is_vector ? 1U : 0U);
+  KnownWork& known = works_[place % works_.size()];
+  if (!known.key.is_of(choice)) {
+    known.work = make_work(choice);
+    // a little less: sums of the same numbers may be rounded otherwise
+    known.work.least_run_seconds =
+        0.999999 * run_seconds(choice, known.work, std::max(1.0, known.work.residents), 1, true);
+    known.key = {key_of_tiles(choice), choice.reduction_threads, choice.slices,
+                 choice.shared_steps,  choice.fetched,           choice.kept,
+                 choice.may_turn,      choice.is_vector,         choice.layouts};
+  }
+  return known.work;
+}
+
+double SlicingCost::residents_of(const SlicingChoice& choice) const {
   const double threads = static_cast<double>(choice.threads());
   const double registers =
       std::min(255.0, 24 + kept_elements(choice) + 1.3 * static_cast<double>(lanes(choice)) +
                           2 * (choice.fast[0] * choice.fast[2] + choice.slow[0] * choice.slow[2]));
-  return std::max(
-      1.0, std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
-                     std::floor(machine_.registers_per_multiprocessor / (registers * threads)),
-                     std::floor(static_cast<double>(machine_.shared_bytes_per_multiprocessor) /
-                                std::max(1.0, static_cast<double>(shared_bytes(choice)) + 1024))}));
+  return std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
+                   std::floor(machine_.registers_per_multiprocessor / (registers * threads))});
 }
 
 // Fast is what keeps its sums in vector registers: one row of threads as long as a vector, a few
@@ -375,27 +381,20 @@ double SlicingCost::least_seconds(const SlicingChoice& choice) const {
   return steps / per_clock / machine_.clock_hz;
 }
 
-double SlicingCost::seconds(const SlicingChoice& choice) const {
-  if (machine_.is_cpu) {
-    return cpu_seconds(choice);
-  }
-  const Work work = work_of(choice);
-  const double blocks_count = static_cast<double>(blocks(choice));
-  const double lanes_count = static_cast<double>(lanes(choice));
+double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work, double resident,
+                                double last_fill, bool runs_ahead) const {
+  const double blocks_count = work.blocks;
+  const double lanes_count = work.lanes;
   const double barrier_clocks =
-      (choice.fetched != 0 ? work.tiles * (choice.stages > 1 ? 1 : 2) * 30 : 0) +
-      (choice.reduction_threads > 1 ? 40 * std::log2(choice.reduction_threads) : 0) +
-      (choice.slices > 1 ? (40 + 8 * lanes_count) * std::log2(choice.slices) : 0);
-  const double resident = resident_blocks(choice);
+      (choice.fetched != 0 ? work.tiles * (runs_ahead ? 1 : 2) * 30 : 0) + work.meeting_clocks;
   // each warp hides about as much latency as its independent lanes allow
   const double filled = std::min(1.0, resident * work.warps * std::min(8.0, 1 + lanes_count / 4) *
-                                          (choice.stages > 1 ? 1.5 : 1.0) / 48.0);
+                                          (runs_ahead ? 1.5 : 1.0) / 48.0);
   const double clocks =
       std::max({work.flop_clocks, work.shared_clocks, work.cache_clocks, work.instructions / 4}) /
           std::max(0.05, filled) +
       0.25 * (work.flop_clocks + work.shared_clocks) + barrier_clocks;
   const double slots = machine_.multiprocessors * resident;
-  const double last_fill = blocks_count / (std::ceil(blocks_count / slots) * slots);
   // blocks lie on all multiprocessors before two lie on one: those without any are idle
   const double multiprocessors = machine_.multiprocessors;
   const double spread_fill =
@@ -413,8 +412,26 @@ double SlicingCost::seconds(const SlicingChoice& choice) const {
                                 machine_.memory_bytes_per_second / std::max(0.05, streams);
   // a second launch adds up what the blocks have, or one clears the results before
   const double launches = choice.shared_steps != 0 ? 2 : 1;
-  const double seconds = std::max(core_seconds, memory_seconds) +
-                         0.2 * std::min(core_seconds, memory_seconds) + 2e-6 * launches +
+  return std::max(core_seconds, memory_seconds) + 0.2 * std::min(core_seconds, memory_seconds) +
+         2e-6 * launches;
+}
+
+double SlicingCost::least_run_seconds(const SlicingChoice& choice) const {
+  return machine_.is_cpu ? 0 : work_of(choice).least_run_seconds;
+}
+
+double SlicingCost::seconds(const SlicingChoice& choice, std::int64_t shared_bytes) const {
+  if (machine_.is_cpu) {
+    return cpu_seconds(choice);
+  }
+  const Work& work = work_of(choice);
+  const double by_memory =
+      std::floor(static_cast<double>(machine_.shared_bytes_per_multiprocessor) /
+                 std::max(1.0, static_cast<double>(shared_bytes) + 1024));
+  const double resident = std::max(1.0, std::min(work.residents, by_memory));
+  const double slots = machine_.multiprocessors * resident;
+  const double last_fill = work.blocks / (std::ceil(work.blocks / slots) * slots);
+  const double seconds = run_seconds(choice, work, resident, last_fill, choice.stages > 1) +
                          (choice.swizzle_rows != 0 ? 1e-7 : 0);
   return choice.is_unrolled ? unrolled_seconds(seconds) : seconds;
 }

@@ -35,6 +35,8 @@ class ProblemReader {
                                      kernel_.name));
     }
     read_accesses();
+    number_arrays(problem_.reads);
+    number_arrays(problem_.laid_writes);
     return std::move(problem_);
   }
 
@@ -269,6 +271,17 @@ class ProblemReader {
     if (is_shared && known.size() < 4 &&
         std::find(known.begin(), known.end(), read.array) == known.end()) {
       known.push_back(read.array);
+    }
+  }
+
+  void number_arrays(std::vector<SlicedRead>& reads) const {
+    for (SlicedRead& read : reads) {
+      for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
+        read.fetchable = problem_.fetchable[i] == read.array ? i : read.fetchable;
+      }
+      for (std::size_t i = 0; i < problem_.free_layouts.size(); ++i) {
+        read.free_layout = problem_.free_layouts[i].array == read.array ? i : read.free_layout;
+      }
     }
   }
 

@@ -20,6 +20,7 @@ constexpr std::size_t slow_loop = 1;
 constexpr std::size_t reduced_loop = 2;
 constexpr std::size_t first_whole_loop = 3;
 constexpr std::size_t loop_count = 5;
+constexpr std::size_t nowhere = SIZE_MAX;
 
 /// No iname: there is none.
 struct SlicedLoop {
@@ -42,6 +43,10 @@ struct SlicedRead {
   /// Neighbours along the last axis that may be read at once wherever the loop along it steps by
   /// whole runs of them; 0: none.
   std::int64_t vector_width = 0;
+  /// Places of the array in SlicingProblem::fetchable and free_layouts; `nowhere` where it is none
+  /// of them.
+  std::size_t fetchable = nowhere;
+  std::size_t free_layout = nowhere;
 };
 
 struct SlicingProblem {

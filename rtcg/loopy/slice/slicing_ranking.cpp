@@ -1,14 +1,19 @@
 #include "rtcg/loopy/slice/slicing_ranking.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <utility>
 
 namespace rtcg::loopy::detail {
 
 namespace {
 
-bool is_before(const RankedChoice& a, const RankedChoice& b) {
-  return a.seconds != b.seconds ? a.seconds < b.seconds : a.number < b.number;
+/// Smaller for what comes first: floats that are not negative compare as their bits do.
+std::uint64_t order_of(const RankedChoice& ranked) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &ranked.seconds, sizeof bits);
+  return std::uint64_t{bits} << 32 | ranked.number;
 }
 
 }  // namespace
@@ -17,7 +22,7 @@ void SlicingRanking::Best::add(float seconds, const SlicingChoice& choice) {
   if (seconds < too_slow_) {
     ranked_.push_back({seconds, added_++, choice});
   }
-  if (ranked_.size() >= 2 * most_slicings) {
+  if (ranked_.size() >= most_slicings + most_slicings / 2) {
     cut();
   }
 }
@@ -25,7 +30,9 @@ void SlicingRanking::Best::add(float seconds, const SlicingChoice& choice) {
 void SlicingRanking::Best::cut() {
   if (ranked_.size() > most_slicings) {
     const auto last = ranked_.begin() + most_slicings - 1;
-    std::nth_element(ranked_.begin(), last, ranked_.end(), is_before);
+    std::nth_element(
+        ranked_.begin(), last, ranked_.end(),
+        [](const RankedChoice& a, const RankedChoice& b) { return order_of(a) < order_of(b); });
     too_slow_ = last->seconds;
     ranked_.resize(most_slicings);
   }
@@ -33,18 +40,40 @@ void SlicingRanking::Best::cut() {
 
 std::vector<RankedChoice> SlicingRanking::Best::take() {
   cut();
-  std::sort(ranked_.begin(), ranked_.end(), is_before);
-  return std::move(ranked_);
+  // choices are large: their places are sorted
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> places;
+  places.reserve(ranked_.size());
+  for (const RankedChoice& each : ranked_) {
+    places.emplace_back(order_of(each), static_cast<std::uint32_t>(places.size()));
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<RankedChoice> sorted;
+  sorted.reserve(ranked_.size());
+  for (const auto& [order, place] : places) {
+    sorted.push_back(ranked_[place]);
+  }
+  ranked_.clear();
+  return sorted;
 }
 
 SlicingRanking::SlicingRanking(const SlicingProblem& problem, const SlicingCost& cost)
     : cost_(cost), layouts_(layout_combinations(problem.free_layouts)) {}
 
-void SlicingRanking::add(SlicingChoice choice, bool can_be_unrolled) {
+SlicingChoice SlicingRanking::as_added(SlicingChoice choice) const {
   if (layouts_.size() > 1) {
     choice.layouts.fill(ideal_layout);
   }
-  const double seconds = cost_.seconds(choice);
+  return choice;
+}
+
+bool SlicingRanking::is_too_slow(const SlicingChoice& choice) const {
+  return std::isfinite(best_.too_slow()) &&
+         static_cast<float>(cost_.least_run_seconds(as_added(choice))) >= best_.too_slow();
+}
+
+void SlicingRanking::add(SlicingChoice choice, std::int64_t shared_bytes, bool can_be_unrolled) {
+  choice = as_added(choice);
+  const double seconds = cost_.seconds(choice, shared_bytes);
   best_.add(static_cast<float>(seconds), choice);
   if (can_be_unrolled) {
     choice.is_unrolled = true;
@@ -63,10 +92,11 @@ std::vector<RankedChoice> SlicingRanking::take() {
       break;
     }
     SlicingChoice choice = each.choice;
+    const std::int64_t shared_bytes = cost_.shared_bytes(choice);
     for (const LayoutNumbers& layouts : layouts_) {
       choice.layouts = layouts;
       if (cost_.can_be_laid_out(choice)) {
-        all.add(static_cast<float>(cost_.seconds(choice)), choice);
+        all.add(static_cast<float>(cost_.seconds(choice, shared_bytes)), choice);
       }
     }
   }

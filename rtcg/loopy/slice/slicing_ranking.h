@@ -31,7 +31,11 @@ class SlicingRanking {
   SlicingRanking(const SlicingProblem& problem, const SlicingCost& cost);
 
   /// With its unrolled twin, where there is one.
-  void add(SlicingChoice choice, bool can_be_unrolled);
+  /// @param shared_bytes  of a block
+  void add(SlicingChoice choice, std::int64_t shared_bytes, bool can_be_unrolled);
+  /// Whether too many are better than the choice, however many stages it has, in whatever order its
+  /// blocks come, however rows lie and whatever is unrolled: none of these is worth adding.
+  [[nodiscard]] bool is_too_slow(const SlicingChoice& choice) const;
   /// The best one first. Once.
   [[nodiscard]] std::vector<RankedChoice> take();
 
@@ -51,6 +55,8 @@ class SlicingRanking {
     std::uint32_t added_ = 0;
     float too_slow_ = std::numeric_limits<float>::infinity();
   };
+
+  [[nodiscard]] SlicingChoice as_added(SlicingChoice choice) const;
 
   const SlicingCost& cost_;
   std::vector<LayoutNumbers> layouts_;

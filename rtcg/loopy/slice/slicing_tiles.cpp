@@ -22,50 +22,96 @@ bool is_multiple(double length, std::int64_t count) {
   return static_cast<std::int64_t>(length) % count == 0;
 }
 
-}  // namespace
-
-bool SlicingCost::is_matrix(const SlicedRead& read, const SlicingChoice& choice) const {
-  const auto is_one = [&](const SlicedRead::Axis& axis) { return length(axis, choice) == 1; };
-  return read.axes.size() >= 2 && !is_one(rows(read)) && !is_one(columns(read)) &&
-         std::all_of(read.axes.begin(), read.axes.end() - 2, is_one);
+/// What a row of `length` elements lacks to an odd number of the widest groups that it consists of:
+/// threads that read such groups down a column then meet in no bank of shared memory.
+std::int64_t gap_to_odd_groups(double length, double element_bytes) {
+  auto group = static_cast<std::int64_t>(widest_access_bytes / element_bytes);
+  while (group > 1 && !is_multiple(length, group)) {
+    group /= 2;
+  }
+  return group > 0 && is_multiple(length, 2 * group) ? group : 0;
 }
 
-bool SlicingCost::is_transposed(const SlicingChoice& choice, const std::string& array) const {
-  if (!choice.may_turn) {
-    return false;
+}  // namespace
+
+SlicingCost::Tile SlicingCost::make_tile(const SlicedRead& read,
+                                         const SlicingChoice& choice) const {
+  Tile tile;
+  std::size_t long_axes = 0;  // but the last two
+  for (std::size_t axis = 0; axis < read.axes.size(); ++axis) {
+    const double along = length(read.axes[axis], choice);
+    tile.elements *= along;
+    long_axes += along != 1 && axis + 2 < read.axes.size() ? 1 : 0;
   }
+  const auto copied = [&](const SlicedRead::Axis& axis) {
+    auto whole = static_cast<double>(axis.others);
+    for (std::size_t i = 0; i < loop_count; ++i) {
+      whole += static_cast<double>(std::abs(axis.coefficients[i]) * (problem_.loops[i].length - 1));
+    }
+    return std::min(whole, length(axis, choice));
+  };
+  tile.column_count = read.axes.empty() ? 1 : copied(columns(read));
+  if (read.axes.size() >= 2) {
+    tile.row_count = copied(rows(read));
+    tile.is_matrix =
+        long_axes == 0 && length(rows(read), choice) != 1 && length(columns(read), choice) != 1;
+  }
+  return tile;
+}
+
+SlicingCost::TileKey SlicingCost::key_of_tiles(const SlicingChoice& choice) {
+  return {choice.fast, choice.slow, choice.depth, choice.side_by_side};
+}
+
+void SlicingCost::make_tiles(const SlicingChoice& choice) const {
+  tiles_.key = key_of_tiles(choice);
+  tiles_.of_reads.clear();
+  tiles_.matrices.fill(nowhere);
+  tiles_.turns.fill(false);
   for (const SlicedRead& read : problem_.reads) {
-    if (read.array == array && is_matrix(read, choice)) {
-      return columns(read).coefficients[reduced_loop] != 0 &&
-             rows(read).coefficients[reduced_loop] == 0 &&
-             ((read.mentions[fast_loop] && choice.fast[2] > 1) ||
-              (read.mentions[slow_loop] && choice.slow[2] > 1));
+    tiles_.of_reads.push_back(make_tile(read, choice));
+    if (!tiles_.of_reads.back().is_matrix || read.fetchable == nowhere ||
+        tiles_.matrices[read.fetchable] != nowhere) {
+      continue;
+    }
+    tiles_.matrices[read.fetchable] = tiles_.of_reads.size() - 1;
+    tiles_.turns[read.fetchable] = columns(read).coefficients[reduced_loop] != 0 &&
+                                   rows(read).coefficients[reduced_loop] == 0 &&
+                                   ((read.mentions[fast_loop] && choice.fast[2] > 1) ||
+                                    (read.mentions[slow_loop] && choice.slow[2] > 1));
+  }
+}
+
+bool SlicingCost::is_transposed(const SlicingChoice& choice, std::size_t fetchable) const {
+  return choice.may_turn && tiles_of(choice).turns[fetchable];
+}
+
+bool SlicingCost::is_any_transposed(const SlicingChoice& choice) const {
+  for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
+    if (is_fetched(choice, i) && is_transposed(choice, i)) {
+      return true;
     }
   }
   return false;
 }
 
-bool SlicingCost::is_any_transposed(const SlicingChoice& choice) const {
-  return std::any_of(problem_.fetchable.begin(), problem_.fetchable.end(), [&](const auto& each) {
-    return is_fetched(choice, each) && is_transposed(choice, each);
-  });
-}
-
-std::int64_t SlicingCost::usual_padding(const SlicingChoice& choice,
-                                        const std::string& array) const {
-  if (is_transposed(choice, array)) {
+std::int64_t SlicingCost::usual_padding(const SlicingChoice& choice, std::size_t fetchable) const {
+  if (is_transposed(choice, fetchable)) {
     return 4;
   }
-  for (const SlicedRead& read : problem_.reads) {
-    if (read.array != array || !is_matrix(read, choice)) {
+  const Tiles& tiles = tiles_of(choice);
+  for (std::size_t i = tiles.matrices[fetchable]; i < problem_.reads.size(); ++i) {
+    const SlicedRead& read = problem_.reads[i];
+    if (read.fetchable != fetchable || !tiles.of_reads[i].is_matrix) {
       continue;
     }
     // threads, or lanes that keep their rows, go down the columns of the tile
     const bool goes_down =
         rows(read).coefficients[fast_loop] != 0 && columns(read).coefficients[fast_loop] == 0;
-    // rows that begin at a multiple of 16 bytes: several steps are read at once
-    if ((!choice.may_turn || choice.is_unrolled) && columns(read).coefficients[reduced_loop] != 0) {
-      return 4;
+    const bool is_unrolled = choice.is_unrolled || !choice.may_turn;
+    if (columns(read).coefficients[reduced_loop] != 0 &&
+        (is_unrolled || steps_of_group(read, choice) > 1)) {
+      return gap_to_odd_groups(tiles.of_reads[i].column_count, read.element_bytes);
     }
     if (goes_down) {
       return choice.stages > 1 ? 4 : 1;
@@ -74,60 +120,73 @@ std::int64_t SlicingCost::usual_padding(const SlicingChoice& choice,
   return 0;
 }
 
-std::int64_t SlicingCost::padding(const SlicingChoice& choice, const std::string& array) const {
-  return is_swizzled(choice, array) ? 0 : usual_padding(choice, array);
+std::int64_t SlicingCost::steps_of_group(const SlicedRead& read,
+                                         const SlicingChoice& choice) const {
+  const std::int64_t steps = choice.depth / choice.slices;
+  const auto group = static_cast<std::int64_t>(widest_access_bytes / read.element_bytes);
+  const bool is_along =
+      !machine_.is_cpu && !read.axes.empty() && columns(read).coefficients[reduced_loop] != 0;
+  return is_along && group > 1 && steps > group && steps % group == 0 ? group : 1;
+}
+
+std::int64_t SlicingCost::steps_at_once(const SlicingChoice& choice) const {
+  std::int64_t most = 1;
+  for (const SlicedRead& read : problem_.reads) {
+    if (is_fetched(choice, read.fetchable) && tile_of(read, choice).is_matrix &&
+        !is_transposed(choice, read.fetchable)) {
+      most = std::max(most, steps_of_group(read, choice));
+    }
+  }
+  return most;
+}
+
+std::int64_t SlicingCost::padding(const SlicingChoice& choice, std::size_t fetchable) const {
+  return is_swizzled(choice, fetchable) ? 0 : usual_padding(choice, fetchable);
 }
 
 double SlicingCost::row_elements(const SlicedRead& read, const SlicingChoice& choice) const {
-  return copied_length(is_transposed(choice, read.array) ? rows(read) : columns(read), choice);
+  const Tile& tile = tile_of(read, choice);
+  return is_transposed(choice, read.fetchable) ? tile.row_count : tile.column_count;
 }
 
-double SlicingCost::copied_length(const SlicedRead::Axis& axis, const SlicingChoice& choice) const {
-  auto whole = static_cast<double>(axis.others);
-  for (std::size_t i = 0; i < loop_count; ++i) {
-    whole += static_cast<double>(std::abs(axis.coefficients[i]) * (problem_.loops[i].length - 1));
-  }
-  return std::min(whole, length(axis, choice));
-}
-
-bool SlicingCost::is_swizzled(const SlicingChoice& choice, const std::string& array) const {
-  if (!choice.is_swizzled || usual_padding(choice, array) == 0) {
+bool SlicingCost::is_swizzled(const SlicingChoice& choice, std::size_t fetchable) const {
+  // tiles of one thread are not shared
+  if (!choice.is_swizzled || choice.threads() == 1 || usual_padding(choice, fetchable) == 0) {
     return false;
   }
-  for (const SlicedRead& read : problem_.reads) {
-    if (read.array == array && is_matrix(read, choice)) {
-      // an even number of groups of what may be read at once
-      const auto group = static_cast<std::int64_t>(widest_access_bytes / read.element_bytes);
-      return is_multiple(row_elements(read, choice), 2 * std::max<std::int64_t>(group, 1));
-    }
-  }
-  return false;
+  const SlicedRead& read = problem_.reads[tiles_of(choice).matrices[fetchable]];
+  // an even number of groups of what may be read at once
+  const auto group = static_cast<std::int64_t>(widest_access_bytes / read.element_bytes);
+  return is_multiple(row_elements(read, choice), 2 * std::max<std::int64_t>(group, 1));
 }
 
 bool SlicingCost::can_be_swizzled(const SlicingChoice& choice) const {
   SlicingChoice swizzled = choice;
   swizzled.is_swizzled = true;
-  return std::any_of(problem_.fetchable.begin(), problem_.fetchable.end(), [&](const auto& each) {
-    return is_fetched(choice, each) && is_swizzled(swizzled, each);
-  });
+  for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
+    if (is_fetched(choice, i) && is_swizzled(swizzled, i)) {
+      return true;
+    }
+  }
+  return false;
 }
 
-std::int64_t SlicingCost::vector_width(const SlicingChoice& choice,
-                                       const std::string& array) const {
+std::int64_t SlicingCost::vector_width(const SlicingChoice& choice, std::size_t fetchable) const {
   if (machine_.is_cpu || choice.stages > 1) {
     return 0;
   }
   const SlicedRead* found = nullptr;
   for (const SlicedRead& read : problem_.reads) {
-    if (read.array == array && (found != nullptr || read.times != 1)) {
+    if (read.fetchable == fetchable && (found != nullptr || read.times != 1)) {
       return 0;  // tiles with rims, which begin anywhere
     }
-    found = read.array == array ? &read : found;
+    found = read.fetchable == fetchable ? &read : found;
   }
-  if (found == nullptr || found->vector_width == 0 || find_way(choice, array) != nullptr) {
+  if (found == nullptr || found->vector_width == 0 ||
+      find_way(choice, found->free_layout) != nullptr) {
     return 0;
   }
-  const double along = copied_length(found->axes.back(), choice);
+  const double along = tile_of(*found, choice).column_count;
   // neighbouring threads have something to copy
   const bool is_long = along >= static_cast<double>(choice.fast[1] * found->vector_width);
   return is_long && is_multiple(along, found->vector_width) ? found->vector_width : 0;

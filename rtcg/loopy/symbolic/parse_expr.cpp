@@ -19,11 +19,6 @@ constexpr std::string_view lowest_integer = "9223372036854775808";
 
 constexpr int most_nested = 1000;
 
-bool is_reduction_function(std::string_view name) {
-  static constexpr std::string_view names[] = {"sum", "product", "any", "all", "argmin", "argmax"};
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
 class ExprParser {
  public:
   explicit ExprParser(TokenReader& reader) : reader_(reader) {}
@@ -314,7 +309,7 @@ class ExprParser {
     }
     const std::size_t end = token.text.find('_');
     const bool is_whole = end == std::string::npos;
-    if (is_reduction_function(token.text.substr(0, end)) &&
+    if (is_written_as_call(token.text.substr(0, end)) &&
         (is_whole || parse_scalar_type(std::string_view(token.text).substr(end + 1)))) {
       return typed_reduction(token.text);
     }
@@ -334,10 +329,11 @@ class ExprParser {
     return Cast{*type, operand};
   }
 
-  /// `sum` or, with the type of what is added up, `sum_f32`, and what follows it.
+  /// `sum` or, with the type of what is added up, `sum_f32`, and what follows it; other names are
+  /// those of rules.
   Reduction typed_reduction(const std::string& name) {
     const std::size_t end = name.find('_');
-    const auto type = end == std::string::npos
+    const auto type = end == std::string::npos || !is_known_operation(name.substr(0, end))
                           ? std::nullopt
                           : parse_scalar_type(std::string_view(name).substr(end + 1));
     if (!type) {
@@ -365,7 +361,8 @@ class ExprParser {
     reader_.expect(",");
     result.operands = list_until(")");
     const bool is_tuple = operation == "argmin" || operation == "argmax";
-    if (result.operands.size() != (is_tuple ? 2U : 1U)) {
+    const bool is_rule = !is_known_operation(operation) && !result.operands.empty();
+    if (!is_rule && result.operands.size() != (is_tuple ? 2U : 1U)) {
       reader_.fail(fmt::format("{} over inames takes {}, found {}", operation,
                                is_tuple ? "a value and its place" : "one value",
                                result.operands.size()));

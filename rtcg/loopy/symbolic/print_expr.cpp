@@ -214,10 +214,9 @@ std::pair<std::string, Level> print_with_level(const Expr& expr) {
       },
       [](const Reduction& e) -> Result {
         const std::string inames = list_of(e.inames);
-        // min(i, x) is the function
-        const bool has_own_syntax = e.operation != "min" && e.operation != "max";
         return {fmt::format("{}{}, {})",
-                            has_own_syntax ? e.operation + "(" : "reduce(" + e.operation + ", ",
+                            is_written_as_call(e.operation) ? e.operation + "("
+                                                            : "reduce(" + e.operation + ", ",
                             inames, join(e.operands, Level::conditional, ", ")),
                 Level::primary};
       });

@@ -1,8 +1,27 @@
 #pragma once
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "rtcg/loopy/symbolic/expr.h"
 
 namespace rtcg::loopy {
+
+/// The operations of reductions and scans that need no rule. argmin and argmax take a value and its
+/// place.
+inline constexpr std::string_view known_operations[] = {"sum", "product", "min",    "max",
+                                                        "any", "all",     "argmin", "argmax"};
+
+[[nodiscard]] inline bool is_known_operation(std::string_view name) {
+  return std::find(std::begin(known_operations), std::end(known_operations), name) !=
+         std::end(known_operations);
+}
+/// Whether `sum(i, x)` is the reduction itself: `min(i, x)` is the function, and other names may be
+/// those of rules.
+[[nodiscard]] inline bool is_written_as_call(std::string_view operation) {
+  return is_known_operation(operation) && operation != "min" && operation != "max";
+}
 
 /// What scans are called; no rule can have the name.
 inline constexpr const char* scan_function = "scan";

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/symbolic/traverse.h"
 
 #include "rtcg/loopy/symbolic/fold.h"
+#include "rtcg/loopy/symbolic/scan.h"
 
 namespace rtcg::loopy {
 
@@ -165,6 +166,9 @@ Expr rename_all(const Expr& expr,
       Reduction copy = *e;
       for (std::string& iname : copy.inames) {
         iname = renamed(iname);
+      }
+      if (!is_known_operation(copy.operation)) {
+        copy.operation = renamed(copy.operation);
       }
       return Expr(std::move(copy));
     }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/support.h"
 
@@ -103,8 +104,8 @@ std::optional<Refusal> find_barrier_refusal(const Kernel& kernel, std::string_vi
   return refusal;
 }
 
-/// Inames around all of the statements.
-NameSet common_inames(const Kernel& kernel, const Sides& sides) {
+/// Loops around all of the statements: what lies on axes meets at the barrier as a whole.
+NameSet common_loops(const Kernel& kernel, const Sides& sides) {
   std::optional<NameSet> common;
   for (const Instruction& instruction : kernel.instructions) {
     if (sides.earlier.count(instruction.id) == 0 && sides.later.count(instruction.id) == 0) {
@@ -114,7 +115,7 @@ NameSet common_inames(const Kernel& kernel, const Sides& sides) {
       common = instruction.within_inames;
     }
     std::erase_if(*common, [&](const std::string& each) {
-      return instruction.within_inames.count(each) == 0;
+      return instruction.within_inames.count(each) == 0 || !is_loop_iname(kernel, each);
     });
   }
   return common.value_or(NameSet{});
@@ -270,7 +271,7 @@ Kernel add_barrier(Kernel kernel, std::string_view earlier, std::string_view lat
   barrier.kind =
       BarrierInstruction{options.scope == "local" ? BarrierScope::local : BarrierScope::global};
   barrier.depends_on = sides.earlier;
-  barrier.within_inames = common_inames(kernel, sides);
+  barrier.within_inames = common_loops(kernel, sides);
   for (Instruction& instruction : kernel.instructions) {
     if (sides.later.count(instruction.id) != 0) {
       instruction.depends_on.insert(barrier.id);

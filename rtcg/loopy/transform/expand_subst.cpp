@@ -62,15 +62,26 @@ Kernel expand_subst(Kernel kernel, std::string_view rule, std::string_view withi
     return kernel;
   }
   const Kernel before = kernel;
-  const auto expand = [&](const Expr& expr) { return expand_rules(before, expr, rule); };
+  bool is_changed = !rule.empty();
+  const auto expand = [&](const Expr& expr) {
+    Expr expanded = expand_rules(before, expr, rule);
+    is_changed = is_changed || &expanded.node() != &expr.node();
+    return expanded;
+  };
   if (within.empty()) {
     kernel = map_expressions(std::move(kernel), expand);
-    std::erase_if(kernel.rules,
-                  [&](const SubstitutionRule& each) { return rule.empty() || each.name == rule; });
+    // reductions and scans still ask for their operations
+    const auto erased = std::erase_if(kernel.rules, [&](const SubstitutionRule& each) {
+      return each.neutral.empty() && (rule.empty() || each.name == rule);
+    });
+    is_changed = is_changed || erased != 0;
   } else {
     kernel = map_matching(std::move(kernel), within, [&](Instruction& instruction) {
       instruction = map_expressions(std::move(instruction), expand);
     });
+  }
+  if (!is_changed && within.empty()) {
+    return kernel;
   }
   std::vector<std::string> arguments;
   if (!rule.empty()) {

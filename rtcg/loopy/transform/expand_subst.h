@@ -7,7 +7,8 @@
 
 namespace rtcg::loopy {
 
-/// Puts the bodies of substitution rules where they are called, and removes the rules.
+/// Puts the bodies of substitution rules where they are called, and removes the rules, but for
+/// those with a neutral element: they are operations of reductions and scans.
 ///
 /// Rewrites
 ///     sq(x) := x*x;  b[i] = sq(a[i])

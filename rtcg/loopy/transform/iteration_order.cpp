@@ -332,6 +332,28 @@ class DependenceSearch {
   std::vector<std::vector<ArrayAccess>> accesses_;  // of each statement
 };
 
+/// The order of the kernel whose axes and lanes are loops. What priorities say of those has no
+/// meaning for the kernel itself, and may leave its loops without an order: then it does not count.
+std::optional<IterationOrder> order_as_loops(const Kernel& kernel, Kernel loops) {
+  if (auto order = iteration_order(loops)) {
+    return order;
+  }
+  for (std::vector<std::string>& priority : loops.loop_priorities) {
+    std::erase_if(priority, [&](const std::string& iname) {
+      return kernel.iname_tags.count(iname) != 0 && loops.iname_tags.count(iname) == 0;
+    });
+  }
+  return iteration_order(loops);
+}
+
+/// Where threads meet the user says what they find there. Launches are ordered for loops and axes
+/// alike.
+bool states_order(const Instruction& instruction) {
+  const BarrierInstruction* barrier = get_if<BarrierInstruction>(instruction);
+  return is<CopyFence>(instruction) ||
+         (barrier != nullptr && barrier->scope == BarrierScope::local);
+}
+
 }  // namespace
 
 std::optional<IterationOrder> iteration_order(const Kernel& kernel) {
@@ -361,6 +383,35 @@ std::optional<IterationOrders> iteration_orders(const Kernel& before, const Kern
   }
   return first && second ? std::optional(IterationOrders{std::move(*first), std::move(*second)})
                          : std::nullopt;
+}
+
+std::optional<std::string> find_value_carried_by_axes(const Kernel& kernel) {
+  const Kernel loops = as_loops(kernel);
+  if (loops.iname_tags.size() == kernel.iname_tags.size() ||
+      std::any_of(kernel.instructions.begin(), kernel.instructions.end(), states_order)) {
+    return std::nullopt;
+  }
+  const std::optional<IterationOrder> after = iteration_order(kernel);
+  if (!after) {
+    return std::nullopt;
+  }
+  const DependenceOptions options{.are_temporaries_set_first = true, .is_proof = true};
+  if (const auto before = order_as_loops(kernel, loops)) {
+    return find_reversed_dependence(kernel, *before, *after, options);
+  }
+  // not all of them nest as loops: one by one
+  for (const auto& tagged : kernel.iname_tags) {
+    Kernel with_loop = kernel;
+    with_loop.iname_tags.erase(tagged.first);
+    const bool is_axis = loops.iname_tags.count(tagged.first) == 0;
+    const auto before = is_axis ? order_as_loops(kernel, std::move(with_loop)) : std::nullopt;
+    const auto why =
+        before ? find_reversed_dependence(kernel, *before, *after, options) : std::nullopt;
+    if (why) {
+      return why;
+    }
+  }
+  return std::nullopt;
 }
 
 IterationOrder substitute(IterationOrder order, const std::map<std::string, Affine>& values) {

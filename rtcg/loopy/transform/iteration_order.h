@@ -61,6 +61,11 @@ struct DependenceOptions {
     const Kernel& kernel, const IterationOrder& before, const IterationOrder& after,
     const DependenceOptions& options = {});
 
+/// Why lanes, threads or blocks of the kernel cannot stand for loops: one of their iterations hands
+/// an element to another. Nothing where none is proved to, and where statements meet at barriers
+/// that the user put there. Where not all of them nest as loops each is asked about alone.
+[[nodiscard]] std::optional<std::string> find_value_carried_by_axes(const Kernel& kernel);
+
 /// Refuses a transformation that adds or removes statements, where the loops around the others nest
 /// in another order for it, and a dependence is reversed.
 void refuse_reordering(const Kernel& before, const Kernel& after, const char* code);

@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/footprint.h"
+#include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/array_support.h"
@@ -146,6 +147,9 @@ class Stager {
     result.temporary.name = temporary_;
     result.temporary.address_space = options_.address_space;
     result.outer_inames = as_set(options_.outer_inames);
+    if (options_.address_space != AddressSpace::global) {  // all others end with their launch
+      result.outer_inames.merge(host_loops_around(kernel_, users_));
+    }
     for (std::size_t axis = 0; axis < box_.size(); ++axis) {
       for (const Affine::Term& term : box_[axis].base.terms()) {
         if (is_iname(kernel_, term.name)) {
@@ -208,10 +212,8 @@ class Stager {
   /// The loops that both statements are within; a user is within its reductions for what is filled
   /// there.
   [[nodiscard]] static NameSet shared_inames(const Instruction& writer, const Instruction& user) {
-    const NameSet inames = writer.id.starts_with("fill_") ? used_inames(user) : user.within_inames;
-    NameSet shared;
-    std::set_intersection(inames.begin(), inames.end(), writer.within_inames.begin(),
-                          writer.within_inames.end(), std::inserter(shared, shared.end()));
+    NameSet shared = writer.id.starts_with("fill_") ? used_inames(user) : user.within_inames;
+    std::erase_if(shared, [&](const auto& each) { return writer.within_inames.count(each) == 0; });
     return shared;
   }
 

@@ -419,7 +419,7 @@ class GridReducer {
       const bool is_any = reduction.operation == "any" || reduction.operation == "all";
       const Expr neutral = is_any
                                ? Expr(reduction.operation == "any" ? 0 : 1)
-                               : ReductionOperation(reduction.operation, {type}).neutral().front();
+                               : ReductionOperation(kernel_, reduction, {type}).neutral().front();
       start.kind = Assignment{{form.target}, neutral, false};
       start = renamed(std::move(start), copied_loops(instruction));
       kernel_.instructions.push_back(std::move(start));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/support.h"
@@ -30,22 +31,47 @@ bool is_global_barrier(const Instruction& instruction) {
   return barrier != nullptr && barrier->scope == BarrierScope::global;
 }
 
-/// Temporaries of threads and blocks that statements before and after a global barrier touch.
+/// Statements between two global barriers, within the same loops of the host.
+struct Stretch {
+  NameSet host_loops;
+  std::vector<std::size_t> statements;
+};
+
+std::vector<Stretch> stretches_of(const Kernel& kernel) {
+  const NameSet host_loops = host_loops_of(kernel);
+  std::vector<Stretch> stretches(1);
+  for (std::size_t i = 0; i < kernel.instructions.size(); ++i) {
+    NameSet around = kernel.instructions[i].within_inames;
+    std::erase_if(around, [&](const std::string& each) { return host_loops.count(each) == 0; });
+    if (is_global_barrier(kernel.instructions[i]) || around != stretches.back().host_loops) {
+      stretches.push_back({std::move(around), {}});
+    }
+    stretches.back().statements.push_back(i);
+  }
+  return stretches;
+}
+
+/// Temporaries of threads and blocks that are touched before and after a global barrier, or in one
+/// iteration of a host loop and in the next.
 Names find_crossing(const Kernel& kernel) {
+  const std::vector<Stretch> stretches = stretches_of(kernel);
   Names crossing;
   for (const Temporary& temporary : kernel.temporaries) {
-    bool is_before = false;
-    bool is_fenced = false;
-    bool is_after = false;
-    for (const Instruction& each : kernel.instructions) {
-      is_fenced = is_fenced || (is_before && is_global_barrier(each));
-      if (touches(kernel, each, temporary.name)) {
-        is_after = is_after || is_fenced;
-        is_before = true;
-      }
+    if (temporary.address_space == AddressSpace::global || !temporary.initial_values.empty()) {
+      continue;
     }
-    if (is_after && temporary.address_space != AddressSpace::global &&
-        temporary.initial_values.empty()) {
+    int launches = 0;
+    bool is_carried = false;
+    for (Stretch stretch : stretches) {
+      std::erase_if(stretch.statements, [&](std::size_t each) {
+        return !touches(kernel, kernel.instructions[each], temporary.name);
+      });
+      launches += stretch.statements.empty() ? 0 : 1;
+      is_carried = is_carried || (!stretch.host_loops.empty() &&
+                                  outlives_iteration(kernel, temporary.name, stretch.statements,
+                                                     stretch.host_loops));
+    }
+    if (launches > 1 || is_carried) {
       crossing.push_back(temporary.name);
     }
   }
@@ -161,7 +187,8 @@ Kernel save_and_reload_temporaries(Kernel kernel, const std::vector<std::string>
   const Names chosen = temporaries.empty() ? find_crossing(placed) : temporaries;
   if (chosen.empty()) {
     refuse("loopy.save_and_reload_temporaries.nothing_to_save",
-           fmt::format("no temporary of kernel '{}' is used before and after a global barrier",
+           fmt::format("no temporary of kernel '{}' is used before and after a global barrier, or "
+                       "in several iterations of a loop with one within",
                        kernel.name));
   }
   for (const std::string& each : chosen) {

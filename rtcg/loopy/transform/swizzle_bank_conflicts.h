@@ -30,6 +30,7 @@ struct SwizzleOptions {
 ///     a_fetch: f32[32, 32] {swizzle=column ^ row % 32};  b[i, j] = a_fetch[j, i]
 /// which is a place in memory, not another index: in C, a_fetch[j][i ^ j].
 ///
+/// The code for the host, where there are no banks, leaves the swizzle away.
 /// Takes the swizzle for which all accesses together need the fewest turns, and of these the one of
 /// the fewest patterns; arrays for which none helps stay as they are. Whoever lays the array out
 /// anew afterwards takes the swizzle away. Copies of pipeline() that are to be wide come first.

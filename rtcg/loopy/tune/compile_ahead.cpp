@@ -120,8 +120,11 @@ CompileAhead::CompileAhead(const SlicingStream& stream, std::shared_ptr<Candidat
       at_end_(at_end),
       shares_cores_(runner->shares_cores()),
       queue_(std::make_shared<Queue>()) {
-  depth_ = static_cast<std::size_t>(compile_threads(options));
-  for (std::size_t i = 0; i < depth_; ++i) {
+  const int threads = compile_threads(options);
+  // candidates are taken in order: behind one that takes long the other threads go on
+  const std::size_t rounds_ahead = shares_cores_ || threads == 1 ? 1 : 4;
+  depth_ = static_cast<std::size_t>(threads) * rounds_ahead;
+  for (int i = 0; i < threads; ++i) {
     threads_.emplace_back([queue = queue_, runner] { work(queue, runner); });
   }
 }

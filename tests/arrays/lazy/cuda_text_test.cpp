@@ -102,6 +102,36 @@ TEST(CudaText, OfCommonPartsComputesThemOnce) {
   EXPECT_EQ(text.find("in0["), text.rfind("in0[")) << text;
 }
 
+TEST(CudaText, OfInverseFunctionsOfComplexNumbersIsTheHosts) {
+  using Complex = std::complex<double>;
+  std::vector<Complex> x;
+  for (const double re : {-1e300, -2.0, -1.0, -0.3, -0.0, 0.0, 1e-300, 1.0, 1.25}) {
+    for (const double im : {-1e20, -1.0, -0.0, 0.0, 1e-300, 0.7}) {
+      x.emplace_back(re, im);
+    }
+  }
+  const auto n = static_cast<std::int32_t>(x.size());
+  const StreamScope on_host(runtime::Device::host().default_stream());
+  const Array<Complex> z(x);
+  for (const Expression& function : {asin(z), acos(z), atan(z), asinh(z), acosh(z), atanh(z)}) {
+    const Tape tape = make_tape({function.node()}, {n}, {});
+    const std::string text = cuda_text(make_map_module(form_of_vectors(tape, {DType::c128})));
+    std::vector<Complex> out(x.size());
+    std::int32_t length = n;
+    Complex* out_pointer = out.data();
+    Complex* x_pointer = x.data();
+    const std::size_t bytes = x.size() * sizeof(Complex);
+    testing::CudaOnCpu(text).run_checked(kernel_name, {{1, 1, 1}, {256, 1, 1}, 0},
+                                         {&length, &out_pointer, &x_pointer, &length},
+                                         {{out.data(), bytes}, {x.data(), bytes}});
+    const std::vector<Complex> expected = Array<Complex>(function).to_vector();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      EXPECT_DOUBLE_EQ(out[i].real(), expected[i].real()) << x[i];
+      EXPECT_DOUBLE_EQ(out[i].imag(), expected[i].imag()) << x[i];
+    }
+  }
+}
+
 TEST(CudaText, OfATransposedLeafGoesThroughATile) {
   constexpr std::int32_t rows = 40;
   constexpr std::int32_t columns = 70;
@@ -193,7 +223,7 @@ Result reduce_on_cpu(const KernelForm& form, std::vector<float>& x, int segments
     arguments.push_back(&ticket_pointer);
   }
   testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
-      .run_checked(kernel_name, {{1, static_cast<unsigned>(segments), 1}, {256, 1, 1}, 0},
+      .run_checked(kernel_name, {{1, static_cast<unsigned>(segments), 1}, {512, 1, 1}, 0},
                    arguments,
                    {{&result, sizeof result},
                     {x.data(), x.size() * sizeof(float)},
@@ -267,7 +297,7 @@ void check_columns(const ColumnCase& one) {
   // columns, stride; outputs, length, rows of a segment, columns or readers
   std::int32_t numbers[] = {one.columns,  one.columns,
                             one.columns,  one.rows,
-                            segment_rows, one.lanes == 1 ? one.columns : 256 / unit * unit};
+                            segment_rows, one.lanes == 1 ? one.columns : 512 / unit * unit};
   std::vector<float> result(sums.size());
   std::vector<float> of_segments(sums.size() * static_cast<std::size_t>(one.segments));
   std::uint32_t ticket = 0;
@@ -287,7 +317,7 @@ void check_columns(const ColumnCase& one) {
     arguments.push_back(&ticket_pointer);
   }
   testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
-      .run_checked(kernel_name, {{1, static_cast<unsigned>(one.segments), 1}, {256, 1, 1}, 0},
+      .run_checked(kernel_name, {{1, static_cast<unsigned>(one.segments), 1}, {512, 1, 1}, 0},
                    arguments,
                    {{result.data(), result.size() * sizeof(float)},
                     {x.data(), x.size() * sizeof(float)},
@@ -335,6 +365,12 @@ TEST(CudaText, OfEveryOperationCompiles) {
             nextafter(x, x), isnan(x), fma(x, x, x), ldexp(x, 3), cast(ilogb(x), DType::f32),
             ieee_remainder(x, x)}) {
         all.push_back(more);
+      }
+    }
+    if (dtype == DType::f32 || dtype == DType::f64) {
+      for (const Expression& special : {erfcx(x), erfinv(x), erfcinv(x), normcdf(x), normcdfinv(x),
+                                        i0(x), i1(x), sinpi(x), cospi(x), j0(x), yn(2, x)}) {
+        all.push_back(special);
       }
     }
     std::vector<NodePointer> roots;

@@ -138,6 +138,17 @@ TEST(Reduce, LetsNaNsWin) {
     EXPECT_EQ(value<std::int64_t>(argmin(x)), 1);
     EXPECT_EQ(value<float>(max(full<float>({3}, -std::numeric_limits<float>::infinity()))),
               -std::numeric_limits<float>::infinity());
+    for (const std::int64_t count : {3, 100, 40000}) {
+      SCOPED_TRACE(count);
+      const auto y = full<float>({count}, -std::numeric_limits<float>::infinity());
+      EXPECT_EQ(value<std::int64_t>(argmax(y)), 0);
+      EXPECT_EQ(value<std::int64_t>(argmin(-y)), 0);
+      y(count - 1) = nan;  // the first of them, and nothing after it
+      EXPECT_EQ(value<std::int64_t>(argmax(y)), count - 1);
+      y(Slice{1, {}}) = nan;
+      EXPECT_EQ(value<std::int64_t>(argmax(y)), 1);
+      EXPECT_EQ(value<std::int64_t>(argmin(y)), 1);
+    }
   });
 }
 

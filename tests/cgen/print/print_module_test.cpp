@@ -396,6 +396,37 @@ TEST(Weaknesses, W11LongLinesAreWrapped) {
   EXPECT_NE(text.find(" +\n    term_"), std::string::npos) << text;
 }
 
+TEST(Weaknesses, W11LongLinesAreWrappedOutsideOfSubscripts) {
+  const auto element = [](const std::string& array, int offset) {
+    const Expr far = variable("a_name_of_some_length", i32) * 1024 + variable("another_name", i32);
+    return variable(array, pointer_to(f32))[far + offset];
+  };
+  // behind `=`
+  EXPECT_EQ(print_statement(assign(element("result", 12345), element("x", 7)), Dialect::c),
+            "result[a_name_of_some_length * 1024 + another_name + 12345] =\n"
+            "    x[a_name_of_some_length * 1024 + another_name + 7];\n");
+  EXPECT_EQ(print_statement(declare(const_(f32), "difference_of_the_two_neighbours",
+                                    call("scaled_difference", {element("x", 1), 2.0F}, f32))
+                                .declaration(),
+                            Dialect::c),
+            "const float difference_of_the_two_neighbours =\n"
+            "    scaled_difference(x[a_name_of_some_length * 1024 + another_name + 1], 2.0f);\n");
+  // at an operator, where there is one outside of brackets
+  EXPECT_EQ(print_statement(assign(element("y", 5), element("x", 7) * element("x", 8)), Dialect::c),
+            "y[a_name_of_some_length * 1024 + another_name + 5] =\n"
+            "    x[a_name_of_some_length * 1024 + another_name + 7] *\n"
+            "    x[a_name_of_some_length * 1024 + another_name + 8];\n");
+  // behind `f(`
+  EXPECT_EQ(print_statement(call("copy_to_shared_memory_of_the_block",
+                                 {address_of(element("a_rather_long_array_name", 11)),
+                                  address_of(element("x", 12))},
+                                 void_type),
+                            Dialect::c),
+            "copy_to_shared_memory_of_the_block(\n"
+            "    &a_rather_long_array_name[a_name_of_some_length * 1024 + another_name + 11],\n"
+            "    &x[a_name_of_some_length * 1024 + another_name + 12]);\n");
+}
+
 TEST(Weaknesses, W12LinesKnowWhatBuiltThem) {
   const Statement first = assign(a, 1);
   const unsigned line = __LINE__ - 1;

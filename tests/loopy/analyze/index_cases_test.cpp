@@ -65,6 +65,27 @@ TEST(IndexCases, MakesNoClaimOfOtherExpressions) {
   EXPECT_TRUE(index_cases(many).empty());
 }
 
+TEST(ComparisonsOf, NamesQuotients) {
+  const Expr row = compare(ComparisonOp::less, floor_div(x, 4) + 8 * y, n);
+  const Expr column = compare(ComparisonOp::less_equal, 4 * modulo(x, 4) + 3, n);
+  const auto parts = comparisons_of(logical_and({row, column}));
+  ASSERT_TRUE(parts);
+  ASSERT_EQ(parts->size(), 2U);
+  EXPECT_EQ(parts->front().comparison, row);
+  // both speak of the same quotient: x is 4 of it and a rest from 0 to 3
+  ConstraintSet facts = parts->front().quotients;
+  EXPECT_EQ(facts, parts->back().quotients);
+  facts.add_nonnegative(Affine("n") - 15);
+  EXPECT_TRUE(facts.implies(parts->back().constraint));
+  EXPECT_FALSE(facts.implies(parts->front().constraint));
+  EXPECT_TRUE(
+      comparisons_of(compare(ComparisonOp::less, x, y))->front().quotients.is_unconstrained());
+  EXPECT_TRUE(comparisons_of(Integer{1})->empty());
+  EXPECT_FALSE(comparisons_of(compare(ComparisonOp::not_equal, x, y)));
+  EXPECT_FALSE(comparisons_of(logical_or({row, column})));
+  EXPECT_FALSE(comparisons_of(compare(ComparisonOp::less, call("abs", {x}), y)));
+}
+
 TEST(FactsOf, TakesWhatIsAffine) {
   const Expr is_low = compare(ComparisonOp::less, x, y);
   const Expr is_read = compare(ComparisonOp::less, access("a", {x}), 1);

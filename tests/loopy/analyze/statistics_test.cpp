@@ -207,6 +207,21 @@ TEST(CountBarriers, CountsThoseOfABlock) {
   EXPECT_EQ(within.evaluate({{"n", 50}}), 2 * 50 * 51 / 2 + 50);
 }
 
+TEST(CountLaunches, MultipliesThoseInLoopsOfTheHost) {
+  const Kernel ready = preprocess(
+      apply_recipe(make_kernel("{[t, s, i, j, k]: 0 <= t < m and 0 <= s <= t and 0 <= i, j, k < n}",
+                               "u[k] = 1\nfor t\n  v[i] = u[n - 1 - i] {id=there}\n  for s\n"
+                               "    ... gbarrier\n    u[j] = v[j] {id=back}\n  end\nend",
+                               {.arguments = "u, v: f32[n]; n, m: i32"}),
+                   "tag_inames(i:g.0, j:g.0, k:g.0)"));
+  const LoopTree tree = insert_barriers(ready, build_loop_tree(ready));
+  EXPECT_EQ(count_launches(ready, tree).evaluate({{"m", 5}}), 1 + 5 + 5 * 6 / 2);
+  EXPECT_EQ(count_launches(ready, tree).evaluate({{"m", 0}}), 1);
+  EXPECT_EQ(to_string(*count_launches(ready, tree).closed_form()), "1/2*m^2 + 3/2*m + 1");
+  // what launches do over and over counts as often
+  EXPECT_EQ(count_operations(ready).stores["u"].evaluate({{"n", 10}, {"m", 5}}), 10 + 10 * 15);
+}
+
 TEST(Count, RefusesMissingParameters) {
   Statistics statistics = count_operations(matmul());
   EXPECT_ERROR("loopy.statistics.missing_parameter",

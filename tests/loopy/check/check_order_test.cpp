@@ -34,6 +34,42 @@ TEST(CheckOrder, RefusesLanesThatHandValuesOn) {
              "fix_parameters(n:64)\ntag_inames(i:l.0)"));
 }
 
+TEST(CheckOrder, RefusesAxesForLoopsThatLaunchesHandValuesOnIn) {
+  const auto checked = [](const char* statements, const char* recipe) {
+    check_order(apply_recipe(make_kernel("{[t, i, j]: 0 <= t < n and 0 <= i, j < n}", statements,
+                                         {.arguments = "u, v: f32[n + 1, n + 2]; n: i32"}),
+                             recipe));
+  };
+  const char* steps = "for t\n  v[t, i] = u[t, i]\n  ... gbarrier\n  u[t + 1, j] = v[t, j]\nend";
+  checked(steps, "tag_inames(i:g.0, j:g.0)");
+  EXPECT_ERROR("loopy.check_order.carried_value", checked(steps, "tag_inames(t:g.1)"));
+  const char* own = "for t\n  v[t, i] = u[t, i]\n  ... gbarrier\n  u[t, j] = v[t, j]\nend";
+  checked(own, "tag_inames(t:g.1)");
+  // a barrier that each i passes on its own, or all of them together
+  EXPECT_ERROR("loopy.check_order.carried_value",
+               checked("for t, i\n  v[t, i] = u[t, i]\n  ... gbarrier {id=meet}\n"
+                       "  u[t, i + 1] = v[t, i]\nend",
+                       "tag_inames(i:g.0)"));
+  checked("for t\n  v[t, i] = u[t, i]\n  ... gbarrier {id=meet}\n  u[t, i + 1] = v[t, i]\nend",
+          "tag_inames(i:g.0)");
+}
+
+// A random kernel: with a loop of its own for `s`, whatever order the threads' loop had is lost.
+TEST(CheckOrder, AsksBeforeDuplicatesLeaveNoOrder) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i < 12 and 0 <= j < 5 and 0 <= k < n}",
+                  "for i, k\n<> t = b[14 - i, k] {id=t}\nfor j\nr[i, j, k] = t*t {id=r}\n"
+                  "s[i, j, k] = b[j + 1, 14 - k] {id=s}\n"
+                  "w[i + 1, j + 1, k + 1] = 0.5*w[i + 2, j, k] {id=w}\nend\nend",
+                  {.arguments = "b: f32[24, 24]; r, s, w: f32[24, 24, 24]; n: i32"});
+  EXPECT_ERROR("loopy.check_order.carried_value",
+               check_order(apply_recipe(kernel, "split_iname(i, 3, outer_tag=l.1)")));
+  EXPECT_ERROR("loopy.duplicate_inames.carried_value",
+               apply_recipe(kernel,
+                            "split_iname(i, 3, outer_tag=l.1)\n"
+                            "duplicate_inames([i_outer], within=\"id:s\")"));
+}
+
 TEST(CheckOrder, ShowsTwoIterations) {
   const Kernel kernel =
       apply_recipe(make_kernel("{[i]: 0 <= i < 8}",

@@ -70,7 +70,9 @@ TEST(CheckRaces, TellsApartWhatBarriersCanOrder) {
   EXPECT_NE(message_of(kernel_of(access("out", {i + j}), grid)), "");
   Kernel kernel = kernel_of(access("out", {i + j}), grid);
   kernel.instructions.push_back({.id = "b", .kind = BarrierInstruction{BarrierScope::global}});
-  EXPECT_EQ(message_of(kernel), "");
+  EXPECT_NE(message_of(kernel), "");  // behind all iterations
+  kernel.instructions.back().within_inames = {"j"};
+  EXPECT_EQ(message_of(kernel), "");  // in each of them
 }
 
 TEST(CheckRaces, NamesParametersOfTheWitness) {

@@ -63,13 +63,6 @@ TEST(Generate, RefusesTemporariesItCannotPlace) {
                     "<> t[i] = a[i] {id=t}\n... gbarrier {id=bar, dep=t}\nb[j] = t[j] {dep=bar}"));
 }
 
-TEST(Generate, RefusesGlobalBarriersInLoops) {
-  EXPECT_ERROR("loopy.generate.launch_in_loop",
-               cuda("{[s, i, j]: 0 <= s < 3 and 0 <= i, j < n}",
-                    "for s\n  a[i] = b[i] + s {id=one}\n  ... gbarrier {id=bar, dep=one}\n"
-                    "  b[j] = a[j] {dep=bar}\nend"));
-}
-
 TEST(Generate, RefusesValuesOfOtherLanes) {
   EXPECT_ERROR("loopy.generate.outside_lane",
                cuda("{[i, j]: 0 <= i < 4 and 0 <= j < 16}",

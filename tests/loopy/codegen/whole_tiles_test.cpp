@@ -138,5 +138,19 @@ TEST(WholeTiles, BelowADiagonalAreNoTiles) {
   EXPECT_EQ(count_of("else", text), 0) << text;
 }
 
+TEST(WholeTiles, PutWhatALaneDoesUnderOneTestWhereTheyAreCutOff) {
+  const std::string text = generate_text(
+      apply_recipe(make_kernel("{[i, m]: 0 <= i < n and 0 <= m < 4}",
+                               "<> s = sum(m, a[m]*b[i, m])\n<> t = sum(m, a[m]*c[i, m])\n"
+                               "d[i] = s + t",
+                               f32_options()),
+                   "split_iname(i, 4, outer_tag=g.0, inner_tag=ilp)\ntag_inames(m:unr)"),
+      Target::cuda);
+  // one for the whole tile, and one for each lane that may but need not be there
+  EXPECT_EQ(count_of("if (", text), 3) << text;
+  EXPECT_EQ(count_of("if (4 * i_outer + 1 < n) {", text), 1) << text;
+  EXPECT_EQ(count_of("if (4 * i_outer + 2 < n) {", text), 1) << text;
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

@@ -217,8 +217,10 @@ TEST(Applications, VolumeTermsOfDiscontinuousGalerkinMethodsInEverySlicing) {
   const std::string fields =
       "add_prefetch(u, [k_inner, m])\nadd_prefetch(v, [k_inner, m])\n"
       "add_prefetch(w, [k_inner, m])\nadd_prefetch(p, [k_inner, m])\n";
+  const std::string unrolled =
+      "expand_subst()\nsplit_iname(k, 3, outer_tag=g.0, inner_tag=ilp)\ntag_inames(q:l.0, m:unr)\n";
   for (const std::string& recipe : {std::string("tag_inames(k:g.0, q:l.0)"), rows, rows + fields,
-                                    rows + "add_prefetch(D, [q, m])", lanes}) {
+                                    rows + "add_prefetch(D, [q, m])", lanes, unrolled}) {
     SCOPED_TRACE(recipe);
     expect_same_everywhere(apply_recipe(kernel, recipe), kernel, {{"n", 10}});
   }
@@ -233,6 +235,8 @@ TEST(Applications, VolumeTermsOfDiscontinuousGalerkinMethodsInEverySlicing) {
   const std::string whole = text(lanes).substr(0, text(lanes).find("} else {"));
   EXPECT_EQ(count_of("if (", whole), 1) << text(lanes);
   EXPECT_NE(whole.find("acc_m_outer_11_2 +="), std::string::npos) << whole;
+  // where they are not, one for each lane, whatever is unrolled
+  EXPECT_EQ(count_of("if (", text(unrolled)), 2) << text(unrolled);
   // rows that begin at multiples of 32 bytes, elements in blocks of 8
   const std::string padded =
       "add_padding(u, 0, 4)\nadd_padding(v, 0, 4)\nadd_padding(w, 0, 4)\nadd_padding(p, 0, 4)\n"

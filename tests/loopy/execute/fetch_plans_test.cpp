@@ -67,6 +67,37 @@ TEST(FetchPlans, SwizzledProductsKeepTheNumbers) {
   }
 }
 
+// 84 rows of 52: tiles of 16 are cut off at both ends, and their rows are shorter than l.0
+TEST(FetchPlans, ClippedRowsAreCopiedByAllThreadsAndByVectors) {
+  const std::string slicing = "j: g.0 l.0*16 vec*4; i: g.1 l.1*4 ilp*4; k: for for*16; fetch b; ";
+  const auto sliced = [&](const Kernel& kernel, const std::string& more) {
+    return apply(kernel, parse_slicing(slicing + more));
+  };
+  const Kernel fixed = apply_recipe(product(), "fix_parameters(n:84, m:52)");
+  const std::string ahead = generate_text(sliced(fixed, "fetch a; stages 3"), Target::cuda);
+  EXPECT_EQ(count_of("copy_async_4(", ahead), 0) << ahead;
+  EXPECT_NE(ahead.find("copy_async_16(&a_tile[(k_0 + 2) % 3][j_1 / 4 + 4 * i_1][4 * (j_1 % 4)],"),
+            std::string::npos)
+      << ahead;
+  EXPECT_NE(ahead.find("j_1 / 4 + 16 * i_0 + 4 * i_1 < 84"), std::string::npos) << ahead;
+  const std::string vectors = generate_text(sliced(fixed, "fetch a vec 4"), Target::cuda);
+  EXPECT_NE(vectors.find("*(float4 *)&a_tile[j_1 / 4 + 4 * i_1][4 * (j_1 % 4)] ="),
+            std::string::npos)
+      << vectors;
+  EXPECT_EQ(count_of("= a_tile_vec", vectors), 0) << vectors;
+  for (const char* more :
+       {"fetch a; stages 3", "fetch a xor; stages 2", "fetch a vec 4", "fetch a"}) {
+    SCOPED_TRACE(more);
+    const Kernel wide = sliced(product("n mod 4 = 0 and m mod 4 = 0"), more);
+    expect_same_everywhere(wide, product(), {{"n", 84}, {"m", 36}}, {}, not_pocl);
+    // no vector is whole there
+    if (std::string(more).find("vec") == std::string::npos) {
+      expect_same_everywhere(sliced(product(), more), product(), {{"n", 70}, {"m", 18}}, {},
+                             not_pocl);
+    }
+  }
+}
+
 TEST(FetchPlans, TilesReadByVectorsKeepTheNumbers) {
   for (const char* text :
        {"j: g.0 l.0*8 ilp*4; i: g.1 l.1*8 ilp*4; k: for for*8; fetch a vec 4; fetch b vec 4",

@@ -216,5 +216,19 @@ TEST(GlobalTemporaries, CarryValuesFromLaunchToLaunch) {
   expect_same_everywhere(shared, reference, {{"n", 50}});
 }
 
+TEST(GridReductions, AddNothingOfBlocksThatTheDomainCutsOff) {
+  // the array goes on where the sum does not
+  const Kernel sum =
+      make_kernel("{[g, r]: 0 <= g < 2 and 0 <= r < 4 and 4*g + r < 6}",
+                  "s[0] = sum((g, r), a[4*g + r])", with_arguments("a: f64[24]; s: f64[1]"));
+  const Kernel tagged = tag_inames(sum, "g:g.0, r:l.0");
+  EXPECT_NE(generate_text(tagged, Target::cuda).find("if (4 * g + r < 6) {"), std::string::npos);
+  expect_same_everywhere(tagged, sum, {{"n", 1}});
+  const Kernel rows = make_kernel("{[i, r]: 0 <= i < 12 and 0 <= r < 6}", "s[i] = sum(r, a[i, r])",
+                                  with_arguments("a: f64[12, 24]; s: f64[12]"));
+  const Kernel twice = split_iname(split_iname(rows, "r", 5), "r_inner", 3, tags("l.1", "g.0"));
+  expect_same_everywhere(twice, rows, {{"n", 1}});
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

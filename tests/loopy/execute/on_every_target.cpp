@@ -78,7 +78,8 @@ ArgumentData run_in_harness(const Kernel& kernel, const IntegerValues& parameter
     pointers.push_back(array.bytes.data());
     values.push_back(&pointers.back());
   }
-  for (const LaunchPlan& plan : program.launches) {
+  for_each_launch(program.launches, parameters, [&](std::size_t i, const IntegerValues& now) {
+    const LaunchPlan& plan = program.launches[i];
     testing::CudaOnCpuLaunch launch;
     launch.shared_bytes = static_cast<unsigned>(plan.dynamic_shared_bytes);
     bool is_empty = false;
@@ -88,10 +89,17 @@ ArgumentData run_in_harness(const Kernel& kernel, const IntegerValues& parameter
       launch.grid[axis] = static_cast<unsigned>(std::max<std::int64_t>(blocks, 0));
       launch.block[axis] = static_cast<unsigned>(plan.block[axis]);
     }
-    if (!is_empty) {
-      harness.run_checked(plan.kernel_name, launch, values, buffers);
+    std::vector<std::int64_t> inames;
+    inames.reserve(plan.host_loops.size());
+    std::vector<void*> all = values;
+    for (const HostLoop& loop : plan.host_loops) {
+      inames.push_back(now.at(loop.iname));
+      all.push_back(&inames.back());
     }
-  }
+    if (!is_empty) {
+      harness.run_checked(plan.kernel_name, launch, all, buffers);
+    }
+  });
   return arrays;
 }
 

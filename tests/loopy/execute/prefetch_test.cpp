@@ -5,6 +5,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/precompute.h"
+#include "rtcg/loopy/transform/recipe.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "tests/loopy/execute/on_every_target.h"
@@ -61,7 +62,7 @@ TEST(Prefetch, LaysRowsThatAreShorterThanTheBlockSideBySide) {
   tiled = add_prefetch(tiled, "a", {"k_inner", "i_inner_outer", "i_inner_inner"});
   // 32 rows of 4: by 128 threads at once instead of by 32 threads, four times
   const std::string text = generate_text(tiled, Target::cuda);
-  EXPECT_NE(text.find("4 * i_inner_inner][j_inner % 4] = a["), std::string::npos) << text;
+  EXPECT_NE(text.find("4 * i_inner_inner][j_inner % 4] ="), std::string::npos) << text;
   EXPECT_EQ(count_of("if (", text), 0) << text;
   expect_same_everywhere(tiled, product(options), {});
 }
@@ -98,6 +99,29 @@ TEST(Prefetch, FeedsRegisterTilesWithoutGuardsInTheInnerLoop) {
       expect_same_everywhere(tiled, product(options), {});
     }
   }
+}
+
+TEST(Prefetch, OfSharedMemoryIntoRegistersLoadsEachOperandOnce) {
+  const Kernel plain = product(f32_options({{"n", 64}}));
+  const Kernel tiled = apply_recipe(plain,
+                                    "split_iname(i, 32, outer_tag=g.0)\n"
+                                    "split_iname(i_inner, 2, outer_tag=l.0, inner_tag=ilp)\n"
+                                    "split_iname(j, 32, outer_tag=g.1)\n"
+                                    "split_iname(j_inner, 2, outer_tag=l.1, inner_tag=ilp)\n"
+                                    "split_iname(k, 16)\n"
+                                    "add_prefetch(a, [k_inner, i_inner_inner, i_inner_outer])\n"
+                                    "add_prefetch(b, [k_inner, j_inner_inner, j_inner_outer])\n"
+                                    "extract_subst(of_a, \"a_fetch[x, y]\", [x, y])\n"
+                                    "extract_subst(of_b, \"b_fetch[x, y]\", [x, y])\n"
+                                    "precompute(of_a, [i_inner_inner], default_tag=unr)\n"
+                                    "precompute(of_b, [j_inner_inner], default_tag=unr)");
+  const std::string text = generate_text(tiled, Target::cuda);
+  const std::string inner = text.substr(text.find("for (int k_inner"));
+  EXPECT_EQ(count_of("a_fetch[", inner), 2) << text;
+  EXPECT_EQ(count_of("b_fetch[", inner), 2) << text;
+  EXPECT_EQ(count_of("__syncthreads", text), 2);
+  EXPECT_EQ(count_of("if (", text), 0);
+  expect_same_everywhere(tiled, plain, {});
 }
 
 TEST(Prefetch, TransposesThroughSharedMemory) {

@@ -90,15 +90,20 @@ ArgumentData run(const GeneratedProgram& generated, const runtime::Program& prog
       pack.add(static_cast<std::int32_t>(parameters.at(parameter.name)));
     }
   }
-  for (const LaunchPlan& launch : generated.launches) {
+  for_each_launch(generated.launches, parameters, [&](std::size_t i, const IntegerValues& now) {
+    const LaunchPlan& launch = generated.launches[i];
+    runtime::ArgumentPack own = pack;
+    for (const HostLoop& loop : launch.host_loops) {
+      own.add(static_cast<std::int32_t>(now.at(loop.iname)));
+    }
     std::uint64_t grid[3];
     for (std::size_t axis = 0; axis < 3; ++axis) {
       grid[axis] = static_cast<std::uint64_t>(
           std::max<std::int64_t>(0, evaluate_integer(launch.grid[axis], parameters).value()));
     }
     program.kernel(launch.kernel_name)
-        .launch(host.default_stream(), {{grid[0], grid[1], grid[2]}, {1, 1, 1}}, pack);
-  }
+        .launch(host.default_stream(), {{grid[0], grid[1], grid[2]}, {1, 1, 1}}, own);
+  });
   ArgumentData result = data;
   for (const auto& [name, buffer] : buffers) {
     result[name].bytes = buffer.to_vector();

@@ -57,7 +57,9 @@ TEST(Preprocess, KeepsTheRecipeAsTheUserWroteIt) {
 TEST(Preprocess, KeepsTheNumbers) {
   const Kernel kernel = kernel_of("{[i, k]: 0 <= i < n and 0 <= k <= i}",
                                   "f(x) := 3*x + 1\n"
-                                  "b[i] = sum(k, f(a[i, k])) - reduce(max, k, a[k, i])",
+                                  "far(u, v) := if(u*u < v*v, v, u) {neutral=0}\n"
+                                  "b[i] = sum(k, f(a[i, k])) - reduce(max, k, a[k, i])"
+                                  " + reduce(far, k, a[k, k] - a[i, k])",
                                   "", {.arguments = "a: f64[n, n]; b: f64[n]"});
   const ScheduleRun run = run_schedule(kernel, {{"n", 6}});
   EXPECT_EQ(run.problem(), "");

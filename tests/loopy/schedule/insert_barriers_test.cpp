@@ -150,6 +150,30 @@ TEST(InsertBarriers, KnowsThatEachBlockFillsItsOwnSharedMemory) {
                                      {.arguments = "g: f64[32]", .default_type = cgen::f64})));
 }
 
+TEST(InsertBarriers, LooksAtTheAxesOfEachLaunchAlone) {
+  // the first launch has one thread, whatever the second one has
+  const Kernel kernel = kernel_of("{[k, i]: 0 <= k < 4 and 0 <= i < 8}",
+                                  "a[k] = 2*b[k] {id=put}\n<> t = a[k] + 1 {id=get}\n"
+                                  "c[k] = t*t {id=use}\n... gbarrier\nd[i] = c[i % 4] {id=spread}",
+                                  "tag_inames(i:l.0)");
+  EXPECT_EQ(barriers_in(kernel), 0);
+  expect_right(kernel);
+}
+
+TEST(InsertBarriers, TakesTheEndOfAnIterationOfTheHostForOne) {
+  const char* statements =
+      "for t\n  s[i] = u[i] {id=put}\n  v[i] = s[7 - i] {id=get}\n  ... gbarrier\n"
+      "  u[j] = v[7 - j] {id=back}\nend";
+  const Kernel kernel = kernel_of("{[t, i, j]: 0 <= t < 3 and 0 <= i, j < 8}",
+                                  std::string("<f64> s[8]\n") + statements,
+                                  "tag_inames(i:l.0, j:l.0)\n"
+                                  "set_temporary_address_space([s], local)");
+  EXPECT_EQ(schedule_of(kernel),
+            "for t (host)\n  put i:l.0\n  barrier for 's', which 'put' and 'get' share\n"
+            "  get i:l.0\n  next launch\n  back j:l.0\n");
+  expect_right(kernel);
+}
+
 TEST(InsertBarriers, PutsOneBetweenAtomicUpdatesAndReading) {
   const Kernel kernel =
       kernel_of("{[i, j]: 0 <= i, j < 8}",

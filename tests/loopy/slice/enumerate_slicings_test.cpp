@@ -109,9 +109,9 @@ SlicingConstraints few(std::int64_t n, std::int64_t threads, std::int64_t lanes)
 
 TEST(SlicingStream, SwizzlesTilesWhereTheyWouldBePadded) {
   const SlicingStream stream(matmul(), few(512, 256, 16));
-  const std::string before = "j: g.0 l.0*16 vec*4; i: g.1 l.1*16 ilp*4; k: for for*16; ";
-  const auto place = [&](const std::string& rest) {
-    return stream.find(parse_slicing(before + rest));
+  const std::string results = "j: g.0 l.0*16 vec*4; i: g.1 l.1*16 ilp*4; ";
+  const auto place = [&](const std::string& rest, const char* steps = "k: for for*16; ") {
+    return stream.find(parse_slicing(results + steps + rest));
   };
   const auto swizzled = place("fetch a transposed xor; fetch b; stages 2");
   const auto padded = place("fetch a transposed pad 4; fetch b; stages 2");
@@ -119,7 +119,8 @@ TEST(SlicingStream, SwizzlesTilesWhereTheyWouldBePadded) {
   const std::vector<std::size_t> near = stream.neighbours(*padded);
   EXPECT_NE(std::find(near.begin(), near.end(), *swizzled), near.end());
   EXPECT_LT(stream.at(*swizzled).shared_bytes, stream.at(*padded).shared_bytes);
-  EXPECT_TRUE(place("fetch a xor; fetch b; stages 3"));  // rows that lanes go across
+  // rows that lanes go across, of which a load takes four steps
+  EXPECT_TRUE(place("fetch a xor; fetch b; stages 3", "k: for for*4 unr_hint*4; "));
   EXPECT_FALSE(place("fetch a transposed xor; fetch b"));
   EXPECT_FALSE(place("fetch a transposed pad 4; fetch b xor; stages 2"));
 }
@@ -241,11 +242,14 @@ TEST(SlicingStream, FindsTheUnrolledTwin) {
   EXPECT_FALSE(stream.unrolled(*stream.find(parse_slicing(tiles + "for*32" + fetches))));
 }
 
+// Both arrays' rows lie along the reduction: loads of 16 bytes take four steps at once, by lanes
+// that lie apart, from rows of an odd number of 16 bytes, so that threads beside each other meet in
+// no bank.
 TEST(SlicingStream, KnowsWhatMatrixProductsUsuallyTake) {
   const SlicingStream stream(matmul(), {.parameters = {{"n", 1000}}});
   const std::vector<std::size_t> usual = stream.usual();
   EXPECT_GT(usual.size(), 10U);
-  EXPECT_LE(usual.size(), 32U);
+  EXPECT_LE(usual.size(), 40U);
   for (const std::size_t each : usual) {
     EXPECT_EQ(stream.at(each).slicing.fetches.size(), 2U);
   }

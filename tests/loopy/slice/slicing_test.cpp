@@ -41,8 +41,7 @@ TEST(Slicing, SaysHowTilesLieAndHowWideTheyAreRead) {
   EXPECT_EQ(to_string(steps.back()), "swizzle_bank_conflicts(a_tile)");
   EXPECT_EQ(to_string(steps[steps.size() - 2]), "pipeline([a_tile, b_tile], k_0, 2)");
   EXPECT_TRUE(std::any_of(steps.begin(), steps.end(), [](const RecipeStep& each) {
-    return to_string(each) ==
-           "add_prefetch(b, [j, k_1], temporary_name=b_tile, vector_width=4)";
+    return to_string(each) == "add_prefetch(b, [j, k_1], temporary_name=b_tile, vector_width=4)";
   }));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a pad 4 xor"));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a vec four"));

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/analyze/rule_operation.h"
 #include "rtcg/loopy/kernel/kernel.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
@@ -148,7 +149,7 @@ class Interpreter {
       return read(element_of(expr));
     }
     if (const Reduction* reduction = get_if<Reduction>(expr)) {
-      double total = neutral(reduction->operation);
+      double total = neutral(*reduction);
       reduce(*reduction, 0, total);
       return total;
     }
@@ -202,7 +203,11 @@ class Interpreter {
     ADD_FAILURE() << "the interpreter does not know " << to_string(expr);
     return 0;
   }
-  static double neutral(const std::string& operation) {
+  double neutral(const Reduction& reduction) {
+    const std::string& operation = reduction.operation;
+    if (const auto rule = find_rule_operation(kernel_, reduction)) {
+      return evaluate(rule->neutral.front());
+    }
     EXPECT_TRUE(operation == "sum" || operation == "min" || operation == "max") << operation;
     const double infinity = std::numeric_limits<double>::infinity();
     return operation == "sum" ? 0 : operation == "min" ? infinity : -infinity;
@@ -217,7 +222,9 @@ class Interpreter {
       }
       if (!known(inames).is_empty()) {
         const double value = evaluate(reduction.operands.front());
-        total = reduction.operation == "sum"   ? total + value
+        const auto rule = find_rule_operation(kernel_, reduction);
+        total = rule                           ? evaluate(rule->combine({total}, {value}).front())
+                : reduction.operation == "sum" ? total + value
                 : reduction.operation == "min" ? std::min(total, value)
                                                : std::max(total, value);
       }

@@ -81,6 +81,35 @@ inline std::string random_value(Random& random, const std::vector<std::string>& 
   return value;
 }
 
+/// A loop with a global barrier within: the host runs it.
+inline void add_host_loop(Random& random, std::string& domains, std::string& statements,
+                          std::string& arguments) {
+  const auto shifted = [&](const char* iname) {
+    const int shift = random.below(4);
+    return shift == 3 ? fmt::format("14 - {}", iname) : fmt::format("{} + {}", iname, shift);
+  };
+  const std::string last = random.of(std::vector<std::string>{"2", "3", "n", "n - 5"});
+  domains += fmt::format(" {{[t, x, y]: 0 <= t < {} and 0 <= x < {} and 0 <= y < {}}}", last,
+                         random.of(std::vector<int>{5, 8, 12}), random.chance(50) ? "n" : "12");
+  arguments += "; there, back: f64[24]";
+  const bool is_passed_by_each = random.chance(15);
+  const std::string second = is_passed_by_each ? "x" : "y";
+  statements += is_passed_by_each ? "for t, x\n" : "for t\n";
+  std::string value = fmt::format("0.5*back[{}] + a[x, t]", shifted("x"));
+  if (random.chance(30)) {
+    value += fmt::format(" + sum(r, b[r, x]*back[{}])", shifted("r"));
+  }
+  if (random.chance(40)) {
+    statements += fmt::format("<> held = {} {{id=held, inames=t:x}}\n", value);
+    value = "0.5*held + 0.25*double(held)";
+  }
+  statements +=
+      fmt::format("there[{}] = {} {{id=there, inames=t:x}}\n... gbarrier\n", shifted("x"), value);
+  statements += fmt::format("back[{}] = there[{}] + t {{id=back}}\n", shifted(second.c_str()),
+                            shifted(second.c_str()));
+  statements += random.chance(50) ? "... gbarrier\nend\n" : "end\n";
+}
+
 inline Kernel random_kernel(Random& random) {
   const int loops = 1 + random.below(3);
   std::vector<std::string> inames;
@@ -126,11 +155,23 @@ inline Kernel random_kernel(Random& random) {
                               fmt::join(there, ", "), inames.back());
     arguments += fmt::format("; w: f64[{}]", fmt::join(extents, ", "));
   }
+  if (own.chance(50)) {  // a rule as operation
+    const std::string known = "reduce(max,";
+    const std::string ruled = "reduce(farther,";
+    for (std::size_t at = statements.find(known); at != std::string::npos;
+         at = statements.find(known, at)) {
+      statements.replace(at, known.size(), ruled);
+    }
+    statements = "farther(u, v) := if(u*u < v*v, v, u) {neutral=0}\n" + statements;
+  }
   for (int i = 0; i < count; ++i) {
     arguments += fmt::format("; out{}: f64[{}]", i, fmt::join(extents, ", "));
   }
-  const std::string domains = fmt::format("{{[{}]: {}}} {{[r, q]: 0 <= r < 6 and 0 <= q < 3}}",
-                                          fmt::join(inames, ", "), conditions);
+  std::string domains = fmt::format("{{[{}]: {}}} {{[r, q]: 0 <= r < 6 and 0 <= q < 3}}",
+                                    fmt::join(inames, ", "), conditions);
+  if (own.chance(20)) {
+    add_host_loop(own, domains, statements, arguments);
+  }
   return make_kernel(domains, statements,
                      {.arguments = arguments + "; n: i32", .assumptions = "n >= 1 and n <= 13"});
 }

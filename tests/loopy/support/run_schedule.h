@@ -51,17 +51,7 @@ class ScheduleRun {
     for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
       facts_.push_back(facts_of_statement(i));
     }
-    std::vector<LoopTree> launches(1);
-    for (const LoopTreeNode& node : tree) {
-      if (is<LaunchBoundaryNode>(node)) {
-        launches.emplace_back();
-      } else {
-        launches.back().push_back(node);
-      }
-    }
-    for (const LoopTree& launch : launches) {
-      run_launch(launch);
-    }
+    run_on_host(tree);
   }
 
   /// The first thing that is wrong; empty where all is well.
@@ -148,6 +138,31 @@ class ScheduleRun {
     return fact;
   }
 
+  // ---- launches ------------------------------------------------------------------------------
+
+  /// Whether the host runs the loop: a launch begins within.
+  static bool begins_launch(const LoopTreeNode& node) {
+    const LoopNode* loop = get_if<LoopNode>(node);
+    return is<LaunchBoundaryNode>(node) ||
+           (loop != nullptr && std::any_of(loop->body.begin(), loop->body.end(), begins_launch));
+  }
+
+  void run_on_host(const LoopTree& tree) {
+    LoopTree launch;
+    for (const LoopTreeNode& node : tree) {
+      if (!begins_launch(node)) {
+        launch.push_back(node);
+        continue;
+      }
+      run_launch(launch);
+      launch.clear();
+      if (const LoopNode* loop = get_if<LoopNode>(node)) {
+        for_each_iteration(*loop, [&] { run_on_host(loop->body); });
+      }
+    }
+    run_launch(launch);
+  }
+
   // ---- blocks and threads --------------------------------------------------------------------
 
   void run_launch(const LoopTree& launch) {
@@ -198,7 +213,7 @@ class ScheduleRun {
   void run(const LoopTree& tree) {
     for (const LoopTreeNode& node : tree) {
       match(
-          node, [&](const LoopNode& loop) { run_loop(loop); },
+          node, [&](const LoopNode& loop) { for_each_iteration(loop, [&] { run(loop.body); }); },
           [&](const StatementNode& statement) { run_in_threads(statement.index); },
           [&](const BarrierNode&) {
             ++epoch_;
@@ -208,14 +223,15 @@ class ScheduleRun {
     }
   }
 
-  void run_loop(const LoopNode& loop) {
+  template <class Body>
+  void for_each_iteration(const LoopNode& loop, const Body& body) {
     const Range& range = ranges_.at(loop.iname);
     if (!range.is_known) {
       throw NotRunnable("the bounds of '" + loop.iname + "' are computed");
     }
     for (std::int64_t value = range.low; value <= range.high; ++value) {
       names_[loop.iname] = value;
-      run(loop.body);
+      body();
     }
     names_.erase(loop.iname);
   }

@@ -114,6 +114,13 @@ TEST(AddBarrier, StandsBetween) {
   expect_recipe(four(), kernel, "add_barrier(b, c)\n");
 }
 
+TEST(AddBarrier, StandsOutsideOfAxes) {
+  Kernel kernel = four();
+  kernel.iname_tags["j"] = {AxisKind::block, 0};
+  EXPECT_EQ(find_instruction(add_barrier(kernel, "b", "c"), "barrier")->within_inames,
+            NameSet{"i"});
+}
+
 TEST(AddBarrier, StandsInTheLoopsThatAllShare) {
   const Kernel kernel = add_barrier(four(), "id:a or id:b", "d", {.scope = "local", .id = "meet"});
   EXPECT_EQ(statements_of(kernel),

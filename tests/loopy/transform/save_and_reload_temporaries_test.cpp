@@ -37,6 +37,43 @@ TEST(SaveAndReloadTemporaries, KeepsValuesForTheNextLaunch) {
                 "save_and_reload_temporaries()\n");
 }
 
+TEST(SaveAndReloadTemporaries, KeepsWhatIterationsOfTheHostHandOn) {
+  const Kernel described = make_kernel("{[t, i, j]: 0 <= t < steps and 0 <= i, j < n}",
+                                       "<> least = u[i] {inames=i}\n"
+                                       "for t\n"
+                                       "  least = min(least, u[i]) {inames=t:i}\n"
+                                       "  <> twice = 2*u[i] {inames=t:i}\n"
+                                       "  v[i] = twice {inames=t:i}\n"
+                                       "  ... gbarrier\n"
+                                       "  u[j] = v[n - 1 - j] - 1\n"
+                                       "end\n"
+                                       "out[i] = least {inames=i}",
+                                       {.default_type = cgen::f32});
+  const Kernel spread = apply_recipe(described, "tag_inames(i:g.0, j:g.0)");
+  EXPECT_ERROR("loopy.generate.temporary_across_launches", generate_text(spread, Target::cuda));
+  const Kernel saved = save_and_reload_temporaries(spread);
+  EXPECT_EQ(statements_of(saved),
+            "least_saved[i] = u[i]\nleast_saved[i] = min(least_saved[i], u[i])\n"
+            "twice = 2*u[i]\nv[i] = twice\n... gbarrier\nu[j] = v[n - 1 - j] - 1\n"
+            "out[i] = least_saved[i]\n");
+  EXPECT_EQ(generate(saved, Target::cuda).launches.size(), 4U);
+}
+
+TEST(SaveAndReloadTemporaries, KeepsWhatTheFirstIterationSets) {
+  const Kernel spread =
+      apply_recipe(make_kernel("{[t, i, j]: 0 <= t < steps and 0 <= i, j < n}",
+                               "for t\n"
+                               "  <> first = u[i] {id=set, inames=t:i, if=t < 1}\n"
+                               "  v[i] = first {inames=t:i, dep=set}\n"
+                               "  ... gbarrier\n"
+                               "  u[j] = v[n - 1 - j] - 1\n"
+                               "end",
+                               {.default_type = cgen::f32}),
+                   "tag_inames(i:g.0, j:g.0)");
+  EXPECT_ERROR("loopy.generate.temporary_across_launches", generate_text(spread, Target::cuda));
+  EXPECT_EQ(generate(save_and_reload_temporaries(spread), Target::cuda).launches.size(), 2U);
+}
+
 TEST(SaveAndReloadTemporaries, RefusesWhatItCannotSave) {
   EXPECT_ERROR("loopy.save_and_reload_temporaries.unknown_temporary",
                save_and_reload_temporaries(rotation(), {"q"}));

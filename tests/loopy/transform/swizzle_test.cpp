@@ -38,8 +38,8 @@ TEST(Swizzle, ReordersBlocks) {
   const int j_inner = (int)threadIdx.x;
   const int i_inner = (int)threadIdx.y;
   if (8 * i_outer + i_inner < n && 8 * j_outer + j_inner >= 1 && 8 * j_outer + j_inner < m) {
-    b[m * (8 * i_outer + i_inner) + 8 * j_outer + j_inner] = a[n * (8 * j_outer + j_inner) +
-        8 * i_outer + i_inner];
+    b[m * (8 * i_outer + i_inner) + 8 * j_outer + j_inner] =
+        a[n * (8 * j_outer + j_inner) + 8 * i_outer + i_inner];
   }
 }
 )");

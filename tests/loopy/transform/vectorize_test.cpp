@@ -44,8 +44,8 @@ TEST(Vectorize, GoesOneByOneWhereNotAllLanesAreIn) {
   const int i_outer = (int)(uint)get_group_id(0);
   if (4 * i_outer + 3 < n) {
     const float4 a_vec = *(__global const float4 *)&a[4 * i_outer];
-    *(__global float4 *)&b[4 * i_outer] = (float4)(a_vec.x + 1.0f, a_vec.y + 1.0f, a_vec.z + 1.0f,
-        a_vec.w + 1.0f);
+    *(__global float4 *)&b[4 * i_outer] =
+        (float4)(a_vec.x + 1.0f, a_vec.y + 1.0f, a_vec.z + 1.0f, a_vec.w + 1.0f);
   } else {
     b[4 * i_outer] = a[4 * i_outer] + 1.0f;
     if (4 * i_outer + 1 < n) {
@@ -57,6 +57,46 @@ TEST(Vectorize, GoesOneByOneWhereNotAllLanesAreIn) {
   }
 }
 )");
+}
+
+TEST(Vectorize, LoadsAVectorOnceForAllRowsOfAThread) {
+  const Kernel sums = make_kernel("{[i, j]: 0 <= i < 3 and 0 <= j < n}", "c[i, j] = a[i, j] + b[j]",
+                                  {.default_type = cgen::f32, .assumptions = "n mod 4 = 0"});
+  const Kernel after = vectorize(
+      split_iname(tag_inames(sums, "i:ilp"), "j", 4, {.inner_name = "v", .outer_tag = "g.0"}), "v");
+  EXPECT_EQ(
+      generate_text(after, Target::cuda, {.recipe_comment = false}),
+      R"(extern "C" __global__ void __launch_bounds__(1) loopy_kernel(const float *__restrict__ a,
+    const float *__restrict__ b, float *__restrict__ c, const int n) {
+  const int j_outer = (int)blockIdx.x;
+  const float4 a_vec = *(const float4 *)&a[4 * j_outer];
+  const float4 b_vec = *(const float4 *)&b[4 * j_outer];
+  *(float4 *)&c[4 * j_outer] =
+      make_float4(a_vec.x + b_vec.x, a_vec.y + b_vec.y, a_vec.z + b_vec.z, a_vec.w + b_vec.w);
+  const float4 a_vec_1 = *(const float4 *)&a[4 * j_outer + n];
+  *(float4 *)&c[4 * j_outer + n] =
+      make_float4(a_vec_1.x + b_vec.x, a_vec_1.y + b_vec.y, a_vec_1.z + b_vec.z,
+      a_vec_1.w + b_vec.w);
+  const float4 a_vec_2 = *(const float4 *)&a[4 * j_outer + 2 * n];
+  *(float4 *)&c[4 * j_outer + 2 * n] =
+      make_float4(a_vec_2.x + b_vec.x, a_vec_2.y + b_vec.y, a_vec_2.z + b_vec.z,
+      a_vec_2.w + b_vec.w);
+}
+)");
+  // what is loaded under a test is not there behind it
+  const Kernel cut = make_kernel("{[i, j]: 0 <= i < 3 and 0 <= j < n}", "c[i, j] = d[i] + b[j]",
+                                 {.default_type = cgen::f32});
+  const std::string text = generate_text(
+      vectorize(
+          split_iname(tag_inames(cut, "i:ilp"), "j", 4, {.inner_name = "v", .outer_tag = "g.0"}),
+          "v"),
+      Target::cuda, {.recipe_comment = false, .test_whole_tiles = false});
+  for (const char* name : {"b_vec", "b_vec_1", "b_vec_2"}) {
+    EXPECT_NE(
+        text.find(std::string("const float4 ") + name + " = *(const float4 *)&b[4 * j_outer];"),
+        std::string::npos)
+        << text;
+  }
 }
 
 TEST(Vectorize, LeavesVectorsToTheCompilersOfTheHost) {

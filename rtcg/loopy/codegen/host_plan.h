@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+
+namespace rtcg::loopy {
+
+struct LaunchPlan;
+
+/// A loop that the host runs around launches, since a global barrier stands within. Its iname is an
+/// argument of the kernels that are launched.
+struct HostLoop {
+  std::string iname;
+  /// In terms of scalar parameters and of the host loops around.
+  Expr first = 0;
+  Expr end = 0;  ///< one past the last value
+  std::int64_t step = 1;
+};
+
+/// Calls `launch` for each launch of a program, in order: as often as the loops around it say, with
+/// their inames among the values.
+///
+/// @param launches    neighbours that share their outer loops run in one loop
+/// @param parameters  all scalar parameters that grids and loops need
+void for_each_launch(
+    const std::vector<LaunchPlan>& launches, const IntegerValues& parameters,
+    const std::function<void(std::size_t launch, const IntegerValues& values)>& launch);
+
+/// Launches and the loops around them, one a line, each as `describe` has it:
+/// `  for t in [0, nt):`, and below it `    relax_0(t)`.
+[[nodiscard]] std::string plan_text(const std::vector<LaunchPlan>& launches,
+                                    const std::function<std::string(const LaunchPlan&)>& describe);
+
+/// `relax_0(t)`: the kernel, and what changes from launch to launch.
+[[nodiscard]] std::string call_text(const LaunchPlan& launch);
+
+}  // namespace rtcg::loopy

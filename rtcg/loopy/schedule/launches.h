@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/schedule/loop_tree.h"
+
+namespace rtcg::loopy {
+
+/// What one launch runs, and the loops around it, which the host runs: outermost first.
+struct LaunchTree {
+  std::vector<std::string> host_loops;
+  LoopTree tree;
+};
+
+/// Cuts a tree at its launch boundaries. A loop with a boundary within is the host's: its beginning
+/// and its end, and that of each iteration, end a launch as well. In the order in which they run;
+/// launches without a statement are left out.
+[[nodiscard]] std::vector<LaunchTree> launches_of(const LoopTree& tree);
+
+/// Whether a loop is the host's.
+[[nodiscard]] bool contains_launch_boundary(const LoopTreeNode& node);
+/// The inames of loops with a global barrier within.
+[[nodiscard]] NameSet host_loops_of(const Kernel& kernel);
+
+/// Those around all of the statements.
+[[nodiscard]] NameSet host_loops_around(const Kernel& kernel,
+                                        const std::vector<std::size_t>& statements);
+
+/// Whether a temporary of threads or blocks may hand a value on from one iteration of a host loop
+/// to the next, where another launch begins. Where it may not, each iteration sets what it reads.
+///
+/// @param kernel      rules are expanded
+/// @param statements  those of the one launch that touch it, in order
+[[nodiscard]] bool outlives_iteration(const Kernel& kernel, const std::string& temporary,
+                                      const std::vector<std::size_t>& statements,
+                                      const NameSet& host_loops);
+
+}  // namespace rtcg::loopy
