@@ -44,6 +44,9 @@ struct TuneWords {
   bool is_cold = false;
   std::size_t list = 0;
   bool is_counting = false;
+  std::vector<std::string> tiles;
+  std::vector<std::string> threads;
+  std::vector<std::string> uses;
   loopy::SlicingConstraints constraints;
   Output output;
 };
@@ -54,8 +57,59 @@ loopy::Kernel read_kernel(const TuneWords& words) {
   return loopy::described_kernel(loopy::read_kernel_file(words.file));
 }
 
+/// `i=16,64`: a name and numbers.
+std::pair<std::string, std::vector<std::int64_t>> parse_hint(const std::string& text) {
+  const std::size_t equal = text.find('=');
+  std::vector<std::int64_t> numbers;
+  const char* at = text.data() + std::min(text.size(), equal + 1);
+  const char* const end = text.data() + text.size();
+  while (equal != std::string::npos && at < end) {
+    std::int64_t number = 0;
+    const auto [next, problem] = std::from_chars(at, end, number);
+    if (problem != std::errc() || number < 1 || (next != end && *next != ',')) {
+      numbers.clear();
+      break;
+    }
+    numbers.push_back(number);
+    at = next == end ? end : next + 1;
+  }
+  if (numbers.empty()) {
+    throw InvalidInput("tools.rtcg.bad_hint",
+                       fmt::format("'{}' is no hint: write an iname and lengths, i=16,64", text));
+  }
+  return {text.substr(0, equal), numbers};
+}
+
+/// `a=shared`
+void add_use(const std::string& text, loopy::SlicingConstraints& constraints) {
+  const std::map<std::string, loopy::ArrayUse> uses = {{"any", loopy::ArrayUse::any},
+                                                       {"shared", loopy::ArrayUse::shared},
+                                                       {"registers", loopy::ArrayUse::registers},
+                                                       {"memory", loopy::ArrayUse::memory}};
+  const std::size_t equal = text.find('=');
+  const auto use = uses.find(equal == std::string::npos ? "" : text.substr(equal + 1));
+  if (use == uses.end()) {
+    throw InvalidInput("tools.rtcg.bad_hint",
+                       fmt::format("'{}' is no hint: write an array and where it is to be read "
+                                   "from, a=shared, a=registers or a=memory",
+                                   text));
+  }
+  constraints.arrays[text.substr(0, equal)] = use->second;
+}
+
 loopy::SlicingConstraints constraints_of(const TuneWords& words, const loopy::Kernel& kernel) {
   loopy::SlicingConstraints constraints = words.constraints;
+  for (const std::string& each : words.tiles) {
+    const auto [iname, numbers] = parse_hint(each);
+    constraints.inames[iname].tiles = numbers;
+  }
+  for (const std::string& each : words.threads) {
+    const auto [iname, numbers] = parse_hint(each);
+    constraints.inames[iname].threads = numbers;
+  }
+  for (const std::string& each : words.uses) {
+    add_use(each, constraints);
+  }
   std::map<std::string, double> reals;
   parse_scalars(words.values, constraints.parameters, reals);
   check_are_scalars(kernel, reals);
@@ -318,6 +372,25 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   command->add_option("--max-shared-bytes", words->constraints.max_shared_bytes, "Of a block")
       ->check(why_negative)
       ->capture_default_str();
+  command->add_option("--max-registers", words->constraints.max_registers, "Of a thread, estimated")
+      ->check(why_not_positive)
+      ->capture_default_str();
+  command
+      ->add_option("--vector-widths", words->constraints.vector_widths,
+                   "Lanes of vectors that write results, 1,4: none, or of 4")
+      ->delimiter(',')
+      ->check(why_not_positive);
+  command
+      ->add_option("--tile", words->tiles,
+                   "Iterations of a block, or of a tile along a reduction: i=64,128; once for each "
+                   "iname")
+      ->allow_extra_args(false);
+  command->add_option("--threads", words->threads, "Of a block along an iname: i=16,32")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--read", words->uses,
+                   "Where an array is read from: a=shared, a=registers, a=memory or a=any")
+      ->allow_extra_args(false);
   return command;
 }
 

@@ -27,6 +27,13 @@ NameSet names_in_indices(const Expr& target) {
 }
 
 AddressSpace chosen_space(const Kernel& kernel, const Temporary& temporary) {
+  const auto is_of_block = [](const auto& tagged) { return tagged.second.kind == AxisKind::block; };
+  // l.auto becomes an axis where there is one
+  const bool has_block =
+      std::any_of(kernel.iname_tags.begin(), kernel.iname_tags.end(), is_of_block);
+  const auto is_axis = [&](const InameTag& tag) {
+    return tag.kind == AxisKind::block || (has_block && tag.kind == AxisKind::block_auto);
+  };
   bool is_local = false;
   for (const Instruction& instruction : kernel.instructions) {
     const Assignment* assignment = get_if<Assignment>(instruction);
@@ -41,7 +48,7 @@ AddressSpace chosen_space(const Kernel& kernel, const Temporary& temporary) {
       std::vector<std::string> in_index;
       std::vector<std::string> not_in_index;
       for (const std::string& iname : instruction.within_inames) {
-        if (tag_of(kernel, iname).kind == AxisKind::block) {
+        if (is_axis(tag_of(kernel, iname))) {
           (indexed.count(iname) != 0 ? in_index : not_in_index).push_back(iname);
         }
       }

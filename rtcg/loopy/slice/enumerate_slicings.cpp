@@ -7,6 +7,7 @@
 #include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/slicing_choice.h"
 #include "rtcg/loopy/slice/slicing_cost.h"
+#include "rtcg/loopy/slice/slicing_hints.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_ranking.h"
 #include "rtcg/loopy/slice/usual_shapes.h"
@@ -23,14 +24,16 @@ class Enumerator {
       : problem_(problem),
         constraints_(constraints),
         cost_(problem, constraints.machine),
+        hints_(problem, constraints),
         ranking_(problem, cost_) {}
 
   std::vector<RankedChoice> run() {
     const SlicedLoop& fast = problem_.loops[fast_loop];
     const std::uint16_t most_rows = fast.length < 64 ? 256 : 32;
-    const auto slow_cuts =
-        cuts_of(problem_.loops[slow_loop], most_rows, 8, has_long_rows(slow_loop));
-    for (const auto& fast_cut : cuts_of(fast, 512, 4, has_long_rows(fast_loop))) {
+    const auto slow_cuts = hints_.cuts(
+        slow_loop, cuts_of(problem_.loops[slow_loop], most_rows, 8, has_long_rows(slow_loop)));
+    for (const auto& fast_cut :
+         hints_.cuts(fast_loop, cuts_of(fast, 512, 4, has_long_rows(fast_loop)))) {
       for (const auto& slow_cut : slow_cuts) {
         choice_ = {};
         choice_.fast = fast_cut;
@@ -43,7 +46,8 @@ class Enumerator {
           lanes_ = cost_.lanes(choice_);
           blocks_ = cost_.blocks(choice_);
           if (choice_.threads() <= constraints_.max_threads && lanes_ <= constraints_.max_lanes &&
-              fits_grid()) {
+              cost_.registers(choice_) <= static_cast<double>(constraints_.max_registers) &&
+              fits_grid() && hints_.allows_whole_loops(whole)) {
             add_tiles();
             add_spread_reductions();
           }
@@ -117,7 +121,7 @@ class Enumerator {
       return;
     }
     const auto rank = [&] {
-      if (ranking_.is_too_slow(choice_)) {
+      if (!hints_.allows(choice_) || ranking_.is_too_slow(choice_)) {
         return;
       }
       const std::int64_t bytes = cost_.shared_bytes(choice_);
@@ -304,7 +308,8 @@ class Enumerator {
   std::int64_t blocks_ = 1;
   const std::int64_t most_shared_bytes_ =
       std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes);
-  Lengths depths_ = depths();
+  SlicingHints hints_;
+  Lengths depths_ = hints_.depths(depths());
   std::vector<std::uint8_t> side_by_side_ = side_by_side();
   SlicingRanking ranking_;
 };

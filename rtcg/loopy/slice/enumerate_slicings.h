@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,23 @@ struct MachineModel {
   bool is_cpu = false;
 };
 
+/// How one loop is to be cut; empty: any way.
+struct InameHint {
+  /// Iterations of a block, in lanes and threads together, whether they divide the loop or are
+  /// guarded; of a tile along a reduction, where the whole length means that it is not cut.
+  std::vector<std::int64_t> tiles{};
+  /// Threads of a block along the loop.
+  std::vector<std::int64_t> threads{};
+};
+
+/// Where the elements of an array are to be read from.
+enum class ArrayUse {
+  any,
+  shared,     ///< a tile in shared memory
+  registers,  ///< copies of each thread
+  memory,     ///< neither
+};
+
 /// Which slicings are worth looking at.
 struct SlicingConstraints {
   /// Sizes to rank for: a value for each parameter that bounds a loop.
@@ -42,6 +60,13 @@ struct SlicingConstraints {
   std::int64_t max_lanes = 96;
   /// Of a block; what the machine allows, where that is less.
   std::int64_t max_shared_bytes = 227 * 1024;
+  /// Of a thread, as the model estimates them from its lanes: compilers may need more.
+  std::int64_t max_registers = 255;
+  /// Lanes of the vectors by which results are written; 1: none. Empty: any.
+  std::vector<std::int64_t> vector_widths{};
+  /// By the name of an iname that is cut, and of an array that may be fetched.
+  std::map<std::string, InameHint> inames{};
+  std::map<std::string, ArrayUse> arrays{};
   MachineModel machine{};
   /// Arguments that may lie otherwise than the kernel describes them, at most 4: whoever runs what
   /// is found then lays them out so, see Slicing::layouts and layout_copy(). Of all combinations 16
@@ -70,14 +95,14 @@ struct RankedSlicing {
 /// functions add up. Every array that several lanes or threads read at the same place may be
 /// fetched; one whose elements the loops of a reduction read again and again may be kept in the
 /// registers of each thread. Lengths are powers of two, which are guarded where they do not divide,
-/// and others that divide. The model counts arithmetic, traffic of memory, cache and shared memory,
-/// and the fill of the machine, from the lengths alone: no kernel is transformed and no text is
-/// made.
+/// and others that divide, or what hints say. The model counts arithmetic, traffic of memory, cache
+/// and shared memory, and the fill of the machine, from the lengths alone: no kernel is transformed
+/// and no text is made.
 /// @cost about 0.5 us a slicing, when the stream is made
 class SlicingStream {
  public:
   /// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice,
-  ///                       loopy.slicings.fixed_layout
+  ///                       loopy.slicings.fixed_layout, loopy.slicings.unknown_hint
   SlicingStream(const Kernel& kernel, SlicingConstraints constraints);
 
   /// How many there are.
@@ -87,7 +112,7 @@ class SlicingStream {
   /// The one at a place of the ranking; place < count().
   [[nodiscard]] RankedSlicing at(std::size_t place) const;
   /// At most 40 of those that matrix products usually run well with, whatever the model says: tiles
-  /// of 16 to 128 rows and columns in shared memory, filled ahead, two of each shape. Nothing for
+  /// of 16 to 128 rows and columns in shared memory, filled ahead, a few of each shape. Nothing for
   /// kernels of other kinds.
   [[nodiscard]] std::vector<std::size_t> usual() const;
   /// The place of the same slicing where the compiler is asked to unroll the steps of a tile;

@@ -99,6 +99,21 @@ LayoutPlan parse_layout(std::string_view text, const std::vector<std::string>& w
   return plan;
 }
 
+/// `order k_0,i_0, i_1`
+std::vector<std::string> parse_order(std::string_view text, const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    std::istringstream stream(words[i]);
+    for (std::string name; std::getline(stream, name, ',');) {
+      names.push_back(name);
+    }
+  }
+  if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
+    fail(text, "'order' takes loops from the outermost on, 'order k_0,i_0'");
+  }
+  return names;
+}
+
 InameSlicing parse_iname(std::string_view text, const std::vector<std::string>& words) {
   InameSlicing result;
   if (words.front().size() < 2 || words.front().back() != ':' || words.size() < 2) {
@@ -162,6 +177,9 @@ std::string to_string(const Slicing& slicing) {
   for (const LayoutPlan& plan : slicing.layouts) {
     text += (text.empty() ? "" : "; ") + to_string(plan);
   }
+  if (!slicing.loop_order.empty()) {
+    text += fmt::format("{}order {}", text.empty() ? "" : "; ", fmt::join(slicing.loop_order, ","));
+  }
   return text;
 }
 
@@ -181,6 +199,8 @@ Slicing parse_slicing(std::string_view text) {
       slicing.stages = parse_number(text, words[1]);
     } else if (words.front() == "swizzle" && words.size() == 2) {
       slicing.swizzle_rows = parse_number(text, words[1]);
+    } else if (words.front() == "order" && slicing.loop_order.empty()) {
+      slicing.loop_order = parse_order(text, words);
     } else if (words.front() == "atomic" && words.size() == 2) {
       slicing.atomic_reductions.push_back(words[1]);
     } else {

@@ -70,6 +70,7 @@ struct LayoutPlan {
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a transposed xor; fetch b vec 4
 ///     x: g.0 l.0*64 ilp*4; fetch image registers
 ///     i: g.0 l.0*128; layout a order 1,0 pad 4; layout u split 0 by 32
+///     i: for for*8; k: for for*16; order k_0,i_0,i_1,k_1
 struct Slicing {
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
@@ -84,6 +85,9 @@ struct Slicing {
   std::vector<std::string> atomic_reductions{};
   /// Of arguments that do not lie as described.
   std::vector<LayoutPlan> layouts{};
+  /// Loops from the outermost to the innermost, by the names that the cuts give them; empty: as
+  /// the scheduler has them, see prioritize_loops(). A stream leaves it so.
+  std::vector<std::string> loop_order{};
   friend bool operator==(const Slicing&, const Slicing&) = default;
 };
 

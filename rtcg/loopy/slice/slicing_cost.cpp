@@ -328,13 +328,17 @@ const SlicingCost::Work& SlicingCost::work_of(const SlicingChoice& choice) const
   return known.work;
 }
 
+double SlicingCost::registers(const SlicingChoice& choice) const {
+  return std::min(255.0,
+                  24 + kept_elements(choice) + 1.3 * static_cast<double>(lanes(choice)) +
+                      2 * (choice.fast[0] * choice.fast[2] + choice.slow[0] * choice.slow[2]));
+}
+
 double SlicingCost::residents_of(const SlicingChoice& choice) const {
   const double threads = static_cast<double>(choice.threads());
-  const double registers =
-      std::min(255.0, 24 + kept_elements(choice) + 1.3 * static_cast<double>(lanes(choice)) +
-                          2 * (choice.fast[0] * choice.fast[2] + choice.slow[0] * choice.slow[2]));
-  return std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
-                   std::floor(machine_.registers_per_multiprocessor / (registers * threads))});
+  return std::min(
+      {32.0, std::floor(machine_.threads_per_multiprocessor / threads),
+       std::floor(machine_.registers_per_multiprocessor / (registers(choice) * threads))});
 }
 
 // Fast is what keeps its sums in vector registers: one row of threads as long as a vector, a few

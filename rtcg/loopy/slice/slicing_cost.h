@@ -40,6 +40,8 @@ class SlicingCost {
   /// Results of one thread.
   [[nodiscard]] std::int64_t lanes(const SlicingChoice& choice) const;
   [[nodiscard]] std::int64_t shared_bytes(const SlicingChoice& choice) const;
+  /// Of a thread, 255 at most.
+  [[nodiscard]] double registers(const SlicingChoice& choice) const;
 
   /// Elements of an array that a thread holds in registers between two steps of the tiles.
   [[nodiscard]] double kept_elements(const SlicingChoice& choice) const;

@@ -274,6 +274,9 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
       add_sharing(slicing, each, steps);
     }
   }
+  if (!slicing.loop_order.empty()) {
+    steps.push_back({"prioritize_loops", slicing.loop_order, {}});
+  }
   add_layouts(kernel, slicing, steps);  // behind the cuts, whose lengths spare divisions of indices
   std::map<std::string, std::vector<std::string>> sweeps;
   for (const FetchPlan& fetch : slicing.fetches) {

@@ -84,6 +84,19 @@ TEST(ChooseAddressSpaces, SharesWhatThreadsWriteElementByElement) {
   EXPECT_EQ(space_of(kernel, "row"), AddressSpace::private_);
 }
 
+// Checks ask before l.auto has become an axis.
+TEST(ChooseAddressSpaces, SharesWhatIsOnAnAxisByItself) {
+  const auto space = [](const char* tags) {
+    return space_of(
+        choose_address_spaces(kernel_of("{[i, j]: 0 <= i, j < 8}",
+                                        "<> row[j] = a[j] {id=put, inames=j}\nb[i] = row[7 - i]",
+                                        tags, {.arguments = "a: f64[16]; b: f64[8]"})),
+        "row");
+  };
+  EXPECT_EQ(space("tag_inames(i:l.1, j:l.auto)"), AddressSpace::local);
+  EXPECT_EQ(space("tag_inames(i:g.0, j:l.auto)"), AddressSpace::private_);
+}
+
 TEST(ChooseAddressSpaces, KeepsWhatIsStated) {
   const Kernel kernel = choose_address_spaces(
       kernel_of("{[i]: 0 <= i < 8}", "<> t[i] = a[i]\nb[i] = t[i]",

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/transform/precompute.h"
@@ -28,6 +29,34 @@ TEST(Slicing, IsReadAsItIsWritten) {
   EXPECT_EQ(parse_slicing("stages 3").stages, 3);
   EXPECT_EQ(to_string(parse_slicing("k: for for*8; fetch a;stages 3")),
             "k: for for*8; fetch a; stages 3");
+}
+
+TEST(Slicing, SaysTheOrderOfLoops) {
+  const std::string text = "i: for for*8; j: for for*4; order j_0,i_0,i_1,j_1";
+  EXPECT_EQ(to_string(parse_slicing(text)), text);
+  EXPECT_EQ(parse_slicing("i: for for*8; order i_0, i_1").loop_order.size(), 2U);
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("order"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("order i_0,,i_1"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("order i_0; order i_1"));
+  const Kernel copy =
+      make_kernel("{[i, j]: 0 <= i, j < 64}", "b[i, j] = a[i, j]", {.default_type = cgen::f32});
+  const auto places = [&](const std::string& slicing) {
+    const std::string code = generate_text(apply(copy, parse_slicing(slicing)), Target::host);
+    std::vector<std::pair<std::size_t, std::string>> loops;
+    for (const char* each : {"i_0", "i_1", "j_0", "j_1"}) {
+      loops.emplace_back(code.find("for (int " + std::string(each) + " "), each);
+    }
+    std::sort(loops.begin(), loops.end());
+    std::string order;
+    for (const auto& [place, name] : loops) {
+      order += place == std::string::npos ? "?" : name + " ";
+    }
+    return order;
+  };
+  EXPECT_EQ(places(text), "j_0 i_0 i_1 j_1 ");
+  EXPECT_EQ(places("i: for for*8; j: for for*4; order i_1,j_0,j_1,i_0"), "i_1 j_0 j_1 i_0 ");
+  EXPECT_ERROR("loopy.prioritize_loops.unknown_iname",
+               apply(copy, parse_slicing("i: for for*8; order k_0,i_0")));
 }
 
 TEST(Slicing, SaysHowTilesLieAndHowWideTheyAreRead) {
