@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rtcg/loopy/symbolic/expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 
@@ -50,6 +51,43 @@ inline std::optional<double> combine_values(const Expr& expr, const std::vector<
         return std::nullopt;
       },
       [&](const auto&) -> Value { return std::nullopt; });
+}
+
+/// The value of an expression whose names and accesses have the values that `read` gives; nullopt:
+/// of something that is not known here. Operands that C does not evaluate are not read.
+inline std::optional<double> evaluate_values(const Expr& expr,
+                                             const std::function<double(const Expr&)>& read) {
+  using Value = std::optional<double>;
+  return match(
+      expr, [](const Integer& e) -> Value { return static_cast<double>(e.value); },
+      [](const Real& e) -> Value { return e.value; },
+      [&](const Name&) -> Value { return read(expr); },
+      [&](const Access&) -> Value { return read(expr); },
+      [&](const Conditional& e) -> Value {
+        const Value condition = evaluate_values(e.condition, read);
+        return condition ? evaluate_values(*condition != 0 ? e.then_value : e.else_value, read)
+                         : std::nullopt;
+      },
+      [&](const Logical& e) -> Value {
+        const bool ends = e.op == LogicalOp::or_;
+        for (const Expr& operand : e.operands) {
+          const Value value = evaluate_values(operand, read);
+          if (!value || (*value != 0) == ends) {
+            return value ? Value(ends ? 1.0 : 0.0) : value;
+          }
+        }
+        return ends ? 0.0 : 1.0;
+      },
+      [&](const auto&) -> Value {
+        std::vector<double> parts;
+        bool are_known = true;
+        for_each_child(expr, [&](const Expr& child) {
+          const Value part = are_known ? evaluate_values(child, read) : std::nullopt;
+          are_known = part.has_value();
+          parts.push_back(part.value_or(0));
+        });
+        return are_known ? combine_values(expr, parts) : std::nullopt;
+      });
 }
 
 }  // namespace rtcg::loopy

@@ -441,42 +441,25 @@ class ScheduleRun {
   }
 
   double evaluate(const Expr& expr) {
-    return match(
-        expr, [](const Integer& e) { return static_cast<double>(e.value); },
-        [](const Real& e) { return e.value; },
-        [&](const Name& e) {
-          const auto found = names_.find(e.name);
-          if (found != names_.end()) {
-            return static_cast<double>(found->second);
-          }
-          const auto parameter = parameters_.find(e.name);
-          return parameter != parameters_.end() ? static_cast<double>(parameter->second)
-                                                : read({e.name, {}});
-        },
-        [&](const Access&) { return read(element_of(expr)); },
-        [&](const Conditional& e) {
-          return evaluate(evaluate(e.condition) != 0 ? e.then_value : e.else_value);
-        },
-        [&](const Logical& e) {
-          const bool ends = e.op == LogicalOp::or_;
-          for (const Expr& operand : e.operands) {
-            if ((evaluate(operand) != 0) == ends) {
-              return ends ? 1.0 : 0.0;
-            }
-          }
-          return ends ? 0.0 : 1.0;
-        },
-        [&](const auto&) { return combine(expr); });
-  }
-
-  double combine(const Expr& expr) {
-    std::vector<double> parts;
-    for_each_child(expr, [&](const Expr& child) { parts.push_back(evaluate(child)); });
-    const std::optional<double> value = combine_values(expr, parts);
+    const std::optional<double> value =
+        evaluate_values(expr, [&](const Expr& leaf) { return read_leaf(leaf); });
     if (!value) {
       throw NotRunnable(to_string(expr));
     }
     return *value;
+  }
+  double read_leaf(const Expr& leaf) {
+    const Name* name = get_if<Name>(leaf);
+    if (name == nullptr) {
+      return read(element_of(leaf));
+    }
+    const auto found = names_.find(name->name);
+    if (found != names_.end()) {
+      return static_cast<double>(found->second);
+    }
+    const auto parameter = parameters_.find(name->name);
+    return parameter != parameters_.end() ? static_cast<double>(parameter->second)
+                                          : read({name->name, {}});
   }
 
   const Kernel kernel_;
