@@ -23,8 +23,10 @@
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/schedule/launches.h"
+#include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/tune/tune.h"
 #include "tools/command.h"
 #include "tools/draw_loop_tree.h"
 
@@ -39,7 +41,7 @@ struct KernelWords {
   std::string target = "cuda";
   std::string stage = "source";
   std::string device = "best";
-  std::string recipe_file;
+  std::string slicing;
   std::string drawing;
   std::vector<std::string> values;
   bool as_described = false;
@@ -56,6 +58,14 @@ struct Kernels {
 Kernels read_kernels(const KernelWords& words) {
   const loopy::KernelFile file = loopy::read_kernel_file(words.file);
   Kernels kernels{loopy::described_kernel(file), {}};
+  if (!words.slicing.empty()) {
+    loopy::IntegerValues sizes;
+    std::map<std::string, double> reals;
+    parse_scalars(words.values, sizes, reals);
+    kernels.transformed =
+        loopy::tuned_kernel(kernels.described, sizes, loopy::parse_slicing(words.slicing));
+    return kernels;
+  }
   kernels.transformed =
       words.as_described ? kernels.described : loopy::transformed_kernel(file, kernels.described);
   return kernels;
@@ -410,7 +420,13 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
                       const std::shared_ptr<KernelWords>& words) {
   CLI::App* command = app.add_subcommand(name, help);
   command->add_option("FILE", words->file, "A kernel file (docs/kernel_files.md)")->required();
-  command->add_flag("--as-described", words->as_described, "Leave out the file's transformations");
+  CLI::Option* as_described = command->add_flag("--as-described", words->as_described,
+                                                "Leave out the file's transformations");
+  command
+      ->add_option("--slicing", words->slicing,
+                   "In their place what `rtcg tune` or `slicings` printed: 'i: g.0 l.0*64; ...';\n"
+                   "sizes that --set gives are put into the kernel, as tuning does")
+      ->excludes(as_described);
   return command;
 }
 
@@ -426,6 +442,10 @@ void add_kernel_commands(CLI::App& app) {
   const auto words = std::make_shared<KernelWords>();
   CLI::App* show_command = add_command(app, "show", "Print what a kernel file becomes", words);
   add_target(show_command, words);
+  show_command
+      ->add_option("--set", words->values, "Value of a parameter that --slicing puts in: n=1000")
+      ->allow_extra_args(false)
+      ->needs("--slicing");
   show_command
       ->add_option("--stage", words->stage, "The kernel, its loops and barriers, or the text")
       ->check(CLI::IsMember({"kernel", "schedule", "source"}))

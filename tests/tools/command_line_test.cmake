@@ -111,6 +111,13 @@ expect(1 "'n' of kernel 'axpy' is a whole number, not 1.5.*tools.rtcg.bad_value"
   run ${kernels}/axpy.loopy --set n=1.5)
 expect(2 "'0' is not a number above 0" run ${kernels}/axpy.loopy --set n=50 --repetitions 0)
 expect(2 "tree.png' is neither FILE.svg nor FILE.dot" explain ${kernels}/axpy.loopy --draw tree.png)
+set(slicing "j: g.0 l.0*16")
+expect(0 "fix_parameters.n:64.*threadIdx" show ${kernels}/matmul.loopy --set n=64 --slicing "${slicing}")
+expect(0 "correct" run ${kernels}/matmul.loopy --set n=50 -d host --check --slicing "${slicing}")
+expect(0 "grid .*block 16 x 1 x 1" explain ${kernels}/matmul.loopy --slicing "${slicing}")
+expect(1 "loopy.parse_slicing.syntax" show ${kernels}/matmul.loopy --slicing "i g.0")
+expect(2 "--set requires --slicing" show ${kernels}/matmul.loopy --set n=64)
+expect(2 "excludes --slicing" run ${kernels}/matmul.loopy --as-described --slicing "${slicing}")
 expect(1 "loopy.read_kernel_file.unreadable" show absent.loopy)
 expect(1 "loopy.read_kernel_file.unreadable" show .)
 file(WRITE ${WORK}/beyond.loopy "domains {[i]: 0 <= i < 16}

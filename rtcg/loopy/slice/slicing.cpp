@@ -36,6 +36,19 @@ std::int64_t parse_number(std::string_view text, std::string_view digits) {
   return value;
 }
 
+/// `k_0,i_0`
+std::vector<std::string> parse_names(std::string_view text, const std::string& word) {
+  std::vector<std::string> names;
+  std::istringstream stream(word);
+  for (std::string name; std::getline(stream, name, ',');) {
+    names.push_back(name);
+  }
+  if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
+    fail(text, fmt::format("'{}' is no list of loops such as 'k_0,i_0'", word));
+  }
+  return names;
+}
+
 FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& words) {
   if (words.size() < 2) {
     fail(text, "'fetch' names no array");
@@ -51,14 +64,23 @@ FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& wor
       plan.is_swizzled = true;
     } else if (words[i] == "vec" && i + 1 < words.size()) {
       plan.vector_width = parse_number(text, words[++i]);
-    } else if (words[i] == "registers" && words.size() == 3) {
-      plan.in_registers = true;  // they have neither rows nor banks
+    } else if (words[i] == "stages" && i + 1 < words.size()) {
+      plan.stages = parse_number(text, words[++i]);
+    } else if (words[i] == "over" && i + 1 < words.size()) {
+      plan.swept = parse_names(text, words[++i]);
+    } else if (words[i] == "registers") {
+      plan.in_registers = true;
     } else {
       fail(text, fmt::format("did not expect '{}' after 'fetch'", words[i]));
     }
   }
   if (plan.is_swizzled && plan.padding != 0) {
     fail(text, "'xor' stands in place of 'pad', not beside it");
+  }
+  if (plan.in_registers && (plan.is_transposed || plan.is_swizzled || plan.padding != 0 ||
+                            plan.vector_width != 0 || plan.stages != 0)) {
+    fail(text,
+         "'registers' have neither rows nor banks nor buffers: only 'over' may stand beside it");
   }
   return plan;
 }
@@ -101,17 +123,11 @@ LayoutPlan parse_layout(std::string_view text, const std::vector<std::string>& w
 
 /// `order k_0,i_0, i_1`
 std::vector<std::string> parse_order(std::string_view text, const std::vector<std::string>& words) {
-  std::vector<std::string> names;
+  std::string all;
   for (std::size_t i = 1; i < words.size(); ++i) {
-    std::istringstream stream(words[i]);
-    for (std::string name; std::getline(stream, name, ',');) {
-      names.push_back(name);
-    }
+    all += words[i];
   }
-  if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
-    fail(text, "'order' takes loops from the outermost on, 'order k_0,i_0'");
-  }
-  return names;
+  return parse_names(text, all);
 }
 
 InameSlicing parse_iname(std::string_view text, const std::vector<std::string>& words) {
@@ -164,6 +180,8 @@ std::string to_string(const Slicing& slicing) {
     text += fetch.padding != 0 ? fmt::format(" pad {}", fetch.padding) : "";
     text += fetch.is_swizzled ? " xor" : "";
     text += fetch.vector_width != 0 ? fmt::format(" vec {}", fetch.vector_width) : "";
+    text += fetch.stages != 0 ? fmt::format(" stages {}", fetch.stages) : "";
+    text += fetch.swept.empty() ? "" : fmt::format(" over {}", fmt::join(fetch.swept, ","));
   }
   if (slicing.stages != 1) {
     text += fmt::format("; stages {}", slicing.stages);

@@ -12,7 +12,9 @@ namespace rtcg::loopy {
 
 /// One of the loops that an iname is cut into.
 struct SlicingFactor {
-  /// Iterations; 0 for the outermost one, which takes what the others leave.
+  /// Iterations; 0 for the outermost one, which takes what the others leave. Lengths that do not
+  /// divide the iname's are padded to whole iterations, and statements of those beyond its end are
+  /// left out by conditions.
   std::int64_t length = 0;
   InameTag axis{};
   friend bool operator==(const SlicingFactor&, const SlicingFactor&) = default;
@@ -41,6 +43,12 @@ struct FetchPlan {
   /// Elements that are read at once, 2 or 4, see add_prefetch(); 0: one by one, but 16 bytes where
   /// copies run ahead and both sides are contiguous.
   std::int64_t vector_width = 0;
+  /// Buffers of this array's tile, see pipeline(); 0: as many as the slicing has of all. Copies
+  /// arrive in the order in which they were asked for, so those that run ahead do so equally far.
+  std::int64_t stages = 0;
+  /// Loops that are swept, by the names that the cuts give them; empty: all that lie within a
+  /// block, or within a thread for registers.
+  std::vector<std::string> swept{};
   friend bool operator==(const FetchPlan&, const FetchPlan&) = default;
 };
 
@@ -68,6 +76,7 @@ struct LayoutPlan {
 ///     stages 3; swizzle 8
 ///     k: g.0 for*16 l.0*256; atomic k
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a transposed xor; fetch b vec 4
+///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a stages 3; fetch b over k_1
 ///     x: g.0 l.0*64 ilp*4; fetch image registers
 ///     i: g.0 l.0*128; layout a order 1,0 pad 4; layout u split 0 by 32
 ///     i: for for*8; k: for for*16; order k_0,i_0,i_1,k_1
@@ -98,12 +107,14 @@ struct Slicing {
 [[nodiscard]] Slicing parse_slicing(std::string_view text);
 
 /// The transformations that a slicing stands for. The loops of iname i are called i_0, i_1, ...
-/// from the outermost on; fetches sweep all of them that lie within a block, those to registers all
-/// that lie within a thread.
+/// from the outermost on; fetches that do not say what they sweep sweep all of them that lie within
+/// a block, those to registers all that lie within a thread.
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
-///                       loopy.recipe_of.nothing_to_pipeline, loopy.recipe_of.nothing_to_share,
-///                       loopy.recipe_of.nothing_to_keep, loopy.recipe_of.bad_layout
+///                       loopy.recipe_of.unknown_sweep, loopy.recipe_of.nothing_to_pipeline,
+///                       loopy.recipe_of.unequal_stages,
+///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,
+///                       loopy.recipe_of.bad_layout
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
 
 /// @throws InvalidInput  what recipe_of and the transformations throw

@@ -66,22 +66,8 @@ const InameSlicing* find_sliced(const Slicing& slicing, const std::string& iname
   return nullptr;
 }
 
-/// Whether a loop is one of those that are swept when an array is copied.
-using IsSwept = bool (*)(const SlicingFactor& factor, bool is_outermost);
-
-/// All that lie within a block.
-bool is_within_block(const SlicingFactor& factor, bool is_outermost) {
-  return !is_outermost || factor.axis.kind != AxisKind::grid;
-}
-/// All that one thread does.
-bool is_within_thread(const SlicingFactor& factor, bool /*is_outermost*/) {
-  return factor.axis.kind != AxisKind::grid && factor.axis.kind != AxisKind::block;
-}
-
-/// The loops that are swept, of the inames that the array's reads mention. The outermost of several
-/// loops is never one of them: that is what moves the copy along.
-std::vector<std::string> swept_parts(const Kernel& expanded, const Slicing& slicing,
-                                     const std::string& array, IsSwept is_swept) {
+/// The inames that an array's reads mention, in the kernel's order.
+std::vector<std::string> inames_of_reads(const Kernel& expanded, const std::string& array) {
   NameSet mentioned;
   bool is_read = false;
   for (const ArrayAccess& access : accesses_of(expanded)) {
@@ -98,28 +84,97 @@ std::vector<std::string> swept_parts(const Kernel& expanded, const Slicing& slic
         "loopy.recipe_of.unknown_array",
         fmt::format("kernel '{}' reads no array '{}' that could be fetched", expanded.name, array));
   }
-  std::vector<std::string> sweep;
+  std::vector<std::string> inames;
   for (const std::string& iname : all_inames(expanded)) {
-    if (mentioned.count(iname) == 0) {
-      continue;
+    if (mentioned.count(iname) != 0) {
+      inames.push_back(iname);
     }
+  }
+  return inames;
+}
+
+/// A loop that a copy may sweep.
+struct Sweepable {
+  std::string loop{};
+  /// The outermost of several: a copy that does not sweep it moves along it.
+  bool moves_copy = false;
+};
+
+/// Loops of inames that lie within a block, or within a thread for registers.
+std::vector<Sweepable> sweepable_loops(const Slicing& slicing, const FetchPlan& fetch,
+                                       const std::vector<std::string>& inames) {
+  std::vector<Sweepable> loops;
+  for (const std::string& iname : inames) {
     const InameSlicing* sliced = find_sliced(slicing, iname);
-    if (sliced == nullptr ||
-        (sliced->factors.size() == 1 && is_swept(sliced->factors.front(), true))) {
-      sweep.push_back(iname);
+    if (sliced == nullptr) {
+      loops.push_back({iname});
       continue;
     }
-    for (std::size_t i = 1; i < sliced->factors.size(); ++i) {
-      if (is_swept(sliced->factors[i], false)) {
-        sweep.push_back(part_name(iname, i));
+    const std::size_t count = sliced->factors.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const AxisKind kind = sliced->factors[i].axis.kind;
+      if (kind != AxisKind::grid && !(fetch.in_registers && kind == AxisKind::block)) {
+        loops.push_back({count == 1 ? iname : part_name(iname, i), count > 1 && i == 0});
       }
     }
   }
-  return sweep;
+  return loops;
+}
+
+std::vector<std::string> sweep_of(const Kernel& expanded, const Slicing& slicing,
+                                  const FetchPlan& fetch) {
+  const std::vector<Sweepable> loops =
+      sweepable_loops(slicing, fetch, inames_of_reads(expanded, fetch.array));
+  std::vector<std::string> known;
+  std::vector<std::string> within;
+  for (const Sweepable& each : loops) {
+    known.push_back(each.loop);
+    if (!each.moves_copy) {
+      within.push_back(each.loop);
+    }
+  }
+  for (const std::string& each : fetch.swept) {
+    if (std::find(known.begin(), known.end(), each) == known.end()) {
+      throw InvalidInput(
+          "loopy.recipe_of.unknown_sweep",
+          fmt::format("'fetch {} over {}' of slicing '{}': the loops within a {} along which '{}' "
+                      "is read are {}",
+                      fetch.array, each, to_string(slicing),
+                      fetch.in_registers ? "thread" : "block", fetch.array, list_of(known)));
+    }
+  }
+  if (fetch.in_registers && within.empty() && fetch.swept.empty()) {
+    throw InvalidInput("loopy.recipe_of.nothing_to_keep",
+                       fmt::format("'fetch {0} registers' takes lanes or inner loops of a thread "
+                                   "along which it reads '{0}', which slicing '{1}' has not",
+                                   fetch.array, to_string(slicing)));
+  }
+  return fetch.swept.empty() ? within : fetch.swept;
+}
+
+std::int64_t stages_of(const Slicing& slicing, const FetchPlan& fetch) {
+  return fetch.stages != 0 ? fetch.stages : slicing.stages;
+}
+
+/// How many buffers tiles have that have several, else 1.
+std::int64_t stages_ahead(const Slicing& slicing) {
+  std::int64_t stages = slicing.stages;
+  for (const FetchPlan& fetch : slicing.fetches) {
+    const std::int64_t own = stages_of(slicing, fetch);
+    if (own > 1 && stages > 1 && own != stages) {
+      throw InvalidInput(
+          "loopy.recipe_of.unequal_stages",
+          fmt::format("slicing '{}' has {} stages and, of '{}', {}: copies arrive in the order in "
+                      "which they were asked for, so all that run ahead have equally many",
+                      to_string(slicing), stages, fetch.array, own));
+    }
+    stages = std::max(stages, own);
+  }
+  return stages;
 }
 
 /// The step that lets the copies of what is fetched along the loop of a reduction run ahead.
-RecipeStep pipeline_step(const Slicing& slicing, const NameSet& reduced,
+RecipeStep pipeline_step(const Slicing& slicing, std::int64_t stages, const NameSet& reduced,
                          const std::map<std::string, std::vector<std::string>>& sweeps) {
   for (const InameSlicing& each : slicing.inames) {
     if (reduced.count(each.iname) == 0 || each.factors.size() < 2 ||
@@ -129,21 +184,19 @@ RecipeStep pipeline_step(const Slicing& slicing, const NameSet& reduced,
     std::vector<std::string> tiles;
     for (const FetchPlan& fetch : slicing.fetches) {
       const std::vector<std::string>& sweep = sweeps.at(fetch.array);
-      if (!fetch.in_registers &&
+      if (!fetch.in_registers && stages_of(slicing, fetch) > 1 &&
           std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) != sweep.end()) {
         tiles.push_back(fetch.array + "_tile");
       }
     }
     if (!tiles.empty()) {
-      return {"pipeline",
-              {list_of(tiles), part_name(each.iname, 0), std::to_string(slicing.stages)},
-              {}};
+      return {"pipeline", {list_of(tiles), part_name(each.iname, 0), std::to_string(stages)}, {}};
     }
   }
   throw InvalidInput("loopy.recipe_of.nothing_to_pipeline",
                      fmt::format("'stages {}' takes something that is fetched along the loop of a "
                                  "reduction, which slicing '{}' has not",
-                                 slicing.stages, to_string(slicing)));
+                                 stages, to_string(slicing)));
 }
 
 /// What lets blocks and threads share the reduction over an iname that has been split.
@@ -280,19 +333,12 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   add_layouts(kernel, slicing, steps);  // behind the cuts, whose lengths spare divisions of indices
   std::map<std::string, std::vector<std::string>> sweeps;
   for (const FetchPlan& fetch : slicing.fetches) {
-    std::vector<std::string>& sweep = sweeps[fetch.array];
-    sweep = swept_parts(expanded, slicing, fetch.array,
-                        fetch.in_registers ? is_within_thread : is_within_block);
-    if (fetch.in_registers && sweep.empty()) {
-      throw InvalidInput("loopy.recipe_of.nothing_to_keep",
-                         fmt::format("'fetch {0} registers' takes lanes or inner loops of a thread "
-                                     "along which it reads '{0}', which slicing '{1}' has not",
-                                     fetch.array, to_string(slicing)));
-    }
+    const std::vector<std::string>& sweep = sweeps[fetch.array] =
+        sweep_of(expanded, slicing, fetch);
     add_fetch(fetch, sweep, loops_around(expanded, slicing, fetch.array), steps);
   }
-  if (slicing.stages != 1) {
-    steps.push_back(pipeline_step(slicing, reduced, sweeps));
+  if (const std::int64_t stages = stages_ahead(slicing); stages != 1) {
+    steps.push_back(pipeline_step(slicing, stages, reduced, sweeps));
   }
   // behind the pipeline: what its copies move at once stays together
   RecipeStep swizzled{"swizzle_bank_conflicts", {}, {}};

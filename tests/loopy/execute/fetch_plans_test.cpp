@@ -67,6 +67,20 @@ TEST(FetchPlans, SwizzledProductsKeepTheNumbers) {
   }
 }
 
+TEST(FetchPlans, EachArrayHasItsOwnSweepAndStages) {
+  const std::string cuts = "j: g.0 l.0*8 ilp*2; i: g.1 l.1*8 ilp*2; k: for for*8; ";
+  for (const char* fetches :
+       {"fetch a stages 3; fetch b", "fetch a; fetch b stages 1; stages 2",
+        "fetch a over i_2,k_1; fetch b over j_1,j_2,k_1", "fetch a over k_1; fetch b over k_1",
+        "fetch b over j_1,j_2; fetch a registers over i_2", "fetch a over i_1,i_2,k_0,k_1"}) {
+    SCOPED_TRACE(fetches);
+    const Kernel sliced = apply(apply_recipe(product(), "fix_parameters(m:29)"),
+                                parse_slicing(cuts + fetches));
+    expect_same_everywhere(sliced, apply_recipe(product(), "fix_parameters(m:29)"), {{"n", 37}},
+                           {}, not_pocl);
+  }
+}
+
 // 84 rows of 52: tiles of 16 are cut off at both ends, and their rows are shorter than l.0
 TEST(FetchPlans, ClippedRowsAreCopiedByAllThreadsAndByVectors) {
   const std::string slicing = "j: g.0 l.0*16 vec*4; i: g.1 l.1*4 ilp*4; k: for for*16; fetch b; ";

@@ -77,6 +77,55 @@ TEST(Slicing, SaysHowTilesLieAndHowWideTheyAreRead) {
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a registers xor"));
 }
 
+TEST(Slicing, SaysWhatFetchesSweepAndHowFarTheyRunAhead) {
+  const std::string text =
+      "i: g.1 l.1*16; k: for for*8; fetch a stages 3 over i_1,k_1; fetch b over k_1";
+  const Slicing slicing = parse_slicing(text);
+  EXPECT_EQ(to_string(slicing), text);
+  EXPECT_EQ(slicing.fetches[0].stages, 3);
+  EXPECT_EQ(slicing.fetches[1].swept, std::vector<std::string>{"k_1"});
+  const auto steps = recipe_of(matmul(), slicing);
+  EXPECT_EQ(to_string(steps[steps.size() - 3]),
+            "add_prefetch(a, [i_1, k_1], outer_inames=[j], temporary_name=a_tile)");
+  EXPECT_EQ(to_string(steps[steps.size() - 2]),
+            "add_prefetch(b, [k_1], temporary_name=b_tile)");
+  EXPECT_EQ(to_string(steps.back()), "pipeline([a_tile], k_0, 3)");
+}
+
+TEST(Slicing, SomeFetchesMayStayWhereTheOthersRunAhead) {
+  const auto last = [](const char* text) {
+    return to_string(recipe_of(matmul(), parse_slicing(text)).back());
+  };
+  const std::string cuts = "i: g.0 l.0*16; k: for for*8; ";
+  EXPECT_EQ(last((cuts + "fetch a; fetch b stages 1; stages 2").c_str()),
+            "pipeline([a_tile], k_0, 2)");
+  EXPECT_EQ(last((cuts + "fetch a stages 2; fetch b; stages 2").c_str()),
+            "pipeline([a_tile, b_tile], k_0, 2)");
+  EXPECT_ERROR("loopy.recipe_of.unequal_stages",
+               last((cuts + "fetch a stages 2; fetch b stages 3").c_str()));
+  EXPECT_ERROR("loopy.recipe_of.unequal_stages",
+               last((cuts + "fetch a stages 2; fetch b; stages 3").c_str()));
+  EXPECT_ERROR("loopy.recipe_of.nothing_to_pipeline",
+               last((cuts + "fetch a over i_1 stages 2").c_str()));
+}
+
+TEST(Slicing, SweepsOnlyWhatLiesWithinABlockOrThread) {
+  const auto sweep = [](const char* fetch) {
+    return recipe_of(matmul(), parse_slicing(std::string("i: g.0 l.0*16 ilp*2; k: for for*8; ") +
+                                             fetch));
+  };
+  EXPECT_EQ(to_string(sweep("fetch a over i_1,k_0,k_1").back()),
+            "add_prefetch(a, [i_1, k_0, k_1], outer_inames=[j], temporary_name=a_tile)");
+  EXPECT_ERROR("loopy.recipe_of.unknown_sweep", sweep("fetch a over i_0"));
+  EXPECT_ERROR("loopy.recipe_of.unknown_sweep", sweep("fetch a over i_3"));
+  EXPECT_ERROR("loopy.recipe_of.unknown_sweep", sweep("fetch b over i_1"));
+  EXPECT_ERROR("loopy.recipe_of.unknown_sweep", sweep("fetch a registers over i_1"));
+  EXPECT_EQ(parse_slicing("fetch a registers over i_2").fetches[0].swept.size(), 1U);
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a over"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a over ,"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a registers stages 2"));
+}
+
 TEST(Slicing, GivesWhatScriptedTransformationsGive) {
   Kernel scripted = matmul();
   scripted = split_iname(
