@@ -152,15 +152,20 @@ void TypeInference::collect_writers() {
 
 void TypeInference::type_sizes_and_indices() {
   NameSet integers = parameters(kernel_);
+  const auto add = [&](const std::string& name) {
+    if (integers.find(name) == integers.end()) {
+      integers.insert(name);
+    }
+  };
   const auto add_all = [&](const std::vector<Expr>& exprs) {
     for (const Expr& each : exprs) {
-      integers.merge(free_names(each));
+      for_each_free_name(each, add);
     }
   };
   for (const Argument& argument : kernel_.arguments) {
     add_all(argument.shape);
     add_all(argument.strides_elements);
-    integers.merge(free_names(argument.offset_elements));
+    for_each_free_name(argument.offset_elements, add);
   }
   for (const Temporary& temporary : kernel_.temporaries) {
     add_all(temporary.shape);

@@ -259,10 +259,13 @@ LooseType result_of(cgen::Intrinsic function, const std::vector<LooseType>& argu
       return boolean;
     case cgen::IntrinsicFamily::integral:
       return {cgen::i32, Firmness::fixed};
-    case cgen::IntrinsicFamily::complex_make:
+    case cgen::IntrinsicFamily::complex_make: {
+      const bool is_fixed = common.firmness == Firmness::fixed;
       return is_known(in_real_numbers.type)
-                 ? LooseType{cgen::complex_of(in_real_numbers.type), Firmness::fixed}
+                 ? LooseType{cgen::complex_of(in_real_numbers.type),
+                             is_fixed ? Firmness::fixed : Firmness::real_constant}
                  : LooseType{};
+    }
     case cgen::IntrinsicFamily::complex_part:
       return complex == nullptr ? common : LooseType{complex->element, Firmness::fixed};
     case cgen::IntrinsicFamily::complex_same:
@@ -388,7 +391,9 @@ LooseType common_type(const LooseType& left, const LooseType& right) {
   if (looser.firmness == Firmness::real_constant && is_integral_type(firmer.type)) {
     return looser;  // an index times a real constant, still to meet its surroundings
   }
-  return arithmetic_type(firmer);
+  const bool turns_complex = is<cgen::Complex>(looser.type) && cgen::scalar_kind(firmer.type);
+  return turns_complex ? LooseType{cgen::complex_of(firmer.type), firmer.firmness}
+                       : arithmetic_type(firmer);
 }
 
 LooseType declared_type(const Kernel& kernel, const std::string& name) {

@@ -255,6 +255,20 @@ class RaceSearch {
     }
   }
 
+  /// What gives each lane elements of its own, where a transformation does.
+  [[nodiscard]] std::string remedy(const std::string& iname) const {
+    const std::string& array = first_.access().array;
+    const bool is_filled = first_.access().statement.starts_with("fill_");  // by a fetch
+    if (!tag_of(kernel_, iname).is_lane() || find_temporary(kernel_, array) == nullptr) {
+      return {};
+    }
+    return fmt::format(": {}give '{}' an axis for it by privatize_temporaries",
+                       is_filled
+                           ? fmt::format("let what fetches '{}' sweep '{}', too, or ", array, iname)
+                           : std::string(),
+                       array);
+  }
+
   [[noreturn]] void complain(const IntegerValues& witness, const std::string& iname) const {
     const std::string& first = first_.access().statement;
     const std::string& second = second_.access().statement;
@@ -263,14 +277,14 @@ class RaceSearch {
     throw InvalidInput(
         "loopy.check_races.write_race",
         fmt::format("{} of kernel '{}' write{} element [{}] of '{}' both at {} and at {}{}{}; "
-                    "'{}' lies on the axis {}, and nothing orders the two",
+                    "'{}' lies on the axis {}, and nothing orders the two{}",
                     first == second ? fmt::format("statement '{}'", first)
                                     : fmt::format("statements '{}' and '{}'", first, second),
                     kernel_.name, first == second ? "s" : "",
                     fmt::join(*first_.element(witness), ", "), first_.access().array,
                     first_.describe_lane(witness), second_.describe_lane(witness),
                     others.empty() ? "" : " where ", describe(kernel_, others), iname,
-                    to_string(tag_of(kernel_, iname))));
+                    to_string(tag_of(kernel_, iname)), remedy(iname)));
   }
 
   const Kernel& kernel_;

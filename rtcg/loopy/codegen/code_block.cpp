@@ -125,30 +125,38 @@ class Placement {
 
   cgen::Statement emit_item(CodeItem item, const std::set<std::string>& pushed,
                             const std::optional<std::string>& with_value) {
-    return match(
-        item, [&](const CodeStatement& e) { return e.statement; },
-        [&](const CodeScalarAssignment& e) -> cgen::Statement {
-          return with_value ? declaration(e.variable, variables_.at(e.variable), e.value)
-                            : cgen::Statement(cgen::assign(e.target, e.value));
-        },
-        [&](const CodeLoop& e) -> cgen::Statement {
-          cgen::ForOptions options;
-          options.step = e.step;
-          options.unroll = e.unroll;
-          cgen::Statement loop = cgen::counted_loop(e.type, e.name, e.begin, e.end,
-                                                    cgen::Block{emit(e.body, pushed)}, options);
-          if (!e.pragma) {
-            return loop;
-          }
-          return cgen::Group{{cgen::Pragma{*e.pragma}, loop}};
-        },
-        [&](const CodeIf& e) -> cgen::Statement {
-          cgen::If conditional{e.condition, cgen::Block{emit(e.then_body, pushed)}, std::nullopt};
-          if (e.else_body) {
-            conditional.else_body = cgen::Block{emit(*e.else_body, pushed)};
-          }
-          return conditional;
-        });
+    // no match, which gives the parts to read only: what is within moves on
+    if (auto* loop = boost::variant2::get_if<CodeLoop>(&item.kind)) {
+      return emit_loop(std::move(*loop), pushed);
+    }
+    if (auto* conditional = boost::variant2::get_if<CodeIf>(&item.kind)) {
+      return emit_if(std::move(*conditional), pushed);
+    }
+    if (const auto* assignment = get_if<CodeScalarAssignment>(item)) {
+      const std::string& name = assignment->variable;
+      return with_value ? declaration(name, variables_.at(name), assignment->value)
+                        : cgen::Statement(cgen::assign(assignment->target, assignment->value));
+    }
+    return get_if<CodeStatement>(item)->statement;
+  }
+
+  cgen::Statement emit_loop(CodeLoop loop, const std::set<std::string>& pushed) {
+    cgen::ForOptions options;
+    options.step = loop.step;
+    options.unroll = loop.unroll;
+    const cgen::Statement code =
+        cgen::counted_loop(loop.type, loop.name, loop.begin, loop.end,
+                           cgen::Block{emit(std::move(loop.body), pushed)}, options);
+    return loop.pragma ? cgen::Group{{cgen::Pragma{*loop.pragma}, code}} : code;
+  }
+
+  cgen::Statement emit_if(CodeIf conditional, const std::set<std::string>& pushed) {
+    cgen::If code{conditional.condition,
+                  cgen::Block{emit(std::move(conditional.then_body), pushed)}, std::nullopt};
+    if (conditional.else_body) {
+      code.else_body = cgen::Block{emit(std::move(*conditional.else_body), pushed)};
+    }
+    return code;
   }
 
   const Variables& variables_;

@@ -127,16 +127,7 @@ const std::vector<std::pair<AxisKind, int>>& Emitter::unused_axes(std::size_t st
     return unused;
   }
   const Instruction& instruction = kernel_.instructions[statement];
-  bool only_local = true;
-  for (const std::string& each : written_variables(instruction)) {
-    const Temporary* temporary = find_temporary(kernel_, each);
-    only_local =
-        only_local && temporary != nullptr && temporary->address_space != AddressSpace::global;
-  }
   for (const HardwareAxis& axis : axes_.axes) {
-    if (axis.kind == AxisKind::grid && only_local) {
-      continue;  // each block has its own
-    }
     const bool is_used =
         std::any_of(instruction.within_inames.begin(), instruction.within_inames.end(),
                     [&](const std::string& iname) {
@@ -144,6 +135,17 @@ const std::vector<std::pair<AxisKind, int>>& Emitter::unused_axes(std::size_t st
                     });
     if (!is_used) {
       unused.emplace_back(axis.kind, axis.number);
+    }
+  }
+  const auto is_of_block = [&](const std::string& name) {
+    const Temporary* temporary = find_temporary(kernel_, name);
+    return temporary != nullptr && temporary->address_space != AddressSpace::global;
+  };
+  if (!unused.empty()) {
+    const NameSet written = written_variables(instruction);
+    if (std::all_of(written.begin(), written.end(), is_of_block)) {
+      // each block has its own
+      std::erase_if(unused, [](const auto& axis) { return axis.first == AxisKind::grid; });
     }
   }
   return unused;

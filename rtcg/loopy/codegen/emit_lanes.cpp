@@ -9,7 +9,7 @@
 namespace rtcg::loopy {
 
 void Emitter::emit_lanes(std::size_t statement, const std::vector<std::string>& lanes,
-                         std::size_t depth, const Place& place, CodeBlock& block) {
+                         std::size_t depth, Place& place, CodeBlock& block) {
   if (depth == lanes.size()) {
     emit_instance(statement, place, block);
     return;
@@ -22,13 +22,15 @@ void Emitter::emit_lanes(std::size_t statement, const std::vector<std::string>& 
 }
 
 void Emitter::emit_each_lane(std::size_t statement, const std::vector<std::string>& lanes,
-                             std::size_t depth, const Place& place, CodeBlock& block) {
+                             std::size_t depth, Place& place, CodeBlock& block) {
   const auto [first, last] = range_of_lane(lanes[depth]);
-  Place inside = at_lane(place, lanes[depth], first);
+  place.known.insert(lanes[depth]);
   for (std::int64_t value = first; value <= last; ++value) {
-    inside.values.insert_or_assign(lanes[depth], Affine(value));
-    emit_lane(statement, lanes, depth, inside, block);
+    place.values.insert_or_assign(lanes[depth], Affine(value));
+    emit_lane(statement, lanes, depth, place, block);
   }
+  place.known.erase(lanes[depth]);
+  place.values.erase(lanes[depth]);
 }
 
 Place Emitter::at_lane(Place place, const std::string& lane, std::int64_t value) {
@@ -51,7 +53,7 @@ std::pair<std::int64_t, std::int64_t> Emitter::range_of_lane(const std::string& 
 }
 
 void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& lanes,
-                        std::size_t depth, const Place& place, CodeBlock& block) {
+                        std::size_t depth, Place& place, CodeBlock& block) {
   const Guards guards = depth + 1 < lanes.size() ? needed_by_lanes(place) : Guards{};
   if (guards.empty()) {
     emit_lanes(statement, lanes, depth + 1, place, block);
@@ -128,7 +130,8 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
   for (std::size_t i = conditions.size(); i-- > 0;) {
     CodeItem item = make_if({conditions[i], std::move(own), std::nullopt, true});
     item.variables.insert(touched_.begin(), touched_.end());
-    own = CodeBlock{{std::move(item)}};
+    own.items.clear();
+    own.items.push_back(std::move(item));
   }
   for (CodeItem& item : own.items) {
     block.items.push_back(std::move(item));

@@ -53,7 +53,12 @@ void Emitter::emit_statement(std::size_t statement, const Place& place, CodeBloc
   }
   settle_lanes(statement, place);
   loaded_.clear();
-  emit_lanes(statement, facts_.lanes(statement), 0, place, block);
+  if (facts_.lanes(statement).empty()) {
+    emit_instance(statement, place, block);
+    return;
+  }
+  Place inside = place;
+  emit_lanes(statement, facts_.lanes(statement), 0, inside, block);
 }
 
 cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scope) const {

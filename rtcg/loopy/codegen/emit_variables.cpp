@@ -104,17 +104,13 @@ cgen::Expr Emitter::lower_once(std::size_t layout, const std::vector<Expr>& indi
   return lowered;
 }
 
-std::size_t Emitter::layout_number(const IndexedArray& array) {
-  const bool is_c_order = array.strides->empty();
-  const std::vector<Expr>& lengths = is_c_order ? *array.shape : *array.strides;
-  std::vector<Expr> layout = {is_c_order ? 0 : 1, array.offset};
-  layout.insert(layout.end(), lengths.begin(), lengths.end());
-  const auto found = std::find(layouts_.begin(), layouts_.end(), layout);
-  const auto place = static_cast<std::size_t>(found - layouts_.begin());
-  if (found == layouts_.end()) {
-    layouts_.push_back(std::move(layout));
-  }
-  return place + 1;  // 0: indices as they are
+bool Emitter::have_same_layout(const IndexedArray& one, const IndexedArray& other) {
+  const bool is_c_order = one.strides->empty();
+  const bool is_at_same_place = one.offset == nullptr || other.offset == nullptr
+                                    ? one.offset == other.offset
+                                    : *one.offset == *other.offset;
+  return is_at_same_place && is_c_order == other.strides->empty() &&
+         (is_c_order ? *one.shape == *other.shape : *one.strides == *other.strides);
 }
 
 const Emitter::IndexedArray& Emitter::indexed_array(const std::string& array) {
@@ -150,11 +146,18 @@ const Emitter::IndexedArray& Emitter::indexed_array(const std::string& array) {
                    "an array that is an argument or a temporary");
   made.shape = argument != nullptr ? &argument->shape : &temporary->shape;
   made.strides = argument != nullptr ? &argument->strides_elements : &temporary->strides_elements;
-  made.offset = argument != nullptr ? argument->offset_elements : Expr(0);
+  made.offset = argument != nullptr ? &argument->offset_elements : nullptr;
   made.variable = cgen::variable(
       array, cgen::pointer_to(argument != nullptr ? *argument->type : *temporary->type));
-  made.layout = layout_number(made);
-  return arrays_.emplace(array, std::move(made)).first->second;
+  const auto same = std::find_if(layouts_.begin(), layouts_.end(), [&](const IndexedArray* each) {
+    return have_same_layout(*each, made);
+  });
+  made.layout = static_cast<std::size_t>(same - layouts_.begin()) + 1;  // 0: indices as they are
+  const IndexedArray& result = arrays_.emplace(array, std::move(made)).first->second;
+  if (result.layout > layouts_.size()) {
+    layouts_.push_back(&result);
+  }
+  return result;
 }
 
 std::vector<std::int64_t> Emitter::storage_extents(const Temporary& temporary) const {
@@ -383,7 +386,7 @@ cgen::Expr Emitter::element_of(const std::string& name, const std::vector<Expr>&
         [&] {
           return linear_index(
               indices, array.strides->empty() ? c_order_strides(*array.shape) : *array.strides,
-              array.offset);
+              array.offset != nullptr ? *array.offset : Expr(0));
         },
         scope)];
   }

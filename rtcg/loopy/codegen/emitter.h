@@ -86,13 +86,13 @@ class Emitter {
     /// Of an array with one index: what it is made of beside the indices, and the number of that.
     const std::vector<Expr>* shape = nullptr;
     const std::vector<Expr>* strides = nullptr;
-    Expr offset = 0;
+    const Expr* offset = nullptr;  ///< null: none
     std::size_t layout = 0;
     /// Of an array in shared memory whose rows are swizzled, on targets that have banks.
     std::optional<std::pair<ColumnSwizzle, RowAxes>> swizzle{};
   };
   [[nodiscard]] const IndexedArray& indexed_array(const std::string& array);
-  [[nodiscard]] std::size_t layout_number(const IndexedArray& array);
+  [[nodiscard]] static bool have_same_layout(const IndexedArray& one, const IndexedArray& other);
   /// The C of an index that follows from `indices` in a layout: looked up where it has been made
   /// before.
   template <class MakeIndex>
@@ -188,16 +188,16 @@ class Emitter {
   [[nodiscard]] std::optional<std::pair<std::int64_t, std::int64_t>> constant_range(
       const std::string& iname);
 
-  // ---- copies of a statement (emit_lanes.cpp)
+  // ---- copies of a statement (emit_lanes.cpp): these leave a place as it was
   void emit_lanes(std::size_t statement, const std::vector<std::string>& lanes, std::size_t depth,
-                  const Place& place, CodeBlock& block);
+                  Place& place, CodeBlock& block);
   void emit_each_lane(std::size_t statement, const std::vector<std::string>& lanes,
-                      std::size_t depth, const Place& place, CodeBlock& block);
+                      std::size_t depth, Place& place, CodeBlock& block);
   [[nodiscard]] static Place at_lane(Place place, const std::string& lane, std::int64_t value);
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> range_of_lane(const std::string& lane);
   /// One value of a lane: what it must meet is tested before the other lanes are.
   void emit_lane(std::size_t statement, const std::vector<std::string>& lanes, std::size_t depth,
-                 const Place& place, CodeBlock& block);
+                 Place& place, CodeBlock& block);
   void emit_instance(std::size_t statement, const Place& place, CodeBlock& block);
 
   // ---- lanes in one access (emit_vectors.cpp)
@@ -313,7 +313,7 @@ class Emitter {
   const VariableIndex named_;
   const TypeLookup types_;
   std::unordered_map<std::string, IndexedArray> arrays_;
-  std::vector<std::vector<Expr>> layouts_;
+  std::vector<const IndexedArray*> layouts_;  // the first array of each
   struct LoweredIndex {
     std::size_t layout = 0;
     std::vector<Expr> indices;

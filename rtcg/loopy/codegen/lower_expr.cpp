@@ -90,6 +90,14 @@ class Lowering {
  private:
   [[nodiscard]] Type own_type(const Expr& expr) const { return type_of(*scope_.kernel, expr); }
 
+  /// Whether it is made of constants that take the type they meet.
+  [[nodiscard]] bool is_loose(const Expr& expr) const {
+    const auto lookup = [&](const std::string& name) {
+      return declared_type(*scope_.kernel, name);
+    };
+    return loose_types_of_targets(*scope_.kernel, lookup, expr).front().firmness != Firmness::fixed;
+  }
+
   [[nodiscard]] const ConstraintSet& facts() const {
     if (scope_.has_asked_facts != nullptr) {
       *scope_.has_asked_facts = true;
@@ -206,13 +214,15 @@ class Lowering {
 
   cgen::Expr power_of(const Power& e, const Type& type) const {
     const auto exponent = as_integer(e.exponent);
-    if (exponent && *exponent >= 2 && *exponent <= 4) {
-      const cgen::Expr base = lower(e.base, type);
+    const bool is_inverse = exponent && *exponent < 0 && is_floating_type(type);
+    if (exponent && *exponent >= (is_inverse ? -4 : 2) && *exponent <= 4) {
+      const cgen::Expr own = lower(e.base, type);
+      const cgen::Expr base = is_inverse ? cast_unless_floating(own, type) : own;
       cgen::Expr result = base;
-      for (std::int64_t i = 1; i < *exponent; ++i) {
+      for (std::int64_t i = 1; i < std::abs(*exponent); ++i) {
         result = result * base;
       }
-      return result;
+      return is_inverse ? lower(1, type) / result : result;
     }
     const Type real = is_floating_type(type) ? type : cgen::f64;
     return cgen::call(cgen::Intrinsic::pow, {cast_unless_floating(lower(e.base, real), real),
@@ -303,8 +313,10 @@ class Lowering {
   cgen::Expr function_call(const Call& e, const Expr& expr, const Type& wanted) const {
     const std::optional<cgen::Intrinsic> intrinsic = find_function(e.function);
     require_internal(intrinsic.has_value(), "only functions of the target are left to call");
-    const Type own = own_type(expr);
     const cgen::IntrinsicInfo info = cgen::intrinsic_info(*intrinsic);
+    const bool is_constant = info.family == cgen::IntrinsicFamily::complex_make && is_loose(expr);
+    const Type own = is_constant && is_floating_type(wanted) ? cgen::complex_of(number_type(wanted))
+                                                             : own_type(expr);
     if (info.family == cgen::IntrinsicFamily::shuffle_value) {
       return cgen::call(
           *intrinsic, {lower(e.arguments.at(0), own), lower(e.arguments.at(1), scope_.index_type)});
@@ -363,6 +375,13 @@ Expr with_values(const ExprScope& scope, const Expr& expr) {
 }
 
 Affine with_values(const ExprScope& scope, const Affine& affine) {
+  const bool is_open =
+      std::all_of(affine.terms().begin(), affine.terms().end(), [&](const Affine::Term& term) {
+        return scope.values->find(term.name) == scope.values->end();
+      });
+  if (is_open) {
+    return affine;
+  }
   std::vector<Affine::Term> open;
   open.reserve(affine.terms().size());
   Affine known;
@@ -373,9 +392,6 @@ Affine with_values(const ExprScope& scope, const Affine& affine) {
     } else {
       known = known + found->second * term.coefficient;
     }
-  }
-  if (open.size() == affine.terms().size()) {
-    return affine;
   }
   const Affine rest(std::move(open), affine.constant());
   return rest + known;
@@ -413,31 +429,35 @@ cgen::Expr lower_floor_div(const ExprScope& scope, const Expr& numerator, const 
 }
 
 cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint) {
-  const Affine expr = with_values(scope, constraint.expr);
+  Affine expr = with_values(scope, constraint.expr);
+  if (const std::int64_t gcd = expr.coefficient_gcd(); gcd > 1 && !constraint.is_equality) {
+    expr = expr.divided_rounding_down(gcd);  // 4*i >= 1 is i >= 1
+  }
   std::vector<Affine::Term> added;
   std::vector<Affine::Term> subtracted;
   for (const Affine::Term& term : expr.terms()) {
     (term.coefficient > 0 ? added : subtracted).push_back({term.name, std::abs(term.coefficient)});
   }
-  Affine positive(std::move(added), 0);
-  Affine negative(std::move(subtracted), 0);
   const std::int64_t constant = expr.constant();
+  const auto lower = [&](std::vector<Affine::Term> terms, std::int64_t sum) {
+    const Affine side(std::move(terms), sum);  // with the values in already
+    return Lowering(scope).lower(to_expr(side), scope.index_type);
+  };
   if (constraint.is_equality) {
-    (constant > 0 ? positive : negative) =
-        (constant > 0 ? positive : negative) + Affine(std::abs(constant));
-    return cgen::equal(lower_index(scope, positive), lower_index(scope, negative));
+    return cgen::equal(lower(std::move(added), std::max<std::int64_t>(constant, 0)),
+                       lower(std::move(subtracted), std::max<std::int64_t>(-constant, 0)));
   }
-  // positive + constant >= negative
-  if (negative.is_constant()) {
-    return lower_index(scope, positive) >= lower_index(scope, Affine(-constant));
+  // added + constant >= subtracted
+  if (subtracted.empty()) {
+    return lower(std::move(added), 0) >= lower({}, -constant);
   }
-  if (positive.is_constant()) {
-    return lower_index(scope, negative) < lower_index(scope, Affine(constant + 1));
+  if (added.empty()) {
+    return lower(std::move(subtracted), 0) < lower({}, constant + 1);
   }
   if (constant < 0) {
-    return lower_index(scope, negative + Affine(-constant - 1)) < lower_index(scope, positive);
+    return lower(std::move(subtracted), -constant - 1) < lower(std::move(added), 0);
   }
-  return lower_index(scope, negative) <= lower_index(scope, positive + Affine(constant));
+  return lower(std::move(subtracted), 0) <= lower(std::move(added), constant);
 }
 
 cgen::Expr lower_comparison(const ExprScope& scope, const ComparisonForm& form) {

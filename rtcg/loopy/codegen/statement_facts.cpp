@@ -105,10 +105,10 @@ StatementFacts::StatementFacts(const Kernel& kernel, const std::vector<std::size
   }
   for (const std::size_t statement : statements) {
     find_lanes(statement);
-    for (const std::string& each : written_variables(kernel.instructions[statement])) {
-      if (!is_private(each)) {
-        writes_shared_.insert(statement);
-      }
+    const NameSet written = written_variables(kernel.instructions[statement]);
+    if (!std::all_of(written.begin(), written.end(),
+                     [&](const std::string& each) { return is_private(each); })) {
+      writes_shared_.insert(writes_shared_.end(), statement);
     }
   }
   find_varying(statements);
@@ -169,7 +169,7 @@ void StatementFacts::find_varying(const std::vector<std::size_t>& statements) {
   };
   std::vector<Open> open;  // not known to differ
   const auto note = [&](std::size_t statement, const NameSet& written) {
-    differs_by_thread_.insert(statement);
+    differs_by_thread_.insert(differs_by_thread_.end(), statement);
     for (const std::string& each : written) {
       if (is_private(each)) {
         varying_.insert(each);

@@ -84,7 +84,7 @@ bool is_function(std::string_view name) {
   const auto is_known = [](std::string_view each) { return find_function(each).has_value(); };
   const bool has_ending = name.ends_with('f') || name.ends_with('l');
   const std::string_view base = name.substr(0, name.size() - (has_ending ? 1 : 0));
-  return is_known(name) || is_known(base) ||
+  return is_known(name) || (has_ending && is_known(base)) ||
          (base.starts_with('f') && (is_known(base.substr(1)) || is_known(name.substr(1))));
 }
 

@@ -22,7 +22,7 @@ namespace {
   throw InvalidInput(
       "loopy.make_kernel.unknown_shape",
       fmt::format("the shape of '{0}' does not follow from the index '{1}' in statement '{2}', of "
-                  "which no largest value is known: state it in KernelOptions::arguments, e.g. "
+                  "which no largest value is known: state it among the arguments, e.g. "
                   "'{0}: f32[n]'",
                   access.array, to_string(access.indices[axis]), access.statement));
 }
@@ -294,8 +294,9 @@ class ArgumentFinder {
       if ((shape || argument.is_shape_stated) && rank != access.indices.size()) {
         throw InvalidInput(
             "loopy.make_kernel.rank",
-            fmt::format("'{}' has {} axes, but statement '{}' gives {} indices", argument.name,
-                        rank, access.statement, access.indices.size()));
+            fmt::format("'{}' has {} {}, but statement '{}' gives {} {}", argument.name, rank,
+                        rank == 1 ? "axis" : "axes", access.statement, access.indices.size(),
+                        access.indices.size() == 1 ? "index" : "indices"));
       }
       if (argument.is_shape_stated) {
         continue;
@@ -320,7 +321,7 @@ class ArgumentFinder {
       throw InvalidInput(
           "loopy.make_kernel.unknown_shape",
           fmt::format("the shape of '{}' does not follow from its accesses: state it "
-                      "in KernelOptions::arguments, e.g. '{}: f32[n]'",
+                      "among the arguments, e.g. '{}: f32[n]'",
                       argument.name, argument.name));
     }
   }

@@ -230,9 +230,9 @@ class ConditionParser {
     std::string digits = token.text;
     // the tokenizer takes the d of `2d` for the suffix of a real number
     std::string name;
-    if (digits.back() == 'd' || digits.back() == 'f') {
-      name = digits.back();
-      digits.pop_back();
+    if (const std::size_t suffix = digits.find_first_of("dfj"); suffix != std::string::npos) {
+      name = digits.substr(suffix);
+      digits.resize(suffix);
     }
     std::int64_t value = 0;
     const char* end = digits.data() + digits.size();

@@ -8,13 +8,17 @@
 namespace rtcg::loopy {
 namespace {
 
+/// Names of one kernel mostly differ at an end: a1 and a2, i_inner and j_inner.
+bool is_same(const std::string& left, std::string_view right) {
+  return left.size() == right.size() &&
+         (right.empty() ||
+          (left.front() == right.front() && left.back() == right.back() && left == right));
+}
+
 template <class Named>
 const Named* find_by_name(const std::vector<Named>& all, std::string_view name) {
-  // names of one kernel differ at their ends: a1, a2
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Named& each) {
-    return each.name.size() == name.size() && (name.empty() || each.name.back() == name.back()) &&
-           each.name == name;
-  });
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Named& each) { return is_same(each.name, name); });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -58,8 +62,10 @@ void add_reads(const Kernel& kernel, const Expr& expr, NameSet& reads) {
 
 const Domain* find_home_domain(const Kernel& kernel, std::string_view iname) {
   for (const Domain& domain : kernel.domains) {
-    if (std::find(domain.inames.begin(), domain.inames.end(), iname) != domain.inames.end()) {
-      return &domain;
+    for (const std::string& own : domain.inames) {
+      if (is_same(own, iname)) {
+        return &domain;
+      }
     }
   }
   return nullptr;

@@ -25,6 +25,23 @@ void add_names(const Affine& expr, std::vector<std::string>& names) {
   }
 }
 
+/// Whether the constraints say it already, the one with its terms made as sharp as it is.
+bool is_covered(std::vector<Constraint>& constraints, const Constraint& constraint) {
+  for (Constraint& known : constraints) {
+    if (known.is_equality == constraint.is_equality &&
+        known.expr.terms() == constraint.expr.terms()) {
+      if (known.expr.constant() <= constraint.expr.constant() && !known.is_equality) {
+        return true;
+      }
+      if (!known.is_equality || known == constraint) {
+        known = constraint;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// The smallest value of `term` by the constraints that speak of its name alone.
 std::optional<std::int64_t> smallest_alone(const std::vector<Constraint>& constraints,
                                            const Affine::Term& term) {
@@ -63,6 +80,7 @@ bool follows_from_ranges(const std::vector<Constraint>& constraints, const Affin
 
 std::vector<std::size_t> columns_of(const Affine& expr, Elimination& elimination) {
   std::vector<std::size_t> columns;
+  columns.reserve(expr.terms().size());
   for (const Affine::Term& term : expr.terms()) {
     columns.push_back(elimination.column_of(term.name));
   }
@@ -72,9 +90,10 @@ std::vector<std::size_t> columns_of(const Affine& expr, Elimination& elimination
 /// The tightest bounds `expr` can have: smallest and largest value.
 std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>> bounds_of(
     const ConstraintSet& set, const Affine& expr) {
-  Elimination elimination(set);
   const std::string value = "=";  // no name of a kernel
-  elimination.add({Affine(value) - expr, true});
+  const Constraint definition{Affine(value) - expr, true};
+  Elimination elimination(set);
+  elimination.add(definition);
   const std::size_t column = elimination.column_of(value);
   elimination.keep_connected_to({column});
   elimination.eliminate_all_but({column});
@@ -107,19 +126,9 @@ void ConstraintSet::add(Constraint constraint) {
                                                                : constraint.expr.constant() >= 0)) {
     return;
   }
-  for (Constraint& known : constraints_) {
-    if (known.is_equality == constraint.is_equality &&
-        known.expr.terms() == constraint.expr.terms()) {
-      if (known.expr.constant() <= constraint.expr.constant() && !known.is_equality) {
-        return;
-      }
-      if (!known.is_equality || known == constraint) {
-        known = std::move(constraint);
-        return;
-      }
-    }
+  if (!is_covered(constraints_, constraint)) {
+    constraints_.push_back(std::move(constraint));
   }
-  constraints_.push_back(std::move(constraint));
 }
 
 void ConstraintSet::add(Congruence congruence) {
@@ -131,8 +140,15 @@ void ConstraintSet::add(Congruence congruence) {
 }
 
 void ConstraintSet::add(const ConstraintSet& other) {
+  if (is_unconstrained()) {
+    *this = other;
+    return;
+  }
+  constraints_.reserve(constraints_.size() + other.constraints_.size());
   for (const Constraint& constraint : other.constraints_) {
-    add(constraint);
+    if (!is_covered(constraints_, constraint)) {
+      constraints_.push_back(constraint);
+    }
   }
   for (const Congruence& congruence : other.congruences_) {
     add(congruence);
@@ -169,8 +185,9 @@ bool ConstraintSet::implies_nonnegative(const Affine& expr) const {
   if (follows_from_ranges(constraints_, expr)) {
     return true;
   }
+  const Constraint negative{Affine(-1) - expr, false};
   Elimination elimination(*this);
-  elimination.add({-expr - 1, false});
+  elimination.add(negative);
   elimination.keep_connected_to(columns_of(expr, elimination));
   elimination.eliminate_all_but({});
   return elimination.is_contradictory();
@@ -240,7 +257,9 @@ ConstraintSet ConstraintSet::project_out(const std::vector<std::string>& names) 
     result.constraints_.push_back({Affine(-1), false});
     return result;
   }
-  for (Constraint& constraint : elimination.named_constraints()) {
+  std::vector<Constraint> left = elimination.named_constraints();
+  result.constraints_.reserve(left.size());
+  for (Constraint& constraint : left) {
     result.add(std::move(constraint));
   }
   for (const Congruence& congruence : congruences_) {
@@ -260,6 +279,7 @@ ConstraintSet ConstraintSet::project_out(const std::vector<std::string>& names) 
 
 ConstraintSet ConstraintSet::substitute(std::string_view name, const Affine& value) const {
   ConstraintSet result;
+  result.constraints_.reserve(constraints_.size());
   for (const Constraint& constraint : constraints_) {
     result.add(Constraint{constraint.expr.substitute(name, value), constraint.is_equality});
   }
@@ -272,6 +292,7 @@ ConstraintSet ConstraintSet::substitute(std::string_view name, const Affine& val
 ConstraintSet ConstraintSet::rename(
     const std::function<std::string(const std::string&)>& new_name) const {
   ConstraintSet result;
+  result.constraints_.reserve(constraints_.size());
   for (const Constraint& constraint : constraints_) {
     result.add(Constraint{constraint.expr.rename(new_name), constraint.is_equality});
   }

@@ -28,7 +28,11 @@ Elimination::Elimination(const ConstraintSet& set) {
   marks_.reserve(count + 2);
   entries_.reserve(8 * count + 16);
   for (const Constraint& constraint : set.constraints()) {
-    add(constraint);
+    Row row = row_of(constraint.expr);
+    row.is_equality = constraint.is_equality;
+    if (bring_to_lowest_terms(row)) {
+      append(row);  // a set has none of them twice
+    }
   }
   for (const Congruence& congruence : set.congruences()) {
     for (const Affine::Term& term : congruence.expr.terms()) {
@@ -50,7 +54,7 @@ Elimination::Elimination(const ConstraintSet& set) {
 }
 
 std::size_t Elimination::add_column(std::string_view name) {
-  names_.emplace_back(name);
+  names_.push_back(name);
   marks_.push_back(name.empty() ? 0 : mark_of(name));
   return names_.size() - 1;
 }
@@ -71,11 +75,11 @@ Elimination::Row Elimination::row_of(const Affine& expr) {
   row.count = expr.terms().size();
   row.constant = expr.constant();
   for (const Affine::Term& term : expr.terms()) {
-    const Entry entry{column_of(term.name), term.coefficient};
-    const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(row.begin);
-    entries_.insert(std::find_if(begin, entries_.end(),
-                                 [&](const Entry& other) { return other.column > entry.column; }),
-                    entry);
+    entries_.push_back({column_of(term.name), term.coefficient});
+    for (std::size_t i = entries_.size() - 1;
+         i > row.begin && entries_[i - 1].column > entries_[i].column; --i) {
+      std::swap(entries_[i - 1], entries_[i]);
+    }
   }
   return row;
 }
@@ -87,6 +91,9 @@ void Elimination::add(const Constraint& constraint) {
 }
 
 std::int64_t Elimination::coefficient(const Row& row, std::size_t column) const {
+  if ((row.columns & bit_of(column)) == 0) {
+    return 0;
+  }
   for (const Entry* entry = begin_of(row); entry != end_of(row); ++entry) {
     if (entry->column >= column) {
       return entry->column == column ? entry->coefficient : 0;
@@ -99,28 +106,53 @@ bool Elimination::have_same_entries(const Row& a, const Row& b) const {
   return a.hash == b.hash && std::equal(begin_of(a), end_of(a), begin_of(b), end_of(b));
 }
 
-void Elimination::add_row(Row row) {
+bool Elimination::bring_to_lowest_terms(Row& row) {
   Entry* const begin = entries_.data() + row.begin;
   Entry* const end = begin + row.count;
-  std::int64_t gcd = 0;
+  const bool has_unit = std::any_of(begin, end, [](const Entry& entry) {
+    return entry.coefficient == 1 || entry.coefficient == -1;
+  });
+  std::int64_t gcd = has_unit ? 1 : 0;
   for (const Entry* entry = begin; entry != end && gcd != 1; ++entry) {
     gcd = std::gcd(gcd, entry->coefficient);
   }
   if (gcd == 0) {
     is_contradictory_ =
         is_contradictory_ || (row.is_equality ? row.constant != 0 : row.constant < 0);
-    return;
+    return false;
   }
-  if (row.is_equality && row.constant % gcd != 0) {
-    is_contradictory_ = true;
-    return;
+  if (gcd != 1) {
+    if (row.is_equality && row.constant % gcd != 0) {
+      is_contradictory_ = true;
+      return false;
+    }
+    for (Entry* entry = begin; entry != end; ++entry) {
+      entry->coefficient /= gcd;
+    }
+    row.constant = divide_rounding_down(row.constant, gcd);
   }
-  for (Entry* entry = begin; entry != end; ++entry) {
-    entry->coefficient /= gcd;
+  row.hash = 0;
+  row.columns = 0;
+  for (const Entry* entry = begin; entry != end; ++entry) {
     row.hash = (row.hash ^ (static_cast<std::uint64_t>(entry->coefficient) * 64 + entry->column)) *
                0x9E3779B97F4A7C15U;
+    row.columns |= bit_of(entry->column);
   }
-  row.constant = divide_rounding_down(row.constant, gcd);
+  return true;
+}
+
+void Elimination::append(const Row& row) {
+  if (rows_.size() >= most_rows) {
+    has_given_up_ = true;
+    return;
+  }
+  rows_.push_back(row);
+}
+
+void Elimination::add_row(Row row) {
+  if (!bring_to_lowest_terms(row)) {
+    return;
+  }
   for (Row& known : rows_) {
     if (known.is_equality == row.is_equality && have_same_entries(known, row)) {
       if (row.is_equality) {
@@ -131,11 +163,7 @@ void Elimination::add_row(Row row) {
       return;
     }
   }
-  if (rows_.size() >= most_rows) {
-    has_given_up_ = true;
-    return;
-  }
-  rows_.push_back(row);
+  append(row);
 }
 
 std::optional<Elimination::Row> Elimination::combine(const Row& a, std::int64_t factor_a,
@@ -179,34 +207,19 @@ std::optional<Elimination::Row> Elimination::combine(const Row& a, std::int64_t 
 }
 
 void Elimination::keep_connected_to(const std::vector<std::size_t>& columns) {
-  std::vector<bool> is_kept(rows_.size(), false);
-  std::vector<bool> is_reached(names_.size(), false);
+  std::uint64_t reached = 0;
   for (const std::size_t column : columns) {
-    is_reached[column] = true;
+    reached |= bit_of(column);
   }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      const Entry* const begin = begin_of(rows_[r]);
-      const Entry* const end = end_of(rows_[r]);
-      if (is_kept[r] ||
-          std::none_of(begin, end, [&](const Entry& entry) { return is_reached[entry.column]; })) {
-        continue;
-      }
-      is_kept[r] = true;
-      changed = true;
-      for (const Entry* entry = begin; entry != end; ++entry) {
-        is_reached[entry->column] = true;
-      }
+  for (std::uint64_t before = 0; before != reached;) {
+    before = reached;
+    for (const Row& row : rows_) {
+      reached |= (row.columns & reached) != 0 ? row.columns : 0;
     }
   }
-  std::size_t kept = 0;
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    if (is_kept[r]) {
-      rows_[kept++] = rows_[r];
-    }
-  }
-  rows_.resize(kept);
+  const auto last = std::remove_if(rows_.begin(), rows_.end(),
+                                   [&](const Row& row) { return (row.columns & reached) == 0; });
+  rows_.erase(last, rows_.end());
 }
 
 bool Elimination::eliminate_by_equality(std::size_t column) {
@@ -251,12 +264,12 @@ Elimination::Row Elimination::negated(const Row& row) {
 void Elimination::combine_bounds(std::size_t column) {
   Rows lower;
   Rows upper;
-  const Rows old = std::move(rows_);
-  rows_.clear();
-  for (Row row : old) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    Row row = rows_[i];
     const std::int64_t own = coefficient(row, column);
     if (own == 0) {
-      rows_.push_back(row);
+      rows_[kept++] = row;
       continue;
     }
     if (row.is_equality) {
@@ -265,6 +278,7 @@ void Elimination::combine_bounds(std::size_t column) {
     }
     (own > 0 ? lower : upper).push_back(row);
   }
+  rows_.resize(kept);
   if (lower.size() * upper.size() > most_pairs) {
     has_given_up_ = true;  // without these rows the rest says less, and nothing wrong
     return;
@@ -306,29 +320,32 @@ Elimination::AllBounds Elimination::bounds() const {
 }
 
 /// A column without a lower or an upper bound meets any row that it stands in.
-Elimination::AllBounds Elimination::drop_unbounded(const std::vector<bool>& is_open) {
+Elimination::AllBounds Elimination::drop_unbounded(const Flags& is_open) {
   AllBounds all = bounds();
   while (true) {
-    const auto is_unbounded = [&](const Entry& entry) {
-      return is_open[entry.column] &&
-             (all[entry.column].lower == 0 || all[entry.column].upper == 0);
-    };
-    std::size_t kept = 0;
-    for (const Row& row : rows_) {
-      if (std::none_of(begin_of(row), end_of(row), is_unbounded)) {
-        rows_[kept++] = row;
-      }
+    std::uint64_t unbounded = 0;
+    for (std::size_t column = 0; column < all.size(); ++column) {
+      const bool is_unbounded =
+          is_open[column] && (all[column].lower == 0) != (all[column].upper == 0);
+      unbounded |= is_unbounded ? bit_of(column) : 0;
     }
-    if (kept == rows_.size()) {
+    if (unbounded == 0) {
       return all;
     }
-    rows_.resize(kept);
+    const auto has_unbounded = [&](const Row& row) {
+      return (row.columns & unbounded) != 0 &&
+             std::any_of(begin_of(row), end_of(row), [&](const Entry& entry) {
+               return is_open[entry.column] &&
+                      (all[entry.column].lower == 0 || all[entry.column].upper == 0);
+             });
+    };
+    rows_.erase(std::remove_if(rows_.begin(), rows_.end(), has_unbounded), rows_.end());
     all = bounds();
   }
 }
 
 void Elimination::eliminate_all_but(const std::vector<std::size_t>& kept) {
-  std::vector<bool> is_open(names_.size(), true);
+  Flags is_open(names_.size(), true);
   for (const std::size_t column : kept) {
     is_open[column] = false;
   }
@@ -355,6 +372,7 @@ void Elimination::eliminate_all_but(const std::vector<std::size_t>& kept) {
 
 std::vector<Constraint> Elimination::named_constraints() const {
   std::vector<Constraint> constraints;
+  constraints.reserve(rows_.size());
   for (const Row& row : rows_) {
     const bool is_named = std::all_of(begin_of(row), end_of(row), [&](const Entry& entry) {
       return !names_[entry.column].empty();
@@ -365,7 +383,7 @@ std::vector<Constraint> Elimination::named_constraints() const {
     std::vector<Affine::Term> terms;
     terms.reserve(row.count);
     for (const Entry* entry = begin_of(row); entry != end_of(row); ++entry) {
-      terms.push_back({names_[entry->column], entry->coefficient});
+      terms.push_back({std::string(names_[entry->column]), entry->coefficient});
     }
     constraints.push_back({Affine(std::move(terms), row.constant), row.is_equality});
   }

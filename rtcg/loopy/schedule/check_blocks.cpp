@@ -1,6 +1,7 @@
 #include "rtcg/loopy/schedule/check_blocks.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -33,7 +34,7 @@ void check_launch(const Kernel& kernel, const VariableIndex& variables, const La
   if (!test.has_axes(AxisKind::grid)) {
     return;
   }
-  std::map<std::string_view, std::vector<const SharedAccess*>> by_variable;
+  std::unordered_map<std::string_view, std::vector<const SharedAccess*>> by_variable;
   for (const std::size_t statement : statements) {
     for (const SharedAccess& access : all[statement]) {
       if (access.is_global) {
@@ -41,12 +42,20 @@ void check_launch(const Kernel& kernel, const VariableIndex& variables, const La
       }
     }
   }
-  const Relation blocks{launch.host_loops, std::nullopt, false};
+  // in the order of their names: of several problems the same one is always told
+  std::vector<std::string_view> names;
   for (const auto& [variable, accesses] : by_variable) {
-    if (std::none_of(accesses.begin(), accesses.end(),
-                     [](const SharedAccess* access) { return access->is_write; })) {
-      continue;
+    const bool is_written =
+        std::any_of(accesses.begin(), accesses.end(),
+                    [](const SharedAccess* access) { return access->is_write; });
+    if (is_written && accesses.size() > 1) {
+      names.push_back(variable);
     }
+  }
+  std::sort(names.begin(), names.end());
+  const Relation blocks{launch.host_loops, std::nullopt, false};
+  for (const std::string_view variable : names) {
+    const std::vector<const SharedAccess*>& accesses = by_variable.at(variable);
     for (std::size_t second = 0; second < accesses.size(); ++second) {
       for (std::size_t first = 0; first < second; ++first) {
         const SharedAccess& one = *accesses[first];

@@ -32,27 +32,29 @@ class AccessFinder {
  private:
   void add(const std::string& variable, const std::vector<Expr>* indices, bool is_write);
   void add_reads(const Expr& expr);
-  /// The index in one affine form, if it has one. Many accesses have equal indices.
-  const std::optional<IndexCase>& case_of(const Expr& index);
+  /// The index in one affine form, if it has one.
+  const std::shared_ptr<const IndexCase>& case_of(const Expr& index);
 
   struct Hash {
     std::size_t operator()(const Expr& expr) const noexcept { return expr.hash(); }
   };
   const Kernel& kernel_;
   const VariableIndex& variables_;
-  std::unordered_map<Expr, std::optional<IndexCase>, Hash> cases_;
+  std::unordered_map<Expr, std::shared_ptr<const IndexCase>, Hash> cases_;
   std::size_t statement_ = 0;
   std::vector<SharedAccess> accesses_;
 };
 
-const std::optional<IndexCase>& AccessFinder::case_of(const Expr& index) {
+const std::shared_ptr<const IndexCase>& AccessFinder::case_of(const Expr& index) {
   const auto known = cases_.find(index);
   if (known != cases_.end()) {
     return known->second;
   }
   std::vector<IndexCase> cases = index_cases(index);
   return cases_
-      .emplace(index, cases.size() == 1 ? std::optional(std::move(cases.front())) : std::nullopt)
+      .emplace(index, cases.size() == 1
+                          ? std::make_shared<const IndexCase>(std::move(cases.front()))
+                          : nullptr)
       .first->second;
 }
 
@@ -159,7 +161,8 @@ RaceTest::RaceTest(const Kernel& kernel, const VariableIndex& variables,
     : kernel_(kernel), variables_(variables) {
   for (const std::size_t statement : statements) {
     for (const std::string& iname : kernel.instructions[statement].within_inames) {
-      if (const InameTag tag = tag_of(kernel, iname); tag.is_parallel()) {
+      const InameTag tag = tag_of(kernel, iname);
+      if (tag.is_parallel() && !is_axis_used(tag.kind, tag.number)) {
         axes_.emplace(tag.kind, tag.number);
       }
     }

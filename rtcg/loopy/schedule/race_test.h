@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,8 +21,8 @@ enum class AtomicUpdate { set, sum, least, greatest };
 struct SharedAccess {
   std::size_t statement = 0;
   std::string variable;
-  /// Nothing for an index that is not affine.
-  std::vector<std::optional<IndexCase>> indices;
+  /// Null for an index that is not affine. Accesses with equal indices share them.
+  std::vector<std::shared_ptr<const IndexCase>> indices;
   bool is_write = false;
   bool is_global = false;
   /// Atomic updates of one element by many threads need no order among themselves, if all do the

@@ -187,6 +187,7 @@ class TermCollector {
           return !is_unsure_;
         },
         [&](const Name& e) {
+          terms_.reserve(4);  // few indices have more names
           terms_.push_back({e.name, factor});
           return true;
         },
@@ -197,23 +198,45 @@ class TermCollector {
         [&](const Product& e) { return collect_product(e, factor); },
         [](const auto&) { return false; });
   }
-  /// Whether it met what it has no answer to: beyond 64 bits, or several factors that are no
-  /// integers.
+  /// Whether it met what it has no answer to: numbers beyond 64 bits.
   [[nodiscard]] bool is_unsure() const noexcept { return is_unsure_; }
   [[nodiscard]] Affine take() { return {std::move(terms_), constant_}; }
 
  private:
-  bool collect_product(const Product& product, std::int64_t factor) {
+  bool collect_product(const Product& product, std::int64_t outer) {
+    std::int64_t factor = outer;
     const Expr* other = nullptr;
     for (const Expr& each : product.factors) {
       if (const Integer* integer = get_if<Integer>(each)) {
         is_unsure_ = is_unsure_ || __builtin_mul_overflow(factor, integer->value, &factor);
+      } else if (other != nullptr) {
+        return collect_factors(product, outer);
       } else {
-        is_unsure_ = is_unsure_ || other != nullptr;
         other = &each;
       }
     }
     return !is_unsure_ && collect(other != nullptr ? *other : Expr(1), factor);
+  }
+
+  /// Several factors that are no integers: all but one have to come out as constants.
+  bool collect_factors(const Product& product, std::int64_t factor) {
+    Affine value(1);
+    for (const Expr& each : product.factors) {
+      TermCollector part;
+      if (!part.collect(each, 1)) {
+        is_unsure_ = is_unsure_ || part.is_unsure_;
+        return false;
+      }
+      const Affine affine = part.take();
+      if (!affine.is_constant() && !value.is_constant()) {
+        return false;
+      }
+      value = affine.is_constant() ? value * affine.constant() : affine * value.constant();
+    }
+    value = value * factor;
+    terms_.insert(terms_.end(), value.terms().begin(), value.terms().end());
+    is_unsure_ = is_unsure_ || __builtin_add_overflow(constant_, value.constant(), &constant_);
+    return !is_unsure_;
   }
 
   std::vector<Affine::Term> terms_;
@@ -231,7 +254,10 @@ std::optional<Affine> to_affine(const Expr& expr) {
   return terms.is_unsure() ? affine_by_parts(expr) : std::nullopt;
 }
 
-Expr to_expr(const Affine& affine) {
+namespace {
+
+/// As they are written: positive ones first, larger coefficients before smaller ones.
+std::vector<const Affine::Term*> terms_in_order(const Affine& affine) {
   const auto comes_before = [](const Affine::Term* l, const Affine::Term* r) {
     if ((l->coefficient > 0) != (r->coefficient > 0)) {
       return l->coefficient > 0;
@@ -244,6 +270,43 @@ Expr to_expr(const Affine& affine) {
     // each behind its equals: there are few
     terms.insert(std::upper_bound(terms.begin(), terms.end(), &term, comes_before), &term);
   }
+  return terms;
+}
+
+bool is_term(const Expr& expr, const Affine::Term& term) {
+  const Product* product = term.coefficient != 1 ? get_if<Product>(expr) : nullptr;
+  const bool is_multiple = product != nullptr && product->factors.size() == 2 &&
+                           as_integer(product->factors[0]) == term.coefficient;
+  const Name* variable = is_multiple             ? get_if<Name>(product->factors[1])
+                         : term.coefficient == 1 ? get_if<Name>(expr)
+                                                 : nullptr;
+  return variable != nullptr && variable->name == term.name;
+}
+
+/// Whether it is what to_expr makes of its value.
+bool is_simple(const Expr& expr, const Affine& value) {
+  const Sum* sum = get_if<Sum>(expr);
+  const std::size_t count = value.terms().size() + (value.constant() != 0 ? 1 : 0);
+  if (sum == nullptr) {
+    return value.is_constant() ? is<Integer>(expr)
+                               : count == 1 && is_term(expr, value.terms().front());
+  }
+  if (sum->terms.size() != count) {
+    return false;
+  }
+  const std::vector<const Affine::Term*> terms = terms_in_order(value);
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (!is_term(sum->terms[i], *terms[i])) {
+      return false;
+    }
+  }
+  return value.constant() == 0 || as_integer(sum->terms.back()) == value.constant();
+}
+
+}  // namespace
+
+Expr to_expr(const Affine& affine) {
+  const std::vector<const Affine::Term*> terms = terms_in_order(affine);
   // at once rather than by operators, which make a node for each partial sum
   std::vector<Expr> parts;
   parts.reserve(terms.size() + 1);
@@ -264,8 +327,8 @@ Expr simplify_index(const Expr& expr) {
     return expr;
   }
   if (const std::optional<Affine> affine = to_affine(expr)) {
-    const Expr simple = to_expr(*affine);
-    return simple == expr ? expr : simple;  // the same node, so that what holds it may stay
+    // the same node, so that what holds it may stay
+    return is_simple(expr, *affine) ? expr : to_expr(*affine);
   }
   const Expr inner = map_children(expr, simplify_index);
   const Sum* sum = get_if<Sum>(inner);

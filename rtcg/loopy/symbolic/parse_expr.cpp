@@ -54,8 +54,26 @@ class ExprParser {
   /// Whether an operator between two values may come next: most values end an expression.
   [[nodiscard]] bool is_operator_next() const {
     const Token& token = reader_.peek();
-    return token.kind == TokenKind::symbol &&
-           std::string_view("|^&<>=!+-*/%").find(token.text[0]) != std::string_view::npos;
+    if (token.kind != TokenKind::symbol) {
+      return false;
+    }
+    switch (token.text[0]) {
+      case '|':
+      case '^':
+      case '&':
+      case '<':
+      case '>':
+      case '=':
+      case '!':
+      case '+':
+      case '-':
+      case '*':
+      case '/':
+      case '%':
+        return true;
+      default:
+        return false;
+    }
   }
 
   Expr logical_or() {
@@ -234,18 +252,28 @@ class ExprParser {
   }
 
   Expr number(const Token& token) {
-    const char last = token.text.back();
+    const std::size_t imaginary = token.text.find('j');
+    if (imaginary == std::string::npos) {
+      return real_number(token.text, token.column);
+    }
+    std::string text = token.text;
+    text.erase(imaginary, 1);
+    return Call{"make_complex", {0, real_number(text, token.column)}};
+  }
+
+  Expr real_number(const std::string& text, std::size_t column) {
+    const char last = text.back();
     const bool is_real =
-        token.text.find_first_of(".eE") != std::string::npos || last == 'f' || last == 'd';
+        text.find_first_of(".eE") != std::string::npos || last == 'f' || last == 'd';
     if (!is_real) {
       std::int64_t value = 0;
-      const char* end = token.text.data() + token.text.size();
-      if (std::from_chars(token.text.data(), end, value).ec != std::errc()) {
-        reader_.fail_at(token.column, fmt::format("the integer {} is beyond 64 bits", token.text));
+      const char* end = text.data() + text.size();
+      if (std::from_chars(text.data(), end, value).ec != std::errc()) {
+        reader_.fail_at(column, fmt::format("the integer {} is beyond 64 bits", text));
       }
       return value;
     }
-    Real real{std::strtod(token.text.c_str(), nullptr), std::nullopt};
+    Real real{std::strtod(text.c_str(), nullptr), std::nullopt};
     if (last == 'f') {
       real.stated_kind = cgen::ScalarKind::f32;
       real.value = static_cast<double>(static_cast<float>(real.value));

@@ -10,7 +10,7 @@ namespace rtcg::loopy {
 
 /// An expression from kernel text: `+ - * / // % **`, comparisons, `and or not`, `& | ^ << >>`,
 /// `a[i, j]`, `a[[k]]`, `f(x)`, `if(c, a, b)`, `a if c else b`, `cast(f32, x)`, numbers with the
-/// suffixes `f` and `d`, and reductions.
+/// suffixes `f` and `d`, imaginary ones (`2j`, `0.5jf`), and reductions.
 ///
 /// Reductions: `sum(i, e)`, `product(i, e)`, `any`, `all`, `argmin(i, e, place)`, `argmax`, over
 /// several inames `sum((i, j), e)`, and `reduce(max, i, e)` or `simul_reduce` for any operation.

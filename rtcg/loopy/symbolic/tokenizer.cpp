@@ -53,11 +53,11 @@ std::size_t end_of_number(std::string_view text, std::size_t begin) {
       skip_digits();
     }
   }
-  if (end < text.size() && (text[end] == 'f' || text[end] == 'd') &&
-      (end + 1 == text.size() || !is_name_start(text[end + 1]))) {
-    ++end;
-  }
-  return end;
+  // `2f`, `2d`, `2j`, `2jf`; not the beginning of a name that a number stands before, `2j3`
+  std::size_t suffix = end;
+  suffix += suffix < text.size() && text[suffix] == 'j' ? 1 : 0;
+  suffix += suffix < text.size() && (text[suffix] == 'f' || text[suffix] == 'd') ? 1 : 0;
+  return end_of_name(text, suffix) == suffix ? suffix : end;
 }
 
 [[noreturn]] void throw_at(std::string_view text, std::size_t column, const char* code,
@@ -124,8 +124,8 @@ std::vector<Token> tokenize(std::string_view text, const char* code) {
 TokenReader::TokenReader(std::string_view text, const char* code)
     : text_(text), code_(code), tokens_(tokenize(text, code)) {}
 
-Token TokenReader::next() {
-  Token token = peek();
+const Token& TokenReader::next() {
+  const Token& token = peek();
   position_ = std::min(position_ + 1, tokens_.size() - 1);
   return token;
 }

@@ -37,7 +37,7 @@ class TokenReader {
            token.kind != TokenKind::number;
   }
   [[nodiscard]] bool is_at_end() const { return peek().kind == TokenKind::end; }
-  Token next();
+  const Token& next();
   /// Takes the token if it is next.
   bool accept(std::string_view symbol_or_name) {
     const bool is_there = is_next(symbol_or_name);

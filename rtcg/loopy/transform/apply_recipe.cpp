@@ -143,7 +143,7 @@ class StepReader {
   /// After all were read, before the transformation begins.
   void finish() const {
     if (next_ != step_.arguments.size()) {
-      fail(fmt::format("it takes {} arguments only", next_));
+      fail(fmt::format("it takes only {} argument{}", next_, next_ == 1 ? "" : "s"));
     }
     for (const auto& [name, value] : step_.options) {
       if (std::find(read_options_.begin(), read_options_.end(), name) == read_options_.end()) {

@@ -74,6 +74,20 @@ TEST(TypeOf, KnowsFunctions) {
   EXPECT_EQ(type_of_value(call("isnan", {at("a")})), "bool");
 }
 
+TEST(TypeOf, LetsComplexConstantsTakeTheTypeTheyMeet) {
+  const std::string c64 = cgen::describe(cgen::complex_of(cgen::f32));
+  const std::string c128 = cgen::describe(cgen::complex_of(cgen::f64));
+  const Expr imaginary = call("make_complex", {0, 2});
+  EXPECT_EQ(type_of_value(imaginary), c128);
+  EXPECT_EQ(type_of_value(imaginary * at("z")), c64);
+  EXPECT_EQ(type_of_value(at("a") + imaginary), c64);
+  EXPECT_EQ(type_of_value(at("d") * imaginary), c128);
+  EXPECT_EQ(type_of_value((imaginary + 0.5) * at("k") * at("a")), c64);
+  EXPECT_EQ(type_of_value(call("make_complex", {0, Real{2, cgen::ScalarKind::f64}}) * at("z")),
+            c128);
+  EXPECT_EQ(type_of_value(call("make_complex", {at("k"), 2}) * at("z")), c128);
+}
+
 TEST(TypeOf, GivesUnknownForUntypedNames) {
   const Kernel kernel = loop({array("u", Type{})}, {});
   EXPECT_TRUE(is<cgen::Unknown>(type_of(kernel, at("u") * 2.0)));

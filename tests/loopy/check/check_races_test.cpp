@@ -58,6 +58,21 @@ TEST(CheckRaces, RefusesATargetThatDoesNotMentionALane) {
   EXPECT_NE(message_of(kernel_of(access("out", {j}), InameTag{AxisKind::vec, 0})), "");
 }
 
+TEST(CheckRaces, SaysWhatGivesLanesElementsOfTheirOwn) {
+  const auto end_of_message = [](const char* statement) {
+    Kernel kernel = kernel_of(access("tile", {j}), {AxisKind::ilp, 0});
+    kernel.temporaries = {temporary("tile", {4})};
+    kernel.temporaries[0].address_space = AddressSpace::local;
+    kernel.instructions[0].id = statement;
+    const std::string message = message_of(kernel);
+    return message.substr(std::min(message.rfind(": "), message.size()));
+  };
+  EXPECT_EQ(end_of_message("s"), ": give 'tile' an axis for it by privatize_temporaries");
+  EXPECT_EQ(end_of_message("fill_tile"),
+            ": let what fetches 'tile' sweep 'i', too, or give 'tile' an axis for it by "
+            "privatize_temporaries");
+}
+
 TEST(CheckRaces, RefusesElementsThatTwoLanesShare) {
   EXPECT_NE(message_of(kernel_of(access("out", {floor_div(i, 2)}), block)), "");
   EXPECT_NE(message_of(kernel_of(access("out", {modulo(i, 4)}), block)), "");

@@ -83,6 +83,15 @@ TEST(Generate, DividesIntegersAsIntegersAmongReals) {
   EXPECT_NE(text.find("a[i] = b[i] * (i / 2) + i % 3 + 1.5f;"), std::string::npos) << text;
 }
 
+TEST(Generate, WritesSmallPowersAsProducts) {
+  const std::string text =
+      cuda("{[i]: 0 <= i < n}", "a[i] = b[i]**2 + b[i]**-1 + (b[i] + 1)**-2 + b[i]**5");
+  EXPECT_NE(text.find("a[i] = b[i] * b[i] + 1.0f / b[i] + 1.0f / ((b[i] + 1.0f) * (b[i] + 1.0f)) + "
+                      "powf(b[i], 5.0f);"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Reductions, RefuseWhatTheyCannotSpread) {
   EXPECT_ERROR("loopy.realize_reductions.parallel_iname",
                cuda("{[i, k]: 0 <= i, k < 16}", "a[i] = sum(k, b[i, k])", "tag_inames(k:ilp)"));

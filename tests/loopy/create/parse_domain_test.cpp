@@ -41,6 +41,10 @@ TEST(ParseDomain, ReadsListsInChains) {
 
 TEST(ParseDomain, MultipliesWithoutASign) {
   EXPECT_EQ(conditions("{[i]: 0 <= 2i - 3d < n}"), conditions("{[i]: 0 <= 2*i - 3*d < n}"));
+  for (const std::string name : {"d", "f", "j", "jf", "j3", "d3"}) {  // suffixes of other numbers
+    EXPECT_EQ(conditions("{[" + name + "]: 0 <= 2" + name + " < n}"),
+              conditions("{[" + name + "]: 0 <= 2*" + name + " < n}"));
+  }
 }
 
 TEST(ParseDomain, TurnsRoundingIntoInequalities) {

@@ -34,13 +34,31 @@ TEST(ComplexArrays, HaveArithmeticOnEveryTarget) {
         w[i] = x[i]/y[i] - 1/x[i] + i
         v[i] = make_complex(r[i], 2) if real(x[i]) < 0 else r[i]
         e[i] = 1 if x[i] == x[i] and x[i] != y[i] else 0
+        u[i] = 2j*x[i] - (0.5 + 1.5j)*r[i] + 3j
     )",
-                    with_arguments("x, y, z, w, v: " + type + "[n]; a, b: " + type +
+                    with_arguments("u, x, y, z, w, v: " + type + "[n]; a, b: " + type +
                                    "; r: " + part + "[n]; e: i32[n]; n: i32"));
     CompareOptions compare;
     compare.complex_values = {{"a", {1.5, -0.5}}, {"b", {0.25, 2}}};
     expect_same_everywhere(apply_recipe(kernel, "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)"),
                            kernel, {{"n", 100}}, compare);
+  }
+}
+
+TEST(ComplexArrays, TakeConstantsInTheirOwnType) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "z[i] = 2j*x[i] + make_complex(0.5, 1)",
+                                    with_arguments("x, z: c64[n]; n: i32"));
+  const std::string text = generate_text(kernel, Target::cuda);
+  EXPECT_NE(text.find("cuda::std::complex<float>(0.0f, 2.0f)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("double"), std::string::npos) << text;
+  const runtime::Device host = runtime::Device::host();
+  const ArgumentData given = random_arguments(infer_types(kernel), {{"n", 5}}, 1);
+  const ArgumentData found = run_kernel(kernel, {{"n", 5}}, given, host);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const double real = given.at("x").element(2 * i);
+    const double imaginary = given.at("x").element(2 * i + 1);
+    EXPECT_EQ(found.at("z").element(2 * i), static_cast<float>(-2 * imaginary + 0.5));
+    EXPECT_EQ(found.at("z").element(2 * i + 1), static_cast<float>(2 * real + 1));
   }
 }
 

@@ -56,6 +56,9 @@ TEST(ParseExpr, ReadsReductions) {
 TEST(ParseExpr, ReadsNumbersCastsAndLinearAccesses) {
   EXPECT_EQ(parse_expr("2.0f"), Expr(Real{2, cgen::ScalarKind::f32}));
   EXPECT_EQ(parse_expr("5d"), Expr(Real{5, cgen::ScalarKind::f64}));
+  EXPECT_EQ(parse_expr("2j"), call("make_complex", {0, 2}));
+  EXPECT_EQ(parse_expr("1.5e2j"), call("make_complex", {0, 150.0}));
+  EXPECT_EQ(parse_expr("5jf"), call("make_complex", {0, Real{5, cgen::ScalarKind::f32}}));
   EXPECT_EQ(parse_expr(".5e-1"), Expr(0.05));
   EXPECT_EQ(parse_expr("cast(float32, i)"), Expr(Cast{cgen::f32, i}));
   EXPECT_EQ(parse_expr("cast(c64, i)"), Expr(Cast{cgen::complex_of(cgen::f32), i}));

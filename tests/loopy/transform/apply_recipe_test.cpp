@@ -91,6 +91,12 @@ TEST(Recipes, RefuseArgumentsThatDoNotFit) {
     SCOPED_TRACE(text);
     EXPECT_ERROR("loopy.apply_recipe.bad_arguments", after(text));
   }
+  try {
+    static_cast<void>(after("privatize_temporaries([i], [j])"));
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_TRUE(error.message().ends_with("it takes only 1 argument")) << error.message();
+  }
 }
 
 TEST(Refusals, OfJoinInames) {
