@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,8 @@
 namespace rtcg::arrays {
 
 class Expression;
+template <Element T>
+class Array;
 
 /// An array on a device whose element type is known at run time; Array<T> is the same, typed.
 ///
@@ -30,6 +33,9 @@ class AnyArray {
   AnyArray(DType dtype, const Layout& layout, std::shared_ptr<Storage> storage);
   /// What the expression gives. @cost  see evaluate()
   AnyArray(const Expression& expression);
+  /// Shares the elements.
+  template <Element T>
+  AnyArray(const Array<T>& array) : AnyArray(array.any()) {}
 
   AnyArray(const AnyArray&) = default;
   AnyArray(AnyArray&&) noexcept = default;
@@ -132,6 +138,8 @@ class AnyArray {
 
 /// For people: nested brackets as NumPy prints them, long axes shortened. @cost  copies to the host
 [[nodiscard]] std::string to_string(const AnyArray& array);
+/// The same; of an expression, what it gives.
+std::ostream& operator<<(std::ostream& out, const AnyArray& array);
 
 namespace detail {
 /// @throws InvalidInput  arrays.typed.wrong_dtype

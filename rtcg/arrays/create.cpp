@@ -1,6 +1,7 @@
 #include "rtcg/arrays/create.h"
 
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,20 @@ DType ramp_type(DType dtype) {
     return DType::i64;
   }
   return DType::f64;
+}
+
+void check_step(bool is_right) {
+  if (!is_right) {
+    throw InvalidInput("arrays.arange.zero_step", "a step of 0 never arrives at the end");
+  }
+}
+
+AnyArray make_ramp(DType dtype, std::int64_t begin, std::int64_t step, std::int64_t count,
+                   runtime::StreamRef stream) {
+  const StreamScope scope(stream);
+  AnyArray result(dtype, {count}, stream);
+  result.assign(begin + indices({count}) * step);
+  return result;
 }
 
 Slice range(std::int64_t begin, std::int64_t end) {
@@ -51,20 +66,44 @@ AnyArray ones(DType dtype, const Extents& shape, runtime::StreamRef stream, Orde
 }
 
 AnyArray arange(DType dtype, double begin, double end, double step, runtime::StreamRef stream) {
-  if (step == 0) {
-    throw InvalidInput("arrays.arange.zero_step", "a step of 0 never arrives at the end");
+  check_step(step != 0);
+  const double steps = std::ceil((end - begin) / step);
+  if (!(steps < 0x1p62)) {  // nor if it is not a number
+    throw InvalidInput("arrays.arange.endless",
+                       fmt::format("from {} to {} by {} there are more numbers than an array holds",
+                                   begin, end, step));
   }
-  const auto count = static_cast<std::int64_t>(std::max(std::ceil((end - begin) / step), 0.0));
+  const auto count = static_cast<std::int64_t>(std::max(steps, 0.0));
+  const bool is_whole = std::floor(begin) == begin && std::floor(step) == step &&
+                        std::abs(begin) < 0x1p62 && std::abs(step) < 0x1p62;
+  if (is_whole && ramp_type(dtype) == DType::i64) {
+    return make_ramp(dtype, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(step),
+                     count, stream);
+  }
   const StreamScope scope(stream);
   AnyArray result(dtype, {count}, stream);
-  const Expression place = indices({count});
-  const bool is_whole = std::floor(begin) == begin && std::floor(step) == step;
-  if (is_whole && ramp_type(dtype) == DType::i64) {
-    result.assign(static_cast<std::int64_t>(begin) + place * static_cast<std::int64_t>(step));
-  } else {
-    result.assign(begin + cast(place, DType::f64) * step);
-  }
+  result.assign(begin + cast(indices({count}), DType::f64) * step);
   return result;
+}
+
+AnyArray detail::arange_of_integers(DType dtype, std::int64_t begin, std::int64_t end,
+                                    std::int64_t step, runtime::StreamRef stream) {
+  check_step(step != 0);
+  if (ramp_type(dtype) != DType::i64) {
+    return arange(dtype, static_cast<double>(begin), static_cast<double>(end),
+                  static_cast<double>(step), stream);
+  }
+  const bool is_up = step > 0;
+  const auto low = static_cast<std::uint64_t>(is_up ? begin : end);
+  const auto high = static_cast<std::uint64_t>(is_up ? end : begin);
+  const std::uint64_t each =
+      is_up ? static_cast<std::uint64_t>(step) : -static_cast<std::uint64_t>(step);
+  const bool is_empty = is_up ? begin >= end : begin <= end;
+  const std::uint64_t count = is_empty ? 0 : (high - low - 1) / each + 1;
+  return make_ramp(dtype, begin, step,
+                   static_cast<std::int64_t>(
+                       std::min(count, std::uint64_t{std::numeric_limits<std::int64_t>::max()})),
+                   stream);
 }
 
 AnyArray linspace(DType dtype, double begin, double end, std::int64_t count, bool with_end,
@@ -203,6 +242,13 @@ AnyArray pad(const AnyArray& array, const Extents& before, const Extents& after,
   Extents shape = array.shape();
   std::vector<Index> middle;
   for (int axis = 0; axis < array.axes(); ++axis) {
+    if (before[axis] < 0 || after[axis] < 0) {
+      throw InvalidInput(
+          "arrays.pad.negative_count",
+          fmt::format("axis {} cannot be padded by {} and {} elements: a slice takes "
+                      "elements away",
+                      axis, before[axis], after[axis]));
+    }
     shape[axis] += before[axis] + after[axis];
     middle.emplace_back(range(before[axis], before[axis] + array.shape()[axis]));
   }

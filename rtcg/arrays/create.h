@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <span>
 #include <vector>
 
@@ -22,9 +23,22 @@ namespace rtcg::arrays {
                             runtime::StreamRef stream = current_stream(), Order order = Order::c);
 /// begin, begin + step, ... up to but without end.
 ///
-/// @throws InvalidInput  arrays.arange.zero_step
+/// @throws InvalidInput  arrays.arange.zero_step; arrays.arange.endless: more numbers than arrays
+/// hold
 [[nodiscard]] AnyArray arange(DType dtype, double begin, double end, double step = 1,
                               runtime::StreamRef stream = current_stream());
+namespace detail {
+[[nodiscard]] AnyArray arange_of_integers(DType dtype, std::int64_t begin, std::int64_t end,
+                                          std::int64_t step, runtime::StreamRef stream);
+}  // namespace detail
+/// The same of integers, which stay exact beyond 2^53.
+template <std::integral Begin, std::integral End, std::integral Step = int>
+[[nodiscard]] AnyArray arange(DType dtype, Begin begin, End end, Step step = 1,
+                              runtime::StreamRef stream = current_stream()) {
+  return detail::arange_of_integers(dtype, static_cast<std::int64_t>(begin),
+                                    static_cast<std::int64_t>(end), static_cast<std::int64_t>(step),
+                                    stream);
+}
 /// `count` numbers from begin to end, at equal distances.
 [[nodiscard]] AnyArray linspace(DType dtype, double begin, double end, std::int64_t count,
                                 bool with_end = true, runtime::StreamRef stream = current_stream());
@@ -59,10 +73,15 @@ template <Element T>
                               runtime::StreamRef stream = current_stream()) {
   return Array<T>(arange(dtype_of_type<T>, begin, end, step, stream));
 }
+template <Element T, std::integral Begin, std::integral End, std::integral Step = int>
+[[nodiscard]] Array<T> arange(Begin begin, End end, Step step = 1,
+                              runtime::StreamRef stream = current_stream()) {
+  return Array<T>(arange(dtype_of_type<T>, begin, end, step, stream));
+}
 /// 0, 1, ... up to but without `end`.
 template <Element T>
 [[nodiscard]] Array<T> arange(std::int64_t end, runtime::StreamRef stream = current_stream()) {
-  return arange<T>(0, static_cast<double>(end), 1, stream);
+  return arange<T>(0, end, 1, stream);
 }
 template <Element T>
 [[nodiscard]] Array<T> linspace(double begin, double end, std::int64_t count, bool with_end = true,
@@ -85,7 +104,7 @@ template <Element T>
 [[nodiscard]] AnyArray roll(const AnyArray& array, std::int64_t distance, std::int64_t axis = 0);
 /// With that many elements of `value` before and after, for each axis.
 ///
-/// @throws InvalidInput  arrays.pad.wrong_count
+/// @throws InvalidInput  arrays.pad.wrong_count, arrays.pad.negative_count
 [[nodiscard]] AnyArray pad(const AnyArray& array, const Extents& before, const Extents& after,
                            const Expression& value = 0);
 

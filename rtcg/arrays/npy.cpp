@@ -1,7 +1,9 @@
 #include "rtcg/arrays/npy.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <regex>
 
@@ -25,6 +27,17 @@ std::string descriptor(DType dtype) {
                     : is_floating(dtype)         ? 'f'
                                                  : 'c';
   return fmt::format("{}{}{}", size_bytes(dtype) == 1 ? '|' : '<', kind, size_bytes(dtype));
+}
+
+std::string checked_descriptor(DType dtype) {
+  const std::string type = descriptor(dtype);
+  if (type.empty()) {
+    throw InvalidInput("arrays.write_npy.bad_type",
+                       fmt::format("NumPy has no {}: {}", name(dtype),
+                                   is_vector(dtype) ? "write components() of the array"
+                                                    : "convert the array to f32"));
+  }
+  return type;
 }
 
 [[noreturn]] void throw_bad_format(const std::string& what) {
@@ -159,16 +172,15 @@ AnyArray read_npy(const std::filesystem::path& file, runtime::StreamRef stream) 
     throw InvalidInput("arrays.read_npy.no_such_file",
                        fmt::format("file '{}' cannot be opened", file.string()));
   }
-  return read_npy(input, stream);
+  try {
+    return read_npy(input, stream);
+  } catch (const InvalidInput& error) {
+    throw InvalidInput(error.code(), fmt::format("'{}': {}", file.string(), error.message()));
+  }
 }
 
 void write_npy(std::ostream& output, const AnyArray& array) {
-  const std::string type = descriptor(array.dtype());
-  if (type.empty()) {
-    throw InvalidInput(
-        "arrays.write_npy.bad_type",
-        fmt::format("NumPy has no {}: convert the array to f32", name(array.dtype())));
-  }
+  const std::string type = checked_descriptor(array.dtype());
   const bool is_turned = !array.layout().is_contiguous() && array.layout().is_contiguous(Order::f);
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", type,
                                    is_turned ? "True" : "False", to_string(array.shape()));
@@ -193,7 +205,13 @@ void write_npy(std::ostream& output, const AnyArray& array) {
 }
 
 void write_npy(const std::filesystem::path& file, const AnyArray& array) {
+  static_cast<void>(checked_descriptor(array.dtype()));  // before a file that is there is emptied
   std::ofstream output(file, std::ios::binary);
+  if (!output) {
+    throw DeviceError("arrays.write_npy.failed",
+                      fmt::format("file '{}' cannot be written", file.string()), "open",
+                      std::strerror(errno));
+  }
   write_npy(output, array);
 }
 

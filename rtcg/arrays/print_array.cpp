@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <ostream>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::int64_t most_elements = 1000;  // of arrays that are printed whole
 constexpr std::int64_t edge_elements = 3;     // at each end of an axis that is shortened
+constexpr std::size_t most_columns = 75;
 
 std::string text_of(double value, bool is_single) {
   if (!std::isfinite(value)) {
@@ -21,6 +23,19 @@ std::string text_of(double value, bool is_single) {
   std::string text =
       is_single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
   return text.find_first_of(".e") == std::string::npos ? text + "." : text;
+}
+
+/// The number of fewest digits that is read back as the same half.
+template <class T>
+double shortest(T value) {
+  const auto exact = static_cast<double>(static_cast<float>(value));
+  for (int digits = 1; digits < 6 && std::isfinite(exact); ++digits) {
+    const double rounded = std::stod(fmt::format("{:.{}g}", exact, digits));
+    if (T(static_cast<float>(rounded)).bits() == value.bits()) {
+      return rounded;
+    }
+  }
+  return exact;
 }
 
 template <class T>
@@ -33,8 +48,10 @@ std::string text_of_element(const std::byte* memory) {
     return fmt::to_string(static_cast<std::conditional_t<sizeof(T) == 1, int, T>>(value));
   } else if constexpr (std::is_same_v<T, double>) {
     return text_of(value, false);
+  } else if constexpr (std::is_same_v<T, float>) {
+    return text_of(static_cast<double>(value), true);
   } else if constexpr (std::is_convertible_v<T, float>) {
-    return text_of(static_cast<double>(static_cast<float>(value)), true);
+    return text_of(shortest(value), true);
   } else {
     constexpr bool is_single = sizeof(T) == 8;
     const std::string im = text_of(value.imag(), is_single);
@@ -115,7 +132,7 @@ class ArrayPrinter {
     text += "[";
     for (std::int64_t i = 0; i < shape_[axis]; ++i) {
       if (i > 0) {
-        text += is_last ? " " : line_break(axis);
+        text += is_last ? blank_or_break(axis, text) : line_break(axis);
       }
       if (i == edge_elements && is_shortened(axis)) {
         text += "..." + (is_last ? std::string(" ") : line_break(axis));
@@ -127,6 +144,14 @@ class ArrayPrinter {
       }
     }
     text += "]";
+  }
+
+  /// Between two elements of a row, which goes on in the next line where this one is full.
+  [[nodiscard]] std::string blank_or_break(int axis, const std::string& text) const {
+    const std::size_t line = text.size() - (text.rfind('\n') + 1);  // npos + 1 is 0
+    return line + 1 + width_ < most_columns
+               ? " "
+               : "\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');
   }
 
   [[nodiscard]] std::string line_break(int axis) const {
@@ -147,6 +172,10 @@ class ArrayPrinter {
 std::string to_string(const AnyArray& array) {
   return fmt::format("{} {} {}", name(array.dtype()), to_string(array.shape()),
                      ArrayPrinter(array).print());
+}
+
+std::ostream& operator<<(std::ostream& out, const AnyArray& array) {
+  return out << to_string(array);
 }
 
 }  // namespace rtcg::arrays

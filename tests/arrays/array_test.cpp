@@ -1,6 +1,8 @@
 #include "rtcg/arrays/array.h"
 
 #include <numeric>
+#include <optional>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -126,12 +128,38 @@ TEST(Array, IsUsedByStreamsInOrder) {
   }
 }
 
+TEST(AnyArray, IsWhatAnArrayGivesWhereverOneIsMade) {
+  const auto x = zeros<float>({3});
+  const AnyArray braces{x};
+  const std::optional<AnyArray> maybe = x;
+  std::vector<AnyArray> several = {x};
+  several.emplace_back(x);
+  several.push_back(AnyArray(x));
+  for (const AnyArray& one : {braces, *maybe, several[0], several[1], several[2]}) {
+    EXPECT_EQ(one.storage(), x.any().storage());
+  }
+}
+
 TEST(ToString, PrintsAsNumPyDoes) {
   EXPECT_EQ(to_string(Array<float>(Floats{1, 2.5F, -3})), "f32 (3,) [ 1. 2.5 -3.]");
   EXPECT_EQ(to_string(arange<std::int32_t>(6).reshape({2, 3})), "i32 (2, 3) [[0 1 2]\n [3 4 5]]");
   EXPECT_EQ(to_string(zeros<bool>({1, 1, 2})), "boolean (1, 1, 2) [[[false false]]]");
   EXPECT_EQ(to_string(full<std::complex<double>>({}, {1, -2})), "c128 () 1.-2.j");
   EXPECT_EQ(to_string(zeros<float>({0, 2})), "f32 (0, 2) []");
+  // as many digits as tell it from other halves
+  EXPECT_EQ(to_string(Array<Half>(std::vector<Half>{0.1F, -65504, 6e-8F, 3.140625F})),
+            "f16 (4,) [    0.1 -65500.   6e-08    3.14]");
+  EXPECT_EQ(to_string(full<BFloat16>({}, 0.1F)), "bf16 () 0.1");
+  std::ostringstream out;
+  out << arange<std::int32_t>(2) << ' ' << arange<std::int32_t>(2) + 1;
+  EXPECT_EQ(out.str(), "i32 (2,) [0 1] i32 (2,) [1 2]");
+  // long rows go on in the next line
+  EXPECT_EQ(
+      to_string(arange<std::int32_t>(100, 142).reshape({2, 21})),
+      "i32 (2, 21) [[100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117\n"
+      "  118 119 120]\n"
+      " [121 122 123 124 125 126 127 128 129 130 131 132 133 134 135 136 137 138\n"
+      "  139 140 141]]");
 }
 
 TEST(ToString, ShortensLongAxes) {

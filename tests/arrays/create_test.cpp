@@ -1,5 +1,8 @@
 #include "rtcg/arrays/create.h"
 
+#include <cmath>
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "tests/arrays/support/on_every_device.h"
@@ -27,6 +30,28 @@ TEST(Create, MakesRamps) {
     EXPECT_EQ(linspace<double>(0, .1, 7).to_vector().back(), .1);
   });
   EXPECT_ERROR("arrays.arange.zero_step", arange<float>(0, 1, 0));
+  EXPECT_ERROR("arrays.arange.zero_step", arange<float>(0, 1, 0.0));
+  EXPECT_ERROR("arrays.arange.endless", arange<float>(0, std::numeric_limits<double>::infinity()));
+  EXPECT_ERROR("arrays.arange.endless", arange<double>(0, std::nan("")));
+}
+
+TEST(Create, KeepsIntegersOfRampsExact) {
+  constexpr std::int64_t odd = (std::int64_t{1} << 60) + 1;  // no double holds it
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  using Longs = std::vector<std::int64_t>;
+  on_every_device([] {
+    EXPECT_EQ(arange<std::int64_t>(odd, odd + 3).to_vector(), (Longs{odd, odd + 1, odd + 2}));
+    EXPECT_EQ(arange<std::int64_t>(most, least, least).to_vector(), (Longs{most, -1}));
+    EXPECT_EQ(arange<std::int64_t>(least, least + 5, 2).to_vector(),
+              (Longs{least, least + 2, least + 4}));
+    EXPECT_EQ(arange<std::uint64_t>(~0ULL - 2, ~0ULL).to_vector(),
+              (std::vector<std::uint64_t>{~0ULL - 2, ~0ULL - 1}));
+    EXPECT_EQ(ints(arange(DType::i32, 0, 5, 2)), (Ints{0, 2, 4}));
+    EXPECT_EQ(arange<float>(3, 0, -1).to_vector(), (std::vector<float>{3, 2, 1}));
+    EXPECT_EQ(arange<std::int32_t>(0, 2.5).to_vector(), (Ints{0, 1, 2}));
+  });
+  EXPECT_ERROR("arrays.extents.too_large", arange<std::int64_t>(least, most));
 }
 
 TEST(Create, FillsArrays) {
@@ -74,6 +99,7 @@ TEST(Create, RearrangesArrays) {
   });
   EXPECT_ERROR("arrays.split.unequal_parts", split(arange<float>(5), 2));
   EXPECT_ERROR("arrays.pad.wrong_count", pad(arange<float>(5), {1, 1}, {1}));
+  EXPECT_ERROR("arrays.pad.negative_count", pad(arange<float>(5), {1}, {-1}));
 }
 
 }  // namespace

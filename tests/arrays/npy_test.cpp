@@ -79,6 +79,16 @@ TEST(Npy, GoesThroughFiles) {
   const auto path = std::filesystem::path(::testing::TempDir()) / "rtcg_npy_test.npy";
   write_npy(path, arange<float>(3));
   EXPECT_EQ(Array<float>(read_npy(path)).to_vector(), (std::vector<float>{0, 1, 2}));
+  // what cannot be written leaves the file that was there
+  EXPECT_ERROR("arrays.write_npy.bad_type", (write_npy(path, empty(DType::bf16, {2})), 0));
+  EXPECT_EQ(Array<float>(read_npy(path)).to_vector(), (std::vector<float>{0, 1, 2}));
+  std::filesystem::resize_file(path, 100);
+  try {
+    static_cast<void>(read_npy(path));
+    FAIL() << "a file that is cut off was read";
+  } catch (const InvalidInput& error) {
+    EXPECT_NE(error.message().find(path.string()), std::string::npos) << error.message();
+  }
   std::filesystem::remove(path);
 }
 

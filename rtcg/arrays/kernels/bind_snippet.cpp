@@ -137,10 +137,11 @@ class Binder {
     for (const auto& [argument, array] : arrays_) {
       first = first == nullptr ? &array : first;
       if (!(array.device() == first->device())) {
-        throw InvalidInput("arrays.evaluate.mixed_devices",
-                           fmt::format("argument '{}' is on {}, another on {}: copy one over",
-                                       argument->name, runtime::to_string(array.device().info().id),
-                                       runtime::to_string(first->device().info().id)));
+        throw InvalidInput(
+            "arrays.evaluate.mixed_devices",
+            fmt::format("argument '{}' is on {}, another on {}: copy one over by copy_to()",
+                        argument->name, runtime::to_string(array.device().info().id),
+                        runtime::to_string(first->device().info().id)));
       }
     }
     if (options_.stream) {

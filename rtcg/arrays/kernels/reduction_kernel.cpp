@@ -210,12 +210,16 @@ class Run {
     std::vector<Target> leaves;  // of a later pass
     while (true) {
       detail::ReductionSize size = layouts.size();
+      const std::int64_t length = size.length;
       if (launch_.offsets && leaves.empty()) {
         size.may_split = false;
         size.length = ceil_divide(size.length, size.outputs);
         size.kept_step = 0;
       }
-      const detail::ReductionPlan plan = plan_reduction(stream_->device(), size);
+      detail::ReductionPlan plan = plan_reduction(stream_->device(), size);
+      if (launch_.offsets && leaves.empty()) {
+        plan.more[1] = length;  // not what an output has on average: offsets are cut to it
+      }
       if (plan.segments == 1 || meets_at_once(plan, size.outputs)) {
         launch_pass(binding, layouts, plan, leaves, targets, false, kernels, name);
         return;

@@ -72,7 +72,8 @@ struct ReductionLaunch {
   /// As ElementwiseLaunch::range; all of it goes.
   std::optional<Slice> range{};
   /// Result k is that of elements offsets[k] up to offsets[k + 1], in C order: one array of i32 or
-  /// i64, ascending, one longer than there are results.
+  /// i64, ascending, one longer than there are results. Nothing waits to see them: those outside of
+  /// the elements are cut to the first or to behind the last.
   std::optional<AnyArray> offsets{};
   std::optional<runtime::StreamRef> stream{};
   /// Where results go instead of new arrays: one for each, of its type and shape.
@@ -129,8 +130,8 @@ class ReductionKernel {
   [[nodiscard]] std::string text(cgen::Dialect dialect) const;
 
   /// The same over all elements of arrays of one axis as a kernel of the loop engine, which writes
-  /// `out[0]`: of one result that is a sum, product, min or max. What NaNs do in the last two is the
-  /// loop engine's.
+  /// `out[0]`: of one result that is a sum, product, min or max. What NaNs do in the last two is
+  /// the loop engine's.
   ///
   /// @throws Unsupported  arrays.as_loop_kernel.no_loop, as of ElementwiseKernel
   [[nodiscard]] loopy::Kernel as_loop_kernel() const;

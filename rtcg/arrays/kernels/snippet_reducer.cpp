@@ -138,15 +138,22 @@ class SnippetReducer : public Reducer {
   }
 
   [[nodiscard]] std::optional<std::pair<Expr, Expr>> bounds(
-      const Expr& output, cgen::BlockBuilder& body) const override {
+      const Expr& output, const Expr& length, cgen::BlockBuilder& body) const override {
     if (!form_.offsets) {
       return std::nullopt;
     }
     const KernelParameters& parameters = code_.parameters();
-    const cgen::Type& type = parameters.index_type();
-    const Expr begin = parameters.declare_index("own_begin", cast(type, offsets_[output]), body);
-    const Expr end = parameters.declare_index(
-        "own_end", cast(type, offsets_[output + parameters.index(1)]), body);
+    // nobody waits to see what the offsets are, so that they are cut here
+    const auto place = [&](const char* name, const Expr& index) {
+      const Expr given = body.add(cgen::declare(cgen::const_(cgen::i64), code_.fresh("given"),
+                                                cast(cgen::i64, offsets_[index])));
+      const Expr zero = cast(cgen::i64, parameters.index(0));
+      const Expr most = cast(cgen::i64, length);
+      const Expr inside = select(given < zero, zero, select(given < most, given, most));
+      return parameters.declare_index(name, cast(parameters.index_type(), inside), body);
+    };
+    const Expr begin = place("own_begin", output);
+    const Expr end = place("own_end", output + parameters.index(1));
     return std::pair(begin, end);
   }
 

@@ -143,10 +143,11 @@ class Evaluation {
   [[nodiscard]] Tape checked(Tape tape) const {
     for (const AnyArray& leaf : tape.leaves) {
       if (!(leaf.device() == stream_.device())) {
-        throw InvalidInput("arrays.evaluate.mixed_devices",
-                           fmt::format("an expression has arrays on {} and on {}: copy one over",
-                                       runtime::to_string(stream_.device().info().id),
-                                       runtime::to_string(leaf.device().info().id)));
+        throw InvalidInput(
+            "arrays.evaluate.mixed_devices",
+            fmt::format("an expression has arrays on {} and on {}: copy one over by copy_to()",
+                        runtime::to_string(stream_.device().info().id),
+                        runtime::to_string(leaf.device().info().id)));
       }
     }
     return tape;

@@ -226,7 +226,8 @@ Expr absolute(const Expr& a, DType dtype) {
 /// Functions whose C names carry the type of the first argument.
 Expr call_by_name(const std::string& function, std::vector<Expr> arguments, DType result,
                   cgen::Dialect dialect) {
-  const bool has_suffix = dialect != cgen::Dialect::opencl && arguments[0].type() == cgen::f32;
+  const bool is_single = cgen::value_type(arguments[0].type()) == cgen::f32;
+  const bool has_suffix = dialect != cgen::Dialect::opencl && is_single;
   return call(has_suffix ? function + "f" : function, std::move(arguments), value_type(result));
 }
 

@@ -159,7 +159,7 @@ class ReductionEmitter {
       has_own = has_own || strides[last] == StrideClass::one;
     }
     cgen::BlockBuilder unused;
-    return has_row && !has_own && !reducer_.bounds(parameters_.index(0), unused);
+    return has_row && !has_own && !reducer_.bounds(parameters_.index(0), length_, unused);
   }
 
   /// On the host: some neighbouring outputs at a time, so that memory is read row by row.
@@ -365,7 +365,7 @@ class ReductionEmitter {
     const Expr step = is_host ? parameters_.index(1) : cast(type, cgen::grid_dim_x) * threads;
     body << cgen::for_(type, parameters_.rename("output"), first, after,
                        [&](const Expr& output, cgen::BlockBuilder& loop) {
-                         const auto own = reducer_.bounds(output, loop);
+                         const auto own = reducer_.bounds(output, length_, loop);
                          const ReductionState state =
                              emit_loop(output, own ? own->first : begin, parameters_.index(1),
                                        own ? own->second : end, loop);
@@ -378,7 +378,7 @@ class ReductionEmitter {
   void emit_block(const Expr& output, const Expr& thread, const Expr& segment, const Expr& begin,
                   const Expr& end, cgen::BlockBuilder& body) const {
     const int threads = shape_.threads;
-    const auto own = reducer_.bounds(output, body);
+    const auto own = reducer_.bounds(output, length_, body);
     const Expr from = own ? own->first : begin;
     const Expr to = own ? own->second : end;
     const ReductionState mine =

@@ -53,9 +53,10 @@ class Reducer {
                      const std::function<cgen::Expr(std::size_t target)>& offset,
                      cgen::BlockBuilder& body) const = 0;
   /// Where the elements of an output begin and end, when that differs from
-  /// output to output.
+  /// output to output: between 0 and `length`.
   [[nodiscard]] virtual std::optional<std::pair<cgen::Expr, cgen::Expr>> bounds(
-      const cgen::Expr& /*output*/, cgen::BlockBuilder& /*body*/) const {
+      const cgen::Expr& /*output*/, const cgen::Expr& /*length*/,
+      cgen::BlockBuilder& /*body*/) const {
     return std::nullopt;
   }
 };

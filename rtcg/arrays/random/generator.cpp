@@ -56,20 +56,26 @@ struct Generator::Request {
 AnyArray Generator::make(const Request& request) {
   AnyArray result(request.dtype, request.shape, request.stream);
   const std::int64_t count = result.count();
-  std::vector<Expression> values = {static_cast<std::uint32_t>(seed_),
-                                    static_cast<std::uint32_t>(seed_ >> 32), call_};
+  const auto key0 = static_cast<std::uint32_t>(seed_);
+  const auto key1 = static_cast<std::uint32_t>(seed_ >> 32);
   std::int64_t threads = count;
+  bool has_wide_blocks = false;
+  std::vector<Expression> values;
   if (detail::is_by_block(request.kind)) {
     const std::int64_t lanes = size_bytes(request.dtype) == 4 ? 4 : 2;
-    const std::int64_t each =
-        lanes * detail::blocks_of_thread(detail::dialect_of(request.stream.device()));
-    threads = count / each + (count % each != 0 ? 1 : 0);
-    values.emplace_back(count);
-    values.emplace_back(threads);
+    const std::int64_t turns =
+        detail::blocks_of_thread(detail::dialect_of(request.stream.device()));
+    threads = count / (lanes * turns) + (count % (lanes * turns) != 0 ? 1 : 0);
+    has_wide_blocks = threads * turns > std::numeric_limits<std::uint32_t>::max();
+    values = {result, threads, count / lanes, count % lanes, call_, key0, key1};
+    if (request.kind == RandomKind::bits) {
+      values.insert(values.end(), {0, 0});
+    }
+  } else {
+    values = {key0, key1, call_, result};
   }
-  values.emplace_back(result);
   values.insert(values.end(), request.parameters.begin(), request.parameters.end());
-  detail::random_kernel(request.kind, request.dtype, algorithm_)
+  detail::random_kernel(request.kind, request.dtype, algorithm_, has_wide_blocks)
       .run(values, {.range = Slice{0, threads}, .stream = request.stream});
   ++call_;
   return result;

@@ -35,7 +35,8 @@ class Generator {
   /// @throws InvalidInput  arrays.random.dtype
   [[nodiscard]] AnyArray bits(DType dtype, const Extents& shape,
                               runtime::StreamRef stream = current_stream());
-  /// Of [low, high), with 24 random bits for f32 and 53 for f64.
+  /// Of [low, high), with 24 random bits for f32 and 53 for f64. They are rounded to the type, by
+  /// which `high` itself may come where `low` is not 0, as in NumPy.
   ///
   /// @throws InvalidInput  arrays.random.dtype
   [[nodiscard]] AnyArray uniform(DType dtype, const Extents& shape, double low = 0, double high = 1,

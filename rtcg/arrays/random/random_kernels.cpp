@@ -10,7 +10,7 @@
 namespace rtcg::arrays::detail {
 namespace {
 
-// Statements give v[0], v[1], ... from words w, once for each block of elements.
+// Statements give v[0], v[1], ... from the words w of a block.
 constexpr const char* words_to_u32 = "for (int k = 0; k < 4; ++k) { v[k] = w.w[k]; }";
 constexpr const char* words_to_u64 =
     "for (int k = 0; k < 2; ++k) { v[k] = (random_u64)w.w[2*k] << 32 | w.w[2*k + 1]; }";
@@ -21,18 +21,19 @@ constexpr const char* uniform_f64 =
     "p0); }";
 // Box and Muller: a radius from a number of (0, 1], and an angle
 constexpr const char* normal_f32 = R"(
-for (int k = 0; k < 4; k += 2) {
-  float radius = sqrt_real(-2.0f * random_log(fma_real((float)w.w[k], 0x1p-32f, 0x1p-33f)));
-  random_point point = random_circle(w.w[k + 1]);
-  v[k] = fma_real(radius * point.x, p1, p0);
-  v[k + 1] = fma_real(radius * point.y, p1, p0);
-})";
+  for (int k = 0; k < 4; k += 2) {
+    float radius = sqrt_real(-2.0f * random_log(fma_real((float)w.w[k], 0x1p-32f, 0x1p-33f)));
+    random_point point = random_circle(w.w[k + 1]);
+    v[k] = fma_real(radius * point.x, p1, p0);
+    v[k + 1] = fma_real(radius * point.y, p1, p0);
+  })";
 constexpr const char* normal_f64 = R"(
-double radius = sqrt_real(-2.0 * log_real(1.0 - random_f64(w.w[0], w.w[1])));
-double angle = 6.283185307179586 * random_f64(w.w[2], w.w[3]);
-v[0] = fma_real(radius * cos_real(angle), p1, p0);
-v[1] = fma_real(radius * sin_real(angle), p1, p0);)";
-constexpr const char* then_exp = "\nfor (int k = 0; k < LANES; ++k) { v[k] = exp_real(v[k]); }";
+  double radius = sqrt_real(-2.0 * log_real(1.0 - random_f64(w.w[0], w.w[1])));
+  double sine, cosine;
+  RANDOM_SINE_COSINE(6.283185307179586 * random_f64(w.w[2], w.w[3]), sine, cosine);
+  v[0] = fma_real(radius * cosine, p1, p0);
+  v[1] = fma_real(radius * sine, p1, p0);)";
+constexpr const char* then_exp = "\n  for (int k = 0; k < LANES; ++k) { v[k] = exp_real(v[k]); }";
 
 /// Draws of one element: words of as many blocks as it takes.
 constexpr const char* draw_integer = R"(
@@ -78,53 +79,70 @@ for (random_u32 attempt = 0;; ++attempt) {
 }
 z[i] = (ELEMENT)(random_u64)events;)";
 
-/// Functions of the floating type at hand, and stores of a block that is whole.
-std::string block_preamble(DType dtype) {
-  const bool is_small = size_bytes(dtype) == 4;
-  const char* type = dtype == DType::f32   ? "float"
-                     : dtype == DType::f64 ? "double"
-                     : is_small            ? "random_u32"
-                                           : "random_u64";
-  const char* vector = dtype == DType::f32   ? "float4"
-                       : dtype == DType::f64 ? "double2"
-                       : is_small            ? "uint4"
-                                             : "ulonglong2";
-  const char* opencl_vector = dtype == DType::u64 ? "ulong2" : vector;
-  const int lanes = is_small ? 4 : 2;
-  std::string functions;
-  for (const char* name : {"sqrt", "log", "cos", "sin", "exp", "fma"}) {
-    functions += fmt::format("#define {0}_real {0}{1}\n", name, is_small ? "f" : "");
-  }
-  std::string opencl_functions;
-  for (const char* name : {"sqrt", "log", "cos", "sin", "exp", "fma"}) {
-    opencl_functions += fmt::format("#define {0}_real {0}\n", name);
-  }
-  const char* all = is_small ? "v[0], v[1], v[2], v[3]" : "v[0], v[1]";
-  return fmt::format(R"(
+/// The elements of a block, and the blocks of a thread, which are `threads` apart, so that
+/// neighbours write side by side. Whether all are whole is asked once, so that the common case has
+/// no branch between one block and the next, and needs the keys of Philox's rounds once.
+constexpr const char* block_functions = R"(
+typedef struct random_values { ELEMENT v[LANES]; } random_values;
+__device__ inline random_values make_values(random_u64 block, random_u32 call, random_u32 key0,
+                                            random_u32 key1, ELEMENT p0, ELEMENT p1) {
+  random_block w = random_words((random_u32)block, (random_u32)(block >> 32), 0u, call, key0, key1);
+  random_values values;
+  ELEMENT *v = values.v;
+  STATEMENTS
+  return values;
+}
+#if defined(__OPENCL_VERSION__)
+#define STORE_BLOCK(z, block, v) vstoreLANES((OPENCL_VECTOR)(COMPONENTS), block, z)
+#elif defined(__CUDACC__)
+#define STORE_BLOCK(z, block, v) (((CUDA_VECTOR *)z)[block] = make_CUDA_VECTOR(COMPONENTS))
+#else
+#define STORE_BLOCK(z, block, v) \
+  for (int k = 0; k < LANES; ++k) { z[(random_u64)LANES*block + k] = v[k]; }
+#endif
 #if defined(__OPENCL_VERSION__) || defined(__CUDACC__)
-#define RANDOM_TURNS {7}
+#define RANDOM_TURNS BLOCKS_EACH
 #else
 #define RANDOM_TURNS 1
 #endif
-#if defined(__OPENCL_VERSION__)
-{5}
-inline void store_block(__global {0} *z, random_u64 block, const {0} *v) {{
-  vstore{2}(({4})({6}), block, z);
-}}
-#elif defined(__CUDACC__)
-{3}
-__device__ inline void store_block({0} *z, random_u64 block, const {0} *v) {{
-  (({1} *)z)[block] = make_{1}({6});
-}}
-#else
-{3}
-inline void store_block({0} *z, random_u64 block, const {0} *v) {{
-  for (int k = 0; k < {2}; ++k) {{ z[{2}*block + k] = v[k]; }}
-}}
+__device__ inline void store_blocks(__global ELEMENT *z, INDEX first, INDEX threads, INDEX whole,
+                                    random_u32 rest, random_u32 call, random_u32 key0,
+                                    random_u32 key1, ELEMENT p0, ELEMENT p1) {
+  if (first + (RANDOM_TURNS - 1) * threads < whole) {
+#if defined(__CUDACC__)
+#pragma unroll UNROLLED
 #endif
-)",
-                     type, vector, lanes, functions, opencl_vector, opencl_functions, all,
-                     blocks_of_thread(cgen::Dialect::cuda));
+    for (int turn = 0; turn < RANDOM_TURNS; ++turn) {
+      const INDEX block = first + turn * threads;
+      const random_values values = make_values(block, call, key0, key1, p0, p1);
+      STORE_BLOCK(z, block, values.v);
+    }
+  } else {
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+    for (int turn = 0; turn < RANDOM_TURNS; ++turn) {
+      const INDEX block = first + turn * threads;
+      const random_values values = make_values(block, call, key0, key1, p0, p1);
+      for (int k = 0; k < LANES; ++k) {
+        if (block < whole || (block == whole && (random_u32)k < rest)) {
+          z[(random_u64)LANES*block + k] = values.v[k];
+        }
+      }
+    }
+  }
+}
+)";
+
+/// The same functions of either floating type.
+std::string real_functions(DType dtype) {
+  std::string in_c;
+  std::string in_opencl;
+  for (const char* name : {"sqrt", "log", "exp", "fma"}) {
+    in_c += fmt::format("#define {0}_real {0}{1}\n", name, size_bytes(dtype) == 4 ? "f" : "");
+    in_opencl += fmt::format("#define {0}_real {0}\n", name);
+  }
+  return fmt::format("\n#if defined(__OPENCL_VERSION__)\n{}#else\n{}#endif\n", in_opencl, in_c);
 }
 
 /// Logarithm, cosine and sine by additions, multiplications and fma alone, to about one ulp: faster
@@ -172,10 +190,26 @@ __device__ inline random_point random_circle(random_u32 word) {
 }
 )";
 
+/// A number of [0, 1) from the upper 53 of 64 bits: 21 and 32 of them as the last bits of a double
+/// each, so that only additions are left, which are exact.
 constexpr const char* f64_preamble = R"(
+typedef union random_f64_bits { random_u64 bits; double value; } random_f64_bits;
 __device__ inline double random_f64(random_u32 high, random_u32 low) {
-  return (double)(((random_u64)high << 32 | low) >> 11) * 0x1p-53;
+  random_f64_bits upper, lower;
+  upper.bits = (random_u64)0x41e00000u << 32 | high >> 11;                // 2^31 + ...
+  lower.bits = (random_u64)0x3fe00000u << 32 | (high << 21 | low >> 11);  // 1/2 + ...
+  return (upper.value - 2147483648.5) + lower.value;
 }
+)";
+
+/// In CUDA, `sincos` gives what `sin` and `cos` do, and reduces the angle once.
+constexpr const char* normal_f64_preamble = R"(
+#if defined(__CUDACC__)
+#define RANDOM_SINE_COSINE(angle, sine, cosine) sincos(angle, &sine, &cosine)
+#else
+#define RANDOM_SINE_COSINE(angle, sine, cosine) \
+  { double at = angle; cosine = cos(at); sine = sin(at); }
+#endif
 )";
 
 std::string with_words(std::string text, const std::map<std::string, std::string>& words) {
@@ -188,47 +222,70 @@ std::string with_words(std::string text, const std::map<std::string, std::string
   return text;
 }
 
-/// A kernel whose threads make a block of elements each.
-ElementwiseKernel make_block_kernel(RandomKind kind, DType dtype, RandomAlgorithm algorithm) {
+std::string statements_of(RandomKind kind, bool is_small) {
+  switch (kind) {
+    case RandomKind::bits:
+      return is_small ? words_to_u32 : words_to_u64;
+    case RandomKind::uniform:
+      return is_small ? uniform_f32 : uniform_f64;
+    case RandomKind::log_normal:
+      return std::string(is_small ? normal_f32 : normal_f64) + then_exp;
+    default:
+      return is_small ? normal_f32 : normal_f64;
+  }
+}
+
+/// What stands for the words in capitals.
+std::map<std::string, std::string> block_words(DType dtype, bool is_normal, bool has_wide_blocks) {
   const bool is_small = size_bytes(dtype) == 4;
-  const std::string lanes = is_small ? "4" : "2";
-  std::string statements = kind == RandomKind::bits      ? (is_small ? words_to_u32 : words_to_u64)
-                           : kind == RandomKind::uniform ? (is_small ? uniform_f32 : uniform_f64)
-                                                         : (is_small ? normal_f32 : normal_f64);
-  if (kind == RandomKind::log_normal) {
-    statements += then_exp;
+  const bool is_real = is_floating(dtype);
+  const std::string each = std::to_string(blocks_of_thread(cgen::Dialect::cuda));
+  const char* real_vector = is_small ? "float4" : "double2";
+  return {{"LANES", is_small ? "4" : "2"},
+          {"COMPONENTS", is_small ? "v[0], v[1], v[2], v[3]" : "v[0], v[1]"},
+          {"ELEMENT",
+           is_small ? (is_real ? "float" : "random_u32") : (is_real ? "double" : "random_u64")},
+          {"CUDA_VECTOR", is_real ? real_vector : (is_small ? "uint4" : "ulonglong2")},
+          {"OPENCL_VECTOR", is_real ? real_vector : (is_small ? "uint4" : "ulong2")},
+          {"BLOCKS_EACH", each},
+          // four times the logarithm and the sine of doubles would be more than a GPU keeps at hand
+          {"UNROLLED", !is_small && is_normal ? "1" : each},
+          {"INDEX", has_wide_blocks ? "random_u64" : "random_u32"}};
+}
+
+std::vector<KernelArgument> block_arguments(DType dtype, bool has_wide_blocks) {
+  std::vector<KernelArgument> arguments = {array_argument(dtype, "z")};
+  for (const char* name : {"threads", "whole"}) {
+    arguments.push_back(has_wide_blocks ? number_argument<std::uint64_t>(name)
+                                        : number_argument<std::uint32_t>(name));
   }
-  // blocks of one thread are `threads` apart, so that neighbours write side by side
-  const std::string operation = R"(
-for (int turn = 0; turn < RANDOM_TURNS; ++turn) {
-  const random_u64 block = (random_u64)i + (random_u64)turn * threads;
-  const random_block w = random_words((random_u32)block, (random_u32)(block >> 32), 0u, call,
-                                      key0, key1);
-  ELEMENT v[LANES];
-  )" + statements + R"(
-  if (LANES*block + LANES <= count) {
-    store_block(z, block, v);
-  } else {
-    for (int k = 0; LANES*block + k < count; ++k) { z[LANES*block + k] = v[k]; }
+  for (const char* name : {"rest", "call", "key0", "key1"}) {
+    arguments.push_back(number_argument<std::uint32_t>(name));
   }
-})";
-  const std::string element = dtype == DType::f32   ? "float"
-                              : dtype == DType::f64 ? "double"
-                              : is_small            ? "random_u32"
-                                                    : "random_u64";
-  std::vector<KernelArgument> arguments = {
-      number_argument<std::uint32_t>("key0"),    number_argument<std::uint32_t>("key1"),
-      number_argument<std::uint32_t>("call"),    number_argument<std::uint64_t>("count"),
-      number_argument<std::uint64_t>("threads"), array_argument(dtype, "z")};
-  if (kind != RandomKind::bits) {
-    arguments.push_back(number_argument(dtype, "p0"));
-    arguments.push_back(number_argument(dtype, "p1"));
+  arguments.push_back(number_argument(dtype, "p0"));
+  arguments.push_back(number_argument(dtype, "p1"));
+  return arguments;
+}
+
+/// A kernel whose threads make whole blocks of elements.
+ElementwiseKernel make_block_kernel(RandomKind kind, DType dtype, RandomAlgorithm algorithm,
+                                    bool has_wide_blocks) {
+  const bool is_small = size_bytes(dtype) == 4;
+  const bool is_normal = kind == RandomKind::normal || kind == RandomKind::log_normal;
+  std::string preamble = random_preamble(algorithm);
+  if (is_floating(dtype)) {
+    preamble += real_functions(dtype);
+    preamble += is_small ? "" : f64_preamble;
   }
-  std::string preamble = random_preamble(algorithm) + block_preamble(dtype);
-  preamble += dtype == DType::f64 ? f64_preamble : "";
-  preamble += dtype == DType::f32 ? normal_f32_preamble : "";
-  return {arguments,
-          with_words(operation, {{"LANES", lanes}, {"ELEMENT", element}}),
+  if (is_normal) {
+    preamble += is_small ? normal_f32_preamble : normal_f64_preamble;
+  }
+  const auto words = block_words(dtype, is_normal, has_wide_blocks);
+  preamble += with_words(
+      with_words(block_functions, {{"STATEMENTS", statements_of(kind, is_small)}}), words);
+  return {block_arguments(dtype, has_wide_blocks),
+          with_words("store_blocks(z, (INDEX)i, threads, whole, rest, call, key0, key1, p0, p1);",
+                     words),
           {.preamble = preamble, .name = "random"}};
 }
 
@@ -276,19 +333,20 @@ typedef long long random_i64;
 
 }  // namespace
 
-ElementwiseKernel random_kernel(RandomKind kind, DType dtype, RandomAlgorithm algorithm) {
+ElementwiseKernel random_kernel(RandomKind kind, DType dtype, RandomAlgorithm algorithm,
+                                bool has_wide_blocks) {
   static std::mutex mutex;
   // never destroyed: kernels may be needed until the drivers are gone
   static auto& kernels =
-      *new std::map<std::tuple<RandomKind, DType, RandomAlgorithm>, ElementwiseKernel>;
+      *new std::map<std::tuple<RandomKind, DType, RandomAlgorithm, bool>, ElementwiseKernel>;
   const std::lock_guard lock(mutex);
-  const std::tuple key(kind, dtype, algorithm);
+  const std::tuple key(kind, dtype, algorithm, has_wide_blocks);
   const auto found = kernels.find(key);
   if (found != kernels.end()) {
     return found->second;
   }
   return kernels
-      .emplace(key, is_by_block(kind) ? make_block_kernel(kind, dtype, algorithm)
+      .emplace(key, is_by_block(kind) ? make_block_kernel(kind, dtype, algorithm, has_wide_blocks)
                                       : make_draw_kernel(kind, dtype, algorithm))
       .first->second;
 }

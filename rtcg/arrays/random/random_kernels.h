@@ -20,9 +20,15 @@ enum class RandomKind { bits, uniform, normal, log_normal, integers, small_poiss
   return dialect == cgen::Dialect::c ? 1 : 4;
 }
 
-/// Takes two words of the seed, the number of the call, by block the counts of elements and of
-/// threads, the array, and what the distribution needs; `i` runs over the threads.
+/// Of those by block, takes the array, the counts of threads, of whole blocks and of elements
+/// behind those, the call, two words of the seed, and what the distribution needs (two numbers of
+/// the array's type, of bits too); of others the words, the call, the array, and what the
+/// distribution needs. `i` runs over the threads.
+///
+/// @param has_wide_blocks  numbers of blocks have 64 bits instead of 32, which cost the threads
+///                         time
 [[nodiscard]] ElementwiseKernel random_kernel(RandomKind kind, DType dtype,
-                                              RandomAlgorithm algorithm);
+                                              RandomAlgorithm algorithm,
+                                              bool has_wide_blocks = false);
 
 }  // namespace rtcg::arrays::detail

@@ -117,9 +117,14 @@ HeldKernel create_kernel(const Api& api, cl_program program, const std::string& 
   cl_int status = CL_SUCCESS;
   HeldKernel kernel(api.clCreateKernel(program, name.c_str(), &status), {&api});
   if (status == CL_INVALID_KERNEL_NAME) {
+    const std::vector<std::string> names = kernel_names(api, program);
     throw InvalidInput("runtime.program.unknown_kernel",
-                       fmt::format("the program has no kernel '{}'; it has: {}", name,
-                                   fmt::join(kernel_names(api, program), ", ")));
+                       names.empty()
+                           ? fmt::format("the program has no kernel '{}': one is declared "
+                                         "with __kernel",
+                                         name)
+                           : fmt::format("the program has no kernel '{}'; it has: {}", name,
+                                         fmt::join(names, ", ")));
   }
   if (status != CL_SUCCESS) {
     throw_status(status, api.clCreateKernel.name(), fmt::format("find kernel '{}'", name));

@@ -264,6 +264,13 @@ TEST(ReductionKernel, ReducesSegmentsBetweenOffsets) {
     const AnyArray pairs = total.run({x}, {.offsets = many.any()})[0];
     EXPECT_EQ(pairs.shape(), Extents{3000});
     EXPECT_EQ(Array<std::int32_t>(pairs).to_vector()[2999], 100 + 5998 + 5999);
+    // what is outside is cut
+    const Array<std::int32_t> far(std::vector<std::int32_t>{-7, 3, 3, 5990, 6000000});
+    const auto outside = cast<std::int64_t>(far) * (std::int64_t{1} << 30);
+    EXPECT_EQ(Array<std::int32_t>(total.run({x}, {.offsets = far})[0]).to_vector(),
+              (std::vector<std::int32_t>{103, 100, 100 + 5992 * 5987 / 2, 100 + 59945}));
+    EXPECT_EQ(Array<std::int32_t>(total.run({x}, {.offsets = evaluate(outside)})[0]).to_vector(),
+              (std::vector<std::int32_t>{100 + 5999 * 3000, 100, 100, 100}));
     EXPECT_ERROR("arrays.reduction_kernel.bad_offsets",
                  total.run({x}, {.offsets = zeros(DType::f32, {3})}));
     EXPECT_ERROR("arrays.reduction_kernel.bad_offsets",

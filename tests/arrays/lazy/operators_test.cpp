@@ -263,6 +263,20 @@ TEST(Operators, OfRealsAreTheHostsOwn) {
   });
 }
 
+TEST(Operators, StepToTheNextNumberOfTheirType) {
+  on_every_device([] {
+    const std::vector<float> x = {1, -1, 2.5F, 3e38F};
+    const Array<float> a(x);
+    const std::vector<float> up = Array<float>(nextafter(a, a + 1)).to_vector();
+    const std::vector<float> down = Array<float>(nextafter(a, -4)).to_vector();
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(up[i], std::nextafter(x[i], x[i] + 1));
+      EXPECT_EQ(down[i], std::nextafter(x[i], -4.0F));
+    }
+    EXPECT_EQ(Array<double>(nextafter(ones<double>({}), 2)).item(), std::nextafter(1.0, 2.0));
+  });
+}
+
 TEST(Operators, FollowNaNsAsNumPy) {
   on_every_device([] {
     const double nan = std::numeric_limits<double>::quiet_NaN();
