@@ -105,7 +105,13 @@ dg::Problem dg_problem(const DgWords& words, const dg::Mesh& mesh) {
           "tools.dg.bad_boundary",
           fmt::format("'{}' is no boundary condition: write --boundary wall=pec", item));
     }
-    options.conditions[item.substr(0, equal)] = item.substr(equal + 1);
+    const auto [place, is_new] =
+        options.conditions.emplace(item.substr(0, equal), item.substr(equal + 1));
+    if (!is_new) {
+      throw InvalidInput("tools.dg.bad_boundary",
+                         fmt::format("the boundary '{}' is given two conditions, '{}' and '{}'",
+                                     place->first, place->second, item.substr(equal + 1)));
+    }
   }
   return dg::make_problem(words.equation, mesh, options);
 }
@@ -177,7 +183,8 @@ void check_is_inside(const dg::Mesh& mesh, std::size_t axis, double position,
   }
 }
 
-// Makes the folder of a file.
+}  // namespace
+
 void check_folder(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   std::error_code status;
@@ -187,8 +194,6 @@ void check_folder(const std::filesystem::path& file) {
                        fmt::format("no file can be written to the folder '{}'", folder.string()));
   }
 }
-
-}  // namespace
 
 DgFiles::DgFiles(const DgWords& words, std::vector<std::string> fields, const dg::Mesh& mesh)
     : words_(words), fields_(std::move(fields)) {

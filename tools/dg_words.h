@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,6 +68,11 @@ struct DgWords {
 /// State of one time on a discretisation.
 [[nodiscard]] dg::State state_at(const dg::Problem& problem, const dg::Discretization& on,
                                  double time);
+
+/// Makes the folder of a file that is written after a run, before it.
+///
+/// @throws InvalidInput  tools.dg.unwritable_folder
+void check_folder(const std::filesystem::path& file);
 
 /// Fields and their files: VTU series, pictures.
 class DgFiles {

@@ -25,6 +25,7 @@ struct FluxWords {
   std::string target = "cuda";
   std::string boundary;
   std::vector<std::string> materials;
+  std::vector<std::string> functions;
   std::vector<std::string> values;
   int dimension = 3;
   bool single_precision = false;
@@ -33,8 +34,8 @@ struct FluxWords {
   Output output;
 };
 
-// What --set and --material name must stand in the text, as something else than a field: a name
-// that is mistyped would be a parameter without a word.
+// What --set, --material and --function name must stand in the text, as something else than a
+// field: a name that is mistyped would be a parameter without a word.
 void check_is_used(const FluxWords& words, const dg::FluxNames& names, const std::string& name) {
   static const std::regex identifier("[A-Za-z_][A-Za-z_0-9]*");
   const std::string text = words.text + " " + words.boundary;
@@ -57,10 +58,13 @@ dg::FluxNames names_of(const FluxWords& words) {
   names.fields = dg::parse_field_groups(words.fields);
   names.dimension = words.dimension;
   names.materials = words.materials;
+  names.functions = words.functions;
   std::map<std::string, std::int64_t, std::less<>> integers;
   parse_scalars(words.values, integers, names.constants);
-  for (const std::string& name : names.materials) {
-    check_is_used(words, names, name);
+  for (const auto* given : {&names.materials, &names.functions}) {
+    for (const std::string& name : *given) {
+      check_is_used(words, names, name);
+    }
   }
   for (const auto& [name, value] : names.constants) {
     check_is_used(words, names, name);
@@ -140,6 +144,10 @@ void print_flux(const FluxWords& words) {
   }
   dg::EmitOptions emit_options;
   emit_options.real = words.single_precision ? cgen::f32 : cgen::f64;
+  if (!words.functions.empty()) {
+    emit_options.definitions =
+        fmt::format("// to be defined before: {}", fmt::join(words.functions, ", "));
+  }
   const cgen::Module module = (words.with_kernel ? dg::emit_flux_kernel(evaluators, emit_options)
                                                  : dg::emit_flux(evaluators, emit_options))
                                   .module;
@@ -180,6 +188,8 @@ void add_flux_command(CLI::App& app) {
       ->check(CLI::Range(1, 3))
       ->capture_default_str();
   command->add_option("--material,-m", words->materials, "A name that is a number an element")
+      ->allow_extra_args(false);
+  command->add_option("--function", words->functions, "A name that is a function of yours")
       ->allow_extra_args(false);
   command->add_option("--set,-s", words->values, "A constant: alpha=1. Other names are parameters")
       ->allow_extra_args(false);

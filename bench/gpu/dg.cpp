@@ -202,6 +202,14 @@ void measure_order(runtime::Device device, Report& report, const Discretization&
                                       }),
                        candidates.end());
     }
+    // the usual shape and those alone whose names hold a word
+    if (const char* word = std::getenv("RTCG_DG_SHAPES")) {
+      candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                      [&](const FusedShape& each) {
+                                        return to_string(each).find(word) == std::string::npos;
+                                      }),
+                       candidates.end());
+    }
   }
   const std::vector<TimedShape> tried = wanted.is_wanted
                                             ? search(runner, usual, candidates, seconds)

@@ -214,6 +214,12 @@ expect(0 "flux_at_points.*2 evaluators" flux "jump(eps*u)" --fields u -d 1 --mat
 expect(1 "'n.0.\\*u' contains 'u' without a side.*dg.make_evaluators.side_missing"
   flux "n[0]*u" --fields u)
 expect(1 "dg.parse_flux.syntax" flux "jump(" --fields u)
+expect(1 "'f' is no function: there are interior.*pow, penalty" flux "f(jump(u))"
+  --fields u)
+expect(0 "to be defined before: f.*= f\\(interior.0. - exterior.0.\\)" flux "f(jump(u))"
+  --fields u --function f)
+expect(1 "'g' is given a meaning, but does not stand in the flux" flux "jump(u)" --fields u
+  --function g)
 expect(1 "'v' is no field or material; the fields are u.*dg.parse_flux.no_sides"
   flux "jump(v)" --fields u)
 expect(1 "zero whatever the fields e:3 are.*tools.flux.always_zero" flux "0*jump(e)" --fields e:3)
@@ -276,6 +282,11 @@ expect(0 "error [1-9]\\.[0-9]+e-0[123]" dg burgers -d host)
 expect(1 "tools.dg.bad_mesh" dg wave absent.msh)
 expect(1 "tools.dg.bad_mesh" dg wave box:3x)
 expect(1 "tools.dg.bad_boundary" dg wave box:3 -b wall)
+expect(1 "the boundary '-x' is given two conditions, 'neumann' and 'dirichlet'" dg wave box:3
+  -b -x=neumann -b -x=dirichlet)
+expect(1 "dg.make_reference_element.bad_order" dg convergence wave --orders 8:10 --meshes 64)
+expect(1 "dg.make_box_mesh.bad_cells" dg convergence advection --orders 9 --meshes 64,2)
+expect(1 "tools.dg.unwritable_folder" dg convergence wave --orders 9 --meshes 64 -p /proc/no/u.png)
 expect(1 "dg.make_problem.unknown_condition" dg wave box:3 -b +x=pec)
 expect(1 "tools.dg.unknown_field" dg wave box:3 --field ez -p u.png)
 expect(1 "tools.dg.bad_slice" dg wave box:3 --slice middle -p u.png)

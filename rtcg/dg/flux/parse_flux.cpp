@@ -385,9 +385,9 @@ class Parser {
     if (const std::optional<Value> value = call_on_vectors(name, values, need)) {
       return *value;
     }
-    if (name == "abs" || name == "sqrt") {
+    if (name == "abs" || name == "sqrt" || name == "penalty") {
       need(1);
-      return name == "abs" ? abs(at(0)) : sqrt(at(0));
+      return name == "abs" ? abs(at(0)) : name == "sqrt" ? sqrt(at(0)) : pow(penalty(), at(0));
     }
     if (name == "min" || name == "max" || name == "pow") {
       need(2);
@@ -395,12 +395,11 @@ class Parser {
              : name == "max" ? max(at(0), at(1))
                              : pow(at(0), at(1));
     }
-    if (name == "penalty") {
-      need(1);
-      return pow(penalty(), at(0));
-    }
-    fail("dg.parse_flux.unknown_function",
-         fmt::format("'{}' is no function of the flux language", name));
+    fail(
+        "dg.parse_flux.unknown_function",
+        fmt::format("'{}' is no function: there are interior, exterior, jump, average, dot, cross, "
+                    "norm, if_positive, min, max, abs, sqrt, pow, penalty",
+                    name));
   }
 
   // Functions that take vectors, too.

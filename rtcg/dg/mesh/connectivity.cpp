@@ -210,9 +210,9 @@ void check_boundary_coverage(const Mesh& mesh, const Connectivity& connectivity,
   }
   std::string problem;
   for (const auto& [tag, place] : uncovered) {
-    problem +=
-        fmt::format("{}{} faces {}, the first of element {}", problem.empty() ? "" : "; ",
-                    place.first, tag.empty() ? "without a tag" : "of '" + tag + "'", place.second);
+    problem += fmt::format("{}{} {} {}, the first of element {}", problem.empty() ? "" : "; ",
+                           place.first, place.first == 1 ? "face" : "faces",
+                           tag.empty() ? "without a tag" : "of '" + tag + "'", place.second);
   }
   if (!problem.empty()) {
     throw InvalidInput("dg.check_boundary_coverage.uncovered",

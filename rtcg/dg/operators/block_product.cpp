@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/dg/operators/literal_product.h"
 #include "rtcg/dg/operators/tensor_product.h"
 
 namespace rtcg::dg::detail {
@@ -16,15 +17,6 @@ namespace {
 using cgen::BlockBuilder;
 using cgen::Expr;
 using cgen::Type;
-
-bool is_zero(const Matrix& matrix, std::size_t column) {
-  for (std::size_t i = 0; i < matrix.rows; ++i) {
-    if (matrix(i, column) != 0) {
-      return false;
-    }
-  }
-  return true;
-}
 
 constexpr int warp_size = 32;
 
@@ -111,76 +103,6 @@ class HostProduct final : public BlockProduct {
     }
     return numbers;
   }
-};
-
-class LiteralProduct final : public BlockProduct {
- public:
-  using BlockProduct::BlockProduct;
-
-  ItemOrder volume_order() const override { return ItemOrder::nodes_first; }
-  bool has_one_text() const override { return false; }
-  int threads() const override { return columns_; }
-
-  void begin(BlockBuilder& body, const Expr& thread) override {
-    column_ = thread;
-    declare_sums(body, shape_.nodes);
-  }
-
-  void add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
-           const Expr& first, const BlockMatrix& work) override {
-    (void)parameters;
-    (void)first;
-    for (std::size_t k = 0; k < matrix.columns; ++k) {
-      if (is_zero(matrix, k)) {
-        continue;
-      }
-      BlockBuilder inner;
-      add_column(inner, matrix, k,
-                 inner.add(cgen::declare(cgen::const_(real_), "factor",
-                                         work.at(static_cast<int>(k), column_))));
-      body << inner.block();
-    }
-  }
-
-  bool takes_values() const override { return true; }
-
-  void add_volume(BlockBuilder& body, KernelParameters& parameters,
-                  const std::vector<Matrix>& derivatives, const MakeColumnFlux& make_flux,
-                  const BlockMatrix& values) override {
-    (void)parameters;
-    const ColumnFlux flux = make_flux(body, column_, "");
-    for (std::size_t k = 0; k < derivatives[0].columns; ++k) {
-      BlockBuilder inner;
-      const std::vector<Expr> terms = terms_at(inner, flux, values, static_cast<int>(k), "");
-      for (std::size_t axis = 0; axis < derivatives.size(); ++axis) {
-        if (!is_zero(derivatives[axis], k)) {
-          add_column(inner, derivatives[axis], k,
-                     flux_along(inner, flux, terms, static_cast<int>(axis), ""));
-        }
-      }
-      body << inner.block();
-    }
-  }
-
-  BlockMatrix store(BlockBuilder& body, const BlockMatrix& work) override {
-    for (int i = 0; i < shape_.nodes; ++i) {
-      body << cgen::assign(work.at(i, column_), sums_[i]);
-    }
-    return work;
-  }
-
- private:
-  void add_column(BlockBuilder& body, const Matrix& matrix, std::size_t k,
-                  const Expr& factor) const {
-    for (std::size_t i = 0; i < matrix.rows; ++i) {
-      if (matrix(i, k) != 0) {
-        body << cgen::add_assign(sums_[static_cast<int>(i)],
-                                 cgen::literal(matrix(i, k), real_) * factor);
-      }
-    }
-  }
-
-  Expr column_ = 0;
 };
 
 // A thread's tile is `rows` consecutive rows and columns in packs of 16 bytes: as many rows of the
@@ -347,6 +269,7 @@ std::unique_ptr<BlockProduct> BlockProduct::make(const KernelShape& shape, const
     case Product::on_host:
       return std::make_unique<HostProduct>(shape, real, fused);
     case Product::literals:
+    case Product::reflections:
       return std::make_unique<LiteralProduct>(shape, real, fused);
     case Product::tensor_cores:
       return std::make_unique<TensorProduct>(shape, real, fused);

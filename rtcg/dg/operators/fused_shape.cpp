@@ -85,6 +85,34 @@ Machine machine_of(const runtime::DeviceInfo& device) {
   return Machine::gpu;
 }
 
+namespace {
+
+/// Sums and differences spare the most in three dimensions, where they beat tensor cores up to a
+/// number of nodes.
+bool is_best_by_reflections(const KernelShape& shape, bool is_single, bool has_tensor_cores) {
+  const int most_nodes = !is_single ? 35 : has_tensor_cores ? 56 : 84;
+  return shape.volume_terms > 0 && shape.faces == 4 && shape.nodes <= most_nodes;
+}
+
+FusedShape shape_with_reflections(const KernelShape& shape, Ahead ahead) {
+  FusedShape fused;
+  fused.product = Product::reflections;
+  fused.ahead = ahead;
+  // whole warps of columns; what many nodes keep in shared memory leaves room for fewer
+  const int columns = shape.nodes <= 20 ? 96 : shape.nodes <= 56 ? 192 : 48;
+  fused.elements = std::max(1, columns / shape.fields);
+  fused.face_groups = 2;
+  if (shape.nodes == 20 && ahead == Ahead::prefetch) {
+    fused.ahead = Ahead::copies;
+    fused.face_groups = 1;
+  } else if (shape.nodes > 56) {
+    fused.face_groups = 1;
+  }
+  return fused;
+}
+
+}  // namespace
+
 // What a search found for Maxwell's equations on an H200 (docs/performance.md).
 FusedShape usual_fused_shape(const KernelShape& shape, const Type& real, Machine machine,
                              bool with_split_singles) {
@@ -97,6 +125,9 @@ FusedShape usual_fused_shape(const KernelShape& shape, const Type& real, Machine
   const bool has_tensor_cores =
       machine == Machine::gpu_with_tensor_cores && (!is_single || with_split_singles);
   fused.ahead = machine == Machine::gpu_with_tensor_cores ? Ahead::prefetch : Ahead::nothing;
+  if (is_best_by_reflections(shape, is_single, has_tensor_cores)) {
+    return shape_with_reflections(shape, fused.ahead);
+  }
   if (shape.nodes <= (is_single ? 35 : (has_tensor_cores ? 10 : 20))) {
     // 96 columns give whole warps one each
     const bool is_large = is_single && shape.nodes > 20;

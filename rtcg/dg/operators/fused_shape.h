@@ -15,6 +15,10 @@ namespace rtcg::dg::detail {
 enum class Product {
   on_host,   ///< a block is one thread, columns are loops: no barriers
   literals,  ///< a thread has one column; matrices stand in the text, zeros left out
+  /// The same between sums and differences of nodes that reflections of the element swap, see
+  /// dg/reference/reflections.h: a third of the products. It needs linear volume fluxes, and all
+  /// faces at once or, in three dimensions, in two turns, to spare that much.
+  reflections,
   tiles,     ///< a thread has a tile of sums; matrices are the table `operators`
   /// A warp has tiles of 16 rows and 8 columns, the table is in the order of its lanes: CUDA from
   /// sm_90 on. In f64 tensor cores multiply as exactly as others do. In f32 each factor is cut into

@@ -20,9 +20,10 @@ constexpr const char* slicing_format =
     "elements=%d product=%15s row_groups=%d columns=%d blocks=%d faces=%d ahead=%d nodal=%d "
     "apart=%d";
 
-constexpr std::array<std::pair<Product, const char*>, 4> product_names = {
+constexpr std::array<std::pair<Product, const char*>, 5> product_names = {
     {{Product::on_host, "loops"},
      {Product::literals, "literals"},
+     {Product::reflections, "reflections"},
      {Product::tiles, "tiles"},
      {Product::tensor_cores, "tensor_cores"}}};
 
@@ -96,6 +97,26 @@ void add_tiles(const KernelShape& shape, const cgen::Type& real, const Add& add)
   }
 }
 
+// As far as they were seen to win, and where texts are long, those alone that lie near the best.
+template <class Add, class AddAlike>
+void add_reflections(const KernelShape& shape, const cgen::Type& real,
+                     const runtime::DeviceInfo& device, const Add& add, const AddAlike& add_alike) {
+  const bool is_long = shape.nodes > 84;
+  if (shape.nodes > (real == cgen::f32 ? 120 : 35)) {
+    return;
+  }
+  for (const int elements : {8, 16, 32}) {
+    FusedShape fused{.elements = elements, .product = Product::reflections};
+    if (!is_long) {
+      add_alike(fused);
+    } else if (elements <= 16) {
+      fused.face_groups = shape.faces % 2 == 0 ? 2 : 1;
+      fused.ahead = device.id.kind == runtime::BackendKind::cuda ? Ahead::prefetch : Ahead::nothing;
+      add(fused);
+    }
+  }
+}
+
 }  // namespace
 
 std::string to_string(const FusedShape& shape) {
@@ -140,8 +161,9 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
   const auto add_alike = [&](FusedShape fused) {
     const bool is_cuda = device.id.kind == runtime::BackendKind::cuda;
     const bool is_linear = shape.volume_terms > 0;
+    const bool is_short = shape.nodes <= 35 || fused.product == Product::reflections;
     for (const int groups : {1, 2}) {
-      if (shape.faces % groups != 0 || (groups > 1 && shape.nodes > 35)) {
+      if (shape.faces % groups != 0 || (groups > 1 && !is_short)) {
         continue;
       }
       fused.face_groups = groups;
@@ -158,6 +180,9 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
     for (const int elements : {8, 16, 32, 64}) {
       add_alike({.elements = elements, .product = Product::literals});
     }
+  }
+  if (shape.volume_terms > 0) {
+    add_reflections(shape, real, device, add, add_alike);
   }
   if (shape.nodes > 20) {
     add_tiles(shape, real, add);

@@ -118,7 +118,7 @@ TEST(Connectivity, EveryBoundaryFaceNeedsACondition) {
     check_boundary_coverage(mesh, find_connectivity(mesh), {"-x", "+x", "-y", "+y"});
     FAIL();
   } catch (const InvalidInput& error) {
-    EXPECT_NE(error.message().find("1 faces without a tag"), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("1 face without a tag"), std::string::npos) << error.message();
   }
 }
 

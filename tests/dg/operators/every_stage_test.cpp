@@ -119,6 +119,10 @@ void expect_stage(const StageFixture& fixture, const State& residual, const Stat
   EXPECT_LT(dg::testing::relative_difference(next, moved), tolerance);
 }
 
+bool is_literal(const std::optional<Product>& product) {
+  return product == Product::literals || product == Product::reflections;
+}
+
 void expect_on_cuda_text(Draws& draws, const std::optional<Product>& product,
                          const cgen::Type& real) {
   const StageFixture fixture = draws.fixture(product == Product::literals ? 15 : 35, 2000, real);
@@ -138,11 +142,11 @@ void expect_on_cuda_text(Draws& draws, const std::optional<Product>& product,
 }
 
 TEST(EveryStage, GivesTheReferenceAsCudaText) {
-  const std::vector<std::optional<Product>> products = {std::nullopt, Product::literals,
-                                                        Product::tiles, Product::tensor_cores};
+  const std::vector<std::optional<Product>> products = {
+      std::nullopt, Product::literals, Product::reflections, Product::tiles, Product::tensor_cores};
   Draws draws(5);
-  for (std::size_t i = 0; i < 10; ++i) {
-    expect_on_cuda_text(draws, products[i % 4], i / 4 % 2 == 1 ? cgen::f32 : cgen::f64);
+  for (std::size_t i = 0; i < 15; ++i) {
+    expect_on_cuda_text(draws, products[i % 5], i / 5 % 2 == 1 ? cgen::f32 : cgen::f64);
   }
 }
 
@@ -152,21 +156,22 @@ std::vector<std::optional<Product>> products_of(const runtime::Device& device) {
     case Machine::cpu:
       return {std::nullopt, Product::on_host};
     case Machine::gpu_with_tensor_cores:
-      return {std::nullopt, Product::literals, Product::tiles, Product::tensor_cores};
+      return {std::nullopt, Product::literals, Product::reflections, Product::tiles,
+              Product::tensor_cores};
     case Machine::gpu:
       break;
   }
-  return {std::nullopt, Product::literals, Product::tiles};
+  return {std::nullopt, Product::literals, Product::reflections, Product::tiles};
 }
 
 void expect_on_device(Draws& draws, const runtime::Device& device,
                       const std::optional<Product>& product, const cgen::Type& real) {
   // long texts of literals take a CPU's OpenCL compiler minutes
   const bool is_slow_to_compile =
-      product == Product::literals && device.info().id.kind == runtime::BackendKind::opencl;
-  const StageFixture fixture = draws.fixture(is_slow_to_compile             ? 6
-                                             : product == Product::literals ? 56
-                                                                            : 220,
+      is_literal(product) && device.info().id.kind == runtime::BackendKind::opencl;
+  const StageFixture fixture = draws.fixture(is_slow_to_compile    ? 6
+                                             : is_literal(product) ? 56
+                                                                   : 220,
                                              6000, real);
   std::optional<FusedShape> fused;
   if (product) {

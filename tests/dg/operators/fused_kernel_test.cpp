@@ -26,6 +26,10 @@ const std::vector<FusedShape>& shapes() {
       {.elements = 8, .product = Product::literals, .ahead = Ahead::prefetch},
       {.elements = 5, .product = Product::literals, .face_groups = 4, .ahead = Ahead::copies},
       {.elements = 7, .product = Product::literals, .face_groups = 2},
+      {.elements = 5, .product = Product::reflections},
+      {.elements = 8, .product = Product::reflections, .face_groups = 2, .ahead = Ahead::prefetch},
+      {.elements = 7, .product = Product::reflections, .face_groups = 4, .ahead = Ahead::copies},
+      {.elements = 5, .product = Product::reflections, .has_nodal_fluxes = true},
       {.elements = 4, .row_groups = 3},
       {.elements = 4, .row_groups = 2, .face_groups = 2},
       {.elements = 8, .row_groups = 2, .columns_per_thread = 2},
@@ -38,6 +42,10 @@ const std::vector<FusedShape>& shapes() {
       {4, Product::tensor_cores, 1, 24, 0, 2, Ahead::copies, false, true},
   };
   return all;
+}
+
+bool is_literal(const FusedShape& shape) {
+  return shape.product == Product::literals || shape.product == Product::reflections;
 }
 
 // Runs one stage by each shape and holds it against the interpreter.
@@ -83,6 +91,7 @@ TEST(FusedKernel, RunsAsCudaWithoutRacesAndOverwritesAll) {
 TEST(FusedKernel, RunsInSinglePrecisionToo) {
   expect_reference(small_maxwell(), cgen::f32,
                    {{.elements = 8, .product = Product::literals, .ahead = Ahead::copies},
+                    {.elements = 8, .product = Product::reflections, .face_groups = 2},
                     {8, Product::tiles, 3, 8},
                     {4, Product::tensor_cores, 1, 24},
                     {4, Product::tensor_cores, 1, 8, 0, 2, Ahead::copies}},
@@ -98,8 +107,27 @@ runtime::DeviceInfo hopper() {
   return info;
 }
 
+TEST(UsualFusedShape, TakesReflectionsWhereTheyBeatTensorCores) {
+  const auto product = [](int order, const cgen::Type& real, bool with_split_singles) {
+    const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), order, real);
+    return usual_fused_shape(fixture.shape, real, Machine::gpu_with_tensor_cores,
+                             with_split_singles)
+        .product;
+  };
+  EXPECT_EQ(product(1, cgen::f32, false), Product::reflections);
+  EXPECT_EQ(product(5, cgen::f32, true), Product::reflections);
+  EXPECT_EQ(product(6, cgen::f32, false), Product::reflections);
+  EXPECT_EQ(product(6, cgen::f32, true), Product::tensor_cores);
+  EXPECT_EQ(product(4, cgen::f64, false), Product::reflections);
+  EXPECT_EQ(product(5, cgen::f64, false), Product::tensor_cores);
+  const Fixture flat(
+      dg::testing::cavity(MaxwellMode::transverse_magnetic, 1, dg::testing::box(2, 1)), 3,
+      cgen::f32);
+  EXPECT_EQ(usual_fused_shape(flat.shape, cgen::f32, Machine::gpu).product, Product::literals);
+}
+
 TEST(UsualFusedShape, TakesTensorCoresWhereTheyMultiplyDoubles) {
-  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 5, cgen::f32);
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 7, cgen::f32);
   const auto product = [&](const cgen::Type& real, Machine machine, bool with_split_singles) {
     return usual_fused_shape(fixture.shape, real, machine, with_split_singles).product;
   };
@@ -132,7 +160,8 @@ TEST(FusedCandidates, OfferTensorCoresForSinglesOnRequestOnly) {
 TEST(FusedCandidates, LeaveTheUpdateToASecondKernelToo) {
   const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 4, cgen::f32);
   const std::vector<FusedShape> all = fused_candidates(fixture.shape, cgen::f32, hopper(), true);
-  for (const Product product : {Product::literals, Product::tiles, Product::tensor_cores}) {
+  for (const Product product :
+       {Product::literals, Product::reflections, Product::tiles, Product::tensor_cores}) {
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const FusedShape& each) {
       return each.updates_apart && each.product == product;
     }));
@@ -144,6 +173,38 @@ TEST(FusedCandidates, LeaveTheUpdateToASecondKernelToo) {
   for (const char* name : {"residual", "next", "a", "b", "time_step"}) {
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 0) << name;
   }
+}
+
+TEST(FusedCandidates, ReflectWhereVolumeFluxesAreLinear) {
+  const auto count = [](const Fixture& fixture) {
+    const std::vector<FusedShape> all = fused_candidates(fixture.shape, fixture.real, hopper());
+    return std::count_if(all.begin(), all.end(), [](const FusedShape& each) {
+      return each.product == Product::reflections;
+    });
+  };
+  const Case linear = dg::testing::plain_maxwell(1, dg::testing::box(3, 1));
+  EXPECT_GT(count({linear, 4, cgen::f32}), 4);
+  EXPECT_GT(count({linear, 4, cgen::f64}), 4);
+  EXPECT_EQ(count({{"euler", euler({}), dg::testing::box(2, 1)}, 4, cgen::f32}), 0);
+}
+
+// A third of the products of literals, and what makes waves of values and values of waves.
+TEST(FusedKernel, SparesProductsByReflections) {
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 4, cgen::f32);
+  const auto products = [&](Product product) {
+    const std::string text =
+        cgen::print_module(fixture.kernels(FusedShape{.product = product}).module,
+                           cgen::Dialect::cuda)
+            .text;
+    std::size_t count = 0;
+    for (std::size_t at = text.find("sum_"); at != std::string::npos;
+         at = text.find("sum_", at + 1)) {
+      count += text.substr(at, 10).find("+=") != std::string::npos ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(products(Product::literals), 3810U);
+  EXPECT_EQ(products(Product::reflections), 1250U);
 }
 
 TEST(FusedCandidates, AskAheadInCudaOnly) {
@@ -183,30 +244,54 @@ TEST(FusedKernel, IsValidInEveryLanguage) {
   }
 }
 
+runtime::CompiledProgram compiled_for_hopper(const Fixture& fixture, const FusedShape& fused) {
+  runtime::CompileRequest request;
+  request.kind = runtime::OutputKind::cubin;
+  request.source = cgen::print_module(fixture.kernels(fused).module, cgen::Dialect::cuda);
+  request.target = "sm_90";
+  runtime::CompiledProgram compiled = runtime::compile_cached(runtime::Nvrtc::instance(), request);
+  EXPECT_EQ(compiled.log.find("warning"), std::string::npos) << compiled.log;
+  return compiled;
+}
+
 TEST(FusedKernel, IsTakenByNvrtc) {
   runtime::Nvrtc& nvrtc = runtime::Nvrtc::instance();
   if (!nvrtc.why_unavailable().empty()) {
     GTEST_SKIP() << nvrtc.why_unavailable();
   }
   for (const auto& [order, real, machine] :
-       {std::tuple(2, cgen::f32, Machine::gpu), std::tuple(5, cgen::f32, Machine::gpu),
+       {std::tuple(2, cgen::f32, Machine::gpu), std::tuple(7, cgen::f32, Machine::gpu),
         std::tuple(5, cgen::f32, Machine::gpu_with_tensor_cores),
+        std::tuple(6, cgen::f32, Machine::gpu_with_tensor_cores),
         std::tuple(5, cgen::f64, Machine::gpu_with_tensor_cores)}) {
     const Fixture fixture(dg::testing::full_maxwell(), order, real);
-    runtime::CompileRequest request;
-    request.kind = runtime::OutputKind::cubin;
-    request.source = cgen::print_module(
-        fixture.kernels(usual_fused_shape(fixture.shape, real, machine, true)).module,
-        cgen::Dialect::cuda);
-    request.target = "sm_90";
-    const runtime::CompiledProgram compiled = runtime::compile_cached(nvrtc, request);
-    EXPECT_EQ(compiled.log.find("warning"), std::string::npos) << compiled.log;
+    const FusedShape fused = usual_fused_shape(fixture.shape, real, machine, true);
+    const runtime::CompiledProgram compiled = compiled_for_hopper(fixture, fused);
     ASSERT_EQ(compiled.resources.size(), 1U);
-    // Without a number of blocks to keep, the compiler puts an index or two of literals' long texts
-    // aside to fit one block more: 56 registers and 4 bytes at order 2 with all that a domain may
-    // have, against 72. A number that spares them (12) would cost simpler fluxes, which need 48
-    // registers, their blocks. Sums stay in registers, here and where a product has tables.
-    EXPECT_LE(compiled.resources[0].spill_store_bytes.value_or(0), order == 2 ? 16U : 0U);
+    // Without a number of blocks to keep, the compiler puts an index or two of long texts aside to
+    // fit one block more, here with all that a domain may have. Sums stay in registers, here and
+    // where a product has tables.
+    EXPECT_LE(compiled.resources[0].spill_store_bytes.value_or(0),
+              fused.product == Product::reflections ? 64U : 0U);
+  }
+}
+
+// At order 1 the sum of all nodes has no derivative: it must not be made in vain.
+TEST(FusedKernel, KeepsSumsOfReflectionsInRegisters) {
+  if (!runtime::Nvrtc::instance().why_unavailable().empty()) {
+    GTEST_SKIP() << runtime::Nvrtc::instance().why_unavailable();
+  }
+  const Case problem = dg::testing::full_maxwell();
+  for (const auto& [order, real] :
+       {std::pair(1, cgen::f32), std::pair(4, cgen::f32), std::pair(4, cgen::f64)}) {
+    const runtime::CompiledProgram compiled =
+        compiled_for_hopper({problem, order, real}, {.elements = 16,
+                                                     .product = Product::reflections,
+                                                     .face_groups = 2,
+                                                     .ahead = Ahead::prefetch});
+    ASSERT_EQ(compiled.resources.size(), 1U);
+    // an index or two may lie aside, as with literals
+    EXPECT_LE(compiled.resources[0].spill_store_bytes.value_or(0), 64U);
   }
 }
 
@@ -220,10 +305,8 @@ TEST(TimeShapes, TriesAllAndKeepsTheState) {
         fused_candidates(fixture.shape, fixture.real, device.info());
     EXPECT_GT(candidates.size(), 10U);
     // tiles compile fastest
-    candidates.erase(
-        std::remove_if(candidates.begin(), candidates.end(),
-                       [](const FusedShape& each) { return each.product == Product::literals; }),
-        candidates.end());
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_literal),
+                     candidates.end());
     candidates.resize(2);
     StageRunner runner(fixture.problem.system, fixture.on, {}, device, fixture.real, candidates[0]);
     const Bytes before = as_reals(to_device_order(fixture.state), fixture.real);
@@ -287,8 +370,7 @@ TEST(FusedKernel, GivesTheReferenceOnEveryDevice) {
       const State expected =
           reference_right_hand_side(problem.system, fixture.on, problem.data, fixture.state, 0.5);
       for (const FusedShape& fused : shapes()) {
-        if (fused.product == Product::literals && order > 1 &&
-            device.info().id.kind != runtime::BackendKind::cuda) {
+        if (is_literal(fused) && order > 1 && device.info().id.kind != runtime::BackendKind::cuda) {
           continue;  // a minute of a CPU compiler's time
         }
         const bool is_cuda_only =
