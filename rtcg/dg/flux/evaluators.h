@@ -49,6 +49,8 @@ struct Step {
   FluxRead read{};   ///< of a read
   std::vector<int> operands{};
   std::string function{};  ///< of a user function
+
+  friend bool operator==(const Step& left, const Step& right) = default;
 };
 
 /// Scalar evaluators of all components of a flux, as one straight-line program without dead steps.
@@ -56,6 +58,8 @@ struct Evaluators {
   std::vector<Step> steps;
   std::vector<int> outputs;            ///< the step that each component of the flux is
   std::vector<int> neighbour_outputs;  ///< the neighbour's, where EvaluatorOptions asked for them
+
+  friend bool operator==(const Evaluators& left, const Evaluators& right) = default;
 };
 
 struct EvaluatorOptions {

@@ -126,10 +126,14 @@ SystemEvaluators evaluators_of(const System& system, const Mesh& mesh) {
   result.inside = make_evaluators(without_axes(system.surface));
   std::map<std::string, int> numbers;
   for (const auto& [tag, state] : system.boundaries) {
-    numbers[tag] = static_cast<int>(result.boundaries.size());
     EvaluatorOptions options;
     options.boundary_state = without_axes(state);
-    result.boundaries.push_back(make_evaluators(without_axes(system.surface), options));
+    Evaluators condition = make_evaluators(without_axes(system.surface), options);
+    const auto same = std::find(result.boundaries.begin(), result.boundaries.end(), condition);
+    numbers[tag] = static_cast<int>(same - result.boundaries.begin());
+    if (same == result.boundaries.end()) {
+      result.boundaries.push_back(std::move(condition));
+    }
   }
   for (const std::string& tag : mesh.boundary_tags) {
     const auto number = numbers.find(tag);

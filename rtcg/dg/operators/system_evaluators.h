@@ -18,7 +18,7 @@ struct SystemEvaluators {
   std::optional<Evaluators> scale{};  ///< where the system has one
   std::optional<Evaluators> source{};
   Evaluators inside;                   ///< the surface flux between two elements
-  std::vector<Evaluators> boundaries;  ///< the surface flux of each boundary condition, by tag
+  std::vector<Evaluators> boundaries;  ///< the surface flux of each boundary condition, once
   std::vector<int> boundary_of_tag;  ///< which of `boundaries` holds, by tag of the mesh; -1: none
 };
 

@@ -107,6 +107,18 @@ runtime::DeviceInfo hopper() {
   return info;
 }
 
+TEST(FusedKernel, HasEachBoundaryConditionOnce) {
+  const Fixture walls(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 1, cgen::f32);
+  ASSERT_EQ(walls.on.mesh.boundary_tags.size(), 6U);
+  EXPECT_EQ(walls.evaluators.boundaries.size(), 1U);
+  EXPECT_EQ(walls.evaluators.boundary_of_tag, std::vector<int>(6, 0));
+  const std::string text =
+      cgen::print_module(walls.kernels(shapes().front()).module, cgen::Dialect::cuda).text;
+  EXPECT_EQ(text.find("boundary_flux_1"), std::string::npos);
+  const Fixture mixed(dg::testing::full_maxwell(), 1, cgen::f32);
+  EXPECT_GT(mixed.evaluators.boundaries.size(), 2U);
+}
+
 TEST(UsualFusedShape, TakesReflectionsWhereTheyBeatTensorCores) {
   const auto product = [](int order, const cgen::Type& real, bool with_split_singles) {
     const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), order, real);

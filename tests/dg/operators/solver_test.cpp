@@ -478,7 +478,7 @@ TEST(Solver, RefusesWhatDoesNotFit) {
   for (BoundaryFace& face : mesh.boundary_faces) {
     face.tag = static_cast<int>(mesh.boundary_tags.size());
     mesh.boundary_tags.push_back("side " + std::to_string(face.tag));
-    each.system.boundaries[mesh.boundary_tags.back()] = conductor;
+    each.system.boundaries[mesh.boundary_tags.back()] = FluxExpr(1.0 + face.tag) * conductor;
   }
   const auto on = std::make_shared<const Discretization>(discretize(mesh, 1));
   EXPECT_ERROR("dg.solver.too_large", Solver(each.system, on, {}, {runtime::Device::host()}));
