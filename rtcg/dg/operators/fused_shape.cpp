@@ -102,7 +102,7 @@ FusedShape shape_with_reflections(const KernelShape& shape, Ahead ahead) {
   const int columns = shape.nodes <= 20 ? 96 : shape.nodes <= 56 ? 192 : 48;
   fused.elements = std::max(1, columns / shape.fields);
   fused.face_groups = 2;
-  if (shape.nodes == 20 && ahead == Ahead::prefetch) {
+  if (shape.nodes == 20 && ahead == Ahead::prefetch) {  // order 3: 4 to 9 % faster
     fused.ahead = Ahead::copies;
     fused.face_groups = 1;
   } else if (shape.nodes > 56) {
