@@ -15,7 +15,7 @@ namespace {
 
 using Binary = Expression (*)(const Expression&, const Expression&);
 using Unary = Expression (*)(const Expression&);
-using Reduction = Expression (*)(const Expression&, const ReduceOptions&);
+using ReduceFunction = Expression (*)(const Expression&, const ReduceOptions&);
 
 const std::map<std::string, Binary>& binaries() {
   using E = const Expression&;
@@ -63,10 +63,10 @@ const std::map<std::string, Unary>& unaries() {
   return all;
 }
 
-const std::map<std::string, Reduction>& reductions() {
+const std::map<std::string, ReduceFunction>& reductions() {
   using E = const Expression&;
   using O = const ReduceOptions&;
-  static const std::map<std::string, Reduction> table = {
+  static const std::map<std::string, ReduceFunction> table = {
       {"sum", [](E a, O o) { return sum(a, o); }},
       {"prod", [](E a, O o) { return prod(a, o); }},
       {"min", [](E a, O o) { return min(a, o); }},
@@ -80,7 +80,7 @@ const std::map<std::string, Reduction>& reductions() {
   return table;
 }
 
-DType parse_dtype(const std::string& text) {
+DType dtype_named(const std::string& text) {
   for (int i = 0; i < dtype_count; ++i) {
     if (name(static_cast<DType>(i)) == text) {
       return static_cast<DType>(i);
@@ -173,7 +173,7 @@ Expression apply(const std::string& function, const Expression& a, const Express
 class Case {
  public:
   Case(const std::string& left, const std::string& right)
-      : left_(parse_dtype(left)), right_(parse_dtype(right)) {}
+      : left_(dtype_named(left)), right_(dtype_named(right)) {}
 
   void add_line(const std::string& word, std::istream& words) {
     if (word == "a" || word == "b") {
@@ -184,7 +184,7 @@ class Case {
     words >> dtype;
     const Expression result = apply(word, *a_, *b_);
     functions_[to_string(result.shape())].push_back(
-        {word, result, parse_array(parse_dtype(dtype), words, result.shape())});
+        {word, result, parse_array(dtype_named(dtype), words, result.shape())});
   }
   int check() const {
     int results = 0;

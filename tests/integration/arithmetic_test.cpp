@@ -13,8 +13,6 @@ namespace {
 
 using namespace cgen;
 
-const Expr index_of_thread = block_idx_x * block_dim_x + thread_idx_x;
-
 struct UnaryFunction {
   Intrinsic intrinsic;
   double (*reference)(double);

@@ -8,8 +8,6 @@ namespace {
 
 using namespace cgen;
 
-const Expr index_of_thread = block_idx_x * block_dim_x + thread_idx_x;
-
 /// The kernel `k(y)` whose thread i computes y[i] by `fill(body, i, y[i])`.
 template <class Fill>
 Module one_value_a_thread(const char* name, Fill&& fill) {

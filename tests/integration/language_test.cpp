@@ -10,11 +10,6 @@ namespace {
 
 using namespace cgen;
 
-const Type float2 = vector_of(f32, 2);
-const Type float4 = vector_of(f32, 4);
-const Type int4 = vector_of(i32, 4);
-const Expr index_of_thread = block_idx_x * block_dim_x + thread_idx_x;
-
 Expr all_lanes(const Type& type, const Expr& value) {
   return make_vector(type, {value, value, value, value});
 }

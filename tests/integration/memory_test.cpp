@@ -10,8 +10,6 @@ namespace {
 
 using namespace cgen;
 
-const Expr index_of_thread = block_idx_x * block_dim_x + thread_idx_x;
-
 std::vector<int> counted(int count) {
   std::vector<int> values;
   for (int k = 0; k < count; ++k) {

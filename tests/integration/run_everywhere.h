@@ -19,6 +19,13 @@
 
 namespace rtcg::testing {
 
+/// The thread's number within a grid of one axis.
+inline const cgen::Expr index_of_thread =
+    cgen::block_idx_x * cgen::block_dim_x + cgen::thread_idx_x;
+inline const cgen::Type float2 = cgen::vector_of(cgen::f32, 2);
+inline const cgen::Type float4 = cgen::vector_of(cgen::f32, 4);
+inline const cgen::Type int4 = cgen::vector_of(cgen::i32, 4);
+
 /// What a kernel is given for one parameter: a value, or a buffer and what it holds at the end.
 struct Argument {
   std::vector<std::byte> bytes;  ///< of the value, or of the buffer at first

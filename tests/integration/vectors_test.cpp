@@ -12,12 +12,7 @@ namespace {
 
 using namespace cgen;
 
-const Type float2 = vector_of(f32, 2);
-const Type float4 = vector_of(f32, 4);
-const Type int4 = vector_of(i32, 4);
-const Expr index_of_thread = block_idx_x * block_dim_x + thread_idx_x;
-
-std::vector<float> counted(std::size_t count) {
+std::vector<float> counted_floats(std::size_t count) {
   std::vector<float> values(count);
   for (std::size_t k = 0; k < count; ++k) {
     values[k] = static_cast<float>(k);
@@ -31,7 +26,7 @@ TEST(VectorsEverywhere, HaveArithmetic) {
   const auto i = declare(i32, "i", index_of_thread);
   const auto v = declare(float4, "v", x[i]);
   const Expr fours = make_vector(float4, {4.0f, 4.0f, 4.0f, 4.0f});
-  const std::vector<float> before = counted(32);
+  const std::vector<float> before = counted_floats(32);
   std::vector<float> after;
   for (const float value : before) {
     after.push_back((2 * value + value * value - 1) / 4);
@@ -165,7 +160,7 @@ TEST(VectorsEverywhere, PassThroughFunctions) {
                    kernel("k", {x, y},
                           BlockBuilder{i, assign(y[i], call(dot, {x[i], call(ones)}))})}},
        .shape = {1, 3},
-       .arguments = {in(counted(12)), out<float>({6, 22, 38})}});
+       .arguments = {in(counted_floats(12)), out<float>({6, 22, 38})}});
 }
 
 TEST(HalvesEverywhere, RoundAsIeeeSays) {

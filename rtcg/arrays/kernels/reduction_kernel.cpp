@@ -12,6 +12,7 @@
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::arrays {
@@ -57,10 +58,6 @@ struct ReductionKernel::Program {
 };
 
 namespace {
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// What a pass writes to, and how that lies.
 struct Target {

@@ -4,14 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/support/integer.h"
+
 namespace rtcg::arrays::detail {
 namespace {
 
 using cgen::Expr;
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// One element a thread. A loop all the same, so that `continue` means the next
 /// element.

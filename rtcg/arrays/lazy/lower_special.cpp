@@ -16,7 +16,7 @@ using cgen::select;
 constexpr double pi = 3.141592653589793;
 constexpr double sqrt_half = 0.7071067811865476;
 
-Expr fn(Intrinsic intrinsic, const Expr& a) {
+Expr unary(Intrinsic intrinsic, const Expr& a) {
   return call(intrinsic, {a});
 }
 
@@ -49,11 +49,11 @@ const char* own_name(Op op, cgen::Dialect dialect) {
 /// sin(pi x) or cos(pi x): the argument is brought into an eighth of a turn without rounding.
 Expr of_half_turns(Op op, const Expr& x, Scratch& s) {
   // in [-1, 1], which is within a turn
-  const Expr turn = s.keep("r", x - s.number(2) * fn(Intrinsic::rint, s.number(0.5) * x));
-  const Expr quarters = s.keep("q", fn(Intrinsic::rint, s.number(2) * turn));
+  const Expr turn = s.keep("r", x - s.number(2) * unary(Intrinsic::rint, s.number(0.5) * x));
+  const Expr quarters = s.keep("q", unary(Intrinsic::rint, s.number(2) * turn));
   const Expr angle = s.keep("a", s.number(pi) * (turn - s.number(0.5) * quarters));
-  const Expr sine = s.keep("s", fn(Intrinsic::sin, angle));
-  const Expr cosine = s.keep("c", fn(Intrinsic::cos, angle));
+  const Expr sine = s.keep("s", unary(Intrinsic::sin, angle));
+  const Expr cosine = s.keep("c", unary(Intrinsic::cos, angle));
   const auto is = [&](double number) { return equal(quarters, s.number(number)); };
   if (op == Op::cospi) {
     const Expr value = select(is(0), cosine, select(is(1), -sine, select(is(-1), sine, -cosine)));
@@ -61,7 +61,7 @@ Expr of_half_turns(Op op, const Expr& x, Scratch& s) {
   }
   const Expr value = select(is(0), sine, select(is(1), cosine, select(is(-1), -cosine, -sine)));
   // of whole numbers 0 with their sign, of infinities a NaN
-  return select(equal(x, fn(Intrinsic::rint, x)), s.number(0) * x, value);
+  return select(equal(x, unary(Intrinsic::rint, x)), s.number(0) * x, value);
 }
 
 /// erfc(-x / sqrt 2) / 2, which for negative numbers takes what is lost of the quotient.
@@ -72,9 +72,9 @@ Expr normal_probability(const Expr& x, Scratch& s) {
   const double low = sqrt_half - high - 4.833646656726457e-17;
   const Expr h = s.keep("h", -(s.number(high) * x));
   const Expr lost = call(Intrinsic::fma, {s.number(-high), x, -h}) - s.number(low) * x;
-  const Expr l = s.keep("l", select(fn(Intrinsic::abs, x) < s.number(64), lost, s.number(0)));
-  const Expr slope = s.number(2 / std::sqrt(pi)) * fn(Intrinsic::exp, -(h * h));
-  return s.number(0.5) * (fn(Intrinsic::erfc, h) - l * slope);
+  const Expr l = s.keep("l", select(unary(Intrinsic::abs, x) < s.number(64), lost, s.number(0)));
+  const Expr slope = s.number(2 / std::sqrt(pi)) * unary(Intrinsic::exp, -(h * h));
+  return s.number(0.5) * (unary(Intrinsic::erfc, h) - l * slope);
 }
 
 /// exp(x^2) erfc(x); from where erfc is about to vanish by its asymptotic series.
@@ -82,7 +82,7 @@ Expr scaled_complement(const Expr& x, Scratch& s) {
   const Expr h = s.keep("h", x * x);
   const Expr lost = call(Intrinsic::fma, {x, x, -h});
   const Expr l = s.keep("l", select(x > s.number(-30), lost, s.number(0)));
-  const Expr near = fn(Intrinsic::exp, h) * fn(Intrinsic::erfc, x) * (s.number(1) + l);
+  const Expr near = unary(Intrinsic::exp, h) * unary(Intrinsic::erfc, x) * (s.number(1) + l);
   const Expr y = s.keep("y", s.number(1) / h);
   Expr series = s.number(1);
   for (int k = 8; k > 0; --k) {
@@ -146,14 +146,14 @@ Expr normal_quantile(const Expr& q, const Expr& tail, Scratch& s) {
                               2.04426310338993978564e-15};
   const Expr inner = s.keep("i", s.number(0.180625) - q * q);
   const Expr middle = q * polynomial(a, inner, s) / polynomial(b, inner, s);
-  const Expr root = s.keep("r", fn(Intrinsic::sqrt, -fn(Intrinsic::log, tail)));
+  const Expr root = s.keep("r", unary(Intrinsic::sqrt, -unary(Intrinsic::log, tail)));
   const Expr near = s.keep("n", root - s.number(1.6));
   const Expr far = s.keep("f", root - s.number(5));
   const Expr outer = select(root <= s.number(5), polynomial(c, near, s) / polynomial(d, near, s),
                             polynomial(e, far, s) / polynomial(f, far, s));
   const Expr size =
       select(equal(tail, s.number(0)), s.number(std::numeric_limits<double>::infinity()), outer);
-  return select(fn(Intrinsic::abs, q) <= s.number(0.425), middle,
+  return select(unary(Intrinsic::abs, q) <= s.number(0.425), middle,
                 call(Intrinsic::copysign, {size, q}));
 }
 
@@ -165,7 +165,7 @@ Expr lesser(const Expr& a, const Expr& b) {
 /// terms, but for the first of I1, have one sign.
 Expr modified_bessel(Op op, const Expr& x, Scratch& s) {
   const int order = op == Op::i1 ? 1 : 0;
-  const Expr size = s.keep("x", fn(Intrinsic::abs, x));
+  const Expr size = s.keep("x", unary(Intrinsic::abs, x));
   const Expr is_near = size < s.number(24);
   const Expr square = s.keep("y", s.number(0.25) * size * size);
   const Expr term = s.variable("t", s.number(1));
@@ -185,10 +185,10 @@ Expr modified_bessel(Op op, const Expr& x, Scratch& s) {
   });
   s.body() << cgen::if_(is_near, {near}).else_({far});
   const Expr half =
-      s.keep("h", fn(Intrinsic::exp, s.number(0.5) * size));  // where exp is too large
-  const Expr away = half * (sum / fn(Intrinsic::sqrt, s.number(2 * pi) * size)) * half;
+      s.keep("h", unary(Intrinsic::exp, s.number(0.5) * size));  // where exp is too large
+  const Expr away = half * (sum / unary(Intrinsic::sqrt, s.number(2 * pi) * size)) * half;
   const Expr value = select(is_near, order == 0 ? sum : s.number(0.5) * size * sum,
-                            select(fn(Intrinsic::isinf, size), size, away));
+                            select(unary(Intrinsic::isinf, size), size, away));
   return order == 0 ? value : call(Intrinsic::copysign, {value, x});
 }
 
@@ -230,7 +230,7 @@ Expr lower_special(Op op, const std::vector<Expr>& operands, DType dtype, cgen::
     case Op::erfinv:
       return s.number(sqrt_half) *
              normal_quantile(s.keep("p", half * x),
-                             s.keep("t", half * (s.number(1) - fn(Intrinsic::abs, x))), s);
+                             s.keep("t", half * (s.number(1) - unary(Intrinsic::abs, x))), s);
     case Op::erfcinv:
       return s.number(sqrt_half) * normal_quantile(s.keep("p", half * (s.number(1) - x)),
                                                    s.keep("t", half * lesser(x, s.number(2) - x)),

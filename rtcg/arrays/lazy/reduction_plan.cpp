@@ -2,13 +2,10 @@
 #include <cstdlib>
 
 #include "rtcg/arrays/lazy/reduction_loops.h"
+#include "rtcg/cgen/support/integer.h"
 
 namespace rtcg::arrays::detail {
 namespace {
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// Blocks that share an output, for each multiprocessor.
 std::int64_t blocks_each(const ReductionSize& size) {

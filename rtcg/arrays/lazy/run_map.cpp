@@ -3,13 +3,10 @@
 #include "rtcg/arrays/lazy/element_loops.h"
 #include "rtcg/arrays/lazy/prepared_launch.h"
 #include "rtcg/arrays/lazy/run.h"
+#include "rtcg/cgen/support/integer.h"
 
 namespace rtcg::arrays::detail {
 namespace {
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 bool steps_by(StrideClass stride, const OperandForm& operand, int axis) {
   return operand.strides[static_cast<std::size_t>(axis)] == stride;

@@ -2,6 +2,7 @@
 
 #include "rtcg/arrays/lazy/reduction_loops.h"
 #include "rtcg/arrays/lazy/run.h"
+#include "rtcg/cgen/support/integer.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -15,10 +16,6 @@ struct Pass {
   bool reads_places = false;
   LaunchRecord* record = nullptr;
 };
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 bool finds_place(Op op) {
   return op == Op::argmin || op == Op::argmax;

@@ -12,13 +12,6 @@ namespace rtcg::cgen {
 
 namespace {
 
-bool is_host(Dialect dialect) {
-  return dialect == Dialect::c || dialect == Dialect::cpp;
-}
-bool is_c_like(Dialect dialect) {
-  return dialect == Dialect::c || dialect == Dialect::opencl;
-}
-
 constexpr std::string_view kind_words[] = {"thread", "block", "block_dim", "grid_dim"};
 constexpr std::string_view axis_words[] = {"x", "y", "z"};
 

@@ -8,10 +8,6 @@ namespace rtcg::cgen {
 
 namespace {
 
-bool is_host(Dialect dialect) {
-  return dialect == Dialect::c || dialect == Dialect::cpp;
-}
-
 /// `inline` functions of a header-free text.
 std::string_view helper_prefix(Dialect dialect) {
   return dialect == Dialect::cuda ? "static __device__ inline " : "static inline ";

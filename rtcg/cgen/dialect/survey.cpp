@@ -26,10 +26,6 @@ const Block* body_of(const Statement& item) {
 
 namespace {
 
-bool is_c_like(Dialect dialect) {
-  return dialect == Dialect::c || dialect == Dialect::opencl;
-}
-
 void refuse_types(const Type& type, Dialect dialect, SourceOrigin where) {
   const auto cpp_only = [&](const std::string& construct, const std::string& advice) {
     if (is_c_like(dialect)) {
@@ -79,11 +75,11 @@ const Type& value_type_within(const Type& type) {
 bool is_vector(const Expr& tree) {
   return is<Vector>(value_type_within(tree.type()));
 }
-bool is_complex(const Expr& tree) {
+bool has_complex_type(const Expr& tree) {
   return is<Complex>(value_type_within(tree.type()));
 }
 bool is_compound(const Expr& tree) {
-  return is_vector(tree) || is_complex(tree);
+  return is_vector(tree) || has_complex_type(tree);
 }
 bool holds_complex(const Type& type) {
   const auto* array = get_if<Array>(value_type_within(type));
@@ -94,7 +90,7 @@ void refuse_expr(const Expr& tree, Dialect dialect) {
   match(
       tree,
       [&](const Member& e) {
-        if (dialect != Dialect::opencl && is_complex(e.object)) {
+        if (dialect != Dialect::opencl && has_complex_type(e.object)) {
           refuse("cgen.lower.no_complex", dialect, "parts of complex numbers by name",
                  "call real and imag", tree.where());
         }
@@ -222,12 +218,13 @@ bool may_change(const Expr& tree) {
       [](const Member& e) { return is_lane(e); }, [](const Subscript&) { return false; },
       [](const Call&) { return false; },
       [](const Conditional& e) {
-        return is_vector(e.condition) || is_complex(e.then_value) || is_complex(e.else_value);
+        return is_vector(e.condition) || has_complex_type(e.then_value) ||
+               has_complex_type(e.else_value);
       },
       [](const Cast& e) {
         const Type& type = value_type_within(e.type);
         return e.style != CastStyle::c_style || is<Vector>(type) || is<Complex>(type) ||
-               is_complex(e.operand);
+               has_complex_type(e.operand);
       },
       [](const auto&) { return true; });
 }

@@ -6,20 +6,13 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/name_generator.h"
+#include "rtcg/cgen/support/trimmed.h"
 #include "rtcg/dg/flux/parse_flux.h"
 
 namespace rtcg::dg {
 namespace {
 
 constexpr int most_fields = 1000;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\n");
-  if (first == std::string_view::npos) {
-    return "";
-  }
-  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
-}
 
 [[noreturn]] void refuse(std::string_view item) {
   throw InvalidInput("dg.parse_field_groups.syntax",

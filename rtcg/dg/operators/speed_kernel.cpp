@@ -6,6 +6,7 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/dg/operators/kernel_tables.h"
 #include "rtcg/dg/operators/kernel_writer.h"
+#include "rtcg/loopy/execute/executor.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/program.h"
 
@@ -16,12 +17,6 @@ using cgen::BlockBuilder;
 using cgen::Expr;
 
 constexpr int speed_block = 64;
-
-cgen::Dialect dialect_of(runtime::Device device) {
-  return device.info().id.kind == runtime::BackendKind::cuda     ? cgen::Dialect::cuda
-         : device.info().id.kind == runtime::BackendKind::opencl ? cgen::Dialect::opencl
-                                                                 : cgen::Dialect::c;
-}
 
 // A system of which nothing is left but a scale that is the speed in every field: what writes
 // stages then writes the speed, too.
@@ -93,7 +88,7 @@ SpeedKernel::SpeedKernel(const System& system, const Discretization& on, const S
   cgen::Module module{"dg_speed", writer.functions()};
   module.items.push_back(speed_kernel(writer, parameters));
   cgen::check_types(module);
-  const SourceText source = cgen::print_module(module, dialect_of(device));
+  const SourceText source = cgen::print_module(module, loopy::dialect_of(loopy::target_of(device)));
   text_ = source.text;
   kernel_ = runtime::Program::compile(device, source, {}, module.name).kernel("largest_speeds");
   arguments_ = parameters.names();

@@ -16,18 +16,6 @@ namespace {
 using runtime::Buffer;
 using runtime::BufferRef;
 
-cgen::Dialect dialect_of(runtime::Device device) {
-  switch (device.info().id.kind) {
-    case runtime::BackendKind::cuda:
-      return cgen::Dialect::cuda;
-    case runtime::BackendKind::opencl:
-      return cgen::Dialect::opencl;
-    case runtime::BackendKind::host:
-      break;
-  }
-  return cgen::Dialect::c;
-}
-
 loopy::Kernel sliced_operators(const KernelShape& shape, const cgen::Type& real) {
   loopy::Kernel kernel = operators_kernel(shape, real);
   kernel = loopy::split_iname(std::move(kernel), "c", 4, {.outer_tag = "g.0", .inner_tag = "l.1"});
@@ -61,14 +49,15 @@ struct StageRunner::Impl {
                                          StageKernels& kernels) const {
     const KernelWriter writer(evaluators, shape, real, definitions);
     kernels = wanted ? fused_kernel(writer, derivatives, lift, *wanted) : split_kernels(writer);
-    return runtime::Program::compile(device, cgen::print_module(kernels.module, dialect_of(device)),
-                                     {}, kernels.module.name);
+    return runtime::Program::compile(
+        device, cgen::print_module(kernels.module, loopy::dialect_of(loopy::target_of(device))), {},
+        kernels.module.name);
   }
 
   void load() {
     StageKernels kernels;
     const runtime::Program program = compile(fused, kernels);
-    source = cgen::print_module(kernels.module, dialect_of(device));
+    source = cgen::print_module(kernels.module, loopy::dialect_of(loopy::target_of(device)));
     launches.clear();
     for (const KernelPlan& plan : kernels.plans) {
       launches.push_back({plan, program.kernel(plan.name)});

@@ -17,7 +17,7 @@ constexpr std::array<double, 10> triangle_alpha = {0,      0,      0,      1.415
                                                    0.2751, 0.9800, 1.0999, 1.2832, 1.3648};
 constexpr std::array<double, 10> tetrahedron_alpha = {0,      0,      0,      0,      0.1002,
                                                       1.1332, 1.5608, 1.3413, 1.2577, 1.1603};
-constexpr double on_face = 1e-10;
+constexpr double on_edge_tolerance = 1e-10;
 
 // How far Gauss-Lobatto nodes lie from equidistant ones, as a polynomial over (1 - x^2).
 class Warp {
@@ -37,7 +37,7 @@ class Warp {
   }
 
   [[nodiscard]] double operator()(double x) const {
-    if (std::abs(x) >= 1 - on_face) {
+    if (std::abs(x) >= 1 - on_edge_tolerance) {
       return 0;
     }
     double sum = 0;
@@ -117,15 +117,16 @@ Vector3d shift_in_tetrahedron(const Warp& warp, double alpha, const std::array<d
     const double d = coordinate(3);
     const Vector2d in_face = shift_in_triangle(warp, alpha, b, c, d);
     const Vector3d vector = in_face[0] * face.first + in_face[1] * face.second;
-    const int inside = (b > on_face ? 1 : 0) + (c > on_face ? 1 : 0) + (d > on_face ? 1 : 0);
-    if (own < on_face && inside < 3) {
+    const int inside = (b > on_edge_tolerance ? 1 : 0) + (c > on_edge_tolerance ? 1 : 0) +
+                       (d > on_edge_tolerance ? 1 : 0);
+    if (own < on_edge_tolerance && inside < 3) {
       // on an edge each of its two faces gives the whole shift
       shift = vector;
       continue;
     }
     double blend = b * c * d;
     const double divisor = (b + own / 2) * (c + own / 2) * (d + own / 2);
-    if (divisor > on_face) {
+    if (divisor > on_edge_tolerance) {
       blend *= (1 + alpha * own * alpha * own) / divisor;
     }
     shift += blend * vector;

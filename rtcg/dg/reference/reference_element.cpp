@@ -17,7 +17,7 @@ namespace {
 using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // nodes are this near to the face on which they lie
-constexpr double on_face = 1e-8;
+constexpr double on_face_tolerance = 1e-8;
 
 Matrix to_matrix(const Dense& dense) {
   Matrix matrix{static_cast<std::size_t>(dense.rows()), static_cast<std::size_t>(dense.cols()), {}};
@@ -61,7 +61,7 @@ std::vector<std::vector<int>> find_face_nodes(int dimension,
       for (const int vertex : vertices) {
         sum += barycentric(dimension, nodes[node], vertex);
       }
-      if (std::abs(sum - 1) < on_face) {
+      if (std::abs(sum - 1) < on_face_tolerance) {
         on_this.push_back(static_cast<int>(node));
       }
     }
@@ -208,7 +208,7 @@ std::vector<std::vector<int>> face_node_permutations(const ReferenceElement& ele
           place = static_cast<int>(other);
         }
       }
-      require_internal(nearest < on_face, "nodes that are symmetric on faces");
+      require_internal(nearest < on_face_tolerance, "nodes that are symmetric on faces");
       places.push_back(place);
     }
     result.push_back(std::move(places));

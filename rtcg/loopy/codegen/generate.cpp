@@ -21,13 +21,14 @@
 #include "rtcg/loopy/transform/recipe.h"
 
 namespace rtcg::loopy {
-namespace {
 
 cgen::Dialect dialect_of(Target target) {
   return target == Target::cuda     ? cgen::Dialect::cuda
          : target == Target::opencl ? cgen::Dialect::opencl
                                     : cgen::Dialect::c;
 }
+
+namespace {
 
 /// Only CUDA has copies that need fences.
 LoopTree without_copy_fences(const Kernel& kernel, LoopTree tree) {

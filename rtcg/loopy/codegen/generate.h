@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rtcg/cgen/ast/module.h"
+#include "rtcg/cgen/dialect/dialect.h"
 #include "rtcg/loopy/codegen/host_plan.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
@@ -17,6 +18,9 @@ enum class Target {
   opencl,  ///< OpenCL C
   cuda,    ///< CUDA C++
 };
+
+/// The language that the target's text is printed in.
+[[nodiscard]] cgen::Dialect dialect_of(Target target);
 
 struct GenerateOptions {
   /// Type of inames and of indices into arrays, i32 or i64. i32 is right as long as no array has

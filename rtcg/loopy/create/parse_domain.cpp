@@ -12,7 +12,7 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr const char* syntax = "loopy.parse_domain.syntax";
+constexpr const char* domain_syntax = "loopy.parse_domain.syntax";
 
 /// A sum of multiples of names and of at most one rounded part: `x // 2` or `x mod 2`.
 struct Value {
@@ -434,7 +434,7 @@ Domain read_domain(TokenReader& reader) {
 }  // namespace
 
 std::vector<Domain> parse_domains(std::string_view text) {
-  TokenReader reader(text, syntax);
+  TokenReader reader(text, domain_syntax);
   std::vector<Domain> domains;
   while (!reader.is_at_end()) {
     domains.push_back(read_domain(reader));
@@ -456,7 +456,7 @@ std::vector<Domain> parse_domains(std::string_view text) {
 }
 
 ConstraintSet parse_assumptions(std::string_view text) {
-  TokenReader reader(text, syntax);
+  TokenReader reader(text, domain_syntax);
   if (reader.is_at_end()) {
     return {};
   }

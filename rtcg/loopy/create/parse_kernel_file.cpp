@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/trimmed.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_domain.h"
@@ -32,14 +33,6 @@ std::string place(const std::string& path, int line) {
 
 [[noreturn]] void fail(const char* code, const std::string& place, const std::string& what) {
   throw InvalidInput(code, fmt::format("{}: {}", place, what));
-}
-
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return std::string(text.substr(first, text.find_last_not_of(" \t\r") - first + 1));
 }
 
 std::vector<std::string> split_lines(const std::string& text) {
@@ -110,7 +103,7 @@ std::vector<Section> split_sections(const std::string& text, const std::string& 
   int number = 0;
   for (const std::string& line : split_lines(text)) {
     ++number;
-    const std::string content = trimmed(line);
+    const std::string content(trimmed(line));
     const bool is_indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
     const bool is_comment = content.starts_with('#');
     if (content.empty() || (is_comment && (!is_indented || sections.empty()))) {
@@ -125,7 +118,7 @@ std::vector<Section> split_sections(const std::string& text, const std::string& 
       sections.back().add_line(line);
     } else {
       const std::size_t end = std::min(content.find_first_of(" \t#"), content.size());
-      const std::string rest = trimmed(content.substr(end));
+      const std::string rest(trimmed(content.substr(end)));
       sections.push_back({content.substr(0, end), place(path, number), number, number});
       sections.back().add_line(rest.starts_with('#') ? "" : rest);
     }
@@ -146,8 +139,10 @@ std::map<std::string, std::int64_t> parse_values(const Section& section) {
       continue;
     }
     const std::size_t equal = item.find('=');
-    const std::string name = trimmed(item.substr(0, equal));
-    const std::string value = equal == std::string::npos ? "" : trimmed(item.substr(equal + 1));
+    const std::string name(trimmed(item.substr(0, equal)));
+    const std::string value = equal == std::string::npos
+                                  ? std::string()
+                                  : std::string(trimmed(std::string_view(item).substr(equal + 1)));
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (!is_identifier(name) || error != std::errc() || end != value.data() + value.size()) {

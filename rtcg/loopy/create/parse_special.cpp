@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/trimmed.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -14,13 +15,6 @@ namespace {
 
 [[noreturn]] void fail(const std::string& problem) {
   throw InvalidInput("loopy.parse_statements.syntax", problem);
-}
-
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  return first == std::string_view::npos
-             ? std::string()
-             : std::string(text.substr(first, text.find_last_not_of(" \t\r") - first + 1));
 }
 
 }  // namespace
@@ -34,7 +28,7 @@ std::vector<std::string> split_outside_brackets(std::string_view text, char sepa
     depth += c == '(' || c == '[' ? 1 : 0;
     depth -= c == ')' || c == ']' ? 1 : 0;
     if (at == text.size() || (c == separator && depth == 0)) {
-      parts.push_back(trimmed(text.substr(begin, at - begin)));
+      parts.emplace_back(trimmed(text.substr(begin, at - begin)));
       begin = at + 1;
     }
   }
@@ -43,14 +37,14 @@ std::vector<std::string> split_outside_brackets(std::string_view text, char sepa
 
 ParsedCall parse_call(std::string_view text) {
   const std::size_t open = text.find('(');
-  ParsedCall call{trimmed(text.substr(0, open)), {}};
+  ParsedCall call{std::string(trimmed(text.substr(0, open))), {}};
   if (open == std::string_view::npos || !text.ends_with(')') || !is_identifier(call.callee)) {
     fail(
         fmt::format("'... call' takes a kernel and its arguments, such as f(x=a[i, _0]), found "
                     "'{}'",
                     text));
   }
-  const std::string arguments = trimmed(text.substr(open + 1, text.size() - open - 2));
+  const std::string arguments(trimmed(text.substr(open + 1, text.size() - open - 2)));
   if (arguments.empty()) {
     return call;
   }
@@ -58,7 +52,7 @@ ParsedCall parse_call(std::string_view text) {
     const std::size_t equals = item.find('=');
     const bool is_named = equals != std::string::npos && item.compare(equals, 2, "==") != 0 &&
                           is_identifier(trimmed(item.substr(0, equals)));
-    const std::string value = is_named ? trimmed(item.substr(equals + 1)) : item;
+    const std::string value = is_named ? std::string(trimmed(item.substr(equals + 1))) : item;
     static_cast<void>(parse_expr(value));
     call.bindings.emplace_back(is_named ? trimmed(item.substr(0, equals)) : "", value);
   }
@@ -129,7 +123,7 @@ Instruction with_manner(Instruction instruction, const std::string& manner,
 
 std::shared_ptr<const CallSite> parse_call_site(std::string_view text) {
   const std::size_t open = text.find('(');
-  CallSite call{trimmed(text.substr(0, open)), {}, {}};
+  CallSite call{std::string(trimmed(text.substr(0, open))), {}, {}};
   std::vector<std::string> parts;
   if (open != std::string_view::npos && text.ends_with(')')) {
     parts = split_outside_brackets(text.substr(open + 1, text.size() - open - 2), ',');
@@ -143,7 +137,7 @@ std::shared_ptr<const CallSite> parse_call_site(std::string_view text) {
     if (equals == std::string::npos) {
       fail(fmt::format("'{}' does not say what a variable is called in the function", parts[i]));
     }
-    call.parameter_names[trimmed(parts[i].substr(0, equals))] =
+    call.parameter_names[std::string(trimmed(parts[i].substr(0, equals)))] =
         trimmed(parts[i].substr(equals + 1));
   }
   return std::make_shared<const CallSite>(std::move(call));

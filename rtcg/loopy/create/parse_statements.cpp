@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/trimmed.h"
 #include "rtcg/loopy/create/parse_special.h"
 #include "rtcg/loopy/create/raw_code.h"
 #include "rtcg/loopy/create/split_statements.h"
@@ -16,14 +17,6 @@ namespace rtcg::loopy {
 namespace {
 
 constexpr const char* syntax = "loopy.parse_statements.syntax";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 /// What `with` and the braces behind a statement say.
 struct Options {

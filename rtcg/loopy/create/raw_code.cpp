@@ -9,13 +9,13 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr const char* syntax = "loopy.parse_statements.syntax";
+constexpr const char* c_text_syntax = "loopy.parse_statements.syntax";
 
 }  // namespace
 
 RawCode parse_raw_code(std::string_view text) {
   if (text.size() < 2 || !text.starts_with("\"") || !text.ends_with("\"")) {
-    throw InvalidInput(syntax, "C text stands in quotes: ... c \"${a[i]} = 1;\" {writes=a}");
+    throw InvalidInput(c_text_syntax, "C text stands in quotes: ... c \"${a[i]} = 1;\" {writes=a}");
   }
   text = text.substr(1, text.size() - 2);
   RawCode raw;
@@ -23,12 +23,12 @@ RawCode parse_raw_code(std::string_view text) {
     if (text.substr(i, 2) == "${") {
       const std::size_t end = text.find('}', i);
       if (end == std::string_view::npos) {
-        throw InvalidInput(syntax, "'${' in C text has no '}'");
+        throw InvalidInput(c_text_syntax, "'${' in C text has no '}'");
       }
       raw.text += fmt::format("${{{}}}", raw.parts.size());
       const Expr part = parse_expr(text.substr(i + 2, end - i - 2));
       if (!reduction_inames(part).empty()) {
-        throw InvalidInput(syntax,
+        throw InvalidInput(c_text_syntax,
                            "C text cannot have a reduction in it: assign it to a temporary first");
       }
       raw.parts.push_back({part});

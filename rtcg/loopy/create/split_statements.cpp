@@ -1,18 +1,8 @@
 #include "rtcg/loopy/create/split_statements.h"
 
+#include "rtcg/cgen/support/trimmed.h"
+
 namespace rtcg::loopy {
-namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-}  // namespace
-
 std::vector<StatementLine> split_statements(std::string_view text) {
   std::vector<StatementLine> lines;
   std::string open;

@@ -56,12 +56,6 @@ std::uint64_t hash_of(const runtime::CompiledProgram& compiled, const GeneratedP
   return hash;
 }
 
-cgen::Dialect dialect_of(Target target) {
-  return target == Target::cuda     ? cgen::Dialect::cuda
-         : target == Target::opencl ? cgen::Dialect::opencl
-                                    : cgen::Dialect::c;
-}
-
 /// Of a temporary in global memory; at least 1.
 std::size_t bytes_of(const KernelParameter& temporary, const LaunchArguments& checked) {
   return std::max<std::size_t>(

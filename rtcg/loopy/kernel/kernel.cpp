@@ -189,6 +189,11 @@ NameSet read_variables(const Kernel& kernel, const Instruction& instruction) {
   return reads;
 }
 
+bool touches(const Kernel& kernel, const Instruction& instruction, const std::string& variable) {
+  return written_variables(instruction).count(variable) != 0 ||
+         read_variables(kernel, instruction).count(variable) != 0;
+}
+
 NameSet written_variables(const Instruction& instruction) {
   NameSet written;
   if (const RawCode* raw = get_if<RawCode>(instruction)) {

@@ -208,6 +208,9 @@ struct Kernel {
 /// Arrays and scalars that the statement reads, in its values, indices and predicates; inames and
 /// rules are not among them. Rules must be expanded for the answer to be complete.
 [[nodiscard]] NameSet read_variables(const Kernel& kernel, const Instruction& instruction);
+/// The instruction reads or writes the variable.
+[[nodiscard]] bool touches(const Kernel& kernel, const Instruction& instruction,
+                           const std::string& variable);
 [[nodiscard]] NameSet written_variables(const Instruction& instruction);
 /// What the statement assigns to: names, accesses, linear accesses.
 [[nodiscard]] std::vector<Expr> targets_of(const Instruction& instruction);

@@ -96,7 +96,7 @@ std::int64_t stride_of(const Kernel& kernel, const Instruction& instruction,
   return best;
 }
 
-std::optional<std::int64_t> constant_length(const Kernel& kernel, const std::string& iname) {
+std::optional<std::int64_t> range_length(const Kernel& kernel, const std::string& iname) {
   const auto [smallest, largest] = range_of(constraints_of(kernel, {iname}), Affine(iname));
   return largest && smallest ? std::optional(*largest - *smallest + 1) : std::nullopt;
 }
@@ -107,7 +107,7 @@ std::array<std::int64_t, 3> block_lengths(const Kernel& kernel) {
   for (const auto& [iname, tag] : kernel.iname_tags) {
     if (tag.kind == AxisKind::block && is_iname(kernel, iname)) {
       auto& length = lengths[static_cast<std::size_t>(tag.number)];
-      length = std::max(length, constant_length(kernel, iname).value_or(0));
+      length = std::max(length, range_length(kernel, iname).value_or(0));
     }
   }
   return lengths;
@@ -120,8 +120,8 @@ Kernel side_by_side(Kernel kernel, const std::array<std::int64_t, 3>& lengths,
                     std::vector<std::pair<std::int64_t, std::string>>& open) {
   const std::string row = open[0].second;
   const std::string rows = open[1].second;
-  const auto row_length = constant_length(kernel, row);
-  const auto row_count = constant_length(kernel, rows);
+  const auto row_length = range_length(kernel, row);
+  const auto row_count = range_length(kernel, rows);
   if (!row_length || !row_count || *row_length < 1) {
     return kernel;
   }
@@ -181,7 +181,7 @@ Kernel assign_axes_of(Kernel kernel, const std::string& id,
     *axis = true;
     const int number = static_cast<int>(axis - is_taken.begin());
     const std::int64_t length = lengths[static_cast<std::size_t>(number)];
-    const auto own = constant_length(kernel, iname);
+    const auto own = range_length(kernel, iname);
     if (own && *own <= length) {
       kernel.iname_tags.insert_or_assign(iname, InameTag{AxisKind::block, number});
       continue;

@@ -17,7 +17,7 @@ namespace {
 /// 2^63: beyond 64 bits unless a minus stands before it.
 constexpr std::string_view lowest_integer = "9223372036854775808";
 
-constexpr int most_nested = 1000;
+constexpr int deepest_expression = 1000;
 
 class ExprParser {
  public:
@@ -39,7 +39,7 @@ class ExprParser {
   class Nesting {
    public:
     explicit Nesting(ExprParser& parser) : parser_(parser) {
-      if (++parser_.depth_ > most_nested) {
+      if (++parser_.depth_ > deepest_expression) {
         parser_.reader_.fail("the expression is nested too deeply");
       }
     }

@@ -10,7 +10,7 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr int most_nested = 200;
+constexpr int deepest_brackets = 200;
 // Second characters of long symbols.
 constexpr std::string_view joining = ".*/<>=[";
 constexpr std::string_view long_symbols[] = {"...", "**", "//", "<=", ">=", "==", "!=", "<<", ">>",
@@ -111,7 +111,7 @@ std::vector<Token> tokenize(std::string_view text, const char* code) {
     } else if (text[at] == ')' || text[at] == ']') {
       --depth;
     }
-    if (depth > most_nested) {  // readers call themselves for each bracket
+    if (depth > deepest_brackets) {  // readers call themselves for each bracket
       throw_at(text, at, code, "brackets are nested too deeply");
     }
     tokens.push_back({kind, std::string(text.substr(at, end - at)), at});

@@ -25,11 +25,6 @@ struct Life {
   NameSet all_loops{};
 };
 
-bool touches(const Kernel& kernel, const Instruction& instruction, const std::string& name) {
-  return written_variables(instruction).count(name) != 0 ||
-         read_variables(kernel, instruction).count(name) != 0;
-}
-
 Life life_of(const Kernel& kernel, const std::string& name) {
   Life life{name};
   for (std::size_t i = 0; i < kernel.instructions.size(); ++i) {

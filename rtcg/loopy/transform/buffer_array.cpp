@@ -26,11 +26,6 @@ struct Use {
   bool is_written = false;
 };
 
-bool touches(const Kernel& kernel, const Instruction& instruction, const std::string& array) {
-  return written_variables(instruction).count(array) != 0 ||
-         read_variables(kernel, instruction).count(array) != 0;
-}
-
 std::optional<Refusal> find_use(const Kernel& kernel, const std::string& array, Use& use) {
   bool is_first = true;
   for (std::size_t i = 0; i < kernel.instructions.size(); ++i) {

@@ -23,7 +23,7 @@ using Matrix = std::vector<std::vector<std::int64_t>>;
 constexpr std::size_t most_inames = 6;
 constexpr std::int64_t largest_coefficient = 1 << 10;  // determinants stay within 64 bits
 
-bool contains(const Names& names, std::string_view name) {
+bool holds(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -52,7 +52,7 @@ Mapping read_mapping(const Kernel& kernel, const InameMap& map) {
                                 term.name, text)};
         return mapping;
       }
-      if (is_iname(kernel, term.name) && !contains(mapping.old_inames, term.name)) {
+      if (is_iname(kernel, term.name) && !holds(mapping.old_inames, term.name)) {
         mapping.old_inames.push_back(term.name);
       }
     }
@@ -148,9 +148,9 @@ std::optional<Refusal> find_name_refusal(const Kernel& kernel, const Mapping& ma
   Names given;
   for (const std::string& name : mapping.new_inames) {
     std::optional<std::string> why_not;
-    if (contains(given, name)) {
+    if (holds(given, name)) {
       why_not = fmt::format("two inames cannot both be called '{}'", name);
-    } else if (!contains(mapping.old_inames, name)) {
+    } else if (!holds(mapping.old_inames, name)) {
       why_not = name.empty() ? "an iname needs a name" : why_not_new_name(kernel, name);
     }
     if (why_not) {
@@ -163,7 +163,7 @@ std::optional<Refusal> find_name_refusal(const Kernel& kernel, const Mapping& ma
 
 bool has_any(const Domain& domain, const Names& inames) {
   return std::any_of(domain.inames.begin(), domain.inames.end(),
-                     [&](const std::string& iname) { return contains(inames, iname); });
+                     [&](const std::string& iname) { return holds(inames, iname); });
 }
 
 /// Several domains that hold old inames become one: another iname of theirs must be used with the
@@ -175,7 +175,7 @@ std::optional<std::string> find_stray_iname(const Kernel& kernel, const Names& o
     if (has_any(domain, old_inames)) {
       ++united;
       std::copy_if(domain.inames.begin(), domain.inames.end(), std::back_inserter(others),
-                   [&](const std::string& iname) { return !contains(old_inames, iname); });
+                   [&](const std::string& iname) { return !holds(old_inames, iname); });
     }
   }
   for (const Instruction& instruction : kernel.instructions) {
@@ -226,7 +226,7 @@ Names with_new_inames(const Names& names, const Mapping& mapping) {
   Names result;
   bool is_done = false;
   for (const std::string& each : names) {
-    if (!contains(mapping.old_inames, each)) {
+    if (!holds(mapping.old_inames, each)) {
       result.push_back(each);
     } else if (!is_done) {
       result.insert(result.end(), mapping.new_inames.begin(), mapping.new_inames.end());
@@ -272,7 +272,7 @@ Kernel with_mapped_domains(Kernel kernel, const Mapping& mapping,
   std::optional<std::size_t> united;
   for (Domain& domain : kernel.domains) {
     ConstraintSet constraints = domain.constraints.rename([&](const std::string& name) {
-      return contains(mapping.old_inames, name) ? hidden(name) : name;
+      return holds(mapping.old_inames, name) ? hidden(name) : name;
     });
     for (const auto& [old, value] : inverse) {
       constraints = constraints.substitute(hidden(old), value);
@@ -287,7 +287,7 @@ Kernel with_mapped_domains(Kernel kernel, const Mapping& mapping,
       continue;
     }
     for (const std::string& iname : domain.inames) {
-      if (!contains(mapping.old_inames, iname)) {
+      if (!holds(mapping.old_inames, iname)) {
         domains[*united].inames.push_back(iname);
       }
     }

@@ -6,19 +6,12 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/trimmed.h"
 
 namespace rtcg::loopy {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
 
 /// The length of `name=` at the front, 0 where there is none; `==` is a comparison.
 std::size_t option_prefix(std::string_view text) {

@@ -21,11 +21,6 @@ using Names = std::vector<std::string>;
   std::abort();
 }
 
-bool touches(const Kernel& kernel, const Instruction& instruction, const std::string& variable) {
-  return read_variables(kernel, instruction).count(variable) != 0 ||
-         written_variables(instruction).count(variable) != 0;
-}
-
 bool is_global_barrier(const Instruction& instruction) {
   const BarrierInstruction* barrier = get_if<BarrierInstruction>(instruction);
   return barrier != nullptr && barrier->scope == BarrierScope::global;

@@ -15,7 +15,7 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr int schema = 1;
+constexpr int pack_schema = 1;
 constexpr std::string_view digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -91,7 +91,7 @@ struct Packed {
 
 std::string to_line(const Packed& packed) {
   nlohmann::ordered_json json = {
-      {"schema", schema},
+      {"schema", pack_schema},
       {"kernel", packed.entry.kernel},
       {"device", packed.entry.device},
       {"architecture", packed.entry.architecture},
@@ -117,7 +117,7 @@ std::string to_line(const Packed& packed) {
 std::optional<Packed> parse_line(const std::string& line) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   try {
-    if (!json.is_object() || json.at("schema") != schema) {
+    if (!json.is_object() || json.at("schema") != pack_schema) {
       return std::nullopt;
     }
     Packed packed{{json.at("kernel"),

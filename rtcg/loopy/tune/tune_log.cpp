@@ -11,7 +11,7 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr int schema = 1;
+constexpr int log_schema = 1;
 
 template <class T>
 void add_known(nlohmann::ordered_json& json, const char* name, const std::optional<T>& value) {
@@ -27,7 +27,7 @@ std::optional<T> known(const nlohmann::json& json, const char* name) {
 
 std::string to_line(const std::string& key, const TunedSlicing& tuned) {
   nlohmann::ordered_json json = {
-      {"schema", schema}, {"key", key}, {"slicing", to_string(tuned.slicing)}};
+      {"schema", log_schema}, {"key", key}, {"slicing", to_string(tuned.slicing)}};
   if (!tuned.refusal.empty()) {
     json["refusal"] = tuned.refusal;
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -45,7 +45,7 @@ std::optional<std::pair<std::string, TunedSlicing>> parse_line(const std::string
                                                                const std::string& key) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   try {
-    if (!json.is_object() || json.at("schema") != schema || json.at("key") != key) {
+    if (!json.is_object() || json.at("schema") != log_schema || json.at("key") != key) {
       return std::nullopt;
     }
     TunedSlicing tuned;

@@ -19,10 +19,10 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr int schema = 1;
+constexpr int wisdom_schema = 1;
 
 std::string to_line(const WisdomEntry& entry) {
-  nlohmann::ordered_json json = {{"schema", schema},
+  nlohmann::ordered_json json = {{"schema", wisdom_schema},
                                  {"kernel", entry.kernel},
                                  {"device", entry.device},
                                  {"architecture", entry.architecture},
@@ -37,7 +37,7 @@ std::string to_line(const WisdomEntry& entry) {
 
 std::optional<WisdomEntry> parse_line(const std::string& line) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-  if (!json.is_object() || json.value("schema", 0) != schema) {
+  if (!json.is_object() || json.value("schema", 0) != wisdom_schema) {
     return std::nullopt;
   }
   try {

@@ -6,7 +6,7 @@ namespace rtcg::runtime {
 namespace {
 
 // The last digit is the version of this format.
-constexpr std::string_view magic = "rtcgent1";
+constexpr std::string_view entry_magic = "rtcgent1";
 constexpr std::uint64_t absent = ~std::uint64_t{0};
 
 std::string_view view(const Digest& digest) {
@@ -96,19 +96,19 @@ std::string write_entry(const CacheKey& key, const CompiledProgram& program) {
     writer.text(field.shown);
   }
   write_program(writer, program);
-  std::string bytes(magic);
+  std::string bytes(entry_magic);
   bytes += view(sha256(writer.bytes()));
   bytes += writer.bytes();
   return bytes;
 }
 
 std::optional<CacheEntry> read_entry(std::string_view bytes) {
-  constexpr std::size_t head_bytes = magic.size() + sizeof(Digest);
-  if (bytes.size() < head_bytes || bytes.substr(0, magic.size()) != magic) {
+  constexpr std::size_t head_bytes = entry_magic.size() + sizeof(Digest);
+  if (bytes.size() < head_bytes || bytes.substr(0, entry_magic.size()) != entry_magic) {
     return std::nullopt;
   }
   const std::string_view body = bytes.substr(head_bytes);
-  if (view(sha256(body)) != bytes.substr(magic.size(), sizeof(Digest))) {
+  if (view(sha256(body)) != bytes.substr(entry_magic.size(), sizeof(Digest))) {
     return std::nullopt;
   }
   ByteReader reader(body);

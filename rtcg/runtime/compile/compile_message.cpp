@@ -11,7 +11,7 @@ namespace rtcg::runtime {
 namespace {
 
 // The last digit is the version of the messages.
-constexpr std::string_view magic = "rtcgwrk1";
+constexpr std::string_view message_magic = "rtcgwrk1";
 
 enum class Answer : std::uint64_t {
   program,
@@ -141,7 +141,7 @@ std::vector<std::string> details_of(const Error& error) {
 
 std::string worker_greeting() {
   ByteWriter writer;
-  writer.text(magic);
+  writer.text(message_magic);
   writer.text(nvrtc_place().build);
   return writer.bytes();
 }

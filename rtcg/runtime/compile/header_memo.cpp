@@ -12,7 +12,7 @@
 namespace rtcg::runtime {
 namespace {
 
-constexpr std::string_view magic = "rtcghdr2";
+constexpr std::string_view header_magic = "rtcghdr2";
 constexpr std::size_t most_headers = 20'000;
 
 std::string_view view(const Digest& digest) {
@@ -44,12 +44,12 @@ void HeaderMemo::use_folder(const std::string& folder) {
 void HeaderMemo::load() {
   is_load_due_ = false;
   auto bytes = read_file(file_of(folder_));
-  constexpr std::size_t head_bytes = magic.size() + sizeof(Digest);
-  if (!bytes || bytes->size() < head_bytes || bytes->rfind(magic, 0) != 0) {
+  constexpr std::size_t head_bytes = header_magic.size() + sizeof(Digest);
+  if (!bytes || bytes->size() < head_bytes || bytes->rfind(header_magic, 0) != 0) {
     return;
   }
   const std::string_view body = std::string_view(*bytes).substr(head_bytes);
-  if (view(sha256(body)) != std::string_view(*bytes).substr(magic.size(), sizeof(Digest))) {
+  if (view(sha256(body)) != std::string_view(*bytes).substr(header_magic.size(), sizeof(Digest))) {
     return;
   }
   // The names stay where they are: there are thousands, and copying would take half of the time.
@@ -148,8 +148,8 @@ void HeaderMemo::save() {
     target = file_of(folder_);
     bytes = bytes_of_headers();
   }
-  static_cast<void>(
-      write_file_atomically(target, fmt::format("{}{}{}", magic, view(sha256(bytes)), bytes)));
+  static_cast<void>(write_file_atomically(
+      target, fmt::format("{}{}{}", header_magic, view(sha256(bytes)), bytes)));
 }
 
 void HeaderMemo::remove_from(const std::string& folder) {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view magic = "rtcgscn1";
+constexpr std::string_view scan_magic = "rtcgscn1";
 constexpr std::string_view prefix = "scan-";
 
 std::string_view view(const Digest& digest) {
@@ -25,13 +25,13 @@ std::string_view view(const Digest& digest) {
 
 // Of what `keep` wrote, all behind the checksum; nothing when it is damaged.
 std::optional<std::string_view> body_of(std::string_view bytes) {
-  constexpr std::size_t head_bytes = magic.size() + sizeof(Digest);
-  if (bytes.size() < head_bytes || bytes.substr(0, magic.size()) != magic) {
+  constexpr std::size_t head_bytes = scan_magic.size() + sizeof(Digest);
+  if (bytes.size() < head_bytes || bytes.substr(0, scan_magic.size()) != scan_magic) {
     return std::nullopt;
   }
   const std::string_view body = bytes.substr(head_bytes);
-  return view(sha256(body)) == bytes.substr(magic.size(), sizeof(Digest)) ? std::optional(body)
-                                                                          : std::nullopt;
+  return view(sha256(body)) == bytes.substr(scan_magic.size(), sizeof(Digest)) ? std::optional(body)
+                                                                               : std::nullopt;
 }
 
 std::optional<FileStamp> read_stamp(ByteReader& reader) {
@@ -110,7 +110,7 @@ void ScanMemo::keep(const HeaderScan& scan, const std::vector<FileAnswer>& answe
   remove_oldest();
   const std::string& body = writer.bytes();
   static_cast<void>(
-      write_file_atomically(path_, fmt::format("{}{}{}", magic, view(sha256(body)), body)));
+      write_file_atomically(path_, fmt::format("{}{}{}", scan_magic, view(sha256(body)), body)));
 }
 
 void ScanMemo::remove_oldest() const {

@@ -14,10 +14,6 @@ namespace {
 // not taken for its neighbour's.
 constexpr DeviceAddress granularity = DeviceAddress{1} << 20;
 
-void* pointer(DeviceAddress address) {
-  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
-}
-
 HeldBuffer part_of(const Api& api, cl_mem buffer, std::size_t offset_bytes,
                    std::size_t size_bytes) {
   const cl_buffer_region region = {offset_bytes, size_bytes};

@@ -14,6 +14,11 @@
 
 namespace rtcg::runtime::opencl {
 
+/// What the host, or shared virtual memory, calls this address.
+[[nodiscard]] inline void* pointer(DeviceAddress address) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
+}
+
 struct ReleaseBuffer {
   const Api* api;
   void operator()(cl_mem buffer) const noexcept { api->clReleaseMemObject(buffer); }

@@ -10,10 +10,6 @@
 namespace rtcg::runtime::opencl {
 namespace {
 
-void* pointer(DeviceAddress address) {
-  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
-}
-
 // The alignment of a cache line, and of OpenCL's widest type, double16.
 constexpr std::size_t alignment_bytes = 128;
 

@@ -77,7 +77,7 @@ void check_map(int lanes) {
     arguments.push_back(&number);
   }
   arguments.push_back(&count);
-  testing::CudaOnCpu(text).run_checked(
+  rtcg::testing::CudaOnCpu(text).run_checked(
       kernel_name, {{3, 1, 1}, {256, 1, 1}, 0}, arguments,
       {{sums.data(), n * sizeof(float)}, {flags.data(), n}, {x.data(), n * sizeof(float)}});
   for (std::size_t i = 0; i < n; ++i) {
@@ -121,9 +121,9 @@ TEST(CudaText, OfInverseFunctionsOfComplexNumbersIsTheHosts) {
     Complex* out_pointer = out.data();
     Complex* x_pointer = x.data();
     const std::size_t bytes = x.size() * sizeof(Complex);
-    testing::CudaOnCpu(text).run_checked(kernel_name, {{1, 1, 1}, {256, 1, 1}, 0},
-                                         {&length, &out_pointer, &x_pointer, &length},
-                                         {{out.data(), bytes}, {x.data(), bytes}});
+    rtcg::testing::CudaOnCpu(text).run_checked(kernel_name, {{1, 1, 1}, {256, 1, 1}, 0},
+                                               {&length, &out_pointer, &x_pointer, &length},
+                                               {{out.data(), bytes}, {x.data(), bytes}});
     const std::vector<Complex> expected = Array<Complex>(function).to_vector();
     for (std::size_t i = 0; i < out.size(); ++i) {
       EXPECT_DOUBLE_EQ(out[i].real(), expected[i].real()) << x[i];
@@ -151,7 +151,7 @@ TEST(CudaText, OfATransposedLeafGoesThroughATile) {
   auto* out_pointer = out.data();
   auto* x_pointer = x.data();
   const std::size_t bytes = x.size() * sizeof(x[0]);
-  testing::CudaOnCpu(cuda_text(make_map_module(form)))
+  rtcg::testing::CudaOnCpu(cuda_text(make_map_module(form)))
       .run_checked(kernel_name, {{6, 1, 1}, {256, 1, 1}, 0},
                    {&numbers[0], &numbers[1], &out_pointer, &numbers[2], &x_pointer, &numbers[3]},
                    {{out.data(), bytes}, {x.data(), bytes}});
@@ -189,10 +189,11 @@ TEST(CudaText, OfSmallElementsReadsAheadIntoLargeTiles) {
   const std::size_t bytes = x.size() * sizeof(float);
   const std::string text = cuda_text(make_map_module(form));
   EXPECT_NE(text.find("__shared__ float tile0[4160]"), std::string::npos) << text;
-  testing::CudaOnCpu(text).run_checked(kernel_name, {{6, 1, 1}, {256, 1, 1}, 0},
-                                       {&numbers[0], &numbers[1], &out_pointer, &numbers[2],
-                                        &x_pointer, &numbers[3], &y_pointer, &numbers[4]},
-                                       {{out.data(), bytes}, {x.data(), bytes}, {y.data(), bytes}});
+  rtcg::testing::CudaOnCpu(text).run_checked(
+      kernel_name, {{6, 1, 1}, {256, 1, 1}, 0},
+      {&numbers[0], &numbers[1], &out_pointer, &numbers[2], &x_pointer, &numbers[3], &y_pointer,
+       &numbers[4]},
+      {{out.data(), bytes}, {x.data(), bytes}, {y.data(), bytes}});
   for (std::size_t i = 0; i < out.size(); ++i) {
     EXPECT_EQ(out[i], x[i % columns * rows + i / columns] + y[i]);
   }
@@ -222,7 +223,7 @@ Result reduce_on_cpu(const KernelForm& form, std::vector<float>& x, int segments
     }
     arguments.push_back(&ticket_pointer);
   }
-  testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
+  rtcg::testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
       .run_checked(kernel_name, {{1, static_cast<unsigned>(segments), 1}, {512, 1, 1}, 0},
                    arguments,
                    {{&result, sizeof result},
@@ -316,7 +317,7 @@ void check_columns(const ColumnCase& one) {
     arguments.push_back(&segments_pointer);
     arguments.push_back(&ticket_pointer);
   }
-  testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
+  rtcg::testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
       .run_checked(kernel_name, {{1, static_cast<unsigned>(one.segments), 1}, {512, 1, 1}, 0},
                    arguments,
                    {{result.data(), result.size() * sizeof(float)},

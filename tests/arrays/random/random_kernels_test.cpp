@@ -48,7 +48,7 @@ TEST(RandomKernels, RunAsCudaTextToo) {
     std::uint32_t* z_pointer = z.data();
     // n0, z, the first place, counts of threads, whole blocks and the rest, the call, the keys, two
     // numbers, the loop's end
-    testing::CudaOnCpu(cuda_text(RandomKind::bits, DType::u32, RandomAlgorithm::philox))
+    rtcg::testing::CudaOnCpu(cuda_text(RandomKind::bits, DType::u32, RandomAlgorithm::philox))
         .run_checked("compute", {{1, 1, 1}, {256, 1, 1}, 0},
                      {&threads, &z_pointer, &zero, &all_threads, &whole, &rest, &nothing, &nothing,
                       &nothing, &nothing, &nothing, &threads},
@@ -74,10 +74,11 @@ std::vector<T> made_as_cuda(RandomKind kind, std::int64_t count, T first, T seco
   const std::string text =
       random_kernel(kind, dtype_of_type<T>, RandomAlgorithm::philox, sizeof(Index) == 8)
           .text(cgen::Dialect::cuda);
-  testing::CudaOnCpu(text).run_checked("compute", {{1, 1, 1}, {256, 1, 1}, 0},
-                                       {&threads, &z_pointer, &zero, &all_threads, &whole, &rest,
-                                        &nothing, &nothing, &nothing, &first, &second, &threads},
-                                       {{z.data(), z.size() * sizeof(T)}});
+  rtcg::testing::CudaOnCpu(text).run_checked(
+      "compute", {{1, 1, 1}, {256, 1, 1}, 0},
+      {&threads, &z_pointer, &zero, &all_threads, &whole, &rest, &nothing, &nothing, &nothing,
+       &first, &second, &threads},
+      {{z.data(), z.size() * sizeof(T)}});
   return z;
 }
 

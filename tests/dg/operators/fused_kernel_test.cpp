@@ -44,7 +44,7 @@ const std::vector<FusedShape>& shapes() {
   return all;
 }
 
-bool is_literal(const FusedShape& shape) {
+bool is_literal_shape(const FusedShape& shape) {
   return shape.product == Product::literals || shape.product == Product::reflections;
 }
 
@@ -317,7 +317,7 @@ TEST(TimeShapes, TriesAllAndKeepsTheState) {
         fused_candidates(fixture.shape, fixture.real, device.info());
     EXPECT_GT(candidates.size(), 10U);
     // tiles compile fastest
-    candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_literal),
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_literal_shape),
                      candidates.end());
     candidates.resize(2);
     StageRunner runner(fixture.problem.system, fixture.on, {}, device, fixture.real, candidates[0]);
@@ -382,7 +382,8 @@ TEST(FusedKernel, GivesTheReferenceOnEveryDevice) {
       const State expected =
           reference_right_hand_side(problem.system, fixture.on, problem.data, fixture.state, 0.5);
       for (const FusedShape& fused : shapes()) {
-        if (is_literal(fused) && order > 1 && device.info().id.kind != runtime::BackendKind::cuda) {
+        if (is_literal_shape(fused) && order > 1 &&
+            device.info().id.kind != runtime::BackendKind::cuda) {
           continue;  // a minute of a CPU compiler's time
         }
         const bool is_cuda_only =

@@ -19,7 +19,7 @@ using std::numbers::pi;
 // that work, where tests run side by side. Read when the first kernel is loaded.
 const int waits_asleep = ::setenv("OMP_WAIT_POLICY", "passive", 0);
 
-std::shared_ptr<const Discretization> on_box(const BoxOptions& options, int order) {
+std::shared_ptr<const Discretization> poisson_box(const BoxOptions& options, int order) {
   return std::make_shared<const Discretization>(discretize(make_box_mesh(options), order));
 }
 
@@ -43,7 +43,7 @@ double sines(const Point& x, int dimension) {
 
 double error_of_sines(int dimension, int order, int cells, PoissonMethod method,
                       const PoissonSolverOptions& options) {
-  const auto on = on_box(testing::box(dimension, cells), order);
+  const auto on = poisson_box(testing::box(dimension, cells), order);
   const auto at_nodes = [&](double factor) {
     return interpolate(
         *on, 1, [&](const Point& x) { return std::vector<double>{factor * sines(x, dimension)}; });
@@ -61,15 +61,16 @@ PoissonSolverOptions on_host() {
   return options;
 }
 
-struct Entry {
+struct PoissonEntry {
   int order;
   std::vector<double> errors;  // on 2, 4, 8 cells
 };
 
 TEST(SolvePoisson, InteriorPenaltyHasTheErrorsOfAnIndependentProgram) {
-  for (const Entry& each : std::vector<Entry>{{1, {1.014067e-01, 3.953995e-02, 1.212450e-02}},
-                                              {2, {1.805098e-02, 2.245807e-03, 2.494075e-04}},
-                                              {3, {3.175390e-03, 1.818563e-04, 1.084116e-05}}}) {
+  for (const PoissonEntry& each :
+       std::vector<PoissonEntry>{{1, {1.014067e-01, 3.953995e-02, 1.212450e-02}},
+                                 {2, {1.805098e-02, 2.245807e-03, 2.494075e-04}},
+                                 {3, {3.175390e-03, 1.818563e-04, 1.084116e-05}}}) {
     for (std::size_t i = 0; i < each.errors.size(); ++i) {
       SCOPED_TRACE(each.order);
       EXPECT_NEAR(error_of_sines(2, each.order, 2 << i, PoissonMethod::interior_penalty, on_host()),
@@ -120,7 +121,7 @@ TEST(SolvePoisson, MeetsBoundaryValuesOfBothKinds) {
     equation.neumann = {{"+x", 2 * x - 3 * y}, {"-y", 3 * x - 1}};
     SystemData data;
     data.parameters["one"] = 1;
-    const auto on = on_box(testing::box(2, 3, 0.2), 2);
+    const auto on = poisson_box(testing::box(2, 3, 0.2), 2);
     const auto minus_two =
         interpolate(*on, 1, [](const Point&) { return std::vector<double>{-2}; });
     const State exact = interpolate(*on, 1, [](const Point& p) {
@@ -172,7 +173,7 @@ bool is_definite(Matrix matrix) {
 TEST(Poisson, IsSymmetricAndDefinite) {
   for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
     for (int order = 1; order <= 2; ++order) {
-      const auto on = on_box(testing::box(2, 2, 0.2), order);
+      const auto on = poisson_box(testing::box(2, 2, 0.2), order);
       PoissonOptions equation = zero_outside(2, method);
       if (order == 1) {
         equation.diffusion = FluxVector({2, 1, 1, 3}, "");
@@ -218,7 +219,7 @@ TEST(Poisson, IsIndefiniteWithTooSmallAPenalty) {
   PoissonOptions too_little = enough;
   too_little.penalty = 0.25;
   for (const auto& [cells, largest] : std::vector<std::pair<int, double>>{{2, 0.059}, {8, 0.095}}) {
-    const auto on = on_box(testing::box(2, cells), 1);
+    const auto on = poisson_box(testing::box(2, cells), 1);
     EXPECT_TRUE(is_definite(matrix_of(enough, *on)));
     const Matrix matrix = matrix_of(too_little, *on);
     EXPECT_FALSE(is_definite(matrix));
@@ -246,7 +247,7 @@ TEST(SolvePoisson, BlockJacobiTakesFewerIterationsToTheSameSolution) {
   for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
     for (const bool has_patches : {false, true}) {
       SCOPED_TRACE(has_patches);
-      const auto on = on_box(testing::box(2, 3, 0.2), 2);
+      const auto on = poisson_box(testing::box(2, 3, 0.2), 2);
       PoissonOptions equation = zero_outside(2, method);
       SystemData data;
       if (has_patches) {
@@ -267,7 +268,7 @@ TEST(SolvePoisson, BlockJacobiTakesFewerIterationsToTheSameSolution) {
 // the method of conjugate gradients needs; and it is the inverse of the blocks on the diagonal.
 TEST(InverseBlocks, AreSymmetricAndInvertTheDiagonal) {
   for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
-    const auto on = on_box(testing::box(2, 2, 0.2), 2);
+    const auto on = poisson_box(testing::box(2, 2, 0.2), 2);
     const System system = poisson(zero_outside(2, method));
     const std::size_t nodes = on->node_count();
     const auto minus_laplacian = [&](const std::vector<double>& values) {
@@ -334,7 +335,7 @@ TEST(SolvePoisson, SolvesWithDiffusionTensors) {
   for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
     std::vector<double> errors;
     for (const int cells : {2, 4}) {
-      const auto on = on_box(testing::box(2, cells), 3);
+      const auto on = poisson_box(testing::box(2, cells), 3);
       PoissonOptions equation = zero_outside(2, method);
       equation.diffusion = FluxVector({2, 1, 1, 3}, "");
       const State f = interpolate(*on, 1, [](const Point& x) {
@@ -353,7 +354,7 @@ TEST(SolvePoisson, SolvesWithDiffusionTensors) {
 // the other axis: u is straight in both, so that it is found up to rounding.
 TEST(SolvePoisson, SolvesWithADiffusionOfEachElement) {
   for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
-    const auto on = on_box(testing::box(2, 4), 1);
+    const auto on = poisson_box(testing::box(2, 4), 1);
     const auto bent = [](const Point& x) { return x[0] < 0.5 ? 4 * x[0] : 2 + (x[0] - 0.5); };
     PoissonOptions equation;
     equation.method = method;
@@ -384,7 +385,7 @@ TEST(Poisson, WantsADiffusionForTheDimension) {
 }
 
 TEST(SolvePoisson, RefusesWhatHasNoAnswer) {
-  const auto on = on_box(testing::box(2, 2), 1);
+  const auto on = poisson_box(testing::box(2, 2), 1);
   PoissonOptions free;
   for (const std::string& tag : testing::tags(2)) {
     free.neumann[tag] = 0;
@@ -405,7 +406,7 @@ TEST(SolvePoisson, RefusesWhatHasNoAnswer) {
 }
 
 TEST(SolvePoisson, NothingInNothingOut) {
-  const auto on = on_box(testing::box(2, 2), 1);
+  const auto on = poisson_box(testing::box(2, 2), 1);
   const PoissonSolution found = solve_poisson(zero_outside(2, PoissonMethod::interior_penalty), on,
                                               {}, State(1, *on), on_host());
   EXPECT_EQ(found.iterations, 0);

@@ -20,10 +20,10 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr const char* loop = "{[i]: 0 <= i < n}";
+constexpr const char* loop_of_n = "{[i]: 0 <= i < n}";
 
 Kernel kernel_of(const std::string& statements, const cgen::Type& type = cgen::f32) {
-  return make_kernel(loop, statements, {.default_type = type});
+  return make_kernel(loop_of_n, statements, {.default_type = type});
 }
 
 std::string c_text(const Kernel& kernel) {
@@ -98,7 +98,7 @@ TEST(RuleOperation, MayCallOtherRulesAndUseScalarArguments) {
 
 TEST(RuleOperation, ItsTypeHoldsOperandsNeutralElementAndValue) {
   const auto type_of_result = [](const std::string& rule, const std::string& types) {
-    const Kernel kernel = make_kernel(loop, rule + "\n<> t = reduce(op, i, x[i])\nout[0] = t",
+    const Kernel kernel = make_kernel(loop_of_n, rule + "\n<> t = reduce(op, i, x[i])\nout[0] = t",
                                       {.arguments = types + "; n: i32"});
     return infer_types(kernel).temporaries.front().type;
   };

@@ -14,7 +14,7 @@ namespace {
 const std::string domains =
     "[n, m] -> {[i, j]: 0 <= i < n and 0 <= j <= m // 2 and (i mod 2 = 0)} "
     "{[k]: exists (l: k = 2l and 0 <= l < n)}";
-const std::string statements =
+const std::string valid_statements =
     "f(x, y) := x**2 + y\n"
     "<f32> t = f(a[i, j], 2.5f) {id=first, tags=x}\n"
     "if i < 3 and not t > 2\n"
@@ -25,7 +25,7 @@ const std::string statements =
     "... lbarrier\n"
     "for i, j\n  v, p = argmax(k, cast(f32, c[k]), k); d[i // 4, j % 3] = -1 if i == j else "
     "0\nend\n";
-const std::string arguments =
+const std::string valid_arguments =
     "a, b: f32[n, m] {order=F}; c: f64[2*n] {strides=1, offset=2}; v, p; ...";
 
 class Mutations {
@@ -63,9 +63,10 @@ TEST(ParseFuzz, RefusesDamagedText) {
   Mutations mutated(7);
   int refused = 0;
   for (int count = 0; count < 3000; ++count) {
-    KernelOptions options{.arguments = count % 3 == 0 ? mutated.of(arguments) : arguments};
+    KernelOptions options{.arguments =
+                              count % 3 == 0 ? mutated.of(valid_arguments) : valid_arguments};
     const std::string d = count % 3 == 1 ? mutated.of(domains) : domains;
-    const std::string s = count % 3 == 2 ? mutated.of(statements) : statements;
+    const std::string s = count % 3 == 2 ? mutated.of(valid_statements) : valid_statements;
     try {
       static_cast<void>(make_kernel(d, s, options));
     } catch (const InternalError& error) {

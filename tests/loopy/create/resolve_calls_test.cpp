@@ -9,19 +9,11 @@
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/precompute.h"
+#include "tests/loopy/support/interpret.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
 namespace {
-
-std::string statements_of(const Kernel& kernel) {
-  std::string text;
-  for (const Instruction& each : kernel.instructions) {
-    const Assignment* assignment = get_if<Assignment>(each);
-    text += to_string(assignment->targets.front()) + " = " + to_string(assignment->value) + "\n";
-  }
-  return text;
-}
 
 Kernel within_n(const std::string& statements) {
   return make_kernel("{[i]: 0 <= i < n}", statements, {.default_type = cgen::f32});

@@ -24,7 +24,7 @@ KernelOptions with_arguments(std::string arguments) {
   return options;
 }
 
-SplitOptions tags(std::string outer, std::string inner) {
+SplitOptions block_tags(std::string outer, std::string inner) {
   SplitOptions options;
   options.outer_tag = std::move(outer);
   options.inner_tag = std::move(inner);
@@ -55,8 +55,8 @@ TEST(BlockReductions, OfOneWarpNeedNoSharedMemory) {
   EXPECT_EQ(count_of("__shfl_xor_sync", text), 5);
   EXPECT_EQ(count_of("__shared__", text), 0);
   expect_same_everywhere(tag_inames(sums, "i:g.0, j:l.0"), sums, {{"n", 5}});
-  expect_same_everywhere(tag_inames(split_iname(sums, "i", 3, tags("g.0", "l.1")), "j:l.0"), sums,
-                         {{"n", 7}});
+  expect_same_everywhere(tag_inames(split_iname(sums, "i", 3, block_tags("g.0", "l.1")), "j:l.0"),
+                         sums, {{"n", 7}});
 }
 
 TEST(BlockReductions, OfPartsOfWarpsAndOfOtherTargetsAreTrees) {
@@ -71,7 +71,7 @@ TEST(BlockReductions, OfPartsOfWarpsAndOfOtherTargetsAreTrees) {
       make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j < 32 and 0 <= k < 40}",
                   "z[i] = sum(j, a[i, j])\nb[i, k] = 2*c[i, k]", with_type(cgen::f32));
   const Kernel two_rows =
-      tag_inames(split_iname(uneven, "i", 2, tags("g.0", "l.1")), "j:l.0, k:l.0");
+      tag_inames(split_iname(uneven, "i", 2, block_tags("g.0", "l.1")), "j:l.0, k:l.0");
   EXPECT_EQ(count_of("__shfl", generate_text(two_rows, Target::cuda)), 0);
   expect_same_everywhere(two_rows, uneven, {{"n", 5}});
 }
@@ -131,8 +131,9 @@ TEST(BlockReductions, FindPlacesAndTakeTheSmallestOfEquals) {
     }
     expect_same_everywhere(tag_inames(kernel, "i:g.0, j:l.0"), kernel, {{"n", 3}}, compare);
     if (length > 32) {
-      expect_same_everywhere(split_iname(tag_inames(kernel, "i:g.0"), "j", 32, tags("", "l.0")),
-                             kernel, {{"n", 3}}, compare);
+      expect_same_everywhere(
+          split_iname(tag_inames(kernel, "i:g.0"), "j", 32, block_tags("", "l.0")), kernel,
+          {{"n", 3}}, compare);
     }
   }
 }
@@ -160,8 +161,9 @@ TEST(BlockReductions, StandInLoopsBesideLanesAndInsideOneAnother) {
   expect_same_everywhere(tag_inames(sums, "i:g.0, j:l.0, k:ilp"), sums, {{"n", 3}});
   // a part that does not fill its last turn
   const Kernel long_rows = rows("sum", "f64", 300, "f64");
-  expect_same_everywhere(split_iname(tag_inames(long_rows, "i:g.0"), "j", 128, tags("", "l.0")),
-                         long_rows, {{"n", 3}});
+  expect_same_everywhere(
+      split_iname(tag_inames(long_rows, "i:g.0"), "j", 128, block_tags("", "l.0")), long_rows,
+      {{"n", 3}});
   // a loop sums what threads sum
   const Kernel nested =
       make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j < 64 and 0 <= k < 7}",

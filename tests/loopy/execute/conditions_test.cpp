@@ -8,7 +8,7 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr const char* on_threads = "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)";
+constexpr const char* conditions_on_threads = "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)";
 
 TEST(Conditions, GiveEachThreadItsOwnValuesThatBeginUnderThem) {
   const Kernel kernel = make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m} {[l]: 0 <= l < 3}",
@@ -20,7 +20,8 @@ TEST(Conditions, GiveEachThreadItsOwnValuesThatBeginUnderThem) {
                                     "out[i] = t + sum(k, a[i, k]) + w[1]\n"
                                     "end",
                                     {.default_type = cgen::f32});
-  expect_same_everywhere(apply_recipe(kernel, on_threads), kernel, {{"n", 75}, {"m", 9}});
+  expect_same_everywhere(apply_recipe(kernel, conditions_on_threads), kernel,
+                         {{"n", 75}, {"m", 9}});
 }
 
 TEST(Conditions, AreTestedOnceForElse) {
@@ -32,7 +33,7 @@ TEST(Conditions, AreTestedOnceForElse) {
                                     "else\nout[i] = 4\nb[i] = 2*a[i]\nend\n"
                                     "end",
                                     {.default_type = cgen::f32});
-  expect_same_everywhere(apply_recipe(kernel, on_threads), kernel, {{"n", 100}});
+  expect_same_everywhere(apply_recipe(kernel, conditions_on_threads), kernel, {{"n", 100}});
 }
 
 TEST(Conditions, AreTestedAgainWhereAStatementBetweenChangesWhatTheyRead) {
@@ -41,7 +42,7 @@ TEST(Conditions, AreTestedAgainWhereAStatementBetweenChangesWhatTheyRead) {
                                     "t = t - 1 {if=t > 0}\nout[i] = t {if=not t > 0}\n"
                                     "b[i] = t\nend",
                                     {.default_type = cgen::f32});
-  expect_same_everywhere(apply_recipe(kernel, on_threads), kernel, {{"n", 100}});
+  expect_same_everywhere(apply_recipe(kernel, conditions_on_threads), kernel, {{"n", 100}});
 }
 
 }  // namespace

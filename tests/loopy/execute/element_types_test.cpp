@@ -12,7 +12,7 @@
 namespace rtcg::loopy {
 namespace {
 
-KernelOptions with_arguments(std::string arguments) {
+KernelOptions typed_arguments(std::string arguments) {
   KernelOptions options;
   options.arguments = std::move(arguments);
   return options;
@@ -20,7 +20,7 @@ KernelOptions with_arguments(std::string arguments) {
 
 Kernel product(const std::string& type) {
   return make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
-                     with_arguments("a, b, c: " + type + "[n, n]; n: i32"));
+                     typed_arguments("a, b, c: " + type + "[n, n]; n: i32"));
 }
 
 TEST(ComplexArrays, HaveArithmeticOnEveryTarget) {
@@ -36,8 +36,8 @@ TEST(ComplexArrays, HaveArithmeticOnEveryTarget) {
         e[i] = 1 if x[i] == x[i] and x[i] != y[i] else 0
         u[i] = 2j*x[i] - (0.5 + 1.5j)*r[i] + 3j
     )",
-                    with_arguments("u, x, y, z, w, v: " + type + "[n]; a, b: " + type +
-                                   "; r: " + part + "[n]; e: i32[n]; n: i32"));
+                    typed_arguments("u, x, y, z, w, v: " + type + "[n]; a, b: " + type +
+                                    "; r: " + part + "[n]; e: i32[n]; n: i32"));
     CompareOptions compare;
     compare.complex_values = {{"a", {1.5, -0.5}}, {"b", {0.25, 2}}};
     expect_same_everywhere(apply_recipe(kernel, "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)"),
@@ -47,7 +47,7 @@ TEST(ComplexArrays, HaveArithmeticOnEveryTarget) {
 
 TEST(ComplexArrays, TakeConstantsInTheirOwnType) {
   const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "z[i] = 2j*x[i] + make_complex(0.5, 1)",
-                                    with_arguments("x, z: c64[n]; n: i32"));
+                                    typed_arguments("x, z: c64[n]; n: i32"));
   const std::string text = generate_text(kernel, Target::cuda);
   EXPECT_NE(text.find("cuda::std::complex<float>(0.0f, 2.0f)"), std::string::npos) << text;
   EXPECT_EQ(text.find("double"), std::string::npos) << text;
@@ -66,9 +66,9 @@ TEST(ComplexArrays, GiveWhatTheirPartsGive) {
   const Kernel parts = make_kernel("{[i]: 0 <= i < n}",
                                    "z[i, 0] = x[i, 0]*y[i, 0] - x[i, 1]*y[i, 1]\n"
                                    "z[i, 1] = x[i, 0]*y[i, 1] + x[i, 1]*y[i, 0]",
-                                   with_arguments("x, y, z: f64[n, 2]; n: i32"));
+                                   typed_arguments("x, y, z: f64[n, 2]; n: i32"));
   const Kernel whole = make_kernel("{[i]: 0 <= i < n}", "z[i] = x[i]*y[i]",
-                                   with_arguments("x, y, z: c128[n]; n: i32"));
+                                   typed_arguments("x, y, z: c128[n]; n: i32"));
   const runtime::Device host = runtime::Device::host();
   ArgumentData data = random_arguments(infer_types(whole), {{"n", 30}}, 1);
   const ArgumentData expected = run_kernel(whole, {{"n", 30}}, data, host);
@@ -92,10 +92,10 @@ TEST(ComplexArrays, GoThroughSharedMemoryLanesAndSums) {
     // threads and blocks that share a sum
     const Kernel sums = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 64}",
                                     "z[i] = sum(j, a[i, j]) + product(j, a[i, j] + 1)",
-                                    with_arguments("z: " + type + "[n]; a: " + type + "[n, 64]"));
+                                    typed_arguments("z: " + type + "[n]; a: " + type + "[n, 64]"));
     expect_same_everywhere(apply_recipe(sums, "tag_inames(i:g.0, j:l.0)"), sums, {{"n", 3}});
     const Kernel total = make_kernel("{[i]: 0 <= i < n}", "z[0] = sum(i, a[i])",
-                                     with_arguments("z: " + type + "[1]; a: " + type + "[n]"));
+                                     typed_arguments("z: " + type + "[1]; a: " + type + "[n]"));
     expect_same_everywhere(apply_recipe(total,
                                         "split_iname(i, 64, outer_tag=g.0, inner_tag=l.0)\n"
                                         "reduce_over_grid(i_outer)"),
@@ -107,7 +107,7 @@ TEST(ComplexArrays, AreRefusedWhereTheyMeanNothing) {
   const auto text = [](const std::string& statement) {
     return generate_text(
         infer_types(make_kernel("{[i]: 0 <= i < n}", statement,
-                                with_arguments("x, y, z: c64[n]; s: c64[1]; n: i32"))),
+                                typed_arguments("x, y, z: c64[n]; s: c64[1]; n: i32"))),
         Target::cuda);
   };
   for (const char* statement :
@@ -120,7 +120,7 @@ TEST(ComplexArrays, AreRefusedWhereTheyMeanNothing) {
 
 TEST(VectorElements, AreAddedAndScaledOnEveryTarget) {
   const Kernel axpy = make_kernel("{[i]: 0 <= i < n}", "z[i] = a*x[i] + b*y[i] + 1",
-                                  with_arguments("x, y, z: f32x4[n]; a, b: f32; n: i32"));
+                                  typed_arguments("x, y, z: f32x4[n]; a, b: f32; n: i32"));
   const Kernel sliced = apply_recipe(axpy,
                                      "split_iname(i, 64, outer_tag=g.0)\n"
                                      "split_iname(i_inner, 16, outer_tag=unr, inner_tag=l.0)");

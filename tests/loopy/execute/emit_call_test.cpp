@@ -23,19 +23,19 @@ Kernel scale() {
 constexpr const char* arguments = "a, b, c: f32[n, 8]; n: i32";
 
 Kernel calling(const std::string& options) {
-  return make_kernel_with_callees(
-      "{[i]: 0 <= i < n}",
-      "[k]: b[i, k] = scale([k]: a[i, 7 - k], 3*i)" + options +
-          "\n[k]: c[i, k] = scale([k]: b[i, 7 - k], 3*i)" + options,
-      {.name = "twice", .arguments = arguments}, {scale()});
+  return make_kernel_with_callees("{[i]: 0 <= i < n}",
+                                  "[k]: b[i, k] = scale([k]: a[i, 7 - k], 3*i)" + options +
+                                      "\n[k]: c[i, k] = scale([k]: b[i, 7 - k], 3*i)" + options,
+                                  {.name = "twice", .arguments = arguments}, {scale()});
 }
 
-constexpr const char* on_threads = "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)";
+constexpr const char* calls_on_threads = "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)";
 
 TEST(EmitCall, WritesOneFunctionForCallsThatNeedTheSame) {
-  const Kernel kernel = apply_recipe(calling(" {as_function}"), on_threads);
-  EXPECT_EQ(generate_text(infer_types(kernel), Target::cuda, {.recipe_comment = false}),
-            R"(static __device__ void scale(float *y, const int i_outer, const int i_inner, const float *x) {
+  const Kernel kernel = apply_recipe(calling(" {as_function}"), calls_on_threads);
+  EXPECT_EQ(
+      generate_text(infer_types(kernel), Target::cuda, {.recipe_comment = false}),
+      R"(static __device__ void scale(float *y, const int i_outer, const int i_inner, const float *x) {
   for (int k = 0; k < 8; ++k) {
     y[k] = 3.0f * (16.0f * i_outer + i_inner) * x[7 - k];
   }
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(16) twice(const float *__restrict__
 }
 
 TEST(EmitCall, GivesPointersTheirMemory) {
-  const Kernel kernel = apply_recipe(calling(" {as_function}"), on_threads);
+  const Kernel kernel = apply_recipe(calling(" {as_function}"), calls_on_threads);
   const std::string text = generate_text(infer_types(kernel), Target::opencl);
   EXPECT_NE(text.find("static void scale(__global float *y, const int i_outer, const int i_inner,"),
             std::string::npos)
@@ -66,22 +66,24 @@ TEST(EmitCall, RunsOnEveryTarget) {
   const Kernel kernel = calling(" {as_function}");
   const Kernel plain = calling("");
   expect_same_everywhere(kernel, plain, {{"n", 50}});
-  expect_same_everywhere(apply_recipe(kernel, on_threads), plain, {{"n", 50}});
+  expect_same_everywhere(apply_recipe(kernel, calls_on_threads), plain, {{"n", 50}});
 }
 
 TEST(EmitCall, PassesSumsTablesSharedArraysAndScalars) {
   // reads a shared array and a table, sums, and gives a scalar that the kernel uses
-  const Kernel dot = make_kernel(
-      "{[k]: 0 <= k < 4}", "<f32> w[4] = table(1, 2, 3, 4)\nr[0] = sum(k, w[k]*x[k])",
-      {.name = "dot", .arguments = "x: f32[4]; r: f32[1]"});
+  const Kernel dot =
+      make_kernel("{[k]: 0 <= k < 4}", "<f32> w[4] = table(1, 2, 3, 4)\nr[0] = sum(k, w[k]*x[k])",
+                  {.name = "dot", .arguments = "x: f32[4]; r: f32[1]"});
   const auto with = [&](const std::string& options) {
-    return make_kernel_with_callees(
-        "{[i]: 0 <= i < n} {[l, m]: 0 <= l, m < 16} {[q]: 0 <= q < 4}",
-        "<f32> t[16, 4]\n"
-        "t[l, q] = a[i, l, q] {inames=i:l:q}\n"
-        "<f32> s = dot([k]: t[15 - m, k]) {inames=i:m" + options + "}\n"
-        "out[i, m] = 2*s {inames=i:m}",
-        {.arguments = "a: f32[n, 16, 4]; out: f32[n, 16]; n: i32"}, {dot});
+    return make_kernel_with_callees("{[i]: 0 <= i < n} {[l, m]: 0 <= l, m < 16} {[q]: 0 <= q < 4}",
+                                    "<f32> t[16, 4]\n"
+                                    "t[l, q] = a[i, l, q] {inames=i:l:q}\n"
+                                    "<f32> s = dot([k]: t[15 - m, k]) {inames=i:m" +
+                                        options +
+                                        "}\n"
+                                        "out[i, m] = 2*s {inames=i:m}",
+                                    {.arguments = "a: f32[n, 16, 4]; out: f32[n, 16]; n: i32"},
+                                    {dot});
   };
   const Kernel kernel = apply_recipe(with(", as_function"),
                                      "tag_inames(i:g.0, l:l.0, m:l.0)\n"
@@ -94,7 +96,7 @@ TEST(EmitCall, PassesSumsTablesSharedArraysAndScalars) {
 }
 
 TEST(EmitCall, IsKeptInKernelFiles) {
-  const Kernel kernel = apply_recipe(calling(" {as_function}"), on_threads);
+  const Kernel kernel = apply_recipe(calling(" {as_function}"), calls_on_threads);
   const KernelFile file = to_kernel_file(kernel);
   const Kernel again = transformed_kernel(file, described_kernel(file));
   EXPECT_EQ(generate_text(infer_types(again), Target::cuda, {.recipe_comment = false}),
@@ -106,11 +108,11 @@ TEST(EmitCall, IsKeptInKernelFiles) {
 }
 
 TEST(EmitCall, IsDoneByRecipes) {
-  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "... nop {id=here, inames=i}",
-                                    {.arguments = arguments});
-  const Kernel called = inline_kernel(kernel, scale(), "here",
-                                      {{"x", "a[i, _0]"}, {"y", "b[i, _0]"}, {"s", "2"}},
-                                      {.as_function = true});
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < n}", "... nop {id=here, inames=i}", {.arguments = arguments});
+  const Kernel called =
+      inline_kernel(kernel, scale(), "here", {{"x", "a[i, _0]"}, {"y", "b[i, _0]"}, {"s", "2"}},
+                    {.as_function = true});
   EXPECT_EQ(generate_text(infer_types(apply_recipe(kernel, called.recipe)), Target::cuda),
             generate_text(infer_types(called), Target::cuda));
   EXPECT_NE(generate_text(infer_types(called), Target::cuda).find(" void scale("),
@@ -119,10 +121,9 @@ TEST(EmitCall, IsDoneByRecipes) {
 
 TEST(EmitCall, RefusesWhatIsNoFunction) {
   const auto call = [](const std::string& statements, const std::string& recipe) {
-    const Kernel callee =
-        apply_recipe(make_kernel("{[k]: 0 <= k < 8}", statements,
-                                 {.name = "f", .arguments = "x, y: f32[8]"}),
-                     recipe);
+    const Kernel callee = apply_recipe(
+        make_kernel("{[k]: 0 <= k < 8}", statements, {.name = "f", .arguments = "x, y: f32[8]"}),
+        recipe);
     return make_kernel_with_callees("{[i]: 0 <= i < n}",
                                     "[k]: b[i, k] = f([k]: a[i, k]) {as_function}",
                                     {.arguments = arguments}, {callee});
@@ -153,7 +154,8 @@ TEST(EmitCall, LeavesTheLoopsAroundACallWhereTheyAre) {
       {.arguments = arguments}, {scale()});
   const std::string text =
       generate_text(infer_types(apply_recipe(kernel, "split_iname(k, 4)")), Target::cuda);
-  EXPECT_NE(text.find("i < n; ++i) {\n    scale(&b[8 * i], &a[8 * i]);"), std::string::npos) << text;
+  EXPECT_NE(text.find("i < n; ++i) {\n    scale(&b[8 * i], &a[8 * i]);"), std::string::npos)
+      << text;
 }
 
 TEST(EmitCall, RefusesCText) {

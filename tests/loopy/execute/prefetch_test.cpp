@@ -21,7 +21,7 @@ KernelOptions f32_options(std::map<std::string, std::int64_t> fixed = {}) {
   return options;
 }
 
-SplitOptions tags(std::string outer, std::string inner) {
+SplitOptions fetch_tags(std::string outer, std::string inner) {
   SplitOptions options;
   options.outer_tag = std::move(outer);
   options.inner_tag = std::move(inner);
@@ -33,8 +33,8 @@ Kernel product(const KernelOptions& options) {
 }
 
 Kernel tiled_product(Kernel kernel) {
-  kernel = split_iname(std::move(kernel), "i", 16, tags("g.1", "l.1"));
-  kernel = split_iname(std::move(kernel), "j", 16, tags("g.0", "l.0"));
+  kernel = split_iname(std::move(kernel), "i", 16, fetch_tags("g.1", "l.1"));
+  kernel = split_iname(std::move(kernel), "j", 16, fetch_tags("g.0", "l.0"));
   kernel = split_iname(std::move(kernel), "k", 16);
   kernel = add_prefetch(std::move(kernel), "a", {"k_inner", "i_inner"});
   return add_prefetch(std::move(kernel), "b", {"j_inner", "k_inner"});
@@ -55,9 +55,9 @@ TEST(Prefetch, OfTilesThatDivideNeedsTwoBarriersAndNoGuard) {
 
 TEST(Prefetch, LaysRowsThatAreShorterThanTheBlockSideBySide) {
   const KernelOptions options = f32_options({{"n", 64}});
-  Kernel tiled = split_iname(product(options), "i", 32, tags("g.1", ""));
-  tiled = split_iname(tiled, "i_inner", 8, tags("ilp", "l.1"));
-  tiled = split_iname(tiled, "j", 16, tags("g.0", "l.0"));
+  Kernel tiled = split_iname(product(options), "i", 32, fetch_tags("g.1", ""));
+  tiled = split_iname(tiled, "i_inner", 8, fetch_tags("ilp", "l.1"));
+  tiled = split_iname(tiled, "j", 16, fetch_tags("g.0", "l.0"));
   tiled = split_iname(tiled, "k", 4);
   tiled = add_prefetch(tiled, "a", {"k_inner", "i_inner_outer", "i_inner_inner"});
   // 32 rows of 4: by 128 threads at once instead of by 32 threads, four times
@@ -81,10 +81,10 @@ TEST(Prefetch, OfTilesThatDoNotDivideHasItsBarriersOutsideOfGuards) {
 TEST(Prefetch, FeedsRegisterTilesWithoutGuardsInTheInnerLoop) {
   for (const int length : {0, 80}) {
     const KernelOptions options = length == 0 ? f32_options() : f32_options({{"n", length}});
-    Kernel tiled = split_iname(product(options), "i", 32, tags("g.1", ""));
-    tiled = split_iname(tiled, "i_inner", 4, tags("l.1", "ilp"));
-    tiled = split_iname(tiled, "j", 32, tags("g.0", ""));
-    tiled = split_iname(tiled, "j_inner", 8, tags("ilp", "l.0"));
+    Kernel tiled = split_iname(product(options), "i", 32, fetch_tags("g.1", ""));
+    tiled = split_iname(tiled, "i_inner", 4, fetch_tags("l.1", "ilp"));
+    tiled = split_iname(tiled, "j", 32, fetch_tags("g.0", ""));
+    tiled = split_iname(tiled, "j_inner", 8, fetch_tags("ilp", "l.0"));
     tiled = split_iname(tiled, "k", 8);
     tiled = add_prefetch(tiled, "a", {"k_inner", "i_inner_inner", "i_inner_outer"});
     tiled = add_prefetch(tiled, "b", {"j_inner_inner", "j_inner_outer", "k_inner"});
@@ -127,8 +127,8 @@ TEST(Prefetch, OfSharedMemoryIntoRegistersLoadsEachOperandOnce) {
 TEST(Prefetch, TransposesThroughSharedMemory) {
   const KernelOptions options = f32_options({{"n", 48}});
   const Kernel plain = make_kernel("{[i, j]: 0 <= i, j < n}", "b[i, j] = a[j, i]", options);
-  Kernel tiled = split_iname(plain, "i", 16, tags("g.0", "l.1"));
-  tiled = split_iname(tiled, "j", 16, tags("g.1", "l.0"));
+  Kernel tiled = split_iname(plain, "i", 16, fetch_tags("g.0", "l.1"));
+  tiled = split_iname(tiled, "j", 16, fetch_tags("g.1", "l.0"));
   tiled = add_prefetch(tiled, "a", {"i_inner", "j_inner"});
   const std::string text = generate_text(tiled, Target::cuda);
   EXPECT_EQ(count_of("__syncthreads", text), 1);
@@ -143,8 +143,8 @@ TEST(Prefetch, OfAStencilTakesTheBoxAroundIt) {
                                    "z[i, j] = -2*a[i + 1, j + 1] + a[i, j + 1] + a[i + 2, j + 1] + "
                                    "a[i + 1, j] + a[i + 1, j + 2]",
                                    options);
-  Kernel tiled = split_iname(plain, "i", 16, tags("g.1", "l.1"));
-  tiled = split_iname(tiled, "j", 16, tags("g.0", "l.0"));
+  Kernel tiled = split_iname(plain, "i", 16, fetch_tags("g.1", "l.1"));
+  tiled = split_iname(tiled, "j", 16, fetch_tags("g.0", "l.0"));
   tiled = add_prefetch(tiled, "a", {"i_inner", "j_inner"});
   EXPECT_EQ(generate(tiled, Target::cuda).launches.front().shared_bytes, 18 * 18 * 4);
   EXPECT_EQ(count_of("__syncthreads", generate_text(tiled, Target::cuda)), 1);
@@ -163,7 +163,7 @@ TEST(Prefetch, ServesParticlesFromSharedMemoryAndRegisters) {
   )",
                                    options);
   Kernel sliced = expand_subst(plain);
-  sliced = split_iname(sliced, "i", 32, tags("g.0", "l.0"));
+  sliced = split_iname(sliced, "i", 32, fetch_tags("g.0", "l.0"));
   sliced = split_iname(sliced, "j", 32);
   PrecomputeOptions shared;
   shared.inames = {"fetch_j", "fetch_k"};
@@ -193,8 +193,8 @@ TEST(Prefetch, ServesConvolutions) {
       "img[iimg, f_w + im_x - f_x, f_w + im_y - f_y, icolor]*f[ifeat, f_w + f_x, f_w + f_y, "
       "icolor])",
       options);
-  Kernel sliced = split_iname(plain, "im_x", 16, tags("g.0", "l.0"));
-  sliced = split_iname(sliced, "im_y", 16, tags("g.1", "l.1"));
+  Kernel sliced = split_iname(plain, "im_x", 16, fetch_tags("g.0", "l.0"));
+  sliced = split_iname(sliced, "im_y", 16, fetch_tags("g.1", "l.1"));
   sliced = tag_inames(sliced, "ifeat:g.2");
   sliced = add_prefetch(sliced, "f", {"f_x", "f_y", "icolor"});
   sliced = add_prefetch(sliced, "img", {"im_x_inner", "im_y_inner", "f_x", "f_y"});
@@ -211,8 +211,8 @@ TEST(Prefetch, OfSixteenArraysSharesOneBarrier) {
     statements += "c" + number + "[i, j] = a" + number + "[i, j] + a" + number + "[j, i]\n";
   }
   const Kernel plain = make_kernel("{[i, j]: 0 <= i, j < n}", statements, options);
-  Kernel tiled = split_iname(plain, "i", 16, tags("g.1", "l.1"));
-  tiled = split_iname(tiled, "j", 16, tags("g.0", "l.0"));
+  Kernel tiled = split_iname(plain, "i", 16, fetch_tags("g.1", "l.1"));
+  tiled = split_iname(tiled, "j", 16, fetch_tags("g.0", "l.0"));
   EXPECT_ERROR("loopy.footprint.no_common_base", add_prefetch(tiled, "a0", {"i_inner", "j_inner"}));
   for (int q = 0; q < 16; ++q) {
     tiled = add_prefetch(tiled,

@@ -19,7 +19,7 @@
 namespace rtcg::loopy {
 namespace {
 
-KernelOptions f32_options(std::string arguments = {}) {
+KernelOptions f32_transformation_options(std::string arguments = {}) {
   KernelOptions options;
   options.default_type = cgen::f32;
   options.arguments = std::move(arguments);
@@ -28,7 +28,7 @@ KernelOptions f32_options(std::string arguments = {}) {
 
 TEST(Transformations, JoinedLoopsKeepTheNumbers) {
   const Kernel plain = make_kernel("{[i, j]: 0 <= i < n and 2 <= j < 10}", "out[i, j] = 2*a[i, j]",
-                                   f32_options("a, out: f32[n, 10]"));
+                                   f32_transformation_options("a, out: f32[n, 10]"));
   Kernel joined = join_inames(plain, {"i", "j"});
   joined = split_iname(joined, "i_j", 32, {.outer_tag = "g.0", .inner_tag = "l.0"});
   for (const int n : {1, 4, 7}) {
@@ -37,8 +37,9 @@ TEST(Transformations, JoinedLoopsKeepTheNumbers) {
 }
 
 TEST(Transformations, JoinedReductionsKeepTheNumbers) {
-  const Kernel plain = make_kernel("{[i, x, y]: 0 <= i < n and 0 <= x < m and -1 <= y < 4}",
-                                   "out[i] = sum((x, y), a[i, x, y + 1]*y)", f32_options());
+  const Kernel plain =
+      make_kernel("{[i, x, y]: 0 <= i < n and 0 <= x < m and -1 <= y < 4}",
+                  "out[i] = sum((x, y), a[i, x, y + 1]*y)", f32_transformation_options());
   Kernel joined = join_inames(plain, {"x", "y"}, {.name = "xy"});
   joined = split_iname(joined, "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
   expect_same_everywhere(joined, plain, {{"n", 20}, {"m", 3}});
@@ -46,7 +47,7 @@ TEST(Transformations, JoinedReductionsKeepTheNumbers) {
 
 TEST(Transformations, ChunkedLoopsKeepTheNumbers) {
   for (const int length : {3, 20, 23}) {
-    KernelOptions options = f32_options();
+    KernelOptions options = f32_transformation_options();
     options.fixed_parameters = {{"n", length}};
     const Kernel plain = make_kernel("{[i]: 0 <= i < n}", "out[i] = 2*a[i]", options);
     expect_same_everywhere(chunk_iname(plain, "i", 3, {.outer_tag = "g.0", .inner_tag = "l.0"}),
@@ -55,9 +56,9 @@ TEST(Transformations, ChunkedLoopsKeepTheNumbers) {
 }
 
 TEST(Transformations, SplitReductionsKeepTheNumbers) {
-  const Kernel plain =
-      make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j < 6 and 0 <= k <= j}",
-                  "out[i] = sum((j, k), a[i, j, k])", f32_options("a: f32[n, 6, 6]"));
+  const Kernel plain = make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j < 6 and 0 <= k <= j}",
+                                   "out[i] = sum((j, k), a[i, j, k])",
+                                   f32_transformation_options("a: f32[n, 6, 6]"));
   for (const char* iname : {"j", "k"}) {
     for (Kernel split :
          {split_reduction_inward(plain, {iname}), split_reduction_outward(plain, {iname})}) {
@@ -70,7 +71,7 @@ TEST(Transformations, SplitReductionsKeepTheNumbers) {
 TEST(Transformations, RenamedAndUnitedLoopsKeepTheNumbers) {
   const Kernel plain = make_kernel("{[i, j, k, l]: 0 <= i, j, k, l < n}",
                                    "b[i] = sum(k, a[i, k])\nc[j] = b[j] + sum(l, a[l, j])",
-                                   f32_options("a: f32[n, n]"));
+                                   f32_transformation_options("a: f32[n, n]"));
   Kernel united = rename_iname(rename_iname(plain, "j", "i"), "l", "k");
   united = rename_iname(united, "i", "row");
   united = split_iname(united, "row", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
@@ -78,15 +79,15 @@ TEST(Transformations, RenamedAndUnitedLoopsKeepTheNumbers) {
 }
 
 TEST(Transformations, OrderedLoopsKeepTheNumbers) {
-  const Kernel plain =
-      make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "out[i, j, k] = a[k, j, i] + i", f32_options());
+  const Kernel plain = make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "out[i, j, k] = a[k, j, i] + i",
+                                   f32_transformation_options());
   expect_same_everywhere(prioritize_loops(plain, {"k", "i", "j"}), plain, {{"n", 6}});
 }
 
 TEST(Transformations, PrivatizedTemporariesKeepTheNumbers) {
   const Kernel plain =
       make_kernel("{[p, i]: 0 <= p < n and 2 <= i < 10}", "<f32> t = a[p, i]\nb[p, i] = t*t + 1",
-                  f32_options("a, b: f32[n, 10]"));
+                  f32_transformation_options("a, b: f32[n, 10]"));
   Kernel changed = privatize_temporaries(plain, {"i"});
   changed = split_iname(changed, "p", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
   expect_same_everywhere(changed, plain, {{"n", 20}});
@@ -99,7 +100,7 @@ TEST(Transformations, PrivatizedTemporariesKeepTheNumbers) {
 }
 
 Kernel transposition() {
-  return make_kernel("{[i, j]: 0 <= i, j < 40}", "b[i, j] = a[j, i]", f32_options());
+  return make_kernel("{[i, j]: 0 <= i, j < 40}", "b[i, j] = a[j, i]", f32_transformation_options());
 }
 Kernel tiled_transposition() {
   Kernel tiled = split_iname(transposition(), "i", 16, {.outer_tag = "g.0", .inner_tag = "l.1"});
@@ -117,27 +118,27 @@ TEST(Transformations, ChangedLayoutsOfTemporariesKeepTheNumbers) {
 }
 
 TEST(Transformations, FillsOfRulesWithOuterInamesKeepTheNumbers) {
-  const Kernel plain =
-      make_kernel("{[i, j, k]: 0 <= i, j < n and 0 <= k < 8}",
-                  "f(x) := a[x, j]*c[j]\nout[i, j] = sum(k, f(k))*b[i]", f32_options());
+  const Kernel plain = make_kernel("{[i, j, k]: 0 <= i, j < n and 0 <= k < 8}",
+                                   "f(x) := a[x, j]*c[j]\nout[i, j] = sum(k, f(k))*b[i]",
+                                   f32_transformation_options());
   Kernel filled = split_iname(plain, "j", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
   filled = precompute(filled, "f", {"k"});
   expect_same_everywhere(filled, plain, {{"n", 20}});
 }
 
 TEST(Transformations, FillsOfRulesWithinReductionsKeepTheNumbers) {
-  const Kernel plain =
-      make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j < 5 and 0 <= k < 8}",
-                  "f(x) := a[x]*c[j]\nout[i] = sum((j, k), f(k))*b[i]", f32_options());
+  const Kernel plain = make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j < 5 and 0 <= k < 8}",
+                                   "f(x) := a[x]*c[j]\nout[i] = sum((j, k), f(k))*b[i]",
+                                   f32_transformation_options());
   Kernel filled = split_iname(plain, "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
   filled = precompute(filled, "f", {"k"});
   expect_same_everywhere(filled, plain, {{"n", 20}});
 }
 
 TEST(Transformations, FillsFromOtherFillsKeepTheNumbers) {
-  const Kernel plain =
-      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}",
-                  "f(x) := a[x]*2\nout[i] = sum(k, f(k))*b[i]", f32_options("a: f32[m + 3]"));
+  const Kernel plain = make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}",
+                                   "f(x) := a[x]*2\nout[i] = sum(k, f(k))*b[i]",
+                                   f32_transformation_options("a: f32[m + 3]"));
   Kernel filled = split_iname(plain, "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0"});
   filled = precompute(split_iname(filled, "k", 4), "f", {"k_inner"});
   filled = extract_subst(filled, "g", "f_store[y]", {"y"});
@@ -152,7 +153,7 @@ TEST(Transformations, FetchesOfWhatChangesKeepTheNumbers) {
         a[0] = 0.5*out[t, 3]
       end
   )",
-                                   f32_options("a: f32[8]"));
+                                   f32_transformation_options("a: f32[8]"));
   expect_same_everywhere(add_prefetch(plain, "a", {"j"}), plain, {});
 }
 

@@ -10,9 +10,9 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel kernel_of(std::string_view domains, std::string_view statements,
-                 std::string_view recipe = "",
-                 const KernelOptions& options = {.default_type = cgen::f64}) {
+Kernel tree_kernel(std::string_view domains, std::string_view statements,
+                   std::string_view recipe = "",
+                   const KernelOptions& options = {.default_type = cgen::f64}) {
   return preprocess(apply_recipe(make_kernel(domains, statements, options), recipe));
 }
 std::string tree_of(const Kernel& kernel) {
@@ -29,8 +29,8 @@ std::string message_of(const Kernel& kernel) {
 
 TEST(BuildLoopTree, GivesStatementsThatShareAnInameOneLoop) {
   EXPECT_EQ(
-      tree_of(kernel_of("{[i, j]: 0 <= i, j < n}",
-                        "a[i] = 1.0 {id=one}\nb[i, j] = a[i] {id=two}\nc[i] = 2.0 {id=three}")),
+      tree_of(tree_kernel("{[i, j]: 0 <= i, j < n}",
+                          "a[i] = 1.0 {id=one}\nb[i, j] = a[i] {id=two}\nc[i] = 2.0 {id=three}")),
       "for i (for)\n"
       "  one\n"
       "  for j (for)\n"
@@ -39,46 +39,46 @@ TEST(BuildLoopTree, GivesStatementsThatShareAnInameOneLoop) {
 }
 
 TEST(BuildLoopTree, KeepsLoopsThatShareNothingApart) {
-  EXPECT_EQ(tree_of(kernel_of("{[i]: 0 <= i < n} {[j]: 0 <= j < m}",
-                              "a[i] = 1.0 {id=one}\nb[j] = 2.0 {id=two}")),
+  EXPECT_EQ(tree_of(tree_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j < m}",
+                                "a[i] = 1.0 {id=one}\nb[j] = 2.0 {id=two}")),
             "for i (for)\n  one\nfor j (for)\n  two\n");
 }
 
 TEST(BuildLoopTree, PutsLoopsInsideThoseTheirBoundsDependOn) {
-  EXPECT_EQ(tree_of(kernel_of("{[j]: 0 <= j <= i} {[i]: 0 <= i < n}", "a[i, j] = 1.0 {id=one}", "",
-                              {.arguments = "a: f64[n, n]"})),
+  EXPECT_EQ(tree_of(tree_kernel("{[j]: 0 <= j <= i} {[i]: 0 <= i < n}", "a[i, j] = 1.0 {id=one}",
+                                "", {.arguments = "a: f64[n, n]"})),
             "for i (for)\n  for j (for)\n    one\n");
 }
 
 TEST(BuildLoopTree, FollowsPriorities) {
   const char* domains = "{[i, j, k]: 0 <= i, j, k < n}";
-  EXPECT_EQ(tree_of(kernel_of(domains, "a[i, j, k] = 1.0 {id=one}", "prioritize_loops(k, j, i)")),
+  EXPECT_EQ(tree_of(tree_kernel(domains, "a[i, j, k] = 1.0 {id=one}", "prioritize_loops(k, j, i)")),
             "for k (for)\n  for j (for)\n    for i (for)\n      one\n");
-  EXPECT_EQ(tree_of(kernel_of(domains, "a[i, j, k] = 1.0 {id=one}", "prioritize_loops(k, i)")),
+  EXPECT_EQ(tree_of(tree_kernel(domains, "a[i, j, k] = 1.0 {id=one}", "prioritize_loops(k, i)")),
             "for j (for)\n  for k (for)\n    for i (for)\n      one\n");
 }
 
 TEST(BuildLoopTree, LeavesAxesAndLanesOut) {
-  EXPECT_EQ(tree_of(kernel_of("{[i, j, k]: 0 <= i, j, k < 8}", "a[i, j, k] = 1.0 {id=one}",
-                              "tag_inames(i:g.0, j:l.0)\nsplit_iname(k, 4, inner_tag=ilp)")),
+  EXPECT_EQ(tree_of(tree_kernel("{[i, j, k]: 0 <= i, j, k < 8}", "a[i, j, k] = 1.0 {id=one}",
+                                "tag_inames(i:g.0, j:l.0)\nsplit_iname(k, 4, inner_tag=ilp)")),
             "for k_outer (for)\n  one i:g.0 j:l.0 k_inner:ilp\n");
 }
 
 TEST(BuildLoopTree, OrdersStatementsBySourceAndByWhatIsStated) {
   const char* domains = "{[i]: 0 <= i < n}";
-  EXPECT_EQ(tree_of(kernel_of(domains, "a[i] = 1.0 {id=one}\na[i] = 2.0 {id=two}")),
+  EXPECT_EQ(tree_of(tree_kernel(domains, "a[i] = 1.0 {id=one}\na[i] = 2.0 {id=two}")),
             "for i (for)\n  one\n  two\n");
-  EXPECT_EQ(tree_of(kernel_of(domains, "a[i] = 1.0 {id=one, dep=two}\na[i] = 2.0 {id=two}")),
+  EXPECT_EQ(tree_of(tree_kernel(domains, "a[i] = 1.0 {id=one, dep=two}\na[i] = 2.0 {id=two}")),
             "for i (for)\n  two\n  one\n");
   // a reader before the only writer of a temporary runs after it
-  EXPECT_EQ(tree_of(kernel_of(domains, "b[i] = t {id=one}\n<> t = a[i] {id=two}")),
+  EXPECT_EQ(tree_of(tree_kernel(domains, "b[i] = t {id=one}\n<> t = a[i] {id=two}")),
             "for i (for)\n  two\n  one\n");
 }
 
 TEST(BuildLoopTree, PutsGlobalBarriersBetweenLaunches) {
-  EXPECT_EQ(tree_of(kernel_of("{[i, j]: 0 <= i, j < n}",
-                              "a[i] = 1.0 {id=one}\n... gbarrier {id=bar, dep=one}\n"
-                              "b[j] = a[j] {id=two, dep=bar}")),
+  EXPECT_EQ(tree_of(tree_kernel("{[i, j]: 0 <= i, j < n}",
+                                "a[i] = 1.0 {id=one}\n... gbarrier {id=bar, dep=one}\n"
+                                "b[j] = a[j] {id=two, dep=bar}")),
             "for i (for)\n  one\nnext launch\nfor j (for)\n  two\n");
 }
 
@@ -87,11 +87,11 @@ TEST(BuildLoopTree, NamesTheDuplicateThatHelps) {
   const char* statements =
       "<> s = a[i] {id=s, inames=i}\n<> t = b[j] {id=t, inames=j}\nc[i, j] = 1.0 {id=c}\n"
       "d[i] = s {inames=i}\ne[j] = t {inames=j}";
-  EXPECT_ERROR("loopy.schedule.unschedulable", tree_of(kernel_of(domains, statements)));
-  const std::string message = message_of(kernel_of(domains, statements));
+  EXPECT_ERROR("loopy.schedule.unschedulable", tree_of(tree_kernel(domains, statements)));
+  const std::string message = message_of(tree_kernel(domains, statements));
   EXPECT_NE(message.find("duplicate_inames of 'j'"), std::string::npos) << message;
   EXPECT_NE(message.find("'t'"), std::string::npos) << message;
-  EXPECT_EQ(message_of(kernel_of(domains, statements, "duplicate_inames([j], within=\"id:c\")")),
+  EXPECT_EQ(message_of(tree_kernel(domains, statements, "duplicate_inames([j], within=\"id:c\")")),
             "");
 }
 
@@ -102,25 +102,25 @@ TEST(BuildLoopTree, NamesTheStatementsOfACircleAroundALoop) {
       "r[0] = s[3] {id=total, inames=}\n"
       "b[i] = r[0] {id=use, inames=i}";
   const KernelOptions options{.arguments = "a, b, s: f64[4]; r: f64[1]"};
-  const Kernel kernel = kernel_of("{[i]: 0 <= i < 4}", statements, "", options);
+  const Kernel kernel = tree_kernel("{[i]: 0 <= i < 4}", statements, "", options);
   EXPECT_ERROR("loopy.schedule.unschedulable", tree_of(kernel));
   for (const char* part : {"'put'", "'total'", "'use'", "duplicate_inames"}) {
     EXPECT_NE(message_of(kernel).find(part), std::string::npos) << message_of(kernel);
   }
-  EXPECT_EQ(tree_of(kernel_of("{[i]: 0 <= i < 4}", statements,
-                              "duplicate_inames([i], within=\"id:use\")", options)),
+  EXPECT_EQ(tree_of(tree_kernel("{[i]: 0 <= i < 4}", statements,
+                                "duplicate_inames([i], within=\"id:use\")", options)),
             "for i (for)\n  put\ntotal\nfor i_0 (for)\n  use\n");
 }
 
 TEST(BuildLoopTree, NamesConflictingPriorities) {
-  const Kernel kernel = kernel_of("{[i]: 0 <= i < n} {[j]: 0 <= j <= i}", "a[i, j] = 1.0",
-                                  "prioritize_loops(j, i)", {.arguments = "a: f64[n, n]"});
+  const Kernel kernel = tree_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j <= i}", "a[i, j] = 1.0",
+                                    "prioritize_loops(j, i)", {.arguments = "a: f64[n, n]"});
   EXPECT_ERROR("loopy.schedule.priority_conflict", tree_of(kernel));
   EXPECT_NE(message_of(kernel).find("'j' cannot stand outside 'i'"), std::string::npos);
 }
 
 TEST(BuildLoopTree, ListsStatementsThatDependOnEachOther) {
-  Kernel kernel = kernel_of("{[i]: 0 <= i < 4}", "a[i] = 1.0 {id=one}\nb[i] = 2.0 {id=two}");
+  Kernel kernel = tree_kernel("{[i]: 0 <= i < 4}", "a[i] = 1.0 {id=one}\nb[i] = 2.0 {id=two}");
   kernel.instructions[0].depends_on = {"two"};
   kernel.instructions[1].depends_on = {"one"};
   EXPECT_ERROR("loopy.schedule.dependency_cycle", tree_of(kernel));

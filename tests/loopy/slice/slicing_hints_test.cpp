@@ -12,7 +12,7 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel matmul() {
+Kernel hinted_matmul() {
   return make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
                      {.default_type = cgen::f32});
 }
@@ -25,7 +25,7 @@ TEST(SlicingHints, AreKeptTo) {
   constraints.arrays = {{"a", ArrayUse::shared}, {"b", ArrayUse::memory}};
   constraints.vector_widths = {1, 2};
   constraints.max_registers = 64;
-  const SlicingStream stream(matmul(), constraints);
+  const SlicingStream stream(hinted_matmul(), constraints);
   ASSERT_GT(stream.count(), 100U);
   std::set<std::int64_t> depths;
   for (std::size_t place = 0; place < stream.count(); place += 1 + place / 20) {
@@ -55,10 +55,10 @@ TEST(SlicingHints, AreKeptTo) {
 TEST(SlicingHints, AreRefusedForWhatIsNotSliced) {
   SlicingConstraints constraints{.parameters = {{"n", 1000}}};
   constraints.inames["m"] = {};
-  EXPECT_ERROR("loopy.slicings.unknown_hint", SlicingStream(matmul(), constraints));
+  EXPECT_ERROR("loopy.slicings.unknown_hint", SlicingStream(hinted_matmul(), constraints));
   constraints.inames.clear();
   constraints.arrays["c"] = ArrayUse::shared;
-  EXPECT_ERROR("loopy.slicings.unknown_hint", SlicingStream(matmul(), constraints));
+  EXPECT_ERROR("loopy.slicings.unknown_hint", SlicingStream(hinted_matmul(), constraints));
 }
 
 }  // namespace

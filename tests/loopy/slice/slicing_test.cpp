@@ -16,7 +16,7 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel matmul() {
+Kernel slicing_matmul() {
   return make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
                      {.default_type = cgen::f32});
 }
@@ -66,7 +66,7 @@ TEST(Slicing, SaysHowTilesLieAndHowWideTheyAreRead) {
   EXPECT_EQ(to_string(slicing), text);
   EXPECT_TRUE(slicing.fetches[0].is_swizzled);
   EXPECT_EQ(slicing.fetches[1].vector_width, 4);
-  const auto steps = recipe_of(matmul(), slicing);
+  const auto steps = recipe_of(slicing_matmul(), slicing);
   EXPECT_EQ(to_string(steps.back()), "swizzle_bank_conflicts(a_tile)");
   EXPECT_EQ(to_string(steps[steps.size() - 2]), "pipeline([a_tile, b_tile], k_0, 2)");
   EXPECT_TRUE(std::any_of(steps.begin(), steps.end(), [](const RecipeStep& each) {
@@ -84,17 +84,16 @@ TEST(Slicing, SaysWhatFetchesSweepAndHowFarTheyRunAhead) {
   EXPECT_EQ(to_string(slicing), text);
   EXPECT_EQ(slicing.fetches[0].stages, 3);
   EXPECT_EQ(slicing.fetches[1].swept, std::vector<std::string>{"k_1"});
-  const auto steps = recipe_of(matmul(), slicing);
+  const auto steps = recipe_of(slicing_matmul(), slicing);
   EXPECT_EQ(to_string(steps[steps.size() - 3]),
             "add_prefetch(a, [i_1, k_1], outer_inames=[j], temporary_name=a_tile)");
-  EXPECT_EQ(to_string(steps[steps.size() - 2]),
-            "add_prefetch(b, [k_1], temporary_name=b_tile)");
+  EXPECT_EQ(to_string(steps[steps.size() - 2]), "add_prefetch(b, [k_1], temporary_name=b_tile)");
   EXPECT_EQ(to_string(steps.back()), "pipeline([a_tile], k_0, 3)");
 }
 
 TEST(Slicing, SomeFetchesMayStayWhereTheOthersRunAhead) {
   const auto last = [](const char* text) {
-    return to_string(recipe_of(matmul(), parse_slicing(text)).back());
+    return to_string(recipe_of(slicing_matmul(), parse_slicing(text)).back());
   };
   const std::string cuts = "i: g.0 l.0*16; k: for for*8; ";
   EXPECT_EQ(last((cuts + "fetch a; fetch b stages 1; stages 2").c_str()),
@@ -111,8 +110,8 @@ TEST(Slicing, SomeFetchesMayStayWhereTheOthersRunAhead) {
 
 TEST(Slicing, SweepsOnlyWhatLiesWithinABlockOrThread) {
   const auto sweep = [](const char* fetch) {
-    return recipe_of(matmul(), parse_slicing(std::string("i: g.0 l.0*16 ilp*2; k: for for*8; ") +
-                                             fetch));
+    return recipe_of(slicing_matmul(),
+                     parse_slicing(std::string("i: g.0 l.0*16 ilp*2; k: for for*8; ") + fetch));
   };
   EXPECT_EQ(to_string(sweep("fetch a over i_1,k_0,k_1").back()),
             "add_prefetch(a, [i_1, k_0, k_1], outer_inames=[j], temporary_name=a_tile)");
@@ -127,7 +126,7 @@ TEST(Slicing, SweepsOnlyWhatLiesWithinABlockOrThread) {
 }
 
 TEST(Slicing, GivesWhatScriptedTransformationsGive) {
-  Kernel scripted = matmul();
+  Kernel scripted = slicing_matmul();
   scripted = split_iname(
       scripted, "i", 16,
       {.outer_name = "i_0", .inner_name = "i_1", .outer_tag = "g.0", .inner_tag = "l.0"});
@@ -136,19 +135,19 @@ TEST(Slicing, GivesWhatScriptedTransformationsGive) {
                           {.temporary_name = "a_tile", .outer_inames = {"j"}});
   scripted = tag_array_axes(scripted, {"a_tile"}, "F");
   scripted = add_padding(scripted, "a_tile", 1, 4);
-  const Kernel sliced =
-      apply(matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; fetch a transposed pad 4"));
+  const Kernel sliced = apply(
+      slicing_matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; fetch a transposed pad 4"));
   EXPECT_EQ(to_string(sliced), to_string(scripted));
 }
 
 TEST(Slicing, PipelinesWhatMovesAlongTheReduction) {
-  const auto steps =
-      recipe_of(matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; fetch a; fetch b; stages 3"));
+  const auto steps = recipe_of(
+      slicing_matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; fetch a; fetch b; stages 3"));
   EXPECT_EQ(to_string(steps.back()), "pipeline([a_tile, b_tile], k_0, 3)");
 }
 
 TEST(Slicing, SpreadsReductionsOverTheBlock) {
-  const auto steps = recipe_of(matmul(), parse_slicing("i: g.0; k: for l.0*64"));
+  const auto steps = recipe_of(slicing_matmul(), parse_slicing("i: g.0; k: for l.0*64"));
   ASSERT_EQ(steps.size(), 3U);
   EXPECT_EQ(steps[2].transformation, "split_reduction_outward");
   EXPECT_EQ(steps[2].arguments, std::vector<std::string>{"k_1"});
@@ -157,26 +156,28 @@ TEST(Slicing, SpreadsReductionsOverTheBlock) {
 TEST(Slicing, SharesReductionsBetweenBlocks) {
   const std::string text = "i: g.0; j: g.1; k: g.2 for*8 l.0*64; swizzle 4; atomic k";
   EXPECT_EQ(to_string(parse_slicing(text)), text);
-  const auto steps = recipe_of(matmul(), parse_slicing(text));
+  const auto steps = recipe_of(slicing_matmul(), parse_slicing(text));
   ASSERT_EQ(steps.size(), 6U);
   EXPECT_EQ(to_string(steps[4]), "reduce_over_grid(k_0, how=atomic)");
   EXPECT_EQ(to_string(steps[5]), "swizzle(4)");
 }
 
 TEST(Slicing, FetchesWhatEveryThreadDoesWhole) {
-  const auto steps = recipe_of(matmul(), parse_slicing("i: ilp; j: g.0 l.0*32; k: for; fetch a"));
+  const auto steps =
+      recipe_of(slicing_matmul(), parse_slicing("i: ilp; j: g.0 l.0*32; k: for; fetch a"));
   EXPECT_EQ(to_string(steps.back()), "add_prefetch(a, [i, k], temporary_name=a_tile)");
 }
 
 TEST(Slicing, KeepsWhatAThreadReadsInRegisters) {
   const std::string text = "i: g.0 l.0*16 ilp*4; j: g.1; k: for for*8; fetch b; fetch a registers";
   EXPECT_EQ(to_string(parse_slicing(text)), text);
-  const auto steps = recipe_of(matmul(), parse_slicing(text));
+  const auto steps = recipe_of(slicing_matmul(), parse_slicing(text));
   EXPECT_EQ(to_string(steps.back()),
             "add_prefetch(a, [i_2, k_1], address_space=private, default_tag=unr, "
             "temporary_name=a_tile)");
-  EXPECT_ERROR("loopy.recipe_of.nothing_to_keep",
-               apply(matmul(), parse_slicing("i: g.0 l.0*16; k: g.1 l.1*8; fetch a registers")));
+  EXPECT_ERROR(
+      "loopy.recipe_of.nothing_to_keep",
+      apply(slicing_matmul(), parse_slicing("i: g.0 l.0*16; k: g.1 l.1*8; fetch a registers")));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a registers pad 4"));
 }
 
@@ -191,7 +192,7 @@ TEST(Slicing, LaysOutArguments) {
   }
   EXPECT_EQ(to_string(parse_slicing("fetch a; layout a pad 1; i: g.0")),
             "i: g.0; fetch a; layout a pad 1");
-  const auto steps = recipe_of(matmul(), parse_slicing(text));
+  const auto steps = recipe_of(slicing_matmul(), parse_slicing(text));
   ASSERT_EQ(steps.size(), 7U);
   EXPECT_EQ(to_string(steps[1]), "tag_array_axes([a], \"N0,N1\")");
   EXPECT_EQ(to_string(steps[2]), "add_padding(a, 1, 4)");
@@ -219,11 +220,11 @@ TEST(Slicing, LaysElementsOutAsItsWordsSay) {
 
 TEST(Slicing, RefusesLayoutsThatCannotBe) {
   for (const char* text : {"layout q order 1,0", "layout n order 0"}) {
-    EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(matmul(), parse_slicing(text)));
+    EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(slicing_matmul(), parse_slicing(text)));
   }
   for (const char* text : {"layout a order 0", "layout a order 1,1", "layout a order 0,2",
                            "layout a split 2 by 4", "layout a pad 1; layout a order 1,0"}) {
-    EXPECT_ERROR("loopy.recipe_of.bad_layout", apply(matmul(), parse_slicing(text)));
+    EXPECT_ERROR("loopy.recipe_of.bad_layout", apply(slicing_matmul(), parse_slicing(text)));
   }
   const Kernel line =
       make_kernel("{[i]: 0 <= i < 8}", "c[i] = 2*a[i] + d[[i]]", {.arguments = "a, c, d: f32[8]"});
@@ -247,12 +248,12 @@ TEST(Slicing, RefusesWhatItCannotRead) {
         "layout a pad 4 order 1,0"}) {
     EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing(text));
   }
-  EXPECT_ERROR("loopy.recipe_of.unknown_iname", apply(matmul(), parse_slicing("q: g.0")));
-  EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(matmul(), parse_slicing("fetch c")));
+  EXPECT_ERROR("loopy.recipe_of.unknown_iname", apply(slicing_matmul(), parse_slicing("q: g.0")));
+  EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(slicing_matmul(), parse_slicing("fetch c")));
   EXPECT_ERROR("loopy.recipe_of.nothing_to_pipeline",
-               apply(matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; stages 2")));
+               apply(slicing_matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; stages 2")));
   for (const char* text : {"atomic k", "k: for l.0*64; atomic k", "i: g.0; atomic i"}) {
-    EXPECT_ERROR("loopy.recipe_of.nothing_to_share", apply(matmul(), parse_slicing(text)));
+    EXPECT_ERROR("loopy.recipe_of.nothing_to_share", apply(slicing_matmul(), parse_slicing(text)));
   }
 }
 

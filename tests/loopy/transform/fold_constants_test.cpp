@@ -9,17 +9,17 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel kernel_of(std::string_view statements) {
+Kernel folding_kernel(std::string_view statements) {
   return make_kernel("{[i, k]: 0 <= i, k < 4}", statements, {.default_type = cgen::f32});
 }
 /// The value of `b[i] = value` when it is folded.
 std::string folded(const std::string& value) {
-  const Kernel kernel = fold_constants(kernel_of("b[i] = " + value));
+  const Kernel kernel = fold_constants(folding_kernel("b[i] = " + value));
   return to_string(get_if<Assignment>(kernel.instructions.front())->value);
 }
 
 TEST(FoldConstants, ShortensWhatIsKnown) {
-  const Kernel kernel = kernel_of(
+  const Kernel kernel = folding_kernel(
       "f(x) := x + 2*4\nb[2*3 + i - 1] = (a[i + 0] if 2 < 3 else 0.0) + f(1 + 1) {if=i > 7 - 5}");
   const Kernel changed = fold_constants(kernel);
   EXPECT_EQ(statements_of(changed), "b[i + 5] = a[i] + f(2)\n");

@@ -15,7 +15,7 @@ Kernel scale() {
   return make_kernel("{[i]: 0 <= i < m}", "<> t = s*x[i]\ny[i] = t",
                      {.name = "scale", .arguments = "x, y: f32[m]; s: f32"});
 }
-Kernel rows() {
+Kernel caller_of_rows() {
   return make_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j < n}",
                      "<> t = c[i]\n... nop {id=call, inames=i, dep=set_t}\n"
                      "d[i] = t + sum(j, b[i, j]) {dep=call}",
@@ -24,7 +24,7 @@ Kernel rows() {
 const Bindings by_row = {{"x", "a[i, _0]"}, {"y", "b[i, _0]"}, {"s", "2*t"}, {"m", "i + 1"}};
 
 TEST(InlineKernel, PutsStatementsIntoThePlaceOfTheCall) {
-  const Kernel inlined = inline_kernel(rows(), scale(), "call", by_row);
+  const Kernel inlined = inline_kernel(caller_of_rows(), scale(), "call", by_row);
   Kernel shown = inlined;
   shown.recipe.clear();
   EXPECT_EQ(to_string(shown), R"(kernel loopy_kernel
@@ -52,8 +52,9 @@ statements:
   set_y: b[i, i_in] = t_in  {inames=i:i_in, dep=set_t}
   set_d: d[i] = t + sum(j, b[i, j])  {inames=i, dep=set_t_in:set_y}
 )");
-  EXPECT_EQ(to_string(apply_recipe(rows(), inlined.recipe)), to_string(inlined));
-  EXPECT_EQ(to_string(apply_recipe(rows(), to_string(inlined.recipe.back()))), to_string(inlined));
+  EXPECT_EQ(to_string(apply_recipe(caller_of_rows(), inlined.recipe)), to_string(inlined));
+  EXPECT_EQ(to_string(apply_recipe(caller_of_rows(), to_string(inlined.recipe.back()))),
+            to_string(inlined));
 }
 
 TEST(InlineKernel, DoesWhatTheCalledKernelDoes) {
@@ -61,7 +62,7 @@ TEST(InlineKernel, DoesWhatTheCalledKernelDoes) {
       make_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j < n} {[l]: 0 <= l <= i}",
                   "b[i, l] = 2*c[i]*a[i, l]\nd[i] = c[i] + sum(j, b[i, j])",
                   {.arguments = "a: f32[n, k]; b: f32[n, n]; c, d: f32[n]; k: i32"});
-  expect_same_results(by_hand, inline_kernel(rows(), scale(), "call", by_row),
+  expect_same_results(by_hand, inline_kernel(caller_of_rows(), scale(), "call", by_row),
                       {{"n", 3}, {"k", 3}});
 }
 
@@ -84,10 +85,10 @@ x[p] = 2*p
 }
 
 TEST(InlineKernel, RefusesStatementsThatAreNoCalls) {
-  EXPECT_ERROR("loopy.inline_kernel.no_call", inline_kernel(rows(), scale(), "q"));
-  EXPECT_ERROR("loopy.inline_kernel.no_call", inline_kernel(rows(), scale(), "set_t"));
-  EXPECT_TRUE(why_not_inline_kernel(rows(), scale(), "q").has_value());
-  EXPECT_EQ(why_not_inline_kernel(rows(), scale(), "call", by_row), std::nullopt);
+  EXPECT_ERROR("loopy.inline_kernel.no_call", inline_kernel(caller_of_rows(), scale(), "q"));
+  EXPECT_ERROR("loopy.inline_kernel.no_call", inline_kernel(caller_of_rows(), scale(), "set_t"));
+  EXPECT_TRUE(why_not_inline_kernel(caller_of_rows(), scale(), "q").has_value());
+  EXPECT_EQ(why_not_inline_kernel(caller_of_rows(), scale(), "call", by_row), std::nullopt);
 }
 
 TEST(InlineKernel, RefusesBindingsThatDoNotFit) {
@@ -96,7 +97,7 @@ TEST(InlineKernel, RefusesBindingsThatDoNotFit) {
         Bindings{{"x", "2*t"}}, Bindings{{"x", "a[j, _0]"}}, Bindings{{"x", "a[_1, _0]"}},
         Bindings{{"m", "n*n"}}, Bindings{{"s", "_0"}}, Bindings{{"s", "1"}, {"s", "2"}}}) {
     EXPECT_ERROR("loopy.inline_kernel.bad_binding",
-                 inline_kernel(rows(), scale(), "call", bindings));
+                 inline_kernel(caller_of_rows(), scale(), "call", bindings));
   }
   const Kernel taken =
       make_kernel("{[x]: 0 <= x < n}", "... nop {id=call}\nb[x] = 1", {.arguments = "b: f32[n]"});
@@ -112,7 +113,8 @@ TEST(InlineKernel, RefusesOtherTypes) {
 }
 
 TEST(InlineKernel, RefusesOneAxisForTwoInames) {
-  const Kernel on_grid = split_iname(rows(), "i", 8, {.outer_tag = "g.0", .inner_tag = "l.0"});
+  const Kernel on_grid =
+      split_iname(caller_of_rows(), "i", 8, {.outer_tag = "g.0", .inner_tag = "l.0"});
   const Kernel callee = split_iname(scale(), "i", 8, {.inner_tag = "l.0"});
   EXPECT_ERROR("loopy.inline_kernel.axis_used_twice",
                inline_kernel(on_grid, callee, "call", {{"x", "a[0, _0]"}, {"y", "b[0, _0]"}}));

@@ -8,6 +8,7 @@
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/recipe.h"
+#include "tests/loopy/support/interpret.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
@@ -16,14 +17,6 @@ namespace {
 Kernel momenta() {
   return make_kernel("{[i]: 0 <= i < n}", "out[i] = u[i, 0]*u[i, 2]",
                      {.arguments = "u: f32[n, 3]; out: f32[n]; n: i32"});
-}
-
-std::string statements_of(const Kernel& kernel) {
-  std::string text;
-  for (const Instruction& each : kernel.instructions) {
-    text += to_string(each) + " where " + to_string(each.predicates.at(0)) + "\n";
-  }
-  return text;
 }
 
 TEST(SeparateArrayAxis, MakesAnArrayOfEachIndex) {

@@ -10,7 +10,7 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel twice() {
+Kernel twice_each() {
   return make_kernel("{[i]: 0 <= i < n}", "out[i] = 2*a[i]", {.default_type = cgen::f32});
 }
 Kernel matrix_vector() {
@@ -35,7 +35,7 @@ TEST(SplitIname, BoundsTheOuterLoopAloneWhereLengthsDivide) {
 }
 
 TEST(SplitIname, GivesTwoLoops) {
-  EXPECT_EQ(to_string(split_iname(twice(), "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0"})),
+  EXPECT_EQ(to_string(split_iname(twice_each(), "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0"})),
             R"(kernel loopy_kernel
 arguments:
   a: f32[n]
@@ -62,7 +62,7 @@ TEST(SplitIname, SplitsReductions) {
 
 TEST(SplitIname, KeepsTheResult) {
   for (const std::int64_t n : {1, 5, 16, 17}) {
-    expect_same_results(twice(), split_iname(split_iname(twice(), "i", 8), "i_inner", 3),
+    expect_same_results(twice_each(), split_iname(split_iname(twice_each(), "i", 8), "i_inner", 3),
                         {{"n", n}});
   }
 }
@@ -90,39 +90,40 @@ TEST(SplitIname, LeavesParametersOfRulesAlone) {
 }
 
 TEST(SplitIname, RefusesUnknownIname) {
-  EXPECT_ERROR("loopy.split_iname.unknown_iname", split_iname(twice(), "q", 16));
-  EXPECT_EQ(why_not_split_iname(twice(), "q", 16),
+  EXPECT_ERROR("loopy.split_iname.unknown_iname", split_iname(twice_each(), "q", 16));
+  EXPECT_EQ(why_not_split_iname(twice_each(), "q", 16),
             "kernel 'loopy_kernel' has no iname 'q': its inames are i");
-  EXPECT_EQ(why_not_split_iname(twice(), "i", 16), std::nullopt);
+  EXPECT_EQ(why_not_split_iname(twice_each(), "i", 16), std::nullopt);
 }
 
 TEST(SplitIname, RefusesBadLength) {
-  EXPECT_ERROR("loopy.split_iname.bad_length", split_iname(twice(), "i", 0));
+  EXPECT_ERROR("loopy.split_iname.bad_length", split_iname(twice_each(), "i", 0));
 }
 
 TEST(SplitIname, RefusesTaggedIname) {
   EXPECT_ERROR("loopy.split_iname.tagged_already",
-               split_iname(tag_inames(twice(), "i:g.0"), "i", 16));
+               split_iname(tag_inames(twice_each(), "i:g.0"), "i", 16));
 }
 
 TEST(SplitIname, RefusesTakenNames) {
-  EXPECT_ERROR("loopy.split_iname.name_taken", split_iname(twice(), "i", 16, {.outer_name = "a"}));
   EXPECT_ERROR("loopy.split_iname.name_taken",
-               split_iname(twice(), "i", 16, {.outer_name = "x", .inner_name = "x"}));
+               split_iname(twice_each(), "i", 16, {.outer_name = "a"}));
   EXPECT_ERROR("loopy.split_iname.name_taken",
-               split_iname(twice(), "i", 16, {.inner_name = "3 x"}));
+               split_iname(twice_each(), "i", 16, {.outer_name = "x", .inner_name = "x"}));
+  EXPECT_ERROR("loopy.split_iname.name_taken",
+               split_iname(twice_each(), "i", 16, {.inner_name = "3 x"}));
 }
 
 TEST(SplitIname, RefusesOneAxisForTwoInames) {
   EXPECT_ERROR("loopy.split_iname.axis_used_twice",
-               split_iname(twice(), "i", 16, {.outer_tag = "l.0", .inner_tag = "l.0"}));
+               split_iname(twice_each(), "i", 16, {.outer_tag = "l.0", .inner_tag = "l.0"}));
   EXPECT_ERROR("loopy.split_iname.axis_used_twice",
                split_iname(tag_inames(matrix_vector(), "i:g.0"), "k", 4, {.outer_tag = "g.0"}));
 }
 
 TEST(SplitIname, RefusesUnknownTag) {
-  EXPECT_ERROR("loopy.iname_tag.unknown", split_iname(twice(), "i", 16, {.outer_tag = "x.0"}));
-  EXPECT_TRUE(why_not_split_iname(twice(), "i", 16, {.outer_tag = "x.0"}).has_value());
+  EXPECT_ERROR("loopy.iname_tag.unknown", split_iname(twice_each(), "i", 16, {.outer_tag = "x.0"}));
+  EXPECT_TRUE(why_not_split_iname(twice_each(), "i", 16, {.outer_tag = "x.0"}).has_value());
 }
 
 }  // namespace

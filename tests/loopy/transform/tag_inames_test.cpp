@@ -9,41 +9,42 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel copy() {
+Kernel copy_kernel() {
   return make_kernel("{[i, j]: 0 <= i, j < n}", "out[i, j] = a[i, j]", {.default_type = cgen::f32});
 }
 
 TEST(TagInames, SetsTags) {
-  const Kernel kernel = tag_inames(copy(), "i:g.0, j : l.0");
+  const Kernel kernel = tag_inames(copy_kernel(), "i:g.0, j : l.0");
   EXPECT_EQ(tag_of(kernel, "i"), (InameTag{AxisKind::grid, 0}));
   EXPECT_EQ(tag_of(kernel, "j"), (InameTag{AxisKind::block, 0}));
   EXPECT_EQ(kernel.recipe, (std::vector<RecipeStep>{{"tag_inames", {"i:g.0", "j:l.0"}, {}}}));
 }
 
 TEST(TagInames, MakesLoopsOfTaggedInames) {
-  const Kernel kernel = tag_inames(copy(), "i:g.0, j:l.0");
+  const Kernel kernel = tag_inames(copy_kernel(), "i:g.0, j:l.0");
   EXPECT_TRUE(tag_inames(kernel, "i:for, j:for").iname_tags.empty());
   EXPECT_TRUE(untag_inames(kernel, {"i", "j"}).iname_tags.empty());
 }
 
 TEST(TagInames, SettlesAutomaticAxes) {
-  const Kernel kernel = tag_inames(tag_inames(copy(), "i:l.auto"), "i:l.1");
+  const Kernel kernel = tag_inames(tag_inames(copy_kernel(), "i:l.auto"), "i:l.1");
   EXPECT_EQ(tag_of(kernel, "i"), (InameTag{AxisKind::block, 1}));
 }
 
 TEST(TagInames, RefusesUnknownIname) {
-  EXPECT_ERROR("loopy.tag_inames.unknown_iname", tag_inames(copy(), "q:g.0"));
-  EXPECT_ERROR("loopy.untag_inames.unknown_iname", untag_inames(copy(), {"q"}));
-  EXPECT_EQ(why_not_untag_inames(copy(), {"i"}), std::nullopt);
+  EXPECT_ERROR("loopy.tag_inames.unknown_iname", tag_inames(copy_kernel(), "q:g.0"));
+  EXPECT_ERROR("loopy.untag_inames.unknown_iname", untag_inames(copy_kernel(), {"q"}));
+  EXPECT_EQ(why_not_untag_inames(copy_kernel(), {"i"}), std::nullopt);
 }
 
 TEST(TagInames, RefusesAnotherTag) {
-  EXPECT_ERROR("loopy.tag_inames.tagged_already", tag_inames(tag_inames(copy(), "i:g.0"), "i:l.0"));
+  EXPECT_ERROR("loopy.tag_inames.tagged_already",
+               tag_inames(tag_inames(copy_kernel(), "i:g.0"), "i:l.0"));
 }
 
 TEST(TagInames, RefusesOneAxisForTwoInames) {
-  EXPECT_ERROR("loopy.tag_inames.axis_used_twice", tag_inames(copy(), "i:l.0, j:l.0"));
-  EXPECT_EQ(why_not_tag_inames(copy(), {{"i", "l.0"}, {"j", "l.0"}}),
+  EXPECT_ERROR("loopy.tag_inames.axis_used_twice", tag_inames(copy_kernel(), "i:l.0, j:l.0"));
+  EXPECT_EQ(why_not_tag_inames(copy_kernel(), {{"i", "l.0"}, {"j", "l.0"}}),
             "'j' cannot lie on l.0: 'i' lies there, and statement 'set_out' is within both");
 }
 
@@ -54,8 +55,8 @@ TEST(TagInames, AllowsOneAxisForInamesOfDifferentStatements) {
 }
 
 TEST(TagInames, RefusesUnreadableText) {
-  EXPECT_ERROR("loopy.tag_inames.syntax", tag_inames(copy(), "i g.0"));
-  EXPECT_ERROR("loopy.iname_tag.unknown", tag_inames(copy(), "i:warp"));
+  EXPECT_ERROR("loopy.tag_inames.syntax", tag_inames(copy_kernel(), "i g.0"));
+  EXPECT_ERROR("loopy.iname_tag.unknown", tag_inames(copy_kernel(), "i:warp"));
 }
 
 TEST(TagInames, TakesPatterns) {

@@ -17,7 +17,7 @@
 namespace rtcg::loopy {
 namespace {
 
-const SlicingStream& matmul_slicings() {
+const SlicingStream& searched_slicings() {
   static const SlicingStream stream(
       make_kernel("{[i, j, k]: 0 <= i, j, k < 512}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
                   {.default_type = cgen::f32}),
@@ -45,8 +45,8 @@ std::vector<std::string> slicings_of(const TuneResult& result) {
 double least_of_all() {
   static const double least = [] {
     double best = 1e300;
-    for (std::size_t i = 0; i < matmul_slicings().count(); ++i) {
-      best = std::min(best, valley_us(matmul_slicings().at(i)));
+    for (std::size_t i = 0; i < searched_slicings().count(); ++i) {
+      best = std::min(best, valley_us(searched_slicings().at(i)));
     }
     return best;
   }();
@@ -71,7 +71,7 @@ TEST(RunSearch, KeepsToItsBudget) {
   runner.seconds_of_a_timing = 1;
   TuneOptions options = options_for(SearchMethod::exhaustive, SIZE_MAX);
   options.budget_seconds = 60;
-  const TuneResult result = run_search(matmul_slicings(), runner, options);
+  const TuneResult result = run_search(searched_slicings(), runner, options);
   EXPECT_GT(result.tried.size(), 5U);
   EXPECT_LT(result.tried.size(), 60U);
   // the last candidate, and the final round's first turn
@@ -81,7 +81,7 @@ TEST(RunSearch, KeepsToItsBudget) {
 // The times of the model's choices, in the order in which it makes them.
 FakeRunner::Formula in_order(const std::function<double(std::size_t)>& microseconds) {
   return [microseconds](const RankedSlicing& each) {
-    return microseconds(*matmul_slicings().find(each.slicing));
+    return microseconds(*searched_slicings().find(each.slicing));
   };
 }
 
@@ -93,14 +93,14 @@ TEST(RunSearch, StopsWhenLittleIsGained) {
   TuneOptions options = options_for(SearchMethod::exhaustive, 500);
   options.min_expected_gain = 0.01;
   FakeRunner runner(in_order(falling));
-  const TuneResult result = run_search(matmul_slicings(), runner, options);
+  const TuneResult result = run_search(searched_slicings(), runner, options);
   // the earlier half of 41 ends with the best one
   EXPECT_EQ(result.tried.size(), 41U);
   EXPECT_EQ(result.expected_gain, 0);
   options.min_expected_gain = 0.2;
   FakeRunner again(in_order(falling));
   // 130 us after the earlier half of the first 32
-  const TuneResult sooner = run_search(matmul_slicings(), again, options);
+  const TuneResult sooner = run_search(searched_slicings(), again, options);
   EXPECT_EQ(sooner.tried.size(), 32U);
   EXPECT_EQ(sooner.expected_gain, 1 - 105.0 / 130);
 }
@@ -111,21 +111,21 @@ TEST(RunSearch, GoesOnAsLongAsItGains) {
   // each twice as many are half as slow
   FakeRunner gaining(
       in_order([](std::size_t place) { return 1e4 / static_cast<double>(place + 1); }));
-  const TuneResult result = run_search(matmul_slicings(), gaining, options);
+  const TuneResult result = run_search(searched_slicings(), gaining, options);
   EXPECT_EQ(result.tried.size(), 100U);
   EXPECT_NEAR(result.expected_gain, 0.5, 0.01);
   // few say nothing, and what is refused is no gain either
   FakeRunner same([](const RankedSlicing&) { return 100.0; });
-  EXPECT_EQ(run_search(matmul_slicings(), same, options).tried.size(), 32U);
-  EXPECT_EQ(
-      run_search(matmul_slicings(), same, options_for(SearchMethod::exhaustive, 100)).tried.size(),
-      100U)
+  EXPECT_EQ(run_search(searched_slicings(), same, options).tried.size(), 32U);
+  EXPECT_EQ(run_search(searched_slicings(), same, options_for(SearchMethod::exhaustive, 100))
+                .tried.size(),
+            100U)
       << "unless it is asked for";
   FakeRunner wrong([](const RankedSlicing&) { return 100.0; });
   wrong.is_wrong = [](const RankedSlicing& each) {
-    return *matmul_slicings().find(each.slicing) < 50;
+    return *searched_slicings().find(each.slicing) < 50;
   };
-  EXPECT_EQ(run_search(matmul_slicings(), wrong, options).tried.size(), 100U);
+  EXPECT_EQ(run_search(searched_slicings(), wrong, options).tried.size(), 100U);
 }
 
 TEST_F(LogFile, StopsAtTheSameGainWhenItGoesOn) {
@@ -133,10 +133,10 @@ TEST_F(LogFile, StopsAtTheSameGainWhenItGoesOn) {
   options.min_expected_gain = 0.05;
   options.log = path_;
   FakeRunner whole(valley_us);
-  const TuneResult expected = run_search(matmul_slicings(), whole, options, "key");
+  const TuneResult expected = run_search(searched_slicings(), whole, options, "key");
   EXPECT_LT(expected.tried.size(), 2000U);
   FakeRunner none(valley_us);
-  const TuneResult resumed = run_search(matmul_slicings(), none, options, "key");
+  const TuneResult resumed = run_search(searched_slicings(), none, options, "key");
   EXPECT_EQ(resumed.resumed, expected.tried.size());
   EXPECT_EQ(slicings_of(resumed), slicings_of(expected));
 }
@@ -144,40 +144,40 @@ TEST_F(LogFile, StopsAtTheSameGainWhenItGoesOn) {
 TEST(RunSearch, TriesInTheOrderOfTheModel) {
   FakeRunner runner([](const RankedSlicing& each) { return each.predicted_seconds * 1e6; });
   const TuneResult result =
-      run_search(matmul_slicings(), runner, options_for(SearchMethod::exhaustive, 20));
+      run_search(searched_slicings(), runner, options_for(SearchMethod::exhaustive, 20));
   ASSERT_EQ(result.tried.size(), 20U);
   for (std::size_t i = 0; i < 20; ++i) {
-    EXPECT_EQ(runner.timed.count(to_string(matmul_slicings().at(i).slicing)), 1U);
+    EXPECT_EQ(runner.timed.count(to_string(searched_slicings().at(i).slicing)), 1U);
   }
-  EXPECT_EQ(result.best().slicing, matmul_slicings().at(0).slicing);
+  EXPECT_EQ(result.best().slicing, searched_slicings().at(0).slicing);
 }
 
 TEST(RunSearch, GivesUpEarlyOnWhatIsSlow) {
-  const std::string slow = to_string(matmul_slicings().at(3).slicing);
-  const std::string medium = to_string(matmul_slicings().at(4).slicing);
+  const std::string slow = to_string(searched_slicings().at(3).slicing);
+  const std::string medium = to_string(searched_slicings().at(4).slicing);
   FakeRunner runner([&](const RankedSlicing& each) {
     const std::string text = to_string(each.slicing);
     return text == slow ? 1000.0 : text == medium ? 200.0 : 100.0;
   });
   const TuneResult result =
-      run_search(matmul_slicings(), runner, options_for(SearchMethod::exhaustive, 6));
+      run_search(searched_slicings(), runner, options_for(SearchMethod::exhaustive, 6));
   EXPECT_EQ(runner.timed.at(slow), 1);
   EXPECT_EQ(runner.timed.at(medium), 4);
-  EXPECT_GE(runner.timed.at(to_string(matmul_slicings().at(5).slicing)), 9);
+  EXPECT_GE(runner.timed.at(to_string(searched_slicings().at(5).slicing)), 9);
   EXPECT_EQ(to_string(result.tried.back().slicing), slow);
 }
 
 TEST(RunSearch, LetsNobodyWinWhoIsWrongOrSpills) {
   FakeRunner runner([](const RankedSlicing&) { return 50.0; });
-  const Slicing wrong = matmul_slicings().at(0).slicing;
-  const Slicing spilling = matmul_slicings().at(1).slicing;
+  const Slicing wrong = searched_slicings().at(0).slicing;
+  const Slicing spilling = searched_slicings().at(1).slicing;
   runner.is_wrong = [&](const RankedSlicing& each) { return each.slicing == wrong; };
   runner.spilled_bytes = [&](const RankedSlicing& each) {
     return static_cast<std::size_t>(each.slicing == spilling ? 4000 : 0);
   };
   const TuneResult result =
-      run_search(matmul_slicings(), runner, options_for(SearchMethod::exhaustive, 3));
-  EXPECT_EQ(result.best().slicing, matmul_slicings().at(2).slicing);
+      run_search(searched_slicings(), runner, options_for(SearchMethod::exhaustive, 3));
+  EXPECT_EQ(result.best().slicing, searched_slicings().at(2).slicing);
   EXPECT_EQ(runner.timed.count(to_string(wrong)), 0U);
   EXPECT_EQ(runner.timed.count(to_string(spilling)), 0U);
   EXPECT_EQ(result.tried[1].refusal, "wrong: c[0] is 1, not 2");
@@ -189,11 +189,11 @@ TEST(RunSearch, TimesEqualProgramsOnce) {
   runner.program_hash = [](const RankedSlicing&) { return std::uint64_t{7}; };
   runner.is_wrong = [](const RankedSlicing&) { return true; };
   const TuneResult wrong =
-      run_search(matmul_slicings(), runner, options_for(SearchMethod::exhaustive, 4));
+      run_search(searched_slicings(), runner, options_for(SearchMethod::exhaustive, 4));
   EXPECT_EQ(wrong.tried.back().refusal, "the same program as another that is wrong");
   runner.is_wrong = {};
   const TuneResult fine =
-      run_search(matmul_slicings(), runner, options_for(SearchMethod::exhaustive, 4));
+      run_search(searched_slicings(), runner, options_for(SearchMethod::exhaustive, 4));
   // all are known to be as fast; the final round looks at them
   EXPECT_EQ(fine.ties, 4U);
   EXPECT_EQ(fine.tried.back().microseconds, 50);
@@ -202,12 +202,12 @@ TEST(RunSearch, TimesEqualProgramsOnce) {
 TEST(RunSearch, SaysWhoIsTied) {
   std::mt19937_64 random(3);
   FakeRunner noisy([&](const RankedSlicing&) { return 100.0 + static_cast<double>(random() % 9); });
-  EXPECT_GT(run_search(matmul_slicings(), noisy, options_for(SearchMethod::exhaustive, 8)).ties,
+  EXPECT_GT(run_search(searched_slicings(), noisy, options_for(SearchMethod::exhaustive, 8)).ties,
             2U);
   FakeRunner clear([&](const RankedSlicing& each) {
-    return each.predicted_seconds == matmul_slicings().at(0).predicted_seconds ? 100.0 : 110.0;
+    return each.predicted_seconds == searched_slicings().at(0).predicted_seconds ? 100.0 : 110.0;
   });
-  EXPECT_LE(run_search(matmul_slicings(), clear, options_for(SearchMethod::exhaustive, 8)).ties,
+  EXPECT_LE(run_search(searched_slicings(), clear, options_for(SearchMethod::exhaustive, 8)).ties,
             7U);
 }
 
@@ -215,8 +215,8 @@ TEST(RunSearch, FindsTheValleyByEvolution) {
   constexpr std::size_t budget = 1000;
   FakeRunner runner(valley_us);
   const TuneResult result =
-      run_search(matmul_slicings(), runner, options_for(SearchMethod::evolutionary, budget));
-  ASSERT_GT(matmul_slicings().count(), 50 * budget);
+      run_search(searched_slicings(), runner, options_for(SearchMethod::evolutionary, budget));
+  ASSERT_GT(searched_slicings().count(), 50 * budget);
   EXPECT_EQ(result.tried.size(), budget);
   EXPECT_EQ(std::set<std::string>([&] {
               const auto all = slicings_of(result);
@@ -230,7 +230,7 @@ TEST(RunSearch, FindsTheValleyByEvolution) {
 TEST(RunSearch, FindsTheValleyByGuidedSteps) {
   FakeRunner runner(valley_us);
   const TuneResult result =
-      run_search(matmul_slicings(), runner, options_for(SearchMethod::guided, 800));
+      run_search(searched_slicings(), runner, options_for(SearchMethod::guided, 800));
   EXPECT_LE(result.best().microseconds, 1.05 * least_of_all());
 }
 
@@ -241,7 +241,7 @@ TEST(RunSearch, DoesTheSameForTheSameSeed) {
       FakeRunner runner(valley_us);
       TuneOptions options = options_for(method, 100);
       options.seed = seed;
-      return slicings_of(run_search(matmul_slicings(), runner, options));
+      return slicings_of(run_search(searched_slicings(), runner, options));
     };
     EXPECT_EQ(tried(1), tried(1));
     if (method == SearchMethod::random || method == SearchMethod::evolutionary) {
@@ -253,19 +253,19 @@ TEST(RunSearch, DoesTheSameForTheSameSeed) {
 TEST(RunSearch, BeginsWithItsSeeds) {
   FakeRunner runner(valley_us);
   TuneOptions options = options_for(SearchMethod::exhaustive, 5);
-  const Slicing last = matmul_slicings().at(matmul_slicings().count() - 1).slicing;
-  options.seeds = {matmul_slicings().at(77).slicing, parse_slicing("i: g.0"), last,
-                   matmul_slicings().at(1).slicing};
-  const TuneResult result = run_search(matmul_slicings(), runner, options);
+  const Slicing last = searched_slicings().at(searched_slicings().count() - 1).slicing;
+  options.seeds = {searched_slicings().at(77).slicing, parse_slicing("i: g.0"), last,
+                   searched_slicings().at(1).slicing};
+  const TuneResult result = run_search(searched_slicings(), runner, options);
   for (const std::size_t place :
-       std::vector<std::size_t>{77, matmul_slicings().count() - 1, 1, 0, 2}) {
-    EXPECT_EQ(runner.timed.count(to_string(matmul_slicings().at(place).slicing)), 1U) << place;
+       std::vector<std::size_t>{77, searched_slicings().count() - 1, 1, 0, 2}) {
+    EXPECT_EQ(runner.timed.count(to_string(searched_slicings().at(place).slicing)), 1U) << place;
   }
   EXPECT_EQ(runner.timed.size(), 5U);
 }
 
 TEST(RunSearch, SparesLongLosersTheCheck) {
-  const Slicing slow = matmul_slicings().at(2).slicing;
+  const Slicing slow = searched_slicings().at(2).slicing;
   FakeRunner runner([&](const RankedSlicing& each) { return each.slicing == slow ? 9e3 : 2e3; });
   int checks = 0;
   runner.is_wrong = [&](const RankedSlicing&) {
@@ -273,7 +273,7 @@ TEST(RunSearch, SparesLongLosersTheCheck) {
     return false;
   };
   const TuneResult result =
-      run_search(matmul_slicings(), runner, options_for(SearchMethod::exhaustive, 4));
+      run_search(searched_slicings(), runner, options_for(SearchMethod::exhaustive, 4));
   EXPECT_EQ(checks, 3);
   EXPECT_EQ(runner.timed.at(to_string(slow)), 1);
   EXPECT_EQ(result.tried.back().slicing, slow);
@@ -317,11 +317,11 @@ TEST(RunSearch, TakesASearchOfTheCaller) {
   options.make_search = [](const SlicingStream& stream) {
     return std::make_unique<EveryTenth>(stream);
   };
-  const TuneResult result = run_search(matmul_slicings(), runner, options);
+  const TuneResult result = run_search(searched_slicings(), runner, options);
   ASSERT_GE(result.tried.size(), 4U);
   EXPECT_LT(result.tried.size(), 40U);
-  EXPECT_EQ(result.best().slicing, matmul_slicings().at(0).slicing);
-  EXPECT_EQ(result.tried[1].slicing, matmul_slicings().at(10).slicing);
+  EXPECT_EQ(result.best().slicing, searched_slicings().at(0).slicing);
+  EXPECT_EQ(result.tried[1].slicing, searched_slicings().at(10).slicing);
 }
 
 TEST_F(LogFile, GoesOnWhereASearchWasStopped) {
@@ -329,45 +329,45 @@ TEST_F(LogFile, GoesOnWhereASearchWasStopped) {
        {SearchMethod::guided, SearchMethod::random, SearchMethod::evolutionary}) {
     std::filesystem::remove(path_);
     FakeRunner whole(valley_us);
-    const TuneResult expected = run_search(matmul_slicings(), whole, options_for(method, 60));
+    const TuneResult expected = run_search(searched_slicings(), whole, options_for(method, 60));
     TuneOptions options = options_for(method, 60);
     options.log = path_;
     bool is_enough = false;
     options.report = [&](const TuneProgress& progress) { is_enough = progress.tried == 25; };
     options.is_cancelled = [&] { return is_enough; };
     FakeRunner first(valley_us);
-    const TuneResult stopped = run_search(matmul_slicings(), first, options, "key");
+    const TuneResult stopped = run_search(searched_slicings(), first, options, "key");
     EXPECT_EQ(stopped.tried.size(), 25U);
     EXPECT_EQ(stopped.resumed, 0U);
     options.report = {};
     options.is_cancelled = {};
     FakeRunner second(valley_us);
-    const TuneResult resumed = run_search(matmul_slicings(), second, options, "key");
+    const TuneResult resumed = run_search(searched_slicings(), second, options, "key");
     EXPECT_EQ(resumed.resumed, 25U);
     EXPECT_EQ(slicings_of(resumed), slicings_of(expected));
     // beside the new ones only contenders of the final round are compiled
     EXPECT_LE(second.prepared_count, 35 + 8);
     FakeRunner other(valley_us);
-    EXPECT_EQ(run_search(matmul_slicings(), other, options, "another key").resumed, 0U);
+    EXPECT_EQ(run_search(searched_slicings(), other, options, "another key").resumed, 0U);
   }
 }
 
 TEST_F(LogFile, RemembersRefusalsAndPassesOverTornLines) {
   FakeRunner runner([](const RankedSlicing&) { return 50.0; });
   runner.is_wrong = [](const RankedSlicing& each) {
-    return each.slicing == matmul_slicings().at(1).slicing;
+    return each.slicing == searched_slicings().at(1).slicing;
   };
   TuneOptions options = options_for(SearchMethod::exhaustive, 3);
   options.log = path_;
-  EXPECT_EQ(run_search(matmul_slicings(), runner, options, "key").resumed, 0U);
+  EXPECT_EQ(run_search(searched_slicings(), runner, options, "key").resumed, 0U);
   std::ofstream(path_, std::ios::app) << "{\"schema\": 1, \"key\": \"key\", \"sli";
   options.max_candidates = 5;
   FakeRunner again([](const RankedSlicing&) { return 50.0; });
-  const TuneResult result = run_search(matmul_slicings(), again, options, "key");
+  const TuneResult result = run_search(searched_slicings(), again, options, "key");
   EXPECT_EQ(result.resumed, 3U);
   EXPECT_EQ(result.tried.back().refusal, "wrong: c[0] is 1, not 2");
   FakeRunner third([](const RankedSlicing&) { return 50.0; });
-  EXPECT_EQ(run_search(matmul_slicings(), third, options, "key").resumed, 5U);
+  EXPECT_EQ(run_search(searched_slicings(), third, options, "key").resumed, 5U);
 }
 
 std::uintmax_t bytes_of(const std::string& path) {
@@ -380,7 +380,7 @@ TEST_F(LogFile, SurvivesProcessesKilledAtAnyMoment) {
   TuneOptions options = options_for(SearchMethod::random, 40);
   options.log = path_;
   std::mt19937_64 random(11);
-  ASSERT_GT(matmul_slicings().count(), 40U);  // made before the forks, which share it
+  ASSERT_GT(searched_slicings().count(), 40U);  // made before the forks, which share it
   for (int round = 0; round < 6; ++round) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -388,7 +388,7 @@ TEST_F(LogFile, SurvivesProcessesKilledAtAnyMoment) {
         ::usleep(100);
         return valley_us(each);
       });
-      static_cast<void>(run_search(matmul_slicings(), slow, options, "key"));
+      static_cast<void>(run_search(searched_slicings(), slow, options, "key"));
       ::_exit(0);
     }
     ASSERT_GT(child, 0);
@@ -402,9 +402,9 @@ TEST_F(LogFile, SurvivesProcessesKilledAtAnyMoment) {
     ::waitpid(child, &status, 0);
   }
   FakeRunner last(valley_us);
-  const TuneResult result = run_search(matmul_slicings(), last, options, "key");
+  const TuneResult result = run_search(searched_slicings(), last, options, "key");
   FakeRunner whole(valley_us);
-  EXPECT_EQ(slicings_of(result), slicings_of(run_search(matmul_slicings(), whole,
+  EXPECT_EQ(slicings_of(result), slicings_of(run_search(searched_slicings(), whole,
                                                         options_for(SearchMethod::random, 40))));
   EXPECT_GT(result.resumed, 0U);
 }
@@ -414,7 +414,7 @@ TEST_F(LogFile, LeavesFilesOfOthersAlone) {
   TuneOptions options = options_for(SearchMethod::exhaustive, 1);
   options.log = path_;
   std::ofstream(path_) << "my notes";
-  EXPECT_ERROR("loopy.tune.foreign_file", run_search(matmul_slicings(), runner, options, "key"));
+  EXPECT_ERROR("loopy.tune.foreign_file", run_search(searched_slicings(), runner, options, "key"));
   EXPECT_EQ(runner.prepared_count, 0) << "refused before anything is compiled";
 }
 
@@ -422,7 +422,8 @@ TEST_F(LogFile, TellsWhenItCannotBeWritten) {
   FakeRunner runner(valley_us);
   TuneOptions options = options_for(SearchMethod::exhaustive, 1);
   options.log = "/proc/no/such/file";
-  EXPECT_ERROR("loopy.tune.unwritable_log", run_search(matmul_slicings(), runner, options, "key"));
+  EXPECT_ERROR("loopy.tune.unwritable_log",
+               run_search(searched_slicings(), runner, options, "key"));
 }
 
 TEST(RunSearch, StopsWhenItIsToldTo) {
@@ -431,7 +432,7 @@ TEST(RunSearch, StopsWhenItIsToldTo) {
   bool is_enough = false;
   options.report = [&](const TuneProgress& progress) { is_enough = progress.tried == 7; };
   options.is_cancelled = [&] { return is_enough; };
-  EXPECT_EQ(run_search(matmul_slicings(), runner, options).tried.size(), 7U);
+  EXPECT_EQ(run_search(searched_slicings(), runner, options).tried.size(), 7U);
 }
 
 }  // namespace

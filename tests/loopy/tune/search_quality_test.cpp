@@ -78,7 +78,7 @@ SlicingStream volume_slicings() {
                                    {.default_type = cgen::f32}),
                        {});
 }
-SlicingStream matmul_slicings() {
+SlicingStream all_matmul_slicings() {
   return SlicingStream(
       make_kernel("{[i, j, k]: 0 <= i, j, k < 1024}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
                   {.default_type = cgen::f32}),
@@ -96,7 +96,7 @@ TEST(SearchQuality, ComesWithinATenthInAHundredTrials) {
 }
 
 TEST(SearchQuality, NeedsATenthOfTheTimeOfTryingAll) {
-  for (const SlicingStream& stream : {volume_slicings(), matmul_slicings()}) {
+  for (const SlicingStream& stream : {volume_slicings(), all_matmul_slicings()}) {
     ASSERT_GT(stream.count(), 10000U);
     for (std::uint64_t number = 0; number < 2; ++number) {
       const Device device(stream, number, 0.3);

@@ -15,12 +15,12 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel kernel_of(const std::string& domain, const std::string& statements,
-                 const std::string& arguments = {}) {
+Kernel tuned_kernel_of(const std::string& domain, const std::string& statements,
+                       const std::string& arguments = {}) {
   return make_kernel(domain, statements, {.arguments = arguments, .default_type = cgen::f32});
 }
 Kernel matmul() {
-  return kernel_of("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])");
+  return tuned_kernel_of("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])");
 }
 
 TuneOptions few(std::size_t candidates, const IntegerValues& parameters) {
@@ -93,7 +93,8 @@ TEST(Tune, TellsWhenNothingWorks) {
 }
 
 TEST(Tune, RunsWhatHasMoreRowsThanAnAxisHasBlocks) {
-  const Kernel kernel = kernel_of("{[i, j]: 0 <= i < n and 0 <= j < 2}", "c[i, j] = 2*a[i, j]");
+  const Kernel kernel =
+      tuned_kernel_of("{[i, j]: 0 <= i < n and 0 <= j < 2}", "c[i, j] = 2*a[i, j]");
   const TuneResult result = tune(kernel, runtime::Device::host(), few(1, {{"n", 70000}}));
   EXPECT_TRUE(result.best().refusal.empty());
 }
@@ -159,21 +160,21 @@ TEST(Slicings, GiveTheSameNumbersEverywhere) {
   };
   const std::vector<Case> cases = {
       {matmul(), {{"n", 33}}},
-      {kernel_of("{[i, j]: 0 <= i, j < n}", "out[j, i] = a[i, j]"), {{"n", 45}}},
-      {kernel_of("{[i, j]: 0 <= i < n and 0 <= j < m}", "out[i] = sum(j, a[i, j])"),
+      {tuned_kernel_of("{[i, j]: 0 <= i, j < n}", "out[j, i] = a[i, j]"), {{"n", 45}}},
+      {tuned_kernel_of("{[i, j]: 0 <= i < n and 0 <= j < m}", "out[i] = sum(j, a[i, j])"),
        {{"n", 7}, {"m", 300}}},
-      {kernel_of("{[i, j]: 0 <= i, j < n}",
-                 "out[i, j] = a[i, j + 1] + a[i + 2, j + 1] + a[i + 1, j] + a[i + 1, j + 2]"),
+      {tuned_kernel_of("{[i, j]: 0 <= i, j < n}",
+                       "out[i, j] = a[i, j + 1] + a[i + 2, j + 1] + a[i + 1, j] + a[i + 1, j + 2]"),
        {{"n", 40}}},
-      {kernel_of("{[e, f, i, j]: 0 <= e < n and 0 <= f < 6 and 0 <= i, j < 10}",
-                 "out[e, f, i] = sum(j, d[i, j]*u[e, f, j])"),
+      {tuned_kernel_of("{[e, f, i, j]: 0 <= e < n and 0 <= f < 6 and 0 <= i, j < 10}",
+                       "out[e, f, i] = sum(j, d[i, j]*u[e, f, j])"),
        {{"n", 9}}},
-      {kernel_of("{[i]: 0 <= i < n}", "out[0] = sum(i, a[i])"), {{"n", 5000}}},
-      {kernel_of("{[d, e, i, j]: 0 <= d < 3 and 0 <= e < n and 0 <= i, j < 12}",
-                 "out[d, e, i] = sum(j, m[d, i, j]*u[e, j])"),
+      {tuned_kernel_of("{[i]: 0 <= i < n}", "out[0] = sum(i, a[i])"), {{"n", 5000}}},
+      {tuned_kernel_of("{[d, e, i, j]: 0 <= d < 3 and 0 <= e < n and 0 <= i, j < 12}",
+                       "out[d, e, i] = sum(j, m[d, i, j]*u[e, j])"),
        {{"n", 40}}},
-      {kernel_of("{[x, y, f, g]: 0 <= x, y < n and 0 <= f, g < 3}",
-                 "out[y, x] = sum((f, g), image[y + f, x + g]*w[f, g])"),
+      {tuned_kernel_of("{[x, y, f, g]: 0 <= x, y < n and 0 <= f, g < 3}",
+                       "out[y, x] = sum((f, g), image[y + f, x + g]*w[f, g])"),
        {{"n", 37}}},
   };
   std::mt19937_64 random(7);

@@ -26,7 +26,7 @@ Nvrtc& nvrtc() {
   return Nvrtc::instance();
 }
 
-CompileRequest cuda_request(const std::string& source) {
+CompileRequest nvrtc_request(const std::string& source) {
   CompileRequest request = request_of(source);
   request.kind = OutputKind::cubin;
   request.target = "sm_90";
@@ -43,7 +43,7 @@ extern "C" __global__ void tile(const float *in, float *out, int n) {
 )";
 
 TEST_F(NvrtcTest, MakesACubinAndTellsItsResources) {
-  const CompiledProgram program = nvrtc().compile(cuda_request(tile_kernel));
+  const CompiledProgram program = nvrtc().compile(nvrtc_request(tile_kernel));
   EXPECT_EQ(text_of(program).substr(1, 3), "ELF");
   EXPECT_EQ(program.target, "sm_90");
   ASSERT_EQ(program.resources.size(), 1u) << program.log;
@@ -57,7 +57,7 @@ TEST_F(NvrtcTest, MakesACubinAndTellsItsResources) {
 }
 
 TEST_F(NvrtcTest, TellsSpills) {
-  const CompiledProgram program = nvrtc().compile(cuda_request(R"(
+  const CompiledProgram program = nvrtc().compile(nvrtc_request(R"(
 extern "C" __global__ void __launch_bounds__(1024, 2) spill(float *x) {
   float v[96];
   for (int i = 0; i < 96; ++i) v[i] = x[i * 1024 + threadIdx.x];
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) spill(float *x) {
 }
 
 TEST_F(NvrtcTest, LowersTemplateNames) {
-  CompileRequest request = cuda_request(
+  CompileRequest request = nvrtc_request(
       "template <class T, int n> __global__ void scale(T *x) { x[threadIdx.x] *= n; }\n"
       "__constant__ float table[4];\n");
   request.options.name_expressions = {"scale<float, 4>", "&scale<double, 2>", "table"};
@@ -90,7 +90,7 @@ TEST_F(NvrtcTest, LowersTemplateNames) {
 }
 
 TEST_F(NvrtcTest, MakesPtxAndLtoIr) {
-  CompileRequest request = cuda_request(tile_kernel);
+  CompileRequest request = nvrtc_request(tile_kernel);
   request.kind = OutputKind::ptx;
   EXPECT_NE(text_of(nvrtc().compile(request)).find(".entry tile"), std::string::npos);
   request.kind = OutputKind::lto_ir;
@@ -98,7 +98,7 @@ TEST_F(NvrtcTest, MakesPtxAndLtoIr) {
 }
 
 TEST_F(NvrtcTest, ShowsTheOffendingLineAndWhoBuiltIt) {
-  CompileRequest request = cuda_request("__global__ void k(float *x) {\n  x[0] = missing;\n}\n");
+  CompileRequest request = nvrtc_request("__global__ void k(float *x) {\n  x[0] = missing;\n}\n");
   request.source.origins = {{"model.cpp", 1}, {"model.cpp", 22}, {"model.cpp", 3}};
   try {
     static_cast<void>(nvrtc().compile(request));
@@ -117,7 +117,7 @@ TEST_F(NvrtcTest, ShowsTheOffendingLineAndWhoBuiltIt) {
 TEST_F(NvrtcTest, FindsHeadersInMemoryInFoldersAndOfTheToolkit) {
   const ScratchFolder folder;
   write_text(folder / "file.h", "#define FROM_FILE 100\n");
-  CompileRequest request = cuda_request(
+  CompileRequest request = nvrtc_request(
       "#include \"memory.h\"\n#include <file.h>\n#include <cuda_fp16.h>\n"
       "#include <cuda/std/cstdint>\n"
       "extern \"C\" __global__ void k(__half *x, cuda::std::int32_t n) {\n"
@@ -133,16 +133,16 @@ TEST_F(NvrtcTest, FindsHeadersInMemoryInFoldersAndOfTheToolkit) {
 
 TEST_F(NvrtcTest, RefusesWhatItCannotMake) {
   for (const char* target : {"sm_1", "sm_90z", "host", "90", "sm_", "sm_999999999999"}) {
-    CompileRequest request = cuda_request(tile_kernel);
+    CompileRequest request = nvrtc_request(tile_kernel);
     request.target = target;
     EXPECT_ERROR("runtime.nvrtc.unknown_target", nvrtc().compile(request));
   }
-  CompileRequest request = cuda_request(tile_kernel);
+  CompileRequest request = nvrtc_request(tile_kernel);
   request.target = "sm_90a";
   EXPECT_FALSE(nvrtc().compile(request).binary.empty());
   request.kind = OutputKind::host_object;
   EXPECT_ERROR("runtime.nvrtc.wrong_kind", nvrtc().compile(request));
-  request = cuda_request(tile_kernel);
+  request = nvrtc_request(tile_kernel);
   request.options.flags = {"--no-such-option"};
   EXPECT_ERROR("runtime.nvrtc.bad_option", nvrtc().compile(request));
 }
@@ -150,7 +150,7 @@ TEST_F(NvrtcTest, RefusesWhatItCannotMake) {
 TEST_F(NvrtcTest, DebugModePointsIntoTheKeptSource) {
   const ScratchFolder folder;
   CompileCache cache({folder / "cache", 1 << 20, true});
-  CompileRequest request = cuda_request(tile_kernel);
+  CompileRequest request = nvrtc_request(tile_kernel);
   request.options.debug = true;
   const CompiledProgram program = compile_cached(nvrtc(), request, cache);
   EXPECT_EQ(read_text(program.source_path), tile_kernel);
@@ -162,7 +162,7 @@ TEST_F(NvrtcTest, DebugModePointsIntoTheKeptSource) {
 TEST_F(NvrtcTest, GoesThroughTheCache) {
   const ScratchFolder folder;
   CompileCache cache({folder / "cache", 1 << 20, true});
-  const CompileRequest request = cuda_request(tile_kernel);
+  const CompileRequest request = nvrtc_request(tile_kernel);
   const CompiledProgram first = compile_cached(nvrtc(), request, cache);
   const CompiledProgram again = compile_cached(nvrtc(), request, cache);
   EXPECT_TRUE(again.from_cache);
@@ -202,7 +202,7 @@ TEST(NvrtcPlaceDeathTest, CompilingWithoutNvrtcIsUnsupported) {
       {
         int code = 1;
         try {
-          static_cast<void>(nvrtc().compile(cuda_request(tile_kernel)));
+          static_cast<void>(nvrtc().compile(nvrtc_request(tile_kernel)));
         } catch (const Unsupported& error) {
           code = error.code() == "runtime.nvrtc.not_found" ? 0 : 2;
         }

@@ -13,7 +13,7 @@ namespace {
 using namespace testing;
 namespace fs = std::filesystem;
 
-const FileStamp old_stamp = {1, 100, 1'000'000, 5, 1'000'000, 6};
+const FileStamp scan_stamp = {1, 100, 1'000'000, 5, 1'000'000, 6};
 
 HeaderScan some_scan(const std::string& path) {
   HeaderScan scan;
@@ -76,7 +76,7 @@ TEST(ScanMemo, TellsTheNextProcessWhileFilesAnswerAsBefore) {
 
 TEST(ScanMemo, DoesNotTrustFreshFiles) {
   const ScratchFolder folder;
-  FileStamp fresh = old_stamp;
+  FileStamp fresh = scan_stamp;
   fresh[4] = ::time(nullptr);
   ScanMemo(folder.path(), sha256("q")).keep(some_scan(""), {{folder / "a.h", fresh}});
   EXPECT_TRUE(fs::is_empty(folder.path()));
