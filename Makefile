@@ -20,7 +20,7 @@ demo: packages-build           ## run a kernel built as a tree, then tune a matr
 test: packages-test            ## build everything and run all tests
 	$(call CMAKE_CONFIGURE,ON)
 	cmake --build $(BUILD)
-	ctest --test-dir $(BUILD) --output-on-failure
+	ctest --test-dir $(BUILD) --output-on-failure --parallel $$(nproc)
 
 bench: packages-test           ## run the CPU benchmarks, JSON to build/bench/*.json
 	$(call CMAKE_CONFIGURE,ON)
