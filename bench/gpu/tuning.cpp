@@ -16,7 +16,7 @@
 #include "bench/near_best.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/execute/argument_data.h"
+#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/tune/tune.h"

@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "rtcg/loopy/execute/argument_data.h"
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/interpret/interpret.h"
 
 namespace rtcg::loopy {
 
 struct CompareOptions {
-  /// Largest |a - b| / (1 + |b|) that counts as equal; integers must be equal.
+  /// Largest |a - b| / (1 + |b|) that counts as equal where no interpreter says how far results may
+  /// be apart; integers must be equal.
   double tolerance = 1e-3;
   std::uint64_t seed = 1;
   /// Launches that are timed, after one that is not; 0: no time is taken.
@@ -24,18 +25,31 @@ struct CompareOptions {
   std::map<std::string, std::complex<double>> complex_values{};
 };
 
+/// Where the numbers come from that a kernel is compared with.
+enum class Judge {
+  interpreter,          ///< the description, interpreted as a whole
+  sampled_interpreter,  ///< some of its results, interpreted
+  generated_reference,  ///< code for the host that is generated from the description
+};
+
 struct ComparisonReport {
   bool is_equal = false;
   DataDifference worst{};
+  double allowed = 0;         ///< the largest distance from `worst.right` that would be equal
   double transformed_ms = 0;  ///< of one launch
-  double reference_ms = 0;
+  Judge judge = Judge::interpreter;
+  std::size_t compared = 0;   ///< numbers
+  std::size_t undecided = 0;  ///< numbers that the description leaves open
+  /// Why it was not interpreted, or not as a whole; else empty.
+  std::string note{};
 };
 
-/// Runs a kernel as a device runs it, and the kernel it was made from on the host, on the same
-/// random data, and compares all arrays.
+/// Runs a kernel as a device runs it, interprets the kernel it was made from on the same random
+/// data, and compares all arrays. Where it cannot be interpreted, it is run on the host instead,
+/// as it was generated; the report says so.
 ///
 /// @param parameters  values of the integer scalars
-/// @throws  what Executor throws for either
+/// @throws  what Executor throws
 [[nodiscard]] ComparisonReport compare_with_reference(const Kernel& transformed,
                                                       const Kernel& reference,
                                                       const IntegerValues& parameters,

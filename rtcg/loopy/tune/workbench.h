@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rtcg/loopy/execute/argument_data.h"
+#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/tune/candidate_runner.h"
 #include "rtcg/loopy/tune/tune.h"

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/execute/argument_data.h"
+#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/transform/recipe.h"
 #include "tests/support/expect_error.h"
 

@@ -18,7 +18,7 @@
 #include "rtcg/loopy/check/check_order.h"
 #include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/codegen/generate.h"
-#include "rtcg/loopy/execute/argument_data.h"
+#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/device/program.h"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/execute/argument_data.h"
+#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/slice/layout_copy.h"
 #include "rtcg/loopy/tune/kernel_pack.h"
 #include "rtcg/loopy/tune/tuned_executor.h"

@@ -1,4 +1,4 @@
-#include "rtcg/loopy/execute/argument_data.h"
+#include "rtcg/loopy/interpret/argument_data.h"
 
 #include <cmath>
 #include <cstring>
@@ -78,9 +78,13 @@ std::size_t ArrayData::count() const {
 }
 
 double ArrayData::element(std::size_t index) const {
+  return static_cast<double>(number(index));
+}
+
+long double ArrayData::number(std::size_t index) const {
   return with_type(kind, [&](auto value) {
     std::memcpy(&value, bytes.data() + index * sizeof(value), sizeof(value));
-    return static_cast<double>(value);
+    return static_cast<long double>(value);
   });
 }
 

@@ -21,6 +21,8 @@ struct ArrayData {
   /// Of numbers.
   [[nodiscard]] std::size_t count() const;
   [[nodiscard]] double element(std::size_t index) const;
+  /// The same without rounding: all integers are exact.
+  [[nodiscard]] long double number(std::size_t index) const;
   void set_element(std::size_t index, double value);
 };
 

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/interpret/argument_data.h"
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// What a kernel is run with. Arrays lie in memory as the kernel's arguments say: strides and
+/// offsets; what is not given is zero.
+struct InterpretArguments {
+  /// Parameters and other integer scalars.
+  IntegerValues parameters{};
+  /// Floating-point scalars; complex ones have two parts.
+  std::map<std::string, std::complex<double>> reals{};
+  ArgumentData arrays{};
+};
+
+struct InterpretOptions {
+  /// Parts of expressions that are evaluated. A kernel that takes more is not run as a whole: some
+  /// of its results are computed.
+  double most_operations = 2e7;
+  /// Results of each array that are computed then, among them the first and the last.
+  std::size_t samples = 128;
+  std::uint64_t seed = 1;
+};
+
+/// A number that a kernel leaves in an array, and how far that of a device may be from it.
+struct ExpectedNumber {
+  long double value = 0;
+  /// 0: none. Counts the roundings in the declared types; for sums as many as their length and the
+  /// size of their parts allow in any order. Infinite where the description leaves it open: where
+  /// signed integers overflow, at comparisons that an error decides, for what was never set.
+  long double error = 0;
+};
+
+/// What a kernel leaves in an array.
+struct ExpectedArray {
+  cgen::ScalarKind kind = cgen::ScalarKind::f32;
+  /// Which numbers of the array in memory they are; empty: all of them, from the first on.
+  std::vector<std::size_t> places{};
+  std::vector<ExpectedNumber> numbers{};
+};
+
+struct Interpretation {
+  /// The arrays that the kernel may write.
+  std::map<std::string, ExpectedArray> arrays{};
+  /// Whether only some of the results were computed.
+  bool is_sampled = false;
+  /// Parts of expressions that were evaluated.
+  double operations = 0;
+};
+
+/// Runs a kernel as it is described, slowly and plainly: one iteration after the other, in exact
+/// integers and reals of 64 bits. It uses neither the schedule nor the code that is generated.
+///
+/// The meaning: statements run in the order of their text as far as variables and stated
+/// dependencies ask for it, each in all points of its domain, loops upwards; statements that share
+/// loops share their iterations. `//` and `%` round down. Integers are exact until a variable of
+/// the type stores them, where they wrap around. Tags of inames have no meaning.
+///
+/// @throws InvalidInput  loopy.interpret.missing_value, loopy.interpret.out_of_bounds;
+///                       loopy.infer_types.*, ...: what a kernel that has no meaning throws
+/// @throws Unsupported   loopy.interpret.raw_code, loopy.interpret.function,
+///                       loopy.interpret.unbounded, loopy.interpret.order,
+///                       loopy.interpret.too_long
+[[nodiscard]] Interpretation interpret(const Kernel& kernel, const InterpretArguments& arguments,
+                                       const InterpretOptions& options = {});
+
+/// Where arrays are furthest from what was expected, in terms of what is allowed.
+struct Mismatch {
+  std::string array{};
+  std::size_t index = 0;  ///< of the number in the array
+  double found = 0;
+  double expected = 0;
+  double allowed = 0;  ///< the largest distance that counts as equal
+  /// |found - expected| / allowed; infinite where `allowed` is 0 and they differ.
+  double excess = 0;
+  std::size_t compared = 0;   ///< numbers
+  std::size_t undecided = 0;  ///< numbers that may have any value
+
+  [[nodiscard]] bool is_equal() const noexcept { return excess <= 1; }
+};
+
+/// Compares all arrays that `expected` has. Infinite values and those that are no number equal
+/// themselves.
+/// @param found  has these arrays, as they lay in memory when they were interpreted
+[[nodiscard]] Mismatch find_mismatch(const ArgumentData& found, const Interpretation& expected);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,206 @@
+#include "rtcg/loopy/interpret/interpret.h"
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+template <class T>
+ArrayData array_of(cgen::ScalarKind kind, const std::vector<T>& values) {
+  ArrayData data{kind, {}, 1};
+  data.bytes.resize(values.size() * sizeof(T));
+  std::memcpy(data.bytes.data(), values.data(), data.bytes.size());
+  return data;
+}
+ArrayData array_of(const std::vector<float>& values) {
+  return array_of(cgen::ScalarKind::f32, values);
+}
+ArrayData array_of(const std::vector<double>& values) {
+  return array_of(cgen::ScalarKind::f64, values);
+}
+ArrayData array_of(const std::vector<std::int64_t>& values) {
+  return array_of(cgen::ScalarKind::i64, values);
+}
+ArrayData array_of(const std::vector<std::uint32_t>& values) {
+  return array_of(cgen::ScalarKind::u32, values);
+}
+
+/// Some numbers in [-1, 1).
+std::vector<double> numbers(std::size_t count, std::uint64_t seed = 1) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < count; ++i) {
+    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    result.push_back(static_cast<double>(seed >> 40) * 0x1p-23 - 1);
+  }
+  return result;
+}
+
+/// Values within the error that the interpreter states, and that error below `most`.
+void expect_near(const Interpretation& result, const std::string& array,
+                 const std::vector<double>& expected, double most) {
+  const ExpectedArray& found = result.arrays.at(array);
+  ASSERT_EQ(found.numbers.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const long double distance = std::fabs(found.numbers[i].value - expected[i]);
+    EXPECT_LE(distance, found.numbers[i].error) << array << "[" << i << "]";
+    EXPECT_LE(found.numbers[i].error, most) << array << "[" << i << "]";
+  }
+}
+/// Exactly these integers.
+void expect_integers(const Interpretation& result, const std::string& array,
+                     const std::vector<std::int64_t>& expected) {
+  const ExpectedArray& found = result.arrays.at(array);
+  ASSERT_EQ(found.numbers.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(static_cast<std::int64_t>(found.numbers[i].value), expected[i])
+        << array << "[" << i << "]";
+    EXPECT_EQ(found.numbers[i].error, 0) << array << "[" << i << "]";
+  }
+}
+
+TEST(Interpret, MultipliesMatrices) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = rtcg::cgen::f64});
+  const std::size_t n = 7;
+  const std::vector<double> a = numbers(n * n, 1);
+  const std::vector<double> b = numbers(n * n, 2);
+  std::vector<double> c(n * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t k = 0; k < n; ++k) {
+        c[i * n + j] += a[i * n + k] * b[k * n + j];
+      }
+    }
+  }
+  const Interpretation result = interpret(
+      kernel, {{{"n", 7}}, {}, {{"a", array_of(a)}, {"b", array_of(b)}, {"c", array_of(c)}}});
+  expect_near(result, "c", c, 1e-13);
+}
+
+TEST(Interpret, DividesIntegersOf64BitsRoundingDown) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}",
+                                    "y[i] = (x[i]*1103515245 + 12345) % 2147483648\n"
+                                    "z[i] = x[i] // 1000",
+                                    {.arguments = "x, y, z: i64[n]; n: i32"});
+  const std::vector<std::int64_t> x = {1000000000000, -1000000000001, 7};
+  const Interpretation result = interpret(kernel, {{{"n", 3}}, {}, {{"x", array_of(x)}}});
+  // as Python gives them
+  expect_integers(result, "z", {1000000000, -1000000001, 0});
+  expect_integers(result, "y", {891813945, 152179148, 1282168116});
+}
+
+TEST(Interpret, TakesRemaindersOfUnsignedNumbers) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "b[i] = a[key[i] % 35]",
+                                    {.arguments = "a, b: f32[n]; key: u32[n]; n: i32"});
+  std::vector<float> a(35);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = static_cast<float>(i);
+  }
+  std::vector<std::uint32_t> keys(35, 4294967295U);
+  const Interpretation result =
+      interpret(kernel, {{{"n", 35}}, {}, {{"a", array_of(a)}, {"key", array_of(keys)}}});
+  EXPECT_EQ(result.arrays.at("b").numbers.front().value, 10);
+}
+
+TEST(Interpret, EvaluatesTheBranchTakenAlone) {
+  const Kernel kernel = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 2*n}",
+                                    "y[j] = 0 if j < n else sum(i, a[i + j - n])",
+                                    {.arguments = "a: f64[2*n]; y: f64[2*n]; n: i32"});
+  const std::vector<double> a = numbers(8);
+  std::vector<double> y(8);
+  for (std::size_t j = 4; j < 8; ++j) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      y[j] += a[i + j - 4];
+    }
+  }
+  expect_near(interpret(kernel, {{{"n", 4}}, {}, {{"a", array_of(a)}}}), "y", y, 1e-14);
+}
+
+TEST(Interpret, RefusesWhatHasNoValue) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < n}", "b[i] = 2*a[i]", {.default_type = rtcg::cgen::f32});
+  EXPECT_ERROR("loopy.interpret.missing_value", interpret(kernel, {}));
+  EXPECT_ERROR("loopy.interpret.missing_value",
+               interpret(kernel, {{{"n", 3}}, {}, {{"a", array_of(std::vector<float>(2))}}}));
+}
+
+TEST(Interpret, RefusesElementsOutsideOfArrays) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "b[i] = a[place[i]]",
+                                    {.arguments = "a, b: f32[n]; place: i64[n]; n: i32"});
+  const std::vector<std::int64_t> place = {0, 1, 3};
+  EXPECT_ERROR("loopy.interpret.out_of_bounds",
+               interpret(kernel, {{{"n", 3}}, {}, {{"place", array_of(place)}}}));
+}
+
+TEST(Interpret, RefusesWhatItCannotRead) {
+  EXPECT_ERROR("loopy.interpret.raw_code",
+               interpret(make_kernel("{[i]: 0 <= i < n}", "... c \"${b[i]} = f(1);\" {writes=b}",
+                                     {.arguments = "b: f32[n]; n: i32"}),
+                         {{{"n", 3}}, {}, {}}));
+  Kernel kernel =
+      make_kernel("{[i]: 0 <= i < n}", "b[i] = a[i]", {.default_type = rtcg::cgen::i32});
+  kernel.instructions.front().kind =
+      Assignment{{access("b", {name("i")})}, call("(warp_any)", {name("i")})};
+  EXPECT_ERROR("loopy.interpret.function", interpret(kernel, {{{"n", 3}}, {}, {}}));
+}
+
+TEST(Interpret, RefusesLoopsWithoutOrderOrEnd) {
+  Kernel kernel =
+      make_kernel("{[i, j]: 0 <= i, j < n}", "b[i, j] = 1", {.default_type = rtcg::cgen::f32});
+  kernel.loop_priorities = {{"i", "j"}, {"j", "i"}};
+  EXPECT_ERROR("loopy.interpret.order", interpret(kernel, {{{"n", 3}}, {}, {}}));
+  EXPECT_ERROR("loopy.interpret.unbounded",
+               interpret(make_kernel("{[i]: 0 <= i}", "b[0] = i", {.arguments = "b: f32[1]"}), {}));
+}
+
+TEST(Interpret, RefusesToRunForEver) {
+  const Kernel kernel = make_kernel("{[i, j]: 0 <= i, j < n}", "b[0] = sum(i, sum(j, i*j))",
+                                    {.arguments = "b: i64[1]; n: i32"});
+  EXPECT_ERROR("loopy.interpret.too_long", interpret(kernel, {{{"n", 1000000}}, {}, {}}));
+}
+
+TEST(FindMismatch, CatchesWrongNumbers) {
+  const Kernel kernel = make_kernel("{[i, j]: 0 <= i < 3 and 0 <= j < n}", "b[i] = sum(j, a[i, j])",
+                                    {.default_type = rtcg::cgen::f32});
+  const std::vector<double> random = numbers(300);
+  const std::vector<float> a(random.begin(), random.end());
+  const Interpretation expected = interpret(kernel, {{{"n", 100}}, {}, {{"a", array_of(a)}}});
+  std::vector<float> b(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 100; ++j) {
+      b[i] += a[i * 100 + j];
+    }
+  }
+  EXPECT_TRUE(find_mismatch({{"b", array_of(b)}}, expected).is_equal());
+  b[1] += 1e-3F;  // as little as a part that is missing
+  const Mismatch worst = find_mismatch({{"b", array_of(b)}}, expected);
+  EXPECT_FALSE(worst.is_equal());
+  EXPECT_EQ(worst.array, "b");
+  EXPECT_EQ(worst.index, 1U);
+  EXPECT_EQ(worst.compared, 3U);
+}
+
+TEST(FindMismatch, TakesWhatIsNoNumberAsEqualToItself) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < 3}", "b[i] = log(a[i])", {.default_type = rtcg::cgen::f32});
+  const Interpretation expected =
+      interpret(kernel, {{}, {}, {{"a", array_of(std::vector<float>{-1, 0, 1})}}});
+  const float nan = std::nanf("");
+  EXPECT_TRUE(find_mismatch({{"b", array_of(std::vector<float>{nan, -HUGE_VALF, 0})}}, expected)
+                  .is_equal());
+  EXPECT_FALSE(
+      find_mismatch({{"b", array_of(std::vector<float>{nan, HUGE_VALF, 0})}}, expected).is_equal());
+  EXPECT_FALSE(
+      find_mismatch({{"b", array_of(std::vector<float>{0, -HUGE_VALF, 0})}}, expected).is_equal());
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
