@@ -49,21 +49,47 @@ class Linker {
   };
 
   void check_vertices() const {
-    const auto check = [&](int vertex, std::string_view what, std::size_t number) {
+    const auto check = [&](int vertex, const std::string& what) {
       if (vertex < 0 || static_cast<std::size_t>(vertex) >= mesh_.vertices.size()) {
         throw InvalidInput("dg.find_connectivity.bad_vertex",
-                           fmt::format("{} {} has a vertex {}: there are {}, counted from 0", what,
-                                       number, vertex, mesh_.vertices.size()));
+                           fmt::format("{} has a vertex {}: there are {}, counted from 0", what,
+                                       vertex, mesh_.vertices.size()));
       }
     };
     for (std::size_t i = 0; i < mesh_.elements.size(); ++i) {
       for (std::size_t v = 0; v <= dimension_; ++v) {
-        check(mesh_.elements[i][v], "element", i);
+        check(mesh_.elements[i][v], "element " + std::to_string(i));
       }
     }
     for (std::size_t i = 0; i < mesh_.boundary_faces.size(); ++i) {
       for (std::size_t v = 0; v < dimension_; ++v) {
-        check(mesh_.boundary_faces[i].vertices[v], "boundary face", i);
+        check(mesh_.boundary_faces[i].vertices[v], "boundary face " + std::to_string(i));
+      }
+    }
+    for (const int twin : mesh_.twins) {
+      check(twin, "the list of periodic vertices");
+    }
+    check_lengths();
+  }
+
+  // What is given for each vertex, element or face is there for each, and within its list.
+  void check_lengths() const {
+    const auto check = [](const char* what, std::size_t found, std::size_t right) {
+      if (found != 0 && found != right) {
+        throw InvalidInput(
+            "dg.find_connectivity.bad_list",
+            fmt::format("the mesh has {} {}: none or {} would be right", found, what, right));
+      }
+    };
+    check("periodic vertices", mesh_.twins.size(), mesh_.vertices.size());
+    check("regions of elements", mesh_.element_regions.size(), mesh_.elements.size());
+    for (const BoundaryFace& face : mesh_.boundary_faces) {
+      if (face.tag < 0 || static_cast<std::size_t>(face.tag) >= mesh_.boundary_tags.size()) {
+        throw InvalidInput("dg.find_connectivity.bad_list",
+                           fmt::format("the boundary face on {} has the tag {}: there are {}, "
+                                       "counted from 0",
+                                       vertex_names(mesh_, face.vertices.data(), dimension_),
+                                       face.tag, mesh_.boundary_tags.size()));
       }
     }
   }
@@ -117,9 +143,11 @@ class Linker {
     if (!link_at(other).is_boundary()) {
       throw InvalidInput(
           "dg.find_connectivity.shared_face",
-          fmt::format("elements {}, {} and {} have one face in common: a face belongs to two at "
+          fmt::format("{}, {} and {} have one face in common: a face belongs to two at "
                       "most, and a periodic mesh needs three cells along the axis",
-                      other.element, link_at(other).element, place.element));
+                      element_name(mesh_, other.element),
+                      element_name(mesh_, static_cast<std::size_t>(link_at(other).element)),
+                      element_name(mesh_, place.element)));
     }
     join(place, other);
     join(other, place);
@@ -158,13 +186,22 @@ class Linker {
                                    end, [&](const Side& each) { return each.key == key; });
     if (side == end) {
       throw InvalidInput("dg.find_connectivity.stray_boundary_face",
-                         fmt::format("the boundary face on vertices {} belongs to no element",
-                                     fmt::join(face.vertices.begin(),
-                                               face.vertices.begin() + mesh_.dimension, ", ")));
+                         fmt::format("the boundary face on {} belongs to no element",
+                                     vertex_names(mesh_, face.vertices.data(), dimension_)));
     }
     // a tagged face between two elements is an interface, and no boundary
     FaceLink& link = link_at(place_of(side->number));
     if (link.is_boundary()) {
+      if (link.boundary_tag >= 0 && link.boundary_tag != face.tag) {
+        const auto tag = [&](int number) -> const std::string& {
+          return mesh_.boundary_tags[static_cast<std::size_t>(number)];
+        };
+        throw InvalidInput("dg.find_connectivity.two_tags",
+                           fmt::format("the boundary face on {} is of '{}' and of '{}': only one "
+                                       "condition can hold there",
+                                       vertex_names(mesh_, face.vertices.data(), dimension_),
+                                       tag(link.boundary_tag), tag(face.tag)));
+      }
       link.boundary_tag = face.tag;
     }
   }
@@ -210,9 +247,10 @@ void check_boundary_coverage(const Mesh& mesh, const Connectivity& connectivity,
   }
   std::string problem;
   for (const auto& [tag, place] : uncovered) {
-    problem += fmt::format("{}{} {} {}, the first of element {}", problem.empty() ? "" : "; ",
-                           place.first, place.first == 1 ? "face" : "faces",
-                           tag.empty() ? "without a tag" : "of '" + tag + "'", place.second);
+    problem += fmt::format("{}{} {} {}, the first of {}", problem.empty() ? "" : "; ", place.first,
+                           place.first == 1 ? "face" : "faces",
+                           tag.empty() ? "without a tag" : "of '" + tag + "'",
+                           element_name(mesh, place.second));
   }
   if (!problem.empty()) {
     throw InvalidInput("dg.check_boundary_coverage.uncovered",

@@ -32,7 +32,10 @@ struct Connectivity {
 ///
 /// @throws InvalidInput  dg.find_connectivity.bad_vertex: no such vertex;
 ///                       dg.find_connectivity.shared_face: more than two elements have one face;
-///                       dg.find_connectivity.stray_boundary_face: no element has it
+///                       dg.find_connectivity.stray_boundary_face: no element has it;
+///                       dg.find_connectivity.bad_list: not as many entries as vertices or
+///                       elements, or a tag that there is not;
+///                       dg.find_connectivity.two_tags: a face on the boundary has two
 [[nodiscard]] Connectivity find_connectivity(const Mesh& mesh);
 
 /// Checks that every boundary face has a tag and every tag a condition.

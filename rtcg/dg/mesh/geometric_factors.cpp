@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -44,6 +45,28 @@ Square map_of(const Mesh& mesh, std::size_t element) {
   return map;
 }
 
+// The longest edge, of halves: half the vector from one corner to another.
+double longest_half_edge(const Square& map) {
+  double longest = 0;
+  for (Eigen::Index j = 0; j < map.cols(); ++j) {
+    longest = std::max(longest, map.col(j).norm());
+    for (Eigen::Index other = 0; other < j; ++other) {
+      longest = std::max(longest, (map.col(j) - map.col(other)).norm());
+    }
+  }
+  return longest;
+}
+
+// Heights below this part of the longest edge are rounding: their normals have few right digits.
+constexpr double least_flatness = 1e-10;
+
+[[noreturn]] void refuse(const Mesh& mesh, std::size_t element, const std::string& problem) {
+  throw InvalidInput(
+      "dg.find_geometric_factors.degenerate",
+      fmt::format("{} with {} {}", element_name(mesh, element),
+                  vertex_names(mesh, mesh.elements[element].data(), mesh.face_count()), problem));
+}
+
 }  // namespace
 
 GeometricFactors find_geometric_factors(const Mesh& mesh) {
@@ -54,23 +77,28 @@ GeometricFactors find_geometric_factors(const Mesh& mesh) {
   for (std::size_t element = 0; element < mesh.element_count(); ++element) {
     const Square map = map_of(mesh, element);
     const double jacobian = map.determinant();
-    if (!(jacobian > 0)) {
-      throw InvalidInput(
-          "dg.find_geometric_factors.degenerate",
-          fmt::format("element {} with vertices {} has the volume {}: it must be "
-                      "positive",
-                      element,
-                      fmt::join(mesh.elements[element].begin(),
-                                mesh.elements[element].begin() + dimension + 1, ", "),
+    if (!(jacobian >= std::numeric_limits<double>::min()) || !std::isfinite(jacobian)) {
+      refuse(
+          mesh, element,
+          fmt::format("has the volume {}: it must be a positive number, and none of the smallest "
+                      "that there are",
                       jacobian));
     }
     const Square inverse = map.inverse();
     result.jacobian.push_back(jacobian);
+    const double longest = longest_half_edge(map);
     result.metric.insert(result.metric.end(), inverse.data(), inverse.data() + inverse.size());
     for (std::size_t face = 0; face < result.faces; ++face) {
       const Eigen::RowVectorXd normal =
           reference_normal(dimension, static_cast<Eigen::Index>(face)) * inverse;
       const double scale = normal.norm();
+      // the height over this face is 2 / scale
+      if (!std::isfinite(scale) || !(1 / scale >= least_flatness * longest)) {
+        refuse(mesh, element,
+               fmt::format("has a height of {:.3g} beside an edge of {:.3g}: it must be {} of that "
+                           "at least",
+                           2 / scale, 2 * longest, least_flatness));
+      }
       result.face_scale.push_back(scale);
       for (Eigen::Index i = 0; i < dimension; ++i) {
         result.normals.push_back(normal[i] / scale);

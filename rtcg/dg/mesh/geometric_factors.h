@@ -25,7 +25,9 @@ struct GeometricFactors {
   }
 };
 
-/// @throws InvalidInput  dg.find_geometric_factors.degenerate: an element without positive volume
+/// @throws InvalidInput  dg.find_geometric_factors.degenerate: an element whose volume is not
+///                       positive, not finite or denormal, or whose least height is less than
+///                       1e-10 of its longest edge
 [[nodiscard]] GeometricFactors find_geometric_factors(const Mesh& mesh);
 
 /// The size of the smallest element as time steps need it: 2 over the largest face_scale.

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace rtcg::dg {
 namespace {
 
@@ -116,6 +118,25 @@ Mesh with_positive_volumes(Mesh mesh) {
   return mesh;
 }
 
+std::string element_name(const Mesh& mesh, std::size_t element) {
+  return element < mesh.element_numbers.size()
+             ? fmt::format("element {} of the file", mesh.element_numbers[element])
+             : fmt::format("element {}", element);
+}
+
+std::string vertex_names(const Mesh& mesh, const int* vertices, std::size_t count) {
+  const bool is_of_file = mesh.vertex_numbers.size() == mesh.vertices.size();
+  std::string text = is_of_file ? "nodes " : "vertices ";
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_known = is_of_file && vertices[i] >= 0 &&
+                          static_cast<std::size_t>(vertices[i]) < mesh.vertex_numbers.size();
+    text += fmt::format("{}{}", i == 0 ? "" : ", ",
+                        is_known ? mesh.vertex_numbers[static_cast<std::size_t>(vertices[i])]
+                                 : std::int64_t{vertices[i]});
+  }
+  return text + (is_of_file ? " of the file" : "");
+}
+
 std::vector<std::size_t> curve_order(const Mesh& mesh) {
   const std::vector<std::uint64_t> keys = curve_keys(mesh);
   std::vector<std::size_t> order(mesh.element_count());
@@ -128,10 +149,14 @@ std::vector<std::size_t> curve_order(const Mesh& mesh) {
 Mesh with_element_order(Mesh mesh, const std::vector<std::size_t>& order) {
   const auto elements = mesh.elements;
   const auto regions = mesh.element_regions;
+  const auto numbers = mesh.element_numbers;
   for (std::size_t i = 0; i < order.size(); ++i) {
     mesh.elements[i] = elements[order[i]];
     if (!regions.empty()) {
       mesh.element_regions[i] = regions[order[i]];
+    }
+    if (!numbers.empty()) {
+      mesh.element_numbers[i] = numbers[order[i]];
     }
   }
   return mesh;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct Mesh {
   std::vector<std::string> regions{};        ///< the names of materials
   /// For each vertex the one that stands for it and its periodic images; empty without periodicity.
   std::vector<int> twins{};
+  /// What the file that the mesh is from calls vertices and elements, for messages; empty: nothing.
+  std::vector<std::int64_t> vertex_numbers{};
+  std::vector<std::int64_t> element_numbers{};
 
   [[nodiscard]] std::size_t element_count() const noexcept { return elements.size(); }
   [[nodiscard]] std::size_t face_count() const noexcept {
@@ -42,6 +46,11 @@ struct Mesh {
 /// Six times the volume of a tetrahedron, twice the area of a triangle, or the length of an
 /// interval; negative when the vertices run the other way round.
 [[nodiscard]] double signed_volume(const Mesh& mesh, std::size_t element);
+
+/// What messages call an element: `element 5`, or `element 1207 of the file`.
+[[nodiscard]] std::string element_name(const Mesh& mesh, std::size_t element);
+/// What messages call vertices: `vertices 3, 5`, or `nodes 17, 4 of the file`.
+[[nodiscard]] std::string vertex_names(const Mesh& mesh, const int* vertices, std::size_t count);
 
 /// The numbers of the elements along a Hilbert curve through their centres.
 [[nodiscard]] std::vector<std::size_t> curve_order(const Mesh& mesh);

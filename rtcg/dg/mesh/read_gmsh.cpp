@@ -22,25 +22,32 @@ using detail::GmshStream;
 struct ElementType {
   int dimension;
   int nodes;
+  int order;
 };
 
 // The simplices among Gmsh's element types, straight and curved. Vertices come first in all.
 const std::map<std::int64_t, ElementType>& element_types() {
   static const std::map<std::int64_t, ElementType> types = {
-      {15, {0, 1}},  {1, {1, 2}},   {8, {1, 3}},   {26, {1, 4}},  {27, {1, 5}},  {28, {1, 6}},
-      {2, {2, 3}},   {9, {2, 6}},   {21, {2, 10}}, {23, {2, 15}}, {25, {2, 21}}, {4, {3, 4}},
-      {11, {3, 10}}, {29, {3, 20}}, {30, {3, 35}}, {31, {3, 56}}};
+      {15, {0, 1, 1}},  {1, {1, 2, 1}},   {8, {1, 3, 2}},   {26, {1, 4, 3}},
+      {27, {1, 5, 4}},  {28, {1, 6, 5}},  {2, {2, 3, 1}},   {9, {2, 6, 2}},
+      {21, {2, 10, 3}}, {23, {2, 15, 4}}, {25, {2, 21, 5}}, {4, {3, 4, 1}},
+      {11, {3, 10, 2}}, {29, {3, 20, 3}}, {30, {3, 35, 4}}, {31, {3, 56, 5}}};
   return types;
 }
 
+using Groups = std::array<std::int64_t, 2>;  // 0 where there is none
+
 struct Simplex {
   std::array<std::int64_t, 4> nodes{};
-  std::int64_t group = 0;  // physical; 0 where there is none
+  std::int64_t number = 0;       // in the file
+  std::int64_t group = 0;        // physical; 0 where there is none
+  std::int64_t other_group = 0;  // a second one
 };
 
 class GmshReader {
  public:
-  GmshReader(std::string_view bytes, const std::string& name) : in_(bytes, name), name_(name) {}
+  GmshReader(std::string_view bytes, const std::string& name, const GmshOptions& options)
+      : in_(bytes, name), name_(name), options_(options) {}
 
   Mesh read() {
     read_format();
@@ -92,7 +99,9 @@ class GmshReader {
     if (section == "$PhysicalNames") {
       read_names();
     } else if (section == "$Entities" && !is_old_) {
-      read_entities();
+      read_entities(false);
+    } else if (section == "$PartitionedEntities" && !is_old_) {
+      read_entities(true);
     } else if (section == "$Nodes") {
       is_old_ ? read_old_nodes() : read_nodes();
     } else if (section == "$Elements") {
@@ -120,7 +129,15 @@ class GmshReader {
 
   // ---- version 4.1 -----------------------------------------------------------------------------
 
-  void read_entities() {
+  // Parts of entities, of which a partitioned mesh is made, have their own tags and groups.
+  void read_entities(bool are_parts) {
+    if (are_parts) {
+      static_cast<void>(in_.integer(8));
+      for (std::int64_t ghosts = in_.count(8, 8); ghosts > 0; --ghosts) {
+        static_cast<void>(in_.integer(4));
+        static_cast<void>(in_.integer(4));
+      }
+    }
     std::array<std::int64_t, 4> counts{};
     for (std::int64_t& count : counts) {
       count = in_.count(8, 28);
@@ -128,19 +145,27 @@ class GmshReader {
     for (int dimension = 0; dimension < 4; ++dimension) {
       for (std::int64_t i = 0; i < counts[static_cast<std::size_t>(dimension)]; ++i) {
         const std::int64_t tag = in_.integer(4);
+        if (are_parts) {
+          static_cast<void>(in_.integer(4));
+          static_cast<void>(in_.integer(4));
+          for (std::int64_t left = in_.count(8, 4); left > 0; --left) {
+            static_cast<void>(in_.integer(4));
+          }
+        }
         for (int box = 0; box < (dimension == 0 ? 3 : 6); ++box) {
           static_cast<void>(in_.real());
         }
-        std::int64_t group = 0;
+        Groups groups{};
         for (std::int64_t left = in_.count(8, 4); left > 0; --left) {
-          const std::int64_t each = in_.integer(4);
-          group = group == 0 ? each : group;
+          // the sign of a physical group is its orientation
+          const std::int64_t each = std::abs(in_.integer(4));
+          std::int64_t& place = groups[0] == 0 ? groups[0] : groups[1];
+          place = each != groups[0] ? each : place;
         }
         for (std::int64_t left = dimension == 0 ? 0 : in_.count(8, 4); left > 0; --left) {
           static_cast<void>(in_.integer(4));
         }
-        // the sign of a physical group is its orientation
-        entity_groups_[{dimension, tag}] = std::abs(group);
+        entity_groups_[{dimension, tag}] = groups;
       }
     }
   }
@@ -177,6 +202,7 @@ class GmshReader {
       in_.fail("dg.read_gmsh.syntax", fmt::format("node {} is there twice", tag));
     }
     nodes_.push_back(point);
+    node_tags_.push_back(tag);
   }
 
   void read_elements() {
@@ -188,7 +214,7 @@ class GmshReader {
       const std::int64_t dimension = in_.integer(4);
       const std::int64_t entity = in_.integer(4);
       const ElementType type = type_of(in_.integer(4));
-      std::int64_t group = 0;
+      Groups groups{};
       if (!entity_groups_.empty()) {
         const auto found = entity_groups_.find({dimension, entity});
         if (found == entity_groups_.end()) {
@@ -197,11 +223,11 @@ class GmshReader {
                                "not have",
                                entity, dimension));
         }
-        group = found->second;
+        groups = found->second;
       }
       for (std::int64_t left = in_.count(8, 8 * (1 + type.nodes)); left > 0; --left) {
-        static_cast<void>(in_.integer(8));
-        add_element(type, group, 8);
+        const std::int64_t number = in_.integer(8);
+        add_element(type, number, groups, 8);
       }
     }
   }
@@ -250,7 +276,7 @@ class GmshReader {
           const std::int64_t value = in_.integer(4);
           group = tag == 0 ? std::abs(value) : group;
         }
-        add_element(type, group, 4);
+        add_element(type, number, {group, 0}, 4);
       }
       done += run;
     }
@@ -294,12 +320,25 @@ class GmshReader {
                       "triangles and tetrahedra can be used",
                       number, in_.where()));
     }
+    if (found->second.order > 1 && !options_.vertices_only) {
+      constexpr std::array<const char*, 4> shapes = {"points", "lines", "triangles", "tetrahedra"};
+      throw Unsupported(
+          "dg.read_gmsh.curved",
+          fmt::format("the file has {} of order {}, Gmsh's type {}{}: elements are straight here, "
+                      "save the mesh with order 1, or read the vertices only (vertices_only, "
+                      "--vertices-only)",
+                      shapes[static_cast<std::size_t>(found->second.dimension)],
+                      found->second.order, number, in_.where()));
+    }
     return found->second;
   }
 
-  void add_element(const ElementType& type, std::int64_t group, int size_bytes) {
+  void add_element(const ElementType& type, std::int64_t number, const Groups& groups,
+                   int size_bytes) {
     Simplex simplex;
-    simplex.group = group;
+    simplex.number = number;
+    simplex.group = groups[0];
+    simplex.other_group = groups[1];
     for (int i = 0; i < type.nodes; ++i) {
       const std::int64_t node = in_.integer(size_bytes);
       if (i <= type.dimension) {
@@ -334,11 +373,53 @@ class GmshReader {
     if (mesh.dimension == 0) {
       in_.fail("dg.read_gmsh.no_elements", "the file has no lines, triangles or tetrahedra");
     }
+    check_groups(mesh.dimension, "element");
+    check_groups(mesh.dimension - 1, "boundary face");
     number_vertices(mesh);
     add_elements(mesh);
     add_boundary(mesh);
     add_periodicity(mesh);
     return with_positive_volumes(std::move(mesh));
+  }
+
+  [[noreturn]] void refuse_groups(int dimension, const char* what, const Simplex& simplex,
+                                  std::int64_t other) const {
+    in_.fail("dg.read_gmsh.two_groups",
+             fmt::format("the {} {} is of the physical groups '{}' and '{}': one would be right",
+                         what, simplex.number, group_name(dimension, simplex.group),
+                         group_name(dimension, other)));
+  }
+
+  // Version 2 writes what is of two groups twice.
+  void check_groups(int dimension, const char* what) const {
+    const std::vector<Simplex>& all = simplices_[static_cast<std::size_t>(dimension)];
+    std::vector<std::pair<std::array<std::int64_t, 4>, const Simplex*>> by_nodes;
+    by_nodes.reserve(all.size());
+    for (const Simplex& simplex : all) {
+      if (simplex.other_group != 0) {
+        refuse_groups(dimension, what, simplex, simplex.other_group);
+      }
+      by_nodes.emplace_back(simplex.nodes, &simplex);
+      std::sort(by_nodes.back().first.begin(), by_nodes.back().first.begin() + dimension + 1);
+    }
+    std::sort(by_nodes.begin(), by_nodes.end());
+    const bool is_element = simplices_.size() == static_cast<std::size_t>(dimension) + 1 ||
+                            simplices_[static_cast<std::size_t>(dimension) + 1].empty();
+    for (std::size_t i = 1; i < by_nodes.size(); ++i) {
+      const Simplex& simplex = *by_nodes[i - 1].second;
+      const Simplex& next = *by_nodes[i].second;
+      if (by_nodes[i].first != by_nodes[i - 1].first) {
+        continue;
+      }
+      if (simplex.group != next.group && (is_element || simplex.group * next.group != 0)) {
+        refuse_groups(dimension, what, simplex, next.group);
+      }
+      if (is_element) {
+        in_.fail("dg.read_gmsh.duplicate_element",
+                 fmt::format("the elements {} and {} have the same nodes: remove one",
+                             simplex.number, next.number));
+      }
+    }
   }
 
   // Only nodes that are vertices of elements get into the mesh.
@@ -369,6 +450,7 @@ class GmshReader {
         point[axis] = 0;
       }
       mesh.vertices.push_back(point);
+      mesh.vertex_numbers.push_back(node_tags_[node]);
     }
   }
 
@@ -376,12 +458,16 @@ class GmshReader {
     return vertex_numbers_[static_cast<std::size_t>(node)];
   }
 
+  [[nodiscard]] std::string group_name(int dimension, std::int64_t group) const {
+    const auto named = names_.find({dimension, group});
+    return named != names_.end() ? named->second
+           : group == 0          ? std::string()
+                                 : std::to_string(group);
+  }
+
   // The place of a group among the names of a list, which grows by it when it is new.
   int tag_of(int dimension, std::int64_t group, std::vector<std::string>& list) const {
-    const auto named = names_.find({dimension, group});
-    const std::string name = named != names_.end() ? named->second
-                             : group == 0          ? std::string()
-                                                   : std::to_string(group);
+    const std::string name = group_name(dimension, group);
     const auto place = std::find(list.begin(), list.end(), name);
     const auto index = static_cast<int>(place - list.begin());
     if (place == list.end()) {
@@ -397,6 +483,7 @@ class GmshReader {
         element[i] = vertex(simplex.nodes[i]);
       }
       mesh.elements.push_back(element);
+      mesh.element_numbers.push_back(simplex.number);
       mesh.element_regions.push_back(tag_of(mesh.dimension, simplex.group, mesh.regions));
     }
   }
@@ -412,9 +499,12 @@ class GmshReader {
       for (std::size_t i = 0; i < dimension; ++i) {
         face.vertices[i] = vertex(simplex.nodes[i]);
         if (face.vertices[i] < 0) {
-          in_.fail("dg.read_gmsh.unknown_node",
-                   fmt::format("a boundary face of the group '{}' has a node that no element has",
-                               mesh.boundary_tags[static_cast<std::size_t>(face.tag)]));
+          in_.fail(
+              "dg.read_gmsh.unknown_node",
+              fmt::format("the boundary face {} of the group '{}' has the node {}, which no "
+                          "element has",
+                          simplex.number, mesh.boundary_tags[static_cast<std::size_t>(face.tag)],
+                          node_tags_[static_cast<std::size_t>(simplex.nodes[i])]));
         }
       }
       mesh.boundary_faces.push_back(face);
@@ -447,11 +537,13 @@ class GmshReader {
 
   GmshStream in_;
   std::string name_;
+  GmshOptions options_;
   bool is_old_ = false;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::string> names_;           // of groups
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> entity_groups_;  // by entity
-  std::unordered_map<std::int64_t, std::size_t> node_numbers_;                   // by tag
+  std::map<std::pair<std::int64_t, std::int64_t>, std::string> names_;     // of groups
+  std::map<std::pair<std::int64_t, std::int64_t>, Groups> entity_groups_;  // by entity
+  std::unordered_map<std::int64_t, std::size_t> node_numbers_;             // by tag
   std::vector<Point> nodes_;
+  std::vector<std::int64_t> node_tags_;
   std::vector<int> vertex_numbers_;  // of nodes; -1 where no element has them
   std::array<std::vector<Simplex>, 4> simplices_;
   std::vector<std::pair<std::size_t, std::size_t>> twins_;
@@ -459,7 +551,7 @@ class GmshReader {
 
 }  // namespace
 
-Mesh read_gmsh(const std::string& path) {
+Mesh read_gmsh(const std::string& path, const GmshOptions& options) {
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream text;
   text << stream.rdbuf();
@@ -467,11 +559,11 @@ Mesh read_gmsh(const std::string& path) {
     throw InvalidInput("dg.read_gmsh.unreadable_file",
                        fmt::format("cannot read '{}': give a file that Gmsh has saved", path));
   }
-  return parse_gmsh(text.str(), path);
+  return parse_gmsh(text.str(), path, options);
 }
 
-Mesh parse_gmsh(std::string_view bytes, const std::string& name) {
-  return GmshReader(bytes, name).read();
+Mesh parse_gmsh(std::string_view bytes, const std::string& name, const GmshOptions& options) {
+  return GmshReader(bytes, name, options).read();
 }
 
 }  // namespace rtcg::dg

@@ -106,6 +106,28 @@ TEST(Connectivity, RefusesMeshesThatAreNone) {
   EXPECT_ERROR("dg.find_connectivity.bad_vertex", find_connectivity(mesh));
 }
 
+// Lists that are too short were read beyond their end.
+TEST(Defect14, ListsOfAMeshAreAsLongAsTheyMustBe) {
+  const Mesh mesh = make_box_mesh(box(2, 2));
+  Mesh each = mesh;
+  each.twins = {0, 1};
+  EXPECT_ERROR("dg.find_connectivity.bad_list", find_connectivity(each));
+  each.twins.assign(mesh.vertices.size(), 99);
+  EXPECT_ERROR("dg.find_connectivity.bad_vertex", find_connectivity(each));
+  each = mesh;
+  each.element_regions = {0};
+  EXPECT_ERROR("dg.find_connectivity.bad_list", find_connectivity(each));
+  each = mesh;
+  each.boundary_faces[1].tag = 4;
+  EXPECT_ERROR("dg.find_connectivity.bad_list", find_connectivity(each));
+  each.boundary_faces[1].tag = -1;
+  EXPECT_ERROR("dg.find_connectivity.bad_list", find_connectivity(each));
+  each = mesh;
+  each.boundary_faces.push_back(mesh.boundary_faces[0]);
+  each.boundary_faces.back().tag = mesh.boundary_faces[0].tag == 0 ? 1 : 0;
+  EXPECT_ERROR("dg.find_connectivity.two_tags", find_connectivity(each));
+}
+
 TEST(Connectivity, EveryBoundaryFaceNeedsACondition) {
   Mesh mesh = make_box_mesh(box(2, 2));
   const Connectivity connectivity = find_connectivity(mesh);

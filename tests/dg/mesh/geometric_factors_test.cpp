@@ -96,6 +96,41 @@ TEST(GeometricFactors, SmallestSizeOfAnInterval) {
   EXPECT_NEAR(smallest_size(find_geometric_factors(make_box_mesh(box(1, 8)))), 0.125, 1e-15);
 }
 
+// Such meshes made time steps of 1e-320, or none.
+TEST(Attack12, ElementsWithoutAVolumeOrAHeightAreRefused) {
+  for (int dimension = 1; dimension <= 3; ++dimension) {
+    SCOPED_TRACE(dimension);
+    const Mesh mesh = make_box_mesh(box(dimension, 2));
+    const auto scaled = [&](double factor, std::size_t axes) {
+      Mesh each = mesh;
+      for (Point& point : each.vertices) {
+        for (std::size_t axis = 0; axis < axes; ++axis) {
+          point[axis] *= factor;
+        }
+      }
+      return each;
+    };
+    const auto all = static_cast<std::size_t>(dimension);
+    EXPECT_ERROR("dg.find_geometric_factors.degenerate",
+                 find_geometric_factors(scaled(1e-320, all)));
+    EXPECT_ERROR("dg.find_geometric_factors.degenerate", find_geometric_factors(scaled(1e-320, 1)));
+    if (dimension > 1) {
+      EXPECT_ERROR("dg.find_geometric_factors.degenerate",
+                   find_geometric_factors(scaled(1e308, all)));
+      EXPECT_ERROR("dg.find_geometric_factors.degenerate",
+                   find_geometric_factors(scaled(1e-11, 1)));
+      EXPECT_ERROR("dg.find_geometric_factors.degenerate", find_geometric_factors(scaled(1e11, 1)));
+    }
+    EXPECT_NO_THROW(find_geometric_factors(scaled(1e-8, 1))) << "boundary layers are thin";
+    EXPECT_NO_THROW(find_geometric_factors(scaled(1e-60, all))) << "units are the user's";
+    EXPECT_NO_THROW(find_geometric_factors(scaled(1e60, all)));
+  }
+  Mesh ends = make_box_mesh(box(1, 1));
+  ends.vertices[0][0] = -1e308;
+  ends.vertices[1][0] = 1e308;
+  EXPECT_ERROR("dg.find_geometric_factors.degenerate", find_geometric_factors(ends));
+}
+
 TEST(GeometricFactors, RefusesFlatElements) {
   Mesh mesh = make_box_mesh(box(2, 2));
   mesh.elements[3][1] = mesh.elements[3][0];

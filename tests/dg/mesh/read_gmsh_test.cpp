@@ -34,8 +34,9 @@ std::string with(std::string text, const std::string& from, const std::string& t
   return place == std::string::npos ? text : text.replace(place, from.size(), to);
 }
 
+// The squares of version 2.2 have curved elements.
 Mesh parse(const std::string& bytes) {
-  return parse_gmsh(bytes, "square.msh");
+  return parse_gmsh(bytes, "square.msh", {.vertices_only = true});
 }
 
 TEST(ReadGmsh, ReadsBothVersionsAsTextAndBinary) {
@@ -134,6 +135,112 @@ TEST(ReadGmsh, ReadsFiles) {
   std::ofstream(path, std::ios::binary) << square_41(GmshMode::binary);
   EXPECT_EQ(read_gmsh(path).element_count(), 2U);
   EXPECT_ERROR("dg.read_gmsh.unreadable_file", read_gmsh(path + ".absent"));
+}
+
+TEST(Defect09, CurvedElementsAreNotStraightenedWithoutAWord) {
+  for (const GmshMode mode : {GmshMode::text, GmshMode::binary}) {
+    EXPECT_ERROR("dg.read_gmsh.curved", parse_gmsh(square_22(mode), "square.msh"));
+    EXPECT_EQ(parse_gmsh(square_22(mode), "square.msh", {.vertices_only = true}).element_count(),
+              2U);
+  }
+  const auto message_of = [](const std::string& file) -> std::string {
+    try {
+      static_cast<void>(parse_gmsh(file, "square.msh"));
+    } catch (const Unsupported& error) {
+      return error.message();
+    }
+    return "";
+  };
+  EXPECT_TRUE(message_of(square_22(GmshMode::text))
+                  .starts_with("the file has lines of order 2, Gmsh's type 8, in line"));
+  // triangles and tetrahedra of every order, of both versions
+  for (const auto& [type, words] :
+       std::vector<std::pair<std::string, std::string>>{{"9", "triangles of order 2"},
+                                                        {"21", "triangles of order 3"},
+                                                        {"23", "triangles of order 4"},
+                                                        {"25", "triangles of order 5"},
+                                                        {"11", "tetrahedra of order 2"},
+                                                        {"29", "tetrahedra of order 3"},
+                                                        {"30", "tetrahedra of order 4"},
+                                                        {"31", "tetrahedra of order 5"}}) {
+    EXPECT_TRUE(message_of(with(square_41(GmshMode::text), "\n2 1 2 2 ", "\n2 1 " + type + " 2 "))
+                    .starts_with("the file has " + words))
+        << type;
+  }
+}
+
+TEST(Defect09, NothingIsOfTwoPhysicalGroups) {
+  // 4.1: the third curve, and then the surface, are of groups 8 and 7
+  const std::string square = square_41(GmshMode::text);
+  const std::string curve = "1 8 2 1 -2 ";
+  EXPECT_ERROR("dg.read_gmsh.two_groups", parse(with(square, curve, "2 8 7 2 1 -2 ")));
+  EXPECT_ERROR("dg.read_gmsh.two_groups", parse(with(square, "1 5 0 ", "2 5 6 0 ")));
+  EXPECT_NO_THROW(parse(with(square, curve, "2 8 -8 2 1 -2 "))) << "one group twice is one";
+  // points are of no use in two dimensions
+  EXPECT_NO_THROW(parse(
+      with(square, "0.000000 0.000000 0.000000 0 \n", "0.000000 0.000000 0.000000 2 1 2 \n")));
+  // 2.2: such elements are there twice
+  const std::string old =
+      "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n3\n1 0 0 0\n2 1 0 0\n3 0 1 "
+      "0\n$EndNodes\n$Elements\n";
+  const auto elements = [&](const std::string& text) { return old + text + "$EndElements\n"; };
+  EXPECT_ERROR("dg.read_gmsh.two_groups", parse(elements("2\n1 2 2 5 1 1 2 3\n2 2 2 6 1 2 3 1\n")));
+  EXPECT_ERROR("dg.read_gmsh.duplicate_element",
+               parse(elements("2\n1 2 2 5 1 1 2 3\n2 2 2 5 1 2 3 1\n")));
+  EXPECT_ERROR("dg.read_gmsh.two_groups",
+               parse(elements("3\n1 1 2 7 1 1 2\n2 1 2 8 1 2 1\n3 2 2 5 1 1 2 3\n")));
+  EXPECT_NO_THROW(parse(elements("3\n1 1 2 7 1 1 2\n2 1 2 7 1 2 1\n3 2 2 5 1 1 2 3\n")));
+  try {
+    static_cast<void>(parse(elements("3\n91 1 2 7 1 1 2\n92 1 2 8 1 2 1\n93 2 2 5 1 1 2 3\n")));
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_TRUE(error.message().starts_with(
+        "the boundary face 91 is of the physical groups '7' and '8': one would be right"))
+        << error.message();
+  }
+}
+
+// The format's own page has the order of these numbers.
+TEST(Defect09, PartitionedMeshesKeepTheirGroups) {
+  const std::string parts =
+      "$PartitionedEntities\n2\n1\n77 2\n0 1 1 0\n"
+      "9 1 1 1 1 0 0 0 1 0 0 1 7 2 1 -2\n"
+      "9 2 1 2 1 2 0 0 0 1 1 0 1 6 0\n$EndPartitionedEntities\n";
+  std::string file = with(square_41(GmshMode::text), "$Nodes\n", parts + "$Nodes\n");
+  file = with(file, "\n1 1 1 1 ", "\n1 9 1 1 ");  // the first curve's elements are of the part
+  file = with(file, "\n2 1 2 2 ", "\n2 9 2 2 ");
+  const Mesh mesh = parse(file);
+  EXPECT_EQ(mesh.boundary_tags, (std::vector<std::string>{"left", "wall"}));
+  EXPECT_EQ(mesh.regions, std::vector<std::string>{"6"});
+}
+
+TEST(Defect23, MessagesNameTheNumbersOfTheFile) {
+  const Mesh mesh = parse(square_41(GmshMode::text));
+  EXPECT_EQ(mesh.vertex_numbers, (std::vector<std::int64_t>{10, 20, 30, 50}));
+  EXPECT_EQ(element_name(mesh, 1), "element 7 of the file");
+  EXPECT_EQ(element_name(with_element_order(mesh, {1, 0}), 1), "element 6 of the file");
+  const auto message_of = [](auto&& action) -> std::string {
+    try {
+      action();
+    } catch (const InvalidInput& error) {
+      return error.message();
+    }
+    return "";
+  };
+  Mesh flat = mesh;
+  flat.vertices[2] = flat.vertices[1];
+  EXPECT_TRUE(message_of([&] { static_cast<void>(find_geometric_factors(flat)); })
+                  .starts_with("element 6 of the file with nodes 10, 20, 30 of the file has the "
+                               "volume 0"));
+  Mesh bare = mesh;
+  bare.boundary_faces.clear();
+  EXPECT_EQ(message_of([&] { check_boundary_coverage(bare, find_connectivity(bare), {}); }),
+            "some of the boundary has no condition: 4 faces without a tag, the first of element 6 "
+            "of the file");
+  Mesh stray = mesh;
+  stray.boundary_faces[0].vertices = {1, 3, -1};
+  EXPECT_EQ(message_of([&] { static_cast<void>(find_connectivity(stray)); }),
+            "the boundary face on nodes 20, 50 of the file belongs to no element");
 }
 
 // One change of the kinds that damage or malice make.
