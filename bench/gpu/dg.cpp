@@ -187,7 +187,7 @@ void measure_order(runtime::Device device, Report& report, const Discretization&
                    const cgen::Type& real, const Search& wanted, double seconds) {
   const dg::System system = cavity();
   const dg::detail::KernelShape shape =
-      dg::detail::shape_of(dg::detail::evaluators_of(system, on.mesh), on, {});
+      dg::detail::shape_of(dg::detail::evaluators_of(system, on.mesh), on);
   const FusedShape usual = dg::detail::usual_fused_shape(
       shape, real, dg::detail::machine_of(device.info()), wanted.with_split_singles);
   StageRunner runner(system, on, {}, device, real, usual);
@@ -254,7 +254,7 @@ void measure_user_flux(runtime::Device device, Report& report) {
   const Discretization on = cube(cells_for(order), order);
   for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
     const dg::detail::KernelShape shape =
-        dg::detail::shape_of(dg::detail::evaluators_of(cavity(), on.mesh), on, {});
+        dg::detail::shape_of(dg::detail::evaluators_of(cavity(), on.mesh), on);
     const FusedShape usual =
         dg::detail::usual_fused_shape(shape, real, dg::detail::machine_of(device.info()));
     StageRunner shipped(cavity(), on, {}, device, real, usual);

@@ -1,51 +1,239 @@
 #include "rtcg/dg/operators/checkpoint.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/structural_hash.h"
+#include "rtcg/dg/operators/system_evaluators.h"
 
 namespace rtcg::dg::detail {
 namespace {
 
+constexpr std::string_view format_head = "rtcg dg checkpoint 3: ";
+
+void add_number(StructuralHash& hash, double value) {
+  hash.add(std::bit_cast<std::uint64_t>(value));
+}
+
+void add_bytes(StructuralHash& hash, const void* data, std::size_t bytes) {
+  const auto* first = static_cast<const unsigned char*>(data);
+  hash.add(bytes);
+  for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, first + i, std::min(sizeof word, bytes - i));
+    hash.add(word);
+  }
+}
+
 // Of all that decides what the numbers of a state mean.
 std::uint64_t hash_of(const Mesh& mesh) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  const auto add = [&](const void* data, std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; ++i) {
-      hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 1099511628211ULL;
+  StructuralHash hash;
+  add_bytes(hash, mesh.vertices.data(), mesh.vertices.size() * sizeof(Point));
+  add_bytes(hash, mesh.elements.data(), mesh.elements.size() * sizeof(mesh.elements[0]));
+  add_bytes(hash, mesh.twins.data(), mesh.twins.size() * sizeof(int));
+  for (const BoundaryFace& face : mesh.boundary_faces) {
+    add_bytes(hash, face.vertices.data(), sizeof face.vertices);
+    hash.add(mesh.boundary_tags[static_cast<std::size_t>(face.tag)]);
+  }
+  return hash.value();
+}
+
+// Trees share parts, so that each is hashed once.
+class FluxHash {
+ public:
+  std::uint64_t of(const FluxExpr& expr) {
+    const auto known = known_.find(&expr.node());
+    if (known != known_.end()) {
+      return known->second;
     }
-  };
-  add(mesh.vertices.data(), mesh.vertices.size() * sizeof(Point));
-  add(mesh.elements.data(), mesh.elements.size() * sizeof(mesh.elements[0]));
-  return hash;
+    const FluxNode& node = expr.node();
+    StructuralHash hash;
+    hash.add(static_cast<std::uint64_t>(node.kind)).add(static_cast<std::uint64_t>(node.index));
+    hash.add(node.name);
+    add_number(hash, node.value);
+    for (const FluxExpr& operand : node.operands) {
+      hash.add(of(operand));
+    }
+    known_.emplace(&node, hash.value());
+    return hash.value();
+  }
+  void add(StructuralHash& hash, const FluxVector& vector) {
+    hash.add(vector.count());
+    for (const FluxExpr& component : vector.components()) {
+      hash.add(of(component));
+    }
+  }
+
+ private:
+  std::unordered_map<const FluxNode*, std::uint64_t> known_;
+};
+
+std::uint64_t hash_of_fluxes(const System& system) {
+  FluxHash fluxes;
+  StructuralHash hash;
+  hash.add(static_cast<std::uint64_t>(system.form)).add(system.definitions);
+  for (const FluxVector& flux : system.flux) {
+    fluxes.add(hash, flux);
+  }
+  for (const FluxVector* vector : {&system.surface, &system.scale, &system.source}) {
+    fluxes.add(hash, *vector);
+  }
+  return hash.add(fluxes.of(system.speed)).value();
+}
+
+std::uint64_t hash_of_conditions(const System& system) {
+  FluxHash fluxes;
+  StructuralHash hash;
+  for (const auto& [tag, state] : system.boundaries) {
+    hash.add(tag);
+    fluxes.add(hash, state);
+  }
+  return hash.value();
+}
+
+// What a system reads of one kind, by name.
+std::set<std::string> names_read(const System& system, const Discretization& on, FluxKind kind) {
+  const SystemEvaluators evaluators = evaluators_of(system, on.mesh);
+  std::vector<Evaluators> all = evaluators.boundaries;
+  all.insert(all.end(), {evaluators.flux, evaluators.inside, one_sided(system.scale),
+                         one_sided(system.source), one_sided({system.speed})});
+  std::set<std::string> names;
+  for (const Evaluators& each : all) {
+    for (const FluxRead& read : reads(each)) {
+      if (read.kind == kind) {
+        names.insert(read.name);
+      }
+    }
+  }
+  return names;
+}
+
+std::uint64_t hash_of_parameters(const System& system, const Discretization& on,
+                                 const SystemData& data) {
+  StructuralHash hash;
+  for (const std::string& name : names_read(system, on, FluxKind::parameter)) {
+    hash.add(name);
+    const auto signal = data.signals.find(name);
+    for (const double time : {0.0, 0.37, 1.0, 2.5}) {
+      add_number(hash, signal != data.signals.end() ? signal->second(time)
+                       : name == "time"             ? 0
+                                                    : data.parameters.find(name)->second);
+    }
+  }
+  return hash.value();
+}
+
+std::uint64_t hash_of_materials(const System& system, const Discretization& on,
+                                const SystemData& data) {
+  StructuralHash hash;
+  for (const std::string& name : names_read(system, on, FluxKind::material)) {
+    const std::vector<double>& values = data.materials.find(name)->second;
+    hash.add(name);
+    add_bytes(hash, values.data(), values.size() * sizeof(double));
+  }
+  return hash.value();
+}
+
+// At the vertices of boundary faces.
+std::uint64_t hash_of_boundary_values(const System& system, const Discretization& on,
+                                      const SystemData& data) {
+  StructuralHash hash;
+  for (const std::string& name : names_read(system, on, FluxKind::boundary_value)) {
+    hash.add(name);
+    for (const BoundaryFace& face : on.mesh.boundary_faces) {
+      const auto vertex = static_cast<std::size_t>(face.vertices[0]);
+      for (const double value : data.boundary_values.find(name)->second(on.mesh.vertices[vertex])) {
+        add_number(hash, value);
+      }
+    }
+  }
+  return hash.value();
+}
+
+std::vector<std::string> pieces_of(const std::string& head) {
+  std::vector<std::string> pieces;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; end != std::string::npos; begin = end + 2) {
+    end = head.find(", ", begin);
+    pieces.push_back(head.substr(begin, end - begin));
+  }
+  return pieces;
+}
+
+std::string differences(const std::string& found, const std::string& wanted) {
+  const std::vector<std::string> theirs = pieces_of(found.substr(0, 2000));
+  const std::vector<std::string> ours = pieces_of(wanted);
+  std::string text;
+  for (std::size_t i = 0; theirs.size() == ours.size() && i < ours.size(); ++i) {
+    if (theirs[i] != ours[i]) {
+      text += fmt::format("{}it has '{}', this run has '{}'", text.empty() ? "" : "; ", theirs[i],
+                          ours[i]);
+    }
+  }
+  return text.empty() ? fmt::format("'{}', not '{}'", found.substr(0, 2000), wanted) : text;
+}
+
+std::string numbers_line(const Checkpoint& checkpoint) {
+  return fmt::format("{:a} {} {:a} {:a} {:a} {} {}", checkpoint.time, checkpoint.steps,
+                     checkpoint.plan.end, checkpoint.plan.courant, checkpoint.plan.time_step,
+                     checkpoint.plan.steps_left, checkpoint.plan.steps_to_speeds);
+}
+
+std::uint64_t checksum(const std::string& head, const std::string& numbers,
+                       const std::vector<std::byte>& state) {
+  StructuralHash hash;
+  hash.add(head).add(numbers);
+  add_bytes(hash, state.data(), state.size());
+  return hash.value();
+}
+
+bool is_possible(const Checkpoint& checkpoint) {
+  const RunPlan& plan = checkpoint.plan;
+  return std::isfinite(checkpoint.time) && checkpoint.steps >= 0 && std::isfinite(plan.end) &&
+         plan.steps_left >= 0 && plan.steps_to_speeds >= 0 &&
+         (plan.steps_left == 0 || (std::isfinite(plan.time_step) && plan.time_step > 0));
 }
 
 }  // namespace
 
-std::string checkpoint_head(const System& system, const Discretization& on,
+std::string checkpoint_head(const System& system, const Discretization& on, const SystemData& data,
                             const cgen::Type& real) {
-  return fmt::format("rtcg dg checkpoint 2: '{}' with {}, order {}, {} elements, mesh {:016x}, {}",
-                     system.name, fmt::join(system.fields, " "), on.element.order,
-                     on.element_count(), hash_of(on.mesh), real == cgen::f32 ? "f32" : "f64");
+  std::string name = system.name;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return fmt::format(
+      "{}'{}' with {}, order {}, {} elements, mesh {:016x}, fluxes {:016x}, boundary conditions "
+      "{:016x}, parameters {:016x}, materials {:016x}, boundary values {:016x}, {}",
+      format_head, name, fmt::join(system.fields, " "), on.element.order, on.element_count(),
+      hash_of(on.mesh), hash_of_fluxes(system), hash_of_conditions(system),
+      hash_of_parameters(system, on, data), hash_of_materials(system, on, data),
+      hash_of_boundary_values(system, on, data), real == cgen::f32 ? "f32" : "f64");
 }
 
 void write_checkpoint(const std::string& path, const std::string& head,
                       const Checkpoint& checkpoint) {
   const std::string unfinished = path + ".unfinished";
   std::ofstream file(unfinished, std::ios::binary);
+  const std::string numbers = numbers_line(checkpoint);
   file << head << '\n'
-       << fmt::format("{:a} {} {:a} {:a} {:a} {}\n", checkpoint.time, checkpoint.steps,
-                      checkpoint.plan.end, checkpoint.plan.courant, checkpoint.plan.time_step,
-                      checkpoint.plan.steps_left);
+       << numbers << '\n'
+       << fmt::format("checksum {:016x}\n", checksum(head, numbers, checkpoint.state));
   file.write(reinterpret_cast<const char*>(checkpoint.state.data()),
              static_cast<std::streamsize>(checkpoint.state.size()));
   file.close();
   if (!file || std::rename(unfinished.c_str(), path.c_str()) != 0) {
+    std::remove(unfinished.c_str());
     throw InvalidInput("dg.checkpoint.unwritable",
                        fmt::format("the checkpoint '{}' cannot be written", path));
   }
@@ -66,16 +254,25 @@ Checkpoint read_checkpoint(const std::string& path, const std::string& head,
   if (!std::getline(file, found) || found.rfind("rtcg dg checkpoint", 0) != 0) {
     throw unreadable("is none");
   }
+  if (!found.starts_with(format_head)) {
+    throw InvalidInput(
+        "dg.checkpoint.old_format",
+        fmt::format("the checkpoint '{}' is of another format than 3, which says nothing of "
+                    "materials, boundary conditions and fluxes: run again from the beginning",
+                    path));
+  }
   if (found != head) {
     throw InvalidInput(
         "dg.checkpoint.mismatch",
-        fmt::format("the checkpoint '{}' is of another run: '{}', not '{}'", path, found, head));
+        fmt::format("the checkpoint '{}' is of another run: {}", path, differences(found, head)));
   }
   Checkpoint checkpoint;
-  if (!std::getline(file, numbers) ||
-      std::sscanf(numbers.c_str(), "%la %lld %la %la %la %lld", &checkpoint.time, &checkpoint.steps,
-                  &checkpoint.plan.end, &checkpoint.plan.courant, &checkpoint.plan.time_step,
-                  &checkpoint.plan.steps_left) != 6) {
+  std::string sum;
+  if (!std::getline(file, numbers) || !std::getline(file, sum) ||
+      std::sscanf(numbers.c_str(), "%la %lld %la %la %la %lld %lld", &checkpoint.time,
+                  &checkpoint.steps, &checkpoint.plan.end, &checkpoint.plan.courant,
+                  &checkpoint.plan.time_step, &checkpoint.plan.steps_left,
+                  &checkpoint.plan.steps_to_speeds) != 7) {
     throw unreadable("is torn");
   }
   const std::string rest{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -83,6 +280,12 @@ Checkpoint read_checkpoint(const std::string& path, const std::string& head,
   checkpoint.state.assign(bytes, bytes + rest.size());
   if (checkpoint.state.size() != state_bytes) {
     throw unreadable("is torn");
+  }
+  if (sum != fmt::format("checksum {:016x}", checksum(head, numbers, checkpoint.state))) {
+    throw unreadable("has another checksum than its bytes: it was changed since it was written");
+  }
+  if (!is_possible(checkpoint)) {
+    throw unreadable("has a time or a step that no run has");
   }
   return checkpoint;
 }

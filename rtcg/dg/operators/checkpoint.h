@@ -15,6 +15,7 @@ struct RunPlan {
   double courant = 0;
   double time_step = 0;
   long long steps_left = 0;
+  long long steps_to_speeds = 0;  ///< until the speed of waves is looked at again
 };
 
 struct Checkpoint {
@@ -24,16 +25,19 @@ struct Checkpoint {
   std::vector<std::byte> state{};  ///< as kernels hold it
 };
 
-/// What a checkpoint is of: system, order, mesh and precision, as one line of text.
+/// What a checkpoint is of, as one line of text: system, order and precision in words; mesh,
+/// fluxes, boundary conditions, parameters, materials and boundary values as fingerprints. Of
+/// signals and boundary values, which are functions, at some times and points.
 [[nodiscard]] std::string checkpoint_head(const System& system, const Discretization& on,
-                                          const cgen::Type& real);
+                                          const SystemData& data, const cgen::Type& real);
 
 /// Written beside the target first and then renamed, so that a crash leaves the old one.
 ///
 /// @throws InvalidInput  dg.checkpoint.unwritable
 void write_checkpoint(const std::string& path, const std::string& head,
                       const Checkpoint& checkpoint);
-/// @throws InvalidInput  dg.checkpoint.unreadable, dg.checkpoint.mismatch
+/// @throws InvalidInput  dg.checkpoint.unreadable: none, torn, or with another checksum;
+///                       dg.checkpoint.old_format; dg.checkpoint.mismatch: says what differs
 [[nodiscard]] Checkpoint read_checkpoint(const std::string& path, const std::string& head,
                                          std::size_t state_bytes);
 

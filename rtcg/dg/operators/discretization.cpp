@@ -11,6 +11,12 @@
 namespace rtcg::dg {
 
 Discretization discretize(Mesh mesh, int order) {
+  if (mesh.elements.empty()) {
+    throw InvalidInput("dg.discretize.empty_mesh",
+                       fmt::format("the mesh has {} vertices and no elements: give one that has "
+                                   "some",
+                                   mesh.vertices.size()));
+  }
   Discretization result;
   result.element = make_reference_element(mesh.dimension, order);
   result.connectivity = find_connectivity(mesh);
@@ -18,6 +24,33 @@ Discretization discretize(Mesh mesh, int order) {
   result.mesh = std::move(mesh);
   return result;
 }
+
+void check_state(const Discretization& on, const State& state, std::size_t fields,
+                 std::string_view what) {
+  const std::size_t values = fields * on.element_count() * on.node_count();
+  if (state.fields != fields || state.elements != on.element_count() ||
+      state.nodes != on.node_count() || state.values.size() != values) {
+    throw InvalidInput(
+        "dg.check_state.shape",
+        fmt::format("{} has {} fields on {} elements of {} nodes and {} values, not {} on {} of {} "
+                    "and {}",
+                    what, state.fields, state.elements, state.nodes, state.values.size(), fields,
+                    on.element_count(), on.node_count(), values));
+  }
+}
+
+namespace {
+
+void check_field(const Discretization& on, const State& state, std::size_t field) {
+  check_state(on, state, state.fields, "the state");
+  if (field >= state.fields) {
+    throw InvalidInput("dg.check_state.shape",
+                       fmt::format("field {} was asked for, but there are {}, counted from 0",
+                                   field, state.fields));
+  }
+}
+
+}  // namespace
 
 State interpolate(const Discretization& on, std::size_t fields,
                   const std::function<std::vector<double>(const Point&)>& function) {
@@ -43,6 +76,7 @@ State interpolate(const Discretization& on, std::size_t fields,
 }
 
 double integral(const Discretization& on, const State& state, std::size_t field) {
+  check_field(on, state, field);
   const std::size_t nodes = on.node_count();
   std::vector<double> weights(nodes);
   for (std::size_t i = 0; i < nodes; ++i) {
@@ -75,6 +109,8 @@ double element_product(const Discretization& on, const double* left, const doubl
 
 double inner_product(const Discretization& on, const State& left, const State& right,
                      std::size_t field) {
+  check_field(on, left, field);
+  check_field(on, right, field);
   double sum = 0;
   for (std::size_t element = 0; element < on.element_count(); ++element) {
     const std::size_t first = (field * left.elements + element) * left.nodes;
@@ -93,6 +129,8 @@ double l2_norm(const Discretization& on, const State& state) {
 }
 
 double l2_distance(const Discretization& on, const State& left, const State& right) {
+  check_state(on, left, left.fields, "the first state");
+  check_state(on, right, left.fields, "the second state");
   State difference = left;
   for (std::size_t i = 0; i < difference.values.size(); ++i) {
     difference.values[i] -= right.values[i];

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "rtcg/dg/mesh/connectivity.h"
@@ -22,7 +23,8 @@ struct Discretization {
   [[nodiscard]] std::size_t node_count() const noexcept { return element.node_count(); }
 };
 
-/// @throws InvalidInput  what make_reference_element, find_connectivity and find_geometric_factors
+/// @throws InvalidInput  dg.discretize.empty_mesh: no elements;
+///                       what make_reference_element, find_connectivity and find_geometric_factors
 ///                       throw
 [[nodiscard]] Discretization discretize(Mesh mesh, int order);
 
@@ -48,11 +50,21 @@ struct State {
   }
 };
 
+/// Checks that a state is one of `fields` fields on a discretisation, with all its values.
+///
+/// @param what  the state is, for the message
+/// @throws InvalidInput  dg.check_state.shape
+void check_state(const Discretization& on, const State& state, std::size_t fields,
+                 std::string_view what);
+
 /// The state that has the values of `function`, one number a field, at the nodes.
 [[nodiscard]] State interpolate(const Discretization& on, std::size_t fields,
                                 const std::function<std::vector<double>(const Point&)>& function);
 
 /// The integral of a field over the domain.
+///
+/// @throws InvalidInput  dg.check_state.shape, here and below: a state of another shape, or without
+///                       the field
 [[nodiscard]] double integral(const Discretization& on, const State& state, std::size_t field);
 /// The integral of the product of a field of one state and a field of another.
 [[nodiscard]] double inner_product(const Discretization& on, const State& left, const State& right,

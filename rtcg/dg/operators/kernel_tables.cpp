@@ -1,7 +1,9 @@
 #include "rtcg/dg/operators/kernel_tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -34,8 +36,8 @@ class Tables {
          const SystemData& data, const cgen::Type& real)
       : shape_(shape), evaluators_(evaluators), on_(on), data_(data), real_(real) {}
 
-  // Empty where no table has that name.
-  [[nodiscard]] std::vector<std::byte> make(const std::string& name) const {
+  // Nothing where no table has that name.
+  [[nodiscard]] std::optional<std::vector<std::byte>> make(const std::string& name) const {
     const auto begins = [&](const char* prefix) { return name.rfind(prefix, 0) == 0; };
     if (name == "links") {
       return bytes_of(links());
@@ -47,27 +49,44 @@ class Tables {
       return bytes_of(exterior_nodes());
     }
     if (name == "metric") {
-      return as_reals(on_.factors.metric, real_);
+      return reals(name, on_.factors.metric);
     }
     if (name == "jacobians") {
-      return as_reals(on_.factors.jacobian, real_);
+      return reals(name, on_.factors.jacobian);
     }
     if (name == "faces") {
-      return as_reals(faces(), real_);
+      return reals(name, faces());
     }
     if (name == "coordinates") {
-      return as_reals(coordinates(), real_);
+      return reals(name, coordinates());
     }
     if (begins("material_")) {
-      return as_reals(data_.materials.find(name.substr(9))->second, real_);
+      return reals(name, data_.materials.find(name.substr(9))->second);
     }
     if (begins("boundary_")) {
-      return as_reals(boundary_values(name.substr(9)), real_);
+      return reals(name, boundary_values(name.substr(9)));
     }
-    return {};
+    return std::nullopt;
   }
 
  private:
+  // In the precision of the kernels, which has to have room for them.
+  [[nodiscard]] std::vector<std::byte> reals(const std::string& name,
+                                             const std::vector<double>& values) const {
+    if (real_ == cgen::f32) {
+      for (const double value : values) {
+        if (std::isfinite(value) && !std::isfinite(static_cast<float>(value))) {
+          throw InvalidInput("dg.solver.single_range",
+                             fmt::format("the table '{}' has the number {:.3g}, too large for "
+                                         "single precision: solve in double precision, or in other "
+                                         "units",
+                                         name, value));
+        }
+      }
+    }
+    return as_reals(values, real_);
+  }
+
   [[nodiscard]] std::vector<std::uint32_t> links() const {
     const std::size_t limit = (std::size_t{1} << 32) / link_codes;
     if (on_.element_count() > limit || evaluators_.boundaries.size() > link_codes - inside_codes) {
@@ -158,29 +177,51 @@ class Tables {
     return result;
   }
 
-  // [boundary face][component][node of the face]
+  // Whether the condition on a boundary face reads these boundary values.
+  [[nodiscard]] bool is_read_at(const FaceLink& link, const std::string& name) const {
+    const int condition = evaluators_.boundary_of_tag[static_cast<std::size_t>(link.boundary_tag)];
+    const std::vector<FluxRead> all =
+        reads(evaluators_.boundaries[static_cast<std::size_t>(condition)]);
+    return std::any_of(all.begin(), all.end(), [&](const FluxRead& read) {
+      return read.kind == FluxKind::boundary_value && read.name == name;
+    });
+  }
+
+  // [boundary face][component][node of the face]; zeros where no condition reads them
   [[nodiscard]] std::vector<double> boundary_values(const std::string& name) const {
     const auto& function = data_.boundary_values.find(name)->second;
     const std::vector<double> x = node_coordinates(on_.mesh, on_.element);
     const auto components = static_cast<std::size_t>(shape_.boundary_components.at(name));
+    std::map<int, bool> is_read;  // by tag
     std::vector<double> result;
     for (std::size_t side = 0; side < on_.connectivity.links.size(); ++side) {
-      if (!on_.connectivity.links[side].is_boundary()) {
+      const FaceLink& link = on_.connectivity.links[side];
+      if (!link.is_boundary()) {
         continue;
       }
       const std::size_t element = side / on_.factors.faces;
       const std::vector<int>& nodes = on_.element.face_nodes[side % on_.factors.faces];
       const std::size_t first = result.size();
       result.resize(first + components * nodes.size());
-      for (std::size_t p = 0; p < nodes.size(); ++p) {
+      const auto [known, is_new] = is_read.try_emplace(link.boundary_tag, false);
+      if (is_new) {
+        known->second = is_read_at(link, name);
+      }
+      for (std::size_t p = 0; p < (known->second ? nodes.size() : 0); ++p) {
         Point at{};
         for (std::size_t axis = 0; axis < on_.factors.dimension; ++axis) {
           at[axis] = x[(axis * on_.element_count() + element) * on_.node_count() +
                        static_cast<std::size_t>(nodes[p])];
         }
         const std::vector<double> values = function(at);
+        if (values.size() < components) {
+          throw InvalidInput("dg.check_system.boundary_components",
+                             fmt::format("the boundary values '{}' have {} components at ({}), but "
+                                         "{} are read",
+                                         name, values.size(), fmt::join(at, ", "), components));
+        }
         for (std::size_t c = 0; c < components; ++c) {
-          result[first + c * nodes.size() + p] = values.at(c);
+          result[first + c * nodes.size() + p] = values[c];
         }
       }
     }
@@ -250,9 +291,11 @@ std::map<std::string, std::vector<std::byte>> make_tables(const std::set<std::st
   const Tables tables(shape, evaluators, on, data, real);
   std::map<std::string, std::vector<std::byte>> result;
   for (const std::string& name : wanted) {
-    std::vector<std::byte> bytes = tables.make(name);
-    if (!bytes.empty()) {
-      result[name] = std::move(bytes);
+    std::optional<std::vector<std::byte>> bytes = tables.make(name);
+    if (bytes) {
+      // such as of a mesh without boundary faces; memory has a byte at least
+      bytes->resize(std::max(bytes->size(), sizeof(double)));
+      result[name] = *std::move(bytes);
     }
   }
   return result;

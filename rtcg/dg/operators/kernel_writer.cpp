@@ -13,8 +13,7 @@ using cgen::Expr;
 using cgen::Statement;
 using cgen::Type;
 
-KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& on,
-                     const SystemData& data) {
+KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& on) {
   KernelShape shape;
   shape.dimension = on.mesh.dimension;
   shape.order = on.element.order;
@@ -32,9 +31,8 @@ KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& o
       shape.has_mesh_size = shape.has_mesh_size || read.kind == FluxKind::mesh_size;
       shape.has_face_jacobian = shape.has_face_jacobian || read.kind == FluxKind::face_jacobian;
       if (read.kind == FluxKind::boundary_value) {
-        const auto function = data.boundary_values.find(read.name);
-        shape.boundary_components[read.name] =
-            static_cast<int>(function->second(on.mesh.vertices[0]).size());
+        int& components = shape.boundary_components[read.name];
+        components = std::max(components, read.index + 1);
       }
     }
   }

@@ -32,8 +32,9 @@ struct KernelShape {
   int faces = 4;
   int face_nodes = 3;
   int fields = 1;
-  std::map<std::string, int> boundary_components{};  ///< of boundary values, by name
-  bool has_mesh_size = false;                        ///< whether faces' records hold one
+  /// How many components of boundary values are read, by name.
+  std::map<std::string, int> boundary_components{};
+  bool has_mesh_size = false;  ///< whether faces' records hold one
   bool has_face_jacobian = false;
   /// Values that the volume flux of a field is made of, where it is linear in them; 0: it is not,
   /// or of so many that it is better evaluated at nodes.
@@ -46,8 +47,7 @@ struct KernelShape {
   [[nodiscard]] int lifted() const noexcept { return faces * face_nodes; }
 };
 
-[[nodiscard]] KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& on,
-                                   const SystemData& data);
+[[nodiscard]] KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& on);
 
 /// The parameters of a kernel in the making: each is added when it is first asked for.
 class KernelParameters {

@@ -193,6 +193,7 @@ class Reference {
 
 State reference_right_hand_side(const System& system, const Discretization& on,
                                 const SystemData& data, const State& state, double time) {
+  check_state(on, state, system.fields.size(), "the state");
   return Reference(system, on, data, state, time).compute();
 }
 

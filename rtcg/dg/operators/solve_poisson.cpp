@@ -83,6 +83,7 @@ class ConjugateGradients {
       rho = product("both");
     }
     PoissonSolution result;
+    check_finite(square, 0);
     while (std::sqrt(square) > options.tolerance * size) {
       if (result.iterations == options.max_iterations) {
         throw InvalidInput(
@@ -95,6 +96,10 @@ class ConjugateGradients {
       apply();
       run("move", rho / product("laplacian"));
       square = product("r");
+      check_finite(square, result.iterations);
+      if (options.report) {
+        options.report({result.iterations, size > 0 ? std::sqrt(square) / size : 0});
+      }
       double next = square;
       if (is_preconditioned_) {
         run("precondition");
@@ -211,6 +216,16 @@ class ConjugateGradients {
     solver_.compute_right_hand_side();
   }
 
+  static void check_finite(double square, int iterations) {
+    if (!std::isfinite(square)) {
+      throw InvalidInput("dg.solve_poisson.not_finite",
+                         fmt::format("the residual is no finite number after {} iterations: look "
+                                     "at the right-hand side, the boundary values and the "
+                                     "diffusion",
+                                     iterations));
+    }
+  }
+
   // A sum over elements; the order is the same on every device.
   double product(const std::string& kernel) {
     run(kernel);
@@ -236,19 +251,25 @@ class ConjugateGradients {
 PoissonSolution solve_poisson(PoissonOptions equation, std::shared_ptr<const Discretization> on,
                               const SystemData& data, const State& f,
                               const PoissonSolverOptions& options) {
+  if (on == nullptr) {
+    throw InvalidInput("dg.solver.no_discretization",
+                       "Poisson's equation is to be solved on nothing: give what discretize makes "
+                       "of a mesh");
+  }
+  if (!(options.tolerance > 0)) {
+    throw InvalidInput(
+        "dg.solve_poisson.bad_tolerance",
+        fmt::format("a residual of {} of the right-hand side's is asked for: it must "
+                    "be above 0",
+                    options.tolerance));
+  }
   equation.dimension = on->mesh.dimension;
   if (equation.dirichlet.empty()) {
     throw InvalidInput("dg.solve_poisson.no_dirichlet",
                        "without a boundary where u is given, u is known up to a constant only: "
                        "give a value on one tag");
   }
-  if (f.fields != 1 || f.elements != on->element_count() || f.nodes != on->node_count()) {
-    throw InvalidInput(
-        "dg.solver.state_shape",
-        fmt::format("the right-hand side has {} fields on {} elements of {} nodes, "
-                    "not 1 on {} of {}",
-                    f.fields, f.elements, f.nodes, on->element_count(), on->node_count()));
-  }
+  check_state(*on, f, 1, "the right-hand side");
   ConjugateGradients method(poisson(equation), std::move(on), data, options.solver);
   if (options.preconditioner == PoissonPreconditioner::block_jacobi) {
     // of local DG the gradient of a neighbour counts, which its own neighbours change

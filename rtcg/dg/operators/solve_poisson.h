@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "rtcg/dg/equations/poisson.h"
@@ -15,11 +16,17 @@ enum class PoissonPreconditioner {
   block_jacobi,
 };
 
+struct PoissonProgress {
+  int iterations = 0;
+  double residual = 0;  ///< as of PoissonSolution
+};
+
 struct PoissonSolverOptions {
   SolverOptions solver{};    ///< `courant` means nothing here
   double tolerance = 1e-10;  ///< of the residual's L2 norm, as a part of the right-hand side's
   int max_iterations = 10000;
   PoissonPreconditioner preconditioner = PoissonPreconditioner::none;
+  std::function<void(const PoissonProgress&)> report{};  ///< asked after each iteration
 };
 
 struct PoissonSolution {
@@ -35,7 +42,10 @@ struct PoissonSolution {
 /// @param f  one field
 /// @throws InvalidInput  dg.solve_poisson.no_dirichlet: u is known up to a constant only;
 ///                       dg.solve_poisson.not_converged; dg.solve_poisson.not_definite: found by
-///                       block_jacobi; dg.solver.state_shape; what check_system throws
+///                       block_jacobi; dg.solve_poisson.not_finite: f, boundary values or the
+///                       diffusion are not; dg.solve_poisson.bad_tolerance: not above 0;
+///                       dg.check_state.shape; dg.solver.no_discretization; what check_system
+///                       throws
 /// @cost  two right-hand sides and two synchronisations an iteration; block_jacobi another
 ///        synchronisation, and at the beginning, four to six times as many right-hand sides as
 ///        elements have nodes, for local DG about twenty times as many

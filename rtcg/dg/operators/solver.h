@@ -56,6 +56,8 @@ struct RunOptions {
   std::function<void(const Progress&)> report{};
   /// Asked after each step; `true` ends the run there.
   std::function<bool()> is_stopped{};
+  /// A run that takes more is refused: such a one does not end.
+  long long most_steps = 10'000'000;
 };
 
 /// Solves a system on a device by kernels generated for its order, precision and flux, in time by
@@ -67,7 +69,9 @@ class Solver {
  public:
   /// Generates and compiles the kernels. The state is zero, the time 0.
   ///
-  /// @throws InvalidInput  what check_system throws; dg.solver.courant: no finite number above 0
+  /// @throws InvalidInput  what check_system throws; dg.solver.courant: no finite number above 0;
+  ///                       dg.solver.no_discretization: null, or of no elements;
+  ///                       dg.solver.single_range: numbers too large for single precision
   Solver(System system, std::shared_ptr<const Discretization> on, SystemData data,
          const SolverOptions& options = {});
   ~Solver();
@@ -81,7 +85,7 @@ class Solver {
 
   /// Copies a state to the device and sets the time.
   ///
-  /// @throws InvalidInput  dg.solver.state_shape
+  /// @throws InvalidInput  dg.solver.state_shape; dg.solver.bad_time: not finite
   void set_state(const State& state, double time = 0);
   /// @cost  copies all of it from the device
   [[nodiscard]] State state() const;
@@ -90,7 +94,8 @@ class Solver {
   /// courant * size of the smallest element / (largest_speed * (order + 1)^2). A speed that
   /// depends on the state or the point is computed on the device.
   ///
-  /// @throws InvalidInput  dg.solver.bad_speed: a speed is infinite or not a number
+  /// @throws InvalidInput  dg.solver.bad_speed: a speed is negative, infinite or not a number, or
+  ///                       all are 0
   [[nodiscard]] double time_step() const;
   /// @cost  copies the state from the device
   [[nodiscard]] double energy() const;
@@ -105,21 +110,28 @@ class Solver {
   [[nodiscard]] runtime::BufferRef<std::byte> device_right_hand_side() const;
   /// The stream that all kernels of this solver run on.
   [[nodiscard]] runtime::StreamRef stream() const;
-  /// One time step; does not wait for the device.
+  /// One time step. Waits for earlier ones where a few are queued, but not for this one.
+  ///
+  /// @throws InvalidInput  dg.solver.bad_step: it is not finite, or does not advance the time
   void step(double time_step);
-  /// Steps of equal length, at most time_step(), up to `end`. A run that was stopped, or whose
-  /// checkpoint was loaded, goes on with the same steps when it is given the same end.
+  /// Steps of equal length, at most time_step(), up to `end`. Where the speed of waves depends on
+  /// the state or the time, the rest is divided anew every four steps. A run that was stopped, or
+  /// whose checkpoint was loaded, goes on with the same steps when it is given the same end.
   ///
   /// @returns whether it got there, and was not stopped
   /// @throws InvalidInput  dg.solver.not_finite: names the first element with a value that is no
   ///                       number; checked before, at each report and at the end;
-  ///                       dg.solver.end_time: an `end` that is not finite; dg.solver.bad_speed
+  ///                       dg.solver.end_time: an `end` that is not finite; dg.solver.bad_speed;
+  ///                       dg.solver.too_many_steps: more than RunOptions::most_steps
   bool run_until(double end, const RunOptions& options = {});
 
-  /// Writes time, steps and state, and reads them back: the run goes on with the same bits.
+  /// Writes time, steps and state, and reads them back: the run goes on with the same bits. Of
+  /// signals and boundary values some numbers are kept, by which others are recognised.
   ///
-  /// @throws InvalidInput  dg.checkpoint.unwritable, dg.checkpoint.unreadable,
-  ///                       dg.checkpoint.mismatch: of another system, order, mesh or precision
+  /// @throws InvalidInput  dg.checkpoint.unwritable; dg.checkpoint.unreadable: none, torn, or
+  ///                       changed since; dg.checkpoint.old_format;
+  ///                       dg.checkpoint.mismatch: of another system, flux, boundary condition,
+  ///                       order, mesh or precision, or of other data
   void save_checkpoint(const std::string& path) const;
   void load_checkpoint(const std::string& path);
 

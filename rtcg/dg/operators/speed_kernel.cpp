@@ -28,8 +28,8 @@ SystemEvaluators evaluators_of_speed(const System& system) {
 }
 
 KernelShape shape_of_speed(const System& system, const SystemEvaluators& evaluators,
-                           const Discretization& on, const SystemData& data) {
-  KernelShape shape = shape_of(evaluators, on, data);
+                           const Discretization& on) {
+  KernelShape shape = shape_of(evaluators, on);
   shape.fields = static_cast<int>(system.fields.size());
   return shape;
 }
@@ -60,8 +60,9 @@ cgen::Declared speed_kernel(const KernelWriter& writer, KernelParameters& parame
                 << cgen::assign(values[field], cgen::literal(1, real));
         }
         writer.finish(inner, parameters, {element, interior, node}, values);
-        // what is not a number stays, as it is greater than nothing
-        inner << cgen::if_(values[0] > largest || cgen::not_equal(values[0], values[0]),
+        // what is negative or not a number stays, so that it is seen
+        const Expr zero = cgen::literal(0, real);
+        inner << cgen::if_(largest >= zero && !(values[0] >= zero && values[0] <= largest),
                            cgen::assign(largest, values[0]));
       });
   work << cgen::assign(speeds[element], largest);
@@ -78,11 +79,20 @@ bool has_nodal_speed(const System& system) {
   });
 }
 
+bool has_changing_speed(const System& system, const SystemData& data) {
+  const std::vector<FluxRead> all = reads(one_sided({system.speed}));
+  return std::any_of(all.begin(), all.end(), [&](const FluxRead& read) {
+    return read.kind == FluxKind::field ||
+           (read.kind == FluxKind::parameter &&
+            (read.name == "time" || data.signals.contains(read.name)));
+  });
+}
+
 SpeedKernel::SpeedKernel(const System& system, const Discretization& on, const SystemData& data,
                          runtime::Device device, const cgen::Type& real)
     : real_(real), elements_(static_cast<std::int32_t>(on.element_count())) {
   const SystemEvaluators evaluators = evaluators_of_speed(system);
-  const KernelShape shape = shape_of_speed(system, evaluators, on, data);
+  const KernelShape shape = shape_of_speed(system, evaluators, on);
   const KernelWriter writer(evaluators, shape, real, system.definitions);
   KernelParameters parameters(real);
   cgen::Module module{"dg_speed", writer.functions()};
@@ -98,14 +108,13 @@ SpeedKernel::SpeedKernel(const System& system, const Discretization& on, const S
   }
   memory_.emplace("speeds", runtime::Buffer<std::byte>(
                                 device, as_reals(std::vector<double>(on.element_count()), real)));
-  for (const auto& [name, value] : parameters_at(data, 0)) {
-    numbers_["parameter_" + name] = value;
-  }
 }
 
 std::vector<double> SpeedKernel::speeds(runtime::StreamRef stream,
-                                        runtime::BufferRef<std::byte> state) const {
+                                        runtime::BufferRef<std::byte> state,
+                                        const Parameters& parameters) const {
   runtime::ArgumentPack pack;
+  constexpr std::size_t prefix = std::string_view("parameter_").size();
   for (const std::string& name : arguments_) {
     const auto buffer = memory_.find(name);
     if (name == "elements") {
@@ -114,10 +123,9 @@ std::vector<double> SpeedKernel::speeds(runtime::StreamRef stream,
       pack.add(state);
     } else if (buffer != memory_.end()) {
       pack.add(buffer->second);
-    } else if (real_ == cgen::f32) {
-      pack.add(static_cast<float>(numbers_.at(name)));
     } else {
-      pack.add(numbers_.at(name));
+      const double value = parameters.find(name.substr(prefix))->second;
+      real_ == cgen::f32 ? pack.add(static_cast<float>(value)) : pack.add(value);
     }
   }
   const auto blocks = static_cast<std::uint64_t>((elements_ + speed_block - 1) / speed_block);

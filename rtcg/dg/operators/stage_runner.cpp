@@ -32,7 +32,7 @@ struct StageRunner::Impl {
         real(real_),
         fused(fused_),
         evaluators(evaluators_of(system, on.mesh)),
-        shape(shape_of(evaluators, on, data)),
+        shape(shape_of(evaluators, on)),
         elements(static_cast<std::int32_t>(on.element_count())),
         data_of_system(data),
         derivatives(volume_operators(system, on.element)),

@@ -1,11 +1,15 @@
 #include "rtcg/dg/operators/system.h"
 
 #include <algorithm>
+#include <cmath>
+#include <random>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/dialect/dialect.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/name_generator.h"
 #include "rtcg/dg/operators/system_evaluators.h"
 
 namespace rtcg::dg {
@@ -67,32 +71,249 @@ void check_index(const System& system, const FluxRead& read) {
             : fmt::format("'{}' reads '{}' in {} dimension{}", system.name, read.name, count,
                           count == 1 ? "" : "s"));
   }
+  if (read.kind == FluxKind::boundary_value && read.index < 0) {
+    throw InvalidInput("dg.check_system.index",
+                       fmt::format("'{}' reads component {} of the boundary values '{}': they are "
+                                   "counted from 0",
+                                   system.name, read.index, read.name));
+  }
 }
 
-void check_reads(const System& system, const Discretization& on, const SystemData& data,
-                 const Evaluators& evaluators) {
-  for (const FluxRead& read : reads(evaluators)) {
-    check_index(system, read);
-    if (read.kind == FluxKind::parameter && read.name != "time" &&
-        !data.parameters.contains(read.name) && !data.signals.contains(read.name)) {
-      throw InvalidInput(
-          "dg.check_system.missing_data",
-          fmt::format("'{}' reads the parameter '{}', which has no value", system.name, read.name));
+// Where an expression of a system stands, and so what it may read.
+struct Part {
+  std::string what;
+  const Evaluators* evaluators;
+  std::vector<FluxKind> absent;  ///< what there is none of in this place
+};
+
+std::string kind_text(FluxKind kind) {
+  switch (kind) {
+    case FluxKind::field:
+      return "the field";
+    case FluxKind::coordinate:
+      return "the coordinate";
+    case FluxKind::normal:
+      return "the normal";
+    case FluxKind::boundary_value:
+      return "the boundary values";
+    default:
+      return "the number of a face";
+  }
+}
+
+void check_place(const System& system, const Part& part, const FluxRead& read) {
+  if (std::find(part.absent.begin(), part.absent.end(), read.kind) != part.absent.end()) {
+    throw InvalidInput(
+        "dg.check_system.misplaced_read",
+        fmt::format("{} of '{}' reads {} '{}', which {}: {} would be right", part.what, system.name,
+                    kind_text(read.kind), read.name,
+                    read.kind == FluxKind::boundary_value ? "there is on boundaries only"
+                    : (read.kind == FluxKind::field || read.kind == FluxKind::coordinate)
+                        ? "is another at each node"
+                        : "there is on faces only",
+                    read.kind == FluxKind::boundary_value ? "a boundary state that reads it"
+                    : (read.kind == FluxKind::field || read.kind == FluxKind::coordinate)
+                        ? "a number or a material"
+                        : "the surface flux or a boundary state"));
+  }
+}
+
+// Generated kernels make names of these.
+void check_name(const System& system, const std::string& name, const char* what) {
+  if (name.starts_with("rtcg_")) {
+    throw InvalidInput("dg.check_system.reserved_name",
+                       fmt::format("'{}' has a {} '{}': names that begin with 'rtcg_' are those of "
+                                   "generated code, take another",
+                                   system.name, what, name));
+  }
+  if (!is_identifier(name)) {
+    throw InvalidInput("dg.check_system.bad_name",
+                       fmt::format("'{}' has a {} '{}': write letters, digits and underscores, no "
+                                   "digit first",
+                                   system.name, what, name));
+  }
+}
+
+// A function of the user must not be one that kernels define.
+void check_function(const System& system, const std::string& name) {
+  static const std::set<std::string_view> taken = {"volume_flux",
+                                                   "volume_weights",
+                                                   "surface_flux",
+                                                   "scale_at",
+                                                   "source_at",
+                                                   "stage",
+                                                   "largest_speeds",
+                                                   "update",
+                                                   "rtcg_kernel",
+                                                   "operators",
+                                                   "volume_fluxes_at_nodes",
+                                                   "surface_fluxes_at_nodes",
+                                                   "update_state",
+                                                   "main"};
+  bool is_taken =
+      taken.contains(name) || name.starts_with("boundary_flux_") || name.starts_with("rtcg_");
+  for (const cgen::Dialect dialect :
+       {cgen::Dialect::c, cgen::Dialect::cpp, cgen::Dialect::cuda, cgen::Dialect::opencl}) {
+    is_taken = is_taken || cgen::is_reserved(dialect, name);
+  }
+  if (is_taken) {
+    throw InvalidInput("dg.check_system.reserved_name",
+                       fmt::format("'{}' calls a function '{}', which is a name of the language or "
+                                   "of generated code: take another",
+                                   system.name, name));
+  }
+}
+
+[[noreturn]] void refuse_missing(const System& system, const std::string& problem) {
+  throw InvalidInput("dg.check_system.missing_data",
+                     fmt::format("'{}' reads {}", system.name, problem));
+}
+
+void check_data(const System& system, const Discretization& on, const SystemData& data,
+                const FluxRead& read) {
+  if (read.kind == FluxKind::parameter) {
+    check_name(system, read.name, "parameter");
+    const auto signal = data.signals.find(read.name);
+    if (read.name != "time" && !data.parameters.contains(read.name) &&
+        (signal == data.signals.end() || !signal->second)) {
+      refuse_missing(system, fmt::format("the parameter '{}', which has no value", read.name));
     }
-    if (read.kind == FluxKind::material) {
-      const auto values = data.materials.find(read.name);
-      if (values == data.materials.end() || values->second.size() != on.element_count()) {
-        throw InvalidInput(
-            "dg.check_system.missing_data",
-            fmt::format("'{}' reads the material '{}', which needs a number for each of the {} "
-                        "elements",
-                        system.name, read.name, on.element_count()));
+  }
+  if (read.kind == FluxKind::material) {
+    check_name(system, read.name, "material");
+    const auto values = data.materials.find(read.name);
+    if (values == data.materials.end() || values->second.size() != on.element_count()) {
+      refuse_missing(system,
+                     fmt::format("the material '{}', which needs a number for each of the {} "
+                                 "elements",
+                                 read.name, on.element_count()));
+    }
+  }
+  if (read.kind == FluxKind::boundary_value) {
+    check_name(system, read.name, "set of boundary values");
+    const auto function = data.boundary_values.find(read.name);
+    if (function == data.boundary_values.end() || !function->second) {
+      refuse_missing(system,
+                     fmt::format("the boundary values '{}', which nobody gives", read.name));
+    }
+  }
+}
+
+void check_part(const System& system, const Discretization& on, const SystemData& data,
+                const Part& part) {
+  for (const FluxRead& read : reads(*part.evaluators)) {
+    check_index(system, read);
+    check_place(system, part, read);
+    check_data(system, on, data, read);
+  }
+  for (const Step& step : part.evaluators->steps) {
+    if (step.kind == StepKind::user_function) {
+      check_function(system, step.function);
+    }
+  }
+}
+
+// Each name of the data means one thing.
+void check_names_of_data(const System& system, const SystemData& data) {
+  if (data.parameters.contains("time") || data.signals.contains("time")) {
+    throw InvalidInput("dg.check_system.reserved_name",
+                       fmt::format("the data of '{}' have a parameter 'time', which is the time of "
+                                   "the run: take another name",
+                                   system.name));
+  }
+  for (const auto& [name, signal] : data.signals) {
+    if (data.parameters.contains(name)) {
+      throw InvalidInput("dg.check_system.duplicate_name",
+                         fmt::format("'{}' is a parameter and a signal of '{}': give one of them",
+                                     name, system.name));
+    }
+  }
+}
+
+void check_fields(const System& system) {
+  if (system.fields.empty()) {
+    throw InvalidInput("dg.check_system.field_count",
+                       fmt::format("'{}' has no fields: name one at least", system.name));
+  }
+  std::set<std::string> names;
+  for (const std::string& name : system.fields) {
+    const bool is_fine = !name.empty() && std::none_of(name.begin(), name.end(), [](char c) {
+      return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+    });
+    if (!is_fine) {
+      throw InvalidInput("dg.check_system.bad_name",
+                         fmt::format("'{}' has a field '{}': write a name without control "
+                                     "characters",
+                                     system.name, to_identifier(name)));
+    }
+    if (!names.insert(name).second) {
+      throw InvalidInput("dg.check_system.duplicate_name",
+                         fmt::format("'{}' has two fields '{}': rename one", system.name, name));
+    }
+  }
+}
+
+// A sum over both sides of a face that is not zero proves that something is lost; what cannot be
+// computed proves nothing.
+void check_conservation(const System& system, const SystemData& data) {
+  if (system.form != SystemForm::weak || !system.must_conserve ||
+      !why_not_conservative(without_axes(system.surface))) {
+    return;
+  }
+  EvaluatorOptions options;
+  options.neighbour = true;
+  const Evaluators both = make_evaluators(without_axes(system.surface), options);
+  for (const Step& step : both.steps) {
+    const auto function = system.functions.find(step.function);
+    if (step.kind == StepKind::user_function &&
+        (function == system.functions.end() || !function->second)) {
+      return;
+    }
+  }
+  std::mt19937 random(3);
+  const auto number = [&](double low, double high) {
+    return low + (high - low) * (static_cast<double>(random() % 10'007) / 10'007);
+  };
+  for (int trial = 0; trial < 8; ++trial) {
+    FluxInputs inputs;
+    inputs.functions = system.functions;
+    inputs.parameters = parameters_at(data, 0);
+    for (const auto& [name, values] : data.materials) {
+      inputs.materials[name] = {number(0.5, 2), number(0.5, 2)};
+    }
+    for (std::vector<double>* state : {&inputs.interior, &inputs.exterior}) {
+      for (std::size_t field = 0; field < system.fields.size(); ++field) {
+        // such as densities and energies are, where a state must be one of a gas
+        state->push_back(number(-1, 1) + (field == 0 ? 2 : field == 1 ? 8 : 0));
       }
     }
-    if (read.kind == FluxKind::boundary_value && !data.boundary_values.contains(read.name)) {
-      throw InvalidInput("dg.check_system.missing_data",
-                         fmt::format("'{}' reads the boundary values '{}', which nobody gives",
-                                     system.name, read.name));
+    double square = 0;
+    for (int axis = 0; axis < system.dimension; ++axis) {
+      inputs.normal.push_back(number(-1, 1) + 0.01);
+      inputs.coordinates.push_back(number(0, 1));
+      square += inputs.normal.back() * inputs.normal.back();
+    }
+    for (double& component : inputs.normal) {
+      component /= std::sqrt(square);
+    }
+    inputs.order = 3;
+    inputs.mesh_size = number(0.5, 2);
+    inputs.face_jacobian = number(0.5, 2);
+    inputs.element_jacobian = {number(0.5, 2), number(0.5, 2)};
+    const FluxValues values = interpret_flux(both, inputs);
+    for (std::size_t field = 0; field < system.fields.size(); ++field) {
+      const double sum = values.interior[field] + values.neighbour[field];
+      const double scale = std::abs(values.interior[field]) + std::abs(values.neighbour[field]) + 1;
+      constexpr double rounding = 1e-9;  // of some hundred operations on numbers around 1 to 10
+      if (std::isfinite(sum) && std::isfinite(scale) && std::abs(sum) > rounding * scale) {
+        throw InvalidInput(
+            "dg.check_system.not_conservative",
+            fmt::format("the surface flux of '{}' for '{}' gives {:.6g} to one element and {:.6g} "
+                        "to its neighbour, which in the weak form loses what leaves: opposite "
+                        "numbers would be right, or must_conserve = false",
+                        system.name, system.fields[field], values.interior[field],
+                        values.neighbour[field]));
+      }
     }
   }
 }
@@ -142,6 +363,16 @@ SystemEvaluators evaluators_of(const System& system, const Mesh& mesh) {
   return result;
 }
 
+void check_speed(const System& system, const Mesh& mesh, std::size_t element, double speed,
+                 double time) {
+  if (!std::isfinite(speed) || speed < 0) {
+    throw InvalidInput(
+        "dg.solver.bad_speed",
+        fmt::format("the speed of waves is {} in {} at time {}: '{}' has none for the state there",
+                    speed, element_name(mesh, element), time, system.name));
+  }
+}
+
 FluxInputs inputs_of_element(const System& system, const Discretization& on, const SystemData& data,
                              std::size_t element, double time) {
   FluxInputs inputs;
@@ -167,6 +398,8 @@ std::map<std::string, double, std::less<>> parameters_at(const SystemData& data,
 }
 
 void check_system(const System& system, const Discretization& on, const SystemData& data) {
+  detail::check_fields(system);
+  detail::check_names_of_data(system, data);
   const detail::SystemEvaluators evaluators = detail::evaluators_of(system, on.mesh);
   if (is_zero(evaluators.inside) && !is_zero(evaluators.flux)) {
     throw InvalidInput(
@@ -180,26 +413,50 @@ void check_system(const System& system, const Discretization& on, const SystemDa
     tags.insert(tag);
   }
   check_boundary_coverage(on.mesh, on.connectivity, tags);
-  std::vector<Evaluators> all = evaluators.boundaries;
-  all.push_back(evaluators.flux);
-  all.push_back(evaluators.inside);
-  all.push_back(detail::one_sided({system.speed}));
-  for (const FluxVector* vector : {&system.scale, &system.source, &system.energy_weights}) {
-    all.push_back(detail::one_sided(*vector));
+  const std::vector<FluxKind> of_faces = {FluxKind::normal, FluxKind::boundary_value,
+                                          FluxKind::mesh_size, FluxKind::face_jacobian};
+  std::vector<FluxKind> of_nodes_and_faces = of_faces;
+  of_nodes_and_faces.insert(of_nodes_and_faces.end(), {FluxKind::field, FluxKind::coordinate});
+  const Evaluators speed = detail::one_sided({system.speed});
+  const Evaluators scale = detail::one_sided(system.scale);
+  const Evaluators source = detail::one_sided(system.source);
+  const Evaluators weights = detail::one_sided(system.energy_weights);
+  std::vector<detail::Part> parts = {
+      {"the flux", &evaluators.flux, of_faces},
+      {"the surface flux", &evaluators.inside, {FluxKind::boundary_value}},
+      {"the speed", &speed, of_faces},
+      {"the scale", &scale, of_faces},
+      {"the source", &source, of_faces},
+      {"a weight of the energy", &weights, of_nodes_and_faces}};
+  for (const Evaluators& boundary : evaluators.boundaries) {
+    parts.push_back({"a boundary state", &boundary, {}});
   }
-  for (const Evaluators& each : all) {
-    detail::check_reads(system, on, data, each);
+  for (const detail::Part& part : parts) {
+    detail::check_part(system, on, data, part);
   }
+  const std::vector<FluxRead> across = reads(evaluators.inside);
+  if (!is_zero(evaluators.flux) &&
+      std::none_of(across.begin(), across.end(), [](const FluxRead& read) {
+        return read.kind == FluxKind::field && read.side == FluxSide::exterior;
+      })) {
+    throw InvalidInput(
+        "dg.check_system.no_exterior",
+        fmt::format("the surface flux {} of '{}' reads no exterior value of {}, so that no element "
+                    "hears of its neighbours",
+                    to_string(system.surface), system.name, fmt::join(system.fields, ", ")));
+  }
+  detail::check_conservation(system, data);
 }
 
 double energy(const System& system, const Discretization& on, const SystemData& data,
-              const State& state) {
+              const State& state, double time) {
+  check_state(on, state, system.fields.size(), "the state");
   const Evaluators weights = detail::one_sided(system.energy_weights);
   double sum = 0;
   FluxValues weight;
   for (std::size_t element = 0; element < on.element_count(); ++element) {
     if (system.energy_weights.count() > 0) {
-      weight = interpret_flux(weights, detail::inputs_of_element(system, on, data, element, 0));
+      weight = interpret_flux(weights, detail::inputs_of_element(system, on, data, element, time));
     }
     for (std::size_t field = 0; field < state.fields; ++field) {
       const double* values = &state.values[(field * state.elements + element) * state.nodes];
@@ -211,7 +468,7 @@ double energy(const System& system, const Discretization& on, const SystemData& 
 }
 
 double largest_speed(const System& system, const Discretization& on, const SystemData& data,
-                     const State& state) {
+                     const State& state, double time) {
   const Evaluators speed = detail::one_sided({system.speed});
   const std::vector<FluxRead> all = reads(speed);
   const auto reads_of = [&](FluxKind kind) {
@@ -223,10 +480,14 @@ double largest_speed(const System& system, const Discretization& on, const Syste
       depends_on_nodes || reads_of(FluxKind::material) || reads_of(FluxKind::element_jacobian);
   const std::vector<double> x =
       depends_on_nodes ? node_coordinates(on.mesh, on.element) : std::vector<double>();
+  if (depends_on_nodes) {
+    check_state(on, state, system.fields.size(), "the state");
+  }
   const std::size_t points = state.elements * state.nodes;
   double result = 0;
-  for (std::size_t element = 0; element < (depends_on_elements ? state.elements : 1); ++element) {
-    FluxInputs inputs = detail::inputs_of_element(system, on, data, element, 0);
+  const std::size_t elements = depends_on_elements ? on.element_count() : 1;
+  for (std::size_t element = 0; element < elements; ++element) {
+    FluxInputs inputs = detail::inputs_of_element(system, on, data, element, time);
     for (std::size_t node = 0; node < (depends_on_nodes ? state.nodes : 1); ++node) {
       if (depends_on_nodes) {
         inputs.interior.clear();
@@ -238,7 +499,9 @@ double largest_speed(const System& system, const Discretization& on, const Syste
           inputs.coordinates.push_back(x[axis * points + element * state.nodes + node]);
         }
       }
-      result = std::max(result, interpret_flux(speed, inputs).interior[0]);
+      const double found = interpret_flux(speed, inputs).interior[0];
+      detail::check_speed(system, on.mesh, element, found, time);
+      result = std::max(result, found);
     }
   }
   return result;

@@ -37,6 +37,10 @@ struct SystemEvaluators {
                                            const SystemData& data, std::size_t element,
                                            double time);
 
+/// @throws InvalidInput  dg.solver.bad_speed: negative, infinite or not a number
+void check_speed(const System& system, const Mesh& mesh, std::size_t element, double speed,
+                 double time);
+
 /// The integral over the reference element of the product of nodal values of one element.
 [[nodiscard]] double element_product(const Discretization& on, const double* left,
                                      const double* right);

@@ -335,6 +335,7 @@ Picture draw_curve(const Discretization& on, const State& state, const SliceOpti
 }
 
 void check(const Discretization& on, const State& state, const SliceOptions& options) {
+  check_state(on, state, state.fields, "the state to draw");
   if (options.field >= state.fields) {
     throw InvalidInput("dg.draw_slice.bad_field",
                        fmt::format("field {} was asked for, but there are {}, counted from 0",

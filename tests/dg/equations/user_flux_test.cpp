@@ -41,8 +41,7 @@ Written kernels_of(const System& system, const FusedShape& fused) {
   data.parameters["alpha"] = 1;
   Written result;
   result.evaluators = evaluators_of(system, on.mesh);
-  const KernelWriter writer(result.evaluators, shape_of(result.evaluators, on, data), cgen::f32,
-                            "");
+  const KernelWriter writer(result.evaluators, shape_of(result.evaluators, on), cgen::f32, "");
   const StageKernels kernels = fused_kernel(writer, volume_operators(system, on.element),
                                             surface_operator(system, on.element), fused);
   const std::string text = cgen::print_module(kernels.module, cgen::Dialect::cuda).text;

@@ -393,7 +393,7 @@ TEST(SolvePoisson, RefusesWhatHasNoAnswer) {
   EXPECT_ERROR("dg.solve_poisson.no_dirichlet",
                solve_poisson(free, on, {}, State(1, *on), on_host()));
   const PoissonOptions equation = zero_outside(2, PoissonMethod::interior_penalty);
-  EXPECT_ERROR("dg.solver.state_shape", solve_poisson(equation, on, {}, State(2, *on), on_host()));
+  EXPECT_ERROR("dg.check_state.shape", solve_poisson(equation, on, {}, State(2, *on), on_host()));
   State f(1, *on);
   f.values[3] = 1;
   PoissonSolverOptions options = on_host();
@@ -403,6 +403,25 @@ TEST(SolvePoisson, RefusesWhatHasNoAnswer) {
   too_weak.penalty = -1;
   EXPECT_ERROR("dg.solve_poisson.not_definite",
                solve_poisson(too_weak, on, {}, f, with_block_jacobi()));
+}
+
+// Of numbers that are none, the first residual counted as small enough.
+TEST(Defect14, PoissonsEquationNeedsNumbers) {
+  const auto on = poisson_box(testing::box(2, 2), 1);
+  const PoissonOptions equation = zero_outside(2, PoissonMethod::interior_penalty);
+  EXPECT_ERROR("dg.solver.no_discretization",
+               solve_poisson(equation, nullptr, {}, State(), on_host()));
+  State f(1, *on);
+  f.values[3] = NAN;
+  EXPECT_ERROR("dg.solve_poisson.not_finite", solve_poisson(equation, on, {}, f, on_host()));
+  f.values.resize(2);
+  EXPECT_ERROR("dg.check_state.shape", solve_poisson(equation, on, {}, f, on_host()));
+  for (const double tolerance : {0.0, -1.0, std::nan("")}) {
+    PoissonSolverOptions options = on_host();
+    options.tolerance = tolerance;
+    EXPECT_ERROR("dg.solve_poisson.bad_tolerance",
+                 solve_poisson(equation, on, {}, State(1, *on), options));
+  }
 }
 
 TEST(SolvePoisson, NothingInNothingOut) {

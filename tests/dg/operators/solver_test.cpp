@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -482,6 +483,236 @@ TEST(Solver, RefusesWhatDoesNotFit) {
   }
   const auto on = std::make_shared<const Discretization>(discretize(mesh, 1));
   EXPECT_ERROR("dg.solver.too_large", Solver(each.system, on, {}, {runtime::Device::host()}));
+}
+
+TEST(Defect07, FunctionsOfBoundaryValuesGiveAllComponentsThatAreRead) {
+  Case each = testing::full_maxwell();
+  const auto on = on_box(each.box, 1);
+  // asked at the boundary that reads them, and nowhere else
+  each.data.boundary_values["wave"] = [](const Point& x) {
+    return x[2] < 1e-12 ? std::vector<double>(6, 1) : std::vector<double>();
+  };
+  EXPECT_NO_THROW(Solver(each.system, on, each.data, {runtime::Device::host()}));
+  each.data.boundary_values["wave"] = [](const Point& x) {
+    return std::vector<double>(x[0] < 0.9 ? 6 : 5, 1);
+  };
+  EXPECT_ERROR("dg.check_system.boundary_components",
+               Solver(each.system, on, each.data, {runtime::Device::host()}));
+}
+
+Solver with_speed(const FluxExpr& speed, const FluxExpr& source = 0) {
+  Case each{"burgers", burgers(), testing::box(1, 8, 0, true)};
+  each.system.speed = speed;
+  if (source.kind() != FluxKind::constant) {
+    each.system.source = {source};
+  }
+  each.data.parameters["c"] = -1;
+  each.data.signals["s"] = [](double time) { return time < 0.5 ? 1 : -1; };
+  Solver solver(each.system, on_box(each.box, 2), each.data, {runtime::Device::host()});
+  State ones(1, solver.discretization());
+  std::fill(ones.values.begin(), ones.values.end(), 1);
+  solver.set_state(ones);
+  return solver;
+}
+
+TEST(Defect08, SpeedsThatGiveNoTimeStepAreRefused) {
+  const FluxExpr u = field(0, "u");
+  for (const FluxExpr& speed :
+       {FluxExpr(0), FluxExpr(-1), parameter("c"), 1 / (1 + parameter("c")), sqrt(parameter("c")),
+        FluxExpr(HUGE_VAL), FluxExpr(1e-320), -u, u - u * u, 1 / (u - 1), sqrt(u - 2)}) {
+    SCOPED_TRACE(to_string(speed));
+    Solver solver = with_speed(speed);
+    EXPECT_ERROR("dg.solver.bad_speed", (void)solver.time_step());
+    EXPECT_ERROR("dg.solver.bad_speed", solver.run_until(1));
+    EXPECT_EQ(solver.time(), 0);
+  }
+  Solver turns = with_speed(parameter("s"));
+  EXPECT_GT(turns.time_step(), 0);
+  EXPECT_ERROR("dg.solver.bad_speed", turns.run_until(1));
+  EXPECT_GE(turns.time(), 0.5) << "the speed is looked at again as time goes on";
+}
+
+// u_t + (u^2/2)_x = 4 from 1 is 1 + 4 t, whose waves become 17 times as fast: of the first step's
+// length all would be unstable.
+TEST(Defect08, StepsFollowTheSpeedOfTheState) {
+  Case each{"burgers", burgers(), testing::box(1, 40, 0.2, true)};
+  each.system.source = {FluxExpr(4)};
+  for (const Precision precision : {Precision::single, Precision::double_}) {
+    Solver solver(each.system, on_box(each.box, 3), {}, {runtime::Device::host(), precision});
+    State state(1, solver.discretization());
+    std::fill(state.values.begin(), state.values.end(), 1);
+    state.values[7] += 1e-3;  // which must not grow
+    solver.set_state(state);
+    const double first = solver.time_step();
+    solver.run_until(4);
+    EXPECT_EQ(solver.time(), 4);
+    EXPECT_NEAR(solver.time_step(), first / 17, 1e-3 * first);
+    const State end = solver.state();
+    for (const double value : end.values) {
+      ASSERT_NEAR(value, 17, 2e-2);
+    }
+  }
+}
+
+TEST(Defect08, StepsLeadFurther) {
+  Solver solver = cavity_solver(2);
+  for (const double step : {0.0, -0.1, std::nan(""), HUGE_VAL, 5e-324}) {
+    solver.set_state(State(3, solver.discretization()), 1);
+    EXPECT_ERROR("dg.solver.bad_step", solver.step(step));
+    EXPECT_EQ(solver.time(), 1);
+  }
+  EXPECT_ERROR("dg.solver.bad_time", solver.set_state(State(3, solver.discretization()), NAN));
+}
+
+TEST(Attack12, RunsOfTooManyStepsAreRefused) {
+  Solver solver = cavity_solver(2);
+  try {
+    solver.run_until(1e300);
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.code(), "dg.solver.too_many_steps");
+    EXPECT_NE(error.message().find("from time 0 to 1e+300 a run takes"), std::string::npos)
+        << error.message();
+  }
+  EXPECT_ERROR("dg.solver.too_many_steps", solver.run_until(1, {.most_steps = 10}));
+  EXPECT_TRUE(solver.run_until(1, {.most_steps = 1000}));
+  // numbers that are none of single precision
+  Case small = testing::cavity(MaxwellMode::transverse_magnetic, 1, testing::box(2, 2));
+  small.box.upper = {1e-40, 1e-40, 1};
+  const auto on = on_box(small.box, 1);
+  EXPECT_ERROR("dg.solver.single_range",
+               Solver(small.system, on, {}, {runtime::Device::host(), Precision::single}));
+  EXPECT_NO_THROW(Solver(small.system, on, {}, {runtime::Device::host()}));
+}
+
+// One change of a run with everything; the state would fit all the same.
+TEST(Defect10, CheckpointsAreOfOneRun) {
+  const std::string path = ::testing::TempDir() + "dg_checkpoint_of_one_run";
+  const auto solver_of = [](const Case& each) {
+    return Solver(each.system, on_box(each.box, 1), each.data, {runtime::Device::host()});
+  };
+  const Case original = testing::full_maxwell();
+  Solver solver = solver_of(original);
+  solver.set_state(testing::random_state(6, solver.discretization()), 0.5);
+  solver.save_checkpoint(path);
+  Solver same = solver_of(original);
+  same.load_checkpoint(path);
+  EXPECT_EQ(same.time(), 0.5);
+  EXPECT_EQ(same.state().values, solver.state().values);
+  const auto expect_refused = [&](const char* what, auto&& change) {
+    SCOPED_TRACE(what);
+    Case each = original;
+    change(each);
+    try {
+      solver_of(each).load_checkpoint(path);
+      ADD_FAILURE() << "was loaded";
+    } catch (const InvalidInput& error) {
+      EXPECT_EQ(error.code(), "dg.checkpoint.mismatch");
+      EXPECT_NE(error.message().find(std::string("it has '") + what), std::string::npos)
+          << error.message();
+    }
+  };
+  expect_refused("materials", [](Case& each) { each.data.materials["permittivity"][3] += 1e-9; });
+  expect_refused("parameters", [](Case& each) { each.data.parameters["alpha"] = 0.5; });
+  expect_refused("parameters", [](Case& each) {
+    each.data.signals["pulse"] = [](double time) { return 1 - time; };
+  });
+  expect_refused("boundary values", [](Case& each) {
+    each.data.boundary_values["wave"] = [](const Point& x) {
+      return std::vector<double>{x[0], x[1], x[2], 1, 1, x[1]};
+    };
+  });
+  expect_refused("boundary conditions",
+                 [](Case& each) { each.system.boundaries["+x"] = each.system.boundaries["-x"]; });
+  expect_refused("fluxes", [](Case& each) { each.system.surface = 0.5 * each.system.surface; });
+  expect_refused("fluxes", [](Case& each) { each.system.source = {}; });
+  expect_refused("mesh", [](Case& each) { each.box.perturbation = 0.1; });
+  // what nobody reads is of no account
+  Case unread = original;
+  unread.data.parameters["unread"] = 3;
+  EXPECT_NO_THROW(solver_of(unread).load_checkpoint(path));
+  // the format before this one
+  std::ofstream(path) << "rtcg dg checkpoint 2: 'maxwell'\n0x0p+0 1 2 3 4 5\n";
+  EXPECT_ERROR("dg.checkpoint.old_format", solver.load_checkpoint(path));
+}
+
+// Each byte counts: of a flipped bit a run went on with another state, or at no time.
+TEST(Attack12, CheckpointsHaveAChecksum) {
+  const std::string path = ::testing::TempDir() + "dg_checkpoint_with_a_checksum";
+  Solver solver = cavity_solver(2);
+  solver.set_state(testing::random_state(3, solver.discretization()));
+  solver.run_until(0.1, {.is_stopped = [&] { return solver.steps() == 1; }});
+  solver.save_checkpoint(path);
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const std::vector<double> before = solver.state().values;
+  for (std::size_t place = 0; place < bytes.size(); place += place < 600 ? 1 : 97) {
+    for (const int bit : {0, 6}) {
+      std::string flipped = bytes;
+      flipped[place] = static_cast<char>(flipped[place] ^ (1 << bit));
+      std::ofstream(path, std::ios::binary) << flipped;
+      try {
+        solver.load_checkpoint(path);
+        FAIL() << "bit " << bit << " of byte " << place << " was flipped";
+      } catch (const InvalidInput& error) {
+        ASSERT_TRUE(error.code().starts_with("dg.checkpoint.")) << error.what();
+      }
+    }
+  }
+  EXPECT_EQ(solver.state().values, before) << "a refused checkpoint changes nothing";
+  std::ofstream(path, std::ios::binary) << bytes;
+  EXPECT_NO_THROW(solver.load_checkpoint(path));
+}
+
+TEST(Defect14, SolversNeedADiscretizationAndAWholeState) {
+  const Case each = testing::cavity(MaxwellMode::transverse_magnetic, 1, testing::box(2, 2));
+  EXPECT_ERROR("dg.solver.no_discretization",
+               Solver(each.system, nullptr, {}, {runtime::Device::host()}));
+  EXPECT_ERROR(
+      "dg.solver.no_discretization",
+      Solver(each.system, std::make_shared<const Discretization>(), {}, {runtime::Device::host()}));
+  Solver solver = cavity_solver(2);
+  State few(3, solver.discretization());
+  few.values.pop_back();
+  EXPECT_ERROR("dg.solver.state_shape", solver.set_state(few));
+  // a tag of no face: tables of boundary values are empty
+  Case torus = testing::cavity(MaxwellMode::transverse_magnetic, 1, testing::box(2, 3, 0, true));
+  Mesh mesh = make_box_mesh(torus.box);
+  mesh.boundary_tags = {"nowhere"};
+  torus.system.boundaries = {
+      {"nowhere", FluxVector(std::vector<FluxExpr>(3, boundary_value("g", 0)), "")}};
+  torus.data.boundary_values["g"] = [](const Point&) { return std::vector<double>{1}; };
+  Solver empty(torus.system, std::make_shared<const Discretization>(discretize(mesh, 1)),
+               torus.data, {runtime::Device::host()});
+  empty.run_until(0.1);
+  EXPECT_EQ(testing::largest(empty.state()), 0);
+}
+
+// Queued steps are few: a run ends soon after it is stopped, however long its steps are.
+TEST(Attack06, AStoppedRunEndsWithinAStep) {
+  using Clock = std::chrono::steady_clock;
+  const Case each = testing::plain_maxwell(1, testing::box(3, 8));
+  Solver solver(each.system, on_box(each.box, 4), each.data, {runtime::Device::host()});
+  solver.set_state(testing::random_state(6, solver.discretization()));
+  const double step = solver.time_step();
+  solver.step(step);
+  solver.synchronize();
+  Clock::time_point begin = Clock::now();
+  for (int i = 0; i < 4; ++i) {
+    solver.step(step);
+  }
+  solver.synchronize();
+  const double each_seconds = std::chrono::duration<double>(Clock::now() - begin).count() / 4;
+  Clock::time_point stopped{};
+  EXPECT_FALSE(solver.run_until(1000, {.is_stopped = [&] {
+                                  stopped = Clock::now();
+                                  return solver.steps() == 40;
+                                }}));
+  solver.synchronize();
+  const double after = std::chrono::duration<double>(Clock::now() - stopped).count();
+  // a step and the state's way back, on a machine that others may use, too; all of 35 queued steps
+  // would take longer
+  EXPECT_LT(after, 12 * each_seconds + 0.05);
 }
 
 }  // namespace

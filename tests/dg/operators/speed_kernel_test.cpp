@@ -39,7 +39,7 @@ double fastest(const Case& each, const Discretization& on, const State& state,
   const runtime::Stream stream(device);
   const runtime::Buffer<std::byte> memory(device,
                                           detail::as_reals(detail::to_device_order(state), real));
-  const std::vector<double> speeds = kernel.speeds(stream, memory);
+  const std::vector<double> speeds = kernel.speeds(stream, memory, parameters_at(each.data, 0));
   EXPECT_EQ(speeds.size(), on.element_count());
   return *std::max_element(speeds.begin(), speeds.end());
 }

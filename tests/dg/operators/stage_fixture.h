@@ -23,7 +23,7 @@ struct StageFixture {
         real(number),
         on(discretize(make_box_mesh(each.box), order)),
         evaluators(detail::evaluators_of(each.system, on.mesh)),
-        shape(detail::shape_of(evaluators, on, each.data)),
+        shape(detail::shape_of(evaluators, on)),
         derivatives(detail::volume_operators(each.system, on.element)),
         lift(detail::surface_operator(each.system, on.element)),
         state(random_state(each.system.fields.size(), on)) {}

@@ -93,6 +93,149 @@ TEST(CheckSystem, RefusesMissingData) {
   EXPECT_ERROR("dg.check_system.missing_data", check(each));
 }
 
+// Between elements it was read from the data of another element.
+TEST(Defect07, BoundaryValuesAreReadOnBoundariesOnly) {
+  Case each = testing::full_maxwell();
+  std::vector<FluxExpr> surface = each.system.surface.components();
+  surface[0] = surface[0] + boundary_value("wave", 0);
+  each.system.surface = FluxVector(surface, "");
+  EXPECT_ERROR("dg.check_system.misplaced_read", check(each));
+  for (FluxVector System::*part : {&System::source, &System::scale, &System::energy_weights}) {
+    each = testing::full_maxwell();
+    each.system.*part = FluxVector(std::vector<FluxExpr>(6, boundary_value("wave", 0)), "");
+    EXPECT_ERROR("dg.check_system.misplaced_read", check(each));
+  }
+  each = testing::full_maxwell();
+  each.system.speed = boundary_value("wave", 0);
+  EXPECT_ERROR("dg.check_system.misplaced_read", check(each));
+  each = testing::full_maxwell();
+  each.system.flux[1] = FluxVector(std::vector<FluxExpr>(6, boundary_value("wave", 0)), "");
+  EXPECT_ERROR("dg.check_system.misplaced_read", check(each));
+}
+
+TEST(Defect07, ComponentsOfBoundaryValuesAreCounted) {
+  Case each = testing::full_maxwell();
+  std::vector<FluxExpr> state = each.system.boundaries["-z"].components();
+  state[0] = boundary_value("wave", -1);
+  each.system.boundaries["-z"] = FluxVector(state, "");
+  EXPECT_ERROR("dg.check_system.index", check(each));
+}
+
+TEST(Defect11, NamesOfGeneratedCodeAreRefused) {
+  Case each = testing::full_maxwell();
+  each.system.source = FluxVector(std::vector<FluxExpr>(6, parameter("rtcg_metric_0")), "");
+  each.data.parameters["rtcg_metric_0"] = 1;
+  EXPECT_ERROR("dg.check_system.reserved_name", check(each));
+  for (const FluxExpr& read : {material("rtcg_metric_1"), boundary_value("rtcg_x", 0)}) {
+    each = testing::full_maxwell();
+    each.system.boundaries["-z"] = FluxVector(std::vector<FluxExpr>(6, interior(read)), "");
+    EXPECT_ERROR("dg.check_system.reserved_name", check(each));
+  }
+  each = testing::full_maxwell();
+  each.data.parameters["time"] = 3;
+  EXPECT_ERROR("dg.check_system.reserved_name", check(each));
+  each = testing::full_maxwell();
+  each.data.signals["time"] = [](double) { return 3; };
+  EXPECT_ERROR("dg.check_system.reserved_name", check(each));
+  each = testing::full_maxwell();
+  each.data.parameters["pulse"] = 3;  // a signal, too
+  EXPECT_ERROR("dg.check_system.duplicate_name", check(each));
+}
+
+// One called itself, others were defined twice.
+TEST(Defect14, FunctionsOfGeneratedCodeAreNotTheUsers) {
+  for (const char* name :
+       {"stage", "surface_flux", "volume_flux", "volume_weights", "boundary_flux_0", "scale_at",
+        "source_at", "largest_speeds", "volume_fluxes_at_nodes", "surface_fluxes_at_nodes",
+        "update", "rtcg_f", "double", "kernel", "main"}) {
+    SCOPED_TRACE(name);
+    Case each = testing::full_maxwell();
+    each.system.source =
+        FluxVector(std::vector<FluxExpr>(6, user_function(name, {field(0, "e")})), "");
+    EXPECT_ERROR("dg.check_system.reserved_name", check(each));
+  }
+}
+
+TEST(Defect14, EmptyMeshesAndStatesAreRefused) {
+  EXPECT_ERROR("dg.discretize.empty_mesh", discretize(Mesh{}, 1));
+  const Case each = testing::full_maxwell();
+  const Discretization on = discretize(make_box_mesh(each.box), 1);
+  State few(6, on);
+  few.values.resize(17);
+  EXPECT_ERROR("dg.check_state.shape", (void)energy(each.system, on, each.data, few));
+  EXPECT_ERROR("dg.check_state.shape",
+               (void)reference_right_hand_side(each.system, on, each.data, few));
+  EXPECT_ERROR("dg.check_state.shape", (void)integral(on, few, 0));
+  EXPECT_ERROR("dg.check_state.shape", (void)integral(on, State(6, on), 6));
+  EXPECT_ERROR("dg.check_state.shape", (void)inner_product(on, State(6, on), few, 0));
+  EXPECT_ERROR("dg.check_state.shape", (void)l2_norm(on, few));
+  EXPECT_ERROR("dg.check_state.shape", (void)l2_distance(on, State(6, on), few));
+  EXPECT_ERROR("dg.check_state.shape", (void)l2_distance(on, few, few));
+  Case nodal = each;
+  nodal.system.speed = abs(field(0, "e"));
+  EXPECT_ERROR("dg.check_state.shape", (void)largest_speed(nodal.system, on, each.data, few));
+}
+
+// Of normals in a source came `bad optional access`, of names the C compiler's words.
+TEST(Defect23, ReadsAndNamesAreCheckedBeforeAnythingIsGenerated) {
+  const FluxExpr n = normal(3)[0];
+  for (const FluxExpr& read : {n, mesh_size(), face_jacobian()}) {
+    Case each = testing::full_maxwell();
+    each.system.source = FluxVector(std::vector<FluxExpr>(6, read), "");
+    EXPECT_ERROR("dg.check_system.misplaced_read", check(each));
+  }
+  Case each = testing::full_maxwell();
+  each.system.energy_weights = FluxVector(std::vector<FluxExpr>(6, field(0, "e")), "");
+  EXPECT_ERROR("dg.check_system.misplaced_read", check(each));
+  for (const char* name : {"my density", "", "2nd", "a-b", "a\nb"}) {
+    each = testing::full_maxwell();
+    each.system.source = FluxVector(std::vector<FluxExpr>(6, parameter(name)), "");
+    each.data.parameters[name] = 1;
+    EXPECT_ERROR("dg.check_system.bad_name", check(each));
+  }
+  each = testing::full_maxwell();
+  each.system.fields[3] = each.system.fields[0];
+  EXPECT_ERROR("dg.check_system.duplicate_name", check(each));
+  each.system.fields[3] = "";
+  EXPECT_ERROR("dg.check_system.bad_name", check(each));
+  each.system.fields[3] = "h\n1";
+  EXPECT_ERROR("dg.check_system.bad_name", check(each));
+  each.system.fields.clear();
+  EXPECT_ERROR("dg.check_system.field_count", check(each));
+  each = testing::full_maxwell();
+  each.data.signals["pulse"] = nullptr;
+  EXPECT_ERROR("dg.check_system.missing_data", check(each));
+  each = testing::full_maxwell();
+  each.data.boundary_values["wave"] = nullptr;
+  EXPECT_ERROR("dg.check_system.missing_data", check(each));
+}
+
+TEST(Defect23, SurfaceFluxesReadTheOtherSide) {
+  Case each{"burgers", burgers(), testing::box(1, 5, 0, true)};
+  const FluxExpr u = interior(field(0, "u"));
+  each.system.surface = {0.5 * u * u * normal(1)[0]};
+  each.system.must_conserve = false;
+  EXPECT_ERROR("dg.check_system.no_exterior", check(each));
+}
+
+TEST(Defect23, WeakFormsConserve) {
+  Case each{"burgers", burgers(), testing::box(1, 5, 0, true)};
+  EXPECT_NO_THROW(check(each));
+  const FluxExpr u = field(0, "u");
+  const FluxExpr n = normal(1)[0];
+  each.system.surface = {n * average(0.5 * u * u) - 0.5 * abs(interior(u)) * jump(u)};
+  EXPECT_ERROR("dg.check_system.not_conservative", check(each));
+  each.system.must_conserve = false;
+  EXPECT_NO_THROW(check(each));
+  // opposite only by arithmetic that the symbols do not know
+  each.system.must_conserve = true;
+  const FluxExpr squares = interior(u) * interior(u) - exterior(u) * exterior(u);
+  each.system.surface = {n * average(0.5 * u * u) +
+                         squares * (interior(u) * interior(u) + exterior(u) * exterior(u)) -
+                         (pow(interior(u), 4) - pow(exterior(u), 4))};
+  EXPECT_NO_THROW(check(each));
+}
+
 // The flux that leaves an element, at one point.
 std::vector<double> surface(const FluxVector& flux, FluxInputs inputs, std::vector<double> interior,
                             std::vector<double> exterior) {
@@ -212,6 +355,8 @@ TEST(LargestSpeed, LooksAtMaterialsAndStates) {
   State state(1, line);
   state.at(0, 3, 2) = -4;
   EXPECT_EQ(largest_speed(burgers(), line, {}, state), 4);
+  state.at(0, 2, 2) = NAN;
+  EXPECT_ERROR("dg.solver.bad_speed", (void)largest_speed(burgers(), line, {}, state));
 }
 
 }  // namespace
