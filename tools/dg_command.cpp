@@ -13,34 +13,35 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "tools/dg_words.h"
+#include "tools/progress_line.h"
 
 namespace rtcg::tools {
 namespace {
 
 std::atomic<int> caught_signal = 0;  // set by a signal handler, so it cannot be a member
 
+constexpr int signals_that_stop[] = {SIGINT, SIGTERM, SIGHUP};
+
+// The first one lets the run keep what there is; the second one, of whatever kind, ends the program
+// as it would without us.
 void catch_signals() {
-  for (const int each : {SIGINT, SIGTERM}) {
-    // the second one ends the program as it would without us
-    std::signal(each, [](int number) {
+  for (const int each : signals_that_stop) {
+    const auto before = std::signal(each, [](int number) {
       caught_signal = number;
-      std::signal(number, SIG_DFL);
+      for (const int other : signals_that_stop) {
+        std::signal(other, SIG_DFL);
+      }
     });
+    if (each == SIGHUP && before == SIG_IGN) {  // as nohup asks for
+      std::signal(each, SIG_IGN);
+    }
   }
 }
 
-void print_progress(const dg::Progress& progress) {
-  if (is_terminal()) {
-    std::fprintf(stderr, "\r\x1b[Kt = %.4g of %.4g, %lld steps, energy %.6g, %.0f s left",
-                 progress.time, progress.end, progress.steps, progress.energy,
-                 progress.seconds_left);
-  }
-}
-
-void end_progress() {
-  if (is_terminal()) {
-    std::fputs("\r\x1b[K", stderr);
-  }
+std::string progress_text(const dg::Progress& progress) {
+  // what counts comes first: narrow terminals cut the rest off
+  return fmt::format("t = {:.4g} of {:.4g}, {:.0f} s left, {} steps, energy {:.6g}", progress.time,
+                     progress.end, progress.seconds_left, progress.steps, progress.energy);
 }
 
 class DgRun {
@@ -74,7 +75,7 @@ class DgRun {
     }
     begin_steps_ = solver_.steps();
     energy_before_ = solver_.energy();
-    check_every();
+    check_steps();
     if (words_.every > 0 && words_.resume.empty()) {
       files_.write(*on_, solver_.state(), 0, 0);
     }
@@ -84,7 +85,7 @@ class DgRun {
         stop();
       }
     }
-    end_progress();
+    progress_.clear();
     if (words_.every <= 0) {
       files_.write(*on_, solver_.state(), solver_.time(), std::nullopt);
     }
@@ -94,12 +95,25 @@ class DgRun {
 
  private:
   // A file a step is the most that makes sense; any number of them would fit into less.
-  void check_every() const {
-    const double step = words_.every > 0 ? solver_.time_step() : 0;
-    if (words_.every < step && words_.every < words_.until) {
+  void check_steps() const {
+    if (solver_.time() >= words_.until) {
+      return;
+    }
+    const double step = solver_.time_step();
+    if (words_.every > 0 && words_.every < step && words_.every < words_.until) {
       throw InvalidInput("tools.dg.bad_every",
                          fmt::format("--every {} is less than a time step, which is {:.3g} long",
                                      words_.every, step));
+    }
+    const double steps = (words_.until - solver_.time()) / step;
+    if (!(steps <= static_cast<double>(words_.most_steps))) {
+      throw InvalidInput(
+          "tools.dg.too_many_steps",
+          fmt::format(
+              "from t = {:.6g} to --until {:.6g} the run takes {:.3g} steps of {:.3g}, more "
+              "than {}: end it earlier, look at the smallest element, or allow more by "
+              "--most-steps",
+              solver_.time(), words_.until, steps, step, words_.most_steps));
     }
   }
 
@@ -112,7 +126,10 @@ class DgRun {
         words_.every > 0 ? std::min(words_.until, number * words_.every) : words_.until;
     dg::RunOptions options;
     options.report_seconds = 1;
-    options.report = print_progress;
+    options.report = [this](const dg::Progress& progress) {
+      progress_.show(progress_text(progress));
+    };
+    options.most_steps = words_.most_steps;
     options.is_stopped = [] { return caught_signal != 0; };
     const auto begin = std::chrono::steady_clock::now();
     const bool is_there = solver_.run_until(end, options);
@@ -131,7 +148,7 @@ class DgRun {
     const std::string path =
         words_.checkpoint.empty() ? words_.equation + ".checkpoint" : words_.checkpoint;
     solver_.save_checkpoint(path);
-    end_progress();
+    progress_.clear();
     std::fprintf(stderr, "rtcg: stopped at t = %.6g after %s; --resume %s goes on\n",
                  solver_.time(), counted(static_cast<std::size_t>(solver_.steps()), "step").c_str(),
                  path.c_str());
@@ -202,6 +219,7 @@ class DgRun {
   }
 
   const DgWords& words_;
+  ProgressLine progress_;
   std::shared_ptr<const dg::Discretization> on_;
   dg::Problem problem_;
   DgFiles files_;
@@ -221,8 +239,8 @@ void run(const DgWords& words) {
 // Options that mean nothing to an equation.
 std::vector<std::string> unused_options(const std::string& equation) {
   if (equation == "poisson") {
-    return {"--until", "--cfl",      "--flux",       "--start",
-            "--every", "--boundary", "--checkpoint", "--resume"};
+    return {"--until",    "--cfl",        "--flux",   "--start",     "--every",
+            "--boundary", "--checkpoint", "--resume", "--most-steps"};
   }
   std::vector<std::string> unused = {"--method", "--preconditioner", "--contrast"};
   if (equation == "burgers" || equation == "euler") {
@@ -272,6 +290,7 @@ void check_options(const CLI::App& command, const DgWords& words) {
   needs("--slice", !words.picture.empty(), "--picture");
   needs("--every", !words.vtu.empty() || !words.picture.empty() || !words.checkpoint.empty(),
         "--vtu, --picture or --checkpoint");
+  needs("--vertices-only", !words.mesh.empty() && !is_box(words), "an MSH file for a mesh");
   needs("--dimension", words.mesh.empty() || is_box(words), "a box for a mesh");
   needs("--perturb", words.mesh.empty() || is_box(words), "a box for a mesh");
 }
@@ -341,6 +360,11 @@ void add_run_options(CLI::App& command, DgWords& words) {
       ->capture_default_str();
   command.add_flag("--tune", words.is_tuning, "Find the fastest kernel first, and remember it");
   command.add_option("--wisdom", words.wisdom, "The file of what is remembered");
+  command.add_option("--most-steps", words.most_steps, "A run that takes more is refused")
+      ->check(why_not_positive)
+      ->capture_default_str();
+  command.add_flag("--vertices-only", words.has_vertices_only,
+                   "Of curved elements of an MSH file, which become straight");
   command.add_option("--every,-e", words.every, "Time between files; default: at the end only")
       ->check(why_not_positive);
   command.add_option("--vtu", words.vtu, "A folder for VTU files and a series for ParaView");

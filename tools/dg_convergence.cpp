@@ -11,6 +11,7 @@
 #include "rtcg/dg/output/picture.h"
 #include "rtcg/dg/output/write_file.h"
 #include "tools/dg_words.h"
+#include "tools/progress_line.h"
 
 namespace rtcg::tools {
 namespace {
@@ -64,6 +65,11 @@ PoissonRun solve(const DgWords& words, const std::shared_ptr<const dg::Discretiz
   options.tolerance = words.dtype == "f32" ? 1e-5 : 1e-10;
   options.preconditioner = words.preconditioner == "none" ? dg::PoissonPreconditioner::none
                                                           : dg::PoissonPreconditioner::block_jacobi;
+  ProgressLine progress;
+  options.report = [&](const dg::PoissonProgress& each) {
+    progress.show(fmt::format("{} iterations, residual {:.3g} of {:.3g}", each.iterations,
+                              each.residual, options.tolerance));
+  };
   const double factor = static_cast<double>(on->mesh.dimension) * pi * pi;
   const dg::State f =
       is_box(words)
@@ -226,14 +232,19 @@ void run_convergence(const DgWords& words) {
   if (!words.picture.empty()) {
     check_folder(words.picture);
   }
+  ProgressLine progress;
+  std::size_t done = 0;
   for (const int order : found.orders) {
     found.errors.emplace_back();
     for (const int cells : found.meshes) {
+      progress.show(fmt::format("run {} of {}: N = {}, {} cells along an axis", ++done,
+                                found.orders.size() * found.meshes.size(), order, cells));
       DgWords each = with_cells(cells);
       each.order = order;
       found.errors.back().push_back(error_of(each));
     }
   }
+  progress.clear();
   words.output.as_json ? print_json(words, found) : print_text(words, found);
   if (!words.picture.empty()) {
     draw(words, found);

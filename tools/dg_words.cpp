@@ -88,7 +88,8 @@ dg::Mesh dg_mesh(const DgWords& words) {
         "tools.dg.bad_mesh",
         fmt::format("'{}' is neither a box, such as box:16, nor a file of Gmsh", words.mesh));
   }
-  dg::Mesh mesh = is_file ? dg::read_gmsh(words.mesh) : box_of(words);
+  dg::Mesh mesh = is_file ? dg::read_gmsh(words.mesh, {.vertices_only = words.has_vertices_only})
+                          : box_of(words);
   return words.ordering == "curve"   ? dg::ordered_along_curve(std::move(mesh))
          : words.ordering == "metis" ? dg::ordered_by_metis(std::move(mesh))
                                      : mesh;

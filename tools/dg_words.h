@@ -31,6 +31,8 @@ struct DgWords {
   std::string start;
   std::vector<std::string> boundaries;  ///< TAG=CONDITION
   double until = 1;
+  long long most_steps = 10'000'000;
+  bool has_vertices_only = false;
   double cfl = 1;
   double every = 0;
   std::string strategy = "fused";

@@ -324,15 +324,66 @@ expect(2 "EQUATION" dg heat)
 expect(2 "'nan' is not a number above 0" dg wave box:2 --cfl nan)
 expect(2 "'-1' is not a number from 0 on" dg wave box:2 --until -1)
 
-# On a terminal a line says how far the run is.
+# Defect 9: curved elements are not straightened without a word.
+file(WRITE ${WORK}/curved.msh "$MeshFormat\n2.2 0 8\n$EndMeshFormat
+$Nodes\n6\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0.5 0 0\n5 0.5 0.5 0\n6 0 0.5 0\n$EndNodes
+$Elements\n4\n1 1 2 1 1 1 2\n2 1 2 1 1 2 3\n3 1 2 1 1 3 1\n4 9 2 0 1 1 2 3 4 5 6\n$EndElements\n")
+expect(1 "triangles of order 2, Gmsh's type 9.*--vertices-only.*dg.read_gmsh.curved" dg wave curved.msh -d host)
+expect(0 "wave on 1 element " dg wave curved.msh --vertices-only --until 0.01 -d host)
+expect(1 "--vertices-only says nothing without an MSH file" dg wave box:2 --vertices-only)
+
+# Attack 12: what would not end is refused.
+file(READ ${WORK}/square.msh flat)
+string(REPLACE "5 0.5 0.5 0\n" "5 0.5 1e-320 0\n" flat "${flat}")
+file(WRITE ${WORK}/flat.msh "${flat}")
+expect(1 "element 5 of the file with nodes 1, 2, 5 of the file has the volume.*find_geometric_factors.degenerate"
+  dg wave flat.msh -d host)
+string(REPLACE "3 1 1 0\n4 0 1 0\n" "3 1 1e308 0\n4 0 1e308 0\n" flat "${flat}")
+file(WRITE ${WORK}/flat.msh "${flat}")
+expect(1 "dg.find_geometric_factors.degenerate" dg wave flat.msh -d host)
+expect(1 "from t = 0 to --until 1e.300 the run takes .* steps of .*tools.dg.too_many_steps"
+  dg wave box:3 --until 1e300 -d host)
+expect(1 "more than 5:.*tools.dg.too_many_steps" dg wave box:3 --most-steps 5 -d host)
+expect(1 "'poisson' has no use for --most-steps" dg poisson box:2 --most-steps 5)
+
+# Attack 6: on a terminal one line, not wider than it, says how far a run is once that has taken two
+# seconds; Ctrl-C ends it.
+set(endless ${RTCG} dg maxwell box:8 -N 3 -d host --until 1000)
+string(JOIN " " endless_line ${endless})
 find_program(script script)
 if(script)
-  execute_process(COMMAND ${script} -qec "${RTCG} dg wave box:3 -d host" /dev/null
+  execute_process(COMMAND ${script} -qec
+      "stty cols 50; timeout -s INT 12 ${endless_line} --checkpoint shown" /dev/null
     WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT output MATCHES "t = 1 of 1, [0-9]+ steps, energy 0\\.[0-9]+, 0 s left.*error")
+  string(ASCII 27 escape)
+  string(REPEAT "[^\r\n]" 53 wide)
+  string(REGEX REPLACE "rtcg: stopped.*" "" shown "${output}")
+  if(NOT output MATCHES "\r${escape}\\[Kt = [0-9.e-]+ of 1000, [0-9]+ s left.*rtcg: stopped at t = .*--resume shown"
+      OR shown MATCHES "${wide}")
     message(FATAL_ERROR "rtcg dg shows on a terminal:\n${output}")
   endif()
 endif()
+
+# Elsewhere lines say so, and SIGTERM ends the run with a checkpoint; a second signal, of whatever
+# kind, ends the process.
+execute_process(WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE output ERROR_VARIABLE output COMMAND sh -c "
+  for signals in TERM 'TERM INT'; do
+    rm -f kept
+    ${endless_line} --checkpoint kept > log 2>&1 & pid=$!
+    i=0; while ! grep -q 'rtcg: t = ' log && [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done
+    for signal in $signals; do kill -$signal $pid 2> /dev/null; done
+    # a run whose steps are all queued takes months
+    i=0; while kill -0 $pid 2> /dev/null && [ $i -lt 300 ]; do sleep 0.1; i=$((i + 1)); done
+    kill -KILL $pid 2> /dev/null; wait $pid; echo ended with $?; cat log
+    [ \"$signals\" = TERM ] && mv kept whole_checkpoint
+  done; true")
+if(NOT output MATCHES "ended with 143.*s left.*--resume kept goes on.*ended with (143|130)")
+  message(FATAL_ERROR "rtcg dg ends otherwise after SIGTERM:\n${output}")
+endif()
+expect(0 "behind --until 0: no step is left" dg maxwell box:8 -N 3 -d host --until 0 --resume whole_checkpoint)
+expect(1 "boundary conditions.*dg.checkpoint.mismatch" dg maxwell box:8 -N 3 -d host --resume whole_checkpoint
+  -b +x=absorbing)
+expect(1 "fluxes.*dg.checkpoint.mismatch" dg maxwell box:8 -N 3 -d host --resume whole_checkpoint --flux central)
 
 # Killed at any moment, a run goes on from its checkpoint to the same bits; so does one that was
 # stopped in the midst of its steps by Ctrl-C, which writes the checkpoint itself.
@@ -366,7 +417,7 @@ foreach(block IN LISTS tables)
   set(expected "${CMAKE_MATCH_2}")
   if("${words}" MATCHES "--dimension;1|f32|poisson|maxwell-te")
     execute_process(COMMAND ${RTCG} ${words} -d host WORKING_DIRECTORY ${WORK}
-      OUTPUT_VARIABLE output ERROR_VARIABLE output)
+      OUTPUT_VARIABLE output ERROR_VARIABLE progress)
     foreach(text expected output)
       string(REGEX REPLACE "([0-9]\\.[0-9][0-9][0-9])[0-9]+e" "\\1e" ${text} "${${text}}")
       string(STRIP "${${text}}" ${text})
