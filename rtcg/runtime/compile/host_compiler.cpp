@@ -103,6 +103,10 @@ std::vector<std::string> default_flags(const CompileRequest& request) {
   flags.insert(flags.end(), {"-fopenmp", "-fPIC"});
   if (options.language == HostLanguage::cpp) {
     flags.push_back("-std=c++20");
+  } else {
+    // what C++ refuses, C89 takes for an int: a misspelt function would give 0
+    flags.insert(flags.end(), {"-Werror=implicit-function-declaration", "-Werror=implicit-int",
+                               "-Werror=int-conversion", "-Werror=incompatible-pointer-types"});
   }
   if (options.fast_math) {
     flags.push_back("-ffast-math");

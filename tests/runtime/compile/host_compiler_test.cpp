@@ -131,6 +131,40 @@ TEST(HostCompiler, ShowsTheOffendingLineAndWhoBuiltIt) {
   }
 }
 
+// C89 takes what is not declared for an int: the value is then anything.
+TEST(Defect05, WhatCDoesNotDeclareIsRefusedByEveryCompiler) {
+  const std::string texts[] = {
+      "double f(void) {\n  return atof(\"2.5\");\n}\n",            // of libc, without its header
+      "double f(double x) {\n  return sine(x);\n}\n",              // of nobody
+      "double f(void) {\n  static count = 1; return count;\n}\n",  // without a type
+      "long f(long *x) {\n  int y = x; return y;\n}\n",            // a pointer as a number
+      "float f(double *x) {\n  float *y = x; return *y;\n}\n",     // another type of element
+  };
+  for (const char* name : {"gcc", "clang"}) {
+    if (find_program(name).empty()) {
+      continue;
+    }
+    const EnvironmentGuard chosen("RTCG_CC", name);
+    for (const std::string& text : texts) {
+      try {
+        static_cast<void>(compiler().compile(request_of(text)));
+        ADD_FAILURE() << name << " compiled " << text;
+      } catch (const CompileFailure& failure) {
+        EXPECT_NE(failure.message().find(".c:2:"), std::string::npos) << failure.message();
+      }
+    }
+  }
+}
+
+TEST(Defect05, FlagsOfTheUserComeBehind) {
+  CompileRequest request = request_of(
+      "int f(void) { return undeclared(); }\n"
+      "int undeclared(void) { return 7; }\n");
+  EXPECT_THROW(static_cast<void>(compiler().compile(request)), CompileFailure);
+  request.options.flags = {"-Wno-error=implicit-function-declaration"};
+  EXPECT_EQ(SharedObject(compiler().compile(request).binary).symbol_as<int (*)()>("f")(), 7);
+}
+
 TEST(HostCompiler, ShowsTheLinkersWords) {
   CompileRequest request = request_of("int f(void);\nint g(void) { return f(); }\n");
   request.options.flags = {"-Wl,-z,defs"};
