@@ -94,6 +94,34 @@ const std::vector<Work>& all_work() {
   return all;
 }
 
+/// Writes down how much shared memory kernels have.
+class SharedMemoryWatch : public WatchedBackend {
+ public:
+  using WatchedBackend::WatchedBackend;
+  void launch(Stream stream, Kernel kernel, const runtime::LaunchShape& shape,
+              const runtime::ArgumentView& arguments) override {
+    most_shared_bytes = std::max(most_shared_bytes, kernel_attributes(kernel).static_shared_bytes);
+    WatchedBackend::launch(stream, kernel, shape, arguments);
+  }
+  std::size_t most_shared_bytes = 0;
+};
+
+// A processor has caches: through tiles it took 6 to 13 times as long.
+TEST(Defect25, ProcessorsTransposeWithoutTiles) {
+  for (const runtime::Device device : runtime::all_devices()) {
+    SCOPED_TRACE(runtime::to_string(device.info().id));
+    static auto& watched = *new std::vector<std::unique_ptr<SharedMemoryWatch>>;
+    watched.push_back(std::make_unique<SharedMemoryWatch>(device));
+    SharedMemoryWatch& watch = *watched.back();
+    const StreamScope scope(runtime::Device(watch).default_stream());
+    const Array<float> x = arange<float>(200 * 300).reshape(200, 300);
+    const Array<float> y = 2 * x.transposed();
+    EXPECT_EQ(y(299, 199).item(), 2 * 59999);
+    EXPECT_EQ(y(1, 0).item(), 2);
+    EXPECT_EQ(watch.most_shared_bytes > 0, !device.info().is_cpu);
+  }
+}
+
 TEST(HiddenWork, NeverWaitsNorCopiesToTheHost) {
   on_every_watched_device([](WatchedBackend& watched) {
     const runtime::Device device(watched);

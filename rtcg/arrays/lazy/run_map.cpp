@@ -65,10 +65,13 @@ std::optional<std::uint8_t> tiled_axis_of(const KernelForm& form, const Extents&
   return std::nullopt;
 }
 
-/// On a GPU: decides how threads take elements, and how many blocks that makes.
-runtime::LaunchShape split_among_threads(KernelForm& form, KernelArguments& arguments) {
+/// But on the host: decides how threads take elements, and how many blocks that makes.
+runtime::LaunchShape split_among_threads(const runtime::DeviceInfo& device, KernelForm& form,
+                                         KernelArguments& arguments) {
   const auto threads = static_cast<std::uint64_t>(block_threads(form.dialect));
-  if (!form.scatters) {
+  // a processor has caches for what threads would bring together in tiles, and runs the barrier of
+  // a tile as a loop over its threads
+  if (!form.scatters && !device.is_cpu) {
     form.tiled_axis = tiled_axis_of(form, arguments.lengths);
   }
   if (form.tiled_axis) {
@@ -198,7 +201,7 @@ void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
     launch = std::move(plan.launch);
     arguments.more = std::move(plan.more);
   } else {
-    launch = split_among_threads(form, arguments);
+    launch = split_among_threads(stream.device().info(), form, arguments);
   }
   launch_kernel(kernel_for(stream.device(), form, make_map_module), stream, launch, form, arguments,
                 options.record);
