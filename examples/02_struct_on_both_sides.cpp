@@ -31,7 +31,7 @@ int main(int count, char** arguments) {
     const Dialect dialect = lesson::dialect_of(device);
     std::printf("%s\n", print_statement(particle.definition, dialect).c_str());
 
-    const rt::Program program = rt::Program::compile(device, print_module(module, dialect));
+    const rt::Program program = rt::Program::compile(device, module);  // in the device's language
     const std::vector<std::int32_t> expected = expected_layout(particle);
     const rt::Buffer<std::int32_t> found(device, expected.size());
     const auto layout = program.function<std::int32_t*>("particle_layout");

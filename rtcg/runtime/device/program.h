@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,11 @@
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/function.h"
 #include "rtcg/runtime/device/kernel.h"
+
+namespace rtcg::cgen {
+struct Module;
+enum class Dialect;
+}  // namespace rtcg::cgen
 
 namespace rtcg::runtime {
 
@@ -36,6 +42,21 @@ class Program {
   [[nodiscard]] static Program compile(Device device, std::string source,
                                        const CompileOptions& options = {},
                                        std::string name = "kernel");
+  /// Prints a syntax tree in the language of the device and compiles that:
+  /// `Program::compile(device, module)`. The caller includes `rtcg/cgen.h`, which the runtime does
+  /// without: a template, whose Dialect is named where it is used.
+  ///
+  /// @throws  as cgen::print_module and above
+  template <class Tree, class Dialect = cgen::Dialect>
+  requires std::same_as<Tree, cgen::Module>
+  [[nodiscard]] static Program compile(Device device, const Tree& module,
+                                       const CompileOptions& options = {}) {
+    const BackendKind kind = device.info().id.kind;
+    const Dialect dialect = kind == BackendKind::cuda     ? Dialect::cuda
+                            : kind == BackendKind::opencl ? Dialect::opencl
+                                                          : Dialect::c;
+    return compile(device, print_module(module, dialect), options, module.name);
+  }
   /// Loads what was compiled before, e.g. with compile_cached, for this device.
   ///
   /// @throws InvalidInput  runtime.program.wrong_binary
