@@ -11,3 +11,4 @@
 #include "rtcg/arrays/lazy/functions.h"
 #include "rtcg/arrays/npy.h"
 #include "rtcg/arrays/random/generator.h"
+#include "rtcg/cgen/support/error.h"

@@ -1,5 +1,6 @@
 // The values of a launch, checked against what a snippet does with them.
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -196,9 +197,24 @@ class Binder {
     if (range.step == 0) {
       throw InvalidInput("arrays.slice.zero_step", "a range has a step of 0");
     }
-    const std::int64_t distance = range.step > 0 ? *range.end - begin : begin - *range.end;
-    const std::int64_t step = std::abs(range.step);
-    return {{std::max<std::int64_t>((distance + step - 1) / step, 0)}, {range.step}, begin};
+    const std::int64_t first = range.step > 0 ? begin : *range.end;
+    const std::int64_t last = range.step > 0 ? *range.end : begin;
+    if (first >= last) {
+      return {{0}, {range.step}, begin};
+    }
+    // as unsigned: two places may be further apart than one is from 0, and the least step has no
+    // positive counterpart
+    const std::uint64_t distance =
+        static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
+    const std::uint64_t step = range.step > 0 ? static_cast<std::uint64_t>(range.step)
+                                              : 0 - static_cast<std::uint64_t>(range.step);
+    const std::uint64_t count = (distance - 1) / step + 1;
+    if (count > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      throw InvalidInput(
+          "arrays.extents.too_large",
+          fmt::format("a range from {} to {} has 2^63 places or more", begin, *range.end));
+    }
+    return {{static_cast<std::int64_t>(count)}, {range.step}, begin};
   }
 
   SnippetBinding::Operand operand_of(const KernelArgument& argument, const AnyArray& array,

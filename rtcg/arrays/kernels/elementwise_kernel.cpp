@@ -34,8 +34,8 @@ std::vector<KernelArgument> numbers_of(const std::vector<KernelArgument>& argume
 
 struct ElementwiseKernel::Program {
   Program(const std::vector<KernelArgument>& arguments, std::string_view operation_text,
-          ElementwiseOptions options)
-      : snippets(arguments, std::move(options.preamble)),
+          ElementwiseOptions options, SourceOrigin where)
+      : snippets(arguments, std::move(options.preamble), where),
         operation(operation_text, arguments),
         before_loop(options.before_loop, numbers_of(arguments)),
         name(std::move(options.name)) {
@@ -148,8 +148,8 @@ ElementwiseKernel::ElementwiseKernel(const ArgumentList& arguments,
 }
 
 ElementwiseKernel::ElementwiseKernel(const ArgumentList& arguments, std::string_view operation,
-                                     ElementwiseOptions options)
-    : program_(std::make_shared<Program>(arguments.list(), operation, std::move(options))) {}
+                                     ElementwiseOptions options, SourceOrigin where)
+    : program_(std::make_shared<Program>(arguments.list(), operation, std::move(options), where)) {}
 
 void ElementwiseKernel::run(const std::vector<Expression>& values,
                             const ElementwiseLaunch& launch) const {
@@ -193,7 +193,7 @@ void ElementwiseKernel::run(const std::vector<Expression>& values,
         snippets.check_structs(binding.stream);
         return program_->make_module(form);
       },
-      program_->name);
+      program_->name, snippets.where);
   kernel.launch(binding.stream, plan.launch, pack);
 }
 

@@ -4,12 +4,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "rtcg/arrays/kernels/kernel_argument.h"
 #include "rtcg/arrays/kernels/typed_expression.h"
 #include "rtcg/arrays/lazy/expression.h"
 #include "rtcg/cgen/dialect/dialect.h"
+#include "rtcg/cgen/support/source_origin.h"
 
 namespace rtcg::loopy {
 struct Kernel;
@@ -64,8 +66,10 @@ class ElementwiseKernel {
  public:
   /// @throws InvalidInput  arrays.parse_arguments.*, arrays.snippet.*,
   ///         arrays.snippet_kernel.bad_name
+  ///
+  /// @param where  the line that messages of a compiler name
   ElementwiseKernel(const ArgumentList& arguments, std::string_view operation,
-                    ElementwiseOptions options = {});
+                    ElementwiseOptions options = {}, SourceOrigin where = SourceOrigin::current());
   /// All assignments happen at once: their values are made of elements as they were before.
   ///
   /// @throws InvalidInput  arrays.snippet_kernel.bad_name; arrays.elementwise_kernel.bad_target: an
@@ -82,7 +86,12 @@ class ElementwiseKernel {
   /// @cost   one launch, asynchronous
   template <class... Values>
   void operator()(const Values&... values) const {
-    run({Expression(values)...});
+    static_assert((std::is_constructible_v<Expression, const Values&> && ...),
+                  "a kernel takes arrays, expressions of arrays and C++ numbers: bring a vector to "
+                  "the device before, Array<float> x(values)");
+    if constexpr ((std::is_constructible_v<Expression, const Values&> && ...)) {
+      run({Expression(values)...});
+    }
   }
   void run(const std::vector<Expression>& values, const ElementwiseLaunch& launch = {}) const;
 

@@ -25,8 +25,8 @@ using detail::SnippetProgram;
 
 struct ReductionKernel::Program {
   Program(const std::vector<Reduction>& reductions, const std::vector<KernelArgument>& arguments,
-          ReductionOptions options)
-      : snippets(arguments, std::move(options.preamble)),
+          ReductionOptions options, SourceOrigin where)
+      : snippets(arguments, std::move(options.preamble), where),
         is_pairwise(options.accuracy == Accuracy::pairwise),
         name(std::move(options.name)) {
     if (reductions.empty()) {
@@ -349,7 +349,7 @@ class Run {
               program_.check_structs(*stream_);
               return make_reduction_module(program_, results_, form);
             },
-            name)
+            name, program_.where)
         .launch(*stream_, plan.launch, pack);
   }
 
@@ -392,14 +392,14 @@ ResultType::ResultType(const cgen::LaidOutStruct& type)
 
 ReductionKernel::ReductionKernel(ResultType type, std::string neutral, std::string reduce,
                                  std::string map, const ArgumentList& arguments,
-                                 ReductionOptions options)
+                                 ReductionOptions options, SourceOrigin where)
     : ReductionKernel(std::vector<Reduction>{{std::move(type), std::move(neutral),
                                               std::move(reduce), std::move(map)}},
-                      arguments, std::move(options)) {}
+                      arguments, std::move(options), where) {}
 
 ReductionKernel::ReductionKernel(std::vector<Reduction> results, const ArgumentList& arguments,
-                                 ReductionOptions options)
-    : program_(std::make_shared<Program>(results, arguments.list(), std::move(options))) {}
+                                 ReductionOptions options, SourceOrigin where)
+    : program_(std::make_shared<Program>(results, arguments.list(), std::move(options), where)) {}
 
 ReductionKernel::ReductionKernel(const Expression& reduction, const ArgumentList& arguments)
     : typed_(std::make_shared<detail::TypedReduction>(reduction, arguments.list())) {}
@@ -411,6 +411,16 @@ std::vector<AnyArray> ReductionKernel::run(const std::vector<Expression>& values
   }
   return Run(program_->snippets, program_->results, program_->is_pairwise, launch)(
       values, program_->kernels, program_->name);
+}
+
+AnyArray ReductionKernel::run_single(const std::vector<Expression>& values,
+                                     const ReductionLaunch& launch) const {
+  if (program_ && program_->results.size() != 1) {
+    throw InvalidInput("arrays.reduction_kernel.several_results",
+                       fmt::format("kernel '{}' has {} results: take them from run(values)",
+                                   program_->name, program_->results.size()));
+  }
+  return run(values, launch)[0];
 }
 
 loopy::Kernel ReductionKernel::as_loop_kernel() const {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "rtcg/arrays/kernels/kernel_argument.h"
@@ -11,6 +12,7 @@
 #include "rtcg/arrays/kernels/typed_expression.h"
 #include "rtcg/arrays/lazy/expression.h"
 #include "rtcg/cgen/dialect/dialect.h"
+#include "rtcg/cgen/support/source_origin.h"
 
 namespace rtcg::loopy {
 struct Kernel;
@@ -87,7 +89,7 @@ class TypedReduction;
 /// A kernel that reduces a value of each element of arrays.
 ///
 ///     const ReductionKernel dot(DType::f32, "0", "a+b", "x[i]*y[i]", "float *x, float *y");
-///     Array<float> result(dot(x, y));
+///     const float result = dot(x, y).item<float>();
 ///
 /// Shapes broadcast, axes go, nothing gives `neutral`. The same arrays give the same bits every
 /// time. A result of a struct type is an array of u8 whose last axis is the struct
@@ -99,10 +101,11 @@ class ReductionKernel {
   ///         arrays.snippet_kernel.bad_name, arrays.reduction_kernel.no_result,
   ///         arrays.reduction_kernel.map_writes, arrays.reduction_kernel.not_a_sum
   ReductionKernel(ResultType type, std::string neutral, std::string reduce, std::string map,
-                  const ArgumentList& arguments, ReductionOptions options = {});
+                  const ArgumentList& arguments, ReductionOptions options = {},
+                  SourceOrigin where = SourceOrigin::current());
   /// Several results of one pass over the arrays.
   ReductionKernel(std::vector<Reduction> results, const ArgumentList& arguments,
-                  ReductionOptions options = {});
+                  ReductionOptions options = {}, SourceOrigin where = SourceOrigin::current());
   /// Of an expression of value_of() of arguments: `sum(value_of(x) * value_of(y))`, `max(...)`,
   /// `argmin(...)`; types and empty arrays as there.
   ///
@@ -116,13 +119,26 @@ class ReductionKernel {
   /// @cost   one launch or two, asynchronous
   template <class... Values>
   AnyArray operator()(const Values&... values) const {
-    return run({Expression(values)...})[0];
+    static_assert((std::is_constructible_v<Expression, const Values&> && ...),
+                  "a kernel takes arrays, expressions of arrays and C++ numbers: bring a vector to "
+                  "the device before, Array<float> x(values)");
+    if constexpr ((std::is_constructible_v<Expression, const Values&> && ...)) {
+      return run({Expression(values)...})[0];
+    }
   }
   /// @throws Unsupported   arrays.reduction_kernel.needs_text: ranges and offsets of an expression
   /// @throws InvalidInput  arrays.reduction_kernel.bad_out, arrays.reduction_kernel.bad_offsets,
   ///         arrays.layout.bad_axis, arrays.reduce.repeated_axis; as ElementwiseKernel
   std::vector<AnyArray> run(const std::vector<Expression>& values,
                             const ReductionLaunch& launch = {}) const;
+  /// The result of a kernel that has one, typed: `kernel.run<float>({x}, {.offsets = offsets})`.
+  ///
+  /// @throws InvalidInput  arrays.reduction_kernel.several_results, arrays.typed.wrong_dtype
+  template <Element T>
+  [[nodiscard]] Array<T> run(const std::vector<Expression>& values,
+                             const ReductionLaunch& launch = {}) const {
+    return Array<T>(run_single(values, launch));
+  }
 
   /// The text for contiguous arrays on which all axes are reduced in one pass, for people.
   ///
@@ -138,6 +154,9 @@ class ReductionKernel {
 
  private:
   struct Program;
+  [[nodiscard]] AnyArray run_single(const std::vector<Expression>& values,
+                                    const ReductionLaunch& launch) const;
+
   std::shared_ptr<const Program> program_;  // or
   std::shared_ptr<const detail::TypedReduction> typed_;
 };

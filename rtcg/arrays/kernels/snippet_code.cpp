@@ -75,13 +75,7 @@ SnippetCode::SnippetCode(const SnippetProgram& program, const SnippetForm& form)
   if (text.empty()) {
     return;
   }
-  if (form.dialect == cgen::Dialect::c) {  // functions that nobody else can replace are inlined
-    items_.push_back(cgen::Statement(cgen::Pragma{"GCC visibility push(hidden)"}));
-  }
   items_.push_back(raw(text, program.names));
-  if (form.dialect == cgen::Dialect::c) {
-    items_.push_back(cgen::Statement(cgen::Pragma{"GCC visibility pop"}));
-  }
   items_.push_back(cgen::Statement(cgen::BlankLine{}));
 }
 

@@ -16,8 +16,9 @@
 
 namespace rtcg::arrays::detail {
 
-SnippetProgram::SnippetProgram(std::vector<KernelArgument> argument_list, std::string preamble_text)
-    : arguments(std::move(argument_list)), preamble(std::move(preamble_text)) {
+SnippetProgram::SnippetProgram(std::vector<KernelArgument> argument_list, std::string preamble_text,
+                               SourceOrigin origin)
+    : arguments(std::move(argument_list)), preamble(std::move(preamble_text)), where(origin) {
   std::set<std::string> seen = {"i"};
   for (const KernelArgument& argument : arguments) {
     if (!is_identifier(argument.name) || !seen.insert(argument.name).second) {
@@ -262,7 +263,7 @@ void pack_binding(runtime::ArgumentPack& pack, const SnippetBinding& binding,
 
 const runtime::Kernel& KernelTable::get(runtime::Device device, const std::string& key,
                                         const std::function<cgen::Module()>& make_module,
-                                        const std::string& name) {
+                                        const std::string& name, SourceOrigin where) {
   Entry* entry = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -275,10 +276,16 @@ const runtime::Kernel& KernelTable::get(runtime::Device device, const std::strin
     runtime::CompileOptions options;
     if (dialect_of(device) == cgen::Dialect::cuda) {
       options.flags.emplace_back("--device-as-default-execution-space");
+    } else if (dialect_of(device) == cgen::Dialect::c) {
+      // functions that nobody else can replace are inlined; a pragma in the text would also hide
+      // what a preamble declares of libc
+      options.flags.emplace_back("-fvisibility=hidden");
     }
-    entry->kernel = runtime::Program::compile(
-                        device, cgen::print_module(module, dialect_of(device)), options, name)
-                        .kernel(kernel_name);
+    SourceText text = cgen::print_module(module, dialect_of(device));
+    // whatever of the text a compiler refuses, the mistake is where the snippet stands
+    std::fill(text.origins.begin(), text.origins.end(), where);
+    entry->kernel =
+        runtime::Program::compile(device, std::move(text), options, name).kernel(kernel_name);
   }
   return *entry->kernel;
 }

@@ -13,6 +13,7 @@
 #include "rtcg/arrays/lazy/expression.h"
 #include "rtcg/arrays/lazy/kernel_parameters.h"
 #include "rtcg/arrays/lazy/tape.h"
+#include "rtcg/cgen/support/source_origin.h"
 #include "rtcg/runtime/device/kernel.h"
 
 // Kernels of snippets: what they are made from, and what one launch gives them.
@@ -49,10 +50,12 @@ struct SnippetProgram {
   std::map<std::string, ArrayUse> arrays{};  ///< in all snippets together
   std::set<std::string> names{};             ///< of snippets and preamble
   bool uses_place = false;
+  SourceOrigin where{};  ///< the line of the user's program that made the kernel
 
   /// @throws InvalidInput  arrays.snippet_kernel.bad_name: an argument twice,
   /// or called `i`
-  SnippetProgram(std::vector<KernelArgument> arguments, std::string preamble);
+  SnippetProgram(std::vector<KernelArgument> arguments, std::string preamble,
+                 SourceOrigin where = {});
   void add(const Snippet& snippet);
   void add(const std::shared_ptr<const cgen::LaidOutStruct>& structure);
   /// Names of numbers and fields that are short vectors.
@@ -127,9 +130,10 @@ void pack_binding(runtime::ArgumentPack& pack, const SnippetBinding& binding,
 /// Kernels of one program, by form and device. Any thread may use it.
 class KernelTable {
  public:
+  /// @param where  the line of the user's program that messages of the compiler name
   [[nodiscard]] const runtime::Kernel& get(runtime::Device device, const std::string& key,
                                            const std::function<cgen::Module()>& make_module,
-                                           const std::string& name);
+                                           const std::string& name, SourceOrigin where);
 
  private:
   struct Entry {

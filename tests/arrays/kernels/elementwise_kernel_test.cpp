@@ -1,12 +1,14 @@
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "rtcg/arrays/create.h"
+#include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/lazy/functions.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
@@ -16,7 +18,115 @@ namespace {
 
 using testing::on_every_device;
 
-std::vector<float> ramp(std::size_t count, float first = 0) {
+std::vector<float> ramp(std::size_t count, float first = 0);
+
+/// The message with which a kernel is refused by a compiler; empty when none refuses it.
+template <class Run>
+std::string compilers_message(const Run& run) {
+  try {
+    run();
+  } catch (const CompileFailure& failure) {
+    return failure.message();
+  }
+  return {};
+}
+
+TEST(Defect05, UndeclaredFunctionsOfSnippetsAreRefused) {
+  const ElementwiseKernel of_nobody("double *x", "x[i] = sine(x[i])");
+  const ElementwiseKernel of_libc("double *x", "x[i] = atof(\"2.5\")");
+  const ElementwiseKernel in_preamble("double *x", "x[i] = f(x[i])",
+                                      {.preamble = "double f(double x) { return cosin(x); }"});
+  const ReductionKernel reduction(DType::f64, "0", "a + b", "sine(x[i])", "double *x");
+  const ReductionKernel joined(DType::f64, "0", "join(a, b)", "x[i]", "double *x");
+  on_every_device([&] {
+    const auto x = zeros<double>({4});
+    EXPECT_NE(compilers_message([&] { of_nobody(x); }).find("sine"), std::string::npos);
+    EXPECT_NE(compilers_message([&] { of_libc(x); }).find("atof"), std::string::npos);
+    EXPECT_NE(compilers_message([&] { in_preamble(x); }).find("cosin"), std::string::npos);
+    EXPECT_NE(compilers_message([&] { static_cast<void>(reduction(x)); }).find("sine"),
+              std::string::npos);
+    EXPECT_NE(compilers_message([&] { static_cast<void>(joined(x)); }).find("join"),
+              std::string::npos);
+  });
+}
+
+TEST(Defect15, LibcCanBeCalledOnTheHost) {
+  const StreamScope scope(runtime::Device::find("host").default_stream());
+  const auto x = full<double>({3}, -2.5);
+  const auto n = zeros<std::int32_t>({3});
+  ElementwiseKernel("double *x, int *n", "n[i] = abs((int)x[i]) + (int)strtod(\"40\", 0)",
+                    {.preamble = "#include <stdlib.h>\n#include <string.h>"})(x, n);
+  EXPECT_EQ(n.to_vector(), (std::vector<std::int32_t>{42, 42, 42}));
+  ElementwiseKernel("double *x", "x[i] = fabs(x[i]) + mine(1)",
+                    {.preamble = "double fabs(double);\n"
+                                 "extern double atan2(double, double);\n"
+                                 "double mine(double y) { return atan2(y, y) * 0 + y; }"})(x);
+  EXPECT_EQ(x.to_vector(), (std::vector<double>{3.5, 3.5, 3.5}));
+  const ReductionKernel least(DType::i32, "1000", "smaller(a, b)", "labs(n[i])", "int *n",
+                              {.preamble = "#include <stdlib.h>\n"
+                                           "int smaller(int a, int b) { return a < b ? a : b; }"});
+  EXPECT_EQ(least(n).item<std::int32_t>(), 42);
+}
+
+TEST(Defect22, ErrorsOfSnippetsNameTheLineThatMadeThem) {
+  const std::string here = "elementwise_kernel_test.cpp:";
+  const auto line_before = static_cast<int>(__builtin_LINE()) + 1;
+  const ElementwiseKernel wrong("float *x", "x[i] = 1;\nx[i] = nowhere + 1");
+  const ReductionKernel wrong_sum(DType::f32, "0", "a + b", "x[i] * nowhere", "float *x");
+  on_every_device([&] {
+    const auto x = zeros<float>({4});
+    const std::string text = compilers_message([&] { wrong(x); });
+    EXPECT_NE(text.find(here + std::to_string(line_before)), std::string::npos) << text;
+    EXPECT_NE(text.find("nowhere + 1"), std::string::npos) << text;
+    EXPECT_EQ(text.find("snippet_code"), std::string::npos) << text;
+    EXPECT_EQ(text.find("rtcg/arrays/kernels/snippet"), std::string::npos) << text;
+    const std::string of_sum = compilers_message([&] { static_cast<void>(wrong_sum(x)); });
+    EXPECT_NE(of_sum.find(here + std::to_string(line_before + 1)), std::string::npos) << of_sum;
+    EXPECT_EQ(of_sum.find("rtcg/arrays/lazy"), std::string::npos) << of_sum;
+  });
+}
+
+TEST(Defect12, RangesWithoutArraysAreCountedWithoutOverflow) {
+  const ElementwiseKernel tick("int *x", "x[0] = 1");
+  on_every_device([&] {
+    const auto x = zeros<std::int32_t>({1});
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    EXPECT_ERROR("arrays.extents.too_large", tick.run({x}, {.range = Slice{-2, most}}));
+    tick.run({x}, {.range = Slice{most - 3, most, most}});
+    EXPECT_EQ(x.item(), 1);
+    x.assign(0);
+    tick.run({x}, {.range = Slice{2, 1, most}});
+    tick.run({x}, {.range = Slice{1, 2, std::numeric_limits<std::int64_t>::min()}});
+    EXPECT_EQ(x.item(), 0);
+  });
+}
+
+TEST(HowItShouldRead, AReductionOfOneResultGivesItTyped) {
+  const ReductionKernel dot(DType::f32, "0", "a+b", "x[i]*y[i]", "const float *x, const float *y");
+  const ReductionKernel extremes({{DType::f32, "1e30f", "a < b ? a : b", "x[i]"},
+                                  {DType::f32, "-1e30f", "a > b ? a : b", "x[i]"}},
+                                 "float *x");
+  const KernelArgument x_argument = array_argument<float>("x");
+  const ReductionKernel of_expression(sum(value_of(x_argument)), {x_argument});
+  on_every_device([&] {
+    const Array<float> x(ramp(6));
+    EXPECT_EQ(dot(x, x).item<float>(), 55);
+    const Array<float> halves =
+        dot.run<float>({x, x}, {.offsets = Array<std::int32_t>({0, 3, 6}, Extents{3})});
+    EXPECT_EQ(halves.to_vector(), (std::vector<float>{5, 50}));
+    EXPECT_EQ(of_expression.run<float>({x}).item(), 15);
+    EXPECT_ERROR("arrays.reduction_kernel.several_results", extremes.run<float>({x}));
+    EXPECT_ERROR("arrays.typed.wrong_dtype", dot.run<double>({x, x}));
+  });
+}
+
+// What the operators' static_assert asks, which says it in one sentence.
+static_assert(std::is_constructible_v<Expression, const Array<float>&>);
+static_assert(std::is_constructible_v<Expression, const float&>);
+static_assert(!std::is_constructible_v<Expression, const std::vector<float>&>);
+static_assert(!std::is_constructible_v<Expression, const float* const&>);
+
+std::vector<float> ramp(std::size_t count, float first) {
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), first);
   return values;
