@@ -16,7 +16,7 @@ int main(int count, char** arguments) {
     // where arrays are made, and where their work goes, unless something else is said
     const StreamScope scope(device.default_stream());
 
-    const Array<float> x = arange<float>(12).reshape({3, 4});
+    const Array<float> x = arange<float>(12).reshape(3, 4);
     show("x", x);
     show("x(1), a row", x(1));
     show("x(whole, Slice{{}, {}, -2}), columns from the back", x(whole, Slice{{}, {}, -2}));
@@ -32,7 +32,7 @@ int main(int count, char** arguments) {
     show("z > 5", evaluate(z > 5));
     show("mean over axis 0", evaluate(mean(x, over(0))));
     const Array<std::int64_t> place = argmax(x * (7 - x));
-    const float norm_of_x = Array<float>(norm(x)).item();
+    const float norm_of_x = norm(x).item<float>();
     std::printf("argmax(x * (7 - x)) is %d, the norm of x %g\n\n", static_cast<int>(place.item()),
                 norm_of_x);
 
@@ -41,7 +41,7 @@ int main(int count, char** arguments) {
     show("random integers", random.integers<std::int32_t>({2, 6}, 1, 7));
 
     try {
-      const Array<float> wrong = x + zeros<float>({3});
+      const Array<float> wrong = x + zeros<float>(3);
     } catch (const rtcg::InvalidInput& error) {
       std::printf("%s\n", error.what());
     }

@@ -12,13 +12,13 @@ namespace rt = rtcg::runtime;
 static bool linear_combination(Generator& random) {
   const Array<float> x = random.uniform<float>({500000});
   const Array<float> y = random.uniform<float>({500000});
-  const AnyArray z = empty_like(x);
+  const Array<float> z = empty_like(x);
 
   const ElementwiseKernel lin_comb("float a, float *x, float b, float *y, float *z",
                                    "z[i] = a*x[i] + b*y[i]");
   lin_comb(5, x, 6, y, z);
 
-  const double error = Array<double>(norm(cast<double>(z - (5 * x + 6 * y)))).item();
+  const double error = norm(cast<double>(z - (5 * x + 6 * y))).item<double>();
   std::printf("listing 1: %s\n", error < 1e-3 ? "correct" : "wrong");
   return error < 1e-3;
 }
@@ -41,9 +41,9 @@ static bool dot_product(Generator& random) {
   const Array<float> x = random.uniform<float>({500000});
   const Array<float> y = random.uniform<float>({500000});
   const ReductionKernel dot(DType::f32, "0", "a+b", "x[i]*y[i]", "const float *x, const float *y");
-  const float result = Array<float>(dot(x, y)).item();
+  const float result = dot(x, y).item<float>();
 
-  const float expected = Array<float>(sum(x * y)).item();
+  const float expected = sum(x * y).item<float>();
   const bool is_right = std::abs(result - expected) < 1e-4F * expected;
   std::printf("listing 3: %s\n", is_right ? "correct" : "wrong");
   return is_right;
@@ -63,8 +63,8 @@ int main(int count, char** arguments) {
     is_right = dot_product(random) && is_right;
 
     // strides do not matter: x[i] is element i of what all arrays broadcast to
-    const auto table = arange<float>(6).reshape({2, 3});
-    const auto products = empty<float>({3, 2});
+    const auto table = arange<float>(6).reshape(2, 3);
+    const auto products = empty<float>(3, 2);
     const ElementwiseKernel multiply("float *x, float *y, float *z", "z[i] = x[i] * y[i]");
     multiply(table.transposed(), table(whole, 0), products);
     std::printf("\na transposed table times a row of it:\n%s\n\n", to_string(products).c_str());

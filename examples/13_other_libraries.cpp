@@ -65,7 +65,7 @@ static bool foreign_memory(rt::StreamRef stream) {
 // y = 2 x + y by cublasSaxpy on the arrays' own memory and stream.
 static bool with_cublas(rt::StreamRef stream) {
   const Array<float> x = arange<float>(1000);
-  const Array<float> y = ones<float>({1000});
+  const Array<float> y = ones<float>(1000);
   const Array<float> expected = 2 * x + y;
   const Library cublas("libcublas.so.13", "libcublas.so.12");
   if (stream.device().info().id.kind == rt::BackendKind::cuda && cublas) {
@@ -74,18 +74,19 @@ static bool with_cublas(rt::StreamRef stream) {
     cublas.call("cublasCreate_v2", &handle);
     cublas.call("cublasSetStream_v2", handle, stream.native_handle());
     const float two = 2;
-    cublas.call("cublasSaxpy_v2", handle, 1000, &two, x.data(), 1, y.data(), 1);
+    // data_on() tells the arrays of the use: they could be of other streams, and end before it
+    cublas.call("cublasSaxpy_v2", handle, 1000, &two, x.data_on(stream), 1, y.data_on(stream), 1);
     cublas.call("cublasDestroy_v2", handle);
     std::printf("cuBLAS: saxpy on the memory and the stream of arrays\n");
   } else {
     std::printf("cuBLAS: not here, or no CUDA device; arrays do it alone\n");
     y.assign(2 * x + y);
   }
-  const bool is_right = Array<bool>(all(y == expected)).item();
+  const bool is_right = all(y == expected).item<bool>();
 
   // matmul takes cuBLAS by itself where it is found
-  const auto a = arange<double>(6).reshape({2, 3});
-  const Array<double> square(matmul(a, a.transposed()));
+  const auto a = arange<double>(6).reshape(2, 3);
+  const Array<double> square = matmul(a, a.transposed());
   std::printf("a times its transpose:\n%s\n\n", to_string(square).c_str());
   return is_right && square(1, 1).item() == 50;
 }
@@ -106,12 +107,12 @@ static bool with_cufft(rt::StreamRef stream) {
     constexpr int forward = -1;
     cufft.call("cufftPlan1d", &plan, n, complex_to_complex, 1);
     cufft.call("cufftSetStream", plan, stream.native_handle());
-    cufft.call("cufftExecC2C", plan, wave.data(), spectrum.data(), forward);
+    cufft.call("cufftExecC2C", plan, wave.data_on(stream), spectrum.data_on(stream), forward);
     cufft.call("cufftDestroy", plan);
     std::printf("cuFFT: a transform on the memory and the stream of arrays\n");
   } else {
     std::printf("cuFFT: not here, or no CUDA device; a sum of n x n terms instead\n");
-    const Expression k = Array<std::int64_t>(arange<std::int64_t>(n)).expand_dims(1);
+    const Expression k = arange<std::int64_t>(n).expand_dims(1);
     const Expression angle = j * k * -turn;
     spectrum = sum(wave * make_complex(cos(angle), sin(angle)), over(1));
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/copy.h"
 
@@ -12,13 +13,13 @@ namespace rtcg::arrays {
 namespace {
 
 std::size_t bytes_of(DType dtype, std::int64_t count) {
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(static_cast<std::size_t>(count), arrays::size_bytes(dtype), &bytes)) {
+  std::int64_t bytes = 0;  // what containers of the host can count
+  if (__builtin_mul_overflow(count, static_cast<std::int64_t>(arrays::size_bytes(dtype)), &bytes)) {
     throw InvalidInput(
         "arrays.extents.too_large",
-        fmt::format("{} elements of {} have more than 2^64 bytes", count, name(dtype)));
+        fmt::format("{} elements of {} have 2^63 bytes or more", count, name(dtype)));
   }
-  return bytes;
+  return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ void AnyArray::operator=(const Expression& expression) && {
 }
 
 std::size_t AnyArray::size_bytes() const {
-  return static_cast<std::size_t>(count()) * arrays::size_bytes(dtype_);
+  return bytes_of(dtype_, count());
 }
 
 runtime::DeviceAddress AnyArray::address() const noexcept {
@@ -51,6 +52,11 @@ runtime::DeviceAddress AnyArray::address() const noexcept {
   }
   return storage_->address() +
          static_cast<std::uint64_t>(layout_.offset) * arrays::size_bytes(dtype_);
+}
+
+runtime::DeviceAddress AnyArray::address_on(runtime::StreamRef stream) const {
+  storage_->use_on(stream);
+  return address();
 }
 
 AnyArray AnyArray::reshape(const Extents& shape) const {
@@ -71,8 +77,9 @@ AnyArray AnyArray::reinterpret(DType dtype) const {
   bool fits = has_rows && (layout.offset * from) % to == 0;
   for (int axis = 0; fits && axis < axes(); ++axis) {
     std::int64_t& number = axis + 1 < axes() ? layout.strides[axis] : layout.shape[axis];
-    fits = (number * from) % to == 0;
-    number = number * from / to;
+    number = detail::checked_product(number, from);
+    fits = number % to == 0;
+    number /= to;
   }
   if (!fits) {
     throw InvalidInput("arrays.reinterpret.size_mismatch",
@@ -111,7 +118,7 @@ AnyArray AnyArray::copy(Order order) const {
 
 AnyArray AnyArray::as_type(DType dtype) const {
   AnyArray result(dtype, shape(), current_stream(stream()));
-  result.assign(*this);
+  result.assign(cast(*this, dtype));
   return result;
 }
 
@@ -182,7 +189,21 @@ void throw_not_one_element(const Extents& shape) {
 }
 
 AnyArray evaluate_as(const Expression& expression, DType dtype) {
-  return evaluate(expression.dtype() == dtype ? expression : cast(expression, dtype));
+  return evaluate(fitted(expression, dtype));
+}
+
+AnyArray fitted_array(const AnyArray& array, DType dtype) {
+  return array.dtype() == dtype ? array : evaluate_as(array, dtype);
+}
+
+void require_contiguous(const AnyArray& array) {
+  if (!array.layout().is_contiguous()) {
+    throw InvalidInput("arrays.buffer_on.not_contiguous",
+                       fmt::format("a kernel takes an array whose elements follow each other in C "
+                                   "order, not one of shape {} with strides {}: pass contiguous(), "
+                                   "or data_on(stream) and the strides",
+                                   to_string(array.shape()), to_string(array.strides())));
+  }
 }
 
 }  // namespace detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <iosfwd>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "rtcg/arrays/host_view.h"
 #include "rtcg/arrays/layout.h"
 #include "rtcg/arrays/storage.h"
+#include "rtcg/runtime/device/buffer.h"
 
 namespace rtcg::arrays {
 
@@ -58,8 +60,20 @@ class AnyArray {
   [[nodiscard]] runtime::Device device() const noexcept { return storage_->device(); }
   /// The stream on which it was made; other streams may use it too.
   [[nodiscard]] runtime::StreamRef stream() const noexcept { return storage_->stream(); }
-  /// Of the element whose indices are all 0.
+  /// Of the element whose indices are all 0. The address alone keeps nothing alive and nothing in
+  /// order: work that you submit with it must be on stream(), or you see to it that it comes behind
+  /// what filled the elements and that the array lives until it is done. address_on() does both.
   [[nodiscard]] runtime::DeviceAddress address() const noexcept;
+  /// The same for work that you submit to `stream` next: it comes behind what other streams did
+  /// with the elements, and the memory goes to nobody else before the stream has passed the work,
+  /// even if the array dies before. What other streams do with the array later comes behind it.
+  [[nodiscard]] runtime::DeviceAddress address_on(runtime::StreamRef stream) const;
+  /// What a runtime::Function takes for a pointer: `f(stream, shape, x, n)`. As address_on().
+  ///
+  /// @throws InvalidInput  arrays.typed.wrong_dtype; arrays.buffer_on.not_contiguous: the elements
+  ///         do not follow each other in C order
+  template <Element U>
+  [[nodiscard]] runtime::BufferRef<U> buffer_on(runtime::StreamRef stream) const;
   [[nodiscard]] const std::shared_ptr<Storage>& storage() const noexcept { return storage_; }
 
   // Views.
@@ -97,6 +111,11 @@ class AnyArray {
   ///
   /// @throws InvalidInput  as resolve_shape
   [[nodiscard]] AnyArray reshape(const Extents& shape) const;
+  /// `reshape(2, -1)`.
+  template <std::integral... Lengths>
+  requires(sizeof...(Lengths) > 0) [[nodiscard]] AnyArray reshape(Lengths... lengths) const {
+    return reshape(Extents{static_cast<std::int64_t>(lengths)...});
+  }
   [[nodiscard]] AnyArray ravel() const { return reshape({-1}); }
   /// The same bytes as elements of another type, whose size may differ when the last axis is
   /// contiguous.
@@ -120,7 +139,9 @@ class AnyArray {
   /// Writes what the expression gives, converted and broadcast, into the elements. Operands may
   /// overlap with them.
   ///
-  /// @throws InvalidInput  arrays.broadcast.shape_mismatch, arrays.assign.repeated_elements
+  /// @throws InvalidInput  arrays.broadcast.shape_mismatch, arrays.assign.repeated_elements;
+  ///         arrays.assign.narrowing: the conversion would lose more than digits, see
+  ///         is_same_kind()
   void assign(const Expression& value) const;
 
   /// Copies host data of the array's type in C order to the elements. @cost waits for the copy
@@ -129,6 +150,14 @@ class AnyArray {
   void write_bytes(std::span<const std::byte> values) const;
   /// The elements in C order. @cost waits for the work on the array
   void read_bytes(std::span<std::byte> values) const;
+  /// The elements in C order, and the value of an array of one element: `x.item<float>()`.
+  ///
+  /// @throws InvalidInput  arrays.assign.narrowing, arrays.item.not_one_element
+  /// @cost   waits for the work on the array; a launch where elements are converted
+  template <Element T>
+  [[nodiscard]] std::vector<T> to_vector() const;
+  template <Element T>
+  [[nodiscard]] T item() const;
 
  private:
   DType dtype_;
@@ -145,8 +174,12 @@ namespace detail {
 /// @throws InvalidInput  arrays.typed.wrong_dtype
 const AnyArray& require_dtype(const AnyArray& array, DType dtype);
 [[noreturn]] void throw_not_one_element(const Extents& shape);
-/// Converts on the way into an array of that type.
+/// Converts on the way into an array of that type. @throws InvalidInput  arrays.assign.narrowing
 [[nodiscard]] AnyArray evaluate_as(const Expression& expression, DType dtype);
+/// The array itself when it has that type. @throws  as evaluate_as
+[[nodiscard]] AnyArray fitted_array(const AnyArray& array, DType dtype);
+/// @throws InvalidInput  arrays.buffer_on.not_contiguous
+void require_contiguous(const AnyArray& array);
 }  // namespace detail
 
 /// An array of elements of type T on a device. See AnyArray.
@@ -183,7 +216,7 @@ class Array {
     write(view);
   }
   // NOLINTBEGIN(google-explicit-constructor): Array<float> z = 2 * x + sin(y);
-  /// What the expression gives, converted to T.
+  /// What the expression gives, converted to T. @throws InvalidInput  arrays.assign.narrowing
   Array(const Expression& expression) : any_(detail::evaluate_as(expression, dtype_of_type<T>)) {}
   operator const AnyArray&() const noexcept { return any_; }
   // NOLINTEND(google-explicit-constructor)
@@ -210,8 +243,24 @@ class Array {
   [[nodiscard]] runtime::Device device() const noexcept { return any_.device(); }
   [[nodiscard]] runtime::StreamRef stream() const noexcept { return any_.stream(); }
   [[nodiscard]] runtime::DeviceAddress address() const noexcept { return any_.address(); }
-  /// As a C++ pointer, for libraries, to the element whose indices are all 0.
+  /// As a C++ pointer to the element whose indices are all 0. It is for work on stream(): what you
+  /// submit elsewhere is in no order with other work on the elements, and when the array dies the
+  /// memory goes to the next one at once. Give a Function the array itself, or take data_on().
   [[nodiscard]] T* data() const noexcept { return reinterpret_cast<T*>(any_.address()); }
+  /// The same for work that you submit to `stream` next, as of AnyArray::address_on().
+  ///
+  ///     cublas.call("cublasSaxpy_v2", handle_of(stream), n, &two, x.data_on(stream), 1, ...);
+  [[nodiscard]] T* data_on(runtime::StreamRef stream) const {
+    return reinterpret_cast<T*>(any_.address_on(stream));
+  }
+  [[nodiscard]] runtime::DeviceAddress address_on(runtime::StreamRef stream) const {
+    return any_.address_on(stream);
+  }
+  template <Element U>
+  requires std::same_as<U, T>
+  [[nodiscard]] runtime::BufferRef<U> buffer_on(runtime::StreamRef stream) const {
+    return any_.template buffer_on<U>(stream);
+  }
 
   template <class... Entries>
   [[nodiscard]] Array operator()(const Entries&... entries) const {
@@ -233,6 +282,10 @@ class Array {
   [[nodiscard]] Array expand_dims(std::int64_t axis) const { return Array(any_.expand_dims(axis)); }
   [[nodiscard]] Array flip(const Extents& axes) const { return Array(any_.flip(axes)); }
   [[nodiscard]] Array reshape(const Extents& shape) const { return Array(any_.reshape(shape)); }
+  template <std::integral... Lengths>
+  requires(sizeof...(Lengths) > 0) [[nodiscard]] Array reshape(Lengths... lengths) const {
+    return Array(any_.reshape(lengths...));
+  }
   [[nodiscard]] Array ravel() const { return Array(any_.ravel()); }
   template <Element U>
   [[nodiscard]] Array<U> reinterpret() const {
@@ -282,11 +335,11 @@ class Array {
   void read(std::span<T> values) const { any_.read_bytes(std::as_writable_bytes(values)); }
   [[nodiscard]] std::vector<T> to_vector() const {
     if constexpr (std::is_same_v<T, bool>) {
-      std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count()));
+      std::vector<std::uint8_t> bytes(size_bytes());
       any_.read_bytes(std::as_writable_bytes(std::span(bytes)));
       return std::vector<bool>(bytes.begin(), bytes.end());
     } else {
-      std::vector<T> values(static_cast<std::size_t>(count()));
+      std::vector<T> values(size_bytes() / sizeof(T));
       read(values);
       return values;
     }
@@ -304,6 +357,23 @@ class Array {
  private:
   AnyArray any_;
 };
+
+template <Element U>
+runtime::BufferRef<U> AnyArray::buffer_on(runtime::StreamRef stream) const {
+  static_cast<void>(detail::require_dtype(*this, dtype_of_type<U>));
+  detail::require_contiguous(*this);
+  return {device(), address_on(stream), static_cast<std::size_t>(count())};
+}
+
+template <Element T>
+std::vector<T> AnyArray::to_vector() const {
+  return Array<T>(detail::fitted_array(*this, dtype_of_type<T>)).to_vector();
+}
+
+template <Element T>
+T AnyArray::item() const {
+  return Array<T>(detail::fitted_array(*this, dtype_of_type<T>)).item();
+}
 
 template <Element T>
 [[nodiscard]] std::string to_string(const Array<T>& array) {

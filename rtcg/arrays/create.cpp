@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {
@@ -28,7 +29,7 @@ AnyArray make_ramp(DType dtype, std::int64_t begin, std::int64_t step, std::int6
                    runtime::StreamRef stream) {
   const StreamScope scope(stream);
   AnyArray result(dtype, {count}, stream);
-  result.assign(begin + indices({count}) * step);
+  result.assign(cast(begin + indices({count}) * step, dtype));
   return result;
 }
 
@@ -53,7 +54,7 @@ AnyArray full(DType dtype, const Extents& shape, const Expression& value, runtim
               Order order) {
   AnyArray result(dtype, shape, stream, order);
   const StreamScope scope(stream);
-  result.assign(value);
+  result.assign(detail::as(value, dtype));
   return result;
 }
 
@@ -82,7 +83,7 @@ AnyArray arange(DType dtype, double begin, double end, double step, runtime::Str
   }
   const StreamScope scope(stream);
   AnyArray result(dtype, {count}, stream);
-  result.assign(begin + cast(indices({count}), DType::f64) * step);
+  result.assign(cast(begin + cast(indices({count}), DType::f64) * step, dtype));
   return result;
 }
 
@@ -115,7 +116,7 @@ AnyArray linspace(DType dtype, double begin, double end, std::int64_t count, boo
   const Expression place = indices({count});
   const Expression value = begin + cast(place, DType::f64) * step;
   // the last one is `end` itself, whatever rounding does
-  result.assign(with_end && count > 1 ? where(place == count - 1, end, value) : value);
+  result.assign(cast(with_end && count > 1 ? where(place == count - 1, end, value) : value, dtype));
   return result;
 }
 
@@ -158,7 +159,7 @@ AnyArray concatenate(const std::vector<AnyArray>& arrays, std::int64_t axis) {
           fmt::format("shapes {} and {} differ in more than axis {}", to_string(arrays[0].shape()),
                       to_string(array.shape()), place));
     }
-    shape[place] += length;
+    shape[place] = detail::checked_sum(shape[place], length);
     dtype = promote(dtype, array.dtype());
   }
   AnyArray result(dtype, shape, current_stream(arrays[0].stream()));
@@ -210,7 +211,7 @@ AnyArray tile(const AnyArray& array, const Extents& repetitions) {
   for (int axis = 0; axis < often.size(); ++axis) {
     repeated.push_back(often[axis]);
     repeated.push_back(source.shape()[axis]);
-    shape.push_back(often[axis] * source.shape()[axis]);
+    shape.push_back(detail::checked_product(often[axis], source.shape()[axis]));
     layout = expand_dims(layout, 2 * axis);
   }
   AnyArray result(array.dtype(), shape, current_stream(array.stream()));
@@ -249,7 +250,7 @@ AnyArray pad(const AnyArray& array, const Extents& before, const Extents& after,
                       "elements away",
                       axis, before[axis], after[axis]));
     }
-    shape[axis] += before[axis] + after[axis];
+    shape[axis] = detail::checked_sum(shape[axis], detail::checked_sum(before[axis], after[axis]));
     middle.emplace_back(range(before[axis], before[axis] + array.shape()[axis]));
   }
   AnyArray result(array.dtype(), shape, current_stream(array.stream()));

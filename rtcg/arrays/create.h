@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -46,12 +47,34 @@ template <std::integral Begin, std::integral End, std::integral Step = int>
 [[nodiscard]] AnyArray empty_like(const AnyArray& array);
 [[nodiscard]] AnyArray zeros_like(const AnyArray& array);
 [[nodiscard]] AnyArray ones_like(const AnyArray& array);
+/// @throws InvalidInput  arrays.assign.narrowing
 [[nodiscard]] AnyArray full_like(const AnyArray& array, const Expression& value);
+template <Element T>
+[[nodiscard]] Array<T> empty_like(const Array<T>& array) {
+  return Array<T>(empty_like(array.any()));
+}
+template <Element T>
+[[nodiscard]] Array<T> zeros_like(const Array<T>& array) {
+  return Array<T>(zeros_like(array.any()));
+}
+template <Element T>
+[[nodiscard]] Array<T> ones_like(const Array<T>& array) {
+  return Array<T>(ones_like(array.any()));
+}
+template <Element T>
+[[nodiscard]] Array<T> full_like(const Array<T>& array, const Expression& value) {
+  return Array<T>(full_like(array.any(), value));
+}
 
 template <Element T>
 [[nodiscard]] Array<T> empty(const Extents& shape, runtime::StreamRef stream = current_stream(),
                              Order order = Order::c) {
   return Array<T>(empty(dtype_of_type<T>, shape, stream, order));
+}
+/// `empty<float>(2, 3)`.
+template <Element T, std::integral... Lengths>
+requires(sizeof...(Lengths) > 0) [[nodiscard]] Array<T> empty(Lengths... lengths) {
+  return empty<T>(Extents{static_cast<std::int64_t>(lengths)...});
 }
 template <Element T>
 [[nodiscard]] Array<T> full(const Extents& shape, const std::type_identity_t<T>& value,
@@ -63,10 +86,20 @@ template <Element T>
                              Order order = Order::c) {
   return Array<T>(zeros(dtype_of_type<T>, shape, stream, order));
 }
+/// `zeros<float>(2, 3)`.
+template <Element T, std::integral... Lengths>
+requires(sizeof...(Lengths) > 0) [[nodiscard]] Array<T> zeros(Lengths... lengths) {
+  return zeros<T>(Extents{static_cast<std::int64_t>(lengths)...});
+}
 template <Element T>
 [[nodiscard]] Array<T> ones(const Extents& shape, runtime::StreamRef stream = current_stream(),
                             Order order = Order::c) {
   return Array<T>(ones(dtype_of_type<T>, shape, stream, order));
+}
+/// `ones<float>(2, 3)`.
+template <Element T, std::integral... Lengths>
+requires(sizeof...(Lengths) > 0) [[nodiscard]] Array<T> ones(Lengths... lengths) {
+  return ones<T>(Extents{static_cast<std::int64_t>(lengths)...});
 }
 template <Element T>
 [[nodiscard]] Array<T> arange(double begin, double end, double step = 1,
@@ -93,8 +126,24 @@ template <Element T>
 ///
 /// @throws InvalidInput  arrays.concatenate.nothing, arrays.concatenate.shape_mismatch
 [[nodiscard]] AnyArray concatenate(const std::vector<AnyArray>& arrays, std::int64_t axis = 0);
+template <Element T>
+[[nodiscard]] Array<T> concatenate(const std::vector<Array<T>>& arrays, std::int64_t axis = 0) {
+  return Array<T>(concatenate(std::vector<AnyArray>(arrays.begin(), arrays.end()), axis));
+}
+template <Element T>
+[[nodiscard]] Array<T> concatenate(std::initializer_list<Array<T>> arrays, std::int64_t axis = 0) {
+  return Array<T>(concatenate(std::vector<AnyArray>(arrays.begin(), arrays.end()), axis));
+}
 /// Along a new axis. @throws InvalidInput  as concatenate
 [[nodiscard]] AnyArray stack(const std::vector<AnyArray>& arrays, std::int64_t axis = 0);
+template <Element T>
+[[nodiscard]] Array<T> stack(const std::vector<Array<T>>& arrays, std::int64_t axis = 0) {
+  return Array<T>(stack(std::vector<AnyArray>(arrays.begin(), arrays.end()), axis));
+}
+template <Element T>
+[[nodiscard]] Array<T> stack(std::initializer_list<Array<T>> arrays, std::int64_t axis = 0) {
+  return Array<T>(stack(std::vector<AnyArray>(arrays.begin(), arrays.end()), axis));
+}
 /// Views of `parts` equal parts. @throws InvalidInput  arrays.split.unequal_parts
 [[nodiscard]] std::vector<AnyArray> split(const AnyArray& array, std::int64_t parts,
                                           std::int64_t axis = 0);
@@ -104,8 +153,28 @@ template <Element T>
 [[nodiscard]] AnyArray roll(const AnyArray& array, std::int64_t distance, std::int64_t axis = 0);
 /// With that many elements of `value` before and after, for each axis.
 ///
-/// @throws InvalidInput  arrays.pad.wrong_count, arrays.pad.negative_count
+/// @throws InvalidInput  arrays.pad.wrong_count, arrays.pad.negative_count, arrays.assign.narrowing
 [[nodiscard]] AnyArray pad(const AnyArray& array, const Extents& before, const Extents& after,
                            const Expression& value = 0);
+
+template <Element T>
+[[nodiscard]] std::vector<Array<T>> split(const Array<T>& array, std::int64_t parts,
+                                          std::int64_t axis = 0) {
+  const std::vector<AnyArray> views = split(array.any(), parts, axis);
+  return {views.begin(), views.end()};
+}
+template <Element T>
+[[nodiscard]] Array<T> tile(const Array<T>& array, const Extents& repetitions) {
+  return Array<T>(tile(array.any(), repetitions));
+}
+template <Element T>
+[[nodiscard]] Array<T> roll(const Array<T>& array, std::int64_t distance, std::int64_t axis = 0) {
+  return Array<T>(roll(array.any(), distance, axis));
+}
+template <Element T>
+[[nodiscard]] Array<T> pad(const Array<T>& array, const Extents& before, const Extents& after,
+                           const Expression& value = 0) {
+  return Array<T>(pad(array.any(), before, after, value));
+}
 
 }  // namespace rtcg::arrays

@@ -173,6 +173,18 @@ DType promote(DType array, WeakKind number) {
   return complex_of(array);
 }
 
+bool is_same_kind(DType from, DType to) {
+  const auto rank = [](DType dtype) {
+    const DType element = element_of(dtype);
+    return element == DType::boolean      ? 0
+           : is_unsigned_integer(element) ? 1
+           : is_signed_integer(element)   ? 2
+           : is_floating(element)         ? 3
+                                          : 4;
+  };
+  return rank(from) <= rank(to);
+}
+
 DType dtype_of(WeakKind number) {
   constexpr DType types[] = {DType::boolean, DType::i64, DType::f64, DType::c128};
   return types[static_cast<int>(number)];

@@ -99,6 +99,11 @@ enum class WeakKind { boolean, integer, real, complex };
 /// The type of a number on its own: boolean, i64, f64, c128.
 [[nodiscard]] DType dtype_of(WeakKind number);
 
+/// Whether elements of a type go into an array of another without a word, which loses digits at
+/// most: from bool over unsigned and signed integers and real numbers to complex ones, never back.
+/// NumPy's `can_cast(from, to, "same_kind")`; short vectors by component.
+[[nodiscard]] bool is_same_kind(DType from, DType to);
+
 /// The type of sin(x), sqrt(x), ... : x's own when it is floating or complex, else the smallest
 /// floating type that holds it; of short vectors, that of their components.
 [[nodiscard]] DType floating_for(DType dtype);

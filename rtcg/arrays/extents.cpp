@@ -72,4 +72,34 @@ std::int64_t element_count(const Extents& shape) {
   return shape.contains(0) ? 0 : count;
 }
 
+namespace detail {
+namespace {
+
+[[noreturn]] void throw_too_large(std::int64_t a, char op, std::int64_t b) {
+  throw InvalidInput("arrays.extents.too_large",
+                     fmt::format("a length or distance of {} {} {} elements is 2^63 or more, which "
+                                 "no array has",
+                                 a, op, b));
+}
+
+}  // namespace
+
+std::int64_t checked_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result)) {
+    throw_too_large(a, '+', b);
+  }
+  return result;
+}
+
+std::int64_t checked_product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) {
+    throw_too_large(a, '*', b);
+  }
+  return result;
+}
+
+}  // namespace detail
+
 }  // namespace rtcg::arrays

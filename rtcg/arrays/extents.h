@@ -60,4 +60,10 @@ class Extents {
 /// @throws InvalidInput  arrays.extents.negative_length, arrays.extents.too_large: 2^63 or more
 [[nodiscard]] std::int64_t element_count(const Extents& shape);
 
+namespace detail {
+// Of lengths, strides and places. @throws InvalidInput  arrays.extents.too_large: 2^63 or more
+[[nodiscard]] std::int64_t checked_sum(std::int64_t a, std::int64_t b);
+[[nodiscard]] std::int64_t checked_product(std::int64_t a, std::int64_t b);
+}  // namespace detail
+
 }  // namespace rtcg::arrays

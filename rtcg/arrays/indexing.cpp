@@ -6,6 +6,7 @@
 
 #include "rtcg/arrays/create.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {
@@ -212,7 +213,7 @@ void put_at(const AnyArray& array, const std::vector<AnyArray>& indices, const E
   scatter(values, places.further, places.first);
 }
 
-AnyArray flat_nonzero(const AnyArray& array) {
+Array<std::int64_t> flat_nonzero(const AnyArray& array) {
   const StreamScope scope(current_stream(array.stream()));
   const AnyArray mask = evaluate(cast(array, DType::boolean)).ravel();
   const std::int64_t runs = (mask.count() + run_length - 1) / run_length;
@@ -228,7 +229,7 @@ AnyArray flat_nonzero(const AnyArray& array) {
     begin = total;
     total += count;
   }
-  AnyArray places(DType::i64, {total}, current_stream());
+  const Array<std::int64_t> places = empty<std::int64_t>({total});
   if (total > 0) {
     const AnyArray from = Array<std::int64_t>(begins);
     launch_runs(places, mask, &from);
@@ -259,15 +260,16 @@ AnyArray select(const AnyArray& array, const AnyArray& mask) {
 void put_where(const AnyArray& array, const AnyArray& mask, const Expression& values) {
   check_mask(array, mask);
   if (values.shape().empty()) {
+    const Expression value = detail::fitted(values, array.dtype());
     AnyArray wide = mask;
     for (int axis = mask.axes(); axis < array.axes(); ++axis) {
       wide = wide.expand_dims(-1);
     }
-    array.assign(where(wide, values, array));
+    array.assign(cast(where(wide, value, array), array.dtype()));
     return;
   }
   if (mask.axes() == 0) {
-    array.assign(where(mask, values, array));
+    array.assign(cast(where(mask, detail::fitted(values, array.dtype()), array), array.dtype()));
     return;
   }
   put_at(array, nonzero(mask), values);
@@ -278,7 +280,7 @@ AnyArray repeat(const AnyArray& array, std::int64_t times, std::int64_t axis) {
   Extents shape = array.shape();
   shape.insert(place + 1, times);
   Extents merged = array.shape();
-  merged[place] *= times;
+  merged[place] = detail::checked_product(merged[place], times);
   return array.expand_dims(place + 1).broadcast_to(shape).reshape(merged);
 }
 

@@ -35,7 +35,7 @@ struct IndexOptions {
 /// Writes the values, broadcast, to the elements at those places in C order. Where a place comes
 /// several times, one of its values stays.
 ///
-/// @throws InvalidInput  as take; arrays.broadcast.shape_mismatch
+/// @throws InvalidInput  as take; arrays.broadcast.shape_mismatch, arrays.assign.narrowing
 /// @cost   one launch
 void put(const AnyArray& array, const AnyArray& indices, const Expression& values,
          const IndexOptions& options = {});
@@ -46,7 +46,7 @@ void put_at(const AnyArray& array, const std::vector<AnyArray>& indices, const E
 /// Places in C order of the elements that are not 0, as i64.
 ///
 /// @cost  two launches, and the host waits for the first: it has to know how many there are
-[[nodiscard]] AnyArray flat_nonzero(const AnyArray& array);
+[[nodiscard]] Array<std::int64_t> flat_nonzero(const AnyArray& array);
 /// Their indices, an array for each axis. @cost  as flat_nonzero, and a launch for each axis
 [[nodiscard]] std::vector<AnyArray> nonzero(const AnyArray& array);
 /// `array[mask]`: elements in C order where the mask is not 0. A mask of fewer axes selects along
@@ -55,12 +55,21 @@ void put_at(const AnyArray& array, const std::vector<AnyArray>& indices, const E
 /// @throws InvalidInput  arrays.select.shape_mismatch
 /// @cost   as flat_nonzero, and one launch
 [[nodiscard]] AnyArray select(const AnyArray& array, const AnyArray& mask);
+template <Element T>
+[[nodiscard]] Array<T> select(const Array<T>& array, const AnyArray& mask) {
+  return Array<T>(select(array.any(), mask));
+}
 /// `array[mask] = values`: values go to the selected elements in C order, or one value to all.
 ///
-/// @throws InvalidInput  arrays.select.shape_mismatch, arrays.broadcast.shape_mismatch
+/// @throws InvalidInput  arrays.select.shape_mismatch, arrays.broadcast.shape_mismatch,
+///         arrays.assign.narrowing
 /// @cost   one launch for one value; else as select
 void put_where(const AnyArray& array, const AnyArray& mask, const Expression& values);
 /// Each element that many times in a row along an axis.
 [[nodiscard]] AnyArray repeat(const AnyArray& array, std::int64_t times, std::int64_t axis);
+template <Element T>
+[[nodiscard]] Array<T> repeat(const Array<T>& array, std::int64_t times, std::int64_t axis) {
+  return Array<T>(repeat(array.any(), times, axis));
+}
 
 }  // namespace rtcg::arrays

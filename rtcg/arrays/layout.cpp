@@ -85,8 +85,9 @@ std::optional<Reach> reach_of(const Layout& layout) {
   }
   Reach reach{layout.offset, layout.offset};
   for (int axis = 0; axis < layout.axes(); ++axis) {
-    const std::int64_t far = (layout.shape[axis] - 1) * layout.strides[axis];
-    (far < 0 ? reach.first : reach.last) += far;
+    const std::int64_t far = detail::checked_product(layout.shape[axis] - 1, layout.strides[axis]);
+    std::int64_t& end = far < 0 ? reach.first : reach.last;
+    end = detail::checked_sum(end, far);
   }
   return reach;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,6 +66,12 @@ struct MatmulPlan {
 ///         columns are contiguous. Asynchronous
 [[nodiscard]] AnyArray matmul(const AnyArray& a, const AnyArray& b,
                               const MatmulOptions& options = {});
+template <Element T>
+requires std::floating_point<T>
+[[nodiscard]] Array<T> matmul(const Array<T>& a, const Array<T>& b,
+                              const MatmulOptions& options = {}) {
+  return Array<T>(matmul(a.any(), b.any(), options));
+}
 
 /// What matmul() does for contiguous matrices of these sizes. @throws  as matmul
 [[nodiscard]] MatmulPlan plan_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device device,

@@ -145,7 +145,11 @@ Header read_header(std::istream& input) {
 AnyArray read_npy(std::istream& input, runtime::StreamRef stream) {
   const Header header = read_header(input);
   const auto element = static_cast<std::int64_t>(size_bytes(header.dtype));
-  std::int64_t left = element_count(header.shape) * element;
+  std::int64_t left = 0;
+  if (__builtin_mul_overflow(element_count(header.shape), element, &left)) {
+    throw_bad_format(
+        fmt::format("an array of shape {} has more bytes than any file", to_string(header.shape)));
+  }
   // piece by piece, so that a length that is not true does not take memory
   std::vector<std::byte> values;
   while (left > 0) {

@@ -1,12 +1,20 @@
 #include "rtcg/arrays/array.h"
 
+#include <atomic>
+#include <chrono>
 #include <numeric>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "rtcg/arrays/create.h"
+#include "rtcg/arrays/indexing.h"
+#include "rtcg/arrays/interop/foreign_memory.h"
+#include "rtcg/arrays/interop/transfer.h"
+#include "rtcg/arrays/matmul.h"
+#include "rtcg/runtime/device/program.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
 
@@ -16,6 +24,172 @@ namespace {
 using testing::on_every_device;
 using Floats = std::vector<float>;
 using Ints = std::vector<std::int32_t>;
+
+/// Kernels of the host that wait for a flag, and then copy n elements.
+runtime::Program waiting_program(runtime::Device host) {
+  return runtime::Program::compile(host, R"(
+#include <rtcg/host_kernel.h>
+
+RTCG_PARAMETER_BYTES(copy_later, 4, sizeof(int *), sizeof(float *), sizeof(float *), sizeof(int));
+RTCG_KERNEL void copy_later(const rtcg_launch *launch, void *const *arguments) {
+  volatile const int *go = *(volatile const int **)arguments[0];
+  const float *x = *(const float **)arguments[1];
+  float *y = *(float **)arguments[2];
+  while (__atomic_load_n(go, __ATOMIC_ACQUIRE) == 0) {
+  }
+  for (int i = 0; i < *(int *)arguments[3]; ++i) y[i] = x[i];
+}
+)");
+}
+
+// An array that dies while another stream still uses it: its memory must not go to the next one.
+TEST(Defect13, AnArrayGivenToAFunctionKeepsItsMemoryUntilTheStreamHasPassed) {
+  const runtime::Device host = runtime::Device::find("host");
+  const StreamScope scope(host.default_stream());
+  const auto copy_later =
+      waiting_program(host).function<int*, const float*, float*, int>("copy_later");
+  const runtime::Stream other(host);
+  constexpr int n = 5000;
+  const Array<float> result = zeros<float>(n);
+  host.default_stream().synchronize();
+  for (const bool is_by_pointer : {false, true}) {
+    int go = 0;
+    std::atomic<bool> is_next_made = false;
+    std::thread opener([&] {  // by itself after a while, should a launch wait for the kernel
+      for (int turn = 0; turn < 500 && !is_next_made; ++turn) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+    });
+    {
+      const Array<float> x = full<float>({n}, 7);
+      if (is_by_pointer) {
+        copy_later(other, {1, 1}, &go, x.data_on(other), result, n);
+      } else {
+        copy_later(other, {1, 1}, &go, x, result, n);
+      }
+    }
+    // what comes next of that size on the stream of x waits for the other stream, or is elsewhere
+    const Array<float> next = full<float>({n}, -1);
+    is_next_made = true;
+    EXPECT_EQ(result.to_vector(), Floats(n, 7)) << is_by_pointer;
+    EXPECT_EQ(next.to_vector(), Floats(n, -1));
+    opener.join();
+    result.assign(0);
+  }
+}
+
+TEST(Defect13, FunctionsTakeArraysThatTheyCanRead) {
+  const runtime::Device host = runtime::Device::find("host");
+  const StreamScope scope(host.default_stream());
+  const auto copy_later =
+      waiting_program(host).function<int*, const float*, float*, int>("copy_later");
+  const Array<std::int32_t> go = ones<std::int32_t>(1);
+  const Array<float> x = arange<float>(6).reshape(2, 3);
+  const Array<float> y = zeros<float>(2, 3);
+  copy_later(current_stream(), {1, 1}, go, x, y, 6);
+  EXPECT_EQ(y.to_vector(), x.to_vector());
+  copy_later(current_stream(), {1, 1}, go, x.any(), y.any(), 6);
+  copy_later(current_stream(), {1, 1}, go, x(1), y(0), 3);
+  EXPECT_EQ(y(0).to_vector(), (Floats{3, 4, 5}));
+  EXPECT_ERROR("arrays.buffer_on.not_contiguous",
+               (copy_later(current_stream(), {1, 1}, go, x.transposed(), y, 6), 0));
+  EXPECT_ERROR("arrays.typed.wrong_dtype",
+               (copy_later(current_stream(), {1, 1}, go, go.any(), y, 6), 0));
+  for (const runtime::Device device : runtime::all_devices()) {
+    if (!(device == host)) {
+      const StreamScope there(device.default_stream());
+      EXPECT_ERROR("runtime.function.foreign_buffer",
+                   (copy_later(host.default_stream(), {1, 1}, go, zeros<float>(6), y, 6), 0));
+    }
+  }
+}
+
+TEST(Defect12, LengthsAndBytesAreCheckedProducts) {
+  const std::int64_t half = std::int64_t{1} << 32;
+  const std::int64_t huge = std::int64_t{1} << 62;
+  const Array<double> one = ones<double>(1);
+  EXPECT_ERROR("arrays.extents.too_large", empty<float>(half, half));
+  EXPECT_ERROR("arrays.extents.too_large", empty<double>(huge));
+  EXPECT_ERROR("arrays.extents.too_large", indices({half, half}));
+  EXPECT_ERROR("arrays.extents.too_large", one.broadcast_to({half, half}).count());
+  const Array<double> wide = one.broadcast_to({huge});  // 2^65 bytes, if anybody copied them
+  EXPECT_ERROR("arrays.extents.too_large", wide.size_bytes());
+  EXPECT_ERROR("arrays.extents.too_large", wide.any().write_bytes({}));
+  EXPECT_ERROR("arrays.extents.too_large", wide.to_vector());
+  EXPECT_ERROR("arrays.extents.too_large", wide.copy());
+  EXPECT_ERROR("arrays.extents.too_large", concatenate({wide, wide}));
+  EXPECT_ERROR("arrays.extents.too_large", tile(wide, {4}));
+  EXPECT_ERROR("arrays.extents.too_large", repeat(wide, 4, 0));
+  EXPECT_ERROR("arrays.extents.too_large", pad(wide, {huge}, {huge}));
+  EXPECT_ERROR("arrays.extents.too_large", pad(one, {huge}, {huge}));
+  EXPECT_ERROR("arrays.extents.too_large",
+               evaluate(one.broadcast_to({half, 1}) + one.broadcast_to({1, half})));
+  EXPECT_ERROR("arrays.extents.too_large",
+               evaluate(sum(one.broadcast_to({half, 1}) + one.broadcast_to({1, half}))));
+  EXPECT_ERROR("arrays.extents.too_large",
+               wrap_memory(DType::f32, {{huge, 2}, {4, 1}, 0}, one.address(), one.stream()));
+  EXPECT_ERROR("arrays.extents.negative_length", tile(one, {-1}));
+  EXPECT_ERROR("arrays.extents.negative_length", repeat(one, -1, 0));
+  EXPECT_ERROR("arrays.extents.negative_length", linspace<float>(0, 1, -1));
+}
+
+TEST(HowItShouldRead, ValuesOfExpressionsComeToTheHostByOneCall) {
+  on_every_device([] {
+    const Array<float> x(Floats{1, 2, 4});
+    EXPECT_EQ(sum(x).item<float>(), 7);
+    EXPECT_EQ((2 * x).to_vector<float>(), (Floats{2, 4, 8}));
+    EXPECT_EQ((x > 1).to_vector<bool>(), (std::vector<bool>{false, true, true}));
+    EXPECT_EQ(sum(x).item<double>(), 7);
+    EXPECT_EQ(evaluate(max(x)).item<float>(), 4);
+    EXPECT_EQ(x.any().to_vector<float>(), (Floats{1, 2, 4}));
+    EXPECT_ERROR("arrays.item.not_one_element", x.any().item<float>());
+  });
+}
+
+TEST(HowItShouldRead, FunctionsOfTypedArraysGiveTypedArrays) {
+  on_every_device([] {
+    const Array<float> x(Floats{1, 2, 3});
+    const Array<float> like = empty_like(x);
+    EXPECT_EQ(like.shape(), x.shape());
+    const Array<float> all[] = {zeros_like(x),
+                                ones_like(x),
+                                full_like(x, 7),
+                                roll(x, 1),
+                                tile(x, {2}),
+                                repeat(x, 2, 0),
+                                pad(x, {1}, {0}),
+                                select(x, x > 1),
+                                take(x, arange<std::int32_t>(2)),
+                                concatenate({x, x}),
+                                stack({x, x}),
+                                concatenate(std::vector<Array<float>>{x, x, x}),
+                                copy_to(x, current_stream())};
+    const std::size_t counts[] = {3, 3, 3, 3, 6, 6, 4, 2, 2, 6, 6, 9, 3};
+    for (std::size_t k = 0; k < std::size(counts); ++k) {
+      EXPECT_EQ(all[k].to_vector().size(), counts[k]) << k;
+    }
+    const std::vector<Array<float>> parts = split(x, 3);
+    EXPECT_EQ(parts[2].item(), 3);
+    const Array<std::int64_t> places = flat_nonzero(x > 1);
+    EXPECT_EQ(places.to_vector(), (std::vector<std::int64_t>{1, 2}));
+    const Array<float> product = matmul(x.reshape(1, 3), x.reshape(3, 1));
+    EXPECT_EQ(product.item(), 14);
+  });
+}
+
+TEST(HowItShouldRead, LengthsNeedNoBraces) {
+  on_every_device([] {
+    EXPECT_EQ(zeros<float>(5).shape(), (Extents{5}));
+    EXPECT_EQ(ones<float>(2, 3).to_vector(), Floats(6, 1));
+    const std::size_t n = 4;
+    EXPECT_EQ(empty<double>(n, 2U).shape(), (Extents{4, 2}));
+    const Array<float> x = arange<float>(6);
+    EXPECT_EQ(x.reshape(2, 3).shape(), (Extents{2, 3}));
+    EXPECT_EQ(x.any().reshape(3, -1).shape(), (Extents{3, 2}));
+    EXPECT_EQ(x.reshape({1, 6}).reshape(-1).shape(), (Extents{6}));
+  });
+}
 
 TEST(Array, HoldsHostDataAndGivesItBack) {
   on_every_device([] {
@@ -99,7 +273,7 @@ TEST(Array, Refuses) {
   EXPECT_ERROR("arrays.typed.wrong_dtype", Array<float>(x.any()));
   EXPECT_ERROR("arrays.item.not_one_element", x.item());
   EXPECT_ERROR("arrays.assign.repeated_elements", (x.broadcast_to({2, 4}).assign(1), 0));
-  EXPECT_ERROR("arrays.broadcast.shape_mismatch", (x.assign(zeros<float>({2, 4})), 0));
+  EXPECT_ERROR("arrays.broadcast.shape_mismatch", (x.assign(zeros<std::int32_t>({2, 4})), 0));
   EXPECT_ERROR("arrays.extents.too_large", empty<double>({1LL << 62}));
 }
 

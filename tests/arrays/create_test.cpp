@@ -14,7 +14,7 @@ namespace {
 using Ints = std::vector<std::int32_t>;
 using testing::on_every_device;
 
-Ints ints(const AnyArray& array) {
+Ints created_ints(const AnyArray& array) {
   return Array<std::int32_t>(array).to_vector();
 }
 
@@ -47,7 +47,7 @@ TEST(Create, KeepsIntegersOfRampsExact) {
               (Longs{least, least + 2, least + 4}));
     EXPECT_EQ(arange<std::uint64_t>(~0ULL - 2, ~0ULL).to_vector(),
               (std::vector<std::uint64_t>{~0ULL - 2, ~0ULL - 1}));
-    EXPECT_EQ(ints(arange(DType::i32, 0, 5, 2)), (Ints{0, 2, 4}));
+    EXPECT_EQ(created_ints(arange(DType::i32, 0, 5, 2)), (Ints{0, 2, 4}));
     EXPECT_EQ(arange<float>(3, 0, -1).to_vector(), (std::vector<float>{3, 2, 1}));
     EXPECT_EQ(arange<std::int32_t>(0, 2.5).to_vector(), (Ints{0, 1, 2}));
   });
@@ -69,16 +69,16 @@ TEST(Create, FillsArrays) {
 TEST(Create, TakesShapeTypeAndOrderOfOthers) {
   const auto x = zeros<std::int32_t>({2, 3}, current_stream(), Order::f);
   EXPECT_EQ(ones_like(x).layout(), x.layout());
-  EXPECT_EQ(ints(full_like(x, 3)), (Ints{3, 3, 3, 3, 3, 3}));
-  EXPECT_EQ(ints(zeros_like(x(0))), (Ints{0, 0, 0}));
+  EXPECT_EQ(created_ints(full_like(x, 3)), (Ints{3, 3, 3, 3, 3, 3}));
+  EXPECT_EQ(created_ints(zeros_like(x(0))), (Ints{0, 0, 0}));
 }
 
 TEST(Concatenate, JoinsAlongAnAxis) {
   on_every_device([] {
     const auto x = arange<std::int32_t>(4).reshape({2, 2});
-    EXPECT_EQ(ints(concatenate({x, x + 10}, 1)), (Ints{0, 1, 10, 11, 2, 3, 12, 13}));
+    EXPECT_EQ(created_ints(concatenate({x, x + 10}, 1)), (Ints{0, 1, 10, 11, 2, 3, 12, 13}));
     EXPECT_EQ(concatenate({x, zeros<float>({1, 2})}).dtype(), DType::f64);
-    EXPECT_EQ(ints(stack({x(0), x(1)}, -1)), (Ints{0, 2, 1, 3}));
+    EXPECT_EQ(created_ints(stack({x(0), x(1)}, -1)), (Ints{0, 2, 1, 3}));
   });
   EXPECT_ERROR("arrays.concatenate.nothing", concatenate({}));
   EXPECT_ERROR("arrays.concatenate.shape_mismatch",
@@ -90,12 +90,13 @@ TEST(Concatenate, JoinsAlongAnAxis) {
 TEST(Create, RearrangesArrays) {
   on_every_device([] {
     const auto x = arange<std::int32_t>(6);
-    EXPECT_EQ(ints(split(x, 3)[1]), (Ints{2, 3}));
-    EXPECT_EQ(ints(tile(x(Slice{0, 2}), {2, 2})), (Ints{0, 1, 0, 1, 0, 1, 0, 1}));
-    EXPECT_EQ(ints(tile(x.reshape({2, 3}), {2})), (Ints{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
-    EXPECT_EQ(ints(roll(x, -8)), (Ints{2, 3, 4, 5, 0, 1}));
-    EXPECT_EQ(ints(roll(x.reshape({2, 3}), 1, 1)), (Ints{2, 0, 1, 5, 3, 4}));
-    EXPECT_EQ(ints(pad(x(Slice{0, 2}), {1}, {2}, 9)), (Ints{9, 0, 1, 9, 9}));
+    EXPECT_EQ(created_ints(split(x, 3)[1]), (Ints{2, 3}));
+    EXPECT_EQ(created_ints(tile(x(Slice{0, 2}), {2, 2})), (Ints{0, 1, 0, 1, 0, 1, 0, 1}));
+    EXPECT_EQ(created_ints(tile(x.reshape({2, 3}), {2})),
+              (Ints{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
+    EXPECT_EQ(created_ints(roll(x, -8)), (Ints{2, 3, 4, 5, 0, 1}));
+    EXPECT_EQ(created_ints(roll(x.reshape({2, 3}), 1, 1)), (Ints{2, 0, 1, 5, 3, 4}));
+    EXPECT_EQ(created_ints(pad(x(Slice{0, 2}), {1}, {2}, 9)), (Ints{9, 0, 1, 9, 9}));
   });
   EXPECT_ERROR("arrays.split.unequal_parts", split(arange<float>(5), 2));
   EXPECT_ERROR("arrays.pad.wrong_count", pad(arange<float>(5), {1, 1}, {1}));

@@ -36,6 +36,23 @@ std::string header(const std::string& text) {
   return bytes.append(text);
 }
 
+TEST(Defect12, ShapesOfFilesAreCheckedProducts) {
+  const auto read = [](const std::string& shape) {
+    std::istringstream file(
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': " + shape + ", }\n") +
+        "12345678");
+    return read_npy(file);
+  };
+  EXPECT_EQ(read("(1,)").count(), 1);
+  EXPECT_ERROR("arrays.extents.too_large", read("(4294967296, 4294967296)"));
+  // 2^63, 2^64 and 2^65 bytes
+  for (const char* shape : {"(1152921504606846976,)", "(2305843009213693952,)",
+                            "(4611686018427387904,)", "(2147483648, 1073741824)"}) {
+    EXPECT_ERROR("arrays.read_npy.bad_format", read(shape));
+  }
+  EXPECT_ERROR("arrays.read_npy.bad_format", read("(4294967296, 2)"));
+}
+
 TEST(Npy, ReadsFortranOrder) {
   const std::int16_t values[] = {1, 2, 3, 4, 5, 6};
   std::istringstream file(header("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }\n") +

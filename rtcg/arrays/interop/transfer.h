@@ -36,5 +36,9 @@ template <Element T>
 
 /// A copy on another device, in C order. @cost  waits for the work on the array, copies by the host
 [[nodiscard]] AnyArray copy_to(const AnyArray& array, runtime::StreamRef stream);
+template <Element T>
+[[nodiscard]] Array<T> copy_to(const Array<T>& array, runtime::StreamRef stream) {
+  return Array<T>(copy_to(array.any(), stream));
+}
 
 }  // namespace rtcg::arrays

@@ -266,7 +266,7 @@ void scatter(const Expression& value, const Expression& further, const AnyArray&
   if (!is_integer(further.dtype())) {
     detail::refuse_dtype("scatter", further.dtype());
   }
-  const Expression values = broadcast_to(detail::as(value, target.dtype()), target.shape());
+  const Expression values = broadcast_to(detail::fitted(value, target.dtype()), target.shape());
   const Expression places = broadcast_to(cast(further, DType::i64), target.shape());
   const runtime::StreamRef stream = current_stream(target.stream());
   if (is_vector(target.dtype())) {
@@ -289,7 +289,7 @@ Expression value_for(const AnyArray& target, const Expression& expression) {
                                    "indices at once: copy it before it is written",
                                    to_string(target.shape()), to_string(target.strides())));
   }
-  return broadcast_to(detail::as(expression, target.dtype()), target.shape());
+  return broadcast_to(detail::fitted(expression, target.dtype()), target.shape());
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ namespace rtcg::arrays {
 /// Writes what the expression gives into `target`, converted to its type and broadcast to its
 /// shape. Arrays in the expression may overlap with it.
 ///
-/// @throws InvalidInput  arrays.broadcast.shape_mismatch, arrays.assign.repeated_elements
+/// @throws InvalidInput  arrays.broadcast.shape_mismatch, arrays.assign.repeated_elements,
+///         arrays.assign.narrowing: see is_same_kind()
 void evaluate_into(const Expression& expression, const AnyArray& target);
 
 /// The same for several expressions, each into its array: one kernel reads and writes all, and what
@@ -38,6 +39,8 @@ void evaluate_all_into(const std::vector<Expression>& expressions,
 /// At each index of `target` writes what the expression gives into the element that lies `further`
 /// elements behind the one at that index: the counterpart of gather(). Where several values go to
 /// one element, one of them stays.
+///
+/// @throws InvalidInput  arrays.assign.narrowing
 void scatter(const Expression& value, const Expression& further, const AnyArray& target);
 
 }  // namespace rtcg::arrays

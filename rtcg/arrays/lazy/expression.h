@@ -177,6 +177,19 @@ class Expression {
   [[nodiscard]] const Extents& shape() const noexcept;
   [[nodiscard]] const detail::NodePointer& node() const noexcept { return node_; }
 
+  /// What it gives, on the host: `sum(x).item<float>()`, `(2 * x).to_vector<float>()`.
+  ///
+  /// @throws InvalidInput  arrays.assign.narrowing, arrays.item.not_one_element
+  /// @cost   as evaluate(), and waits for it
+  template <Element T>
+  [[nodiscard]] T item() const {
+    return Array<T>(*this).item();
+  }
+  template <Element T>
+  [[nodiscard]] std::vector<T> to_vector() const {
+    return Array<T>(*this).to_vector();
+  }
+
  private:
   template <class Number>
   static Expression make_number(Number number) {

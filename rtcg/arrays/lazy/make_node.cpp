@@ -50,6 +50,50 @@ Expression as(const Expression& value, DType dtype) {
                                                      : cast(value, dtype);
 }
 
+namespace {
+
+[[noreturn]] void refuse_narrowing(const Expression& value, DType dtype) {
+  const bool is_number = number_of(value) != nullptr;
+  const bool has_imaginary = is_complex(value.dtype()) && !is_complex(dtype);
+  const DType to = element_of(dtype);
+  const char* const lost = to == DType::boolean                     ? "all but whether they are 0"
+                           : has_imaginary                          ? "imaginary parts"
+                           : is_floating(element_of(value.dtype())) ? "fractions"
+                                                                    : "signs";
+  const char* const remedy = to == DType::boolean ? "compare with 0, or convert"
+                             : has_imaginary      ? "take real(...), or convert"
+                                                  : "convert";
+  throw InvalidInput(
+      "arrays.assign.narrowing",
+      fmt::format(
+          "{} of {} would lose {} in an array of {}: {} it with cast(value, {}) or as<T>()",
+          is_number ? "a number" : "elements", name(value.dtype()), lost, name(dtype), remedy,
+          is_vector(dtype) ? std::string(name(dtype)) : fmt::format("DType::{}", name(dtype))));
+}
+
+bool fits(const Expression& value, DType dtype) {
+  const NumberValue* number = number_of(value);
+  const bool is_of_integer =
+      number != nullptr && number->kind == WeakKind::integer && is_integer(value.dtype());
+  if (!is_of_integer) {
+    return is_same_kind(value.dtype(), dtype);
+  }
+  // whether an unsigned type holds it, cast_number() checks
+  return element_of(dtype) != DType::boolean || (!number->is_negative && number->bits <= 1);
+}
+
+}  // namespace
+
+Expression fitted(const Expression& value, DType dtype) {
+  if (value.dtype() == dtype) {
+    return value;
+  }
+  if (!fits(value, dtype)) {
+    refuse_narrowing(value, dtype);
+  }
+  return as(value, dtype);
+}
+
 Expression floating(Op op, const char* function, const Expression& a, bool takes_complex) {
   const DType dtype = floating_for(a.dtype());
   if (is_complex(dtype) && !takes_complex) {

@@ -23,6 +23,11 @@ namespace rtcg::arrays::detail {
 [[nodiscard]] Expression make_node(Op op, DType dtype, std::initializer_list<Expression> operands);
 /// Converted; a number becomes one of that type and must fit it.
 [[nodiscard]] Expression as(const Expression& value, DType dtype);
+/// The same where that loses digits at most, as of is_same_kind(): what goes into an array without
+/// a word. A number goes by its kind, 0 and 1 into booleans, too.
+///
+/// @throws InvalidInput  arrays.assign.narrowing, arrays.expression.number_range
+[[nodiscard]] Expression fitted(const Expression& value, DType dtype);
 /// A function of floating-point values, and of complex ones where `takes_complex`.
 ///
 /// @throws InvalidInput  arrays.expression.dtype

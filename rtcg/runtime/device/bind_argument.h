@@ -93,10 +93,21 @@ To convert_scalar(const LoadedKernel& kernel, From value) {
   return static_cast<To>(value);
 }
 
+/// What knows which stream uses its memory, as an array does: it is told before the launch.
+template <class Given, class Element>
+concept UsedOnStreams = requires(const Given& given, StreamRef stream) {
+  given.template buffer_on<std::remove_const_t<Element>>(stream).address();
+};
+
 template <class Pointer, class Given>
-DeviceAddress bind_pointer(const LoadedKernel& kernel, const Given& given) {
+DeviceAddress bind_pointer(const LoadedKernel& kernel, StreamRef stream, const Given& given) {
   using Element = std::remove_pointer_t<Pointer>;
-  if constexpr (std::is_convertible_v<const Given&, BufferRef<Element>>) {
+  if constexpr (UsedOnStreams<Given, Element>) {
+    if (given.device() != kernel.device) {
+      throw_foreign_buffer(kernel, given.device());
+    }
+    return given.template buffer_on<std::remove_const_t<Element>>(stream).address();
+  } else if constexpr (std::is_convertible_v<const Given&, BufferRef<Element>>) {
     const BufferRef<Element> buffer = given;
     if (buffer.device() != kernel.device) {
       throw_foreign_buffer(kernel, buffer.device());
@@ -105,17 +116,18 @@ DeviceAddress bind_pointer(const LoadedKernel& kernel, const Given& given) {
   } else if constexpr (std::is_convertible_v<const Given&, Pointer>) {
     return reinterpret_cast<DeviceAddress>(static_cast<const volatile void*>(Pointer{given}));
   } else {
-    static_assert(always_false<Given>,
-                  "a pointer parameter takes a Buffer, a BufferRef or a device pointer of its "
-                  "element type, or In, Out or InOut of host data");
+    static_assert(
+        always_false<Given>,
+        "a pointer parameter takes an array, a Buffer, a BufferRef or a device pointer of "
+        "its element type, or In, Out or InOut of host data");
   }
 }
 
 /// The argument for one parameter; copies In and InOut to the device.
 template <class Parameter, class Given>
-auto bind_argument(const LoadedKernel& kernel, StreamRef /*stream*/, const Given& given) {
+auto bind_argument(const LoadedKernel& kernel, StreamRef stream, const Given& given) {
   if constexpr (std::is_pointer_v<Parameter>) {
-    return PlainArgument<Parameter>{bind_pointer<Parameter>(kernel, given)};
+    return PlainArgument<Parameter>{bind_pointer<Parameter>(kernel, stream, given)};
   } else if constexpr (std::is_arithmetic_v<Parameter> && std::is_arithmetic_v<Given>) {
     return PlainArgument<Parameter>{convert_scalar<Parameter>(kernel, given)};
   } else {

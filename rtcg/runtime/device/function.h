@@ -34,8 +34,10 @@ class Function {
   ///
   ///     twice(stream, {grid, block, shared_bytes}, buffer, n);
   ///
-  /// A pointer parameter takes a Buffer, a BufferRef (`buffer + 1`) or a device pointer, or In,
-  /// Out, InOut of host data; a scalar one any value that fits in it.
+  /// A pointer parameter takes an array, a Buffer, a BufferRef (`buffer + 1`) or a device pointer,
+  /// or In, Out, InOut of host data; a scalar one any value that fits in it. An array keeps its
+  /// memory from others until the stream has passed the launch; of all else the memory must live
+  /// until then.
   ///
   /// @throws InvalidInput  runtime.function.value_out_of_range, runtime.function.foreign_buffer
   /// @throws               as Kernel::launch

@@ -31,6 +31,38 @@ std::vector<T> random_integers(std::size_t count, unsigned seed) {
   return values;
 }
 
+// NumPy's results where C has none and a processor traps.
+TEST(Defect25, DivisionOfIntegersByZeroAndOverflowAreDefined) {
+  on_every_device([] {
+    const auto check = [&]<class T>(std::type_identity<T>) {
+      constexpr T least = std::numeric_limits<T>::min();
+      constexpr T minus_one = static_cast<T>(-1);
+      using Values = std::vector<T>;
+      const Array<T> a(Values{7, least, 0, least, 5});
+      const Array<T> b(Values{0, 0, 0, minus_one, 1});
+      const T overflow = std::is_signed_v<T> ? least : T{0};
+      EXPECT_EQ(floor_divide(a, b).template to_vector<T>(), (Values{0, 0, 0, overflow, 5}));
+      EXPECT_EQ((a % b).template to_vector<T>(), Values(5, 0));
+      EXPECT_EQ(floor_divide(a, 0).template to_vector<T>(), Values(5, 0));
+      EXPECT_EQ((a % 0).template to_vector<T>(), Values(5, 0));
+      EXPECT_EQ(floor_divide(7, b).template to_vector<T>()[0], 0);
+      const Array<T> in_place = a.copy();
+      in_place %= b;
+      EXPECT_EQ(in_place.to_vector(), Values(5, 0));
+    };
+    check(std::type_identity<std::int8_t>());
+    check(std::type_identity<std::int32_t>());
+    check(std::type_identity<std::int64_t>());
+    check(std::type_identity<std::uint32_t>());
+    check(std::type_identity<std::uint64_t>());
+    const Array<std::int32_t> x(std::vector<std::int32_t>{1, -1, 0});
+    const std::vector<double> quotients = (x / 0).to_vector<double>();  // a real division
+    EXPECT_EQ(quotients[0], std::numeric_limits<double>::infinity());
+    EXPECT_EQ(quotients[1], -std::numeric_limits<double>::infinity());
+    EXPECT_TRUE(std::isnan(quotients[2]));
+  });
+}
+
 /// The quotient rounded down, and what it leaves. The least integer by -1 overflows in C++.
 template <class T>
 std::pair<T, T> divided(T a, T b) {
