@@ -3,6 +3,7 @@
 /// What most programs need of the layer `dg`; beside it there are flux/ for the language of fluxes
 /// alone, as text and as code, and mesh/partition.h.
 
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/equations/advection.h"
 #include "rtcg/dg/equations/burgers.h"
 #include "rtcg/dg/equations/euler.h"

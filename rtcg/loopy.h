@@ -2,6 +2,7 @@
 
 // Everything for describing, transforming and printing loop kernels; to run them, also include
 // rtcg/loopy/execute/executor.h.
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/axis_length.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/statistics.h"

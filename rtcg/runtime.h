@@ -2,6 +2,7 @@
 
 /// Everything of the layer `runtime` that is not tied to one back end.
 
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/compile_cache.h"
 #include "rtcg/runtime/compile/compile_request.h"
 #include "rtcg/runtime/compile/compiler.h"

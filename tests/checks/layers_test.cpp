@@ -58,8 +58,8 @@ const Rule* find_rule(const std::map<std::string, Rule>& rules, const std::strin
 }
 
 const std::vector<std::string> third_party_headers = {
-    "fmt/", "boost/", "isl/", "cuda", "nvrtc", "CL/", "CLI/", "nlohmann/", "openssl/", "Eigen/",
-    "gtest/", "gmock/", "benchmark/", "kainjow/"};
+    "fmt/",      "boost/",   "isl/",   "cuda",   "nvrtc",  "CL/",        "CLI/",
+    "nlohmann/", "openssl/", "Eigen/", "gtest/", "gmock/", "benchmark/", "kainjow/"};
 
 TEST(Layers, FollowTheDependencyTable) {
   const auto rules = read_rules();
@@ -93,6 +93,15 @@ TEST(Layers, FollowTheDependencyTable) {
     }
   }
   EXPECT_GT(checked, 20U) << "the scan found hardly any include: is the source folder right?";
+}
+
+// Who includes one header of a layer can catch what its functions throw.
+TEST(Defect22, TheHeaderOfEachLayerDeclaresTheExceptions) {
+  for (const char* header : {"cgen.h", "loopy.h", "runtime.h", "arrays.h", "dg.h"}) {
+    EXPECT_NE(read(root() / "rtcg" / header).find("#include \"rtcg/cgen/support/error.h\""),
+              std::string::npos)
+        << header;
+  }
 }
 
 TEST(Layers, HeadersHaveNoUsingDirective) {
