@@ -3,6 +3,7 @@
 #include <complex>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rtcg/loopy/execute/executor.h"
@@ -49,12 +50,20 @@ struct ComparisonReport {
 /// as it was generated; the report says so.
 ///
 /// @param parameters  values of the integer scalars
+/// @throws InvalidInput  loopy.compare_with_reference.contradiction; loopy.interpret.out_of_bounds
+/// @throws Unsupported   loopy.compare_with_reference.layout
 /// @throws  what Executor throws
 [[nodiscard]] ComparisonReport compare_with_reference(const Kernel& transformed,
                                                       const Kernel& reference,
                                                       const IntegerValues& parameters,
                                                       runtime::Device device,
                                                       const CompareOptions& options = {});
+
+/// @throws Error  loopy.compare_with_reference.wrong_numbers
+void check_is_equal(const ComparisonReport& report);
+
+/// `interpreter`, `sampled interpreter` or `generated reference`.
+[[nodiscard]] std::string_view name_of(Judge judge);
 
 /// Time of one launch on random data, in milliseconds: the mean of options.repetitions after one
 /// that is not timed.

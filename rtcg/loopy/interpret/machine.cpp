@@ -132,9 +132,19 @@ int Machine::find_variable(std::string_view name) const {
   return found == variable_of_.end() ? -1 : found->second;
 }
 
+int Machine::add_slot(const std::string& name) {
+  const auto [found, is_new] = slot_of_.emplace(name, static_cast<int>(slots.size()));
+  if (is_new) {
+    slots.push_back(0);
+  }
+  return found->second;
+}
+
 void Machine::keep_all() {
   for (Variable& variable : variables) {
-    variable.stored.resize(variable.count);
+    if (variable.private_slots.empty()) {
+      variable.stored.resize(variable.count);
+    }
   }
 }
 
@@ -153,19 +163,33 @@ Value Machine::initial_value(const Variable& variable, std::int64_t element) con
   return is_floating ? real_value(number) : integer_value(static_cast<Wide>(number));
 }
 
+std::vector<Stored>& Machine::numbers_of(Variable& variable) {
+  if (variable.private_slots.empty()) {
+    return variable.stored;
+  }
+  std::vector<std::int64_t> values;
+  for (const int slot : variable.private_slots) {
+    values.push_back(slots[static_cast<std::size_t>(slot)]);
+  }
+  std::vector<Stored>& own = variable.copies[values];
+  own.resize(variable.count);
+  return own;
+}
+
 Value Machine::load(int index, std::int64_t element) {
-  const Variable& variable = variables[static_cast<std::size_t>(index)];
+  Variable& variable = variables[static_cast<std::size_t>(index)];
   if (find_value && variable.stored.empty()) {
     return find_value(index, element);
   }
+  const std::vector<Stored>& numbers = numbers_of(variable);
   const auto at =
       static_cast<std::size_t>(element * variable.numbers() + (variable.lanes > 1 ? lane : 0));
-  if (variable.stored.empty() || !variable.stored[at].is_written) {
+  if (numbers.empty() || !numbers[at].is_written) {
     return initial_value(variable, element);
   }
-  const Stored& stored = variable.stored[at];
+  const Stored& stored = numbers[at];
   if (variable.is_complex) {
-    return complex_value(stored.value, variable.stored[at + 1].value, stored.error);
+    return complex_value(stored.value, numbers[at + 1].value, stored.error);
   }
   if (cgen::is_floating(variable.kind)) {
     return real_value(stored.value, stored.error);
@@ -175,18 +199,18 @@ Value Machine::load(int index, std::int64_t element) {
 
 void Machine::store(int index, std::int64_t element, const Value& value) {
   Variable& variable = variables[static_cast<std::size_t>(index)];
+  std::vector<Stored>& numbers = numbers_of(variable);
   const auto at =
       static_cast<std::size_t>(element * variable.numbers() + (variable.lanes > 1 ? lane : 0));
   if (variable.is_complex) {
     const Value complex = in_complex(value);
-    variable.stored[at] = {complex.real, complex.error, true};
-    variable.stored[at + 1] = {complex.imaginary, complex.error, true};
+    numbers[at] = {complex.real, complex.error, true};
+    numbers[at + 1] = {complex.imaginary, complex.error, true};
   } else if (value.is_integer()) {
-    variable.stored[at] = {static_cast<long double>(value.integer),
-                           value.is_certain() ? 0 : std::numeric_limits<long double>::infinity(),
-                           true};
+    numbers[at] = {static_cast<long double>(value.integer),
+                   value.is_certain() ? 0 : std::numeric_limits<long double>::infinity(), true};
   } else {
-    variable.stored[at] = {value.real, value.error, true};
+    numbers[at] = {value.real, value.error, true};
   }
 }
 

@@ -35,6 +35,10 @@ struct Variable {
   const ArrayData* initial = nullptr;
   std::vector<Stored> stored{};  ///< all of its numbers, or none where these are kept elsewhere
 
+  /// Inames, each value of which has numbers of its own; then they are in `copies`.
+  std::vector<int> private_slots{};
+  std::map<std::vector<std::int64_t>, std::vector<Stored>> copies{};
+
   /// Numbers that an element consists of.
   [[nodiscard]] int numbers() const { return is_complex ? 2 : lanes; }
 };
@@ -47,6 +51,8 @@ class Machine {
   /// Inames and integer scalars have slots; all other names are variables.
   [[nodiscard]] int find_slot(std::string_view name) const;
   [[nodiscard]] int find_variable(std::string_view name) const;
+  /// A further slot, or the one of the name.
+  int add_slot(const std::string& name);
   [[nodiscard]] const Kernel& kernel() const { return kernel_; }
   /// The parameters of domains.
   [[nodiscard]] const IntegerValues& parameters() const { return parameters_; }
@@ -80,6 +86,7 @@ class Machine {
 
  private:
   [[noreturn]] void refuse_to_go_on() const;
+  [[nodiscard]] std::vector<Stored>& numbers_of(Variable& variable);
   void add_variable(const std::string& name, const cgen::Type& type, const std::vector<Expr>& shape,
                     const std::vector<Expr>& strides, const Expr& offset, bool is_argument);
   [[nodiscard]] std::int64_t length(const Expr& expr, const std::string& name) const;

@@ -149,11 +149,39 @@ class TurnBuilder {
     return {};
   }
 
+  struct Group {
+    std::string iname;
+    std::vector<std::size_t> members;
+  };
+
+  /// Runs the loops around a barrier up to it, and the barrier; the rest of the loops stays open.
+  bool cut_at_barrier(std::vector<Group>& open, std::vector<Turn>& turns, std::size_t depth) {
+    const auto barrier = std::find_if(open.begin(), open.end(), [&](const Group& each) {
+      return each.iname.empty() &&
+             is<BarrierInstruction>(kernel_.instructions[each.members.front()]);
+    });
+    if (barrier == open.end()) {
+      return false;
+    }
+    const std::size_t fence = barrier->members.front();
+    open.erase(barrier);
+    std::vector<std::size_t> before;
+    for (Group& group : open) {
+      const auto rest =
+          std::stable_partition(group.members.begin(), group.members.end(),
+                                [&](std::size_t member) { return is_before_[member][fence]; });
+      before.insert(before.end(), group.members.begin(), rest);
+      group.members.erase(group.members.begin(), rest);
+    }
+    std::erase_if(open, [](const Group& group) { return group.members.empty(); });
+    std::sort(before.begin(), before.end());
+    for (Turn& turn : turns_of(before, depth)) {
+      turns.push_back(std::move(turn));
+    }
+    return true;
+  }
+
   std::vector<Turn> turns_of(const std::vector<std::size_t>& statements, std::size_t depth) {
-    struct Group {
-      std::string iname;
-      std::vector<std::size_t> members;
-    };
     std::vector<Group> open;
     for (const std::size_t statement : statements) {
       const std::string iname = iname_at(statement, depth);
@@ -180,7 +208,10 @@ class TurnBuilder {
         });
       });
       if (next == open.end()) {
-        refuse("statements depend on each other in a circle");
+        if (!cut_at_barrier(open, turns, depth)) {
+          refuse("statements depend on each other in a circle");
+        }
+        continue;
       }
       Turn turn{next->iname, {}, next->members.front()};
       if (!next->iname.empty()) {

@@ -7,7 +7,8 @@
 namespace rtcg::loopy {
 
 /// Runs `transformed` on every device of the machine and, as CUDA text, on the CPU with checks for
-/// races and bounds; expects what `reference` gives on the host. Leaves out devices whose names
+/// races and bounds; expects what `reference` means as it is described. Leaves out devices whose
+/// names
 /// (`opencl:0 NVIDIA H200`) contain `except`, where one is given.
 void expect_same_everywhere(const Kernel& transformed, const Kernel& reference,
                             const IntegerValues& parameters, const CompareOptions& options = {},

@@ -164,7 +164,64 @@ TEST(Interpret, RefusesLoopsWithoutOrderOrEnd) {
 TEST(Interpret, RefusesToRunForEver) {
   const Kernel kernel = make_kernel("{[i, j]: 0 <= i, j < n}", "b[0] = sum(i, sum(j, i*j))",
                                     {.arguments = "b: i64[1]; n: i32"});
-  EXPECT_ERROR("loopy.interpret.too_long", interpret(kernel, {{{"n", 1000000}}, {}, {}}));
+  EXPECT_ERROR("loopy.interpret.too_long",
+               interpret(kernel, {{{"n", 1000000}}, {}, {}}, {.most_operations = 1e5}));
+}
+
+/// The sampled numbers are those of the whole.
+void expect_samples_of_the_whole(const Kernel& kernel, const InterpretArguments& arguments) {
+  const Interpretation whole = interpret(kernel, arguments);
+  const Interpretation some =
+      interpret(kernel, arguments, {.most_operations = whole.operations / 3, .samples = 16});
+  EXPECT_FALSE(whole.is_sampled);
+  EXPECT_TRUE(some.is_sampled);
+  for (const auto& [name, array] : some.arrays) {
+    EXPECT_GE(array.numbers.size(), 4U) << name;
+    for (std::size_t i = 0; i < array.numbers.size(); ++i) {
+      const ExpectedNumber& number = whole.arrays.at(name).numbers.at(array.places.at(i));
+      EXPECT_EQ(array.numbers[i].value, number.value) << name << "[" << array.places[i] << "]";
+      EXPECT_EQ(array.numbers[i].error, number.error) << name << "[" << array.places[i] << "]";
+    }
+  }
+}
+
+TEST(InterpretSamples, AreThoseOfTheWholeForProducts) {
+  const std::vector<double> a = numbers(900, 1);
+  expect_samples_of_the_whole(
+      make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = rtcg::cgen::f64}),
+      {{{"n", 30}}, {}, {{"a", array_of(a)}, {"b", array_of(numbers(900, 2))}}});
+}
+
+TEST(InterpretSamples, AreThoseOfTheWholeThroughTemporaries) {
+  expect_samples_of_the_whole(
+      make_kernel("{[i, j]: 1 <= i < n - 1 and 0 <= j < 20}",
+                  "<> t = a[i - 1] + 2*a[i]\n<f64> u[20]\nu[j] = t*j {inames=i:j}\n"
+                  "b[i] = t*t + sum(j, u[j])\nc[i] = b[i]*a[i + 1]",
+                  {.arguments = "a, b, c: f64[n]; n: i32"}),
+      {{{"n", 100}}, {}, {{"a", array_of(numbers(100))}}});
+}
+
+TEST(InterpretSamples, AreThoseOfTheWholeInLoopsOfTheHost) {
+  expect_samples_of_the_whole(
+      make_kernel("{[t, i, j]: 0 <= t < 3 and 1 <= i, j < n - 1}",
+                  "for t\nv[i] = u[i] + 0.25*(u[i - 1] - 2*u[i] + u[i + 1])\n... gbarrier\n"
+                  "u[j] = v[j]\nend",
+                  {.arguments = "u, v: f64[n]; n: i32"}),
+      {{{"n", 3000}}, {}, {{"u", array_of(numbers(3000))}, {"v", array_of(numbers(3000))}}});
+}
+
+TEST(InterpretSamples, AreComputedWithinASecondForLargeSizes) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = rtcg::cgen::f32});
+  const std::size_t n = 2048;
+  ArrayData zeros{cgen::ScalarKind::f32, std::vector<std::byte>(n * n * 4), 1};
+  const Interpretation some =
+      interpret(kernel, {{{"n", 2048}}, {}, {{"a", zeros}, {"b", zeros}, {"c", zeros}}});
+  EXPECT_TRUE(some.is_sampled);
+  EXPECT_GE(some.arrays.at("c").numbers.size(), 100U);
+  EXPECT_LT(some.operations, 3e6);  // 8.6e9 for the whole
 }
 
 TEST(FindMismatch, CatchesWrongNumbers) {

@@ -1,0 +1,164 @@
+#include "rtcg/loopy/execute/compare_with_reference.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/create/parse_kernel_file.h"
+#include "rtcg/loopy/transform/recipe.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// The kernel files that a page shows.
+std::vector<std::string> kernel_files_on(const std::filesystem::path& page) {
+  std::ifstream stream(page);
+  std::stringstream all;
+  all << stream.rdbuf();
+  const std::string text = all.str();
+  const std::string start = "\n```loopy\n";
+  std::vector<std::string> files;
+  for (std::size_t at = text.find(start); at != std::string::npos; at = text.find(start, at + 1)) {
+    const std::size_t begin = at + start.size();
+    files.push_back(text.substr(begin, text.find("\n```", begin) + 1 - begin));
+  }
+  return files;
+}
+
+/// Sizes that keep what the kernel assumes and what its recipe fixes.
+IntegerValues sizes_for(const Kernel& described, const Kernel& transformed) {
+  for (const std::int64_t size : {37, 64, 16, 8, 1024, 5}) {
+    IntegerValues values;
+    for (const Kernel* kernel : {&described, &transformed}) {
+      for (const Argument& argument : kernel->arguments) {
+        if (!argument.is_array && parameters(*kernel).count(argument.name) != 0) {
+          values[argument.name] = size;
+        }
+      }
+    }
+    for (const RecipeStep& step : transformed.recipe) {
+      if (step.transformation == "fix_parameters") {
+        for (const std::string& fixed : step.arguments) {
+          values.erase(fixed.substr(0, fixed.find(':')));
+        }
+      }
+    }
+    if (contains(transformed.assumptions, values)) {
+      return values;
+    }
+  }
+  return {};
+}
+
+TEST(Attack05, AllExamplesOfTheTransformationPagesPassTheCheck) {
+  const std::filesystem::path folder = std::filesystem::path(RTCG_SOURCE_DIR) / "docs/transforms";
+  std::size_t count = 0;
+  for (const auto& page : std::filesystem::directory_iterator(folder)) {
+    for (const std::string& text : kernel_files_on(page.path())) {
+      SCOPED_TRACE(page.path().filename().string() + "\n" + text);
+      try {
+        const KernelFile file = parse_kernel_file(text);
+        const Kernel described = described_kernel(file);
+        const Kernel transformed = transformed_kernel(file, described);
+        const ComparisonReport report = compare_with_reference(
+            transformed, described, sizes_for(described, transformed), runtime::Device::host());
+        EXPECT_TRUE(report.is_equal) << report.worst.array << "[" << report.worst.index << "] is "
+                                     << report.worst.left << ", not " << report.worst.right;
+        EXPECT_NE(report.judge, Judge::generated_reference) << report.note;
+        EXPECT_GT(report.compared, 0U);
+        ++count;
+      } catch (const Error& error) {
+        ADD_FAILURE() << error.what();
+      }
+    }
+  }
+  EXPECT_GE(count, 60U);
+}
+
+ComparisonReport compare(const Kernel& described, const std::string& recipe,
+                         const IntegerValues& sizes, const CompareOptions& options = {}) {
+  return compare_with_reference(apply_recipe(described, recipe), described, sizes,
+                                runtime::Device::host(), options);
+}
+
+TEST(Defect18, ArgumentsMayBeLaidOutAnew) {
+  const Kernel kernel = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 6}", "b[i, j] = 2*a[i, j]",
+                                    {.arguments = "a, b: f32[n, 6]; n: i32"});
+  for (const char* recipe :
+       {"tag_array_axes([a, b], F)", "add_padding(a, 0, 3)\nadd_padding(b, 0, 1)",
+        "tag_array_axes([a], \"stride:8,stride:1\")", "split_array_axis(a, 0, 4)",
+        "separate_array_axis(b, 1)", "split_array_axis(b, 1, 4)\ntag_array_axes([b], \"N0,N2,N1\")",
+        "rename_argument(b, c)\nsplit_array_axis(c, 1, 2)\nseparate_array_axis(c, 2)"}) {
+    const ComparisonReport report = compare(kernel, recipe, {{"n", 13}});
+    EXPECT_TRUE(report.is_equal) << recipe << report.worst.array << report.worst.index;
+    EXPECT_EQ(report.compared, 78U) << recipe;
+    EXPECT_EQ(report.judge, Judge::interpreter) << recipe << report.note;
+  }
+}
+
+TEST(Defect18, RecipesMayFuseKernelsAndFixParameters) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < n}", "b[i] = 2*a[i]", {.default_type = rtcg::cgen::f32});
+  EXPECT_TRUE(compare(kernel, "fix_parameters(n:100)", {}).is_equal);
+  EXPECT_TRUE(compare(kernel, "fix_parameters(n:100)", {{"n", 100}}).is_equal);
+  EXPECT_ERROR("loopy.compare_with_reference.contradiction",
+               static_cast<void>(compare(kernel, "fix_parameters(n:100)", {{"n", 50}})));
+  const ComparisonReport fused = compare(kernel,
+                                         "fuse_kernels(\"domains {[i]: 0 <= i < n}\ntype f32\n"
+                                         "statements\n  c[i] = b[i] + 1\")",
+                                         {{"n", 20}});
+  EXPECT_TRUE(fused.is_equal);
+  EXPECT_EQ(fused.compared, 40U);
+}
+
+TEST(CompareWithReference, RefusesArraysThatNothingDescribes) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < n}", "b[i] = 2*a[i]", {.default_type = rtcg::cgen::f32});
+  Kernel other =
+      make_kernel("{[i]: 0 <= i < n}", "c[i] = 2*a[i]", {.default_type = rtcg::cgen::f32});
+  EXPECT_ERROR("loopy.compare_with_reference.layout",
+               static_cast<void>(
+                   compare_with_reference(other, kernel, {{"n", 3}}, runtime::Device::host())));
+}
+
+TEST(CompareWithReference, CatchesAKernelThatIsWrong) {
+  const Kernel kernel = make_kernel("{[i, k]: 0 <= i, k < n}", "b[i] = sum(k, a[i, k])",
+                                    {.default_type = rtcg::cgen::f32});
+  const Kernel wrong =
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < n - 1}", "b[i] = sum(k, a[i, k])",
+                  {.arguments = "a: f32[n, n]; b: f32[n]; n: i32"});
+  for (const std::int64_t n : {5, 300, 6000}) {  // as a whole, and samples
+    const ComparisonReport report =
+        compare_with_reference(wrong, kernel, {{"n", n}}, runtime::Device::host());
+    EXPECT_FALSE(report.is_equal) << n;
+    EXPECT_GT(report.worst.error, 1) << n;
+    EXPECT_ERROR("loopy.compare_with_reference.wrong_numbers", check_is_equal(report));
+  }
+}
+
+TEST(CompareWithReference, SaysWhereItComparesWithGeneratedCode) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < n}", "... c \"${b[i]} = 2.0f*${a[i]};\" {writes=b}",
+                  {.arguments = "a, b: f32[n]; n: i32"});
+  const ComparisonReport report = compare(kernel, "", {{"n", 10}});
+  EXPECT_TRUE(report.is_equal);
+  EXPECT_EQ(report.judge, Judge::generated_reference);
+  EXPECT_NE(report.note.find("C text"), std::string::npos);
+}
+
+TEST(CompareWithReference, TakesSmallerSizesWhereSamplesTakeTooLong) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "b[0] = sum(i, a[i])",
+                                    {.arguments = "a: f32[n]; b: f32[1]; n: i32"});
+  const ComparisonReport report = compare(kernel, "", {{"n", 11000000}});
+  EXPECT_TRUE(report.is_equal);
+  EXPECT_EQ(report.judge, Judge::interpreter);
+  EXPECT_NE(report.note.find("compared for n = "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
