@@ -163,7 +163,8 @@ const Emitter::IndexedArray& Emitter::indexed_array(const std::string& array) {
 std::vector<std::int64_t> Emitter::storage_extents(const Temporary& temporary) const {
   std::vector<std::int64_t> extents;
   for (const Expr& length : temporary.shape) {
-    extents.push_back(constant_length(temporary, length));
+    // one element at least, as C has it: where a domain is empty, none is touched
+    extents.push_back(std::max<std::int64_t>(constant_length(temporary, length), 1));
   }
   if (!temporary.strides_elements.empty()) {
     // strides of C order with longer rows are rows of that length; others make one long array

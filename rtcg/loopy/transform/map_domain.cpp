@@ -37,6 +37,7 @@ struct Mapping {
 
 Mapping read_mapping(const Kernel& kernel, const InameMap& map) {
   Mapping mapping;
+  const NameSet sizes = parameters(kernel);
   for (const auto& [iname, text] : map) {
     const std::optional<Affine> value = to_affine(parse_expr(text));
     if (!value) {
@@ -50,6 +51,14 @@ Mapping read_mapping(const Kernel& kernel, const InameMap& map) {
             Refusal{"loopy.map_domain.not_affine",
                     fmt::format("'{}' in '{}' is a temporary: name inames and parameters",
                                 term.name, text)};
+        return mapping;
+      }
+      if (!is_iname(kernel, term.name) && sizes.count(term.name) == 0 &&
+          find_argument(kernel, term.name) == nullptr) {
+        mapping.refusal =
+            Refusal{"loopy.map_domain.not_affine",
+                    fmt::format("'{}' in '{}' is neither an iname nor a parameter of kernel '{}'",
+                                term.name, text, kernel.name)};
         return mapping;
       }
       if (is_iname(kernel, term.name) && !holds(mapping.old_inames, term.name)) {

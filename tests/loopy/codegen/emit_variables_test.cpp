@@ -31,6 +31,16 @@ TEST(EmitVariables, KeepsTheIndicesOfDifferentLayoutsApart) {
       << text;
 }
 
+// Found by mutated kernel files: C has no arrays without elements.
+TEST(EmitVariables, GivesTemporariesOfEmptyDomainsAnElement) {
+  const Kernel kernel = apply_recipe(
+      make_kernel("{[i]: 0 <= i < 0}", "<f32> t = a[i]\nb[i] = t*t", {.default_type = cgen::f32}),
+      "privatize_temporaries([i])");
+  for (const Target target : {Target::host, Target::opencl, Target::cuda}) {
+    EXPECT_NE(generate_text(kernel, target).find("float t[1];"), std::string::npos);
+  }
+}
+
 // Arrays of a fixed size have 48 KiB in CUDA; what takes more lies in memory that the launch gives.
 TEST(EmitVariables, PutsTilesBeyond48KiBIntoMemoryOfTheLaunch) {
   const Kernel described = make_kernel("{[i, j]: 0 <= i, j < n}", "c[i, j] = a[j, i] + b[j, i]",
