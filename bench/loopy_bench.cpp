@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/loopy.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 
@@ -21,6 +22,22 @@ namespace cgen = rtcg::cgen;
 void to_text(benchmark::State& state, Kernel (*make)()) {
   for (auto _ : state) {
     benchmark::DoNotOptimize(generate_text(make(), Target::cuda));
+  }
+}
+
+// What the check of names costs that every generated module goes through.
+void verify(benchmark::State& state, Kernel (*make)()) {
+  const cgen::Module module = rtcg::loopy::generate(make(), Target::cuda).module;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        cgen::why_not_valid(module, cgen::Dialect::cuda, {cgen::VerifyDepth::names, {}}));
+  }
+}
+// The program without its text: of what verifying is a part.
+void to_module(benchmark::State& state, Kernel (*make)()) {
+  const Kernel kernel = make();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(rtcg::loopy::generate(kernel, Target::cuda));
   }
 }
 
@@ -115,6 +132,20 @@ BENCHMARK_CAPTURE(to_text, ilp, matmul_ilp_symbolic)->Name("loopy/matmul_ilp_sym
 BENCHMARK_CAPTURE(to_text, prefetch16, prefetch16)->Name("loopy/prefetch16_to_text");
 BENCHMARK_CAPTURE(to_text, statements400, statements400)->Name("loopy/statements400_to_text");
 BENCHMARK_CAPTURE(to_text, sem2d, sem2d)->Name("loopy/sem2d_to_text");
+BENCHMARK_CAPTURE(to_module, axpy, axpy)->Name("loopy/axpy_to_module");
+BENCHMARK_CAPTURE(verify, axpy, axpy)->Name("loopy/axpy_verify_names");
+BENCHMARK_CAPTURE(to_module, matmul_prefetch, matmul_prefetch)
+    ->Name("loopy/matmul_prefetch_to_module");
+BENCHMARK_CAPTURE(verify, matmul_prefetch, matmul_prefetch)
+    ->Name("loopy/matmul_prefetch_verify_names");
+BENCHMARK_CAPTURE(to_module, matmul_ilp_symbolic, matmul_ilp_symbolic)
+    ->Name("loopy/matmul_ilp_symbolic_to_module");
+BENCHMARK_CAPTURE(verify, matmul_ilp_symbolic, matmul_ilp_symbolic)
+    ->Name("loopy/matmul_ilp_symbolic_verify_names");
+BENCHMARK_CAPTURE(to_module, statements400, statements400)->Name("loopy/statements400_to_module");
+BENCHMARK_CAPTURE(verify, statements400, statements400)->Name("loopy/statements400_verify_names");
+BENCHMARK_CAPTURE(to_module, sem2d, sem2d)->Name("loopy/sem2d_to_module");
+BENCHMARK_CAPTURE(verify, sem2d, sem2d)->Name("loopy/sem2d_verify_names");
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "rtcg/arrays/lazy/run.h"
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/check/check_types.h"
+#include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/name_generator.h"
@@ -273,19 +274,22 @@ const runtime::Kernel& KernelTable::get(runtime::Device device, const std::strin
   if (!entry->kernel) {
     const cgen::Module module = make_module();
     cgen::check_types(module);
+    const cgen::Dialect dialect = dialect_of(device);
+    SourceText source = cgen::print_module(module, dialect);
+    cgen::verify_module(
+        module, dialect, [&] { return source.text; }, verify_options());
     runtime::CompileOptions options;
-    if (dialect_of(device) == cgen::Dialect::cuda) {
+    if (dialect == cgen::Dialect::cuda) {
       options.flags.emplace_back("--device-as-default-execution-space");
-    } else if (dialect_of(device) == cgen::Dialect::c) {
+    } else if (dialect == cgen::Dialect::c) {
       // functions that nobody else can replace are inlined; a pragma in the text would also hide
       // what a preamble declares of libc
       options.flags.emplace_back("-fvisibility=hidden");
     }
-    SourceText text = cgen::print_module(module, dialect_of(device));
     // whatever of the text a compiler refuses, the mistake is where the snippet stands
-    std::fill(text.origins.begin(), text.origins.end(), where);
+    std::fill(source.origins.begin(), source.origins.end(), where);
     entry->kernel =
-        runtime::Program::compile(device, std::move(text), options, name).kernel(kernel_name);
+        runtime::Program::compile(device, std::move(source), options, name).kernel(kernel_name);
   }
   return *entry->kernel;
 }

@@ -9,6 +9,7 @@
 #include "rtcg/arrays/dtype.h"
 #include "rtcg/arrays/extents.h"
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/dialect/dialect.h"
 #include "rtcg/runtime/device/device.h"
 
@@ -114,6 +115,8 @@ class KernelParameters {
 
 inline constexpr const char* kernel_name = "compute";
 [[nodiscard]] cgen::Dialect dialect_of(runtime::Device device);
+/// How kernels of arrays are verified, which call functions of OpenCL for halves.
+[[nodiscard]] cgen::VerifyOptions verify_options();
 /// Threads of a block; on the host, where a thread runs many elements, 1.
 [[nodiscard]] int block_threads(cgen::Dialect dialect);
 /// The kernel with this body, behind `items`, for blocks of so many threads.

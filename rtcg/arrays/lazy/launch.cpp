@@ -3,8 +3,10 @@
 #include <unordered_map>
 
 #include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/kernel_parameters.h"
 #include "rtcg/arrays/lazy/prepared_launch.h"
 #include "rtcg/cgen/check/check_types.h"
+#include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/program.h"
@@ -14,8 +16,10 @@ namespace {
 
 runtime::Kernel compile(runtime::Device device, const cgen::Module& module, cgen::Dialect dialect) {
   cgen::check_types(module);
-  return runtime::Program::compile(device, cgen::print_module(module, dialect), {}, "expression")
-      .kernel(kernel_name);
+  const SourceText source = cgen::print_module(module, dialect);
+  cgen::verify_module(
+      module, dialect, [&] { return source.text; }, verify_options());
+  return runtime::Program::compile(device, source, {}, "expression").kernel(kernel_name);
 }
 
 /// The kernels made so far, one table for each device. An entry has a lock of
@@ -65,6 +69,10 @@ T number_as(const NumberValue& number) {
 }
 
 }  // namespace
+
+cgen::VerifyOptions verify_options() {
+  return {.known_names = {"vload_half", "vstore_half"}};
+}
 
 void pack_index(runtime::ArgumentPack& pack, std::int64_t value, bool is_wide) {
   if (is_wide) {

@@ -2,284 +2,28 @@
 
 #include <set>
 
+#include "rtcg/cgen/ast/scope_walker.h"
 #include "rtcg/cgen/ast/traverse.h"
 
 namespace rtcg::cgen {
 namespace {
 
-class ScopeWalk {
- public:
-  explicit ScopeWalk(const ScopeEvents& events) : events_(events) {}
-
-  void statements(const std::vector<Statement>& list) {
-    for (const Statement& statement : list) {
-      one(statement);
-    }
+/// Hands what a walk reports to the functions of a ScopeEvents.
+struct ToFunctions {
+  const ScopeEvents& events;
+  void enter(const std::string& name) const { events.enter(name); }
+  void leave() const { events.leave(); }
+  void declare(const std::string& name, NameKind kind, const Statement& where, const Type& type,
+               bool is_conditional) const {
+    events.declare({name, kind, where, type, is_conditional});
   }
-
-  void expr(const Expr& tree) { walk(tree, uses()); }
-
- private:
-  /// Reports the names used in expressions and array extents, lambdas as scopes of their own.
-  WalkVisitor uses() {
-    WalkVisitor visitor;
-    visitor.expr = [this](const Expr& e) {
-      if (const auto* variable = get_if<Variable>(e)) {
-        events_.use({variable->name, e.where(), variable->type});
-        return false;  // the type was written where the name was declared
-      }
-      if (const auto* raw = get_if<RawExpr>(e)) {
-        use_all(raw->names_used, e.where());
-      }
-      if (const auto* lambda_kind = get_if<Lambda>(e)) {
-        lambda(*lambda_kind);
-        return false;
-      }
-      return true;
-    };
-    return visitor;
+  void use_variable(const Variable& variable, const Expr& expr) const {
+    events.use({variable.name, expr.where(), variable.type});
   }
-
-  void use_all(const std::vector<std::string>& names, SourceOrigin where) {
-    for (const std::string& name : names) {
-      events_.use({name, where, {}});
-    }
+  void use_name(const std::string& name, SourceOrigin where) const {
+    events.use({name, where, {}});
   }
-
-  void declare(const std::string& name, NameKind kind, const Statement& where,
-               const Type& type = {}) {
-    if (!name.empty()) {
-      events_.declare({name, kind, where, type, conditional_depth_ > 0});
-    }
-  }
-
-  void lambda(const Lambda& lambda) {
-    for (const Capture& capture : lambda.captures) {
-      if (capture.initializer) {
-        expr(*capture.initializer);
-      } else {
-        events_.use({capture.name, lambda.body.where(), {}});
-      }
-    }
-    events_.enter("");
-    for (const Capture& capture : lambda.captures) {
-      if (capture.initializer) {
-        declare(capture.name, NameKind::variable, lambda.body);
-      }
-    }
-    parameters(lambda.parameters, lambda.body);
-    inline_body(lambda.body);
-    events_.leave();
-  }
-
-  void parameters(const std::vector<Parameter>& list, const Statement& where) {
-    for (const Parameter& parameter : list) {
-      walk(parameter.type, uses());
-      if (parameter.default_value) {
-        expr(*parameter.default_value);
-      }
-      declare(parameter.name, NameKind::parameter, where, parameter.type);
-    }
-  }
-
-  // Parameters and the outermost block of a body are one scope.
-  void inline_body(const Statement& body) {
-    if (const auto* block = get_if<Block>(body)) {
-      statements(block->statements);
-    } else {
-      one(body);
-    }
-  }
-
-  void scope(const std::vector<Statement>& list, const std::string& name = {}) {
-    events_.enter(name);
-    statements(list);
-    events_.leave();
-  }
-
-  void scope(const Statement& body) {
-    events_.enter("");
-    inline_body(body);
-    events_.leave();
-  }
-
-  void function(const Function& function, const Statement& where) {
-    events_.enter("");
-    parameters(function.parameters, where);
-    for (const MemberInitializer& member : function.member_initializers) {
-      events_.use({member.name, where.where(), {}});
-      for (const Expr& argument : member.arguments) {
-        expr(argument);
-      }
-    }
-    if (function.body) {
-      inline_body(*function.body);
-    }
-    events_.leave();
-  }
-
-  void declare_entity(const Statement& entity) {
-    if (const auto* f = get_if<Function>(entity)) {
-      if (f->result) {  // constructors and destructors bear the name of their class
-        declare(f->name, f->body ? NameKind::function_definition : NameKind::function_declaration,
-                entity, type_of(*f));
-      }
-    } else if (const auto* record = get_if<RecordDefinition>(entity)) {
-      declare(record->name,
-              record->is_definition ? NameKind::type_definition : NameKind::type_declaration,
-              entity);
-    } else if (const auto* alias = get_if<UsingAlias>(entity)) {
-      declare(alias->name, NameKind::type_definition, entity);
-    }
-  }
-
-  // What is inside an entity whose name is declared already.
-  void entity_inside(const Statement& entity) {
-    if (const auto* f = get_if<Function>(entity)) {
-      function(*f, entity);
-    } else if (const auto* record_kind = get_if<RecordDefinition>(entity)) {
-      record(*record_kind);
-    }
-  }
-
-  void record(const RecordDefinition& record) {
-    events_.enter("");
-    // a member function sees members declared after it
-    for (const Statement& member : record.members) {
-      if (is<Function>(member)) {
-        declare_entity(member);
-      } else {
-        one(member);
-      }
-    }
-    for (const Statement& member : record.members) {
-      if (const auto* f = get_if<Function>(member)) {
-        function(*f, member);
-      }
-    }
-    events_.leave();
-  }
-
-  void template_(const Template& kind, const Statement& where) {
-    declare_entity(kind.entity);
-    events_.enter("");
-    for (const TemplateParameter& parameter : kind.parameters) {
-      declare(parameter.name, NameKind::parameter, where);
-    }
-    entity_inside(kind.entity);
-    events_.leave();
-  }
-
-  void enumeration(const EnumDefinition& kind, const Statement& where) {
-    declare(kind.name, NameKind::type_definition, where);
-    if (kind.is_scoped) {
-      events_.enter("");
-    }
-    for (const Enumerator& enumerator : kind.enumerators) {
-      if (enumerator.value) {
-        expr(*enumerator.value);
-      }
-      declare(enumerator.name, NameKind::enumerator, where);
-    }
-    if (kind.is_scoped) {
-      events_.leave();
-    }
-  }
-
-  void switch_(const Switch& kind) {
-    expr(kind.value);
-    events_.enter("");
-    for (const SwitchCase& one_case : kind.cases) {
-      for (const Expr& label : one_case.labels) {
-        expr(label);
-      }
-      scope(one_case.body);
-    }
-    events_.leave();
-  }
-
-  void for_(const For& kind) {
-    events_.enter("");
-    if (kind.init) {
-      one(*kind.init);
-    }
-    if (kind.condition) {
-      expr(*kind.condition);
-    }
-    if (kind.step) {
-      expr(*kind.step);
-    }
-    scope(kind.body);
-    events_.leave();
-  }
-
-  void preprocessor(const PreprocessorIf& kind) {
-    ++conditional_depth_;
-    for (const PreprocessorBranch& branch : kind.branches) {
-      statements(branch.body);
-    }
-    if (kind.else_body) {
-      statements(*kind.else_body);
-    }
-    --conditional_depth_;
-  }
-
-  void children(const Statement& statement) {
-    for_each_child(statement,
-                   {[&](const Type& t) { walk(t, uses()); }, [&](const Expr& e) { expr(e); },
-                    [&](const Statement& s) { scope(s); }});
-  }
-
-  void one(const Statement& s) {
-    match(
-        s,
-        [&](const Declaration& d) {
-          children(s);
-          declare(d.name, NameKind::variable, s, d.type);
-        },
-        [&](const Block& b) { scope(b.statements); },
-        [&](const Group& g) { statements(g.statements); }, [&](const For& f) { for_(f); },
-        [&](const Switch& k) { switch_(k); },
-        [&](const RawStatement& r) {
-          use_all(r.names_used, s.where());
-          for (const std::string& name : r.names_declared) {
-            declare(name, NameKind::raw, s);
-          }
-        },
-        [&](const Define& d) { declare(d.name, NameKind::macro, s); },
-        [&](const PreprocessorIf& p) { preprocessor(p); },
-        [&](const Function& f) {
-          declare_entity(s);
-          function(f, s);
-        },
-        [&](const Template& t) { template_(t, s); },
-        [&](const RecordDefinition& r) {
-          declare_entity(s);
-          record(r);
-        },
-        [&](const EnumDefinition& e) { enumeration(e, s); },
-        [&](const Typedef& t) {
-          children(s);
-          declare(t.name, NameKind::type_definition, s);
-        },
-        [&](const UsingAlias&) {
-          children(s);
-          declare_entity(s);
-        },
-        [&](const UsingDirective& u) { events_.use_namespace(u.name); },
-        [&](const UsingDeclaration& u) {
-          const auto last = u.qualified_name.rfind("::");
-          declare(last == std::string::npos ? u.qualified_name : u.qualified_name.substr(last + 2),
-                  NameKind::type_declaration, s);
-        },
-        [&](const Namespace& n) {
-          n.name.empty() || n.is_inline ? statements(n.items) : scope(n.items, n.name);
-        },
-        [&](const ExternC& e) { statements(e.items); }, [&](const auto&) { children(s); });
-  }
-
-  const ScopeEvents& events_;
-  int conditional_depth_ = 0;
+  void use_namespace(const std::string& name) const { events.use_namespace(name); }
 };
 
 std::set<std::string> collect_free(const std::function<void(const ScopeEvents&)>& run) {
@@ -305,10 +49,12 @@ std::set<std::string> collect_free(const std::function<void(const ScopeEvents&)>
 }  // namespace
 
 void walk_scopes(const std::vector<Statement>& statements, const ScopeEvents& events) {
-  ScopeWalk(events).statements(statements);
+  ToFunctions functions{events};
+  detail::ScopeWalk<ToFunctions>(functions).statements(statements);
 }
 void walk_scopes(const Expr& expr, const ScopeEvents& events) {
-  ScopeWalk(events).expr(expr);
+  ToFunctions functions{events};
+  detail::ScopeWalk<ToFunctions>(functions).expr(expr);
 }
 
 std::set<std::string> free_names(const Expr& tree) {

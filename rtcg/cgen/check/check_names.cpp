@@ -56,8 +56,8 @@ bool may_stand_twice(const Entry& first, const Entry& second) {
 
 class NameCheck {
  public:
-  NameCheck(Dialect dialect, const std::set<std::string>& known)
-      : dialect_(dialect), known_(known), scopes_(1) {}
+  NameCheck(Dialect dialect, const std::set<std::string>& known, UseTypes use_types)
+      : dialect_(dialect), known_(known), use_types_(use_types), scopes_(1) {}
 
   void run(const std::vector<Statement>& statements) {
     ScopeEvents events;
@@ -144,7 +144,7 @@ class NameCheck {
              fmt::format("'{}' is used, but nothing before declares it", name), used.where);
   }
 
-  static void require_same_type(const UsedName& used, const Entry& entry) {
+  void require_same_type(const UsedName& used, const Entry& entry) const {
     if (entry.is_conditional || is_left_open(used.type) || is_left_open(entry.type)) {
       return;
     }
@@ -166,14 +166,19 @@ class NameCheck {
                                    is<Array>(without_qualifiers(pointer->pointee))));
   }
 
-  static Type comparable(const Type& type) {
+  [[nodiscard]] Type comparable(const Type& type) const {
     const Type value = decayed(type);
     const auto* pointer = get_if<Pointer>(value);
-    return pointer != nullptr ? pointer_to(pointer->pointee) : value;
+    if (pointer == nullptr) {
+      return value;
+    }
+    return pointer_to(use_types_ == UseTypes::exact ? pointer->pointee
+                                                    : without_qualifiers(pointer->pointee));
   }
 
   Dialect dialect_;
   const std::set<std::string>& known_;
+  UseTypes use_types_;
   std::vector<Scope> scopes_;
   std::vector<std::string> open_names_;
   std::map<std::string, Scope> namespaces_;
@@ -255,17 +260,18 @@ void check_directives(const Statement& root) {
 }
 
 void check(const std::vector<Statement>& statements, Dialect dialect,
-           const std::set<std::string>& known_names) {
+           const std::set<std::string>& known_names, UseTypes use_types) {
   for (const Statement& statement : statements) {
     check_directives(statement);
   }
-  NameCheck(dialect, known_names).run(statements);
+  NameCheck(dialect, known_names, use_types).run(statements);
 }
 
 }  // namespace
 
-void check_names(const Module& module, Dialect dialect, const std::set<std::string>& known_names) {
-  check(module.items, dialect, known_names);
+void check_names(const Module& module, Dialect dialect, const std::set<std::string>& known_names,
+                 UseTypes use_types) {
+  check(module.items, dialect, known_names, use_types);
 }
 
 void check_names(const Statement& statement, Dialect dialect,
@@ -273,7 +279,7 @@ void check_names(const Statement& statement, Dialect dialect,
   if (!is<Function>(statement)) {
     check_labels(statement);
   }
-  check({statement}, dialect, known_names);
+  check({statement}, dialect, known_names, UseTypes::exact);
 }
 
 }  // namespace rtcg::cgen

@@ -8,6 +8,12 @@
 
 namespace rtcg::cgen {
 
+/// How the type of a use is compared with that of the declaration.
+enum class UseTypes {
+  exact,
+  without_qualifiers,  ///< const, volatile and address spaces of what is pointed at may differ
+};
+
 /// Checks that every name is declared before it is used, once a scope, with the type that its uses
 /// take it to have, and may be a name.
 ///
@@ -22,7 +28,8 @@ namespace rtcg::cgen {
 ///   cgen.check_names.other_type; the message names the C++ line
 ///   that built the node
 void check_names(const Module& module, Dialect dialect,
-                 const std::set<std::string>& known_names = {});
+                 const std::set<std::string>& known_names = {},
+                 UseTypes use_types = UseTypes::exact);
 
 /// Checks a piece of a function body: `statement` and what it declares.
 void check_names(const Statement& statement, Dialect dialect,

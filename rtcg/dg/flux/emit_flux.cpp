@@ -91,6 +91,7 @@ class Emitter {
   }
 
   [[nodiscard]] std::vector<FluxArgument> arguments() const { return arguments_; }
+  [[nodiscard]] const std::set<std::string>& functions() const { return functions_; }
 
   [[nodiscard]] cgen::Module module(bool with_kernel) {
     cgen::Module module{name_, {}};
@@ -326,7 +327,7 @@ class Emitter {
 EmittedFlux emit(const Evaluators& evaluators, const EmitOptions& options, bool with_kernel) {
   Emitter emitter(evaluators, options);
   cgen::Module module = emitter.module(with_kernel);
-  return {std::move(module), emitter.arguments()};
+  return {std::move(module), emitter.arguments(), emitter.functions()};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct EmittedFlux {
   /// In the order of the parameters; the outputs `result` and, with a neighbour,
   /// `neighbour_result` follow, arrays of one number a component.
   std::vector<FluxArgument> arguments;
+  /// The user functions that it calls.
+  std::set<std::string> functions{};
 };
 
 /// A device function that computes all components at one point of one face:

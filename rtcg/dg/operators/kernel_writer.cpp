@@ -92,8 +92,21 @@ EmittedFlux KernelWriter::emit(const Evaluators& evaluators, const std::string& 
 
 std::vector<Statement> KernelWriter::functions(bool with_weights) const {
   std::vector<Statement> result;
+  std::set<std::string> defined;
+  for (const auto* function : {&flux_, &inside_}) {
+    defined.insert(function->functions.begin(), function->functions.end());
+  }
+  for (const EmittedFlux& boundary : boundaries_) {
+    defined.insert(boundary.functions.begin(), boundary.functions.end());
+  }
+  for (const auto* function : {&scale_, &source_}) {
+    if (*function) {
+      defined.insert((*function)->functions.begin(), (*function)->functions.end());
+    }
+  }
   if (!definitions_.empty()) {
-    result.push_back(Statement(cgen::RawStatement{definitions_, {}, {}}));
+    result.push_back(
+        Statement(cgen::RawStatement{definitions_, {defined.begin(), defined.end()}, {}}));
   }
   const auto add = [&](const EmittedFlux& function) {
     result.insert(result.end(), function.module.items.begin(), function.module.items.end());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rtcg/cgen/check/check_types.h"
+#include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/dg/operators/kernel_tables.h"
 #include "rtcg/dg/operators/kernel_writer.h"
@@ -98,7 +99,9 @@ SpeedKernel::SpeedKernel(const System& system, const Discretization& on, const S
   cgen::Module module{"dg_speed", writer.functions()};
   module.items.push_back(speed_kernel(writer, parameters));
   cgen::check_types(module);
-  const SourceText source = cgen::print_module(module, loopy::dialect_of(loopy::target_of(device)));
+  const cgen::Dialect dialect = loopy::dialect_of(loopy::target_of(device));
+  const SourceText source = cgen::print_module(module, dialect);
+  cgen::verify_module(module, dialect, [&] { return source.text; });
   text_ = source.text;
   kernel_ = runtime::Program::compile(device, source, {}, module.name).kernel("largest_speeds");
   arguments_ = parameters.names();

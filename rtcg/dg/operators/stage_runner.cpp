@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/execute/executor.h"
@@ -49,9 +50,11 @@ struct StageRunner::Impl {
                                          StageKernels& kernels) const {
     const KernelWriter writer(evaluators, shape, real, definitions);
     kernels = wanted ? fused_kernel(writer, derivatives, lift, *wanted) : split_kernels(writer);
-    return runtime::Program::compile(
-        device, cgen::print_module(kernels.module, loopy::dialect_of(loopy::target_of(device))), {},
-        kernels.module.name);
+    const cgen::Dialect dialect = loopy::dialect_of(loopy::target_of(device));
+    cgen::verify_module(kernels.module, dialect,
+                        [&] { return cgen::print_module(kernels.module, dialect).text; });
+    return runtime::Program::compile(device, cgen::print_module(kernels.module, dialect), {},
+                                     kernels.module.name);
   }
 
   void load() {

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/vector_access.h"
@@ -15,6 +16,8 @@
 #include "rtcg/loopy/codegen/launch_axes.h"
 #include "rtcg/loopy/codegen/lower_expr.h"
 #include "rtcg/loopy/codegen/target_names.h"
+#include "rtcg/loopy/create/write_kernel_file.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/schedule/launches.h"
@@ -334,6 +337,19 @@ std::string head_comment(const Kernel& kernel, const GeneratedProgram& program,
   return text;
 }
 
+/// What whoever reports a wrong program needs to say.
+std::string story_of(const Kernel& kernel) {
+  std::string text = "  the recipe:\n";
+  for (const RecipeStep& step : kernel.recipe) {
+    text += "    " + to_string(step) + "\n";
+  }
+  try {
+    return text + "  which makes this kernel file:\n" + to_string(to_kernel_file(kernel));
+  } catch (const Error&) {  // what text cannot say
+    return text + "  which makes this kernel:\n" + to_string(kernel);
+  }
+}
+
 }  // namespace
 
 GeneratedProgram generate(const Kernel& described, Target target, const GenerateOptions& options) {
@@ -390,6 +406,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   }
   program.module.items = items.statements();
   program.module.items.insert(program.module.items.end(), functions.begin(), functions.end());
+  cgen::verify_module(program.module, dialect_of(target), [&] { return story_of(described); });
   restore_user_names(names, program);
   return program;
 }

@@ -92,6 +92,8 @@ struct GeneratedProgram {
 ///         loopy.generate.reserved_name, loopy.generate.call_form, loopy.generate.call_split,
 ///         loopy.generate.host_loop_bounds
 /// @throws Unsupported   loopy.generate.axis_start
+/// @throws InternalError  the program is wrong (cgen/check/verify_module.h): the message has the
+///         recipe and a kernel file for whoever reports it
 [[nodiscard]] GeneratedProgram generate(const Kernel& kernel, Target target,
                                         const GenerateOptions& options = {});
 

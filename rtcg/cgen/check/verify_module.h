@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "rtcg/cgen/ast/module.h"
+#include "rtcg/cgen/dialect/dialect.h"
+
+namespace rtcg::cgen {
+
+/// How much of a generated module is verified.
+enum class VerifyDepth {
+  names,       ///< every name is declared; costs a fiftieth of generating
+  everything,  ///< names, types, barriers and the bounds that are decided; costs as much as
+               ///< generating
+};
+
+/// VerifyDepth::everything in debug builds and where the environment has RTCG_VERIFY=1, as it is in
+/// the test programs; 0 there asks for names only.
+[[nodiscard]] VerifyDepth usual_verify_depth();
+
+struct VerifyOptions {
+  VerifyDepth depth = usual_verify_depth();
+  /// Functions of the language that no tree has a node for.
+  std::set<std::string> known_names{};
+};
+
+/// Tells what led to a module: the recipe, the kernel file.
+using Story = std::function<std::string()>;
+
+/// Verifies a module that a generator of rtcg made, before anybody sees it.
+///
+/// What raw text uses is the matter of whoever wrote it, mostly the user, and is not looked up;
+/// what it says that it declares is.
+/// @param story  asked for where something is wrong
+/// @throws InternalError  a name is not declared or declared twice, a type does not fit, a barrier
+///         stands where only some of the threads of a block come, an index is outside of an array
+///         of known extent; the message has the story
+void verify_module(const Module& module, Dialect dialect, const Story& story,
+                   const VerifyOptions& options = {});
+
+/// What verify_module complains of; nothing where all is right.
+[[nodiscard]] std::optional<std::string> why_not_valid(const Module& module, Dialect dialect,
+                                                       const VerifyOptions& options = {});
+
+}  // namespace rtcg::cgen
