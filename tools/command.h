@@ -33,6 +33,8 @@ void add_kernel_commands(CLI::App& app);
 /// `rtcg tune` and `rtcg slicings`, which take them, too.
 void add_tune_commands(CLI::App& app);
 void add_flux_command(CLI::App& app);
+/// `rtcg reduce`, which takes kernel files that fail.
+void add_reduce_command(CLI::App& app);
 /// `rtcg dg` and `rtcg dg convergence`.
 void add_dg_command(CLI::App& app);
 /// `rtcg cache why FILE`, which takes what `rtcg compile` takes.

@@ -54,6 +54,7 @@ int main(int count, char** arguments) {
   rtcg::tools::add_cache_command(app);
   rtcg::tools::add_kernel_commands(app);
   rtcg::tools::add_tune_commands(app);
+  rtcg::tools::add_reduce_command(app);
   rtcg::tools::add_flux_command(app);
   rtcg::tools::add_dg_command(app);
   try {

@@ -63,11 +63,12 @@ TEST(ErrorCodes, InTheDocumentationExist) {
 
 TEST(ErrorCodes, AreProvokedByATest) {
   std::set<std::string> tested = codes_below("tests");
-  const std::string command_line = read(root() / "tests/tools/command_line_test.cmake");
   const std::regex tools_code(R"(tools\.[a-z_]+\.[a-z_]+)");
-  for (std::sregex_iterator it(command_line.begin(), command_line.end(), tools_code), end;
-       it != end; ++it) {
-    tested.insert(it->str());
+  for (const char* script : {"command_line_test.cmake", "reduce_test.cmake"}) {
+    const std::string text = read(root() / "tests/tools" / script);
+    for (std::sregex_iterator it(text.begin(), text.end(), tools_code), end; it != end; ++it) {
+      tested.insert(it->str());
+    }
   }
   for (const std::string& code : thrown_codes()) {
     EXPECT_TRUE(tested.count(code)) << "no test provokes " << code;
