@@ -246,6 +246,9 @@ class ConditionParser {
     const Token& following = reader_.peek();
     const bool is_adjacent = following.column == token.column + token.text.size();
     if (is_adjacent && (following.kind == TokenKind::name || following.text == "(")) {
+      if (value == 0) {  // 0 times a name: meant is something else
+        reader_.fail_at(token.column, "bounds take decimal integers only, such as 16 for 0x10");
+      }
       return multiplied(Value{value, std::nullopt}, factor());
     }
     return Value{value, std::nullopt};

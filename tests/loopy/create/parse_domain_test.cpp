@@ -95,6 +95,12 @@ TEST(ParseDomain, RefusesWhatIsNotAffine) {
   EXPECT_ERROR("loopy.parse_domain.not_affine", parse_domains("{[i]: (i // 2) // 2 < n}"));
 }
 
+// Found by mutated kernel files: 0x10 was 0 times x10, so 0.
+TEST(ParseDomain, RefusesHexadecimalIntegers) {
+  EXPECT_ERROR("loopy.parse_domain.syntax", parse_domains("{[i]: 0 <= i < 0x10}"));
+  EXPECT_ERROR("loopy.parse_domain.syntax", parse_assumptions("n >= 0x10"));
+}
+
 TEST(ParseDomain, RefusesUnions) {
   EXPECT_ERROR("loopy.parse_domain.disjunction", parse_domains("{[i]: i < 1 or i > 2}"));
 }
