@@ -13,6 +13,9 @@
 namespace rtcg::runtime {
 
 namespace detail {
+/// Before any row is filled. @throws InvalidInput  runtime.copy.out_of_range
+void check_rows(std::size_t held, std::size_t row_pitch, std::size_t row_elements,
+                std::size_t rows);
 /// Of a vector, array, span, string, ...
 template <class Range>
 using ElementOf = std::remove_cv_t<
@@ -61,17 +64,30 @@ struct RectExtent {
   std::size_t planes = 1;
 };
 
-[[nodiscard]] CopyRegion::End host_end(const void* memory, const RectLayout& layout) noexcept;
-[[nodiscard]] CopyRegion::End device_end(DeviceAddress memory, const RectLayout& layout) noexcept;
+/// One side of copy_rect: a layout in memory of known length.
+struct RectEnd {
+  CopyRegion::Side side = CopyRegion::Side::host;
+  DeviceAddress memory = 0;
+  std::size_t size_bytes = 0;
+  RectLayout layout{};
+};
+
+[[nodiscard]] RectEnd host_end(const void* memory, std::size_t size_bytes,
+                               const RectLayout& layout) noexcept;
+/// All of a contiguous host range.
+template <class Range, class T = detail::ElementOf<const Range>>
+[[nodiscard]] RectEnd host_end(const Range& values, const RectLayout& layout) noexcept {
+  return host_end(std::data(values), std::size(values) * sizeof(T), layout);
+}
+[[nodiscard]] RectEnd device_end(DeviceAddress memory, std::size_t size_bytes,
+                                 const RectLayout& layout) noexcept;
 template <class T>
-[[nodiscard]] CopyRegion::End device_end(const BufferRef<T>& memory,
-                                         const RectLayout& layout) noexcept {
-  return device_end(memory.address(), layout);
+[[nodiscard]] RectEnd device_end(const BufferRef<T>& memory, const RectLayout& layout) noexcept {
+  return device_end(memory.address(), memory.size_bytes(), layout);
 }
 template <class T>
-[[nodiscard]] CopyRegion::End device_end(const Buffer<T>& memory,
-                                         const RectLayout& layout) noexcept {
-  return device_end(memory.address(), layout);
+[[nodiscard]] RectEnd device_end(const Buffer<T>& memory, const RectLayout& layout) noexcept {
+  return device_end(memory.address(), memory.size_bytes(), layout);
 }
 
 /// Copies a rectangle or a box between layouts, host or device on either side.
@@ -79,8 +95,9 @@ template <class T>
 ///     copy_rect(stream, host_end(image, {256, 0, {20, 13, 0}}), device_end(tile, {300}), {128,
 ///     96});
 ///
-/// @throws InvalidInput  runtime.copy.bad_pitch: rows or planes would overlap
-void copy_rect(StreamRef stream, const CopyRegion::End& source, const CopyRegion::End& target,
+/// @throws InvalidInput  runtime.copy.bad_pitch: rows or planes would overlap;
+///                       runtime.copy.out_of_range: it reaches beyond the end of one side
+void copy_rect(StreamRef stream, const RectEnd& source, const RectEnd& target,
                const RectExtent& extent);
 
 /// Sets every element of `target`.
@@ -97,6 +114,7 @@ void fill(StreamRef stream, const Buffer<T>& target, const std::type_identity_t<
 template <class T>
 void fill_rows(StreamRef stream, BufferRef<T> target, std::size_t row_pitch_elements,
                std::size_t row_elements, std::size_t rows, const std::type_identity_t<T>& value) {
+  detail::check_rows(target.count(), row_pitch_elements, row_elements, rows);
   for (std::size_t row = 0; row < rows; ++row) {
     fill(stream, target.subrange(row * row_pitch_elements, row_elements), value);
   }
@@ -106,8 +124,7 @@ void fill_rows(StreamRef stream, BufferRef<T> target, std::size_t row_pitch_elem
 
 namespace detail {
 /// @throws InvalidInput  runtime.copy.out_of_range
-void copy_bytes(StreamRef stream, const CopyRegion::End& source, std::size_t source_bytes,
-                const CopyRegion::End& target, std::size_t target_bytes, std::size_t bytes);
+void copy_bytes(StreamRef stream, const RectEnd& source, const RectEnd& target, std::size_t bytes);
 void fill_bytes(StreamRef stream, DeviceAddress address, std::span<const std::byte> pattern,
                 std::size_t count);
 }  // namespace detail
@@ -116,23 +133,20 @@ template <class Range, class T>
 void copy_to_device(StreamRef stream, const Range& values,
                     std::type_identity_t<BufferRef<T>> target) {
   const std::size_t bytes = std::size(values) * sizeof(T);
-  detail::copy_bytes(stream, host_end(std::data(values), {}), bytes, device_end(target, {}),
-                     target.size_bytes(), bytes);
+  detail::copy_bytes(stream, host_end(values, {}), device_end(target, {}), bytes);
 }
 
 template <class Range, class T>
 void copy_to_host(StreamRef stream, std::type_identity_t<BufferRef<const T>> source,
                   Range&& values) {
   const std::size_t bytes = std::size(values) * sizeof(T);
-  detail::copy_bytes(stream, device_end(source, {}), source.size_bytes(),
-                     host_end(std::data(values), {}), bytes, bytes);
+  detail::copy_bytes(stream, device_end(source, {}), host_end(std::data(values), bytes, {}), bytes);
 }
 
 template <class T>
 void copy_on_device(StreamRef stream, BufferRef<T> source,
                     std::type_identity_t<BufferRef<std::remove_const_t<T>>> target) {
-  detail::copy_bytes(stream, device_end(source, {}), source.size_bytes(), device_end(target, {}),
-                     target.size_bytes(), source.size_bytes());
+  detail::copy_bytes(stream, device_end(source, {}), device_end(target, {}), source.size_bytes());
 }
 
 template <class T>

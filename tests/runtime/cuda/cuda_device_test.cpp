@@ -114,12 +114,12 @@ TEST_F(CudaDevice, CopiesRectangles) {
   std::vector<std::uint8_t> target(512 * 256);
   const Stream stream(gpu());
   const RectExtent extent = {128, 96};
-  copy_rect(stream, host_end(source.data(), {256, 0, {20, 13, 0}}),
+  copy_rect(stream, host_end(source, {256, 0, {20, 13, 0}}),
             device_end(first, {300, 0, {7, 3, 0}}), extent);
   copy_rect(stream, device_end(first, {300, 0, {7, 3, 0}}),
             device_end(second, {300, 0, {31, 17, 0}}), extent);
   copy_rect(stream, device_end(second, {300, 0, {31, 17, 0}}),
-            host_end(target.data(), {512, 0, {11, 19, 0}}), extent);
+            host_end(target, {512, 0, {11, 19, 0}}), extent);
   stream.synchronize();
   for (std::size_t row = 0; row < 96; ++row) {
     for (std::size_t column = 0; column < 128; ++column) {
@@ -136,10 +136,10 @@ TEST_F(CudaDevice, CopiesBoxesAlsoWhosePlanesHoldNoWholeRows) {
     std::vector<std::uint8_t> target(source.size());
     const Stream stream(gpu());
     const RectExtent extent = {50, 10, 4};
-    copy_rect(stream, host_end(source.data(), {64, plane_pitch, {3, 1, 1}}),
+    copy_rect(stream, host_end(source, {64, plane_pitch, {3, 1, 1}}),
               device_end(device_box, {80, 80 * 14, {5, 2, 1}}), extent);
     copy_rect(stream, device_end(device_box, {80, 80 * 14, {5, 2, 1}}),
-              host_end(target.data(), {64, plane_pitch, {3, 1, 1}}), extent);
+              host_end(target, {64, plane_pitch, {3, 1, 1}}), extent);
     stream.synchronize();
     for (std::size_t plane = 1; plane < 5; ++plane) {
       for (std::size_t row = 1; row < 11; ++row) {

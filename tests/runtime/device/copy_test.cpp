@@ -48,12 +48,12 @@ TEST_P(Copies, TakeRectanglesFromLayoutToLayout) {
   const Buffer<unsigned char> second(device(), 300 * 400);
   std::vector<unsigned char> to(512 * 256, 0);
   const RectExtent extent = {128, 96};
-  copy_rect(stream, host_end(from.data(), {256, 0, {20, 13, 0}}),
-            device_end(first, {300, 0, {7, 3, 0}}), extent);
+  copy_rect(stream, host_end(from, {256, 0, {20, 13, 0}}), device_end(first, {300, 0, {7, 3, 0}}),
+            extent);
   copy_rect(stream, device_end(first, {300, 0, {7, 3, 0}}),
             device_end(second, {300, 0, {31, 17, 0}}), extent);
-  copy_rect(stream, device_end(second, {300, 0, {31, 17, 0}}),
-            host_end(to.data(), {512, 0, {11, 19, 0}}), extent);
+  copy_rect(stream, device_end(second, {300, 0, {31, 17, 0}}), host_end(to, {512, 0, {11, 19, 0}}),
+            extent);
   stream.synchronize();
   std::size_t wrong = 0;
   for (std::size_t y = 0; y < 256; ++y) {
@@ -75,9 +75,9 @@ TEST_P(Copies, TakeBoxesFromLayoutToLayout) {
   const Buffer<int> middle(device(), 4 * 4 * 4);
   std::vector<int> to(3 * 2 * 4, -1);
   const RectExtent extent = {12, 2, 4};
-  copy_rect(stream, host_end(from.data(), {28, 28 * 6, {8, 3, 1}}),
+  copy_rect(stream, host_end(from, {28, 28 * 6, {8, 3, 1}}),
             device_end(middle, {16, 64, {4, 1, 0}}), extent);
-  copy_rect(stream, device_end(middle, {16, 64, {4, 1, 0}}), host_end(to.data(), {12, 24}), extent);
+  copy_rect(stream, device_end(middle, {16, 64, {4, 1, 0}}), host_end(to, {12, 24}), extent);
   stream.synchronize();
   for (int z = 0; z < 4; ++z) {
     for (int y = 0; y < 2; ++y) {
@@ -94,9 +94,79 @@ TEST_P(Copies, RefuseRowsThatOverlap) {
   const Buffer<std::byte> memory(device(), 4096);
   std::vector<std::byte> values(4096);
   EXPECT_ERROR("runtime.copy.bad_pitch",
-               copy_rect(stream, host_end(values.data(), {63}), device_end(memory, {64}), {64, 2}));
-  EXPECT_ERROR("runtime.copy.bad_pitch", copy_rect(stream, host_end(values.data(), {64, 128}),
+               copy_rect(stream, host_end(values, {63}), device_end(memory, {64}), {64, 2}));
+  EXPECT_ERROR("runtime.copy.bad_pitch", copy_rect(stream, host_end(values, {64, 128}),
                                                    device_end(memory, {64, 64}), {64, 2, 2}));
+}
+
+using Defect12 = OnEveryDevice;
+INSTANTIATE_TEST_SUITE_P(Devices, Defect12, testing::ValuesIn(all_devices()), device_test_name);
+
+TEST_P(Defect12, RectanglesEndWithTheMemoryOfBothSides) {
+  const Stream stream(device());
+  const Buffer<float> small(device(), 16);
+  const Buffer<float> large(device(), 800);
+  std::vector<float> values(800, 1.0F);
+  std::vector<float> few(16);
+  const RectExtent all = {200, 16};
+  EXPECT_ERROR("runtime.copy.out_of_range",
+               copy_rect(stream, host_end(values, {200}), device_end(small, {200}), all));
+  EXPECT_ERROR("runtime.copy.out_of_range",
+               copy_rect(stream, device_end(small, {200}), host_end(values, {200}), all));
+  EXPECT_ERROR("runtime.copy.out_of_range",
+               copy_rect(stream, device_end(large, {200}), device_end(small, {200}), all));
+  EXPECT_ERROR("runtime.copy.out_of_range",
+               copy_rect(stream, device_end(large, {200}), host_end(few, {200}), all));
+  // a part of a buffer ends where it ends, not where the buffer does
+  EXPECT_ERROR(
+      "runtime.copy.out_of_range",
+      copy_rect(stream, host_end(values, {200}), device_end(large.subrange(0, 799), {200}), all));
+  copy_rect(stream, host_end(values, {200}), device_end(large, {200}), all);
+  EXPECT_EQ(large.to_vector(stream), values);
+}
+
+TEST_P(Defect12, OffsetsAndPitchesCount) {
+  const Stream stream(device());
+  const Buffer<unsigned char> box(device(), 4 * 3 * 2);  // 2 planes of 3 rows of 4 bytes
+  const std::vector<unsigned char> values(24);
+  const auto to = [&](const RectLayout& layout, const RectExtent& extent) {
+    copy_rect(stream, host_end(values, {4, 12}), device_end(box, layout), extent);
+  };
+  to({4, 12}, {4, 3, 2});
+  to({4, 12, {1, 0, 0}}, {3, 3, 2});
+  to({4, 12, {0, 2, 1}}, {4, 1, 1});
+  for (const auto& [layout, extent] :
+       std::vector<std::pair<RectLayout, RectExtent>>{{{4, 12, {1, 0, 0}}, {4, 3, 2}},
+                                                      {{4, 12, {0, 1, 0}}, {4, 3, 2}},
+                                                      {{4, 12, {0, 0, 1}}, {4, 3, 2}},
+                                                      {{4, 12, {0, 0, 2}}, {1, 1, 1}},
+                                                      {{5, 15}, {4, 3, 2}},
+                                                      {{4, 17}, {4, 3, 2}},
+                                                      {{4, 12, {25, 0, 0}}, {1, 1, 1}}}) {
+    EXPECT_ERROR("runtime.copy.out_of_range", (to(layout, extent), 0));
+  }
+}
+
+// What wraps around in 64 bits would pass a check that adds.
+TEST_P(Defect12, ProductsThatDoNotFitAreOutOfRange) {
+  const Stream stream(device());
+  const Buffer<unsigned char> bytes(device(), 64);
+  std::vector<unsigned char> values(64);
+  constexpr std::size_t half = std::size_t{1} << 63;
+  constexpr std::size_t most = ~std::size_t{0};
+  const auto to = [&](const RectLayout& layout, const RectExtent& extent) {
+    copy_rect(stream, host_end(values, {8, 64}), device_end(bytes, layout), extent);
+  };
+  EXPECT_ERROR("runtime.copy.out_of_range", (to({half, 0, {0, 2, 0}}, {8, 1, 1}), 0));
+  EXPECT_ERROR("runtime.copy.out_of_range", (to({8, 64, {most, 0, 0}}, {1, 1, 1}), 0));
+  EXPECT_ERROR("runtime.copy.out_of_range", (to({half, half, {0, 1, 1}}, {8, 1, 1}), 0));
+  EXPECT_ERROR("runtime.copy.out_of_range", (to({8, 64}, {most, 1, 1}), 0));
+  EXPECT_ERROR("runtime.copy.bad_pitch", (to({half, 8}, {8, 2, 2}), 0));
+  EXPECT_ERROR("runtime.copy.bad_pitch", (to({0, 0, {0, 3, 0}}, {8, 1, 1}), 0));
+  const Buffer<int> matrix(device(), std::vector<int>(12, 7));
+  EXPECT_ERROR("runtime.copy.out_of_range", (fill_rows(stream, matrix.ref(), half, 4, 3, 5), 0));
+  EXPECT_ERROR("runtime.copy.out_of_range", (fill_rows(stream, matrix.ref(), 4, 4, 4, 5), 0));
+  EXPECT_EQ(matrix.to_vector(stream), std::vector<int>(12, 7)) << "no row was filled";
 }
 
 TEST_P(Copies, FillWithPatternsOfEachSize) {
@@ -144,7 +214,7 @@ TEST(Copy, OfNothingAsksNoDriver) {
   const Device device(backend);
   const Buffer<int> empty(device, 0);
   copy_to_device(device.default_stream(), std::vector<int>{}, empty);
-  copy_rect(device.default_stream(), host_end(&backend, {8}), device_end(empty, {8}), {8, 0});
+  copy_rect(device.default_stream(), host_end(&backend, 0, {8}), device_end(empty, {8}), {8, 0});
   EXPECT_TRUE(backend.copies.empty());
 }
 

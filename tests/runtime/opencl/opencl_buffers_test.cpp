@@ -118,7 +118,7 @@ TEST_F(OpenClBuffers, AreCopiedAndFilledAtAnyAddress) {
   fill(stream, second.subrange(0, 1), 9);
   EXPECT_EQ(second.to_vector(), (std::vector<int>{9, 0, 2, 3, 4, 5}));
   std::vector<int> box(4, -1);
-  copy_rect(stream, device_end(first, {12, 0, {4, 0}}), host_end(box.data(), {8}), {8, 2});
+  copy_rect(stream, device_end(first, {12, 0, {4, 0}}), host_end(box, {8}), {8, 2});
   stream.synchronize();
   EXPECT_EQ(box, (std::vector<int>{2, 3, 5, 6}));
   fill(stream, second.subrange(1, 4).as<std::int64_t>(), std::int64_t{0x700000008});

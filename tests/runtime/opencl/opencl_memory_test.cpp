@@ -37,7 +37,7 @@ TEST_F(OpenClMemory, CopiesBoxesBetweenLayouts) {
             {16, 3, 2});
   std::vector<int> on_host(2 * 3 * 4, -1);
   copy_rect(stream(), device_end(from, {6 * 4, 5 * 6 * 4, {4, 1, 1}}),
-            host_end(on_host.data(), {16, 48}), {16, 3, 2});
+            host_end(on_host, {16, 48}), {16, 3, 2});
   const std::vector<int> on_device = to.to_vector();
   for (int i = 0; i < 24; ++i) {
     const int expected = (i / 12 + 1) * 30 + (i / 4 % 3 + 1) * 6 + i % 4 + 1;
@@ -49,7 +49,7 @@ TEST_F(OpenClMemory, CopiesBoxesBetweenLayouts) {
 TEST_F(OpenClMemory, CopiesRowsFromTheHostIntoAPitch) {
   const std::vector<int> values = counted(6);
   const Buffer<int> to(device(), std::vector<int>(8, -1));
-  copy_rect(stream(), host_end(values.data(), {8}), device_end(to, {12}), {8, 3});
+  copy_rect(stream(), host_end(values, {8}), device_end(to, {12}), {8, 3});
   EXPECT_EQ(to.to_vector(), (std::vector<int>{0, 1, -1, 2, 3, -1, 4, 5}));
 }
 
