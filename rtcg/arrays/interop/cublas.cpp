@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <limits>
 #include <map>
@@ -14,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/cuda/cuda_native.h"
 #include "rtcg/runtime/memory/memory_pool.h"
 
@@ -34,10 +34,10 @@ bool look_up(void* library, const char* name, Pointer& pointer) {
 
 Found open_library() {
   Found found;
-  const char* chosen = std::getenv("RTCG_LIBCUBLAS");
+  const std::string chosen = runtime::environment("RTCG_LIBCUBLAS");
   const std::vector<std::string> names =
-      chosen != nullptr ? std::vector<std::string>{chosen}
-                        : std::vector<std::string>{"libcublas.so.13", "libcublas.so.12"};
+      chosen.empty() ? std::vector<std::string>{"libcublas.so.13", "libcublas.so.12"}
+                     : std::vector<std::string>{chosen};
   for (const std::string& name : names) {
     void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {

@@ -1,16 +1,12 @@
 #include "rtcg/runtime/compile/cache_folder.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <fmt/format.h>
 
 #include "rtcg/runtime/compile/files.h"
 
@@ -50,19 +46,7 @@ std::string CacheFolder::prepare() const {
   if (std::string problem = make_private_folder(path_); !problem.empty()) {
     return problem;
   }
-  struct stat status = {};
-  if (::stat(path_.c_str(), &status) != 0) {
-    return fmt::format("stat '{}': {}", path_, std::strerror(errno));
-  }
-  // Entries are loaded as code.
-  if ((status.st_mode & S_IWOTH) != 0) {
-    return fmt::format("'{}' can be written by everybody (mode {:o}); make it private: chmod 700",
-                       path_, status.st_mode & 0777u);
-  }
-  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
-    return fmt::format("'{}' belongs to another user", path_);
-  }
-  return {};
+  return why_untrusted(path_);  // entries are loaded as code
 }
 
 std::vector<CacheFolder::File> CacheFolder::files() const {

@@ -1,11 +1,10 @@
 #include "rtcg/runtime/compile/compile_cache.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstdio>
 #include <future>
 #include <map>
 #include <mutex>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include "rtcg/runtime/compile/byte_buffer.h"
 #include "rtcg/runtime/compile/cache_entry.h"
 #include "rtcg/runtime/compile/cache_folder.h"
+#include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/compile/files.h"
 #include "rtcg/runtime/compile/header_memo.h"
 
@@ -21,19 +21,6 @@ namespace rtcg::runtime {
 namespace {
 
 constexpr std::string_view pack_magic = "rtcgpak1";
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
-std::string home_folder() {
-  if (std::string home = environment("HOME"); !home.empty()) {
-    return home;
-  }
-  const passwd* user = ::getpwuid(::geteuid());
-  return user == nullptr || user->pw_dir == nullptr ? std::string() : std::string(user->pw_dir);
-}
 
 using SharedProgram = std::shared_ptr<const CompiledProgram>;
 
@@ -71,10 +58,8 @@ CacheOptions CacheOptions::from_environment() {
       options.folder = home + "/.cache/rtcg";
     }
   }
-  if (const std::string limit = environment("RTCG_CACHE_MAX_BYTES"); !limit.empty()) {
-    options.max_bytes = std::strtoull(limit.c_str(), nullptr, 10);
-  }
-  options.enabled = environment("RTCG_NO_CACHE") != "1";
+  options.max_bytes = environment_bytes("RTCG_CACHE_MAX_BYTES").value_or(options.max_bytes);
+  options.enabled = !environment_switch("RTCG_NO_CACHE");
   return options;
 }
 
@@ -94,6 +79,15 @@ CompileCache::~CompileCache() = default;
 
 CompileCache& CompileCache::standard() {
   static CompileCache cache(CacheOptions::from_environment());
+  // said once: every compile will take its full time, and nobody would know why
+  static const bool is_told = [] {
+    const bool is_unwanted = cache.is_enabled() || !cache.state_->options.enabled;
+    if (!is_unwanted) {
+      std::fprintf(stderr, "rtcg: compiling without a cache: %s\n", cache.why_disabled().c_str());
+    }
+    return !is_unwanted;
+  }();
+  static_cast<void>(is_told);
   return cache;
 }
 
@@ -110,7 +104,10 @@ std::optional<CompiledProgram> CompileCache::find(const CacheKey& key) {
     return std::nullopt;
   }
   const std::string path = state_->folder.path_of(key.digest);
-  const std::optional<std::string> bytes = read_file(path);
+  std::optional<std::string> bytes = read_file(path);
+  if (bytes && !why_untrusted(path).empty()) {
+    bytes->clear();  // no entry that this user wrote
+  }
   std::optional<CompiledProgram> program;
   if (bytes) {
     if (auto entry = read_entry(*bytes); entry && entry->key.digest == key.digest) {
@@ -245,6 +242,7 @@ std::size_t CompileCache::import_from(const std::string& path) {
     return {"runtime.cache.bad_pack",
             fmt::format("cannot import '{}': {}; export it again", path, why)};
   };
+  check_is_trusted(path, "a pack of compiled programs");
   const auto bytes = read_file(path);
   if (!bytes) {
     throw refuse("it cannot be read");

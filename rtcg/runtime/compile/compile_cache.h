@@ -20,8 +20,10 @@ struct CacheOptions {
   std::uint64_t max_bytes = std::uint64_t{1} << 30;
   bool enabled = true;
 
-  /// RTCG_CACHE_DIR, else XDG_CACHE_HOME/rtcg, else ~/.cache/rtcg; RTCG_CACHE_MAX_BYTES;
-  /// RTCG_NO_CACHE=1 switches reading and writing off.
+  /// RTCG_CACHE_DIR, else XDG_CACHE_HOME/rtcg, else ~/.cache/rtcg; RTCG_CACHE_MAX_BYTES, also as
+  /// `512M` or `2G`; RTCG_NO_CACHE=1 switches reading and writing off.
+  ///
+  /// @throws InvalidInput  runtime.environment.not_a_size, runtime.environment.not_a_switch
   [[nodiscard]] static CacheOptions from_environment();
 };
 
@@ -54,6 +56,9 @@ struct CacheEntryInfo {
 /// and processes may use one folder at once, and any of them may die at any moment. No lock is held
 /// while compiling. A folder that cannot be read or written, or that others could write to, makes
 /// compiling slower and never fails; statistics() tells. Files are private to the user (0700).
+///
+/// What is in the folder is run as code: it is used only where it belongs to this user or root and
+/// nobody else can write to it, and so is each entry. A pack (export_to, import_from) is code, too.
 class CompileCache {
  public:
   explicit CompileCache(CacheOptions options);
@@ -61,7 +66,10 @@ class CompileCache {
   CompileCache(const CompileCache&) = delete;
   CompileCache& operator=(const CompileCache&) = delete;
 
-  /// The process's own, from the environment at first use.
+  /// The process's own, from the environment at first use. Where it has no folder that it may use,
+  /// one line on standard error says so.
+  ///
+  /// @throws InvalidInput  as CacheOptions::from_environment
   [[nodiscard]] static CompileCache& standard();
 
   [[nodiscard]] const std::string& folder() const noexcept;
@@ -96,7 +104,8 @@ class CompileCache {
   std::size_t export_to(const std::string& path) const;
   /// Adds the entries of such a file; each is checked first. How many were new.
   ///
-  /// @throws InvalidInput  runtime.cache.bad_pack; nothing has been added then
+  /// @throws InvalidInput  runtime.cache.bad_pack, runtime.files.untrusted; nothing has been added
+  ///                       then
   std::size_t import_from(const std::string& path);
   [[nodiscard]] CacheStatistics statistics() const;
 

@@ -1,5 +1,4 @@
 #include <cctype>
-#include <cstdlib>
 #include <string>
 
 #include <fmt/format.h>
@@ -7,15 +6,11 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/compile_cache.h"
 #include "rtcg/runtime/compile/compiler.h"
+#include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/compile/files.h"
 
 namespace rtcg::runtime {
 namespace {
-
-bool is_on(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && std::string_view(value) == "1";
-}
 
 std::string_view extension(const CompileRequest& request) {
   switch (request.kind) {
@@ -33,8 +28,7 @@ std::string_view extension(const CompileRequest& request) {
 }
 
 std::string debug_folder(const CompileCache& cache) {
-  const char* given = std::getenv("RTCG_DEBUG_DIR");
-  if (given != nullptr && *given != '\0') {
+  if (std::string given = environment("RTCG_DEBUG_DIR"); !given.empty()) {
     return given;
   }
   return cache.folder().empty() ? std::string("rtcg_debug") : cache.folder() + "/debug";
@@ -73,7 +67,7 @@ std::string keep_source(const CompileRequest& request, const CompileCache& cache
 
 CompiledProgram compile_cached(Compiler& compiler, const CompileRequest& request,
                                CompileCache& cache) {
-  if (request.options.debug || is_on("RTCG_DEBUG")) {
+  if (request.options.debug || environment_switch("RTCG_DEBUG")) {
     cache.note_bypass("debug mode bypasses the cache");
     CompileRequest kept = request;
     kept.options.debug = true;

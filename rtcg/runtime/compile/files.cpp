@@ -3,11 +3,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/compile/environment.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -23,12 +24,15 @@ std::string failure(std::string_view call) {
   return fmt::format("{}: {}", call, std::strerror(errno));
 }
 
-// Tells machines apart that share a home folder.
+// Tells apart what numbers processes on its own: machines that share a home folder, and containers.
 const std::string& machine_name() {
   static const std::string name = [] {
     char host[256] = "unknown";
     ::gethostname(host, sizeof host - 1);
-    return fmt::format("{:08x}", std::hash<std::string>()(host) & 0xffffffffu);
+    std::error_code ignored;
+    const std::string text =
+        host + std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
+    return fmt::format("{:08x}", std::hash<std::string>()(text) & 0xffffffffu);
   }();
   return name;
 }
@@ -106,14 +110,47 @@ std::string write_file_atomically(const std::string& path, std::string_view byte
   return problem;
 }
 
-bool is_abandoned(const std::string& file_name) {
+bool is_abandoned(const std::string& file_name, std::string_view prefix) {
   char machine[16] = {};
   int process = 0;
-  const std::string pattern = fmt::format("{}%15[0-9a-f]-%d", unfinished_prefix);
-  if (std::sscanf(file_name.c_str(), pattern.c_str(), machine, &process) != 2 || process <= 0) {
+  if (file_name.rfind(prefix, 0) != 0 ||
+      std::sscanf(file_name.c_str() + prefix.size(), "%15[0-9a-f]-%d", machine, &process) != 2 ||
+      process <= 0) {
     return false;
   }
   return machine == machine_name() && ::kill(process, 0) != 0 && errno == ESRCH;
+}
+
+namespace {
+
+bool is_foreign(const struct stat& status) {
+  return status.st_uid != ::geteuid() && status.st_uid != 0;
+}
+
+}  // namespace
+
+std::string why_untrusted(const std::string& path) {
+  struct stat link = {};
+  struct stat status = {};
+  if (::lstat(path.c_str(), &link) != 0 || ::stat(path.c_str(), &status) != 0) {
+    return {};
+  }
+  if (is_foreign(link) || is_foreign(status)) {
+    return fmt::format("'{}' belongs to another user", path);
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return fmt::format("'{}' can be written by {} (mode {:o}); make it private: chmod go-w '{}'",
+                       path, (status.st_mode & S_IWOTH) != 0 ? "everybody" : "its group",
+                       status.st_mode & 07777u, path);
+  }
+  return {};
+}
+
+void check_is_trusted(const std::string& path, std::string_view what) {
+  if (const std::string why = why_untrusted(path); !why.empty()) {
+    throw InvalidInput("runtime.files.untrusted",
+                       fmt::format("{} is not read, since it is run as code: {}", what, why));
+  }
 }
 
 std::string make_private_folder(const std::string& path) {
@@ -133,9 +170,31 @@ std::string make_private_folder(const std::string& path) {
   return {};
 }
 
+namespace {
+
+constexpr std::string_view temporary_prefix = "rtcg-";
+
+}  // namespace
+
+void sweep_temporary_folders() {
+  std::error_code failed;
+  std::filesystem::directory_iterator item(temporary_root(), failed);
+  for (; !failed && item != std::filesystem::directory_iterator(); item.increment(failed)) {
+    struct stat status = {};
+    if (is_abandoned(item->path().filename().string(), temporary_prefix) &&
+        ::lstat(item->path().c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+        status.st_uid == ::geteuid()) {
+      std::error_code ignored;
+      std::filesystem::remove_all(item->path(), ignored);
+    }
+  }
+}
+
 TemporaryFolder::TemporaryFolder() {
-  const char* parent = std::getenv("TMPDIR");
-  path_ = std::string(parent != nullptr && *parent != '\0' ? parent : "/tmp") + "/rtcg-XXXXXX";
+  const std::string root = temporary_root();
+  static std::once_flag swept;
+  std::call_once(swept, sweep_temporary_folders);
+  path_ = fmt::format("{}/{}{}-{}-XXXXXX", root, temporary_prefix, machine_name(), ::getpid());
   if (::mkdtemp(path_.data()) == nullptr) {
     throw DeviceError("runtime.files.no_temporary_folder",
                       fmt::format("cannot make a folder '{}' for the compiler: {}; set TMPDIR to "

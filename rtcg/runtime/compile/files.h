@@ -17,10 +17,20 @@ namespace rtcg::runtime {
 /// Writes `path` so that it is either whole or not there: through a file beside it and a rename.
 [[nodiscard]] std::string write_file_atomically(const std::string& path, std::string_view bytes);
 
+/// Why what is in a file or folder is not to be run as code, or followed: another user than this
+/// one and root owns it (or the link that leads to it), or its group or everybody can write to it.
+/// Empty: it may be, or there is no such file.
+[[nodiscard]] std::string why_untrusted(const std::string& path);
+
+/// @param what  what the file is, for the message: `a pack of compiled kernels`
+/// @throws InvalidInput  runtime.files.untrusted
+void check_is_trusted(const std::string& path, std::string_view what);
+
 /// Makes the folder and its parents, with mode 0700. Empty, or what failed.
 [[nodiscard]] std::string make_private_folder(const std::string& path);
 
-/// A folder of its own in TMPDIR or /tmp, removed with everything in it at the end.
+/// A folder of its own in TMPDIR or /tmp, removed with everything in it at the end. What killed
+/// processes of this user left there is removed when a process makes its first one.
 class TemporaryFolder {
  public:
   /// @throws DeviceError  runtime.files.no_temporary_folder
@@ -35,9 +45,13 @@ class TemporaryFolder {
   std::string path_;
 };
 
+/// Removes what killed processes of this user left in TMPDIR or /tmp.
+void sweep_temporary_folders();
+
 /// Files that write_file_atomically left behind when its process was killed bear this prefix, and
-/// then the process and the machine: `is_abandoned` tells whether that writer is gone.
+/// then the machine and the process: `is_abandoned` tells whether that writer is gone.
 inline constexpr std::string_view unfinished_prefix = "unfinished-";
-[[nodiscard]] bool is_abandoned(const std::string& file_name);
+[[nodiscard]] bool is_abandoned(const std::string& file_name,
+                                std::string_view prefix = unfinished_prefix);
 
 }  // namespace rtcg::runtime

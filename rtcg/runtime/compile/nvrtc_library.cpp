@@ -1,6 +1,5 @@
 #include "rtcg/runtime/compile/nvrtc_library.h"
 
-#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <glob.h>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/runtime/compile/elf_build_id.h"
+#include "rtcg/runtime/compile/environment.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -17,11 +17,6 @@ namespace fs = std::filesystem;
 
 // Newest first: each version of NVRTC knows the older architectures too.
 constexpr const char* library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
 
 // The paths that are there; a pattern without wildcards as it is, which costs no look.
 std::vector<std::string> expand(const std::string& pattern) {

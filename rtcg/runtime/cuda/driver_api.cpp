@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <dlfcn.h>
 
 #include <fmt/format.h>
+
+#include "rtcg/runtime/compile/environment.h"
 
 namespace rtcg::runtime::cuda {
 namespace {
@@ -102,8 +103,8 @@ DriverApi::DriverApi() : why_unavailable_(open()) {}
 
 std::string DriverApi::open() {
   // The unversioned name may be the toolkit's stub.
-  const char* named = std::getenv("RTCG_LIBCUDA");
-  const std::string path = named != nullptr && *named != '\0' ? named : versioned_name;
+  const std::string named = environment("RTCG_LIBCUDA");
+  const std::string path = named.empty() ? versioned_name : named;
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = ::dlerror();

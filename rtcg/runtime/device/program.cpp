@@ -1,7 +1,6 @@
 #include "rtcg/runtime/device/program.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -9,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/compiler.h"
+#include "rtcg/runtime/compile/environment.h"
 
 namespace rtcg::runtime {
 
@@ -80,8 +80,7 @@ std::uint64_t thread_limit(const DeviceInfo& info, const KernelAttributes& attri
 }  // namespace
 
 bool is_debug_mode() {
-  const char* value = std::getenv("RTCG_DEBUG");
-  return value != nullptr && std::string_view(value) == "1";
+  return environment_switch("RTCG_DEBUG");
 }
 
 Program Program::compile(Device device, SourceText source, const CompileOptions& options,

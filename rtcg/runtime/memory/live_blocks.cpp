@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/runtime/compile/environment.h"
+
 namespace rtcg::runtime::detail {
 
 namespace {
@@ -43,8 +45,7 @@ std::string name_of_frame(void* address) {
 }  // namespace
 
 bool LiveBlocks::are_wanted() {
-  const char* value = std::getenv("RTCG_POOL_TRACE");
-  return value != nullptr && std::string_view(value) == "1";
+  return environment_switch("RTCG_POOL_TRACE");
 }
 
 void LiveBlocks::add(DeviceAddress address, std::size_t size_bytes) {
