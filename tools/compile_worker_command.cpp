@@ -18,6 +18,7 @@ void add_compile_worker_command(CLI::App& app) {
   command->callback([] {
     // the program that started it decides when it ends
     std::signal(SIGINT, SIG_IGN);
+    runtime::exit_when_closed(STDIN_FILENO);
     if (runtime::serve_compiles(STDIN_FILENO, runtime::Nvrtc::instance()) != 0) {
       throw InvalidInput(
           "tools.compile_worker.no_program",

@@ -3,19 +3,31 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <climits>
+
+#include "rtcg/runtime/compile/environment.h"
 
 namespace rtcg::runtime {
 namespace {
 
-// One pipe takes both streams, read to its end before waiting: the child can never block on us.
-int spawn(const std::vector<std::string>& arguments, int output, pid_t& process) {
+using ChildClock = std::chrono::steady_clock;
+using ChildDeadline = std::optional<ChildClock::time_point>;
+
+// Starts a program in a process group of its own. posix_spawn copies nothing of this process, so
+// that it may have a GPU, pinned memory and many threads.
+int spawn_in_group(const std::string& program, const std::vector<std::string>& arguments, int input,
+                   int output, pid_t& process) {
   std::vector<char*> pointers;
   for (const std::string& argument : arguments) {
     pointers.push_back(const_cast<char*>(argument.c_str()));
@@ -23,47 +35,149 @@ int spawn(const std::vector<std::string>& arguments, int output, pid_t& process)
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+  if (input < 0) {
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  } else {
+    ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  }
+  if (output < 0) {
+    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  } else {
+    ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+  }
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
   const int status =
-      ::posix_spawnp(&process, pointers[0], &actions, nullptr, pointers.data(), environ);
+      ::posix_spawn(&process, program.c_str(), &actions, &attributes, pointers.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   return status;
 }
 
-std::string read_to_end(int descriptor) {
-  std::string text;
-  std::array<char, 4096> buffer;
+void wait_for(pid_t process) {
+  int ended = 0;
+  while (::waitpid(process, &ended, 0) < 0 && errno == EINTR) {
+  }
+}
+
+// Kills a process group when this process ends, even by SIGKILL. PR_SET_PDEATHSIG would reach the
+// compiler's driver alone, and not what that started; so a shell waits for the end of a pipe that
+// only this process holds open, and kills then.
+class GroupGuard {
+ public:
+  explicit GroupGuard(pid_t group) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+      return;
+    }
+    const std::string id = std::to_string(group);
+    const char* const script =
+        "read word || { kill -s TERM -- \"-$0\"; sleep 1; kill -s KILL -- \"-$0\"; }";
+    if (spawn_in_group("/bin/sh", {"sh", "-c", script, id}, ends[0], -1, watcher_) != 0) {
+      watcher_ = 0;
+    }
+    ::close(ends[0]);
+    line_ = ends[1];
+  }
+  ~GroupGuard() {
+    if (watcher_ != 0) {
+      ::kill(watcher_, SIGKILL);
+      wait_for(watcher_);
+    }
+    if (line_ >= 0) {
+      ::close(line_);
+    }
+  }
+  GroupGuard(const GroupGuard&) = delete;
+  GroupGuard& operator=(const GroupGuard&) = delete;
+
+ private:
+  pid_t watcher_ = 0;
+  int line_ = -1;
+};
+
+// Whether the descriptor became readable before the deadline.
+bool is_ready_in_time(int descriptor, const ChildDeadline& deadline) {
   for (;;) {
+    int left_ms = -1;
+    if (deadline) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - ChildClock::now());
+      left_ms = static_cast<int>(std::clamp<long long>(left.count() + 1, 0, INT_MAX));
+    }
+    pollfd ready = {descriptor, POLLIN, 0};
+    const int events = ::poll(&ready, 1, left_ms);
+    if (events >= 0 || errno != EINTR) {
+      return events != 0;
+    }
+  }
+}
+
+// One pipe takes both streams, read to its end before waiting: the child can never block on us.
+// False: the deadline came first.
+bool read_to_end(int descriptor, const ChildDeadline& deadline, std::string& text) {
+  std::array<char, 4096> buffer;
+  while (is_ready_in_time(descriptor, deadline)) {
     const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) {
       continue;
     }
     if (got <= 0) {
-      return text;
+      return true;
     }
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
+  return false;
+}
+
+// A child may close its output and go on.
+bool ends_in_time(pid_t process, const ChildDeadline& deadline) {
+  const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+  if (descriptor < 0) {
+    return true;  // a kernel without it: waitpid waits for as long as it takes
+  }
+  const bool is_in_time = is_ready_in_time(descriptor, deadline);
+  ::close(descriptor);
+  return is_in_time;
 }
 
 }  // namespace
 
-ProcessResult run_process(const std::vector<std::string>& arguments) {
+ProcessResult run_process(const std::vector<std::string>& arguments,
+                          std::optional<double> limit_seconds) {
   ProcessResult result;
+  const std::string program = find_program(arguments[0]);
+  if (program.empty()) {
+    return {-1, {}, arguments[0] + ": " + std::strerror(ENOENT)};
+  }
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return {-1, {}, std::string("pipe2: ") + std::strerror(errno)};
   }
+  ChildDeadline deadline;
+  if (limit_seconds) {
+    deadline =
+        ChildClock::now() + std::chrono::duration_cast<ChildClock::duration>(
+                                std::chrono::duration<double>(std::min(*limit_seconds, 1e8)));
+  }
   pid_t process = 0;
-  const int status = spawn(arguments, ends[1], process);
+  const int status = spawn_in_group(program, arguments, -1, ends[1], process);
   ::close(ends[1]);
   if (status != 0) {
     ::close(ends[0]);
     return {-1, {}, arguments[0] + ": " + std::strerror(status)};
   }
-  result.output = read_to_end(ends[0]);
+  const GroupGuard guard(process);
+  result.is_late =
+      !read_to_end(ends[0], deadline, result.output) || !ends_in_time(process, deadline);
   ::close(ends[0]);
+  if (result.is_late) {
+    ::kill(-process, SIGKILL);
+  }
   int ended = 0;
   while (::waitpid(process, &ended, 0) < 0) {
     if (errno != EINTR) {
@@ -85,8 +199,8 @@ std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     return is_program(name) ? name : std::string();
   }
-  const char* given = std::getenv("PATH");
-  const std::string path = given == nullptr ? "/usr/bin:/bin" : given;
+  const std::string given = environment("PATH");
+  const std::string path = given.empty() ? "/usr/bin:/bin" : given;
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     const std::string candidate = path.substr(begin, end - begin) + "/" + name;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,15 +10,21 @@ struct ProcessResult {
   int exit_code = 0;       ///< 128 + the signal when one ended it; -1: could not be started
   std::string output;      ///< standard output and standard error, in their order
   std::string why_failed;  ///< when it could not be started
+  bool is_late = false;    ///< it was killed at the end of its time
 };
 
 /// Runs a program and waits for it. No shell: each argument arrives as it is. Standard input is
-/// empty. Works from several threads at once and leaves no process behind.
+/// empty. Works from several threads at once and leaves no process behind: the program and what it
+/// started are a process group, which is killed when its time is over and when this process ends,
+/// however it ends.
 ///
-/// @param arguments  the program (looked for in PATH when without a slash), then its arguments
-[[nodiscard]] ProcessResult run_process(const std::vector<std::string>& arguments);
+/// @param arguments      the program (looked for in PATH when without a slash), then its arguments
+/// @param limit_seconds  how long it may take; nothing: for ever
+[[nodiscard]] ProcessResult run_process(const std::vector<std::string>& arguments,
+                                        std::optional<double> limit_seconds = {});
 
-/// The path of a program as run_process would find it, or empty.
+/// The path of a program as run_process would find it, or empty. An empty part of PATH, which a
+/// shell takes for the current folder, is skipped.
 [[nodiscard]] std::string find_program(const std::string& name);
 
 }  // namespace rtcg::runtime

@@ -1,17 +1,22 @@
 #include "rtcg/runtime/compile/compile_workers.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <condition_variable>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <poll.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/child_process.h"
 #include "rtcg/runtime/compile/compile_message.h"
+#include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/compile/worker_process.h"
 
 namespace rtcg::runtime {
@@ -30,7 +35,7 @@ using Process = std::shared_ptr<WorkerProcess>;
 }  // namespace
 
 std::string find_program_of_workers() {
-  if (const char* given = std::getenv("RTCG_WORKER"); given != nullptr && *given != '\0') {
+  if (std::string given = environment("RTCG_WORKER"); !given.empty()) {
     return given;
   }
   std::error_code failed;
@@ -266,6 +271,19 @@ std::string answer_to(std::string_view message, Compiler& compiler) {
 }
 
 }  // namespace
+
+void exit_when_closed(int socket) {
+  struct stat status = {};
+  if (::fstat(socket, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+    return;  // serve_compiles says that nobody listens
+  }
+  std::thread([socket] {
+    pollfd other_end = {socket, POLLRDHUP, 0};
+    while (::poll(&other_end, 1, -1) < 0 && errno == EINTR) {
+    }
+    ::_exit(0);
+  }).detach();
+}
 
 int serve_compiles(int socket, Compiler& compiler) {
   if (!send_message(socket, worker_greeting())) {

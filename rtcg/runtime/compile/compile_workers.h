@@ -91,9 +91,12 @@ class WorkerCompiler : public Compiler {
   std::stop_token stop_;
 };
 
+/// Ends this process when the other end of the socket is closed: the program that a worker works
+/// for may be killed during a compile, and nothing else would end the worker then.
+void exit_when_closed(int socket);
+
 /// What a worker does: compiles what the socket on descriptor `socket` asks for until it is closed.
-/// Returns 0 then, and 1 where nobody
-/// listened from the beginning.
+/// Returns 0 then, and 1 where nobody listened from the beginning.
 [[nodiscard]] int serve_compiles(int socket, Compiler& compiler);
 
 }  // namespace rtcg::runtime
