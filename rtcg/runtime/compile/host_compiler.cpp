@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <unistd.h>
@@ -13,19 +12,18 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/cache_key.h"
 #include "rtcg/runtime/compile/child_process.h"
+#include "rtcg/runtime/compile/compile_cache.h"
+#include "rtcg/runtime/compile/compiler_judge.h"
 #include "rtcg/runtime/compile/diagnostics.h"
 #include "rtcg/runtime/compile/elf_build_id.h"
+#include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/compile/files.h"
+#include "rtcg/runtime/compile/host_self_test.h"
 
 namespace rtcg::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -38,13 +36,22 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// A compiler and the arguments that its variable gave it (`ccache gcc`); empty: none was found.
+// A compiler and the arguments that its variable gave it (`ccache gcc`); empty: none was found. CC
+// and CXX speak to every program, so that what they name may be missing; RTCG_CC and RTCG_CXX speak
+// to this one.
 std::vector<std::string> find_compiler(HostLanguage language) {
   const bool is_c = language == HostLanguage::c;
-  for (const char* name : {is_c ? "RTCG_CC" : "RTCG_CXX", is_c ? "CC" : "CXX"}) {
+  const char* const own = is_c ? "RTCG_CC" : "RTCG_CXX";
+  for (const char* name : {own, is_c ? "CC" : "CXX"}) {
     const std::vector<std::string> command = split(environment(name), ' ');
     if (!command.empty() && !find_program(command[0]).empty()) {
       return command;
+    }
+    if (!command.empty() && name == own) {
+      throw Unsupported("runtime.host_compiler.not_found",
+                        fmt::format("{} names '{}', which is no program that can be run: correct "
+                                    "it, or unset it to take the system's compiler",
+                                    own, command[0]));
     }
   }
   for (const char* name : {is_c ? "cc" : "c++", is_c ? "gcc" : "g++", is_c ? "clang" : "clang++"}) {
@@ -111,6 +118,28 @@ std::vector<std::string> default_flags(const CompileRequest& request) {
   if (options.fast_math) {
     flags.push_back("-ffast-math");
   }
+  return flags;
+}
+
+double time_limit_seconds() {
+  constexpr double usual = 300;
+  return environment_seconds("RTCG_COMPILE_SECONDS").value_or(usual);
+}
+
+// Without optimisation there is nothing to judge, and code for another processor cannot be run.
+bool is_judged(const CompileRequest& request) {
+  return !request.options.debug && request.target == "host" && !CompilerJudge::is_switched_off();
+}
+
+// The narrowest first. gcc 12 keeps what it knows of a guarded value when it drops the guard, and
+// its dominator passes believe that; the if-conversion is what drops guards.
+const std::vector<std::vector<std::string>>& mends() {
+  static const std::vector<std::vector<std::string>> flags = {
+      {"-fno-tree-dominator-opts"},
+      {"-fno-tree-loop-if-convert"},
+      {"-fno-tree-loop-if-convert", "-fno-tree-vectorize"},
+      {"-O1"},
+  };
   return flags;
 }
 
@@ -184,7 +213,16 @@ CompiledProgram run_compiler(const CompileRequest& request, std::vector<std::str
   const std::string output = folder + "/output";
   append(command, options);
   append(command, {"-o", output});
-  const ProcessResult result = run_process(command);
+  const double limit_seconds = time_limit_seconds();
+  const ProcessResult result = run_process(command, limit_seconds);
+  if (result.is_late) {
+    throw DeviceError(
+        "runtime.host_compiler.time_limit",
+        fmt::format("'{}' did not compile '{}' in {} s and was killed; a smaller text "
+                    "is compiled faster, and RTCG_COMPILE_SECONDS gives more time",
+                    command[0], request.program_name, limit_seconds),
+        command[0], "timeout");
+  }
   std::string log = without_folder(result.output + result.why_failed, folder);
   const auto binary = read_file(output);
   if (result.exit_code != 0 || !binary || binary->empty()) {
@@ -199,6 +237,56 @@ CompiledProgram run_compiler(const CompileRequest& request, std::vector<std::str
   program.log = std::move(log);
   program.source_path = request.source_path;
   return program;
+}
+
+// The text that tells whether the compiler is right, compiled as the request will be, and run.
+CompilerJudge::Trial run_self_test(const CompileRequest& request, std::vector<std::string> command,
+                                   const std::vector<std::string>& mend) {
+  using Result = CompilerJudge::Trial::Result;
+  constexpr double limit_seconds = 60;
+  const TemporaryFolder folder;
+  const bool is_c = request.options.language == HostLanguage::c;
+  const std::string source = folder.path() + (is_c ? "/self_test.c" : "/self_test.cpp");
+  const std::string program = folder.path() + "/self_test";
+  write_or_fail(source, host_self_test());
+  append(command, default_flags(request));
+  append(command, mend);
+  append(command, {source, "-o", program});
+  if (run_process(command, limit_seconds).exit_code != 0) {
+    return {};
+  }
+  const ProcessResult ran = run_process({program}, limit_seconds);
+  if (ran.exit_code < 0 || ran.is_late) {
+    return {};
+  }
+  return {ran.exit_code == 0 ? Result::right : Result::wrong,
+          std::string(host_self_test_part(ran.exit_code))};
+}
+
+std::string identity_of(const CompileRequest& request, const std::vector<std::string>& command);
+
+// What is added to the flags so that the compiler is right.
+std::vector<std::string> judged_flags(const CompileRequest& request,
+                                      const std::vector<std::string>& command) {
+  if (!is_judged(request)) {
+    return {};
+  }
+  static CompilerJudge judge(CompileCache::standard().is_enabled()
+                                 ? CompileCache::standard().folder() + "/compilers"
+                                 : std::string());
+  const CompilerJudge::Verdict verdict =
+      judge.judge(identity_of(request, command), mends(),
+                  [&](const auto& mend) { return run_self_test(request, command, mend); });
+  if (!verdict.why_refused.empty()) {
+    throw Unsupported(
+        "runtime.host_compiler.miscompiles",
+        fmt::format("'{}' with {} makes wrong code of {}, and so it does with each of the flags "
+                    "that usually mend it: name another compiler in {}, or set "
+                    "RTCG_TRUST_COMPILER=1 to use it all the same",
+                    command[0], fmt::join(default_flags(request), " "), verdict.why_refused,
+                    request.options.language == HostLanguage::c ? "RTCG_CC" : "RTCG_CXX"));
+  }
+  return verdict.flags;
 }
 
 // Folders that compilers search by themselves. More than one compiler's may be among them: a header
@@ -231,18 +319,9 @@ const std::vector<std::string>& installed_dirs(HostLanguage language) {
   return language == HostLanguage::c ? c_dirs : cpp_dirs;
 }
 
-}  // namespace
-
-HostCompiler& HostCompiler::instance() {
-  static HostCompiler compiler;
-  return compiler;
-}
-
-std::string HostCompiler::identity(const CompileRequest& request) {
-  const std::vector<std::string> command = find_compiler(request.options.language);
-  if (command.empty()) {
-    return "none";
-  }
+// The verdict itself is not part of it, so that a hit asks for none: it follows from the compiler,
+// its flags, the CPU and the text of the self-test.
+std::string identity_of(const CompileRequest& request, const std::vector<std::string>& command) {
   std::error_code ignored;
   const fs::path program = fs::canonical(find_program(command[0]), ignored);
   std::string text = fmt::format("{} {} {}", program.filename().string(),
@@ -252,7 +331,21 @@ std::string HostCompiler::identity(const CompileRequest& request) {
     text += " " + command[i];
   }
   static const std::string header = to_hex(sha256(host_kernel_header())).substr(0, 8);
-  return text + " cpu " + cpu_identity() + " header " + header;
+  static const std::string self_test = to_hex(sha256(host_self_test())).substr(0, 8);
+  return fmt::format("{} cpu {} header {} {}", text, cpu_identity(), header,
+                     is_judged(request) ? "judged by " + self_test : "not judged");
+}
+
+}  // namespace
+
+HostCompiler& HostCompiler::instance() {
+  static HostCompiler compiler;
+  return compiler;
+}
+
+std::string HostCompiler::identity(const CompileRequest& request) {
+  const std::vector<std::string> command = find_compiler(request.options.language);
+  return command.empty() ? "none" : identity_of(request, command);
 }
 
 std::vector<std::string> HostCompiler::system_include_dirs(const CompileRequest& request) {
@@ -284,6 +377,7 @@ CompiledProgram HostCompiler::compile(const CompileRequest& request) {
     write_header(headers, name, text);
   }
   std::vector<std::string> options = default_flags(request);
+  append(options, judged_flags(request, command));
   options.push_back(request.kind == OutputKind::host_object ? "-c" : "-shared");
   options.push_back("-ffile-prefix-map=" + folder.path() + "/=");
   options.push_back("-I" + headers);

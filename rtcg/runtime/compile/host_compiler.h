@@ -26,12 +26,18 @@ namespace rtcg::runtime {
 /// C is compiled by RTCG_CC or CC, else cc, gcc, clang; C++ by RTCG_CXX or CXX, else c++, g++,
 /// clang++. Options: -O3 -march=native -fopenmp; in debug mode -O0 -g. Nothing stays on disk but
 /// the source in debug mode. A target other than `host` is passed as -march.
+///
+/// Before a compiler makes code for this machine for the first time, it is judged by a self-test
+/// (CompilerJudge): where it makes wrong code, the flag that mends it is added, and where none
+/// does, it is refused. The verdict is kept in the cache's folder. RTCG_TRUST_COMPILER=1 skips
+/// this. A compile that takes longer than RTCG_COMPILE_SECONDS (300) is killed.
 class HostCompiler : public Compiler {
  public:
   /// The process's own. It may be asked for on a machine without any compiler: compiling is what
   /// fails then.
   [[nodiscard]] static HostCompiler& instance();
 
+  /// @throws Unsupported  runtime.host_compiler.not_found
   [[nodiscard]] std::string identity(const CompileRequest& request) override;
   [[nodiscard]] std::vector<std::string> system_include_dirs(
       const CompileRequest& request) override;
@@ -39,11 +45,14 @@ class HostCompiler : public Compiler {
   /// Makes a host_object or a host_shared_object.
   ///
   /// @throws CompileFailure  runtime.host_compiler.refused
-  /// @throws Unsupported     runtime.host_compiler.no_compiler, naming what was looked for
+  /// @throws Unsupported     runtime.host_compiler.no_compiler, naming what was looked for;
+  ///                         runtime.host_compiler.not_found, when RTCG_CC or RTCG_CXX names
+  ///                         nothing; runtime.host_compiler.miscompiles
   /// @throws InvalidInput    runtime.host_compiler.wrong_kind,
   ///                         runtime.host_compiler.name_expression,
   ///                         runtime.host_compiler.bad_header_name
-  /// @throws DeviceError     runtime.host_compiler.io_failed, runtime.files.no_temporary_folder
+  /// @throws DeviceError     runtime.host_compiler.io_failed, runtime.host_compiler.time_limit,
+  ///                         runtime.files.no_temporary_folder
   [[nodiscard]] CompiledProgram compile(const CompileRequest& request) override;
 
   /// Makes one shared object of several objects (host_object). `flags` are passed on.

@@ -194,6 +194,19 @@ TEST(HostCompiler, SaysWhatItLookedForWhenThereIsNoCompiler) {
   EXPECT_EQ(compiler().identity(request_of("int a;")), "none");
 }
 
+TEST(Defect22, TheCompilerThatRtcgCcNamesMustBeThere) {
+  for (const char* name : {"/no/such/gcc", "no-such-gcc -O2", "/tmp"}) {
+    const EnvironmentGuard own("RTCG_CC", name);
+    EXPECT_ERROR("runtime.host_compiler.not_found", compiler().compile(request_of("int a;")));
+    EXPECT_ERROR("runtime.host_compiler.not_found", compiler().identity(request_of("int a;")));
+  }
+  const EnvironmentGuard own("RTCG_CXX", "/no/such/g++");
+  CompileRequest request = request_of("int a;");
+  static_cast<void>(compiler().compile(request));  // C does not ask for it
+  request.options.language = HostLanguage::cpp;
+  EXPECT_ERROR("runtime.host_compiler.not_found", compiler().compile(request));
+}
+
 TEST(HostCompiler, PassesArgumentsWithoutAShell) {
   const ScratchFolder folder;
   CompileRequest request = request_of("const char *f(void) { return TEXT; }");
@@ -259,6 +272,7 @@ TEST(HostCompiler, AHitStartsNoProcess) {
   write_text(wrapper, "#!/bin/sh\necho run >> " + (folder / "runs") + "\nexec cc \"$@\"\n");
   fs::permissions(wrapper, fs::perms::owner_all);
   const EnvironmentGuard guard("RTCG_CC", wrapper.c_str());
+  const EnvironmentGuard no_self_test("RTCG_TRUST_COMPILER", "1");
   CompileCache cache({folder / "cache", 1 << 20, true});
   CompileRequest request = request_of("#include <math.h>\ndouble f(double x) { return sin(x); }");
   request.options.flags = {"-lm"};
