@@ -1,10 +1,10 @@
 #include "rtcg/runtime/device/device.h"
 
-#include <cstdlib>
-
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/compile/environment.h"
+#include "rtcg/runtime/device/opencl_gpus.h"
 #include "rtcg/runtime/device/stream.h"
 
 namespace rtcg::runtime {
@@ -35,16 +35,15 @@ std::string names_of_all() {
 }  // namespace
 
 Device Device::best() {
-  const char* wanted = std::getenv("RTCG_DEVICE");
-  if (wanted != nullptr && *wanted != '\0') {
+  if (const std::string wanted = environment("RTCG_DEVICE"); !wanted.empty()) {
     return find(wanted);
   }
-  for (const BackendKind kind : best_first) {
-    if (!devices_of(kind).devices.empty()) {
-      return Device(*devices_of(kind).devices.front());
-    }
+  if (!cuda_devices().devices.empty()) {
+    return Device(*cuda_devices().devices.front());
   }
-  return host();
+  // The host is the better way to a processor: faster, and no driver has to be started.
+  const std::vector<Backend*> gpus = opencl_gpus();
+  return gpus.empty() ? host() : Device(*gpus.front());
 }
 
 Device Device::host() {

@@ -19,8 +19,9 @@ class Device {
  public:
   explicit Device(Backend& backend) noexcept : backend_(&backend) {}
 
-  /// The device that RTCG_DEVICE names (`cuda:0`, `opencl:1`, `host`), else the first GPU, else the
-  /// first OpenCL device, else the host.
+  /// The device that RTCG_DEVICE names (`cuda:0`, `opencl:1`, `host`), else the first GPU of CUDA,
+  /// else the first of OpenCL, else the host. An OpenCL device that is a processor has to be asked
+  /// for by its name.
   ///
   /// @throws InvalidInput  runtime.device.bad_name
   /// @throws Unsupported   runtime.device.not_found, telling why it is not there

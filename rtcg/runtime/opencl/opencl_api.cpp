@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/compile_cache.h"
+#include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/compile/files.h"
 
 namespace rtcg::runtime::opencl {
@@ -66,22 +67,23 @@ constexpr StatusName status_names[] = {
 // PoCL keeps what it compiles per work-group size; beside our own cache, so that one variable
 // moves both. It reads the variable at its first call.
 void choose_pocl_cache() {
-  const char* temporary = std::getenv("TMPDIR");
-  const std::string fallback =
-      fmt::format("{}/rtcg-pocl-{}",
-                  temporary != nullptr && *temporary != '\0' ? temporary : "/tmp", ::getuid());
-  const std::string own = CacheOptions::from_environment().folder;
-  for (const std::string& folder : {own.empty() ? fallback : own + "/pocl", fallback}) {
-    if (make_private_folder(folder).empty()) {
+  const std::string fallback = fmt::format("{}/rtcg-pocl-{}", temporary_root(), ::getuid());
+  const CompileCache& own = CompileCache::standard();
+  for (const std::string& folder :
+       {own.is_enabled() ? own.folder() + "/pocl" : fallback, fallback}) {
+    // what is there is run as code
+    if (make_private_folder(folder).empty() && why_untrusted(folder).empty()) {
       ::setenv("POCL_CACHE_DIR", folder.c_str(), 0);
       return;
     }
   }
+  // never removed: PoCL may write until the process ends
+  static const auto* const last_resort = new TemporaryFolder;
+  ::setenv("POCL_CACHE_DIR", last_resort->path().c_str(), 0);
 }
 
 std::string loader_path() {
-  const char* named = std::getenv("RTCG_LIBOPENCL");
-  if (named != nullptr && *named != '\0') {
+  if (std::string named = environment("RTCG_LIBOPENCL"); !named.empty()) {
     return named;
   }
   return ::dlsym(RTLD_DEFAULT, "clGetPlatformIDs") != nullptr ? "" : versioned_name;

@@ -99,5 +99,22 @@ TEST(OpenClWithout, HasNoDevicesButAReason) {
   EXPECT_ERROR("runtime.device.not_found", Device::find("opencl:0"));
 }
 
+// PoCL aborts where a limit makes no sense to it, as it does where it cannot start.
+TEST(Attack19, ADriverThatAbortsIsNotThere) {
+  if (std::getenv("RTCG_TEST_WITH_ABORTING_OPENCL") == nullptr) {
+    const ProcessResult result = run_process(
+        {"/usr/bin/env", "POCL_MAX_WORK_GROUP_SIZE=0", "RTCG_TEST_WITH_ABORTING_OPENCL=1",
+         own_path(), "--gtest_filter=Attack19.ADriverThatAbortsIsNotThere"});
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    return;
+  }
+  const std::vector<Device> all = all_devices();
+  EXPECT_EQ(all.back(), Device::host());
+  const bool is_pocl_3 = opencl_devices().devices.empty();
+  if (is_pocl_3) {
+    EXPECT_NE(why_no_devices(BackendKind::opencl), "");
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::runtime

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "rtcg/runtime/device/backend.h"
+
+namespace rtcg::runtime {
+
+/// The OpenCL devices that are GPUs. Where only drivers for processors are installed, none of them
+/// is loaded to find that out. Does not throw.
+[[nodiscard]] std::vector<Backend*> opencl_gpus();  // runtime/opencl
+
+}  // namespace rtcg::runtime
