@@ -48,6 +48,17 @@ if(NOT EXISTS ${WORK}/axpy.so)
 endif()
 
 expect(1 "undeclared" compile wrong.c)
+# Defect 5: what C text does not declare is refused, and the message names the user's text alone
+file(WRITE ${WORK}/implicit.c "double f(void) {\n  return atof(\"2.5\");\n}\n")
+file(WRITE ${WORK}/c_text.loopy "kernel text
+domains {[i]: 0 <= i < n}
+arguments a: f64[n]; b: f64[n]
+statements ... c \"\${b[i]} = sine(\${a[i]});\" {writes=b}
+")
+expect(1 "implicit_c.c:2:10.*runtime.host_compiler.refused" compile implicit.c)
+expect(1 "b.i. = sine.a.i.+;\n +. +\\^.*runtime.host_compiler.refused"
+  run c_text.loopy --set n=8 -d host)
+expect(1 "\\^ .runtime.host_compiler.refused" run c_text.loopy --set n=8 -d host)
 expect(1 "tools.compile.unreadable_file" compile absent.c)
 expect(1 "tools.compile.unreadable_file" compile .)
 expect(1 "tools.compile.unwritable_file" compile axpy.c -o absent/axpy.so)

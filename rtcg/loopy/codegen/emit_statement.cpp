@@ -86,7 +86,8 @@ cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scop
     begin = end + 1;
   }
   statement.text += raw.text.substr(begin);
-  return statement;
+  // of unknown origin: what a compiler refuses of it is the user's text, not made by a line of ours
+  return {std::move(statement), SourceOrigin{}};
 }
 
 void Emitter::emit_body_of(const Instruction& instruction, const ExprScope& scope,
