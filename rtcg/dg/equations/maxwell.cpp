@@ -78,7 +78,15 @@ System maxwell(const MaxwellOptions& options) {
   for (const std::string& tag : options.magnetic_conductors) {
     system.boundaries[tag] = concatenate({ei, -hi});
   }
+  // what comes in is nothing; of upwind fluxes, which take nothing else from the exterior, a state
+  // of zeros says so in fewer operations than one without what goes in
+  const bool is_upwind =
+      options.alpha.kind() == FluxKind::constant && options.alpha.node().value == 1;
   for (const std::string& tag : options.absorbers) {
+    if (is_upwind) {
+      system.boundaries[tag] = repeated(0, system.fields.size());
+      continue;
+    }
     system.boundaries[tag] =
         concatenate({ei + 0.5 * (cross(n, cross(n, ei)) - interior(z) * cross(n, hi)),
                      hi + 0.5 * (cross(n, cross(n, hi)) + interior(y) * cross(n, ei))});

@@ -21,8 +21,22 @@ using cgen::Expr;
 using cgen::Intrinsic;
 using cgen::Type;
 
+// What the text calls, and macros of the headers that it includes: a parameter of such a name would
+// take its place, or be replaced by it.
+constexpr std::string_view names_of_headers[] = {
+    "sqrt",     "sqrtf",    "fabs",       "fabsf",    "pow",       "powf",    "fmin",
+    "fminf",    "fmax",     "fmaxf",      "min",      "max",       "abs",     "NAN",
+    "INFINITY", "HUGE_VAL", "HUGE_VALF",  "MAXFLOAT", "I",         "NULL",    "EOF",
+    "errno",    "assert",   "stdin",      "stdout",   "stderr",    "complex", "M_E",
+    "M_LOG2E",  "M_LOG10E", "M_LN2",      "M_LN10",   "M_PI",      "M_PI_2",  "M_PI_4",
+    "M_1_PI",   "M_2_PI",   "M_2_SQRTPI", "M_SQRT2",  "M_SQRT1_2", "signgam", "isnan",
+    "isinf",    "isfinite", "signbit",    "linux",    "unix",      "EDOM",    "ERANGE"};
+
 NameGenerator names_for_every_dialect() {
   NameGenerator names;
+  for (const std::string_view name : names_of_headers) {
+    names.reserve(name);
+  }
   for (const cgen::Dialect dialect :
        {cgen::Dialect::c, cgen::Dialect::cpp, cgen::Dialect::cuda, cgen::Dialect::opencl}) {
     for (const std::string_view word : cgen::reserved_words(dialect)) {

@@ -304,6 +304,58 @@ Evaluators without_dead_steps(const std::vector<Step>& steps, std::vector<int> o
   return result;
 }
 
+// Quotients by one number become products with its reciprocal, which is computed once.
+Evaluators with_shared_reciprocals(Evaluators evaluators) {
+  std::map<int, int> quotients;  // by divisor
+  for (const Step& step : evaluators.steps) {
+    if (step.kind == StepKind::divide) {
+      ++quotients[step.operands[1]];
+    }
+  }
+  std::vector<Step> steps;
+  std::vector<int> number;        // by the number before
+  std::map<int, int> reciprocal;  // by divisor
+  const auto push = [&](Step step) {
+    steps.push_back(std::move(step));
+    return static_cast<int>(steps.size()) - 1;
+  };
+  const auto is_one = [](const Step& step) {
+    return step.kind == StepKind::constant && step.value == 1;
+  };
+  for (Step& step : evaluators.steps) {
+    const int divisor = step.kind == StepKind::divide ? step.operands[1] : -1;
+    for (int& operand : step.operands) {
+      operand = number[static_cast<std::size_t>(operand)];
+    }
+    if (divisor < 0 || quotients[divisor] < 2) {
+      number.push_back(push(std::move(step)));
+      continue;
+    }
+    const auto [place, is_new] = reciprocal.try_emplace(divisor, 0);
+    if (is_new) {
+      const auto known = std::find_if(steps.begin(), steps.end(), is_one);
+      const int one = known != steps.end() ? static_cast<int>(known - steps.begin())
+                                           : push({StepKind::constant, 1, {}, {}, {}});
+      place->second = push({StepKind::divide, 0, {}, {one, step.operands[1]}, {}});
+    }
+    const int dividend = step.operands[0];
+    if (is_one(steps[static_cast<std::size_t>(dividend)])) {
+      number.push_back(place->second);
+      continue;
+    }
+    std::vector<int> operands = {dividend, place->second};
+    std::sort(operands.begin(), operands.end());
+    number.push_back(push({StepKind::multiply, 0, {}, std::move(operands), {}}));
+  }
+  for (std::vector<int>* outputs : {&evaluators.outputs, &evaluators.neighbour_outputs}) {
+    for (int& output : *outputs) {
+      output = number[static_cast<std::size_t>(output)];
+    }
+  }
+  evaluators.steps = std::move(steps);
+  return evaluators;
+}
+
 // How an expression depends on the state.
 enum class Dependence { none, linear, nonlinear };
 
@@ -382,7 +434,8 @@ Evaluators make_evaluators(const FluxVector& flux, const EvaluatorOptions& optio
   for (const FluxExpr& component : flipped.components()) {
     neighbour_outputs.push_back(lowering.output(component));
   }
-  return without_dead_steps(lowering.steps(), std::move(outputs), std::move(neighbour_outputs));
+  return with_shared_reciprocals(
+      without_dead_steps(lowering.steps(), std::move(outputs), std::move(neighbour_outputs)));
 }
 
 std::vector<FluxRead> reads(const Evaluators& evaluators) {

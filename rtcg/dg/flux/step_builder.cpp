@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 namespace rtcg::dg::detail {
 
@@ -41,6 +42,44 @@ int StepBuilder::step_of(Scaled value) {
   return intern({StepKind::multiply, 0, {}, {factor, value.step}, {}});
 }
 
+Scaled StepBuilder::scaled_of(int number) const {
+  const Step& step = steps_[static_cast<std::size_t>(number)];
+  const auto constant = [&](std::size_t operand) {
+    const Step& candidate = steps_[static_cast<std::size_t>(step.operands[operand])];
+    return candidate.kind == StepKind::constant ? std::optional(candidate.value) : std::nullopt;
+  };
+  if (step.kind == StepKind::constant) {
+    return {step.value, -1};
+  }
+  if (step.kind == StepKind::negate) {
+    return {-1, step.operands[0]};
+  }
+  for (const std::size_t operand : {0U, 1U}) {
+    if (step.kind == StepKind::multiply && constant(operand)) {
+      return {*constant(operand), step.operands[1 - operand]};
+    }
+  }
+  return {1, number};
+}
+
+std::optional<Scaled> StepBuilder::without(int sum, Scaled part) const {
+  const Step& step = steps_[static_cast<std::size_t>(sum)];
+  if (step.kind != StepKind::add && step.kind != StepKind::subtract) {
+    return std::nullopt;
+  }
+  for (const std::size_t operand : {0U, 1U}) {
+    const auto signed_operand = [&](std::size_t i) {
+      const Scaled value = scaled_of(step.operands[i]);
+      const bool is_minus = i == 1 && step.kind == StepKind::subtract;
+      return is_minus ? Scaled{-value.factor, value.step} : value;
+    };
+    if (!part.is_constant() && signed_operand(operand) == part) {
+      return signed_operand(1 - operand);
+    }
+  }
+  return std::nullopt;
+}
+
 Scaled StepBuilder::add(Scaled left, Scaled right) {
   if (left.is_constant() && right.is_constant()) {
     return {left.factor + right.factor, -1};
@@ -54,6 +93,15 @@ Scaled StepBuilder::add(Scaled left, Scaled right) {
   if (left.step == right.step) {
     const double factor = left.factor + right.factor;
     return factor == 0 ? Scaled{} : Scaled{factor, left.step};
+  }
+  // a - (a + b) is -b
+  for (const auto& [part, sum] : {std::pair(left, right), std::pair(right, left)}) {
+    if (part.is_constant() || sum.is_constant()) {
+      continue;
+    }
+    if (const auto rest = without(sum.step, {-part.factor / sum.factor, part.step})) {
+      return {sum.factor * rest->factor, rest->step};
+    }
   }
   // a common factor moves outward; another than the sign is multiplied out here
   double common = std::abs(left.factor);
@@ -94,6 +142,14 @@ Scaled StepBuilder::multiply(Scaled left, Scaled right) {
   if (left.is_constant() || right.is_constant()) {
     return {factor, std::max(left.step, right.step)};
   }
+  // r * (m / r) is m
+  for (const auto& [number, quotient] : {std::pair(left, right), std::pair(right, left)}) {
+    const Step& step = steps_[static_cast<std::size_t>(quotient.step)];
+    if (step.kind == StepKind::divide && step.operands[1] == number.step) {
+      const Scaled dividend = scaled_of(step.operands[0]);
+      return {factor * dividend.factor, dividend.step};
+    }
+  }
   std::vector<int> operands = {left.step, right.step};
   std::sort(operands.begin(), operands.end());
   return {factor, intern({StepKind::multiply, 0, {}, std::move(operands), {}})};
@@ -106,6 +162,16 @@ Scaled StepBuilder::divide(Scaled left, Scaled right) {
   const double factor = left.factor / right.factor;
   if (right.is_constant() || left.step == right.step) {
     return {factor, right.is_constant() ? left.step : -1};
+  }
+  // (r * m) / r is m
+  if (!left.is_constant()) {
+    const Step& step = steps_[static_cast<std::size_t>(left.step)];
+    for (const std::size_t operand : {0U, 1U}) {
+      if (step.kind == StepKind::multiply && step.operands[operand] == right.step) {
+        const Scaled rest = scaled_of(step.operands[1 - operand]);
+        return {factor * rest.factor, rest.step};
+      }
+    }
   }
   if (left.is_constant()) {
     const int dividend = step_of({std::abs(factor), -1});

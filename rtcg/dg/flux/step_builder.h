@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "rtcg/dg/flux/evaluators.h"
@@ -49,6 +50,10 @@ class StepBuilder {
     bool operator()(const Step& left, const Step& right) const;
   };
   int intern(Step step);
+  /// A step, with the constant factor that it was given taken out.
+  [[nodiscard]] Scaled scaled_of(int step) const;
+  /// What is left of a step that is a sum of `part` and something; nullopt if it is none.
+  [[nodiscard]] std::optional<Scaled> without(int sum, Scaled part) const;
   [[nodiscard]] std::optional<Scaled> paired(const Scaled& left, const Scaled& right);
   [[nodiscard]] bool are_two_sides(int left, int right) const;
   [[nodiscard]] Scaled extremum(StepKind kind, Scaled left, Scaled right);

@@ -29,6 +29,18 @@ std::string printed(const FluxVector& flux, cgen::Dialect dialect,
   return cgen::print_module(module, dialect).text;
 }
 
+// Parameters with names of functions and macros that the text or its headers have.
+TEST(Defect11, NamesOfFunctionsAndMacrosStayTheirs) {
+  const FluxExpr u = field(0, "u");
+  const std::string text =
+      printed({parameter("sqrt") * interior(u) + parameter("NAN") * sqrt(abs(exterior(u))) +
+               parameter("pow") * pow(interior(u), 1.3)},
+              cgen::Dialect::c);
+  for (const char* renamed : {"double sqrt_1", "double NAN_1", "double pow_1"}) {
+    EXPECT_NE(text.find(renamed), std::string::npos) << text;
+  }
+}
+
 TEST(EmitFlux, PrintsForPeople) {
   FluxNames names;
   names.fields = parse_field_groups("h:xy,e:z");

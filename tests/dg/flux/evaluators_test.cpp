@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/dg/equations/maxwell.h"
+#include "rtcg/dg/equations/wave.h"
+#include "rtcg/dg/flux/interpret_flux.h"
 #include "rtcg/dg/flux/print_evaluators.h"
 #include "tests/dg/flux/flux_examples.h"
 #include "tests/support/expect_error.h"
@@ -211,6 +214,94 @@ TEST(Evaluators, KnowWhenAllIsZero) {
   const FluxExpr u = field(0, "u");
   EXPECT_TRUE(is_zero(make_evaluators({jump(u) - jump(u), 0 * interior(u)})));
   EXPECT_FALSE(is_zero(make_evaluators({FluxExpr(0), jump(u)})));
+}
+
+std::string only_step(const FluxExpr& expr) {
+  const std::vector<FluxAssignment> all = print_evaluators(make_evaluators({expr}));
+  return all.size() == 1 ? all[0].value : std::to_string(all.size()) + " assignments";
+}
+
+TEST(Defect24, SumsAndProductsCancel) {
+  const FluxExpr a = parameter("a");
+  const FluxExpr b = parameter("b");
+  const FluxExpr r = parameter("r");
+  for (const FluxExpr& each :
+       {a - (a - b), (a + b) - a, (b - a) + a, b + r - r, r * (b / r), (b / r) * r, (r * b) / r,
+        2 * a - (2 * a - b), 0.5 * r * (2 * b / r), (a + 0.5 * b) * 2 - 2 * a}) {
+    EXPECT_EQ(only_step(each), "b") << to_string(each);
+  }
+  EXPECT_EQ(only_step(a - (a + b)), "-b");
+  EXPECT_EQ(only_step(r * (3 / r)), "3.0");
+  EXPECT_EQ(only_step(a - (2 * a + b)), "a - (b + 2.0*a)") << "is no shorter";
+  EXPECT_EQ(only_step(a + (a + b)), "a + (a + b)");
+}
+
+TEST(Defect24, QuotientsByOneNumberShareItsReciprocal) {
+  const FluxExpr r = parameter("r");
+  const Evaluators three =
+      make_evaluators({parameter("a") / r, parameter("b") / r, parameter("c") / r, 1 / r, 4 / r});
+  const auto divisions = [](const Evaluators& evaluators) {
+    return std::count_if(evaluators.steps.begin(), evaluators.steps.end(),
+                         [](const Step& step) { return step.kind == StepKind::divide; });
+  };
+  EXPECT_EQ(divisions(three), 1);
+  EXPECT_EQ(count_flops(three), 5);
+  FluxInputs inputs;
+  inputs.parameters = {{"a", 1}, {"b", -7}, {"c", 1e10}, {"r", 3}};
+  const std::vector<double> found = interpret_flux(three, inputs).interior;
+  const std::vector<double> expected = {1. / 3, -7. / 3, 1e10 / 3, 1. / 3, 4. / 3};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 3e-16 * std::abs(expected[i]));
+  }
+  // one alone stays a quotient
+  EXPECT_EQ(only_step(parameter("a") / r), "a/r");
+  // of both sides of a face
+  EXPECT_EQ(divisions(make_evaluators(testing::euler_flux(1.4))), 2);
+}
+
+// Of upwind fluxes a state of zeros absorbs as the one does that leaves out what comes in.
+TEST(Defect24, UpwindAbsorbersAreStatesOfZeros) {
+  MaxwellOptions options;
+  options.has_materials = true;
+  options.absorbers = {"+x"};
+  const System upwind = maxwell(options);
+  options.alpha = parameter("alpha");
+  const System any = maxwell(options);
+  const auto of = [](const System& system) {
+    EvaluatorOptions boundary;
+    boundary.boundary_state = concatenate({system.boundaries.at("+x")});
+    return make_evaluators(concatenate({system.surface}), boundary);
+  };
+  FluxInputs inputs;
+  inputs.parameters["alpha"] = 1;
+  inputs.normal = {2. / 3, -1. / 3, 2. / 3};
+  inputs.materials = {{"permittivity", {2.5, 2.5}}, {"permeability", {0.75, 0.75}}};
+  inputs.interior = {1, -2, 0.5, 3, 0.25, -1.5};
+  const std::vector<double> found = interpret_flux(of(upwind), inputs).interior;
+  const std::vector<double> expected = interpret_flux(of(any), inputs).interior;
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 1e-14) << i;  // some dozen operations on numbers up to 3
+  }
+  options = {};
+  options.absorbers = {"+x"};
+  EXPECT_LE(count_flops(of(maxwell(options))), 48);
+  // of other fluxes the state is what goes out, of which the difference to the interior is used
+  options.alpha = parameter("alpha");
+  EXPECT_LE(count_flops(of(maxwell(options))), 96);
+  WaveOptions waves;
+  waves.has_materials = true;
+  waves.absorbers = {"+x"};
+  const System still = wave(waves);
+  waves.alpha = parameter("alpha");
+  inputs.materials = {{"bulk_modulus", {2.5, 2.5}}, {"density", {0.75, 0.75}}};
+  inputs.normal = {0.6, -0.8};
+  inputs.interior = {1, -2, 0.5};
+  const std::vector<double> quiet = interpret_flux(of(still), inputs).interior;
+  const std::vector<double> out = interpret_flux(of(wave(waves)), inputs).interior;
+  for (std::size_t i = 0; i < quiet.size(); ++i) {
+    EXPECT_NEAR(quiet[i], out[i], 1e-14) << i;
+  }
 }
 
 }  // namespace
