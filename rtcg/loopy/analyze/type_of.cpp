@@ -165,7 +165,11 @@ LooseType TypeFinder::find_power(const Power& power) {
 LooseType TypeFinder::find_bitwise(const Bitwise& bitwise) {
   const LooseType left = find(bitwise.left);
   if (bitwise.op == BitOp::shift_left || bitwise.op == BitOp::shift_right) {
-    return arithmetic_type(left);
+    // a constant is as wide as what it is shifted by: 1 << k has bit 40 where k can be 40
+    const LooseType right = find(bitwise.right);
+    const auto kind = cgen::scalar_kind(right.type);
+    const bool is_wide = kind && cgen::is_integral(*kind) && cgen::size_bytes(*kind) == 8;
+    return left.firmness == Firmness::integer_constant && is_wide ? right : arithmetic_type(left);
   }
   return common_type(left, find(bitwise.right));
 }

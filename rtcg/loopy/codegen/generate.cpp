@@ -294,26 +294,76 @@ cgen::Statement copy_helper(const std::string& name) {
   return cgen::RawStatement{text, {name}, {}};
 }
 
+bool is_signed_type(const cgen::Type& type) {
+  return cgen::is_signed(*cgen::scalar_kind(type));
+}
+
+/// `a / b` rounded down, or what is left. What processors trap on has a value: division by zero
+/// gives 0, and the lowest number by -1 itself, with nothing left.
+void add_floor_division(bool is_quotient, const cgen::Type& type, const cgen::Expr& a,
+                        const cgen::Expr& b, cgen::BlockBuilder& body) {
+  if (!is_signed_type(type)) {
+    body << cgen::return_(cgen::select(cgen::equal(b, 0), 0, is_quotient ? a / b : a % b));
+    return;
+  }
+  const cgen::Type bits = type == cgen::i64 ? cgen::u64 : cgen::u32;
+  const cgen::Expr rest = cgen::variable("rest", type);
+  const cgen::Expr is_off = cgen::not_equal(rest, 0) && cgen::not_equal(rest < 0, b < 0);
+  const cgen::Expr opposite = cgen::cast(type, 0 - cgen::cast(bits, a));
+  body << cgen::if_(
+      cgen::equal(b, 0) || cgen::equal(b, -1),
+      cgen::return_(is_quotient ? cgen::select(cgen::equal(b, 0), 0, opposite) : cgen::Expr(0)));
+  body << cgen::declare(cgen::const_(type), "rest", a % b);
+  body << cgen::return_(is_quotient ? cgen::select(is_off, a / b - 1, a / b)
+                                    : cgen::select(is_off, rest + b, rest));
+}
+
+/// By squaring. A negative exponent gives 0, but for 1 and -1.
+void add_integer_power(const cgen::Type& type, const cgen::Expr& a, const cgen::Expr& b,
+                       cgen::BlockBuilder& body) {
+  const bool is_signed = is_signed_type(type);
+  if (is_signed) {
+    body << cgen::if_(
+        b < 0,
+        cgen::return_(cgen::select(
+            cgen::equal(a, 1), 1,
+            cgen::select(cgen::equal(a, -1), cgen::select(cgen::equal(b & 1, 0), 1, -1), 0))));
+  }
+  const cgen::Expr result = cgen::variable("result", cgen::u64);
+  const cgen::Expr factor = cgen::variable("factor", cgen::u64);
+  const cgen::Expr rest = cgen::variable("rest", cgen::u64);
+  body << cgen::declare(cgen::u64, "result", 1);
+  body << cgen::declare(cgen::u64, "factor", is_signed ? cgen::cast(cgen::u64, a) : a);
+  body << cgen::declare(cgen::u64, "rest", is_signed ? cgen::cast(cgen::u64, b) : b);
+  cgen::BlockBuilder round;
+  round << cgen::if_(cgen::not_equal(rest & 1, 0), cgen::Statement(cgen::compound_assign(
+                                                       cgen::BinaryOp::multiply, result, factor)));
+  round << cgen::Statement(cgen::compound_assign(cgen::BinaryOp::multiply, factor, factor));
+  round << cgen::Statement(cgen::compound_assign(cgen::BinaryOp::shift_right, rest, 1));
+  body << cgen::While{cgen::not_equal(rest, 0), cgen::Block{round.statements()}};
+  body << cgen::return_(is_signed ? cgen::cast(type, result) : result);
+}
+
 /// Definition of a helper function named by ExprScope::helpers.
 cgen::Statement helper_definition(const std::string& name) {
   if (name.find("cop") != std::string::npos) {
     return copy_helper(name);
   }
-  const cgen::Type type = name.ends_with("i64") ? cgen::i64 : cgen::i32;
+  const cgen::Type type = name.ends_with("i64")   ? cgen::i64
+                          : name.ends_with("u64") ? cgen::u64
+                          : name.ends_with("u32") ? cgen::u32
+                                                  : cgen::i32;
   const auto a = cgen::param(type, "a");
   const auto b = cgen::param(type, "b");
   cgen::FunctionSpecifiers specifiers;
   specifiers.is_static = true;
   specifiers.is_inline = true;
   specifiers.is_device = true;
-  const cgen::Expr rest = cgen::variable("rest", type);
-  const cgen::Expr is_off = cgen::not_equal(rest, 0) && cgen::not_equal(rest < 0, b < 0);
   cgen::BlockBuilder body;
-  body << cgen::declare(cgen::const_(type), "rest", a % b);
-  if (name.starts_with("floor_div")) {
-    body << cgen::return_(cgen::select(is_off, a / b - 1, a / b));
+  if (name.starts_with("integer_power")) {
+    add_integer_power(type, a, b, body);
   } else {
-    body << cgen::return_(cgen::select(is_off, rest + b, rest));
+    add_floor_division(name.starts_with("floor_div"), type, a, b, body);
   }
   return cgen::function(type, name, {a, b}, body, specifiers);
 }

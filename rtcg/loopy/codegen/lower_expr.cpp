@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/ast/describe.h"
+#include "rtcg/cgen/ast/infer_type.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
@@ -15,6 +17,9 @@ namespace rtcg::loopy {
 namespace {
 
 using cgen::Type;
+
+constexpr std::string_view floor_div_name = "floor_div";
+constexpr std::string_view floor_mod_name = "floor_mod";
 
 /// Whether values of the type consist of floating-point numbers.
 bool is_floating_type(const Type& type) {
@@ -60,8 +65,8 @@ class Lowering {
         [&](const Quotient& e) {
           return cast_unless_floating(lower(e.numerator, type), type) / lower(e.denominator, type);
         },
-        [&](const FloorDiv& e) { return floor_division(e, type_of_division(expr, type)); },
-        [&](const Modulo& e) { return remainder(e, type_of_division(expr, type)); },
+        [&](const FloorDiv& e) { return floor_division(e, expr, type_of_division(expr, type)); },
+        [&](const Modulo& e) { return remainder(e, expr, type_of_division(expr, type)); },
         [&](const Power& e) { return power_of(e, type); },
         [&](const Comparison& e) { return comparison(e); },
         [&](const Logical& e) { return logical(e); },
@@ -159,26 +164,76 @@ class Lowering {
     const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
     return affine && facts().implies_nonnegative(*affine);
   }
+  [[nodiscard]] bool is_known_positive(const Expr& expr) const {
+    const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
+    return affine && facts().implies_nonnegative(*affine - 1);
+  }
   [[nodiscard]] bool is_known_below(const Expr& expr, std::int64_t bound) const {
     const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
     return affine && facts().implies_nonnegative(Affine(bound - 1) - *affine);
   }
 
-  cgen::Expr helper(const char* name, const Expr& left, const Expr& right) const {
-    const bool is_wide = scope_.index_type == cgen::i64;
-    const std::string full = fmt::format("{}_{}", name, is_wide ? "i64" : "i32");
+  /// Rounds down for all signs, in the type that C gives the operands. That both are not negative
+  /// and what is divided by is not zero makes C's own operator the same.
+  cgen::Expr divided(std::string_view name, const Expr& expr, const Expr& left_expr,
+                     const Expr& right_expr, const Type& own) const {
+    const cgen::Expr left = lower(left_expr, own);
+    const cgen::Expr right = lower(right_expr, own);
+    const auto left_kind = integer_kind(left);
+    const auto right_kind = integer_kind(right);
+    if (!left_kind || !right_kind) {
+      throw Unsupported(
+          "loopy.lower_expr.ill_typed",
+          fmt::format("'{}' has no meaning in C: only integers are divided so", to_string(expr)));
+    }
+    const auto left_value = as_integer(left_expr);
+    const auto right_value = as_integer(right_expr);
+    const bool left_is_nonnegative = left_value ? *left_value >= 0 : !cgen::is_signed(*left_kind);
+    const bool right_is_positive = right_value && *right_value > 0;
+    if (left_is_nonnegative && right_is_positive) {
+      return name == floor_mod_name ? left % right : left / right;
+    }
+    const Type type =
+        cgen::Scalar{division_kind(*left_kind, *right_kind, left_value >= 0, right_value >= 0)};
+    const std::string full = fmt::format("{}_{}", name, cgen::describe(type));
     scope_.helpers->insert(full);
-    return cgen::call(full, {lower(left, scope_.index_type), lower(right, scope_.index_type)},
-                      scope_.index_type);
+    const cgen::Expr result = cgen::call(full, {left, right}, type);
+    const auto own_kind = cgen::scalar_kind(own);
+    // i32 and u32 meet in i64; what they are meant to give is unsigned
+    return own_kind && !cgen::is_signed(*own_kind) && !(type == own) ? cgen::cast(own, result)
+                                                                     : result;
   }
 
-  /// Integers are divided as such where floating-point values are wanted around them, too.
+  [[nodiscard]] static std::optional<cgen::ScalarKind> integer_kind(const cgen::Expr& expr) {
+    const auto kind = cgen::scalar_kind(cgen::value_type(expr.type()));
+    return kind && cgen::is_integral(*kind) ? kind : std::nullopt;
+  }
+
+  /// What holds the values of both: i64 where an i32 meets a u32. A u64 stays one, as in C.
+  [[nodiscard]] static cgen::ScalarKind division_kind(cgen::ScalarKind left, cgen::ScalarKind right,
+                                                      bool left_is_count, bool right_is_count) {
+    using Kind = cgen::ScalarKind;
+    left = cgen::promoted(left);
+    right = cgen::promoted(right);
+    const bool is_wide = cgen::size_bytes(left) == 8 || cgen::size_bytes(right) == 8;
+    if (cgen::is_signed(left) && cgen::is_signed(right)) {
+      return is_wide ? Kind::i64 : Kind::i32;
+    }
+    if (left == Kind::u64 || right == Kind::u64) {
+      return Kind::u64;
+    }
+    const bool left_fits = !cgen::is_signed(left) || left_is_count;
+    const bool right_fits = !cgen::is_signed(right) || right_is_count;
+    return left_fits && right_fits && !is_wide ? Kind::u32 : Kind::i64;
+  }
+
+  /// Integers are divided as such whatever is wanted around them.
   [[nodiscard]] Type type_of_division(const Expr& expr, const Type& wanted) const {
     const Type own = own_type(expr);
-    return is_floating_type(wanted) && !is_floating_type(own) ? own : wanted;
+    return is_floating_type(wanted) && is_floating_type(own) ? wanted : own;
   }
 
-  cgen::Expr floor_division(const FloorDiv& e, const Type& type) const {
+  cgen::Expr floor_division(const FloorDiv& e, const Expr& expr, const Type& type) const {
     if (is_floating_type(type)) {
       return cgen::call(cgen::Intrinsic::floor,
                         {lower(e.numerator, type) / lower(e.denominator, type)});
@@ -189,13 +244,13 @@ class Lowering {
                  ? cgen::Expr(0)
                  : lower(e.numerator, type) / integer(*denominator, type);
     }
-    if (is_known_nonnegative(e.numerator) && is_known_nonnegative(e.denominator)) {
+    if (is_known_nonnegative(e.numerator) && is_known_positive(e.denominator)) {
       return lower(e.numerator, type) / lower(e.denominator, type);
     }
-    return helper("floor_div", e.numerator, e.denominator);
+    return divided(floor_div_name, expr, e.numerator, e.denominator, type);
   }
 
-  cgen::Expr remainder(const Modulo& e, const Type& type) const {
+  cgen::Expr remainder(const Modulo& e, const Expr& expr, const Type& type) const {
     if (is_floating_type(type)) {
       throw Unsupported("loopy.lower_expr.floating_modulo",
                         "`%` of floating-point values is not supported: use fmod");
@@ -206,16 +261,26 @@ class Lowering {
                  ? lower(e.numerator, type)
                  : lower(e.numerator, type) % integer(*denominator, type);
     }
-    if (is_known_nonnegative(e.numerator) && is_known_nonnegative(e.denominator)) {
+    if (is_known_nonnegative(e.numerator) && is_known_positive(e.denominator)) {
       return lower(e.numerator, type) % lower(e.denominator, type);
     }
-    return helper("floor_mod", e.numerator, e.denominator);
+    return divided(floor_mod_name, expr, e.numerator, e.denominator, type);
   }
 
+  /// Multiplied out where the exponent is a small constant, the values of unrolled loops put in.
   cgen::Expr power_of(const Power& e, const Type& type) const {
-    const auto exponent = as_integer(e.exponent);
-    const bool is_inverse = exponent && *exponent < 0 && is_floating_type(type);
-    if (exponent && *exponent >= (is_inverse ? -4 : 2) && *exponent <= 4) {
+    const Expr exponent_expr = simplify_index(with_values(scope_, e.exponent));
+    const auto exponent = as_integer(exponent_expr);
+    const bool is_real = is_floating_type(type) || is_floating_type(own_type(e.base)) ||
+                         is_floating_type(own_type(e.exponent));
+    const bool is_inverse = exponent && *exponent < 0 && is_real;
+    // a base that is long is not written more than four times
+    const bool is_short = is<Name>(e.base) || is<Access>(e.base);
+    const std::int64_t most = is_inverse || !is_short ? 4 : 8;
+    if (exponent == 0) {
+      return lower(1, type);
+    }
+    if (exponent && *exponent >= (is_inverse ? -most : 1) && *exponent <= most) {
       const cgen::Expr own = lower(e.base, type);
       const cgen::Expr base = is_inverse ? cast_unless_floating(own, type) : own;
       cgen::Expr result = base;
@@ -224,15 +289,53 @@ class Lowering {
       }
       return is_inverse ? lower(1, type) / result : result;
     }
+    if (!is_real) {
+      return integer_power(e);
+    }
     const Type real = is_floating_type(type) ? type : cgen::f64;
     return cgen::call(cgen::Intrinsic::pow, {cast_unless_floating(lower(e.base, real), real),
                                              cast_unless_floating(lower(e.exponent, real), real)});
   }
 
+  /// In 64 bits, and in all of them: a double holds 53.
+  cgen::Expr integer_power(const Power& e) const {
+    const cgen::Expr base = lower(e.base, own_type(e.base));
+    const auto kind = integer_kind(base);
+    const Type type = kind && !cgen::is_signed(*kind) ? cgen::u64 : cgen::i64;
+    const std::string full = fmt::format("integer_power_{}", cgen::describe(type));
+    scope_.helpers->insert(full);
+    return cgen::call(full, {base, lower(e.exponent, own_type(e.exponent))}, type);
+  }
+
+  /// Constants take the type of what they are compared with.
+  [[nodiscard]] Type compared_type(const Comparison& e) const {
+    const auto lookup = [&](const std::string& name) {
+      return declared_type(*scope_.kernel, name);
+    };
+    return common_type(loose_types_of_targets(*scope_.kernel, lookup, e.left).front(),
+                       loose_types_of_targets(*scope_.kernel, lookup, e.right).front())
+        .type;
+  }
+
+  /// Whether C would make a negative i32 a large u32.
+  [[nodiscard]] static bool is_mixed(cgen::ScalarKind left, cgen::ScalarKind right) {
+    left = cgen::promoted(left);
+    right = cgen::promoted(right);
+    return cgen::is_signed(left) != cgen::is_signed(right) && cgen::size_bytes(left) == 4 &&
+           cgen::size_bytes(right) == 4;
+  }
+
   cgen::Expr comparison(const Comparison& e) const {
-    const Type type = common_type(own_type(e.left), own_type(e.right));
-    const cgen::Expr left = lower(e.left, type);
-    const cgen::Expr right = lower(e.right, type);
+    const Type type = compared_type(e);
+    cgen::Expr left = lower(e.left, type);
+    cgen::Expr right = lower(e.right, type);
+    const auto left_kind = integer_kind(left);
+    const auto right_kind = integer_kind(right);
+    if (left_kind && right_kind && is_mixed(*left_kind, *right_kind) &&
+        !is_known_nonnegative(cgen::is_signed(*left_kind) ? e.left : e.right)) {
+      (cgen::is_signed(*left_kind) ? right : left) =
+          cgen::cast(cgen::i64, cgen::is_signed(*left_kind) ? right : left);
+    }
     switch (e.op) {
       case ComparisonOp::less:
         return left < right;
@@ -260,8 +363,13 @@ class Lowering {
   }
 
   cgen::Expr bitwise(const Bitwise& e, const Type& type) const {
-    const cgen::Expr left = lower(e.left, type);
+    cgen::Expr left = lower(e.left, type);
     const cgen::Expr right = lower(e.right, type);
+    const auto right_kind = integer_kind(right);
+    const bool is_shift = e.op == BitOp::shift_left || e.op == BitOp::shift_right;
+    if (is_shift && is_loose(e.left) && right_kind && cgen::size_bytes(*right_kind) == 8) {
+      left = cgen::cast(cgen::Scalar{*right_kind}, left);  // 1 << k has the bits that k counts
+    }
     switch (e.op) {
       case BitOp::and_:
         return left & right;

@@ -253,7 +253,7 @@ Expr floor_div(const Expr& numerator, const Expr& denominator) {
     return numerator;
   }
   if (n && d && *d > 0) {
-    return (*n >= 0 ? *n : *n - *d + 1) / *d;
+    return *n / *d - (*n % *d < 0 ? 1 : 0);
   }
   return FloorDiv{numerator, denominator};
 }
@@ -265,7 +265,8 @@ Expr modulo(const Expr& numerator, const Expr& denominator) {
     return 0;
   }
   if (n && d && *d > 0) {
-    return (*n % *d + *d) % *d;
+    const std::int64_t rest = *n % *d;
+    return rest < 0 ? rest + *d : rest;
   }
   return Modulo{numerator, denominator};
 }
