@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -14,11 +15,15 @@ class AccessCollector {
 
   void read(const Expr& expr);
   void write(const Expr& target);
-  void assume(const Expr& condition) { conditions_.push_back(condition); }
+  void assume(const Expr& condition) {
+    conditions_.push_back(condition);
+    ++predicates_;
+  }
   std::vector<ArrayAccess> take() { return std::move(accesses_); }
 
  private:
   void read_reduction(const Reduction& reduction);
+  void read_scan(const Reduction& reduction);
   void read_conditional(const Conditional& conditional);
   void read_logical(const Logical& logical);
   /// Reads where `condition` holds.
@@ -32,6 +37,7 @@ class AccessCollector {
   const std::string& statement_;
   NameSet inames_;
   std::vector<Expr> conditions_;
+  std::size_t predicates_ = 0;  // how many of these are the statement's own
   std::vector<ArrayAccess> accesses_;
 };
 
@@ -55,7 +61,15 @@ void AccessCollector::read(const Expr& expr) {
       },
       [&](const Reduction& e) { read_reduction(e); },
       [&](const Conditional& e) { read_conditional(e); },
-      [&](const Logical& e) { read_logical(e); }, [](const Integer&) {}, [](const Real&) {},
+      [&](const Logical& e) { read_logical(e); },
+      [&](const Call&) {
+        if (const Reduction* scanned = as_scan(expr)) {
+          read_scan(*scanned);
+        } else {
+          for_each_child(expr, [&](const Expr& child) { read(child); });
+        }
+      },
+      [](const Integer&) {}, [](const Real&) {},
       [&](const auto&) { for_each_child(expr, [&](const Expr& child) { read(child); }); });
 }
 
@@ -66,6 +80,14 @@ void AccessCollector::read_reduction(const Reduction& reduction) {
     read(operand);
   }
   inames_ = std::move(outer);
+}
+
+// a scan goes on from one iteration to the next, also where a branch has no use for its value
+void AccessCollector::read_scan(const Reduction& reduction) {
+  std::vector<Expr> outer = conditions_;
+  conditions_.resize(predicates_, Expr(0));
+  read_reduction(reduction);
+  conditions_ = std::move(outer);
 }
 
 void AccessCollector::read_under(const Expr& condition, const Expr& expr) {

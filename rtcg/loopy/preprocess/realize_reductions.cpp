@@ -84,18 +84,61 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
   const Reduction* scanned = as_scan(expr);
   const Reduction* reduction = get_if<Reduction>(expr);
   if (scanned != nullptr || reduction != nullptr) {
-    for (const auto& [known, value] : done_) {
-      if (known == expr) {
-        return value;
+    for (const Done& known : done_) {
+      // computed under more conditions it may not be there
+      const bool is_there =
+          known.branches.size() <= branches_.size() &&
+          std::equal(known.branches.begin(), known.branches.end(), branches_.begin());
+      if (known.reduction == expr && is_there) {
+        return known.value;
       }
     }
     const std::vector<Expr> values =
         scanned != nullptr ? realize_scan(*scanned, around) : realize_reduction(*reduction, around);
     Expr value = values.size() == 1 ? values.front() : Expr(Call{tuple_function, values});
-    done_.emplace_back(expr, value);
+    done_.push_back({expr, branches_, value});
     return value;
   }
+  if (const Conditional* conditional = get_if<Conditional>(expr)) {
+    return realize_conditional(*conditional, around);
+  }
+  if (const Logical* logical = get_if<Logical>(expr)) {
+    return realize_logical(*logical, around);
+  }
   return map_children(expr, [&](const Expr& child) { return realize_within(child, around); });
+}
+
+Expr Realizer::realize_conditional(const Conditional& conditional, const Instruction& around) {
+  const Expr condition = realize_within(conditional.condition, around);
+  const Expr then_value = realize_under(condition, conditional.then_value, around);
+  const Expr else_value = realize_under(logical_not(condition), conditional.else_value, around);
+  return Conditional{condition, then_value, else_value};
+}
+
+/// As in C, an operand is computed only where those before it leave the answer open.
+Expr Realizer::realize_logical(const Logical& logical, const Instruction& around) {
+  const std::vector<Expr> branches = branches_;
+  Logical result{logical.op, {}};
+  for (const Expr& operand : logical.operands) {
+    result.operands.push_back(realize_within(operand, around));
+    const Expr& last = result.operands.back();
+    branches_.push_back(logical.op == LogicalOp::and_ ? last : logical_not(last));
+  }
+  branches_ = branches;
+  return result;
+}
+
+Expr Realizer::realize_under(const Expr& condition, const Expr& expr, const Instruction& around) {
+  branches_.push_back(condition);
+  Expr value = realize_within(expr, around);
+  branches_.pop_back();
+  return value;
+}
+
+Instruction Realizer::guarded(const Instruction& around) const {
+  Instruction result = around;
+  result.predicates.insert(result.predicates.end(), branches_.begin(), branches_.end());
+  return result;
 }
 
 std::string Realizer::add_temporary(const std::string& base, const cgen::Type& type,
@@ -233,8 +276,11 @@ Realizer::Accumulated Realizer::accumulate(const Reduction& reduction,
       lanes.insert(whole_axis(iname));
     }
   }
-  const std::string init = add_statements("_init", as_names(result.names), operation.neutral(),
-                                          result.names, lanes, around, "");
+  // threads that meet later on have a value each, whatever branch they take
+  const Instruction in_branch = guarded(around);
+  const std::string init =
+      add_statements("_init", as_names(result.names), operation.neutral(), result.names, lanes,
+                     lanes == around.within_inames ? in_branch : around, "");
   NameSet inner = within;
   inner.insert(reduction.inames.begin(), reduction.inames.end());
   Instruction update = around;
@@ -244,10 +290,10 @@ Realizer::Accumulated Realizer::accumulate(const Reduction& reduction,
     operands.push_back(realize_within(operand, update));
   }
   if (operation.repeats_operands()) {
-    operands = as_variables(operands, result, inner, around);
+    operands = as_variables(operands, result, inner, in_branch);
   }
   result.last = add_combination(operation, "_update", as_names(result.names), operands,
-                                result.names, inner, around, init);
+                                result.names, inner, in_branch, init);
   new_dependencies_.insert(result.last);
   return result;
 }

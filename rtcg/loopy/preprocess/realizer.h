@@ -30,6 +30,12 @@ class Realizer {
   void realize(const Instruction& instruction);
   void split_targets(Instruction instruction);
   Expr realize_within(const Expr& expr, const Instruction& around);
+  Expr realize_conditional(const Conditional& conditional, const Instruction& around);
+  Expr realize_logical(const Logical& logical, const Instruction& around);
+  /// What `expr` comes to where `condition` holds: what it reads is read only there.
+  Expr realize_under(const Expr& condition, const Expr& expr, const Instruction& around);
+  /// The statement `around`, run only where the branches around the present expression are taken.
+  [[nodiscard]] Instruction guarded(const Instruction& around) const;
   std::vector<Expr> realize_reduction(const Reduction& reduction, const Instruction& around);
   /// The inames of the reduction that are axes of the block, by their numbers.
   [[nodiscard]] std::vector<std::string> block_inames(const Reduction& reduction,
@@ -120,8 +126,14 @@ class Realizer {
   Kernel kernel_;
   NameGenerator names_;
   const PreprocessOptions options_;
-  std::vector<Instruction> described_;       // what there was before
-  std::vector<std::pair<Expr, Expr>> done_;  // of the present statement
+  std::vector<Instruction> described_;  // what there was before
+  struct Done {
+    Expr reduction;
+    std::vector<Expr> branches;
+    Expr value;
+  };
+  std::vector<Done> done_;      // of the present statement
+  std::vector<Expr> branches_;  // conditions of the branches around the present expression
   NameSet new_dependencies_;
   std::map<std::string, std::string> whole_axes_;
 };

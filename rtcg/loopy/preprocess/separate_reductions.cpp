@@ -20,6 +20,8 @@ struct LoopUser {
   NameSet outer_loops;
   /// Variables read there; nothing for a statement.
   std::optional<NameSet> reads;
+  /// Tells the reductions of all statements apart.
+  std::size_t number = 0;
 };
 
 class Separator {
@@ -75,13 +77,42 @@ class Separator {
   Expr rewrite(const Expr& expr, const NameSet& around) {
     const Reduction* reduction = get_if<Reduction>(expr);
     if (reduction == nullptr) {
-      return map_children(expr, [&](const Expr& child) { return rewrite(child, around); });
+      return is<Conditional>(expr) || is<Logical>(expr)
+                 ? rewrite_in_order(expr, around)
+                 : map_children(expr, [&](const Expr& child) { return rewrite(child, around); });
     }
     const Expr own = with_own_inames(expr, around);
     NameSet inside = around;
     const Reduction& renamed = *get_if<Reduction>(own);
     inside.insert(renamed.inames.begin(), renamed.inames.end());
     return map_children(own, [&](const Expr& child) { return rewrite(child, inside); });
+  }
+
+  /// What decides whether the rest is computed comes to an end before it.
+  Expr rewrite_in_order(const Expr& expr, const NameSet& around) {
+    const std::set<std::size_t> outer = decided_before_;
+    const auto decides = [&](const Expr& condition) {
+      const std::size_t first = next_number_;
+      Expr result = rewrite(condition, around);
+      for (std::size_t number = first; number < next_number_; ++number) {
+        decided_before_.insert(number);
+      }
+      return result;
+    };
+    Expr result = expr;
+    if (const Conditional* conditional = get_if<Conditional>(expr)) {
+      const Expr condition = decides(conditional->condition);
+      const Expr then_value = rewrite(conditional->then_value, around);
+      result = Conditional{condition, then_value, rewrite(conditional->else_value, around)};
+    } else {
+      Logical logical = *get_if<Logical>(expr);
+      for (Expr& operand : logical.operands) {
+        operand = decides(operand);
+      }
+      result = logical;
+    }
+    decided_before_ = outer;
+    return result;
   }
 
   /// The reduction over the first copy of its inames whose other users leave room for it.
@@ -142,7 +173,8 @@ class Separator {
             read_variables(kernel_, operands)};
   }
   void add_user(const Expr& expr, const NameSet& around) {
-    const LoopUser user = user_of(expr, around);
+    LoopUser user = user_of(expr, around);
+    user.number = next_number_++;
     for (const std::string& iname : get_if<Reduction>(expr)->inames) {
       users_[iname].push_back(user);
     }
@@ -159,7 +191,8 @@ class Separator {
         return false;
       }
       for (const LoopUser& other : users_[iname]) {
-        if (other.loops != user.loops || needs(user, other) || needs(other, user)) {
+        if (other.loops != user.loops || decided_before_.count(other.number) != 0 ||
+            needs(user, other) || needs(other, user)) {
           return false;
         }
       }
@@ -259,6 +292,8 @@ class Separator {
   std::map<std::string, std::vector<LoopUser>, std::less<>> statements_in_;
   std::map<std::string, std::vector<LoopUser>, std::less<>> users_;
   std::map<std::string, std::vector<NewNames>, std::less<>> copies_of_;
+  std::size_t next_number_ = 0;
+  std::set<std::size_t> decided_before_;  // reductions in conditions around the present expression
 };
 
 /// Whether some loop of a reduction has another user.

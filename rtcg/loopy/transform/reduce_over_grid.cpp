@@ -25,20 +25,25 @@ bool is_over(const Expr& expr, std::string_view iname) {
                                            iname) != reduction->inames.end();
 }
 
+enum class Surroundings { none, reduction, branch };
+
 /// Calls `visit` on each reduction over the iname in the statement, and says whether it stands
-/// within another reduction.
+/// within another reduction or in a branch of a value.
 template <class Visit>
 void for_each_reduction(const Instruction& instruction, std::string_view iname,
                         const Visit& visit) {
-  const std::function<void(const Expr&, bool)> look = [&](const Expr& expr, bool is_nested) {
+  const std::function<void(const Expr&, Surroundings)> look = [&](const Expr& expr,
+                                                                  Surroundings around) {
     if (is_over(expr, iname)) {
-      visit(expr, is_nested);
+      visit(expr, around);
     }
-    const bool is_reduction = is<Reduction>(expr);
-    for_each_child(expr, [&](const Expr& child) { look(child, is_nested || is_reduction); });
+    const Surroundings inside = is<Reduction>(expr) ? Surroundings::reduction
+                                : is<Conditional>(expr) || is<Logical>(expr) ? Surroundings::branch
+                                                                             : around;
+    for_each_child(expr, [&](const Expr& child) { look(child, inside); });
   };
   static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
-    look(expr, false);
+    look(expr, Surroundings::none);
     return expr;
   }));
 }
@@ -183,13 +188,16 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname
   for (const Instruction& instruction : kernel.instructions) {
     std::optional<Refusal> refusal;
     bool is_here = false;
-    for_each_reduction(instruction, iname, [&](const Expr&, bool is_nested) {
+    for_each_reduction(instruction, iname, [&](const Expr&, Surroundings around) {
       is_here = true;
-      if (is_nested) {
-        refusal = Refusal{"loopy.reduce_over_grid.nested",
-                          fmt::format("'{}' reduces over '{}' within another reduction: assign the "
-                                      "inner one to a temporary first",
-                                      instruction.id, iname)};
+      if (around != Surroundings::none) {
+        refusal = Refusal{
+            "loopy.reduce_over_grid.nested",
+            fmt::format("'{}' reduces over '{}' {}", instruction.id, iname,
+                        around == Surroundings::reduction
+                            ? "within another reduction: assign the inner one to a temporary first"
+                            : "where a condition holds: state the condition by 'if' around the "
+                              "statement, not within its value")};
       }
     });
     if (!is_here) {
@@ -230,7 +238,8 @@ class GridReducer {
     find_common_axes(old);
     for (const Instruction& instruction : old) {
       bool is_over_grid = false;
-      for_each_reduction(instruction, iname_, [&](const Expr&, bool) { is_over_grid = true; });
+      for_each_reduction(instruction, iname_,
+                         [&](const Expr&, Surroundings) { is_over_grid = true; });
       if (!is_over_grid) {
         wait_for_result(instruction);
         kernel_.instructions.push_back(instruction);
@@ -251,7 +260,8 @@ class GridReducer {
     std::optional<NameSet> common;
     for (const Instruction& instruction : instructions) {
       bool is_over_grid = false;
-      for_each_reduction(instruction, iname_, [&](const Expr&, bool) { is_over_grid = true; });
+      for_each_reduction(instruction, iname_,
+                         [&](const Expr&, Surroundings) { is_over_grid = true; });
       if (is_over_grid) {
         common = common.value_or(instruction.within_inames);
         std::erase_if(*common, [&](const std::string& each) {
@@ -393,7 +403,7 @@ class GridReducer {
     for (const std::string& second : second_inames_) {
       bool has_threads = false;
       for (const Instruction& instruction : kernel_.instructions) {
-        for_each_reduction(instruction, second, [&](const Expr&, bool) {
+        for_each_reduction(instruction, second, [&](const Expr&, Surroundings) {
           for (const std::string& each : instruction.within_inames) {
             const AxisKind kind = tag_of(kernel_, each).kind;
             has_threads = has_threads || kind == AxisKind::block || kind == AxisKind::block_auto;

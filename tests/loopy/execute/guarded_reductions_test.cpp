@@ -1,0 +1,157 @@
+// Reductions and scans in the branches of values: what they read is read where the branch is taken.
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/check/check_bounds.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/transform/reduce_over_grid.h"
+#include "tests/loopy/execute/on_every_target.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel guarded_kernel(const std::string& domain, const std::string& statements,
+                      std::string arguments) {
+  KernelOptions options;
+  options.arguments = std::move(arguments);
+  return make_kernel(domain, statements, options);
+}
+
+const char* const both_domains = "{[i, j]: 0 <= i < n and 0 <= j < 2*n}";
+const char* const both_arguments = "a: f64[2*n]; y: f64[2*n]; n: i32";
+
+/// The same with the condition around the statement.
+Kernel in_statements(const std::string& taken) {
+  return guarded_kernel(both_domains,
+                        "y[j] = 0 {if=j < n, id=low}\ny[j] = " + taken + " {if=j >= n, id=high}",
+                        both_arguments);
+}
+
+// the devices that check bounds (CUDA text on the CPU) see a read outside
+TEST(Defect02, ReductionsRunWhereTheirBranchIsTaken) {
+  const Kernel expected = in_statements("sum(i, a[i + j - n])");
+  for (const char* statement : {"y[j] = 0 if j < n else sum(i, a[i + j - n])",
+                                "y[j] = sum(i, a[i + j - n]) if j >= n else 0",
+                                "y[j] = if(j < n, 0, if(j < 2*n, sum(i, a[i + j - n]), 7))",
+                                "y[j] = 0 if j < n and j < 2*n else 1*sum(i, a[i + j - n])"}) {
+    SCOPED_TRACE(statement);
+    const Kernel kernel = guarded_kernel(both_domains, statement, both_arguments);
+    check_bounds(infer_types(kernel));
+    expect_same_everywhere(kernel, expected, {{"n", 9}});
+    expect_same_everywhere(apply_recipe(kernel, "split_iname(j, 8, outer_tag=g.0, inner_tag=l.0)"),
+                           expected, {{"n", 9}});
+    expect_same_everywhere(apply_recipe(kernel,
+                                        "split_iname(j, 4, inner_tag=ilp)\n"
+                                        "split_iname(i, 4)"),
+                           expected, {{"n", 9}});
+  }
+}
+
+TEST(Defect02, ThreadsReduceInABranchTogether) {
+  const std::string domains = "{[i, j]: 0 <= i < 64 and 0 <= j < 2*n}";
+  const char* arguments = "a: f64[n + 63]; y: f64[2*n]; n: i32";
+  const Kernel kernel =
+      guarded_kernel(domains, "y[j] = 0 if j < n else sum(i, a[i + j - n])", arguments);
+  const Kernel expected = guarded_kernel(
+      domains, "y[j] = 0 {if=j < n, id=low}\ny[j] = sum(i, a[i + j - n]) {if=j >= n, id=high}",
+      arguments);
+  for (const char* recipe :
+       {"tag_inames(i:l.0)", "tag_inames(i:l.0, j:g.0)",
+        "tag_inames(i:l.0)\nsplit_iname(j, 4, outer_tag=g.0, inner_tag=l.1)",
+        "split_iname(i, 32, inner_tag=l.0)\nsplit_iname(j, 4, outer_tag=g.0, inner_tag=l.1)"}) {
+    SCOPED_TRACE(recipe);
+    expect_same_everywhere(apply_recipe(kernel, recipe), expected, {{"n", 6}});
+  }
+}
+
+TEST(Defect02, NestedReductionsAndTuplesAreGuarded) {
+  const std::string domains = "{[i, j, k]: 0 <= i, k < n and 0 <= j < 2*n}";
+  const char* arguments = "a: f64[n, n]; y: f64[2*n]; p: i32[2*n]; n: i32";
+  const Kernel nested = guarded_kernel(
+      domains,
+      "y[j] = 0 if j < n else sum(i, 2 if i < j - n else sum(k, a[j - n, k]*a[i - j + n, k]))",
+      arguments);
+  const Kernel expected = guarded_kernel(domains,
+                                         "y[j] = 0 {id=low}\n"
+                                         "y[j] = y[j] + 2 {if=j >= n and i < j - n, id=two, "
+                                         "dep=low}\n"
+                                         "y[j] = y[j] + a[j - n, k]*a[i - j + n, k] {if=j >= n and "
+                                         "i >= j - n, id=rest, dep=two}",
+                                         arguments);
+  expect_same_everywhere(nested, expected, {{"n", 7}});
+  const char* rules = "far(u, v) := if(u*u < v*v, v, u) {neutral=0}\n";
+  const Kernel user = guarded_kernel(
+      "{[i, j]: 0 <= i < n and 0 <= j < 2*n}",
+      std::string(rules) + "y[j] = 0 if j < n else reduce(far, i, a[i, j - n])", arguments);
+  const Kernel plain = guarded_kernel(
+      "{[i, j]: 0 <= i < n and 0 <= j < 2*n}",
+      std::string(rules) + "y[j] = 0 {if=j < n}\ny[j] = reduce(far, i, a[i, j - n]) {if=j >= n}",
+      arguments);
+  expect_same_everywhere(user, plain, {{"n", 7}});
+}
+
+TEST(Defect02, ConditionsThatReduceComeFirst) {
+  const std::string domains = "{[i, j]: 0 <= i < n and 0 <= j < n}";
+  const char* arguments = "a: f64[n, n]; y: f64[n]; b, c: i32[n]; n: i32";
+  const Kernel kernel = guarded_kernel(
+      domains,
+      "y[j] = sum(i, a[j, i]) if sum(i, a[i, j]) > 0 and j > 0 and a[j - 1, 0] < 0.5 else "
+      "sum(i, a[j, i]*a[j, i]) - sum(i, a[j, i])",
+      arguments);
+  const Kernel expected =
+      guarded_kernel(domains,
+                     "<f64> s = sum(i, a[i, j]) {inames=j}\n"
+                     "<f64> t = sum(i, a[j, i]) {inames=j}\n"
+                     "<f64> v = sum(i, a[j, i]*a[j, i]) {inames=j}\n"
+                     "<i32> c0 = 0 {id=z, inames=j}\n"
+                     "c0 = 1 {id=o, if=s > 0 and j > 0 and a[j - 1, 0] < 0.5, dep=z}\n"
+                     "y[j] = t {if=c0 == 1}\ny[j] = v - t {if=c0 == 0}",
+                     arguments);
+  expect_same_everywhere(kernel, expected, {{"n", 9}});
+}
+
+TEST(Defect02, ScansInBranchesAreJudgedAsIfAlwaysComputed) {
+  const Kernel outside = guarded_kernel("{[i, j]: 0 <= j < 2*n and 0 <= i <= j}",
+                                        "y[j] = 0 if j < n else scan(sum, i, a[i - n])",
+                                        "a: f64[n]; y: f64[2*n]; n: i32");
+  EXPECT_ERROR("loopy.check_bounds.out_of_bounds", check_bounds(infer_types(outside)));
+  const Kernel inside =
+      guarded_kernel("{[i, j]: 0 <= j < n and 0 <= i <= j}",
+                     "y[j] = 0 if j % 3 == 1 else scan(sum, i, a[i])", "a, y: f64[n]; n: i32");
+  const Kernel expected =
+      guarded_kernel("{[i, j]: 0 <= j < n and 0 <= i <= j}",
+                     "y[j] = 0 if j % 3 == 1 else reduce(sum, i, a[i])", "a, y: f64[n]; n: i32");
+  expect_same_everywhere(inside, expected, {{"n", 12}});
+}
+
+TEST(Defect02, ReductionsOverTheGridAreNotTakenOutOfBranches) {
+  const Kernel kernel = apply_recipe(
+      guarded_kernel("{[i]: 0 <= i < n}", "y[0] = 0 if n < m else sum(i, a[m - n + i])",
+                     "a: f64[m]; y: f64[1]; n, m: i32"),
+      "tag_inames(i:g.0)");
+  EXPECT_ERROR("loopy.reduce_over_grid.nested", reduce_over_grid(kernel, "i"));
+}
+
+TEST(Defect02, SelectedIndicesAndFetchedTilesAreGuarded) {
+  const Kernel select = guarded_kernel("{[i, j]: 0 <= i < n and 0 <= j < 2*n}",
+                                       "y[j] = a[0 if j < n else sum(i, k[i + j - n])]",
+                                       "a, y: f64[2*n]; k: i32[2*n]; n: i32");
+  CompareOptions options;
+  options.values["k"] = std::vector<double>(12, 1);
+  const Kernel expected = guarded_kernel("{[i, j]: 0 <= i < n and 0 <= j < 2*n}",
+                                         "y[j] = a[0] {if=j < n}\ny[j] = a[n] {if=j >= n}",
+                                         "a, y: f64[2*n]; k: i32[2*n]; n: i32");
+  expect_same_everywhere(select, expected, {{"n", 6}}, options);
+  const Kernel kernel =
+      guarded_kernel(both_domains, "y[j] = 0 if j < n else sum(i, a[i + j - n])", both_arguments);
+  expect_same_everywhere(apply_recipe(kernel,
+                                      "split_iname(j, 8, outer_tag=g.0, inner_tag=l.0)\n"
+                                      "split_iname(i, 4)\n"
+                                      "add_prefetch(a, [j_inner, i_inner], default_tag=l.auto)"),
+                         in_statements("sum(i, a[i + j - n])"), {{"n", 9}});
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
