@@ -177,10 +177,44 @@ class DependenceSearch {
         });
   }
 
-  /// Whether each iteration that reads the variable has set it before.
-  [[nodiscard]] bool is_set_anew(const std::string& variable) const {
-    if (find_temporary(kernel_, variable) == nullptr) {
+  /// Whether all values of the iname have a copy of the temporary of their own.
+  [[nodiscard]] bool has_own_copy(const Temporary& temporary, const std::string& iname) const {
+    const InameTag tag = tag_of(kernel_, iname);
+    if (temporary.address_space == AddressSpace::local) {
+      return tag.kind == AxisKind::grid;
+    }
+    if (temporary.address_space != AddressSpace::private_ || is_loop_iname(kernel_, iname)) {
       return false;
+    }
+    // a lane that indexes the temporary has elements of it, not all of them
+    return !tag.is_lane() ||
+           std::none_of(kernel_.instructions.begin(), kernel_.instructions.end(),
+                        [&](const Instruction& each) {
+                          const std::vector<Expr> targets = targets_of(each);
+                          return std::any_of(targets.begin(), targets.end(),
+                                             [&](const Expr& target) {
+                                               return target_name(target) == temporary.name &&
+                                                      free_names(target).count(iname) != 0;
+                                             });
+                        });
+  }
+
+  /// Whether each iteration that reads the variable has set it before, in an element or a copy that
+  /// the axes' other iterations do not touch.
+  [[nodiscard]] bool is_set_anew(const std::string& variable) const {
+    const Temporary* temporary = find_temporary(kernel_, variable);
+    if (temporary == nullptr) {
+      return false;
+    }
+    for (const std::vector<ArrayAccess>& accesses : accesses_) {
+      for (const ArrayAccess& access : accesses) {
+        if (access.array == variable &&
+            std::any_of(access.inames.begin(), access.inames.end(), [&](const std::string& iname) {
+              return !is_loop_iname(kernel_, iname) && !has_own_copy(*temporary, iname);
+            })) {
+          return false;
+        }
+      }
     }
     for (std::size_t reader = 0; reader < accesses_.size(); ++reader) {
       for (const ArrayAccess& access : accesses_[reader]) {
@@ -270,11 +304,7 @@ class DependenceSearch {
     // each thread, lane or block has its own
     const Temporary* temporary = find_temporary(kernel_, one.array);
     for (const std::string& iname : one.inames) {
-      const InameTag tag = tag_of(kernel_, iname);
-      const bool is_apart =
-          temporary != nullptr &&
-          ((temporary->address_space == AddressSpace::private_ && !is_loop_iname(kernel_, iname)) ||
-           (temporary->address_space == AddressSpace::local && tag.kind == AxisKind::grid));
+      const bool is_apart = temporary != nullptr && has_own_copy(*temporary, iname);
       if (is_apart && other.inames.count(iname) != 0) {
         set.add_zero(Affine(iname + "'1") - Affine(iname + "'2"));
       }

@@ -117,5 +117,29 @@ TEST(CheckOrder, SaysNothingOfWhatItCannotProve) {
   check_order(kernel);
 }
 
+TEST(Defect03, TemporariesAreJudgedAsArgumentsAre) {
+  const char* statements = "for i\na[i] = b[i]\na[i + 1] = 13\nc[i] = a[i] + a[i + 1]\nend";
+  const auto argument = [&](const char* recipe) {
+    return apply_recipe(
+        make_kernel("{[i]: 0 <= i < 16}", statements, {.arguments = "a: i32[17]; b, c: i32[16]"}),
+        recipe);
+  };
+  const auto temporary = [&](const char* recipe) {
+    return apply_recipe(make_kernel("{[i]: 0 <= i < 16}", std::string("<i32> a[17]\n") + statements,
+                                    {.arguments = "b, c: i32[16]"}),
+                        recipe);
+  };
+  for (const char* recipe : {"tag_inames(i:l.0)", "tag_inames(i:ilp)", "tag_inames(i:vec)",
+                             "split_iname(i, 4, inner_tag=l.0)", "split_iname(i, 4, inner_tag=ilp)",
+                             "split_iname(i, 4, outer_tag=l.0)"}) {
+    SCOPED_TRACE(recipe);
+    EXPECT_ERROR("loopy.check_order.carried_value", check_order(argument(recipe)));
+    EXPECT_ERROR("loopy.check_order.carried_value", check_order(temporary(recipe)));
+  }
+  // a copy for each block or thread is right
+  check_order(temporary("tag_inames(i:g.0)"));
+  check_order(temporary("tag_inames(i:l.0)\nset_temporary_address_space([a], private)"));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
