@@ -120,6 +120,61 @@ std::vector<Domain> separated(const std::vector<Domain>& domains) {
   return result;
 }
 
+/// A call `max(j, x)` or `min(j, x)` with an iname first, free where it stands: Loo.py reads it as
+/// a reduction.
+struct OpenReduction {
+  Expr call = 0;
+  std::string iname{};
+};
+
+/// Adds those within `expr` to `found`, and the inames that are free elsewhere to `others`.
+void find_open_reductions(const Kernel& kernel, const Expr& expr, const NameSet& bound,
+                          std::vector<OpenReduction>& found, NameSet& others) {
+  if (const Name* name = get_if<Name>(expr)) {
+    if (bound.count(name->name) == 0 && is_iname(kernel, name->name)) {
+      others.insert(name->name);
+    }
+    return;
+  }
+  const Call* call = get_if<Call>(expr);
+  const Name* first = call != nullptr && call->arguments.size() == 2 &&
+                              (call->function == "max" || call->function == "min")
+                          ? get_if<Name>(call->arguments.front())
+                          : nullptr;
+  if (first != nullptr && bound.count(first->name) == 0 && is_iname(kernel, first->name)) {
+    found.push_back({expr, first->name});
+    NameSet inside = bound;
+    inside.insert(first->name);
+    find_open_reductions(kernel, call->arguments.back(), inside, found, others);
+    return;
+  }
+  NameSet inside = bound;
+  if (const Reduction* reduction = get_if<Reduction>(expr)) {
+    inside.insert(reduction->inames.begin(), reduction->inames.end());
+  }
+  for_each_child(
+      expr, [&](const Expr& child) { find_open_reductions(kernel, child, inside, found, others); });
+}
+
+/// Refuses what is the larger one of two numbers and a maximum over a loop alike.
+void refuse_two_readings(const std::vector<OpenReduction>& found, const NameSet& others,
+                         const std::string& where) {
+  for (const OpenReduction& each : found) {
+    if (others.count(each.iname) != 0) {
+      continue;
+    }
+    const Call& call = *get_if<Call>(each.call);
+    const std::string value = to_string(call.arguments.back());
+    throw InvalidInput(
+        "loopy.make_kernel.two_readings",
+        fmt::format("{} '{}' can be the {} of '{}' over the loop '{}' and the {} one of '{}' and "
+                    "'{}': write reduce({}, {}, {}) for the loop, {}({}, {}) for the two",
+                    where, to_string(each.call), call.function == "max" ? "maximum" : "minimum",
+                    value, each.iname, call.function == "max" ? "larger" : "smaller", each.iname,
+                    value, call.function, each.iname, value, call.function, value, each.iname));
+  }
+}
+
 class KernelMaker {
  public:
   KernelMaker(std::string_view domains, std::string_view statements, const KernelOptions& options,
@@ -132,6 +187,13 @@ class KernelMaker {
     kernel_.assumptions = parse_assumptions(options.assumptions);
     kernel_.arguments = parse_arguments(options.arguments);
     kernel_.rules = parsed_.rules;
+    for (const SubstitutionRule& rule : kernel_.rules) {
+      std::vector<OpenReduction> open;
+      NameSet others;
+      find_open_reductions(kernel_, rule.body, {rule.parameters.begin(), rule.parameters.end()},
+                           open, others);
+      refuse_two_readings(open, others, fmt::format("rule '{}':", rule.name));
+    }
     fix_parameters();
   }
 
@@ -300,6 +362,14 @@ class KernelMaker {
     NameSet inames = statement.for_inames;
     inames.insert(statement.additional_inames.begin(), statement.additional_inames.end());
     check_inames(inames, statement.line);
+    {
+      std::vector<OpenReduction> open;
+      NameSet others = inames;
+      for_each_expression(statement.instruction, [&](const Expr& expr) {
+        find_open_reductions(kernel_, expr, {}, open, others);
+      });
+      refuse_two_readings(open, others, fmt::format("line {}:", statement.line));
+    }
     const auto add_from = [&](const Expr& expr) {
       for_each_free_name(expand_rules(kernel_, expr), [&](const std::string& each) {
         if (is_iname(kernel_, each)) {

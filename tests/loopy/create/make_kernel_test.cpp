@@ -385,5 +385,43 @@ TEST(MakeKernel, RefusesArgumentsItCannotRead) {
   }
 }
 
+TEST(Defect04, MaximaOverAnInameAreNotReadAsTheLargerOfTwo) {
+  const char* domain = "{[i, j]: 0 <= i, j < n}";
+  for (const char* text :
+       {"y[i] = max(j, x[i, j])", "y[i] = min(j, x[i, j])", "y[i] = 1 + 2*max(j, x[i, j])",
+        "y[i] = y[i] + max(j, x[i, j])", "y[i] = max(0, max(j, x[i, j]))",
+        "f(a) := max(j, a*x[0, j])\ny[i] = f(i)", "y[i] = sum(k, 1) {if=max(j, x[i, j]) > 0}"}) {
+    SCOPED_TRACE(text);
+    EXPECT_ERROR("loopy.make_kernel.two_readings", make_kernel(domain, text));
+  }
+  try {
+    static_cast<void>(make_kernel(domain, "y[i] = max(j, x[i, j])"));
+    ADD_FAILURE();
+  } catch (const InvalidInput& error) {
+    for (const char* part : {"line 1", "reduce(max, j, x[i, j])", "max(x[i, j], j)"}) {
+      EXPECT_NE(error.message().find(part), std::string::npos) << error.message();
+    }
+  }
+}
+
+TEST(Defect04, WhatHasOneReadingIsTaken) {
+  const char* domain = "{[i, j]: 0 <= i, j < n}";
+  for (const char* text :
+       {"y[i] = reduce(max, j, x[i, j])", "y[i] = sum(j, max(j, x[i, j]))",
+        "z[i, j] = max(j, x[i, j])", "y[i] = y[i] + x[i, j]*max(j, 3)",
+        "y[i] = y[i] + max(x[i, j], j)", "for j\ny[i] = y[i] + max(j, 3)\nend",
+        "y[i] = y[i] + max(j, 3) {inames=i:j}", "y[i] = y[i] + max(j, 3) {inames=+j}",
+        "clip(j) := max(j, 0)\ny[i] = clip(i)"}) {
+    SCOPED_TRACE(text);
+    static_cast<void>(make_kernel(domain, text));
+  }
+  // those that are reductions alone say so
+  for (const char* text : {"y[i] = sum(x[i, 0], i)", "y[i] = any(n, x[i, 0])",
+                           "y[i] = product(x[i, 0])", "y[i] = argmin(j, x[i, j])"}) {
+    SCOPED_TRACE(text);
+    EXPECT_THROW(static_cast<void>(make_kernel(domain, text)), InvalidInput);
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
