@@ -33,6 +33,60 @@ std::vector<std::string> temporaries_of_lane(const Kernel& kernel, const std::st
   return result;
 }
 
+bool has_any_of(const std::vector<std::string>& inames, const NameSet& names) {
+  return std::any_of(inames.begin(), inames.end(),
+                     [&](const std::string& each) { return names.count(each) != 0; });
+}
+
+/// What the domains of loops around the lane say of it, where they are not its own: 7*i_copy + lane
+/// < n for a copy of the loop that it was split from.
+ConstraintSet bounds_elsewhere(const Kernel& kernel, const std::string& lane, const NameSet& used) {
+  ConstraintSet bounds;
+  for (const Domain& domain : kernel.domains) {
+    const bool is_home =
+        std::find(domain.inames.begin(), domain.inames.end(), lane) != domain.inames.end();
+    if (is_home || !has_any_of(domain.inames, used)) {
+      continue;
+    }
+    std::vector<std::string> absent = domain.inames;
+    std::erase_if(absent, [&](const std::string& each) { return used.count(each) != 0; });
+    const ConstraintSet known = domain.constraints.project_out(absent);
+    for (const Constraint& each : known.constraints()) {
+      if (each.expr.coefficient(lane) != 0) {
+        bounds.add(each);
+      }
+    }
+    for (const Congruence& each : known.congruences()) {
+      if (each.expr.coefficient(lane) != 0) {
+        bounds.add(each);
+      }
+    }
+  }
+  return bounds;
+}
+
+/// The domains without the lane. Those of loops keep what it says of them.
+void remove_lane(Kernel& kernel, const std::string& lane) {
+  ConstraintSet range;
+  const ConstraintSet known = constraints_of(kernel, {lane});
+  for (const Constraint& each : known.constraints()) {
+    const auto& terms = each.expr.terms();
+    if (std::all_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
+          return term.name == lane || !is_iname(kernel, term.name);
+        })) {
+      range.add(each);
+    }
+  }
+  for (Domain& domain : kernel.domains) {
+    if (std::erase(domain.inames, lane) == 0 && domain.constraints.mentions(lane)) {
+      domain.constraints.add(range);
+    }
+    if (domain.constraints.mentions(lane)) {
+      domain.constraints = domain.constraints.project_out({lane});
+    }
+  }
+}
+
 Kernel with_lane_loops(Kernel kernel, const std::string& lane, NameGenerator& names) {
   if (const std::vector<std::string> own = temporaries_of_lane(kernel, lane); !own.empty()) {
     kernel = privatize_temporaries(std::move(kernel), {lane}, own);
@@ -47,7 +101,10 @@ Kernel with_lane_loops(Kernel kernel, const std::string& lane, NameGenerator& na
     const NewNames copy = {{lane, loop}};
     NameSet used = within;
     used.insert(lane);
+    const ConstraintSet elsewhere = bounds_elsewhere(kernel, lane, used);
     kernel = with_copied_inames(std::move(kernel), copy, used);
+    kernel.domains.back().constraints.add(
+        elsewhere.rename([&](const std::string& name) { return name == lane ? loop : name; }));
     Instruction& instruction = kernel.instructions[i];
     instruction = map_expressions(std::move(instruction),
                                   [&](const Expr& expr) { return rename_all(expr, copy); });
@@ -80,11 +137,7 @@ Kernel make_lane_loops(Kernel kernel) {
     kernel = with_lane_loops(std::move(kernel), lane, names);
   }
   for (const std::string& lane : lanes) {
-    for (Domain& domain : kernel.domains) {
-      if (std::erase(domain.inames, lane) != 0) {
-        domain.constraints = domain.constraints.project_out({lane});
-      }
-    }
+    remove_lane(kernel, lane);
   }
   std::erase_if(kernel.domains, [](const Domain& domain) { return domain.inames.empty(); });
   kernel.recipe = recipe;

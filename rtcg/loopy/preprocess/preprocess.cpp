@@ -220,6 +220,9 @@ Kernel assign_auto_axes(Kernel kernel) {
   for (const std::string& id : ids) {
     kernel = assign_axes_of(std::move(kernel), id, lengths);
   }
+  // what no statement is spread over, such as the loop of a reduction, stays a loop
+  std::erase_if(kernel.iname_tags,
+                [](const auto& each) { return each.second.kind == AxisKind::block_auto; });
   kernel.recipe = recipe;  // these splits follow from the others
   return kernel;
 }

@@ -75,5 +75,32 @@ TEST(MoreTransformations, ReadTables) {
       {{"n", 20}});
 }
 
+TEST(Attack03, CopiesOfOuterLoopsKnowTheirLanes) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "b[i] = 2*a[i] {id=one}\nc[i] = 3*a[i]",
+                                    {.default_type = cgen::f32});
+  for (const char* tag : {"ilp.seq", "ilp", "vec"}) {
+    SCOPED_TRACE(tag);
+    const std::string split = std::string("split_iname(i, 7, inner_tag=") + tag + ")\n";
+    for (const char* then :
+         {"duplicate_inames(i_outer)", "duplicate_inames(i_outer, within=id:one)",
+          "duplicate_inames([i_outer, i_inner])", "duplicate_inames(i_inner, within=id:one)"}) {
+      SCOPED_TRACE(then);
+      expect_same_everywhere(apply_recipe(kernel, split + then), kernel, {{"n", 30}});
+    }
+  }
+}
+
+TEST(Attack03, ReductionsOverAutomaticAxesAreDeclared) {
+  const Kernel kernel = make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 12}",
+                                    "b[i] = sum(k, a[i, k]) + max(reduce(max, k, a[i, k]), 0)",
+                                    {.default_type = cgen::f32});
+  for (const char* recipe :
+       {"tag_inames(k:l.auto)", "tag_inames(k:l.auto, i:g.0)",
+        "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)\ntag_inames(k:l.auto)"}) {
+    SCOPED_TRACE(recipe);
+    expect_same_everywhere(apply_recipe(kernel, recipe), kernel, {{"n", 21}});
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
