@@ -1,6 +1,7 @@
 #include "tools/command.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -109,7 +110,12 @@ void parse_scalars(const std::vector<std::string>& items,
     const std::string name = item.substr(0, equal);
     char* integer_end = nullptr;
     char* real_end = nullptr;
+    errno = 0;
     const long long integer = std::strtoll(text.c_str(), &integer_end, 10);
+    if (!text.empty() && *integer_end == '\0' && errno == ERANGE) {
+      throw InvalidInput("tools.rtcg.bad_value",
+                         fmt::format("'{}' is beyond 64 bits: integers go to 2^63 - 1", item));
+    }
     const double real = std::strtod(text.c_str(), &real_end);
     if (text.empty() || *real_end != '\0') {
       throw InvalidInput("tools.rtcg.bad_value",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -56,6 +57,13 @@ std::uint64_t hash_of(const runtime::CompiledProgram& compiled, const GeneratedP
   return hash;
 }
 
+/// RTCG_MOST_STATEMENTS, or `otherwise` where that is no number above 0.
+std::int64_t most_statements_from_environment(std::int64_t otherwise) {
+  const char* text = std::getenv("RTCG_MOST_STATEMENTS");
+  const long long given = text != nullptr ? std::strtoll(text, nullptr, 10) : 0;
+  return given > 0 ? given : otherwise;
+}
+
 /// Of a temporary in global memory; at least 1.
 std::size_t bytes_of(const KernelParameter& temporary, const LaunchArguments& checked) {
   return std::max<std::size_t>(
@@ -80,7 +88,11 @@ std::vector<runtime::LaunchShape> shapes_of(const GeneratedProgram& generated,
     std::array<std::uint64_t, 3> grid = {1, 1, 1};
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const auto blocks = evaluate_integer(plan.grid[axis], checked.integers());
-      require_internal(blocks.has_value(), "a grid in terms of scalar arguments");
+      if (!blocks) {
+        throw InvalidInput("loopy.executor.size_overflow",
+                           fmt::format("the grid of kernel '{}' is too large: {} is beyond 64 bits",
+                                       plan.kernel_name, to_string(plan.grid[axis])));
+      }
       grid[axis] = static_cast<std::uint64_t>(std::max<std::int64_t>(*blocks, 0));
     }
     const auto block = [&](std::size_t axis) {
@@ -149,6 +161,7 @@ struct Executor::State {
   Variant make(bool is_wide, runtime::Compiler& compiler) const {
     GenerateOptions options;
     options.index_type = is_wide ? cgen::i64 : cgen::i32;
+    options.most_statements = most_statements_from_environment(options.most_statements);
     const runtime::DeviceInfo& info = device.info();
     const std::size_t bytes =
         std::max(info.shared_bytes_per_block, info.shared_bytes_per_block_opt_in);

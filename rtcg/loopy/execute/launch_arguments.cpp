@@ -161,8 +161,8 @@ bool LaunchArguments::solve(const Expr& length, std::int64_t value, const std::s
     return false;
   }
   const Affine::Term& term = open.terms().front();
-  const std::int64_t rest = value - open.constant();
-  if (rest % term.coefficient != 0) {
+  std::int64_t rest = 0;
+  if (__builtin_sub_overflow(value, open.constant(), &rest) || rest % term.coefficient != 0) {
     throw InvalidInput("loopy.executor.shape_mismatch",
                        fmt::format("array '{}' has an axis of length {}, but {} is asked for",
                                    array, value, to_string(length)));
@@ -195,12 +195,24 @@ void LaunchArguments::find_parameters() {
 std::int64_t LaunchArguments::evaluate(const Expr& expr, const std::string& array) const {
   const auto value = evaluate_integer(expr, integers_);
   if (!value) {
+    const NameSet names = free_names(expr);
+    if (std::all_of(names.begin(), names.end(),
+                    [&](const std::string& each) { return integers_.count(each) != 0; })) {
+      fail_size(array, to_string(expr));
+    }
     throw InvalidInput("loopy.executor.shape_mismatch",
                        fmt::format("the length {} of array '{}' cannot be computed from the "
                                    "arguments",
                                    to_string(expr), array));
   }
   return *value;
+}
+
+[[noreturn]] void LaunchArguments::fail_size(const std::string& array,
+                                             const std::string& what) const {
+  throw InvalidInput("loopy.executor.size_overflow",
+                     fmt::format("array '{}' of kernel '{}' is too large: {} is beyond 64 bits",
+                                 array, kernel_.name, what));
 }
 
 /// A length below 0 is that of an empty array, such as 3*n - 2 for n = 0, unless what it is
@@ -239,7 +251,11 @@ void LaunchArguments::check_arrays() {
                         "asked for",
                         axis, name, array.shape[axis], to_string(declared->shape[axis]), length));
       }
-      last += (length - 1) * evaluate(strides[axis], name);
+      std::int64_t above = 0;
+      if (!is_empty && (__builtin_mul_overflow(length - 1, evaluate(strides[axis], name), &above) ||
+                        __builtin_add_overflow(last, above, &last))) {
+        fail_size(name, "the place of its last element");
+      }
     }
     if (!is_empty && static_cast<std::int64_t>(array.count) <= last) {
       throw InvalidInput("loopy.executor.array_too_short",
@@ -264,6 +280,9 @@ void LaunchArguments::check_arrays() {
 
 std::size_t LaunchArguments::count_of(const KernelParameter& temporary) const {
   const std::int64_t count = evaluate(*temporary.temporary_count, temporary.name);
+  if (count > INT64_MAX / size_bytes(temporary.type)) {
+    fail_size(temporary.name, fmt::format("the size of its {} elements in bytes", count));
+  }
   return static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
 }
 

@@ -36,6 +36,7 @@ class LaunchArguments {
   void check_arrays();
   void check_length(const Expr& length, std::int64_t value, std::size_t axis,
                     const std::string& array) const;
+  [[noreturn]] void fail_size(const std::string& array, const std::string& what) const;
   [[nodiscard]] std::int64_t evaluate(const Expr& expr, const std::string& array) const;
 
   const Kernel& kernel_;

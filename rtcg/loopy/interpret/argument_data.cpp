@@ -1,8 +1,10 @@
 #include "rtcg/loopy/interpret/argument_data.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <random>
 
 #include <fmt/format.h>
@@ -10,6 +12,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -46,6 +49,12 @@ auto with_type(cgen::ScalarKind kind, const Use& use) {
   }
 }
 
+[[noreturn]] void fail_size(const Argument& argument, const std::string& what) {
+  throw InvalidInput(
+      "loopy.argument_data.too_large",
+      fmt::format("array '{}' is too large for the memory of the host: {}", argument.name, what));
+}
+
 }  // namespace
 
 std::size_t element_count(const Argument& argument, const IntegerValues& parameters) {
@@ -55,6 +64,11 @@ std::size_t element_count(const Argument& argument, const IntegerValues& paramet
   const auto evaluate = [&](const Expr& expr) {
     const auto value = evaluate_integer(expr, parameters);
     if (!value) {
+      const NameSet names = free_names(expr);
+      if (std::all_of(names.begin(), names.end(),
+                      [&](const std::string& each) { return parameters.count(each) != 0; })) {
+        fail_size(argument, to_string(expr) + " is beyond 64 bits");
+      }
       throw InvalidInput("loopy.argument_data.unknown_length",
                          fmt::format("the length {} of array '{}' cannot be computed: give a value "
                                      "to each parameter",
@@ -68,7 +82,14 @@ std::size_t element_count(const Argument& argument, const IntegerValues& paramet
     if (length <= 0) {
       return 0;
     }
-    last += (length - 1) * evaluate(strides[axis]);
+    std::int64_t above = 0;
+    if (__builtin_mul_overflow(length - 1, evaluate(strides[axis]), &above) ||
+        __builtin_add_overflow(last, above, &last)) {
+      fail_size(argument, "the place of its last element is beyond 64 bits");
+    }
+  }
+  if (last == INT64_MAX) {
+    fail_size(argument, "it has 2^63 elements");
   }
   return static_cast<std::size_t>(last + 1);
 }
@@ -106,7 +127,15 @@ ArgumentData random_arguments(const Kernel& kernel, const IntegerValues& paramet
     const auto bytes = static_cast<std::size_t>(size_bytes(*argument.type));
     ArrayData array{
         *cgen::scalar_kind(number_type(*argument.type)), {}, numbers_in(*argument.type)};
-    array.bytes.resize(element_count(argument, parameters) * bytes);
+    const std::size_t elements = element_count(argument, parameters);
+    if (elements > static_cast<std::size_t>(INT64_MAX) / bytes) {
+      fail_size(argument, fmt::format("it has {} elements of {} bytes", elements, bytes));
+    }
+    try {
+      array.bytes.resize(elements * bytes);
+    } catch (const std::bad_alloc&) {
+      fail_size(argument, fmt::format("it takes {} bytes", elements * bytes));
+    }
     const std::size_t count = array.count();
     for (std::size_t i = 0; i < count; ++i) {
       // the generator's bits are the same everywhere, the library's distributions are not
