@@ -75,6 +75,15 @@ void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& l
 
 void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlock& block) {
   const Instruction& instruction = kernel_.instructions[statement];
+  if (++written_statements_ > options_.most_statements) {
+    throw InvalidInput(
+        "loopy.generate.too_many_statements",
+        fmt::format(
+            "the text of kernel '{}' has more than {} statements, copies for unrolled loops "
+            "and lanes included, and '{}' is not the last: unroll less, or set "
+            "GenerateOptions::most_statements or RTCG_MOST_STATEMENTS to allow more",
+            kernel_.name, options_.most_statements, instruction.id));
+  }
   touched_.clear();
   std::optional<cgen::Expr> condition;
   const auto require = [&](const cgen::Expr& test) {
@@ -108,6 +117,12 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
     conditions.push_back(*condition);
   }
   for (const Expr& predicate : instruction.predicates) {
+    if (const auto value = known_condition(scope, predicate)) {
+      if (!*value) {
+        return;
+      }
+      continue;
+    }
     const auto parts = comparisons_of(with_values(scope, predicate));
     bool is_known = parts.has_value();
     for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {

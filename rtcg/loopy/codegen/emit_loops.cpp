@@ -17,6 +17,35 @@ std::vector<std::string> unknown_but(std::vector<std::string> unknown, const std
   return unknown;
 }
 
+/// Copies of a loop's body that a compiler is asked for where nobody says how many: of a loop of
+/// unknown length, and at most.
+constexpr std::int64_t copies_of_unknown_length = 8;
+constexpr std::int64_t most_copies_asked_for = 64;
+
+/// The factor of a hint: what is written, or the loop's length. "All" of a loop whose length
+/// nobody knows would be as many copies as the compiler can make.
+int unroll_factor(int written, const LoopBounds& bounds, Target target) {
+  const auto first = constant_lower(bounds);
+  std::optional<std::int64_t> longest;
+  for (const Bound& bound : bounds.upper) {
+    if (first && bound.numerator.is_constant()) {
+      const std::int64_t last = divide_rounding_down(bound.numerator.constant(), bound.divisor);
+      const std::int64_t length = std::max<std::int64_t>((last - *first) / bounds.step + 1, 1);
+      longest = std::min(longest.value_or(length), length);
+    }
+  }
+  if (written > 0) {
+    return static_cast<int>(std::min<std::int64_t>(written, longest.value_or(written)));
+  }
+  if (!longest) {
+    return copies_of_unknown_length;
+  }
+  // compilers for devices know short loops by their bounds
+  return *longest > most_copies_asked_for ? most_copies_asked_for
+         : target == Target::host         ? static_cast<int>(*longest)
+                                          : 0;
+}
+
 /// What all nodes of a run need.
 Guards shared_guards(const std::vector<Guards>& needed, std::size_t begin, std::size_t end) {
   Guards shared = needed[begin];
@@ -161,7 +190,7 @@ void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& blo
     code.step = static_cast<int>(bounds.step);
   }
   if (tag.kind == AxisKind::unroll_hint) {
-    code.unroll = tag.number;
+    code.unroll = unroll_factor(tag.number, bounds, target_);
   }
   const std::set<std::string> in_bounds = touched_;
   code.body = emit_level(loop.body, inside);

@@ -64,6 +64,9 @@ Expr linear_index(const std::vector<Expr>& indices, const std::vector<Expr>& str
   Expr sum = offset;
   for (std::size_t axis = 0; axis < indices.size(); ++axis) {
     const Expr index = simplify_index(indices[axis]);
+    if (as_integer(index) == 0) {
+      continue;
+    }
     sum = sum + (as_integer(strides[axis]) == 1 ? index : strides[axis] * index);
   }
   return sum;

@@ -327,6 +327,7 @@ class Emitter {
     CodeItem item;
   };
   std::unordered_multimap<std::size_t, WrittenLane> written_;
+  std::int64_t written_statements_ = 0;
   bool has_asked_facts_ = false;   // since it was last cleared: ExprScope::has_asked_facts
   std::set<std::string> touched_;  // private variables of the statement being written
   std::vector<const Constraint*> unsettled_;  // constraints that its lanes have to ask for

@@ -30,6 +30,9 @@ struct GenerateOptions {
   /// a fixed size have 48 KiB on all devices: what takes more becomes parts of one array whose size
   /// the launch gives, of which newer devices have up to 227 KiB.
   std::int64_t most_shared_bytes = 227 * 1024;
+  /// Statements that the text of a kernel may have, each copy for an unrolled loop or a lane
+  /// counted: what is longer is refused. Compilers need minutes for tens of thousands of them.
+  std::int64_t most_statements = 20000;
   /// Writes the statement's text before its code.
   bool statement_comments = false;
   /// Writes the transformations that led here at the head of the text.
@@ -88,6 +91,7 @@ struct GeneratedProgram {
 /// @throws InvalidInput  what preprocess, build_loop_tree and insert_barriers throw;
 ///         loopy.generate.unbounded, loopy.generate.block_not_constant,
 ///         loopy.generate.too_many_copies, loopy.generate.too_many_threads,
+///         loopy.generate.too_many_statements,
 ///         loopy.generate.too_much_shared_memory, loopy.generate.temporary_across_launches,
 ///         loopy.generate.reserved_name, loopy.generate.call_form, loopy.generate.call_split,
 ///         loopy.generate.host_loop_bounds

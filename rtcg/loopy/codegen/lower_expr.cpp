@@ -8,6 +8,7 @@
 #include "rtcg/cgen/ast/infer_type.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
@@ -60,8 +61,14 @@ class Lowering {
                                                                  : cgen::f64);
         },
         [&](const Name& e) { return name_value(e, type); },
-        [&](const Sum& e) { return sum(e, type); },
-        [&](const Product& e) { return product(e, type); },
+        [&](const Sum& e) {
+          const auto simple = with_known_values(expr);
+          return simple ? lower(*simple, type) : sum(e, type);
+        },
+        [&](const Product& e) {
+          const auto simple = with_known_values(expr);
+          return simple ? lower(*simple, type) : product(e, type);
+        },
         [&](const Quotient& e) {
           return cast_unless_floating(lower(e.numerator, type), type) / lower(e.denominator, type);
         },
@@ -132,6 +139,29 @@ class Lowering {
     }
     return found->second.is_constant() ? integer(found->second.constant(), type)
                                        : lower(to_expr(found->second), scope_.index_type);
+  }
+
+  /// An affine form of integers with the values of unrolled inames put in: nothing where it has
+  /// none of them.
+  [[nodiscard]] std::optional<Expr> with_known_values(const Expr& expr) const {
+    if (scope_.values->empty()) {
+      return std::nullopt;
+    }
+    bool has_value = false;
+    bool is_plain = true;
+    walk(expr, [&](const Expr& part) {
+      const Name* name = get_if<Name>(part);
+      has_value = has_value || (name != nullptr && scope_.values->count(name->name) != 0);
+      is_plain =
+          is_plain && (name != nullptr || is<Integer>(part) || is<Sum>(part) || is<Product>(part));
+      return is_plain;
+    });
+    const auto kind = has_value && is_plain ? cgen::scalar_kind(own_type(expr)) : std::nullopt;
+    if (!kind || !cgen::is_integral(*kind) || !cgen::is_signed(*kind)) {
+      return std::nullopt;
+    }
+    const auto affine = to_affine(with_values(scope_, expr));
+    return affine ? std::optional(to_expr(*affine)) : std::nullopt;
   }
 
   cgen::Expr sum(const Sum& e, const Type& type) const {
@@ -354,12 +384,20 @@ class Lowering {
   }
 
   cgen::Expr logical(const Logical& e) const {
-    cgen::Expr result = condition(e.operands.front());
-    for (std::size_t i = 1; i < e.operands.size(); ++i) {
-      const cgen::Expr operand = condition(e.operands[i]);
-      result = e.op == LogicalOp::and_ ? result && operand : result || operand;
+    const bool is_and = e.op == LogicalOp::and_;
+    std::optional<cgen::Expr> result;
+    for (const Expr& each : e.operands) {
+      const auto value = known_condition(scope_, each);
+      if (value == is_and) {
+        continue;
+      }
+      const cgen::Expr operand = condition(each);
+      result = !result ? operand : is_and ? *result && operand : *result || operand;
+      if (value) {
+        break;  // settled: what comes after it is not asked
+      }
     }
-    return result;
+    return result.value_or(cgen::Expr(is_and ? 1 : 0));
   }
 
   cgen::Expr bitwise(const Bitwise& e, const Type& type) const {
@@ -387,6 +425,9 @@ class Lowering {
 
   // parts of the condition that are known to hold are left out
   cgen::Expr conditional(const Conditional& e, const Type& type) const {
+    if (const auto value = known_condition(scope_, e.condition)) {
+      return lower(*value ? e.then_value : e.else_value, type);
+    }
     const auto parts = comparisons_of(with_values(scope_, e.condition));
     if (!parts) {
       return choice(condition(e.condition), e, type);
@@ -462,6 +503,11 @@ class Lowering {
 }
 
 }  // namespace
+
+std::optional<bool> known_condition(const ExprScope& scope, const Expr& condition) {
+  const auto value = evaluate_integer(with_values(scope, condition), {});
+  return value ? std::optional(*value != 0) : std::nullopt;
+}
 
 bool is_never(const ConstraintSet& facts, const Constraint& constraint) {
   return facts.implies_nonnegative(-constraint.expr - 1) ||

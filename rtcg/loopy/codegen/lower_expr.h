@@ -54,6 +54,9 @@ struct ExprScope {
 /// The same for a comparison of a condition, which may speak of quotients.
 [[nodiscard]] cgen::Expr lower_comparison(const ExprScope& scope, const ComparisonForm& form);
 
+/// Whether the condition holds, where the values put in leave nothing open.
+[[nodiscard]] std::optional<bool> known_condition(const ExprScope& scope, const Expr& condition);
+
 /// Whether the constraint holds nowhere that the facts hold.
 [[nodiscard]] bool is_never(const ConstraintSet& facts, const Constraint& constraint);
 

@@ -331,6 +331,11 @@ Expr simplify_index(const Expr& expr) {
     return is_simple(expr, *affine) ? expr : to_expr(*affine);
   }
   const Expr inner = map_children(expr, simplify_index);
+  if (const Product* product = get_if<Product>(inner)) {
+    const bool is_zero = std::any_of(product->factors.begin(), product->factors.end(),
+                                     [](const Expr& each) { return as_integer(each) == 0; });
+    return is_zero ? Expr(0) : inner;
+  }
   const Sum* sum = get_if<Sum>(inner);
   if (sum == nullptr) {
     return inner;

@@ -85,9 +85,9 @@ TEST(Generate, DividesIntegersAsIntegersAmongReals) {
 
 TEST(Generate, WritesSmallPowersAsProducts) {
   const std::string text =
-      cuda("{[i]: 0 <= i < n}", "a[i] = b[i]**2 + b[i]**-1 + (b[i] + 1)**-2 + b[i]**5");
+      cuda("{[i]: 0 <= i < n}", "a[i] = b[i]**2 + b[i]**-1 + (b[i] + 1)**-2 + b[i]**9");
   EXPECT_NE(text.find("a[i] = b[i] * b[i] + 1.0f / b[i] + 1.0f / ((b[i] + 1.0f) * (b[i] + 1.0f)) + "
-                      "powf(b[i], 5.0f);"),
+                      "powf(b[i], 9.0f);"),
             std::string::npos)
       << text;
 }
@@ -155,6 +155,90 @@ TEST(Schedule, RefusesCirclesAndConflicts) {
 TEST(Affine, RefusesNumbersBeyond64Bits) {
   const Expr huge = parse_expr("4611686018427387904*i");
   EXPECT_ERROR("loopy.affine.overflow", to_affine(huge + huge));
+}
+
+TEST(GpuMachineFindings, HintsOfUnrollingAreBoundedByWhatIsWritten) {
+  const auto text = [](const char* domain, const char* recipe, Target target) {
+    return generate_text(
+        apply_recipe(make_kernel(domain, "b[0] = sum(i, a[i])", {.default_type = cgen::f32}),
+                     recipe),
+        target);
+  };
+  const auto has = [&](const std::string& code, const char* part) {
+    EXPECT_NE(code.find(part), std::string::npos) << code;
+  };
+  const char* open = "{[i]: 0 <= i < n}";
+  const char* closed = "{[i]: 0 <= i < 24}";
+  const char* longer = "{[i]: 0 <= i < 4096}";
+  has(text(open, "tag_inames(i:unr_hint)", Target::host), "#pragma GCC unroll 8\n");
+  has(text(open, "tag_inames(i:unr_hint)", Target::cuda), "#pragma unroll 8\n");
+  has(text(open, "tag_inames(i:unr_hint.4)", Target::host), "#pragma GCC unroll 4\n");
+  has(text(closed, "tag_inames(i:unr_hint)", Target::host), "#pragma GCC unroll 24\n");
+  has(text(closed, "tag_inames(i:unr_hint)", Target::cuda), "#pragma unroll\n");
+  has(text(closed, "tag_inames(i:unr_hint.100)", Target::host), "#pragma GCC unroll 24\n");
+  has(text(longer, "tag_inames(i:unr_hint)", Target::host), "#pragma GCC unroll 64\n");
+  // the last part of a tile is as long as the tile at most
+  has(text(open, "split_iname(i, 16, inner_tag=unr_hint)", Target::host),
+      "#pragma GCC unroll 16\n");
+}
+
+TEST(Attack04, TextsOfAnySizeAreRefused) {
+  const auto kernel = [](const char* length) {
+    return apply_recipe(make_kernel(std::string("{[i, j, k]: 0 <= i, j, k < ") + length + "}",
+                                    "b[i, j, k] = a[i, j, k]", {.default_type = cgen::f32}),
+                        "tag_inames(i:unr, j:ilp, k:unr)");
+  };
+  EXPECT_ERROR("loopy.generate.too_many_statements", generate(kernel("32"), Target::host));
+  EXPECT_ERROR("loopy.generate.too_many_statements",
+               generate(kernel("12"), Target::cuda, {.most_statements = 1727}));
+  EXPECT_NO_THROW(
+      static_cast<void>(generate(kernel("12"), Target::cuda, {.most_statements = 1728})));
+}
+
+TEST(Defect20, PowersThatFoldAreProducts) {
+  const auto text = [](const char* statement, const char* recipe) {
+    return generate_text(
+        apply_recipe(make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 4}", statement,
+                                 {.arguments = "a: f32[n]; b: f32[n, 4]; deg, n: i32"}),
+                     recipe),
+        Target::cuda);
+  };
+  const std::string unrolled =
+      text("b[i, j] = a[i]**(deg - j)", "fix_parameters(deg:3)\ntag_inames(j:unr)");
+  EXPECT_EQ(unrolled.find("pow"), std::string::npos) << unrolled;
+  for (const char* part : {"= a[i] * a[i] * a[i];", "= a[i] * a[i];", "= a[i];", "= 1.0f;"}) {
+    EXPECT_NE(unrolled.find(part), std::string::npos) << unrolled;
+  }
+  EXPECT_NE(text("b[i, j] = a[i]**(deg - j)", "").find("powf("), std::string::npos);
+}
+
+TEST(Defect20, LiteralsTakeTheTypeTheyAreComparedWith) {
+  const std::string text =
+      cuda("{[i]: 0 <= i < n}", "a[i] = if(b[i] < 0.5, b[i], 2) {if=b[i] >= 0.1}");
+  EXPECT_NE(text.find("b[i] >= 0.1f"), std::string::npos) << text;
+  EXPECT_NE(text.find("b[i] < 0.5f"), std::string::npos) << text;
+}
+
+TEST(Defect20, WhatIsKnownIsNotWritten) {
+  const auto text = [](const char* statements, const char* recipe) {
+    return generate_text(
+        apply_recipe(make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 3}", statements,
+                                 {.arguments = "a, c: i32[n]; d: i32[4, n, n]; n, f: i32"}),
+                     recipe),
+        Target::cuda);
+  };
+  const std::string conditions =
+      text("c[i] = 1 {if=j}\nc[i] = 2 {if=f}\na[i] = 3 {if=f - 2}\na[i] = a[i] + (5 if j else 7)",
+           "fix_parameters(f:2)\ntag_inames(j:unr)");
+  EXPECT_EQ(conditions.find("if (0)"), std::string::npos) << conditions;
+  EXPECT_EQ(conditions.find("if (1)"), std::string::npos) << conditions;
+  EXPECT_EQ(conditions.find("if (2)"), std::string::npos) << conditions;
+  EXPECT_EQ(conditions.find("= 3"), std::string::npos) << conditions;
+  EXPECT_EQ(conditions.find("?"), std::string::npos) << conditions;
+  const std::string indices = text("d[0, i, i] = 10*(j + i) + j - 10*i", "tag_inames(j:unr)");
+  EXPECT_EQ(indices.find("* 0"), std::string::npos) << indices;
+  EXPECT_EQ(indices.find("0 + "), std::string::npos) << indices;
+  EXPECT_NE(indices.find("= 11;"), std::string::npos) << indices;
 }
 
 }  // namespace
