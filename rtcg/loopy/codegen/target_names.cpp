@@ -34,6 +34,8 @@ constexpr std::string_view words_of_texts[] = {"blockDim",
                                                "mem_fence",
                                                "memcpy",
                                                "memset",
+                                               "memmove",
+                                               "memcmp",
                                                "get_global_id",
                                                "get_global_size",
                                                "get_group_id",
@@ -88,15 +90,27 @@ bool is_function(std::string_view name) {
          (base.starts_with('f') && (is_known(base.substr(1)) || is_known(name.substr(1))));
 }
 
+/// Functions that generated text defines: helper_definition() of generate.cpp.
+bool is_helper(std::string_view name) {
+  constexpr std::string_view beginnings[] = {"floor_div_",  "floor_mod_",    "integer_power_",
+                                             "copy_async_", "commit_copies", "wait_for_copies"};
+  return std::any_of(std::begin(beginnings), std::end(beginnings),
+                     [&](std::string_view each) { return name.starts_with(each); });
+}
+
 /// Whether a variable of this name would hide something that the text needs.
 bool is_reserved_name(cgen::Dialect dialect, std::string_view name) {
   return cgen::is_reserved(dialect, name) || name.starts_with("__") || name.starts_with("rtcg_") ||
-         name.starts_with("make_") || has(words_of_texts, name) || is_function(name);
+         name.starts_with("make_") || has(words_of_texts, name) || is_helper(name) ||
+         is_function(name);
 }
 
 /// The same for the kernel itself: other functions see it, too.
 bool is_reserved_kernel(cgen::Dialect dialect, std::string_view name) {
-  return is_reserved_name(dialect, name) || has(library_functions, name);
+  // names with a first underscore are those of linkers; programs of OpenMP call the others
+  return is_reserved_name(dialect, name) || has(library_functions, name) || name.starts_with('_') ||
+         name.starts_with("omp_") || name.starts_with("GOMP_") || name.starts_with("gomp_") ||
+         name.starts_with("kmp_");
 }
 
 std::string new_name(const NewNames& names, const std::string& old) {
@@ -212,7 +226,8 @@ TargetNames with_target_names(Kernel kernel, cgen::Dialect dialect) {
   }
   if (is_reserved_kernel(dialect, result.kernel.name)) {
     free.reserve(result.kernel.name);
-    result.kernel.name = free.make(result.kernel.name);
+    result.kernel.name = free.make(
+        result.kernel.name.starts_with('_') ? "kernel" + result.kernel.name : result.kernel.name);
   }
   NewNames names;
   for (const std::string& name : known_names(result.kernel)) {

@@ -93,10 +93,14 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
         return known.value;
       }
     }
+    // a scan goes on in each iteration, whatever branch is taken
+    const std::vector<Expr> outer = branches_;
+    branches_ = scanned != nullptr ? std::vector<Expr>{} : outer;
     const std::vector<Expr> values =
         scanned != nullptr ? realize_scan(*scanned, around) : realize_reduction(*reduction, around);
     Expr value = values.size() == 1 ? values.front() : Expr(Call{tuple_function, values});
     done_.push_back({expr, branches_, value});
+    branches_ = outer;
     return value;
   }
   if (const Conditional* conditional = get_if<Conditional>(expr)) {

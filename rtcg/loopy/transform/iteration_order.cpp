@@ -116,6 +116,15 @@ class DependenceSearch {
   }
 
   [[nodiscard]] std::optional<std::string> find() const {
+    if (options_.are_temporaries_set_first) {
+      for (const std::vector<ArrayAccess>& accesses : accesses_) {
+        for (const ArrayAccess& access : accesses) {
+          if (auto why = find_value_in_other_copy(access)) {
+            return why;
+          }
+        }
+      }
+    }
     for (std::size_t one = 0; one < accesses_.size(); ++one) {
       for (std::size_t other = 0; other < accesses_.size(); ++other) {
         if (auto why = find_between(one, other)) {
@@ -197,6 +206,57 @@ class DependenceSearch {
                                                       free_names(target).count(iname) != 0;
                                              });
                         });
+  }
+
+  /// An element of a temporary that only other iterations of an axis set, each in its own copy:
+  /// a[i - 1] of what statements set as a[i].
+  [[nodiscard]] std::optional<std::string> find_value_in_other_copy(const ArrayAccess& read) const {
+    const Temporary* temporary = find_temporary(kernel_, read.array);
+    if (read.is_write || temporary == nullptr || read.indices.empty() || !is_affine(read)) {
+      return std::nullopt;
+    }
+    NameSet own;
+    for (const std::string& iname : read.inames) {
+      if (!is_loop_iname(kernel_, iname) && has_own_copy(*temporary, iname)) {
+        own.insert(iname);
+      }
+    }
+    if (own.empty() || !temporary->initial_values.empty()) {
+      return std::nullopt;
+    }
+    const ArrayAccess* elsewhere = nullptr;
+    std::optional<IntegerValues> example;
+    for (const std::vector<ArrayAccess>& accesses : accesses_) {
+      for (const ArrayAccess& write : accesses) {
+        if (write.array != read.array || !write.is_write) {
+          continue;
+        }
+        if (!is_affine(write) || write.indices.size() != read.indices.size()) {
+          return std::nullopt;
+        }
+        const ConstraintSet meeting = at_one_element(kernel_, write, read);
+        ConstraintSet here = meeting;
+        for (const std::string& iname : own) {
+          if (write.inames.count(iname) != 0) {
+            here.add_zero(Affine(iname + "'1") - Affine(iname + "'2"));
+          }
+        }
+        if (!here.is_empty()) {
+          return std::nullopt;
+        }
+        if (elsewhere == nullptr && !meeting.is_empty()) {
+          example = find_example(write, read, meeting);
+          elsewhere = example ? &write : nullptr;
+        }
+      }
+    }
+    return elsewhere == nullptr
+               ? std::nullopt
+               : std::optional(fmt::format("an element of '{}' is used in two iterations that have "
+                                           "a copy of it each: {}, "
+                                           "and {}",
+                                           read.array, describe(*elsewhere, "'1", example),
+                                           describe(read, "'2", example)));
   }
 
   /// Whether each iteration that reads the variable has set it before, in an element or a copy that

@@ -34,9 +34,12 @@ std::string debug_folder(const CompileCache& cache) {
   return cache.folder().empty() ? std::string("rtcg_debug") : cache.folder() + "/debug";
 }
 
+// Of names of files, which systems cut or refuse beyond 255 bytes.
+constexpr std::size_t longest_stem = 100;
+
 std::string file_stem(const std::string& program_name) {
   std::string stem;
-  for (const char c : program_name) {
+  for (const char c : program_name.substr(0, longest_stem)) {
     stem += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' ? c : '_';
   }
   return stem;

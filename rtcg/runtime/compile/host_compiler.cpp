@@ -186,9 +186,11 @@ void write_header(const std::string& folder, const std::string& name, std::strin
   write_or_fail(target, text);
 }
 
+// Systems refuse names of more than 255 bytes; the folder is the program's own.
 std::string file_name(const CompileRequest& request) {
+  constexpr std::size_t longest_stem = 100;
   std::string name;
-  for (const char c : request.program_name) {
+  for (const char c : request.program_name.substr(0, longest_stem)) {
     name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' ? c : '_';
   }
   return name + (request.options.language == HostLanguage::c ? ".c" : ".cpp");

@@ -141,5 +141,21 @@ TEST(Defect03, TemporariesAreJudgedAsArgumentsAre) {
   check_order(temporary("tag_inames(i:l.0)\nset_temporary_address_space([a], private)"));
 }
 
+TEST(Defect03, CopiesOfOtherBlocksAndThreadsAreNotRead) {
+  const auto kernel = [&](const char* reads, const char* recipe) {
+    return apply_recipe(
+        make_kernel("{[i]: 1 <= i < 16}",
+                    std::string("<i32> a[17]\nfor i\na[i] = b[i]\nc[i] = ") + reads + "\nend",
+                    {.arguments = "b, c: i32[16]"}),
+        recipe);
+  };
+  for (const char* recipe :
+       {"tag_inames(i:g.0)", "tag_inames(i:l.0)\nset_temporary_address_space([a], private)"}) {
+    SCOPED_TRACE(recipe);
+    EXPECT_ERROR("loopy.check_order.carried_value", check_order(kernel("a[i - 1] + a[i]", recipe)));
+    check_order(kernel("a[i] + 1", recipe));
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

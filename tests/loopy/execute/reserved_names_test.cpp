@@ -147,5 +147,23 @@ TEST(ReservedNames, AreRefusedWhereCTextMentionsThem) {
   EXPECT_NE(generate_text(kernel, Target::cuda).find(" constant,"), std::string::npos);
 }
 
+TEST(Attack15, KernelsMayBeCalledAsLibrariesCallTheirs) {
+  for (const std::string& name :
+       {std::string("omp_get_num_threads"), std::string("GOMP_parallel"), std::string("_"),
+        std::string("_init"), std::string("_start"), std::string("main"), std::string("memcpy"),
+        std::string("memmove"), std::string("malloc"), std::string("__libc_start_main"),
+        std::string("printf"), std::string("rtcg_min_i32"), std::string("floor_div_i64"),
+        std::string(300, 'k')}) {
+    SCOPED_TRACE(name);
+    const Kernel kernel =
+        apply_recipe(make_kernel("{[i]: 0 <= i < n}", "b[i] = min(a[i] // n, 3) + memmove[i]",
+                                 {.name = name, .arguments = "a, b, memmove: i64[n]; n: i64"}),
+                     "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)");
+    const Kernel plain = make_kernel("{[i]: 0 <= i < n}", "b[i] = min(a[i] // n, 3) + memmove[i]",
+                                     {.arguments = "a, b, memmove: i64[n]; n: i64"});
+    expect_same_everywhere(kernel, plain, {{"n", 30}});
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
