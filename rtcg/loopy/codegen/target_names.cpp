@@ -113,6 +113,17 @@ bool is_reserved_kernel(cgen::Dialect dialect, std::string_view name) {
          name.starts_with("kmp_");
 }
 
+/// Device compilers make names of files of the kernel's, which systems cut at 255 bytes.
+constexpr std::size_t longest_kernel_name = 100;
+
+std::string cut_name(const std::string& name) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  }
+  return fmt::format("{}_{:016x}", name.substr(0, longest_kernel_name - 20), hash);
+}
+
 std::string new_name(const NewNames& names, const std::string& old) {
   const auto found = names.find(old);
   return found == names.end() ? old : found->second;
@@ -217,6 +228,9 @@ Kernel renamed(Kernel kernel, const NewNames& names) {
 
 TargetNames with_target_names(Kernel kernel, cgen::Dialect dialect) {
   TargetNames result{std::move(kernel)};
+  if (result.kernel.name.size() > longest_kernel_name) {
+    result.kernel.name = cut_name(result.kernel.name);
+  }
   if (!has_reserved_name(result.kernel, dialect)) {
     return result;
   }

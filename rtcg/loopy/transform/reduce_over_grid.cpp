@@ -32,14 +32,37 @@ enum class Surroundings { none, reduction, branch };
 template <class Visit>
 void for_each_reduction(const Instruction& instruction, std::string_view iname,
                         const Visit& visit) {
+  const auto is_over_within = [&](const Expr& expr) {
+    bool found = false;
+    walk(expr, [&](const Expr& part) {
+      found = found || is_over(part, iname);
+      return !found;
+    });
+    return found;
+  };
   const std::function<void(const Expr&, Surroundings)> look = [&](const Expr& expr,
                                                                   Surroundings around) {
     if (is_over(expr, iname)) {
       visit(expr, around);
     }
-    const Surroundings inside = is<Reduction>(expr) ? Surroundings::reduction
-                                : is<Conditional>(expr) || is<Logical>(expr) ? Surroundings::branch
-                                                                             : around;
+    // a condition that waits for the blocks cannot decide what they read
+    if (const Conditional* conditional = get_if<Conditional>(expr)) {
+      const Surroundings inside =
+          is_over_within(conditional->condition) ? Surroundings::branch : around;
+      look(conditional->condition, around);
+      look(conditional->then_value, inside);
+      look(conditional->else_value, inside);
+      return;
+    }
+    if (const Logical* logical = get_if<Logical>(expr)) {
+      Surroundings inside = around;
+      for (const Expr& operand : logical->operands) {
+        look(operand, inside);
+        inside = is_over_within(operand) ? Surroundings::branch : inside;
+      }
+      return;
+    }
+    const Surroundings inside = is<Reduction>(expr) ? Surroundings::reduction : around;
     for_each_child(expr, [&](const Expr& child) { look(child, inside); });
   };
   static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
@@ -196,8 +219,8 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname
             fmt::format("'{}' reduces over '{}' {}", instruction.id, iname,
                         around == Surroundings::reduction
                             ? "within another reduction: assign the inner one to a temporary first"
-                            : "where a condition holds: state the condition by 'if' around the "
-                              "statement, not within its value")};
+                            : "where a condition holds that reduces over it as well: assign the "
+                              "condition's value to a temporary first")};
       }
     });
     if (!is_here) {
@@ -222,6 +245,44 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname
                    fmt::format("no statement reduces over '{}'", iname)};
   }
   return std::nullopt;
+}
+
+/// The reductions over the iname with the conditions of the branches around them in their operands:
+/// blocks read no more than the statement does.
+Expr with_conditions_in_operands(const Expr& expr, std::string_view iname,
+                                 std::vector<Expr>& conditions) {
+  const auto under = [&](const Expr& condition, const Expr& value) {
+    conditions.push_back(condition);
+    Expr result = with_conditions_in_operands(value, iname, conditions);
+    conditions.pop_back();
+    return result;
+  };
+  if (const Conditional* conditional = get_if<Conditional>(expr)) {
+    return Conditional{with_conditions_in_operands(conditional->condition, iname, conditions),
+                       under(conditional->condition, conditional->then_value),
+                       under(logical_not(conditional->condition), conditional->else_value)};
+  }
+  if (const Logical* logical = get_if<Logical>(expr)) {
+    const std::vector<Expr> outer = conditions;
+    Logical result{logical->op, {}};
+    for (const Expr& operand : logical->operands) {
+      result.operands.push_back(with_conditions_in_operands(operand, iname, conditions));
+      conditions.push_back(logical->op == LogicalOp::and_ ? operand : logical_not(operand));
+    }
+    conditions = outer;
+    return result;
+  }
+  if (is_over(expr, iname)) {
+    Reduction reduction = *get_if<Reduction>(expr);
+    for (Expr& operand : reduction.operands) {
+      operand =
+          conditions.empty() ? operand : Expr(Conditional{logical_and(conditions), operand, 0});
+    }
+    return reduction;
+  }
+  return map_children(expr, [&](const Expr& child) {
+    return with_conditions_in_operands(child, iname, conditions);
+  });
 }
 
 class GridReducer {
@@ -335,7 +396,9 @@ class GridReducer {
     second_inames_.push_back(copy_name(names_, iname_));
     kernel_ = with_copied_inames(std::move(kernel_), {{iname_, second_inames_.back()}},
                                  instruction.within_inames);
-    Instruction second = map_expressions(instruction, [&](const Expr& expr) {
+    Instruction second = map_expressions(instruction, [&](const Expr& whole) {
+      std::vector<Expr> conditions;
+      const Expr expr = with_conditions_in_operands(whole, iname_, conditions);
       return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
         return is_over(part, iname_) ? std::optional(add_parts(part, instruction, first_stage))
                                      : std::nullopt;

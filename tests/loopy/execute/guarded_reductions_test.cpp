@@ -126,12 +126,25 @@ TEST(Defect02, ScansInBranchesAreJudgedAsIfAlwaysComputed) {
   expect_same_everywhere(inside, expected, {{"n", 12}});
 }
 
-TEST(Defect02, ReductionsOverTheGridAreNotTakenOutOfBranches) {
-  const Kernel kernel = apply_recipe(
-      guarded_kernel("{[i]: 0 <= i < n}", "y[0] = 0 if n < m else sum(i, a[m - n + i])",
-                     "a: f64[m]; y: f64[1]; n, m: i32"),
-      "tag_inames(i:g.0)");
-  EXPECT_ERROR("loopy.reduce_over_grid.nested", reduce_over_grid(kernel, "i"));
+TEST(Defect02, BlocksReadWhatTheBranchReads) {
+  const char* domain = "{[i, j]: 0 <= i < n and 0 <= j < 3}";
+  const char* arguments = "a: f64[n]; y, z: f64[3]; n: i32";
+  const Kernel kernel = guarded_kernel(domain,
+                                       "y[j] = 0 if j > 0 else 1 + sum(i, a[i + j*n])\n"
+                                       "z[j] = 1 if j == 0 and any(i, a[i + j*n] > 0.5) else 0",
+                                       arguments);
+  const Kernel expected =
+      guarded_kernel(domain,
+                     "y[j] = 0 {if=j > 0}\ny[j] = 1 + sum(i, a[i]) {if=j == 0}\n"
+                     "z[j] = 0 {if=j > 0}\n"
+                     "z[j] = 1 if any(i, a[i] > 0.5) else 0 {if=j == 0}",
+                     arguments);
+  expect_same_everywhere(apply_recipe(kernel, "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)"),
+                         expected, {{"n", 70}});
+  const Kernel twice =
+      guarded_kernel(domain, "y[j] = sum(i, a[i]) if sum(i, a[i]*a[i]) > 1 else 0", arguments);
+  EXPECT_ERROR("loopy.reduce_over_grid.nested",
+               reduce_over_grid(apply_recipe(twice, "tag_inames(i:g.0)"), "i"));
 }
 
 TEST(Defect02, SelectedIndicesAndFetchedTilesAreGuarded) {

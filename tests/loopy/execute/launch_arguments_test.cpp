@@ -7,8 +7,8 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/execute/argument_data.h"
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/transform/recipe.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/vectorize.h"
