@@ -1,8 +1,11 @@
 #include "rtcg/loopy/execute/compare_with_reference.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <random>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -10,6 +13,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/execute/laid_out_anew.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/runtime/observe/timer.h"
 
 namespace rtcg::loopy {
@@ -102,6 +106,145 @@ ArgumentData random_data(const Kernel& kernel, const IntegerValues& parameters,
   return arrays;
 }
 
+/// Arrays of integers that tell where elements lie or how long loops are, directly or through
+/// temporaries and other arrays.
+NameSet index_arrays(const Kernel& kernel) {
+  NameSet names;
+  const auto add_all = [&](const Expr& expr) {
+    names.merge(accessed_arrays(expr));
+    names.merge(free_names(expr));
+  };
+  for (const Instruction& instruction : kernel.instructions) {
+    for_each_expression(instruction, [&](const Expr& whole) {
+      walk(whole, [&](const Expr& part) {
+        if (const Access* access = get_if<Access>(part)) {
+          std::for_each(access->indices.begin(), access->indices.end(), add_all);
+        } else if (const LinearAccess* linear = get_if<LinearAccess>(part)) {
+          add_all(linear->index);
+        }
+        return true;
+      });
+    });
+  }
+  names.merge(parameters(kernel));
+  for (bool is_changed = true; is_changed;) {
+    is_changed = false;
+    for (const Instruction& instruction : kernel.instructions) {
+      const NameSet written = written_variables(instruction);
+      const bool counts = std::any_of(written.begin(), written.end(),
+                                      [&](const auto& each) { return names.count(each) != 0; });
+      const std::size_t before = names.size();
+      if (counts) {
+        names.merge(read_variables(kernel, instruction));
+      }
+      is_changed = is_changed || names.size() > before;
+    }
+  }
+  NameSet arrays;
+  for (const Argument& argument : kernel.arguments) {
+    const auto kind = cgen::scalar_kind(*argument.type);
+    if (argument.is_array && kind && cgen::is_integral(*kind) && names.count(argument.name) != 0) {
+      arrays.insert(argument.name);
+    }
+  }
+  return arrays;
+}
+
+enum class IndexValues { permuted, ascending, small, zero };
+
+/// Values below `limit`.
+void set_index_values(ArrayData& array, IndexValues values, std::int64_t limit,
+                      std::uint64_t seed) {
+  const auto count = static_cast<std::int64_t>(array.count());
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    numbers[static_cast<std::size_t>(i)] =
+        values == IndexValues::permuted    ? i % limit
+        : values == IndexValues::ascending ? i * (limit - 1) / std::max<std::int64_t>(count - 1, 1)
+                                           : 0;
+  }
+  if (values == IndexValues::permuted) {
+    std::mt19937_64 random(seed);
+    for (std::size_t i = numbers.size(); i > 1; --i) {  // std::shuffle differs among libraries
+      std::swap(numbers[i - 1], numbers[random() % i]);
+    }
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    array.set_element(i, static_cast<double>(numbers[i]));
+  }
+}
+
+/// Lengths of all axes, from the longest to the shortest; at least 1.
+std::vector<std::int64_t> axis_lengths(const Kernel& kernel, const IntegerValues& parameters) {
+  std::set<std::int64_t, std::greater<>> lengths;
+  for (const Argument& argument : kernel.arguments) {
+    for (const Expr& length : argument.shape) {
+      const auto value = evaluate_integer(length, parameters);
+      if (value && *value > 0) {
+        lengths.insert(*value);
+      }
+    }
+  }
+  return {lengths.begin(), lengths.end()};
+}
+
+/// What a description means for some data: nothing where it cannot be interpreted.
+struct Problem {
+  ArgumentData arrays{};
+  std::optional<Interpretation> expected{};
+  std::string why_not{};
+  bool is_too_long = false;
+};
+
+/// Random data, and what the kernel makes of it. Arrays of indices that are not given have values
+/// with which no index leaves its array: those of a permutation, or ascending ones, where these
+/// do.
+/// @param kernel  typed
+/// @throws InvalidInput  loopy.interpret.out_of_bounds
+Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
+                     const CompareOptions& options) {
+  Problem problem{random_data(kernel, parameters, options)};
+  const auto try_to_interpret = [&] {
+    try {
+      problem.expected = interpret(kernel, {parameters, options.complex_values, problem.arrays});
+    } catch (const Unsupported& error) {
+      problem.why_not = error.message();
+      problem.is_too_long = error.code() == "loopy.interpret.too_long";
+    }
+  };
+  NameSet open = index_arrays(kernel);
+  for (const auto& [name, values] : options.values) {
+    open.erase(name);
+  }
+  if (open.empty()) {
+    try_to_interpret();
+    return problem;
+  }
+  const ArgumentData random = problem.arrays;
+  const std::vector<std::int64_t> limits = axis_lengths(kernel, parameters);
+  for (const IndexValues values :
+       {IndexValues::permuted, IndexValues::ascending, IndexValues::small, IndexValues::zero}) {
+    for (const std::int64_t limit : limits) {
+      problem.arrays = random;
+      for (const std::string& name : open) {
+        if (values != IndexValues::small) {
+          set_index_values(problem.arrays.at(name), values, limit, options.seed);
+        }
+      }
+      try {
+        try_to_interpret();
+        return problem;
+      } catch (const InvalidInput& error) {
+        const bool is_last = values == IndexValues::zero && limit == limits.back();
+        if (error.code() != "loopy.interpret.out_of_bounds" || is_last) {
+          throw;
+        }
+      }
+    }
+  }
+  return problem;
+}
+
 }  // namespace
 
 double time_kernel_ms(const Kernel& kernel, const IntegerValues& parameters, runtime::Device device,
@@ -118,33 +261,21 @@ ArgumentData run_kernel(const Kernel& kernel, const IntegerValues& parameters,
 
 namespace {
 
-void judge(ComparisonReport& report, const Described& described, const ArgumentData& arrays,
-           const ArgumentData& found, const CompareOptions& options, bool may_shrink) {
-  const Kernel& kernel = described.kernel();
-  try {
-    const Interpretation expected =
-        interpret(kernel, {described.parameters(), options.complex_values, arrays});
-    const Mismatch worst = find_mismatch(found, expected);
-    report.judge = expected.is_sampled ? Judge::sampled_interpreter : Judge::interpreter;
-    report.is_equal = worst.is_equal();
-    report.worst = {worst.array, worst.index, worst.found, worst.expected, worst.excess};
-    report.allowed = worst.allowed;
-    report.compared = worst.compared;
-    report.undecided = worst.undecided;
-  } catch (const Unsupported& error) {
-    if (error.code() == "loopy.interpret.too_long" && may_shrink) {
-      throw;
-    }
-    const Run expected =
-        run_on(kernel, described.parameters(), arrays, runtime::Device::host(), options);
-    report.judge = Judge::generated_reference;
-    report.note = error.message();
-    report.worst = largest_difference(found, expected.arrays);
-    report.is_equal = report.worst.error <= options.tolerance;
-    report.allowed = options.tolerance * (1 + std::fabs(report.worst.right));
-    for (const auto& [name, array] : found) {
-      report.compared += array.count();
-    }
+void judge(ComparisonReport& report, const Described& described, const Problem& problem,
+           const ArgumentData& found, const CompareOptions& options) {
+  if (problem.expected) {
+    report = report_of(find_mismatch(found, *problem.expected), problem.expected->is_sampled);
+    return;
+  }
+  const Run expected = run_on(described.kernel(), described.parameters(), problem.arrays,
+                              runtime::Device::host(), options);
+  report.judge = Judge::generated_reference;
+  report.note = problem.why_not;
+  report.worst = largest_difference(found, expected.arrays);
+  report.is_equal = report.worst.error <= options.tolerance;
+  report.allowed = options.tolerance * (1 + std::fabs(report.worst.right));
+  for (const auto& [name, array] : found) {
+    report.compared += array.count();
   }
 }
 
@@ -186,29 +317,34 @@ ComparisonReport compare_with_reference(const Kernel& transformed, const Kernel&
                                         const IntegerValues& parameters, runtime::Device device,
                                         const CompareOptions& options) {
   const Described described(reference, transformed, parameters);
-  const ArgumentData arrays = random_data(described.kernel(), described.parameters(), options);
   CompareOptions all = options;
   all.complex_values = real_scalars(described.kernel(), options);
+  const Problem problem = pose_problem(described.kernel(), described.parameters(), all);
   CompareOptions of_transformed = all;
   of_transformed.complex_values = renamed(described, all.complex_values);
   const Run found = run_on(transformed, renamed(described, described.parameters()),
-                           described.laid_out(arrays), device, of_transformed);
+                           described.laid_out(problem.arrays), device, of_transformed);
   ComparisonReport report;
-  report.transformed_ms = found.time_ms;
-  all.repetitions = 0;
   const auto smaller = smaller_sizes(transformed, parameters);
-  try {
-    judge(report, described, arrays, described.put_in_order(found.arrays, arrays), all,
-          smaller.has_value());
-  } catch (const Unsupported& error) {
-    if (error.code() != "loopy.interpret.too_long" || !smaller) {
-      throw;
-    }
-    const double time_ms = report.transformed_ms;
+  if (problem.is_too_long && smaller) {
     report = compare_with_reference(transformed, reference, *smaller, device, options);
-    report.transformed_ms = time_ms;
-    report.note = "compared for " + text_of(*smaller) + ": " + error.message();
+    report.note = "compared for " + text_of(*smaller) + ": " + problem.why_not;
+  } else {
+    all.repetitions = 0;
+    judge(report, described, problem, described.put_in_order(found.arrays, problem.arrays), all);
   }
+  report.transformed_ms = found.time_ms;
+  return report;
+}
+
+ComparisonReport report_of(const Mismatch& worst, bool is_sampled) {
+  ComparisonReport report;
+  report.is_equal = worst.is_equal();
+  report.worst = {worst.array, worst.index, worst.found, worst.expected, worst.excess};
+  report.allowed = worst.allowed;
+  report.judge = is_sampled ? Judge::sampled_interpreter : Judge::interpreter;
+  report.compared = worst.compared;
+  report.undecided = worst.undecided;
   return report;
 }
 

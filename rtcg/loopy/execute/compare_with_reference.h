@@ -59,6 +59,8 @@ struct ComparisonReport {
                                                       runtime::Device device,
                                                       const CompareOptions& options = {});
 
+/// What a comparison with an interpretation says.
+[[nodiscard]] ComparisonReport report_of(const Mismatch& worst, bool is_sampled = false);
 /// @throws Error  loopy.compare_with_reference.wrong_numbers
 void check_is_equal(const ComparisonReport& report);
 

@@ -8,6 +8,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/slice/layout_copy.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/device/copy.h"
@@ -58,13 +59,23 @@ Workbench::Workbench(const Kernel& kernel, runtime::Device device, const TuneOpt
   for (const auto& [name, array] : initial) {
     add_array(name, array, written.count(name) != 0);
   }
+  std::map<std::string, std::complex<double>> reals;
   for (const Argument& argument : typed.arguments) {
     if (!argument.is_array) {
       const auto value = options.constraints.parameters.find(argument.name);
+      reals[argument.name] =
+          value != options.constraints.parameters.end() ? static_cast<double>(value->second) : 0.75;
       arguments_.push_back(value != options.constraints.parameters.end()
                                ? arg(argument.name, value->second)
                                : arg(argument.name, 0.75));
     }
+  }
+  try {
+    // a fraction of a second, whatever the sizes are
+    expected_ = interpret(typed, {options.constraints.parameters, reals, initial},
+                          {.most_operations = 3e6, .samples = 64, .seed = options.seed});
+  } catch (const Error&) {
+    expected_.reset();  // C text, or no result within the limit
   }
   if (options.cache == CacheState::cold) {
     const std::size_t cache_bytes = device.info().l2_cache_bytes;
@@ -170,6 +181,14 @@ void Workbench::set_reference(const Executor& reference) {
     runtime::copy_on_device(stream_, buffers_.at(name), written.expected);
   }
   stream_.synchronize();
+  if (!expected_) {
+    return;
+  }
+  ArgumentData found;
+  for (const auto& [name, written] : written_) {
+    found.emplace(name, to_host(written, written.expected));
+  }
+  check_is_equal(report_of(find_mismatch(found, *expected_), expected_->is_sampled));
 }
 
 std::vector<runtime::KernelResources> Workbench::compile(const Executor& executor,

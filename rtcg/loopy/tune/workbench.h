@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/interpret/interpret.h"
 #include "rtcg/loopy/tune/candidate_runner.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/compile/compile_workers.h"
@@ -23,7 +23,9 @@ class Workbench : public CandidateRunner {
   /// @param kernel  described, with its sizes put in
   Workbench(const Kernel& kernel, runtime::Device device, const TuneOptions& options);
 
-  /// What this gives is what candidates must give.
+  /// What this gives is what candidates must give. It is compared with the description first, as
+  /// an interpreter has it.
+  /// @throws Error  loopy.compare_with_reference.wrong_numbers
   void set_reference(const Executor& reference);
 
   [[nodiscard]] Prepared prepare(const RankedSlicing& ranked, const std::stop_token& stop) override;
@@ -83,6 +85,8 @@ class Workbench : public CandidateRunner {
   std::map<std::string, Written> written_{};
   std::map<std::string, Laid> laid_{};  // by plans, as text
   std::vector<NamedArgument> arguments_{};
+  /// What the description means; nothing where it cannot be interpreted.
+  std::optional<Interpretation> expected_{};
   double memory_bytes_ = 0;
   /// Written between launches that are to find nothing in the cache.
   std::optional<runtime::Buffer<std::byte>> scrubbed_{};
