@@ -140,7 +140,7 @@ void write_record(int pipe, const std::string& record) {
 std::string signature_of(const std::string& what) {
   std::string result;
   bool is_quoted = false;
-  for (const char c : what.substr(0, 400)) {
+  for (const char c : what.substr(0, 150)) {
     is_quoted = c == '\'' ? !is_quoted : is_quoted;
     if (!is_quoted && (c < '0' || c > '9')) {
       result += c;

@@ -1,6 +1,7 @@
 // Arrays of a block and private variables: their declarations, names and elements.
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,17 @@ namespace {
 constexpr std::int64_t most_static_shared_bytes = 48 * 1024;
 /// Aligned as the widest load takes it: compilers then join loads of neighbours by themselves.
 constexpr int alignment_bytes = 16;
+
+/// Of an array of a thread or a block: extents in the text are of type int.
+constexpr std::int64_t most_elements = std::numeric_limits<std::int32_t>::max();
+
+[[noreturn]] std::int64_t refuse_length(const Temporary& temporary) {
+  throw InvalidInput(
+      "loopy.generate.temporary_too_long",
+      fmt::format("temporary '{}' has more than 2^31 - 1 elements, which no array of "
+                  "a thread or a block may have: use shorter tiles or less padding",
+                  temporary.name));
+}
 
 struct SharedArray {
   cgen::Type element;
@@ -184,6 +196,10 @@ std::vector<std::int64_t> Emitter::storage_extents(const Temporary& temporary) c
       return {};
     }
   }
+  std::int64_t count = 1;
+  for (const std::int64_t extent : extents) {
+    count = extent > most_elements / count ? refuse_length(temporary) : count * extent;
+  }
   return extents;
 }
 
@@ -202,8 +218,12 @@ std::int64_t Emitter::constant_length(const Temporary& temporary, const Expr& le
 std::int64_t Emitter::linear_length(const Temporary& temporary) const {
   std::int64_t last = 0;
   for (std::size_t axis = 0; axis < temporary.shape.size(); ++axis) {
-    const auto stride = as_integer(temporary.strides_elements[axis]);
-    last += (constant_length(temporary, temporary.shape[axis]) - 1) * stride.value_or(1);
+    const std::int64_t stride = as_integer(temporary.strides_elements[axis]).value_or(1);
+    const std::int64_t steps = constant_length(temporary, temporary.shape[axis]) - 1;
+    if (stride > most_elements || steps > most_elements ||
+        (last += std::max<std::int64_t>(steps, 0) * stride) >= most_elements) {
+      refuse_length(temporary);
+    }
   }
   return last + 1;
 }

@@ -91,7 +91,7 @@ struct GeneratedProgram {
 /// @throws InvalidInput  what preprocess, build_loop_tree and insert_barriers throw;
 ///         loopy.generate.unbounded, loopy.generate.block_not_constant,
 ///         loopy.generate.too_many_copies, loopy.generate.too_many_threads,
-///         loopy.generate.too_many_statements,
+///         loopy.generate.too_many_statements, loopy.generate.temporary_too_long,
 ///         loopy.generate.too_much_shared_memory, loopy.generate.temporary_across_launches,
 ///         loopy.generate.reserved_name, loopy.generate.call_form, loopy.generate.call_split,
 ///         loopy.generate.host_loop_bounds

@@ -41,6 +41,17 @@ TEST(EmitVariables, GivesTemporariesOfEmptyDomainsAnElement) {
   }
 }
 
+// Found by mutated slicings: a row of -2147483617 elements.
+TEST(EmitVariables, RefusesTemporariesBeyond32Bits) {
+  const Kernel kernel = apply_recipe(
+      make_kernel("{[i, j]: 0 <= i, j < n}", "c[i, j] = a[j, i]", {.default_type = cgen::f32}),
+      "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)\nsplit_iname(j, 16, outer_tag=g.1)\n"
+      "add_prefetch(a, [j_inner, i_inner])\nadd_padding(a_fetch, 0, 2147483647)");
+  for (const Target target : {Target::host, Target::opencl, Target::cuda}) {
+    EXPECT_ERROR("loopy.generate.temporary_too_long", generate(kernel, target));
+  }
+}
+
 // Arrays of a fixed size have 48 KiB in CUDA; what takes more lies in memory that the launch gives.
 TEST(EmitVariables, PutsTilesBeyond48KiBIntoMemoryOfTheLaunch) {
   const Kernel described = make_kernel("{[i, j]: 0 <= i, j < n}", "c[i, j] = a[j, i] + b[j, i]",
