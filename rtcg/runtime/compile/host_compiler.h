@@ -18,7 +18,9 @@ namespace rtcg::runtime {
 ///
 /// `arguments` points to the arguments' values, as cuLaunchKernel takes them. The second defines
 /// `const unsigned NAME_parameter_bytes[]`, the count and then the bytes of each parameter, against
-/// which launches are checked. Every request to the host's compiler has this header.
+/// which launches are checked, and keeps its words: of `sizeof(const float *)` the type is known,
+/// too, and a Function is checked against it; of a bare number, or a name of a type of your own, it
+/// is not. Every request to the host's compiler has this header.
 [[nodiscard]] std::string_view host_kernel_header();
 
 /// The system's C and C++ compiler, run as a process with an argument vector.

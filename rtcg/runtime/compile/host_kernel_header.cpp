@@ -25,6 +25,8 @@ typedef struct rtcg_launch {
 /* The count and then the bytes of each parameter of the kernel NAME:
    RTCG_PARAMETER_BYTES(axpy, 3, sizeof(float), sizeof(float *), sizeof(int)); */
 #define RTCG_PARAMETER_BYTES(NAME, ...)                                                           \
+  RTCG_EXTERN __attribute__((visibility("default"))) const char NAME##_parameter_text[];          \
+  const char NAME##_parameter_text[] = #__VA_ARGS__;                                              \
   RTCG_EXTERN __attribute__((visibility("default"))) const unsigned NAME##_parameter_bytes[];     \
   const unsigned NAME##_parameter_bytes[] = {__VA_ARGS__}
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -32,7 +33,57 @@ struct HostKernel {
   std::string name;
   KernelEntry entry = nullptr;
   const unsigned* parameter_bytes = nullptr;  // the count first
+  const char* parameter_text = nullptr;       // as they are declared, behind the count
 };
+
+// `3, sizeof(float), sizeof(int *)` as the words within sizeof; empty for what is none.
+std::vector<std::string> declared_types(std::string_view text) {
+  std::vector<std::string> types;
+  constexpr std::string_view opening = "sizeof(";
+  for (std::size_t comma = text.find(','); comma != std::string_view::npos;) {
+    const std::size_t next = text.find(',', comma + 1);
+    std::string_view word = text.substr(
+        comma + 1, next == std::string_view::npos ? std::string_view::npos : next - comma - 1);
+    word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+    const bool is_type = word.substr(0, opening.size()) == opening && word.back() == ')';
+    types.emplace_back(is_type ? word.substr(opening.size(), word.size() - opening.size() - 1)
+                               : std::string_view());
+    comma = next;
+  }
+  return types;
+}
+
+// A C type of scalars as OpenCL spells it; empty for others.
+std::string scalar_name(std::string_view words) {
+  std::map<std::string, int> count;
+  std::string word;
+  for (const char c : std::string(words) + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
+      word += c;
+    } else if (!word.empty()) {
+      ++count[std::exchange(word, {})];
+    }
+  }
+  for (const char* qualifier :
+       {"const", "restrict", "__restrict", "__restrict__", "volatile", "signed"}) {
+    count.erase(qualifier);
+  }
+  static const std::map<std::string, std::string> fixed = {
+      {"int8_t", "char"}, {"uint8_t", "uchar"}, {"int16_t", "short"}, {"uint16_t", "ushort"},
+      {"int32_t", "int"}, {"uint32_t", "uint"}, {"int64_t", "long"},  {"uint64_t", "ulong"},
+      {"float", "float"}, {"double", "double"}};
+  if (count.size() == 1 && fixed.count(count.begin()->first) != 0) {
+    return fixed.at(count.begin()->first);
+  }
+  const std::string sign = count.erase("unsigned") != 0 ? "u" : "";
+  const bool has_int = count.erase("int") != 0;
+  if (count.empty()) {
+    return has_int || !sign.empty() ? sign + "int" : std::string();
+  }
+  const std::string name = count.begin()->first;
+  const bool is_integer = name == "char" || name == "short" || name == "long";
+  return count.size() == 1 && is_integer ? sign + name : std::string();
+}
 
 struct HostProgram {
   SharedObject object;
@@ -304,6 +355,8 @@ Backend::Kernel HostBackend::find_kernel(Program program, const std::string& low
   kernel.entry = reinterpret_cast<KernelEntry>(entry);
   kernel.parameter_bytes =
       static_cast<const unsigned*>(owner.object.find_symbol(lowered_name + "_parameter_bytes"));
+  kernel.parameter_text =
+      static_cast<const char*>(owner.object.find_symbol(lowered_name + "_parameter_text"));
   const std::lock_guard lock(owner.mutex);
   return &owner.kernels.emplace(lowered_name, kernel).first->second;
 }
@@ -315,8 +368,17 @@ KernelAttributes HostBackend::kernel_attributes(Kernel kernel) {
   attributes.max_threads_per_block = info_.max_threads_per_block;
   if (about.parameter_bytes != nullptr) {
     attributes.parameters.emplace(about.parameter_bytes[0]);
+    const std::vector<std::string> types =
+        declared_types(about.parameter_text == nullptr ? "" : about.parameter_text);
     for (std::size_t i = 0; i < attributes.parameters->size(); ++i) {
-      (*attributes.parameters)[i].size_bytes = about.parameter_bytes[i + 1];
+      KernelParameter& parameter = (*attributes.parameters)[i];
+      parameter.size_bytes = about.parameter_bytes[i + 1];
+      const std::string type = types.size() == attributes.parameters->size() ? types[i] : "";
+      const auto stars = std::count(type.begin(), type.end(), '*');
+      parameter.type_name = stars < 2 ? scalar_name(type) : std::string();
+      if (stars != 0 || !parameter.type_name.empty()) {
+        parameter.is_pointer = stars != 0;
+      }
     }
   }
   return attributes;

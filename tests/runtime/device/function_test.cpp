@@ -27,6 +27,49 @@ std::size_t threads_of_one_block(Device device) {
   return device.info().id.kind == BackendKind::opencl ? 256 : 400;
 }
 
+using Defect22 = OnEveryDevice;
+INSTANTIATE_TEST_SUITE_P(Devices, Defect22, testing::ValuesIn(all_devices()), device_test_name);
+
+TEST_P(Defect22, PointersToOtherTypesAreRefusedWhereTypesAreKnown) {
+  const Program program = OnEveryDevice::program();
+  static_cast<void>(program.function<float*, int>("twice"));
+  if (device().info().id.kind == BackendKind::cuda) {
+    return;  // the driver tells sizes alone
+  }
+  EXPECT_ERROR("runtime.function.parameter_type", (program.function<double*, int>("twice")));
+  EXPECT_ERROR("runtime.function.parameter_type", (program.function<int*, int>("twice")));
+  EXPECT_ERROR("runtime.function.parameter_type", (program.function<float*, float>("twice")));
+  EXPECT_ERROR("runtime.function.parameter_type", (program.function<unsigned*>("index_of_thread")));
+}
+
+// How C spells the types of parameters, and one that nothing is known of.
+TEST(Defect22OnHost, TypesOfHostKernelsAreReadFromTheirWords) {
+  const Program program = Program::compile(Device::host(), R"(#include <rtcg/host_kernel.h>
+#include <stdint.h>
+typedef float number;
+RTCG_PARAMETER_BYTES(k, 6, sizeof(const unsigned long long *restrict), sizeof(uint8_t *),
+    sizeof(unsigned), sizeof(short int), sizeof(number *), 8);
+RTCG_KERNEL void k(const rtcg_launch *launch, void *const *arguments) {
+  (void)launch; (void)arguments;
+}
+)");
+  static_cast<void>(
+      program.function<const unsigned long*, unsigned char*, unsigned, short, double*, double>(
+          "k"));
+  EXPECT_ERROR(
+      "runtime.function.parameter_type",
+      (program.function<const long*, unsigned char*, unsigned, short, float*, double>("k")));
+  EXPECT_ERROR(
+      "runtime.function.parameter_type",
+      (program.function<const unsigned long*, char*, unsigned, short, float*, double>("k")));
+  EXPECT_ERROR(
+      "runtime.function.parameter_type",
+      (program.function<const unsigned long*, unsigned char*, int, short, float*, double>("k")));
+  EXPECT_ERROR(
+      "runtime.function.parameter_type",
+      (program.function<std::uintptr_t, unsigned char*, unsigned, short, float*, double>("k")));
+}
+
 TEST_P(Functions, CopyHostDataThereAndBack) {
   const std::size_t count = threads_of_one_block(device());
   const std::vector<float> a = some_floats(count, 1);
