@@ -148,8 +148,9 @@ std::string why_untrusted(const std::string& path) {
 
 void check_is_trusted(const std::string& path, std::string_view what) {
   if (const std::string why = why_untrusted(path); !why.empty()) {
-    throw InvalidInput("runtime.files.untrusted",
-                       fmt::format("{} is not read, since it is run as code: {}", what, why));
+    throw InvalidInput(
+        "runtime.files.untrusted",
+        fmt::format("{} is not read, since somebody else may have written it: {}", what, why));
   }
 }
 

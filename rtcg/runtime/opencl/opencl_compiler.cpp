@@ -13,10 +13,13 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/compile/compile_cache.h"
+#include "rtcg/runtime/compile/compiler_judge.h"
 #include "rtcg/runtime/compile/diagnostics.h"
 #include "rtcg/runtime/compile/files.h"
 #include "rtcg/runtime/opencl/opencl_backend.h"
 #include "rtcg/runtime/opencl/opencl_kernel.h"
+#include "rtcg/runtime/opencl/opencl_self_test.h"
 
 namespace rtcg::runtime::opencl {
 namespace {
@@ -37,6 +40,10 @@ void check_request(const CompileRequest& request, const DeviceInfo& info) {
                        fmt::format("OpenCL C has no templates: '{}' cannot be instantiated",
                                    request.options.name_expressions.front()));
   }
+}
+
+bool is_judged(const CompileRequest& request) {
+  return !request.options.debug && !CompilerJudge::is_switched_off();
 }
 
 [[noreturn]] void throw_io_failed(const std::string& path, const std::string& problem) {
@@ -197,12 +204,41 @@ void add_kernels(const Api& api, cl_program program, cl_device_id device,
 
 }  // namespace
 
-std::string OpenClCompiler::identity(const CompileRequest& /*request*/) {
-  return "OpenCL, binaries with parameters: " + backend_.info().target;
+std::string OpenClCompiler::identity(const CompileRequest& request) {
+  return fmt::format("{}, binaries with parameters: {}",
+                     is_judged(request) ? self_test_identity(backend_.info()) : "OpenCL",
+                     backend_.info().target);
 }
 
 CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   check_request(request, backend_.info());
+  if (!is_judged(request)) {
+    return build(request);
+  }
+  static CompilerJudge judge(CompileCache::standard().is_enabled()
+                                 ? CompileCache::standard().folder() + "/compilers"
+                                 : std::string());
+  const CompilerJudge::Verdict verdict =
+      judge.judge(self_test_identity(backend_.info()), {{"-cl-opt-disable"}},
+                  [&](const std::vector<std::string>& flags) {
+                    return run_self_test(backend_, flags,
+                                         [&](const CompileRequest& test) { return build(test); });
+                  });
+  if (!verdict.why_refused.empty()) {
+    throw Unsupported(
+        "runtime.opencl.miscompiles",
+        fmt::format("the compiler of '{}' ({}) makes wrong code of {}, with and without "
+                    "optimisation, as PoCL 4 and 5 are known to: take the device 'host', or set "
+                    "RTCG_TRUST_COMPILER=1 to use it all the same",
+                    backend_.info().name, backend_.info().driver_version, verdict.why_refused));
+  }
+  CompileRequest mended = request;
+  mended.options.flags.insert(mended.options.flags.begin(), verdict.flags.begin(),
+                              verdict.flags.end());
+  return build(mended);
+}
+
+CompiledProgram OpenClCompiler::build(const CompileRequest& request) {
   const Api& api = backend_.api();
   cl_device_id const device = backend_.device();
   const TemporaryFolder folder;

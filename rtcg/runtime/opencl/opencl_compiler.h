@@ -21,12 +21,19 @@ class OpenClCompiler : public Compiler {
   /// instead of refusing an old binary.
   [[nodiscard]] std::string identity(const CompileRequest& request) override;
 
+  /// The first compile for a device runs a self-test on it (run_self_test), whose verdict is kept
+  /// in the cache's folder: an option that mends what is wrong is added, or the device is refused.
+  /// RTCG_TRUST_COMPILER=1 skips this.
+  ///
   /// @throws CompileFailure  runtime.opencl.refused
+  /// @throws Unsupported     runtime.opencl.miscompiles
   /// @throws InvalidInput    runtime.opencl.wrong_kind, runtime.opencl.wrong_target,
   ///                         runtime.opencl.name_expression
   [[nodiscard]] CompiledProgram compile(const CompileRequest& request) override;
 
  private:
+  [[nodiscard]] CompiledProgram build(const CompileRequest& request);
+
   OpenClBackend& backend_;
 };
 

@@ -83,11 +83,12 @@ TEST(Attack13, EmptyPartsOfPathAreNotTheCurrentFolder) {
   EXPECT_EQ(found, std::vector<std::string>(8));
 }
 
-// One reader for all: a variable that is asked for elsewhere would be spelled otherwise.
+// One reader for all: a variable that is asked for elsewhere would be spelled otherwise. The layer
+// of syntax trees is below this one and reads its own.
 TEST(Environment, IsReadInOnePlace) {
   const std::filesystem::path root = RTCG_SOURCE_DIR;
   std::string others;
-  for (const char* folder : {"rtcg", "tools"}) {
+  for (const char* folder : {"rtcg/runtime", "rtcg/loopy", "rtcg/arrays", "rtcg/dg", "tools"}) {
     for (const auto& item : std::filesystem::recursive_directory_iterator(root / folder)) {
       const std::string name = item.path().lexically_relative(root).string();
       if (item.path().extension() == ".cpp" && name != "rtcg/runtime/compile/environment.cpp" &&

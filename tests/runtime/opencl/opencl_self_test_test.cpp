@@ -1,0 +1,61 @@
+#include "rtcg/runtime/opencl/opencl_self_test.h"
+
+#include <cstdlib>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "rtcg/runtime/compile/cache_key.h"
+#include "rtcg/runtime/compile/child_process.h"
+#include "rtcg/runtime/compile/compile_cache.h"
+#include "tests/runtime/compile/fake_compiler.h"
+#include "tests/runtime/opencl/opencl_fixture.h"
+
+namespace rtcg::runtime {
+namespace {
+
+class OpenClSelfTest : public OpenClTest {};
+
+// Where it is wrong, the compiler mends or refuses the device; then no other test of it holds.
+TEST_F(OpenClSelfTest, IsRightOnTheDeviceThatTestsRunOn) {
+  Compiler& compiler = device().backend().compiler();
+  const testing::EnvironmentGuard trusting("RTCG_TRUST_COMPILER", "1");
+  const CompilerJudge::Trial trial = opencl::run_self_test(
+      device().backend(), {}, [&](const CompileRequest& test) { return compiler.compile(test); });
+  EXPECT_EQ(trial.result, CompilerJudge::Trial::Result::right) << trial.what;
+}
+
+CompileRequest request_for(const Device& device) {
+  CompileRequest request;
+  request.kind = OutputKind::opencl_binary;
+  request.target = device.info().target;
+  request.source.text = "__kernel void nothing(__global float *x) { x[0] = 1; }\n";
+  return request;
+}
+
+// In a process of its own, which finds in its cache what another one found out.
+TEST_F(OpenClSelfTest, RefusesADeviceThatWasFoundWrong) {
+  const char* const folder = std::getenv("RTCG_TEST_FOUND_WRONG");
+  if (folder == nullptr) {
+    const testing::ScratchFolder scratch;
+    const ProcessResult result =
+        run_process({"/usr/bin/env", "RTCG_TEST_FOUND_WRONG=1", "RTCG_CACHE_DIR=" + scratch.path(),
+                     std::filesystem::read_symlink("/proc/self/exe").string(),
+                     "--gtest_filter=OpenClSelfTest.RefusesADeviceThatWasFoundWrong"});
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    return;
+  }
+  const std::string identity = opencl::self_test_identity(device().info());
+  const std::string verdicts = CompileCache::standard().folder() + "/compilers";
+  std::filesystem::create_directories(verdicts);
+  testing::write_text(
+      fmt::format("{}/{}.verdict", verdicts, to_hex(sha256(identity)).substr(0, 32)),
+      fmt::format("rtcgver1\n{}\nrefused tiles that are filled ahead\n", identity));
+  Compiler& compiler = device().backend().compiler();
+  EXPECT_ERROR("runtime.opencl.miscompiles", compiler.compile(request_for(device())));
+  const testing::EnvironmentGuard trusting("RTCG_TRUST_COMPILER", "1");
+  EXPECT_FALSE(compiler.compile(request_for(device())).binary.empty());
+}
+
+}  // namespace
+}  // namespace rtcg::runtime
