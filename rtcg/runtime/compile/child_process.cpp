@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <mutex>
 #include <poll.h>
+#include <set>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -145,10 +147,65 @@ bool ends_in_time(pid_t process, const ChildDeadline& deadline) {
   return is_in_time;
 }
 
+/// The programs that run_process waits for, each the leader of its group.
+class RunningProcesses {
+ public:
+  static RunningProcesses& instance() {
+    static auto* running = new RunningProcesses;  // threads may outlive static objects
+    return *running;
+  }
+  /// Starts one, unless all were ended. @returns  0, or why none was started
+  int start(const std::string& program, const std::vector<std::string>& arguments, int output,
+            pid_t& process) {
+    const std::lock_guard lock(mutex_);
+    const int status =
+        has_ended_ ? ECANCELED : spawn_in_group(program, arguments, -1, output, process);
+    if (status == 0) {
+      processes_.insert(process);
+    }
+    return status;
+  }
+  /// Before it is reaped: its number may be another process's afterwards.
+  void remove(pid_t process) {
+    const std::lock_guard lock(mutex_);
+    processes_.erase(process);
+  }
+  void end(pid_t process) {
+    const std::lock_guard lock(mutex_);
+    if (processes_.count(process) != 0) {
+      ::kill(-process, SIGKILL);
+    }
+  }
+  void end_all() {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    for (const pid_t each : processes_) {
+      ::kill(-each, SIGKILL);
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<pid_t> processes_;
+  bool has_ended_ = false;
+};
+
+/// Until it has ended; it stays there to be reaped.
+void wait_for_end(pid_t process) {
+  siginfo_t info = {};
+  while (::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOWAIT) != 0 &&
+         errno == EINTR) {
+  }
+}
+
 }  // namespace
 
+void end_running_processes() {
+  RunningProcesses::instance().end_all();
+}
+
 ProcessResult run_process(const std::vector<std::string>& arguments,
-                          std::optional<double> limit_seconds) {
+                          std::optional<double> limit_seconds, const std::stop_token& stop) {
   ProcessResult result;
   const std::string program = find_program(arguments[0]);
   if (program.empty()) {
@@ -165,18 +222,24 @@ ProcessResult run_process(const std::vector<std::string>& arguments,
                                 std::chrono::duration<double>(std::min(*limit_seconds, 1e8)));
   }
   pid_t process = 0;
-  const int status = spawn_in_group(program, arguments, -1, ends[1], process);
+  RunningProcesses& running = RunningProcesses::instance();
+  const int status = running.start(program, arguments, ends[1], process);
   ::close(ends[1]);
   if (status != 0) {
     ::close(ends[0]);
     return {-1, {}, arguments[0] + ": " + std::strerror(status)};
   }
   const GroupGuard guard(process);
-  result.is_late =
-      !read_to_end(ends[0], deadline, result.output) || !ends_in_time(process, deadline);
-  ::close(ends[0]);
-  if (result.is_late) {
-    ::kill(-process, SIGKILL);
+  {
+    const std::stop_callback end_it(stop, [&] { running.end(process); });
+    result.is_late =
+        !read_to_end(ends[0], deadline, result.output) || !ends_in_time(process, deadline);
+    ::close(ends[0]);
+    if (result.is_late) {
+      ::kill(-process, SIGKILL);
+    }
+    wait_for_end(process);
+    running.remove(process);
   }
   int ended = 0;
   while (::waitpid(process, &ended, 0) < 0) {

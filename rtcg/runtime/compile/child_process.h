@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,14 @@ struct ProcessResult {
 ///
 /// @param arguments      the program (looked for in PATH when without a slash), then its arguments
 /// @param limit_seconds  how long it may take; nothing: for ever
+/// @param stop           ends the group at once
 [[nodiscard]] ProcessResult run_process(const std::vector<std::string>& arguments,
-                                        std::optional<double> limit_seconds = {});
+                                        std::optional<double> limit_seconds = {},
+                                        const std::stop_token& stop = {});
+
+/// Ends all programs that run_process waits for, with what they started. Later calls start none:
+/// for a process that is about to end. Not for signal handlers.
+void end_running_processes();
 
 /// The path of a program as run_process would find it, or empty. An empty part of PATH, which a
 /// shell takes for the current folder, is skipped.

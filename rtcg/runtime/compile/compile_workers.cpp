@@ -17,6 +17,7 @@
 #include "rtcg/runtime/compile/child_process.h"
 #include "rtcg/runtime/compile/compile_message.h"
 #include "rtcg/runtime/compile/environment.h"
+#include "rtcg/runtime/compile/host_compiler.h"
 #include "rtcg/runtime/compile/worker_process.h"
 
 namespace rtcg::runtime {
@@ -25,14 +26,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Process = std::shared_ptr<WorkerProcess>;
 
-[[noreturn]] void throw_stopped(const CompileRequest& request) {
+}  // namespace
+
+void throw_stopped(const CompileRequest& request) {
   throw DeviceError(
       "runtime.compile_workers.stopped",
       fmt::format("nobody waits for '{}' any more: its compile was given up", request.program_name),
       "kill", "SIGKILL");
 }
-
-}  // namespace
 
 std::string find_program_of_workers() {
   if (std::string given = environment("RTCG_WORKER"); !given.empty()) {
@@ -241,6 +242,9 @@ bool WorkerCompiler::is_for_workers(const CompileRequest& request) {
 CompiledProgram WorkerCompiler::compile(const CompileRequest& request) {
   if (stop_.stop_requested()) {
     throw_stopped(request);
+  }
+  if (auto* host = dynamic_cast<HostCompiler*>(&inner_)) {
+    return host->compile(request, stop_);
   }
   if (!is_for_workers(request)) {
     return inner_.compile(request);

@@ -65,13 +65,17 @@ class CompileWorkers {
 /// nowhere.
 [[nodiscard]] std::string find_program_of_workers();
 
+/// @throws DeviceError  runtime.compile_workers.stopped
+[[noreturn]] void throw_stopped(const CompileRequest& request);
+
 /// A compiler some of whose work is done by worker processes: with the keys of the compiler that it
 /// stands for, so that both share a cache.
 class WorkerCompiler : public Compiler {
  public:
   /// @param inner    has to outlive this object, as has `workers`
   /// @param workers  null: all is compiled here
-  /// @param stop     ends compiles in workers; no compile begins behind it
+  /// @param stop     ends compiles in workers and those of the host's compiler; none begins after
+  ///                 it
   WorkerCompiler(Compiler& inner, CompileWorkers* workers, WorkerUse use, std::stop_token stop)
       : inner_(inner), workers_(workers), use_(use), stop_(std::move(stop)) {}
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -175,6 +176,15 @@ namespace {
 
 constexpr std::string_view temporary_prefix = "rtcg-";
 
+struct AllFolders {
+  std::mutex mutex;  // of paths
+  std::set<std::string> paths;
+};
+AllFolders& all_folders() {
+  static auto* folders = new AllFolders;  // threads may outlive static objects
+  return *folders;
+}
+
 }  // namespace
 
 void sweep_temporary_folders() {
@@ -196,6 +206,7 @@ TemporaryFolder::TemporaryFolder() {
   static std::once_flag swept;
   std::call_once(swept, sweep_temporary_folders);
   path_ = fmt::format("{}/{}{}-{}-XXXXXX", root, temporary_prefix, machine_name(), ::getpid());
+  const std::lock_guard lock(all_folders().mutex);
   if (::mkdtemp(path_.data()) == nullptr) {
     throw DeviceError("runtime.files.no_temporary_folder",
                       fmt::format("cannot make a folder '{}' for the compiler: {}; set TMPDIR to "
@@ -203,11 +214,26 @@ TemporaryFolder::TemporaryFolder() {
                                   path_, std::strerror(errno)),
                       "mkdtemp", std::strerror(errno));
   }
+  all_folders().paths.insert(path_);
 }
 
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+  const std::lock_guard lock(all_folders().mutex);
+  all_folders().paths.erase(path_);
+}
+
+void remove_temporary_folders() noexcept {
+  all_folders().mutex.lock();  // for ever
+  for (const std::string& path : all_folders().paths) {
+    // its owner may be removing it, too: each stumbles over what the other has removed
+    constexpr int most_attempts = 100;
+    std::error_code ignored;
+    for (int i = 0; i < most_attempts && std::filesystem::exists(path, ignored); ++i) {
+      std::filesystem::remove_all(path, ignored);
+    }
+  }
 }
 
 }  // namespace rtcg::runtime

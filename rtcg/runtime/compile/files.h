@@ -48,6 +48,10 @@ class TemporaryFolder {
 /// Removes what killed processes of this user left in TMPDIR or /tmp.
 void sweep_temporary_folders();
 
+/// Removes the folders of all TemporaryFolder objects, for a process that ends without unwinding:
+/// who makes one from then on waits for ever.
+void remove_temporary_folders() noexcept;
+
 /// Files that write_file_atomically left behind when its process was killed bear this prefix, and
 /// then the machine and the process: `is_abandoned` tells whether that writer is gone.
 inline constexpr std::string_view unfinished_prefix = "unfinished-";

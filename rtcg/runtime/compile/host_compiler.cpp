@@ -13,6 +13,7 @@
 #include "rtcg/runtime/compile/cache_key.h"
 #include "rtcg/runtime/compile/child_process.h"
 #include "rtcg/runtime/compile/compile_cache.h"
+#include "rtcg/runtime/compile/compile_workers.h"
 #include "rtcg/runtime/compile/compiler_judge.h"
 #include "rtcg/runtime/compile/diagnostics.h"
 #include "rtcg/runtime/compile/elf_build_id.h"
@@ -211,12 +212,16 @@ void append(std::vector<std::string>& target, const std::vector<std::string>& mo
 
 // Runs the compiler and reads what it made.
 CompiledProgram run_compiler(const CompileRequest& request, std::vector<std::string> command,
-                             const std::vector<std::string>& options, const std::string& folder) {
+                             const std::vector<std::string>& options, const std::string& folder,
+                             const std::stop_token& stop = {}) {
   const std::string output = folder + "/output";
   append(command, options);
   append(command, {"-o", output});
   const double limit_seconds = time_limit_seconds();
-  const ProcessResult result = run_process(command, limit_seconds);
+  const ProcessResult result = run_process(command, limit_seconds, stop);
+  if (stop.stop_requested()) {
+    throw_stopped(request);
+  }
   if (result.is_late) {
     throw DeviceError(
         "runtime.host_compiler.time_limit",
@@ -362,6 +367,10 @@ std::vector<std::string> HostCompiler::system_include_dirs(const CompileRequest&
 }
 
 CompiledProgram HostCompiler::compile(const CompileRequest& request) {
+  return compile(request, {});
+}
+
+CompiledProgram HostCompiler::compile(const CompileRequest& request, const std::stop_token& stop) {
   check_request(request);
   const std::vector<std::string> command = require_compiler(request.options.language);
   const TemporaryFolder folder;
@@ -395,7 +404,7 @@ CompiledProgram HostCompiler::compile(const CompileRequest& request) {
   std::stable_partition(options.begin(), options.end(),
                         [&](const std::string& flag) { return !is_library(flag); });
   options.insert(std::find_if(options.begin(), options.end(), is_library), source);
-  return run_compiler(request, command, options, folder.path());
+  return run_compiler(request, command, options, folder.path(), stop);
 }
 
 CompiledProgram HostCompiler::link(const std::vector<CompiledProgram>& objects,

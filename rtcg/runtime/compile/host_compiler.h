@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,10 @@ class HostCompiler : public Compiler {
   /// @throws DeviceError     runtime.host_compiler.io_failed, runtime.host_compiler.time_limit,
   ///                         runtime.files.no_temporary_folder
   [[nodiscard]] CompiledProgram compile(const CompileRequest& request) override;
+  /// The same, given up when `stop` is asked for: its processes are ended at once.
+  ///
+  /// @throws DeviceError  runtime.compile_workers.stopped
+  [[nodiscard]] CompiledProgram compile(const CompileRequest& request, const std::stop_token& stop);
 
   /// Makes one shared object of several objects (host_object). `flags` are passed on.
   ///

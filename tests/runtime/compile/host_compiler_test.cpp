@@ -1,6 +1,8 @@
 #include "rtcg/runtime/compile/host_compiler.h"
 
+#include <chrono>
 #include <csignal>
+#include <stop_token>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
@@ -322,6 +324,28 @@ TEST(ChildProcess, GivesExitCodesAndLongOutputs) {
   const ProcessResult both =
       run_process({"sh", "-c", "head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2"});
   EXPECT_EQ(both.output.size(), 2000000u);
+}
+
+// A compiler is a driver, and the process that works is its child: it keeps the pipe open.
+TEST(Attack07, AStoppedProgramEndsWithItsChildren) {
+  std::stop_source stop;
+  const auto begin = std::chrono::steady_clock::now();
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    stop.request_stop();
+  });
+  const ProcessResult result =
+      run_process({"sh", "-c", "sh -c 'sleep 100; true' & wait"}, {}, stop.get_token());
+  stopper.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_EQ(result.exit_code, 128 + 9);
+}
+
+TEST(Attack07, AStoppedCompileSaysSo) {
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_ERROR("runtime.compile_workers.stopped",
+               compiler().compile(request_of("int a;"), stop.get_token()));
 }
 
 }  // namespace
