@@ -4,13 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <future>
 #include <mutex>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/tune/leavable_thread.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -54,38 +54,6 @@ Candidate beaten(std::size_t place, const RankedSlicing& ranked) {
                   ranked.least_seconds * 1e6, ranked.blocks, ranked.threads);
   return candidate;
 }
-
-/// Threads that finish what nobody waits for. They are waited for when the process ends, before
-/// what they use goes.
-class LeftThreads {
- public:
-  static LeftThreads& instance() {
-    static auto* left = new LeftThreads;  // outlives the handlers of atexit
-    return *left;
-  }
-  void add(std::vector<std::thread> threads) {
-    {
-      const std::lock_guard lock(mutex_);
-      std::move(threads.begin(), threads.end(), std::back_inserter(threads_));
-    }
-    // each time anew: what these threads use was made before, and so goes after they have ended
-    std::atexit([] { instance().join(); });
-  }
-
- private:
-  void join() {
-    std::vector<std::thread> threads;
-    {
-      const std::lock_guard lock(mutex_);
-      threads.swap(threads_);
-    }
-    for (std::thread& each : threads) {
-      each.join();
-    }
-  }
-  std::mutex mutex_;
-  std::vector<std::thread> threads_;
-};
 
 }  // namespace
 
@@ -145,7 +113,7 @@ CompileAhead::~CompileAhead() {
   }
   // nobody is left who would begin another
   if (at_end_ == AtEnd::leave && queue_->compiling > 0) {
-    LeftThreads::instance().add(std::move(threads_));
+    leave(std::move(threads_));
     return;
   }
   for (std::thread& each : threads_) {

@@ -9,6 +9,7 @@ namespace rtcg::loopy {
 namespace {
 
 constexpr std::size_t most_contenders = 8;
+constexpr double contender_ratio = 1.2;
 constexpr std::size_t least_rounds = 9;
 constexpr std::size_t most_rounds = 41;
 
@@ -44,8 +45,8 @@ class Rounds {
     std::vector<double> sorted = ratios(a, b);
     std::sort(sorted.begin(), sorted.end());
     const double rounds = static_cast<double>(sorted.size());
-    // of so few rounds nobody can tell how much they vary
-    const double margin = sorted.size() < 6 ? 1.02 : 1;
+    // of so few rounds nobody can tell how much they vary: another program may have been running
+    const double margin = sorted.size() < 6 ? 1.5 : 1;
     const double lower = std::floor((rounds - 1.96 * std::sqrt(rounds)) / 2);
     return sorted[static_cast<std::size_t>(std::max(0.0, lower))] > margin;
   }
@@ -70,12 +71,12 @@ class Rounds {
   std::vector<std::vector<double>> times_us_;
 };
 
-bool is_ready(Candidate& candidate, CandidateRunner& runner) {
+bool is_ready(Candidate& candidate, CandidateRunner& runner, const std::stop_token& stop) {
   TunedSlicing& tuned = candidate.tuned;
   try {
     if (candidate.prepared == nullptr) {
       candidate.prepared = runner.prepare(
-          {tuned.slicing, tuned.predicted_us * 1e-6, tuned.threads, tuned.blocks, 0}, {});
+          {tuned.slicing, tuned.predicted_us * 1e-6, tuned.threads, tuned.blocks, 0}, stop);
       tuned.refusal = runner.check(*candidate.prepared);
     }
   } catch (const Error& error) {
@@ -91,11 +92,11 @@ std::size_t choose_contenders(std::vector<Candidate>& fine, std::vector<TunedSli
                    [](const Candidate& a, const Candidate& b) { return a.least_us < b.least_us; });
   std::size_t count = 0;
   while (count < std::min(most_contenders, fine.size()) &&
-         fine[count].least_us <= 1.2 * fine.front().least_us) {
+         fine[count].least_us <= contender_ratio * fine.front().least_us) {
     if (fine[count].prepared == nullptr && how.is_stopped) {
       break;
     }
-    if (is_ready(fine[count], how.runner)) {
+    if (is_ready(fine[count], how.runner, how.stop)) {
       ++count;
     } else {
       refused.push_back(std::move(fine[count].tuned));
@@ -140,16 +141,30 @@ bool is_faster(const Candidate& a, const Candidate& b) {
 
 }  // namespace
 
-std::size_t FinalRound::operator()(std::vector<Candidate>& fine,
+std::size_t sort_without_final_round(std::vector<Candidate>& fine) {
+  std::stable_sort(fine.begin(), fine.end(), is_faster);
+  std::size_t ties = 0;
+  while (ties < fine.size() &&
+         fine[ties].tuned.microseconds <= contender_ratio * fine.front().tuned.microseconds) {
+    ++ties;
+  }
+  return ties;
+}
+
+FinalResult FinalRound::operator()(std::vector<Candidate>& fine,
                                    std::vector<TunedSlicing>& refused) const {
   std::size_t count = choose_contenders(fine, refused, *this);
-  if (is_stopped && seconds_of_a_round(fine, count) > seconds) {
+  // a few rounds of the fastest two say more than one of all
+  while (count > 2 && seconds_of_a_round(fine, count) > seconds / 3) {
+    --count;
+  }
+  if (seconds_of_a_round(fine, count) > seconds) {
     count = 0;
   }
-  std::stable_sort(fine.begin() + static_cast<std::ptrdiff_t>(count), fine.end(), is_faster);
   if (count == 0) {
-    return fine.empty() ? 0 : 1;
+    return {sort_without_final_round(fine), 0};
   }
+  std::stable_sort(fine.begin() + static_cast<std::ptrdiff_t>(count), fine.end(), is_faster);
   Rounds rounds(count);
   run_rounds(fine, *this, rounds, count);
   const std::size_t best = rounds.winner();
@@ -169,7 +184,7 @@ std::size_t FinalRound::operator()(std::vector<Candidate>& fine,
   for (std::size_t i = 0; i < count; ++i) {
     fine[i] = std::move(sorted[i].second);
   }
-  return ties;
+  return {ties, count};
 }
 
 }  // namespace rtcg::loopy

@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/tune/append_line.h"
+#include "rtcg/loopy/tune/json_line.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/compile/host_compiler.h"
 #include "rtcg/runtime/compile/nvrtc.h"
@@ -111,15 +112,16 @@ std::string to_line(const Packed& packed) {
                                  {"registers", each.registers.value_or(0)},
                                  {"shared_bytes", each.shared_bytes.value_or(0)}});
   }
-  return json.dump();
+  return json_line(json);
 }
 
 std::optional<Packed> parse_line(const std::string& line) {
-  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  const std::optional<nlohmann::json> found = parse_json_line(line, pack_schema);
+  if (!found) {
+    return std::nullopt;
+  }
+  const nlohmann::json& json = *found;
   try {
-    if (!json.is_object() || json.at("schema") != pack_schema) {
-      return std::nullopt;
-    }
     Packed packed{{json.at("kernel"),
                    json.at("device"),
                    json.at("architecture"),
@@ -129,6 +131,9 @@ std::optional<Packed> parse_line(const std::string& line) {
                   json.at("text"),
                   {}};
     for (const auto& [name, value] : json.at("parameters").items()) {
+      if (!value.is_number_integer()) {
+        return std::nullopt;
+      }
       packed.entry.parameters[name] = value.get<std::int64_t>();
     }
     auto binary = from_base64(json.at("binary").get<std::string>());

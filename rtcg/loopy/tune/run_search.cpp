@@ -1,4 +1,6 @@
 // The search itself: compiles ahead, checks, times, and settles who is the fastest.
+#include "rtcg/loopy/tune/run_search.h"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -56,15 +58,45 @@ std::vector<std::size_t> places_of(const SlicingStream& stream, const std::vecto
   return places;
 }
 
+/// What a device says of a candidate.
+struct Measured {
+  std::string refusal{};
+  Timing timing{};
+};
+
+void check_and_time(CandidateRunner& runner, const PreparedCandidate& prepared, double best_us,
+                    Measured& measured) {
+  // the check is a launch, too: what takes long and has no chance is spared it
+  if (best_us > 1000) {
+    const double once = runner.time_us(prepared, 1);
+    if (once > 3 * best_us) {
+      measured.timing = {once, once};
+      return;
+    }
+  }
+  measured.refusal = runner.check(prepared);
+  if (measured.refusal.empty()) {
+    measured.timing = time_candidate(runner, prepared, best_us);
+  }
+}
+
+/// The final round of copies, which a thread that is left may keep.
+struct Final {
+  std::vector<Candidate> fine{};
+  std::vector<TunedSlicing> refused{};
+  FinalResult result{};
+  std::stop_source stop{};
+};
+
 class SearchRun {
  public:
   SearchRun(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
-            const TuneOptions& options, const std::string& log_key, CompileAhead::AtEnd at_end)
+            const TuneOptions& options, const std::string& log_key, LeavableThread* device_thread)
       : stream_(stream),
         kept_(std::move(runner)),
         runner_(*kept_),
         options_(options),
-        at_end_(at_end),
+        device_thread_(device_thread),
         search_(begin_with(places_of(stream, options.seeds),
                            options.make_search
                                ? options.make_search(stream)
@@ -75,7 +107,9 @@ class SearchRun {
 
   TuneResult run() {
     {
-      CompileAhead ahead(stream_, kept_, options_, *search_, log_, at_end_);
+      CompileAhead ahead(
+          stream_, kept_, options_, *search_, log_,
+          device_thread_ == nullptr ? CompileAhead::AtEnd::wait : CompileAhead::AtEnd::leave);
       // making the stream may have taken the whole budget
       while (!is_over() || (progress_.tried == 0 && !is_cancelled_)) {
         std::optional<Candidate> candidate =
@@ -84,7 +118,9 @@ class SearchRun {
           break;
         }
         const double best_before = progress_.best_us;
-        measure(*candidate);
+        if (!measure(*candidate)) {
+          break;
+        }
         take(std::move(*candidate), ahead.waiting());
         if (progress_.best_us != best_before) {
           ahead.drop_beaten(progress_.best_us);
@@ -96,10 +132,15 @@ class SearchRun {
 
  private:
   bool is_over() {
-    is_cancelled_ = is_cancelled_ || (options_.is_cancelled && options_.is_cancelled());
-    return is_cancelled_ || runner_.seconds() >= options_.budget_seconds ||
+    return ask_whether_cancelled() ||
+           runner_.seconds() >= options_.budget_seconds - final_seconds() ||
            progress_.expected_gain < options_.min_expected_gain;
   }
+  bool ask_whether_cancelled() {
+    is_cancelled_ = is_cancelled_ || (options_.is_cancelled && options_.is_cancelled());
+    return is_cancelled_;
+  }
+  [[nodiscard]] double final_seconds() const { return 0.1 * options_.budget_seconds; }
   /// Improvements come ever more seldom: as many candidates again are not expected to bring more
   /// than the later half of those that were tried did.
   [[nodiscard]] double expected_gain() const {
@@ -111,49 +152,62 @@ class SearchRun {
     return 1 - best_us_.back() / best_us_[(count - 1) / 2];
   }
   /// In the middle of a compile: something has to be known at the end of the budget.
-  bool is_given_up() { return is_over() && (is_cancelled_ || progress_.best_us > 0); }
-
-  void measure(Candidate& candidate) {
-    TunedSlicing& tuned = candidate.tuned;
-    if (candidate.is_resumed) {
-      return;
-    }
-    if (tuned.refusal.empty()) {
-      try {
-        check_and_time(candidate);
-      } catch (const Error& error) {
-        tuned.refusal = error.what();
-      }
-    }
-    log_.add(tuned);
+  bool is_given_up() {
+    constexpr double patience_seconds = 1.5;
+    return is_over() && (is_cancelled_ || progress_.best_us > 0 ||
+                         (device_thread_ != nullptr &&
+                          runner_.seconds() >= options_.budget_seconds + patience_seconds));
   }
 
-  void check_and_time(Candidate& candidate) {
-    const PreparedCandidate& prepared = *candidate.prepared;
-    const auto [same, is_new] = times_.try_emplace(prepared.program_hash);
+  /// On the thread that may be left, if there is one. False: it was.
+  bool on_device(std::function<void()> task, const std::function<bool()>& is_given_up) {
+    if (device_thread_ != nullptr) {
+      return !device_thread_->is_left() && device_thread_->run(std::move(task), is_given_up);
+    }
+    task();
+    return true;
+  }
+
+  /// False: the search ended before anything was known of the candidate.
+  bool measure(Candidate& candidate) {
+    TunedSlicing& tuned = candidate.tuned;
+    if (candidate.is_resumed) {
+      return true;
+    }
+    if (tuned.refusal.empty() && !run_on_device(candidate)) {
+      return false;
+    }
+    log_.add(tuned);
+    return true;
+  }
+
+  bool run_on_device(Candidate& candidate) {
+    const auto [same, is_new] = times_.try_emplace(candidate.prepared->program_hash);
     if (!is_new) {
       candidate.tuned.microseconds = same->second.median_us;
       candidate.least_us = same->second.least_us;
       candidate.tuned.refusal =
           same->second.median_us == 0 ? "the same program as another that is wrong" : "";
-      return;
+      return true;
     }
-    // the check is a launch, too: what takes long and has no chance is spared it
-    if (progress_.best_us > 1000) {
-      const double once = runner_.time_us(prepared, 1);
-      if (once > 3 * progress_.best_us) {
-        candidate.tuned.microseconds = once;
-        candidate.least_us = once;
-        same->second = {once, once};
-        return;
+    const auto measured = std::make_shared<Measured>();
+    const auto task = [runner = kept_, prepared = candidate.prepared, measured,
+                       best_us = progress_.best_us] {
+      try {
+        check_and_time(*runner, *prepared, best_us, *measured);
+      } catch (const Error& error) {
+        measured->refusal = error.what();
+        measured->timing = {};
       }
+    };
+    if (!on_device(task, [this] { return is_given_up(); })) {
+      return false;
     }
-    candidate.tuned.refusal = runner_.check(prepared);
-    if (candidate.tuned.refusal.empty()) {
-      same->second = time_candidate(runner_, prepared, progress_.best_us);
-      candidate.tuned.microseconds = same->second.median_us;
-      candidate.least_us = same->second.least_us;
-    }
+    same->second = measured->timing;
+    candidate.tuned.refusal = measured->refusal;
+    candidate.tuned.microseconds = measured->timing.median_us;
+    candidate.least_us = measured->timing.least_us;
+    return true;
   }
 
   void take(Candidate candidate, std::size_t waiting) {
@@ -177,11 +231,7 @@ class SearchRun {
     }
     best_us_.push_back(progress_.best_us);
     progress_.expected_gain = expected_gain();
-    progress_.seconds = runner_.seconds();
-    progress_.seconds_left = std::max(0.0, options_.budget_seconds - progress_.seconds);
-    if (options_.report) {
-      options_.report(progress_);
-    }
+    report();
   }
 
   TuneResult finish() {
@@ -191,10 +241,9 @@ class SearchRun {
     result.expected_gain = progress_.expected_gain;
     result.cache = options_.cache;
     if (!fine_.empty()) {
-      constexpr double patience = 0.3;  // of those who stopped the search
-      const FinalRound round{runner_, is_cancelled_ ? patience : 0.1 * options_.budget_seconds,
-                             is_cancelled_};
-      result.ties = round(fine_, refused_);
+      run_final_round(result);
+    } else if (refused_.empty() && stream_.count() > 0 && is_over()) {
+      result.ended_while = "before a first candidate was timed";
     }
     for (Candidate& each : fine_) {
       result.tried.push_back(std::move(each.tuned));
@@ -205,11 +254,46 @@ class SearchRun {
     return result;
   }
 
+  void run_final_round(TuneResult& result) {
+    progress_.doing = "comparing the fastest";
+    report();
+    constexpr double patience = 0.3;  // of those who stopped the search
+    const bool is_stopped = ask_whether_cancelled();
+    const auto final = std::make_shared<Final>(Final{fine_, refused_, {}, {}});
+    const double seconds = is_stopped ? patience : final_seconds();
+    const auto task = [runner = kept_, final, seconds, is_stopped] {
+      final->result = FinalRound{*runner, seconds, is_stopped, final->stop.get_token()}(
+          final->fine, final->refused);
+    };
+    const double begin = runner_.seconds();
+    const double most = is_stopped ? 2 * patience : seconds + 1.5;
+    const bool is_done = on_device(task, [&] {
+      return runner_.seconds() - begin > most || (!is_stopped && ask_whether_cancelled());
+    });
+    if (is_done) {
+      fine_ = std::move(final->fine);
+      refused_ = std::move(final->refused);
+      result.ties = final->result.ties;
+      result.finalists = final->result.finalists;
+    } else {
+      final->stop.request_stop();
+      result.ties = sort_without_final_round(fine_);
+    }
+  }
+
+  void report() {
+    progress_.seconds = runner_.seconds();
+    progress_.seconds_left = std::max(0.0, options_.budget_seconds - progress_.seconds);
+    if (options_.report) {
+      options_.report(progress_);
+    }
+  }
+
   const SlicingStream& stream_;
   std::shared_ptr<CandidateRunner> kept_;
   CandidateRunner& runner_;
   const TuneOptions& options_;
-  CompileAhead::AtEnd at_end_;
+  LeavableThread* device_thread_;  // null: the caller's
   std::unique_ptr<Search> search_;
   TuneLog log_;
   TuneProgress progress_{};
@@ -224,14 +308,21 @@ class SearchRun {
 }  // namespace
 
 TuneResult run_search(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
+                      const TuneOptions& options, const std::string& log_key,
+                      LeavableThread* device_thread) {
+  return SearchRun(stream, std::move(runner), options, log_key, device_thread).run();
+}
+
+TuneResult run_search(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
                       const TuneOptions& options, const std::string& log_key) {
-  return SearchRun(stream, std::move(runner), options, log_key, CompileAhead::AtEnd::leave).run();
+  LeavableThread device_thread;
+  return run_search(stream, std::move(runner), options, log_key, &device_thread);
 }
 
 TuneResult run_search(const SlicingStream& stream, CandidateRunner& runner,
                       const TuneOptions& options, const std::string& log_key) {
   const std::shared_ptr<CandidateRunner> lent(std::shared_ptr<void>(), &runner);
-  return SearchRun(stream, lent, options, log_key, CompileAhead::AtEnd::wait).run();
+  return run_search(stream, lent, options, log_key, nullptr);
 }
 
 }  // namespace rtcg::loopy

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/tune/tune.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "rtcg/loopy/analyze/statistics.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
+#include "rtcg/loopy/tune/run_search.h"
 #include "rtcg/loopy/tune/workbench.h"
 
 namespace rtcg::loopy {
@@ -79,10 +81,15 @@ std::string log_key(const Kernel& described, const runtime::Device& device,
 
 const TunedSlicing& TuneResult::best() const {
   if (tried.empty() || !tried.front().refusal.empty()) {
-    throw Unsupported("loopy.tune.nothing_works",
-                      fmt::format("none of {} slicings works: {}", tried.size(),
-                                  tried.empty() ? "constraints and budget leave none to be tried"
-                                                : tried.front().refusal));
+    throw Unsupported(
+        "loopy.tune.nothing_works",
+        !ended_while.empty()
+            ? fmt::format("the search ended after {:.1f} s, {}: give it more time, "
+                          "or smaller sizes",
+                          seconds, ended_while)
+            : fmt::format("none of {} slicings works: {}", tried.size(),
+                          tried.empty() ? "constraints and budget leave none to be tried"
+                                        : tried.front().refusal));
   }
   return tried.front();
 }
@@ -91,17 +98,75 @@ Kernel tuned_kernel(const Kernel& kernel, const IntegerValues& parameters, const
   return apply(with_sizes(kernel, parameters), slicing);
 }
 
+const TunedSlicing& TuneResult::to_remember(const std::optional<Slicing>& remembered) const {
+  const TunedSlicing& first = best();
+  const auto end = tried.begin() + static_cast<std::ptrdiff_t>(std::min(ties, tried.size()));
+  const auto known = std::find_if(tried.begin(), end, [&](const TunedSlicing& each) {
+    return remembered && each.slicing == *remembered;
+  });
+  if (known != end) {
+    return *known;
+  }
+  return finalists == 0 ? first
+                        : *std::min_element(tried.begin(), end,
+                                            [](const TunedSlicing& a, const TunedSlicing& b) {
+                                              return a.predicted_us < b.predicted_us;
+                                            });
+}
+
+namespace {
+
+/// What is made before a search; the thread that makes it may be left.
+struct Prepared {
+  Kernel kernel;
+  TuneOptions options;
+  std::shared_ptr<Workbench> bench{};
+  std::optional<SlicingStream> stream{};
+
+  void make(const runtime::Device& device) {
+    bench = std::make_shared<Workbench>(kernel, device, options);
+    stream.emplace(kernel, options.constraints);
+    bench->set_reference(Executor(
+        stream->count() == 0 ? kernel
+                             : apply(kernel, plain_slicing(kernel, *stream, options.constraints)),
+        device));
+  }
+};
+
+}  // namespace
+
 TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptions& options) {
-  const Kernel kernel = with_sizes(described, options.constraints.parameters);
-  const DeviceClocks before = read_clocks(device);
-  const auto bench = std::make_shared<Workbench>(kernel, device, options);
-  const SlicingStream stream(kernel, options.constraints);
-  bench->set_reference(Executor(
-      stream.count() == 0 ? kernel
-                          : apply(kernel, plain_slicing(kernel, stream, options.constraints)),
-      device));
-  TuneResult result = run_search(stream, bench, options, log_key(described, device, options));
-  result.flops = count_flops(kernel);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  TuneResult result;
+  result.clocks_before = read_clocks(device);
+  const auto prepared = std::make_shared<Prepared>(
+      Prepared{with_sizes(described, options.constraints.parameters), options});
+  if (options.report) {
+    TuneProgress progress;
+    progress.seconds_left = options.budget_seconds;
+    progress.doing = "making arrays and reference";
+    options.report(progress);
+  }
+  LeavableThread device_thread;
+  constexpr double patience_seconds = 1;
+  const bool is_ready =
+      device_thread.run([prepared, device] { prepared->make(device); },
+                        [&] {
+                          return seconds() > options.budget_seconds + patience_seconds ||
+                                 (options.is_cancelled && options.is_cancelled());
+                        });
+  if (!is_ready) {
+    result.ended_while = "while it made arrays and the reference";
+    result.seconds = seconds();
+    return result;
+  }
+  const DeviceClocks before = result.clocks_before;
+  const std::shared_ptr<Workbench>& bench = prepared->bench;
+  result = run_search(*prepared->stream, bench, options, log_key(described, device, options),
+                      &device_thread);
+  result.flops = count_flops(prepared->kernel);
   result.memory_bytes = bench->memory_bytes();
   result.why_no_workers = bench->why_no_workers();
   result.clocks_before = before;
@@ -138,7 +203,7 @@ Executor tuned_executor(const Kernel& kernel, runtime::Device device, const Tune
   const std::vector<Slicing> near = seeds_of(wisdom, kernel, device, sizes, free_layouts);
   seeded.seeds.insert(seeded.seeds.end(), near.begin(), near.end());
   const TuneResult result = tune(kernel, device, seeded);
-  const TunedSlicing& best = result.best();
+  const TunedSlicing& best = result.to_remember(std::nullopt);
   wisdom.add({kernel_key(kernel), device.identity(), device.info().target, sizes,
               to_string(best.slicing), best.microseconds});
   return Executor(tuned_kernel(kernel, sizes, best.slicing), device);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct TuneProgress {
   std::string best{};
   double seconds = 0;
   double seconds_left = 0;
+  /// `making arrays and reference`, `searching`, `comparing the fastest`.
+  std::string doing = "searching";
 };
 
 /// What lies in the device's caches when a launch begins. The two have different winners: say which
@@ -44,6 +47,9 @@ struct TuneOptions {
   std::function<std::unique_ptr<Search>(const SlicingStream&)> make_search{};
   /// Tried before all others, where they keep the constraints: what was fast for other sizes.
   std::vector<Slicing> seeds{};
+  /// For all of it: data, reference, search and the final round, which gets a tenth. What goes on
+  /// then is given up: compilers are ended, launches finish in the background. 1.5 s more are given
+  /// until a first candidate has been timed.
   double budget_seconds = 30;
   std::size_t max_candidates = SIZE_MAX;
   /// The search ends when as many candidates again are expected to shorten the best time by less
@@ -62,11 +68,11 @@ struct TuneOptions {
   /// device and cache state is not run again, so that a search that was killed goes on from there.
   /// Empty: none.
   std::string log{};
-  /// Called after each candidate.
+  /// Called after each candidate, and when something else begins.
   std::function<void(const TuneProgress&)> report{};
-  /// Asked before each candidate, and many times a second while one is compiled; what is known by
-  /// then is kept. No compile is waited for: those in worker processes are ended, those of threads
-  /// go on in the background, and the process ends behind them.
+  /// Asked many times a second; what is known by then is kept. Nothing is waited for: compilers
+  /// that are processes are ended; those of threads and launches go on in the background, and the
+  /// process ends after them.
   std::function<bool()> is_cancelled{};
 };
 
@@ -93,6 +99,11 @@ struct TuneResult {
   double memory_bytes = 0;  ///< that one run has to move at least: each array once
   /// How many of the first are as fast as the first, within the noise of their times.
   std::size_t ties = 1;
+  /// How many of the first were timed in turns at the end; the times of all others are those of the
+  /// search, when the machine may have been slower or faster. 0: there was no time for that.
+  std::size_t finalists = 0;
+  /// The search ended before it had timed anything: at what. Else empty.
+  std::string ended_while{};
   /// By which share the later half of those tried shortened the best time; 1: too few were.
   double expected_gain = 1;
   CacheState cache = CacheState::warm;
@@ -103,6 +114,12 @@ struct TuneResult {
 
   /// @throws Unsupported  loopy.tune.nothing_works, with the first refusals
   [[nodiscard]] const TunedSlicing& best() const;
+  /// What to remember. Chance alone replaces nothing: where others are as fast as the first, it is
+  /// the one that was remembered before, or else the one that the model takes for the fastest.
+  ///
+  /// @param remembered  what is known for the same sizes
+  /// @throws Unsupported  loopy.tune.nothing_works
+  [[nodiscard]] const TunedSlicing& to_remember(const std::optional<Slicing>& remembered) const;
 };
 
 /// Finds a fast slicing of a kernel for some sizes by running candidates on a device.
@@ -130,6 +147,10 @@ class CandidateRunner;
 /// The same with a runner that may go when it returns: it waits for compiles under way.
 [[nodiscard]] TuneResult run_search(const SlicingStream& stream, CandidateRunner& runner,
                                     const TuneOptions& options, const std::string& log_key = {});
+
+/// Whether compiles or launches of searches that have ended go on in the background; the process
+/// waits for them when it exits.
+[[nodiscard]] bool is_work_left();
 
 /// How many candidates are compiled at a time.
 [[nodiscard]] int compile_threads(const TuneOptions& options);

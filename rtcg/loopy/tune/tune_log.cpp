@@ -7,6 +7,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/tune/append_line.h"
+#include "rtcg/loopy/tune/json_line.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -30,22 +31,26 @@ std::string to_line(const std::string& key, const TunedSlicing& tuned) {
       {"schema", log_schema}, {"key", key}, {"slicing", to_string(tuned.slicing)}};
   if (!tuned.refusal.empty()) {
     json["refusal"] = tuned.refusal;
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return json_line(json);
   }
   json["us"] = tuned.microseconds;
   add_known(json, "registers", tuned.resources.registers);
   add_known(json, "shared_bytes", tuned.resources.shared_bytes);
   add_known(json, "spill_store_bytes", tuned.resources.spill_store_bytes);
   add_known(json, "spill_load_bytes", tuned.resources.spill_load_bytes);
-  return json.dump();
+  return json_line(json);
 }
 
 /// What a line says of a slicing; nothing where it is of another key, or cannot be read.
 std::optional<std::pair<std::string, TunedSlicing>> parse_line(const std::string& line,
                                                                const std::string& key) {
-  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  const std::optional<nlohmann::json> found = parse_json_line(line, log_schema);
+  if (!found) {
+    return std::nullopt;
+  }
+  const nlohmann::json& json = *found;
   try {
-    if (!json.is_object() || json.at("schema") != log_schema || json.at("key") != key) {
+    if (json.at("key") != key) {
       return std::nullopt;
     }
     TunedSlicing tuned;

@@ -4,16 +4,16 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/tune/append_line.h"
+#include "rtcg/loopy/tune/json_line.h"
 #include "rtcg/runtime/compile/compile_cache.h"
 
 namespace rtcg::loopy {
@@ -32,18 +32,22 @@ std::string to_line(const WisdomEntry& entry) {
   for (const auto& [name, value] : entry.parameters) {
     json["parameters"][name] = value;
   }
-  return json.dump();
+  return json_line(json);
 }
 
 std::optional<WisdomEntry> parse_line(const std::string& line) {
-  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-  if (!json.is_object() || json.value("schema", 0) != wisdom_schema) {
+  const std::optional<nlohmann::json> found = parse_json_line(line, wisdom_schema);
+  if (!found) {
     return std::nullopt;
   }
+  const nlohmann::json& json = *found;
   try {
     WisdomEntry entry{json.at("kernel"),  json.at("device"),          json.at("architecture"), {},
                       json.at("slicing"), json.at("us").get<double>()};
     for (const auto& [name, value] : json.at("parameters").items()) {
+      if (!value.is_number_integer()) {
+        return std::nullopt;
+      }
       entry.parameters[name] = value.get<std::int64_t>();
     }
     return entry;
@@ -127,15 +131,16 @@ std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::De
                                          const IntegerValues& parameters,
                                          const std::vector<std::string>& free_layouts) const {
   const std::string key = kernel_key(kernel);
-  using Order = std::tuple<bool, double, double>;
+  using Order = std::pair<bool, double>;
   std::vector<std::pair<Order, WisdomEntry>> fitting;
   std::vector<WisdomEntry> all = entries();
-  std::reverse(all.begin(), all.end());  // of equals the later one comes first
+  std::reverse(all.begin(), all.end());  // a later one knew the earlier ones, whose times another
+                                         // load of the machine gave
   for (WisdomEntry& entry : all) {
     const auto apart = distance(parameters, entry.parameters);
     if (entry.kernel == key && entry.architecture == device.info().target && apart &&
         lays_out_only(entry.slicing, free_layouts)) {
-      const Order order{entry.device != device.identity(), *apart, entry.microseconds};
+      const Order order{entry.device != device.identity(), *apart};
       fitting.emplace_back(order, std::move(entry));
     }
   }

@@ -47,7 +47,7 @@ class Wisdom {
   // among `free_layouts`.
 
   /// The entry that fits best: same device before same architecture, then the nearest sizes (by the
-  /// ratio of each parameter), then the faster one, then the later one.
+  /// ratio of each parameter), then the later one.
   [[nodiscard]] std::optional<WisdomEntry> find(
       const Kernel& kernel, const runtime::Device& device, const IntegerValues& parameters,
       const std::vector<std::string>& free_layouts = {}) const;

@@ -10,6 +10,7 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "tests/loopy/tune/fake_runner.h"
+#include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -132,6 +133,57 @@ TEST(CompileAhead, WaitsForTheFirstResultBeyondTheBudget) {
   EXPECT_GE(run_search(matmul_slicings(), runner, options_for(0.05)).tried.size(), 1U);
   later.join();
   EXPECT_GE(run_search(matmul_slicings(), runner, options_for(0)).tried.size(), 1U);
+}
+
+/// Whose checks, which are launches, last until they are let go from the `stuck_from`th on.
+class StuckRunner : public SlowRunner {
+ public:
+  StuckRunner() : SlowRunner(1000000) {}
+  std::string check(const PreparedCandidate& /*candidate*/) override {
+    if (++checked >= stuck_from) {
+      is_stuck = true;
+      while (!is_let_go) {
+        std::this_thread::sleep_for(1ms);
+      }
+    }
+    return {};
+  }
+  int stuck_from = 1;
+  std::atomic<int> checked = 0;
+  std::atomic<bool> is_stuck = false;
+};
+
+TEST(Attack07, ALaunchIsLeftAtTheEndOfTheBudget) {
+  const auto runner = std::make_shared<StuckRunner>();
+  runner->stuck_from = 3;
+  const Clock::time_point begin = Clock::now();
+  const TuneResult result = run_search(matmul_slicings(), runner, options_for(0.3));
+  EXPECT_LT(seconds_since(begin), 2.3);
+  EXPECT_EQ(result.tried.size(), 2U) << "what was known";
+  EXPECT_EQ(result.finalists, 0U) << "the device was not free";
+  EXPECT_EQ(result.best().microseconds, 100);
+  EXPECT_TRUE(is_work_left());
+  runner->is_let_go = true;
+}
+
+TEST(Attack07, ALaunchIsLeftWhenTheSearchIsCancelled) {
+  const auto runner = std::make_shared<StuckRunner>();
+  TuneOptions options = options_for(1e9);
+  options.is_cancelled = [&] { return runner->is_stuck.load(); };
+  const Clock::time_point begin = Clock::now();
+  const TuneResult result = run_search(matmul_slicings(), runner, options);
+  EXPECT_LT(seconds_since(begin), 1);
+  EXPECT_ERROR("loopy.tune.nothing_works", static_cast<void>(result.best()));
+  runner->is_let_go = true;
+}
+
+TEST(Attack07, AFirstResultIsNotWaitedForLong) {
+  const auto runner = std::make_shared<SlowRunner>(0);
+  runner->obeys = true;
+  const Clock::time_point begin = Clock::now();
+  const TuneResult result = run_search(matmul_slicings(), runner, options_for(0.1));
+  EXPECT_LT(seconds_since(begin), 2.1);
+  EXPECT_ERROR("loopy.tune.nothing_works", static_cast<void>(result.best()));
 }
 
 TEST(CompileAhead, KeepsALentRunnerNoLongerThanTheSearch) {

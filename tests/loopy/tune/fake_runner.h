@@ -65,7 +65,7 @@ class FakeRunner : public CandidateRunner {
   }
   Formula microseconds_;
   std::atomic<std::uint64_t> last_hash_ = 0;
-  double seconds_ = 0;
+  std::atomic<double> seconds_ = 0;  // read by the thread that waits
 };
 
 /// A landscape with one valley: 256 threads, 16 lanes in the fast direction, tiles of 16, three

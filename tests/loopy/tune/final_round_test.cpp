@@ -32,7 +32,7 @@ class Contest {
       candidate.least_us = us_[i];
       fine.push_back(std::move(candidate));
     }
-    const std::size_t ties = FinalRound{runner_}(fine, refused);
+    const std::size_t ties = FinalRound{runner_}(fine, refused).ties;
     std::vector<std::size_t> first;
     for (std::size_t i = 0; i < ties; ++i) {
       first.push_back(static_cast<std::size_t>(fine[i].tuned.slicing.stages));
@@ -101,6 +101,40 @@ TEST(FinalRound, CallsTiesTies) {
   Contest equal({100, 100});
   equal.runner().slowdown = [&](double) { return 1.0; };
   EXPECT_EQ(equal.run().size(), 2U);
+}
+
+// Another program may have been running during the one round that there was time for.
+TEST(Attack07, FewRoundsDecideNothing) {
+  Contest contest({100, 100});
+  contest.runner().seconds_of_a_timing = 0.6;
+  int timings = 0;
+  contest.runner().slowdown = [&](double) { return ++timings % 2 == 0 ? 1.0 : 1.15; };
+  EXPECT_EQ(contest.run().size(), 2U);
+}
+
+TuneResult tied(std::vector<std::pair<const char*, double>> slicings, std::size_t ties) {
+  TuneResult result;
+  for (const auto& [slicing, predicted_us] : slicings) {
+    TunedSlicing each;
+    each.slicing = parse_slicing(slicing);
+    each.predicted_us = predicted_us;
+    each.microseconds = 10;
+    result.tried.push_back(each);
+  }
+  result.ties = ties;
+  result.finalists = slicings.size();
+  return result;
+}
+
+TEST(Attack07, ChanceReplacesNoWisdom) {
+  const TuneResult result =
+      tied({{"i: g.0 l.0*32", 5}, {"i: g.0 l.0*64", 4}, {"i: g.0 l.0*16", 6}, {"i: g.0", 1}}, 3);
+  const auto remembered = [&](const std::optional<Slicing>& known) {
+    return to_string(result.to_remember(known).slicing);
+  };
+  EXPECT_EQ(remembered(parse_slicing("i: g.0 l.0*16")), "i: g.0 l.0*16") << "as fast as the first";
+  EXPECT_EQ(remembered(std::nullopt), "i: g.0 l.0*64") << "the model's choice of the three";
+  EXPECT_EQ(remembered(parse_slicing("i: g.0")), "i: g.0 l.0*64") << "it is slower";
 }
 
 TEST(FinalRound, KeepsToItsTime) {

@@ -34,8 +34,17 @@ TuneOptions few(std::size_t candidates, const IntegerValues& parameters) {
 TEST(Tune, FindsAFastSlicingAndReportsOnIt) {
   TuneOptions options = few(6, {{"n", 64}});
   std::vector<TuneProgress> reports;
-  options.report = [&](const TuneProgress& progress) { reports.push_back(progress); };
+  std::vector<std::string> doing;
+  options.report = [&](const TuneProgress& progress) {
+    if (progress.doing == "searching") {
+      reports.push_back(progress);
+    } else {
+      doing.push_back(progress.doing);
+    }
+  };
   const TuneResult result = tune(matmul(), runtime::Device::host(), options);
+  EXPECT_EQ(doing,
+            (std::vector<std::string>{"making arrays and reference", "comparing the fastest"}));
   ASSERT_EQ(result.tried.size(), 6U);
   EXPECT_GT(result.known, 1000U);
   EXPECT_EQ(result.flops, 2.0 * 64 * 64 * 64);

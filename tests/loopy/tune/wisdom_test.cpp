@@ -36,6 +36,9 @@ class WisdomFile : public ::testing::Test {
   std::string path_;
 };
 
+class Attack07Wisdom : public WisdomFile {};
+class Attack11Wisdom : public WisdomFile {};
+
 TEST_F(WisdomFile, RemembersWhatFitsBest) {
   const Wisdom wisdom(path_);
   const runtime::Device host = runtime::Device::host();
@@ -63,6 +66,40 @@ TEST_F(WisdomFile, SortsByNearness) {
   ASSERT_EQ(seeds.size(), 3U);
   EXPECT_EQ(to_string(seeds[0]), "i: g.0 l.0*64");
   EXPECT_EQ(to_string(seeds[1]), "i: g.0");
+}
+
+// The earlier one may have been timed when the machine had nothing else to do.
+TEST_F(Attack07Wisdom, WisdomTakesTheLaterWinnerOfASize) {
+  const Wisdom wisdom(path_);
+  wisdom.add(entry(1000, 8, "i: g.0 l.0*64"));
+  wisdom.add(entry(1000, 9, "i: g.0 l.0*32"));
+  const auto found = wisdom.find_exact(twice(), runtime::Device::host(), {{"n", 1000}});
+  EXPECT_EQ(found->slicing, "i: g.0 l.0*32");
+}
+
+TEST_F(Attack11Wisdom, WisdomPassesOverWhatIsJsonButNotOurs) {
+  const Wisdom wisdom(path_);
+  std::ofstream stream(path_);
+  for (
+      const char* line :
+      {R"({"schema": "1"})", R"({"schema": 1})", R"({"schema": 1.5})", R"({"schema": {}})", "[1]",
+       R"({"schema":1,"kernel":1,"device":"","architecture":"","parameters":{},"slicing":"","us":1})",
+       R"({"schema":1,"kernel":"","device":"","architecture":"","parameters":{"n":1e300},"slicing":"","us":1})",
+       R"({"schema":1,"kernel":"","device":"","architecture":"","parameters":3,"slicing":"","us":"1"})"}) {
+    stream << line << "\n";
+  }
+  stream.close();
+  wisdom.add(entry(1000, 8, "i: g.0"));
+  EXPECT_EQ(wisdom.entries().size(), 1U);
+}
+
+// Names of files may be any bytes.
+TEST_F(Attack11Wisdom, WisdomTakesBytesThatAreNoText) {
+  const Wisdom wisdom(path_);
+  WisdomEntry odd = entry(1000, 8, "i: g.0");
+  odd.device = "\xff\x01";
+  wisdom.add(odd);
+  EXPECT_EQ(wisdom.entries().size(), 1U);
 }
 
 TEST_F(WisdomFile, PrefersThisDeviceToItsLikes) {
