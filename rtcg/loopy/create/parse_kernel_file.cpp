@@ -15,6 +15,7 @@
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_domain.h"
+#include "rtcg/loopy/create/parse_statements.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/recipe.h"
@@ -381,6 +382,64 @@ Kernel transformed_kernel(const KernelFile& file, Kernel described) {
     }
   }
   return kernel;
+}
+
+namespace {
+
+/// The line of each statement of the file, by its id in the kernel.
+std::map<std::string, int, std::less<>> lines_of_statements(const KernelFile& file,
+                                                            const Kernel& described) {
+  const ParsedStatements parsed =
+      parse_statements(as_in_file(line_of(file, "statements"), file.statements));
+  std::map<std::string, int, std::less<>> lines;
+  // statements that call other kernels become several
+  const bool is_one_each = parsed.statements.size() == described.instructions.size();
+  for (std::size_t i = 0; i < parsed.statements.size(); ++i) {
+    const std::string& id = parsed.statements[i].instruction.id;
+    const std::string& name = is_one_each ? described.instructions[i].id : id;
+    lines.emplace(name, static_cast<int>(parsed.statements[i].line));
+  }
+  return lines;
+}
+
+/// The name in quotes that follows, with what is around it left out.
+std::string_view next_quoted(std::string_view text) {
+  const std::size_t begin = text.find('\'');
+  const std::size_t end = begin == std::string_view::npos ? begin : text.find('\'', begin + 1);
+  return end == std::string_view::npos ? std::string_view()
+                                       : text.substr(begin + 1, end - begin - 1);
+}
+
+}  // namespace
+
+std::string message_with_place(const KernelFile& file, const Kernel& described,
+                               const Error& error) {
+  const std::string& message = error.message();
+  if (message.starts_with(file.path + ":") || message.starts_with("line ")) {
+    return message;
+  }
+  const auto lines = lines_of_statements(file, described);
+  for (const std::string_view word : {"statement '", "statements '"}) {
+    const std::size_t at = message.find(word);
+    if (at == std::string::npos) {
+      continue;
+    }
+    std::string id(next_quoted(std::string_view(message).substr(at)));
+    // copies of a statement are numbered
+    for (auto found = lines.find(id); !id.empty(); found = lines.find(id)) {
+      if (found != lines.end()) {
+        return fmt::format("{}: {}", place(file.path, found->second), message);
+      }
+      const std::size_t end = id.find_last_of('_');
+      id.resize(end == std::string::npos ? 0 : end);
+    }
+  }
+  const auto is_of = [&](std::string_view function) { return error.code().starts_with(function); };
+  const bool is_of_kernel = is_of("loopy.check_") || is_of("loopy.infer_types.") ||
+                            is_of("loopy.schedule.") || is_of("loopy.insert_barriers.") ||
+                            is_of("loopy.generate.") || is_of("loopy.realize_reductions.") ||
+                            is_of("loopy.choose_address_spaces.") || is_of("loopy.type_of.");
+  return file.path.empty() || !is_of_kernel ? message : fmt::format("{}: {}", file.path, message);
 }
 
 }  // namespace rtcg::loopy

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
 
 namespace rtcg::loopy {
@@ -42,5 +43,22 @@ struct KernelFile {
 /// The kernel that the file's recipe makes of `described`.
 /// @throws  what apply_recipe throws, with the place in the file
 [[nodiscard]] Kernel transformed_kernel(const KernelFile& file, Kernel described);
+
+/// The message of an error about a kernel of a file with its place: the line of the statement that
+/// it names, else the file alone where a check or the schedule refuses the kernel. Other messages,
+/// and those that begin with a place, stay as they are.
+[[nodiscard]] std::string message_with_place(const KernelFile& file, const Kernel& described,
+                                             const Error& error);
+/// What `body` gives; InvalidInput and Unsupported get their place.
+template <class Body>
+auto with_place_of_statement(const KernelFile& file, const Kernel& described, const Body& body) {
+  try {
+    return body();
+  } catch (const InvalidInput& error) {
+    throw InvalidInput(error.code(), message_with_place(file, described, error));
+  } catch (const Unsupported& error) {
+    throw Unsupported(error.code(), message_with_place(file, described, error));
+  }
+}
 
 }  // namespace rtcg::loopy
