@@ -189,8 +189,23 @@ class ScopeWalk {
     events_.leave();
   }
 
+  /// `f` of `f<float>`, as an explicit specialisation is called; empty for other names.
+  static std::string specialised(const Template& kind) {
+    const auto* f = get_if<Function>(kind.entity);
+    const auto* record = get_if<RecordDefinition>(kind.entity);
+    const std::string name = f != nullptr ? f->name : record != nullptr ? record->name : "";
+    const std::size_t arguments = name.find('<');
+    const bool is_one =
+        kind.parameters.empty() && arguments != std::string::npos && name.ends_with('>');
+    return is_one ? name.substr(0, arguments) : "";
+  }
+
   void template_(const Template& kind, const Statement& where) {
-    declare_entity(kind.entity);
+    if (const std::string name = specialised(kind); !name.empty()) {
+      events_.use_name(name, where.where());
+    } else {
+      declare_entity(kind.entity);
+    }
     events_.enter("");
     for (const TemplateParameter& parameter : kind.parameters) {
       declare(parameter.name, NameKind::parameter, where);

@@ -1,5 +1,7 @@
 #include "rtcg/cgen/check/complain.h"
 
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
@@ -7,7 +9,12 @@
 namespace rtcg::cgen {
 
 std::string built_at(SourceOrigin where) {
-  return where.file == nullptr ? "" : fmt::format(" (built at {}:{})", where.file, where.line);
+  if (where.file == nullptr) {
+    return "";
+  }
+  // the folders of the machine that built the program say nothing
+  const std::string_view file = where.file;
+  return fmt::format(" (built at {}:{})", file.substr(file.find_last_of('/') + 1), where.line);
 }
 
 void complain(const char* code, const std::string& message, SourceOrigin where) {

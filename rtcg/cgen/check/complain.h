@@ -8,7 +8,7 @@
 
 namespace rtcg::cgen {
 
-/// ` (built at FILE:LINE)`, or nothing when the origin is unknown.
+/// ` (built at FILE:LINE)`, the file without its folder, or nothing when the origin is unknown.
 [[nodiscard]] std::string built_at(SourceOrigin where);
 
 /// Throws InvalidInput: `message (built at FILE:LINE)`.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/walk.h"
+#include "rtcg/cgen/check/complain.h"
 #include "rtcg/cgen/dialect/lowering.h"
 #include "rtcg/cgen/support/error.h"
 
@@ -13,10 +14,8 @@ namespace rtcg::cgen {
 
 void refuse(const char* code, Dialect dialect, const std::string& construct,
             const std::string& advice, SourceOrigin where) {
-  const std::string place =
-      where.file == nullptr ? "" : fmt::format(" (built at {}:{})", where.file, where.line);
-  throw Unsupported(code,
-                    fmt::format("{} has no {}: {}{}", name(dialect), construct, advice, place));
+  throw Unsupported(
+      code, fmt::format("{} has no {}: {}{}", name(dialect), construct, advice, built_at(where)));
 }
 
 const Block* body_of(const Statement& item) {
@@ -44,6 +43,12 @@ void refuse_types(const Type& type, Dialect dialect, SourceOrigin where) {
         if (dialect == Dialect::cuda && t.lanes > 4) {
           refuse("cgen.lower.no_vector", dialect, fmt::format("vectors of {} lanes", t.lanes),
                  "use vectors of up to 4", where);
+        }
+      },
+      [&](const Pointer& t) {
+        if (dialect == Dialect::opencl && is<FunctionType>(t.pointee)) {
+          refuse("cgen.lower.no_function_pointer", dialect, "pointers to functions",
+                 "call the function by its name, or choose it by a switch", where);
         }
       },
       [&](const Image&) {
@@ -164,6 +169,10 @@ void refuse_statement(const Statement& tree, Dialect dialect) {
         }
       },
       [&](const Declaration& s) {
+        if (s.bit_width && dialect == Dialect::opencl) {
+          refuse("cgen.lower.no_bit_field", dialect, "bit-fields ('" + s.name + "')",
+                 "shift and mask the bits of an integer", tree.where());
+        }
         if (s.initializer_style != InitializerStyle::equals && s.initializer) {
           cpp_only("initialisation without '=' ('" + s.name + "')", "use '='");
         }

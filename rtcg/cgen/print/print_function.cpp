@@ -103,10 +103,13 @@ void Printer::function_specifiers(const FunctionSpecifiers& specifiers) {
 void Printer::function(const Statement& tree, const Function& node) {
   begin(tree);
   attributes(node.attributes, AttributeStyle::standard);
-  if (node.body) {  // C has a definition's attributes in front only
-    attributes(node.attributes, AttributeStyle::gnu);
-  }
   function_specifiers(node.specifiers);
+  for (const Attribute& attribute : node.attributes) {
+    // C has a definition's attributes in front only; g++ wants them after extern "C"
+    if (node.body && attribute.style == AttributeStyle::gnu) {
+      out.append("__attribute__((" + attribute.text + ")) ");
+    }
+  }
   if (dialect_ == Dialect::opencl) {
     if (node.required_work_group_size) {
       out.append(work_group("reqd_work_group_size", *node.required_work_group_size) + " ");

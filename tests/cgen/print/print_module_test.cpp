@@ -381,6 +381,78 @@ int g(int a) {
 )");
 }
 
+TEST(Defect21, GnuAttributesStandAfterTheSpecifiers) {
+  const auto with_attribute = [](const char* text, const Statement& tree) {
+    Function f = *get_if<Function>(tree);
+    f.attributes = {{text, AttributeStyle::gnu}};
+    return f;
+  };
+  Function inner = with_attribute("noinline", function(i32, "f", {param(i32, "a")}, return_(a)));
+  inner.specifiers.is_static = true;
+  for (const Dialect dialect : {Dialect::c, Dialect::cpp}) {
+    EXPECT_EQ(printed({Statement(inner)}, dialect),
+              "static __attribute__((noinline)) int f(int a) {\n  return a;\n}\n");
+  }
+  Function outer = inner;
+  outer.specifiers = {};
+  outer.specifiers.is_extern_c = true;
+  EXPECT_EQ(printed({Statement(outer)}),
+            "extern \"C\" __attribute__((noinline)) int f(int a) {\n  return a;\n}\n");
+  outer.body.reset();
+  EXPECT_EQ(printed({Statement(outer)}), "extern \"C\" int f(int a) __attribute__((noinline));\n");
+}
+
+TEST(Defect21, KernelsTakeClusterDimensions) {
+  const Statement plain = kernel("k", {param(pointer_to(f32), "x")}, {});
+  Function k = *get_if<Function>(plain);
+  k.attributes = {{"cluster_dims(2, 1, 1)", AttributeStyle::gnu}};
+  EXPECT_EQ(printed({Statement(k)}, Dialect::cuda),
+            "extern \"C\" __global__ __attribute__((cluster_dims(2, 1, 1))) void k(float *x) {}\n");
+}
+
+TEST(Defect21, OpenClRefusesBitFieldsAndPointersToFunctions) {
+  Declaration bits{u32, "bits"};
+  bits.bit_width = 3;
+  RecordDefinition record;
+  record.name = "packed";
+  record.members = {Statement(bits)};
+  EXPECT_ERROR("cgen.lower.no_bit_field",
+               print_module({"m", {Statement(record)}}, Dialect::opencl));
+  EXPECT_EQ(printed({Statement(record)}, Dialect::c),
+            "struct packed {\n  unsigned int bits : 3;\n};\n");
+  const Statement takes =
+      declare_function(void_type, "f", {param(pointer_to(function_type(i32, {i32})), "g")});
+  EXPECT_ERROR("cgen.lower.no_function_pointer", print_module({"m", {takes}}, Dialect::opencl));
+  EXPECT_EQ(printed({takes}, Dialect::c), "void f(int (*g)(int));\n");
+}
+
+TEST(Defect21, TemplatesCanBeSpecialised) {
+  const Statement generic = Template{{{"T", {}, {}, false}}, declare_function(i32, "f", {})};
+  const Statement special = Template{{}, function(i32, "f<float>", {}, return_(literal(1, i32)))};
+  check_names({"m", {generic, special}}, Dialect::cpp);
+  EXPECT_EQ(printed({generic, special}), R"(template <typename T>
+int f();
+
+template <>
+int f<float>() {
+  return 1;
+}
+)");
+  EXPECT_ERROR("cgen.check_names.undeclared", check_names({"m", {special}}, Dialect::cpp));
+  EXPECT_ERROR("cgen.check_names.not_an_identifier",
+               check_names({"m", {declare_function(i32, "f<float>", {})}}, Dialect::cpp));
+}
+
+// Messages are the same on every machine.
+TEST(Defect22, MessagesNameNoFoldersOfTheBuild) {
+  try {
+    check_names({"m", {declare_function(i32, "no name", {})}}, Dialect::cpp);
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.message().find('/'), std::string::npos) << error.message();
+  }
+}
+
 TEST(Weaknesses, W11LongLinesAreWrapped) {
   Expr sum = variable("term_0", i32);
   for (int i = 1; i < 40; ++i) {
