@@ -9,6 +9,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime.h"
 #include "tools/command.h"
+#include "tools/json.h"
 
 namespace rtcg::tools {
 
@@ -39,7 +40,7 @@ void list_entries(bool as_json) {
                       {"size_bytes", entry.size_bytes},
                       {"age_seconds", entry.age_seconds}});
     }
-    std::puts(list.dump(2).c_str());
+    tools::print_json(list);
     return;
   }
   std::uint64_t bytes = 0;
@@ -47,8 +48,9 @@ void list_entries(bool as_json) {
       {"key", "name", "kind", "target", "size", "last used"}};
   for (const runtime::CacheEntryInfo& entry : entries) {
     bytes += entry.size_bytes;
-    rows.push_back({entry.key.substr(0, 12), entry.program_name, std::string(to_string(entry.kind)),
-                    entry.target.substr(0, 24), human_bytes(static_cast<double>(entry.size_bytes)),
+    rows.push_back({entry.key.substr(0, 12), printable(entry.program_name),
+                    std::string(to_string(entry.kind)), entry.target.substr(0, 24),
+                    human_bytes(static_cast<double>(entry.size_bytes)),
                     human_age(entry.age_seconds)});
   }
   if (!entries.empty()) {
@@ -63,7 +65,7 @@ void list_entries(bool as_json) {
 
 void tell(bool as_json, const char* what, std::size_t count) {
   if (as_json) {
-    std::puts(nlohmann::ordered_json({{what, count}}).dump().c_str());
+    tools::print_json(nlohmann::ordered_json({{what, count}}));
   } else {
     std::printf("%s: %s\n", what, counted(count, "entry").c_str());
   }
@@ -77,26 +79,29 @@ void add_cache_command(CLI::App& app) {
   command->require_subcommand(1);
   const auto as_json = std::make_shared<bool>(false);
   const auto text = std::make_shared<std::string>();
-  const auto add = [&](const char* name, const char* help) {
+  const auto add = [&](const char* name, const char* help, const char* example) {
     CLI::App* sub = command->add_subcommand(name, help);
     sub->add_flag("--json", *as_json, "Print JSON");
+    sub->footer(std::string("Example:\n  rtcg cache ") + example);
     return sub;
   };
-  add("list", "All entries, latest used first")->callback([as_json] { list_entries(*as_json); });
-  CLI::App* trim = add("trim", "Remove the least recently used entries");
+  add("list", "All entries, latest used first", "list --json")->callback([as_json] {
+    list_entries(*as_json);
+  });
+  CLI::App* trim = add("trim", "Remove the least recently used entries", "trim 200M");
   trim->add_option("SIZE", *text, "What may stay: bytes, or 200M, 1G")->required();
   trim->callback([as_json, text] {
     tell(*as_json, "removed", runtime::CompileCache::standard().trim(parse_bytes(*text)));
   });
-  add("clear", "Remove every entry")->callback([as_json] {
+  add("clear", "Remove every entry", "clear")->callback([as_json] {
     tell(*as_json, "removed", runtime::CompileCache::standard().clear());
   });
-  CLI::App* exporting = add("export", "Write all entries into one file");
+  CLI::App* exporting = add("export", "Write all entries into one file", "export kernels.pack");
   exporting->add_option("FILE", *text, "The file to write")->required();
   exporting->callback([as_json, text] {
     tell(*as_json, "exported", runtime::CompileCache::standard().export_to(*text));
   });
-  CLI::App* importing = add("import", "Add the entries of such a file");
+  CLI::App* importing = add("import", "Add the entries of such a file", "import kernels.pack");
   importing->add_option("FILE", *text, "A file that `rtcg cache export` wrote")->required();
   importing->callback([as_json, text] {
     tell(*as_json, "imported", runtime::CompileCache::standard().import_from(*text));

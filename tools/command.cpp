@@ -4,7 +4,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <optional>
 #include <unistd.h>
 
@@ -41,6 +44,79 @@ bool is_terminal() {
   return ::isatty(STDOUT_FILENO) == 1;
 }
 
+namespace {
+
+/// How many bytes of a character of UTF-8 `text` begins with; 0: none, or one that controls.
+std::size_t character_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) {
+    return first >= 0x20 && first != 0x7f ? 1 : 0;
+  }
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) {
+    return 0;
+  }
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) {
+      return 0;
+    }
+  }
+  const bool is_overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool is_surrogate = first == 0xed && byte(1) >= 0xa0;
+  const bool is_too_large = first == 0xf4 && byte(1) >= 0x90;
+  const bool is_control = first == 0xc2 && byte(1) < 0xa0;
+  return is_overlong || is_surrogate || is_too_large || is_control ? 0 : length;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, bool keeps_lines) {
+  std::string result;
+  while (!text.empty()) {
+    const bool is_kept = keeps_lines && (text.front() == '\n' || text.front() == '\t');
+    const std::size_t bytes = is_kept ? 1 : character_bytes(text);
+    if (bytes == 0) {
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    } else {
+      result += text.substr(0, bytes);
+    }
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return result;
+}
+
+void write_results(const std::string& path, std::string_view bytes, const std::string& code) {
+  std::FILE* file = std::fopen(path.c_str(), "wbe");
+  bool is_written = file != nullptr;
+  int problem = errno;
+  if (file != nullptr) {
+    is_written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+    is_written = std::fflush(file) == 0 && is_written;
+    problem = is_written ? 0 : errno;
+    if (std::fclose(file) != 0 && is_written) {
+      is_written = false;
+      problem = errno;
+    }
+    std::error_code ignored;
+    if (!is_written && std::filesystem::is_regular_file(path, ignored)) {
+      std::filesystem::remove(path, ignored);
+    }
+  }
+  if (!is_written) {
+    throw InvalidInput(code, fmt::format("cannot write '{}': {}", path, std::strerror(problem)));
+  }
+}
+
+namespace {
+bool has_colors() {
+  const char* unwanted = std::getenv("NO_COLOR");
+  const char* kind = std::getenv("TERM");
+  return is_terminal() && (unwanted == nullptr || *unwanted == '\0') &&
+         (kind == nullptr || std::string_view(kind) != "dumb");
+}
+}  // namespace
+
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -55,7 +131,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
     for (std::size_t i = 0; i < rows[r].size(); ++i) {
       line += i + 1 < rows[r].size() ? fmt::format("{:<{}}  ", rows[r][i], widths[i]) : rows[r][i];
     }
-    text += r == 0 && is_terminal() ? "\x1b[1m" + line + "\x1b[0m\n" : line + "\n";
+    text += r == 0 && has_colors() ? "\x1b[1m" + line + "\x1b[0m\n" : line + "\n";
   }
   return text;
 }
@@ -101,29 +177,73 @@ unsigned long long parse_bytes(const std::string& text) {
   return number << shift;
 }
 
+namespace {
+
+[[noreturn]] void refuse_value(const std::string& problem) {
+  throw InvalidInput("tools.rtcg.bad_value", problem + "; write --set n=1000");
+}
+
+/// A decimal number as C and people write it.
+double parse_real(const std::string& name, const std::string& text) {
+  const char* first = text.data() + (text.starts_with('+') ? 1 : 0);
+  const char* const end = text.data() + text.size();
+  double value = 0;
+  const auto [stop, problem] = std::from_chars(first, end, value);
+  if (problem == std::errc::result_out_of_range) {
+    refuse_value(fmt::format("the value '{}' of '{}' fits into no f64", printable(text), name));
+  }
+  if (problem != std::errc() || stop != end || !std::isfinite(value)) {
+    refuse_value(fmt::format("the value '{}' of '{}' is not a finite decimal number",
+                             printable(text), name));
+  }
+  return value;
+}
+
+/// The whole number that `text` is, if it is one: 1e3 is, too.
+std::optional<std::int64_t> parse_whole(const std::string& name, const std::string& text,
+                                        double value) {
+  constexpr double limit = 9223372036854775808.0;  // 2^63
+  const char* first = text.data() + (text.starts_with('+') ? 1 : 0);
+  const char* const end = text.data() + text.size();
+  std::int64_t whole = 0;
+  const auto [stop, problem] = std::from_chars(first, end, whole);
+  const bool has_digits_only = stop == end;
+  if (has_digits_only && problem == std::errc()) {
+    return whole;
+  }
+  if (value != std::floor(value)) {
+    return std::nullopt;
+  }
+  if (value < -limit || value >= limit) {
+    if (has_digits_only) {
+      refuse_value(fmt::format("the value '{}' of '{}' fits into no i64", text, name));
+    }
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace
+
 void parse_scalars(const std::vector<std::string>& items,
                    std::map<std::string, std::int64_t, std::less<>>& integers,
                    std::map<std::string, double>& reals) {
   for (const std::string& item : items) {
     const std::size_t equal = item.find('=');
-    const std::string text = equal == std::string::npos ? "" : item.substr(equal + 1);
-    const std::string name = item.substr(0, equal);
-    char* integer_end = nullptr;
-    char* real_end = nullptr;
-    errno = 0;
-    const long long integer = std::strtoll(text.c_str(), &integer_end, 10);
-    if (!text.empty() && *integer_end == '\0' && errno == ERANGE) {
-      throw InvalidInput("tools.rtcg.bad_value",
-                         fmt::format("'{}' is beyond 64 bits: integers go to 2^63 - 1", item));
+    const std::string name = printable(item.substr(0, equal));
+    if (equal == std::string::npos) {
+      refuse_value(fmt::format("'{}' sets nothing: it has no '='", name));
     }
-    const double real = std::strtod(text.c_str(), &real_end);
-    if (text.empty() || *real_end != '\0') {
-      throw InvalidInput("tools.rtcg.bad_value",
-                         fmt::format("'{}' sets nothing: write --set n=1000", item));
+    const std::string text = item.substr(equal + 1);
+    if (name.empty() || text.empty()) {
+      refuse_value(fmt::format("'{}' has no {}", printable(item), name.empty() ? "name" : "value"));
     }
-    reals[name] = real;
-    if (*integer_end == '\0') {
-      integers[name] = integer;
+    const double real = parse_real(name, text);
+    if (!reals.emplace(name, real).second && reals[name] != real) {
+      refuse_value(fmt::format("'{}' is set to {} and to {}", name, reals[name], real));
+    }
+    if (const auto whole = parse_whole(name, text, real)) {
+      integers[name] = *whole;
     }
   }
 }

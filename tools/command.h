@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -40,7 +41,15 @@ void add_dg_command(CLI::App& app);
 /// `rtcg cache why FILE`, which takes what `rtcg compile` takes.
 void add_cache_why_command(CLI::App& cache);
 
-/// Rows with aligned columns, the first row in bold when a terminal reads.
+/// Text for a terminal: control characters and bytes that are no UTF-8 as `\x1b`; line breaks and
+/// tabs stay in messages, which may be of several lines.
+[[nodiscard]] std::string printable(std::string_view text, bool keeps_lines = false);
+/// Writes a file of results; where that fails, no part of it stays.
+///
+/// @throws InvalidInput  `code`
+void write_results(const std::string& path, std::string_view bytes, const std::string& code);
+
+/// Rows with aligned columns, the first row in bold when a terminal reads and NO_COLOR is not set.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
 /// `1 entry`, `2 entries`, `3 flops`.
 [[nodiscard]] std::string counted(std::size_t count, const std::string& noun);
@@ -50,8 +59,8 @@ void add_cache_why_command(CLI::App& cache);
 ///
 /// @throws InvalidInput  tools.rtcg.bad_size
 [[nodiscard]] unsigned long long parse_bytes(const std::string& text);
-/// Scalars as people set them: `n=1000` is the value of a parameter and of a floating-point scalar,
-/// `a=2.5` of the latter alone.
+/// Scalars as people set them: `n=1000` or `n=1e3` is the value of a parameter and of a
+/// floating-point scalar, `a=2.5` of the latter alone.
 ///
 /// @throws InvalidInput  tools.rtcg.bad_value
 void parse_scalars(const std::vector<std::string>& items,

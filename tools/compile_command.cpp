@@ -14,6 +14,8 @@
 #include "rtcg/runtime/compile/host_compiler.h"
 #include "rtcg/runtime/compile/nvrtc.h"
 #include "tools/command.h"
+#include "tools/json.h"
+#include "tools/progress.h"
 
 namespace rtcg::tools {
 
@@ -106,16 +108,14 @@ runtime::CompileRequest make_request(const CompileArguments& arguments, const Ta
 void compile_file(const CompileArguments& arguments) {
   const Target target = find_target(arguments.target);
   const runtime::CompileRequest request = make_request(arguments, target);
-  const runtime::CompiledProgram compiled = compile_cached(*target.compiler, request);
+  const runtime::CompiledProgram compiled = [&] {
+    const Progress progress("compiling " + arguments.file);
+    return compile_cached(*target.compiler, request);
+  }();
   if (!arguments.output.empty()) {
-    std::ofstream stream(arguments.output, std::ios::binary);
-    stream.write(reinterpret_cast<const char*>(compiled.binary.data()),
-                 static_cast<std::streamsize>(compiled.binary.size()));
-    stream.close();
-    if (!stream) {
-      throw InvalidInput("tools.compile.unwritable_file",
-                         fmt::format("cannot write '{}'", arguments.output));
-    }
+    write_results(arguments.output,
+                  {reinterpret_cast<const char*>(compiled.binary.data()), compiled.binary.size()},
+                  "tools.compile.unwritable_file");
   }
   if (arguments.as_json) {
     nlohmann::ordered_json object = {{"file", arguments.file},
@@ -127,7 +127,7 @@ void compile_file(const CompileArguments& arguments) {
     for (const runtime::KernelResources& kernel : compiled.resources) {
       object["kernels"].push_back(resources_json(kernel));
     }
-    std::puts(object.dump(2).c_str());
+    tools::print_json(object);
     return;
   }
   std::printf("%s for %s: %zu bytes%s\n", std::string(to_string(compiled.kind)).c_str(),
@@ -137,7 +137,7 @@ void compile_file(const CompileArguments& arguments) {
     std::printf("  %s: %s\n", kernel.name.c_str(), to_string(kernel).c_str());
   }
   if (compiled.resources.empty()) {
-    std::puts("  this compiler tells nothing about resources");
+    std::puts("  this compiler does not report resource use");
   }
 }
 
@@ -158,7 +158,11 @@ void add_request_options(CLI::App& command, CompileArguments& arguments) {
 void add_compile_command(CLI::App& app) {
   const auto arguments = std::make_shared<CompileArguments>();
   CLI::App* command =
-      app.add_subcommand("compile", "Compile a file of kernels and tell what they take");
+      app.add_subcommand("compile", "Compile a file of kernels and report resource use");
+  command->footer(
+      "Examples:\n"
+      "  rtcg compile kernels.cu --target cuda:sm_90 -I include -D TILE=16\n"
+      "  rtcg compile axpy.c -o axpy.so");
   add_request_options(*command, *arguments);
   command->add_option("--output,-o", arguments->output, "Write the binary here");
   command->add_flag("--no-cache", arguments->no_cache, "Compile even what was compiled before");
@@ -169,13 +173,14 @@ void add_cache_why_command(CLI::App& cache) {
   const auto arguments = std::make_shared<CompileArguments>();
   CLI::App* command =
       cache.add_subcommand("why", "Why a file would be compiled again, without compiling it");
+  command->footer("Example:\n  rtcg cache why axpy.c -D FAST=1");
   add_request_options(*command, *arguments);
   command->callback([arguments] {
     const Target target = find_target(arguments->target);
     const std::string why = runtime::CompileCache::standard().why_missed(
         *target.compiler, make_request(*arguments, target));
     if (arguments->as_json) {
-      std::puts(nlohmann::ordered_json({{"why", why}}).dump().c_str());
+      tools::print_json(nlohmann::ordered_json({{"why", why}}));
     } else {
       std::puts(why.empty() ? "it is in the cache" : why.c_str());
     }

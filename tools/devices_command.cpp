@@ -8,6 +8,7 @@
 
 #include "rtcg/runtime.h"
 #include "tools/command.h"
+#include "tools/json.h"
 
 namespace rtcg::tools {
 
@@ -34,7 +35,7 @@ void print_json() {
                     {"has_f64", info.has_f64},
                     {"has_f16", info.has_f16}});
   }
-  std::puts(list.dump(2).c_str());
+  tools::print_json(list);
 }
 
 void print_table() {
@@ -64,6 +65,7 @@ void add_devices_command(CLI::App& app) {
   const auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand("devices", "List the devices of this machine");
   command->add_flag("--json", output->as_json, "Print JSON, one object a device");
+  command->footer("Example:\n  rtcg devices --json");
   command->callback([output] { output->as_json ? print_json() : print_table(); });
 }
 

@@ -13,6 +13,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "tools/dg_words.h"
+#include "tools/json.h"
 #include "tools/progress_line.h"
 
 namespace rtcg::tools {
@@ -200,7 +201,7 @@ class DgRun {
       json["error"] = error();
     }
     json["files"] = files_.written();
-    std::puts(json.dump(2).c_str());
+    tools::print_json(json);
   }
 
   void print_text() const {

@@ -11,6 +11,7 @@
 #include "rtcg/dg/output/picture.h"
 #include "rtcg/dg/output/write_file.h"
 #include "tools/dg_words.h"
+#include "tools/json.h"
 #include "tools/progress_line.h"
 
 namespace rtcg::tools {
@@ -154,7 +155,7 @@ void print_json(const DgWords& words, const ConvergenceTable& found) {
   }
   const nlohmann::ordered_json json = {
       {"equation", words.equation}, {"what", title_of(words)}, {"errors", rows}};
-  std::puts(json.dump(2).c_str());
+  tools::print_json(json);
 }
 
 void draw(const DgWords& words, const ConvergenceTable& found) {
@@ -197,7 +198,7 @@ void run_poisson(const DgWords& words) {
       json["error"] = run.error;
     }
     json["files"] = files.written();
-    std::puts(json.dump(2).c_str());
+    tools::print_json(json);
     return;
   }
   std::printf("poisson on %s of order %d, %s: %s in %.3g s\n",

@@ -1,14 +1,12 @@
 #include "tools/draw_loop_tree.h"
 
-#include <cstdio>
-#include <fstream>
+#include <algorithm>
 
 #include <fmt/format.h>
 
-#include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/schedule/launches.h"
-#include "rtcg/runtime/compile/child_process.h"
+#include "tools/command.h"
 
 namespace rtcg::tools {
 namespace {
@@ -21,48 +19,130 @@ constexpr const char* loop_color = "#ffffff";
 constexpr const char* host_color = "#eeeeee";
 constexpr const char* barrier_color = "#ffc878";
 
-// At the end of each line: fonts may be wider than Graphviz takes them to be.
-constexpr const char* end_of_line = "&#160;&#160;<br align=\"left\"/>";
+/// A line of text, or a frame around others with its title above them.
+struct Box {
+  std::vector<std::string> lines{};
+  const char* color = "";  ///< empty: none
+  bool is_frame = false;
+  std::vector<Box> inner{};
+};
 
-// Lines of at most so many columns, as Graphviz reads them.
-std::string text_of(const std::string& label) {
-  std::string text;
+/// Lines of at most so many columns; those that go on are indented.
+std::vector<std::string> lines_of(const std::string& label) {
+  std::vector<std::string> lines;
   std::string rest = label;
   while (rest.size() > most_columns) {
     const std::size_t space = rest.rfind(' ', most_columns);
     if (space == std::string::npos || space < most_columns / 2) {
       break;
     }
-    text += rest.substr(0, space) + "\n";
-    rest = "\t" + rest.substr(space + 1);
+    lines.push_back(rest.substr(0, space));
+    rest = "    " + rest.substr(space + 1);
   }
-  text += rest;
-  std::string escaped;
-  for (const char c : text) {
-    escaped += c == '<'    ? "&lt;"
-               : c == '>'  ? "&gt;"
-               : c == '&'  ? "&amp;"
-               : c == '"'  ? "&quot;"
-               : c == '\t' ? "&#160;&#160;&#160;&#160;"
-               : c == '\n' ? end_of_line
-                           : std::string(1, c);
-  }
-  return escaped + end_of_line;
+  lines.push_back(rest);
+  return lines;
 }
 
-std::string row_of(const std::string& label, const char* color = "") {
+std::string escaped(const std::string& text, const char* blank) {
+  std::string result;
+  for (const char c : printable(text)) {
+    result += c == '<'   ? "&lt;"
+              : c == '>' ? "&gt;"
+              : c == '&' ? "&amp;"
+              : c == '"' ? "&quot;"
+              : c == ' ' ? std::string(blank)
+                         : std::string(1, c);
+  }
+  return result;
+}
+
+Box row_of(const std::string& label, const char* color = "") {
+  return {lines_of(label), color};
+}
+
+Box frame_of(const std::string& title, std::vector<Box> inner, const char* color) {
+  return {lines_of(title), color, true, std::move(inner)};
+}
+
+// ---- for Graphviz ------------------------------------------------------------------------------
+
+// At the end of each line: fonts may be wider than Graphviz takes them to be.
+constexpr const char* end_of_line = "&#160;&#160;<br align=\"left\"/>";
+
+std::string dot_row(const std::vector<std::string>& lines, const char* color) {
   const std::string background =
       *color == '\0' ? std::string() : fmt::format(" bgcolor=\"{}\"", color);
-  return fmt::format("<tr><td align=\"left\" balign=\"left\"{}>{}</td></tr>\n", background,
-                     text_of(label));
+  std::string text;
+  for (const std::string& line : lines) {
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    text +=
+        escaped(line.substr(0, indent), "&#160;") + escaped(line.substr(indent), " ") + end_of_line;
+  }
+  return fmt::format("<tr><td align=\"left\" balign=\"left\"{}>{}</td></tr>\n", background, text);
 }
 
-// Rows within a frame that is a row itself.
-std::string frame_of(const std::string& title, const std::string& rows, const char* color) {
+std::string dot_of(const Box& box) {
+  if (!box.is_frame) {
+    return dot_row(box.lines, box.color);
+  }
+  std::string rows;
+  for (const Box& each : box.inner) {
+    rows += dot_of(each);
+  }
   return fmt::format(
       "<tr><td><table border=\"1\" cellborder=\"0\" cellspacing=\"3\" cellpadding=\"4\" "
       "bgcolor=\"{}\">\n{}{}</table></td></tr>\n",
-      color, row_of(title), rows);
+      box.color, dot_row(box.lines, ""), rows);
+}
+
+// ---- as SVG ------------------------------------------------------------------------------------
+
+// In pixels. Monospace fonts are 0.6 of their size wide; some are a little wider.
+constexpr int font_size = 13;
+constexpr double column_width = 8.2;
+constexpr int line_height = 18;
+constexpr int margin = 8;
+
+int height_of(const Box& box) {
+  int height = static_cast<int>(box.lines.size()) * line_height + margin;
+  for (const Box& each : box.inner) {
+    height += height_of(each) + margin;
+  }
+  return height;
+}
+
+int width_of(const Box& box) {
+  std::size_t columns = 0;
+  for (const std::string& line : box.lines) {
+    columns = std::max(columns, printable(line).size());
+  }
+  int width = static_cast<int>(column_width * static_cast<double>(columns)) + 2 * margin;
+  for (const Box& each : box.inner) {
+    width = std::max(width, width_of(each) + 2 * margin);
+  }
+  return width;
+}
+
+/// At a place and as wide as what is around it leaves.
+std::string svg_of(const Box& box, int x, int y, int width) {
+  std::string text;
+  if (*box.color != '\0') {
+    text += fmt::format(
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"{}\"/>\n", x, y,
+        width, height_of(box), box.color, box.is_frame ? "#444444" : "none");
+  }
+  int below = y;
+  for (const std::string& line : box.lines) {
+    below += line_height;
+    text += fmt::format("<text x=\"{}\" y=\"{}\" xml:space=\"preserve\">{}</text>\n", x + margin,
+                        below - 2, escaped(line, " "));
+  }
+  below += margin;
+  for (const Box& each : box.inner) {
+    text += svg_of(each, x + margin, below, width - 2 * margin);
+    below += height_of(each) + margin;
+  }
+  return text;
 }
 
 // The tree as nested frames, in the order in which it runs.
@@ -71,12 +151,12 @@ class LoopTreeDrawing {
   LoopTreeDrawing(const Kernel& kernel, const std::vector<std::string>& launch_titles)
       : kernel_(kernel), launch_titles_(launch_titles) {}
 
-  std::string rows_on_host(const loopy::LoopTree& tree) {
-    std::string rows;
+  std::vector<Box> rows_on_host(const loopy::LoopTree& tree) {
+    std::vector<Box> rows;
     loopy::LoopTree launch;
     const auto end_launch = [&] {
       if (!loopy::statements_in(launch).empty()) {
-        rows += frame_of(launch_titles_.at(next_launch_++), rows_of(launch), launch_color);
+        rows.push_back(frame_of(launch_titles_.at(next_launch_++), rows_of(launch), launch_color));
       }
       launch.clear();
     };
@@ -87,8 +167,8 @@ class LoopTreeDrawing {
       }
       end_launch();
       if (const loopy::LoopNode* loop = get_if<loopy::LoopNode>(node)) {
-        rows += frame_of(fmt::format("for {}, on the host", loop->iname), rows_on_host(loop->body),
-                         host_color);
+        rows.push_back(frame_of(fmt::format("for {}, on the host", loop->iname),
+                                rows_on_host(loop->body), host_color));
       }
     }
     end_launch();
@@ -96,23 +176,23 @@ class LoopTreeDrawing {
   }
 
  private:
-  std::string rows_of(const loopy::LoopTree& tree) {
-    std::string rows;
+  std::vector<Box> rows_of(const loopy::LoopTree& tree) {
+    std::vector<Box> rows;
     for (const loopy::LoopTreeNode& node : tree) {
-      rows += match(
+      match(
           node,
           [&](const loopy::LoopNode& loop) {
             const std::string tag = to_string(loopy::tag_of(kernel_, loop.iname));
-            return frame_of("for " + loop.iname + (tag == "for" ? "" : ": " + tag),
-                            rows_of(loop.body), loop_color);
+            rows.push_back(frame_of("for " + loop.iname + (tag == "for" ? "" : ": " + tag),
+                                    rows_of(loop.body), loop_color));
           },
           [&](const loopy::StatementNode& statement) {
-            return row_of(loopy::to_string(kernel_.instructions[statement.index]));
+            rows.push_back(row_of(loopy::to_string(kernel_.instructions[statement.index])));
           },
           [&](const loopy::BarrierNode& barrier) {
-            return row_of("barrier for " + barrier.reason, barrier_color);
+            rows.push_back(row_of("barrier for " + barrier.reason, barrier_color));
           },
-          [](const loopy::LaunchBoundaryNode&) { return std::string(); });
+          [](const loopy::LaunchBoundaryNode&) {});
     }
     return rows;
   }
@@ -122,38 +202,31 @@ class LoopTreeDrawing {
   std::size_t next_launch_ = 0;
 };
 
-void draw_svg(const std::string& dot_path, const std::string& svg_path) {
-  const std::string program = runtime::find_program("dot");
-  if (program.empty()) {
-    throw Unsupported("tools.explain.no_graphviz",
-                      fmt::format("Graphviz's program 'dot' draws SVG, and there is none: install "
-                                  "graphviz, or draw '{}' elsewhere",
-                                  dot_path));
-  }
-  const auto result = runtime::run_process({program, "-Tsvg", dot_path, "-o", svg_path});
-  if (result.exit_code != 0) {
-    throw InvalidInput("tools.explain.unwritable_file",
-                       fmt::format("'dot' cannot draw '{}': {}", svg_path, result.output));
-  }
-  std::remove(dot_path.c_str());
-}
-
 }  // namespace
 
 void draw_loop_tree(const Kernel& kernel, const loopy::LoopTree& tree,
                     const std::vector<std::string>& launch_titles, const std::string& path) {
-  const std::string text = fmt::format(
-      "digraph kernel {{\n  node [fontname=\"monospace\", shape=plain];\n  tree [label=<\n"
-      "<table border=\"0\" cellborder=\"0\" cellspacing=\"3\">\n{}{}</table>>];\n}}\n",
-      row_of("kernel " + kernel.name), LoopTreeDrawing(kernel, launch_titles).rows_on_host(tree));
-  const bool is_svg = path.ends_with(".svg");
-  const std::string dot_path = is_svg ? path + ".dot" : path;
-  if (!(std::ofstream(dot_path) << text)) {
-    throw InvalidInput("tools.explain.unwritable_file", fmt::format("cannot write '{}'", dot_path));
+  const Box whole = {lines_of("kernel " + kernel.name), "", false,
+                     LoopTreeDrawing(kernel, launch_titles).rows_on_host(tree)};
+  std::string text;
+  if (path.ends_with(".svg")) {
+    const int width = width_of(whole);
+    const int height = height_of(whole);
+    text = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+        "viewBox=\"0 0 {0} {1}\" font-family=\"monospace\" font-size=\"{2}\">\n{3}</svg>\n",
+        width, height, font_size, svg_of(whole, 0, 0, width));
+  } else {
+    std::string rows = dot_row(whole.lines, "");
+    for (const Box& each : whole.inner) {
+      rows += dot_of(each);
+    }
+    text = fmt::format(
+        "digraph kernel {{\n  node [fontname=\"monospace\", shape=plain];\n  tree [label=<\n"
+        "<table border=\"0\" cellborder=\"0\" cellspacing=\"3\">\n{}</table>>];\n}}\n",
+        rows);
   }
-  if (is_svg) {
-    draw_svg(dot_path, path);
-  }
+  write_results(path, text, "tools.explain.unwritable_file");
 }
 
 }  // namespace rtcg::tools

@@ -8,10 +8,9 @@
 namespace rtcg::tools {
 
 /// Draws launches, loops, statements and barriers of a preprocessed kernel as nested frames: as
-/// FILE.svg by Graphviz, or as its input FILE.dot.
+/// FILE.svg, or as FILE.dot for Graphviz.
 ///
 /// @param launch_titles  of each launch, in order
-/// @throws Unsupported   tools.explain.no_graphviz
 /// @throws InvalidInput  tools.explain.unwritable_file
 void draw_loop_tree(const loopy::Kernel& kernel, const loopy::LoopTree& tree,
                     const std::vector<std::string>& launch_titles, const std::string& path);

@@ -15,6 +15,7 @@
 #include "rtcg/dg/flux/emit_flux.h"
 #include "rtcg/dg/flux/parse_flux.h"
 #include "tools/command.h"
+#include "tools/json.h"
 
 namespace rtcg::tools {
 namespace {
@@ -109,7 +110,7 @@ void print_json(const dg::FluxVector& flux, const dg::Evaluators& evaluators,
       {"is_linear", dg::is_linear(flux)},
       {"is_conservative", !dg::why_not_conservative(flux).has_value()},
       {"source", source}};
-  std::puts(json.dump(2).c_str());
+  tools::print_json(json);
 }
 
 dg::FluxVector boundary_state(const std::string& text, const dg::FluxNames& names) {
@@ -199,6 +200,11 @@ void add_flux_command(CLI::App& app) {
   command->add_flag("--neighbour", words->neighbour, "Also as the neighbour sees it");
   command->add_flag("--kernel", words->with_kernel, "And a kernel that evaluates many points");
   command->add_flag("--json", words->output.as_json, "Print JSON");
+  command->footer(
+      "Examples:\n"
+      "  rtcg flux 'jump(u)' --fields u --target host\n"
+      "  rtcg flux '0.5*cross(n, jump(h) - alpha*cross(n, jump(e)))' --fields e:3,h:3 --set "
+      "alpha=1");
   command->callback([words] { print_flux(*words); });
 }
 

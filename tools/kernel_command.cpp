@@ -29,6 +29,8 @@
 #include "rtcg/loopy/tune/tune.h"
 #include "tools/command.h"
 #include "tools/draw_loop_tree.h"
+#include "tools/json.h"
+#include "tools/progress.h"
 
 namespace rtcg::tools {
 namespace {
@@ -51,13 +53,20 @@ struct KernelWords {
 };
 
 struct Kernels {
+  loopy::KernelFile file;
   Kernel described;
   Kernel transformed;
+
+  /// What `body` gives; errors about a statement name its line.
+  template <class Body>
+  auto with_places(const Body& body) const {
+    return loopy::with_place_of_statement(file, described, body);
+  }
 };
 
 Kernels read_kernels(const KernelWords& words) {
   const loopy::KernelFile file = loopy::read_kernel_file(words.file);
-  Kernels kernels{loopy::described_kernel(file), {}};
+  Kernels kernels{file, loopy::described_kernel(file), {}};
   if (!words.slicing.empty()) {
     loopy::IntegerValues sizes;
     std::map<std::string, double> reals;
@@ -91,17 +100,35 @@ loopy::LoopTree scheduled(const Kernel& preprocessed) {
   return loopy::insert_barriers(preprocessed, loopy::build_loop_tree(preprocessed));
 }
 
-void show(const KernelWords& words) {
-  const Kernel kernel = read_kernels(words).transformed;
-  std::string text;
+std::string text_of(const KernelWords& words, const Kernel& kernel) {
   if (words.stage == "kernel") {
-    text = loopy::to_string(kernel);
-  } else if (words.stage == "schedule") {
+    return loopy::to_string(kernel);
+  }
+  if (words.stage == "schedule") {
     const Kernel ready = loopy::preprocess(kernel);
-    text = loopy::to_string(ready, scheduled(ready));
-  } else {
-    check(kernel);
-    text = loopy::generate_text(kernel, parse_target(words.target));
+    return loopy::to_string(ready, scheduled(ready));
+  }
+  check(kernel);
+  return loopy::generate_text(kernel, parse_target(words.target));
+}
+
+void show(const KernelWords& words) {
+  std::string text;
+  std::string name;
+  {
+    const Progress progress("making the text of " + words.file);
+    const Kernels kernels = read_kernels(words);
+    name = kernels.described.name;
+    text = kernels.with_places([&] { return text_of(words, kernels.transformed); });
+  }
+  if (words.output.as_json) {
+    nlohmann::ordered_json json = {{"kernel", name}, {"stage", words.stage}};
+    if (words.stage == "source") {
+      json["target"] = words.target;
+    }
+    json["text"] = text;
+    tools::print_json(json);
+    return;
   }
   std::fputs(text.c_str(), stdout);
 }
@@ -150,7 +177,7 @@ void print_run(const KernelWords& words, const runtime::Device& device,
         json["note"] = report.note;
       }
     }
-    std::puts(json.dump(2).c_str());
+    tools::print_json(json);
     return;
   }
   std::printf("%s (%s): %.4f ms a run\n", to_string(device.info().id).c_str(),
@@ -169,11 +196,18 @@ void run(const KernelWords& words) {
   parse_scalars(words.values, values, options.reals);
   check_are_scalars(kernels.described, options.reals);
   loopy::ComparisonReport report;
-  if (words.check) {
-    report = loopy::compare_with_reference(kernels.transformed, kernels.described, values, device,
-                                           options);
-  } else {
-    report.transformed_ms = loopy::time_kernel_ms(kernels.transformed, values, device, options);
+  {
+    const Progress progress(fmt::format("{} {} on {}",
+                                        words.check ? "running and comparing" : "running",
+                                        words.file, to_string(device.info().id)));
+    kernels.with_places([&] {
+      if (words.check) {
+        report = loopy::compare_with_reference(kernels.transformed, kernels.described, values,
+                                               device, options);
+      } else {
+        report.transformed_ms = loopy::time_kernel_ms(kernels.transformed, values, device, options);
+      }
+    });
   }
   print_run(words, device, report);
   if (words.check) {
@@ -300,8 +334,7 @@ struct Explanation {
   std::vector<Access> accesses;
 };
 
-Explanation explanation_of(const KernelWords& words) {
-  const Kernels kernels = read_kernels(words);
+Explanation explanation_of(const KernelWords& words, const Kernels& kernels) {
   loopy::IntegerValues values;
   std::map<std::string, double> reals;
   parse_scalars(words.values, values, reals);
@@ -424,11 +457,15 @@ void print_json(const Explanation& explanation) {
     json["accesses"].push_back(
         {{"what", each.what}, {"strides", each.strides}, {"times", each.times}});
   }
-  std::puts(json.dump(2).c_str());
+  tools::print_json(json);
 }
 
 void explain(const KernelWords& words) {
-  const Explanation explanation = explanation_of(words);
+  const Explanation explanation = [&] {
+    const Progress progress("analysing " + words.file);
+    const Kernels kernels = read_kernels(words);
+    return kernels.with_places([&] { return explanation_of(words, kernels); });
+  }();
   words.output.as_json ? print_json(explanation) : print_text(explanation);
   if (!words.drawing.empty()) {
     std::vector<std::string> titles;
@@ -473,6 +510,12 @@ void add_kernel_commands(CLI::App& app) {
       ->add_option("--stage", words->stage, "The kernel, its loops and barriers, or the text")
       ->check(CLI::IsMember({"kernel", "schedule", "source"}))
       ->capture_default_str();
+  show_command->add_flag("--json", words->output.as_json, "Print JSON");
+  show_command->footer(
+      "Examples:\n"
+      "  rtcg show matmul.loopy --target opencl\n"
+      "  rtcg show matmul.loopy --stage schedule\n"
+      "  rtcg show matmul.loopy --set n=1024 --slicing 'j: g.0 l.0*64; i: g.1 ilp*8'");
   show_command->callback([words] { show(*words); });
 
   CLI::App* run_command =
@@ -489,6 +532,10 @@ void add_kernel_commands(CLI::App& app) {
   run_command->add_flag("--check", words->check,
                         "Compare with the kernel as described, interpreted");
   run_command->add_flag("--json", words->output.as_json, "Print JSON");
+  run_command->footer(
+      "Examples:\n"
+      "  rtcg run matmul.loopy --set n=1000 --check\n"
+      "  rtcg run axpy.loopy --set n=1e6 a=2.5 --device host --json");
   run_command->callback([words] { run(*words); });
 
   CLI::App* explain_command = add_command(
@@ -502,6 +549,10 @@ void add_kernel_commands(CLI::App& app) {
         const bool is_known = path.ends_with(".svg") || path.ends_with(".dot");
         return is_known ? "" : fmt::format("'{}' is neither FILE.svg nor FILE.dot", path);
       });
+  explain_command->footer(
+      "Examples:\n"
+      "  rtcg explain matmul.loopy --set n=1024\n"
+      "  rtcg explain matmul.loopy --draw tree.svg");
   explain_command->callback([words] { explain(*words); });
 }
 

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <numeric>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -11,14 +13,17 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "tools/command.h"
+#include "tools/ending.h"
 
 namespace {
 
 /// What to say of a word that stands where a command is due and is none; empty where there is none.
-std::string about_unknown_command(const CLI::App& app, int count, char** arguments) {
+std::string about_unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* at = &app;
-  for (int i = 1; i < count && at->get_require_subcommand_min() > 0; ++i) {
-    const std::string word = arguments[i];
+  for (const std::string& word : words) {
+    if (at->get_require_subcommand_min() == 0) {
+      break;
+    }
     const auto commands = at->get_subcommands([](const CLI::App*) { return true; });
     const auto next = std::find_if(commands.begin(), commands.end(),
                                    [&](const CLI::App* each) { return each->get_name() == word; });
@@ -41,11 +46,143 @@ std::string about_unknown_command(const CLI::App& app, int count, char** argumen
   return "";
 }
 
+/// The command that the words name, as far as they do.
+const CLI::App& command_of(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* at = &app;
+  for (const std::string& word : words) {
+    for (const CLI::App* each : at->get_subcommands([](const CLI::App*) { return true; })) {
+      if (each->get_name() == word) {
+        at = each;
+        break;
+      }
+    }
+  }
+  return *at;
+}
+
+/// How many letters have to be put in, left out or replaced.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// What to say of an option that the command does not have; empty where there is none.
+std::string about_unknown_option(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App& command = command_of(app, words);
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (name == "--") {
+      break;
+    }
+    if (!name.starts_with("--") || command.get_option_no_throw(name) != nullptr) {
+      continue;
+    }
+    std::string nearest;
+    for (const CLI::Option* each : command.get_options()) {
+      for (const std::string& known : each->get_lnames()) {
+        if (nearest.empty() || distance(name, "--" + known) < distance(name, nearest)) {
+          nearest = "--" + known;
+        }
+      }
+    }
+    return fmt::format(
+        "'rtcg {}' has no option '{}'{}; 'rtcg {} --help' lists its options", command.get_name(),
+        name,
+        distance(name, nearest) <= 3 ? fmt::format(": did you mean '{}'?", nearest) : std::string(),
+        command.get_name());
+  }
+  return "";
+}
+
+/// `--set k=1 n=4` is `--set k=1 --set n=4`; what is no setting is left to the command.
+std::vector<std::string> with_each_setting(const std::vector<std::string>& words) {
+  static const std::regex setting("[A-Za-z_][A-Za-z0-9_]*=.*");
+  std::vector<std::string> result;
+  bool is_after_setting = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--set" && i + 1 < words.size()) {
+      result.push_back(words[i]);
+      result.push_back(words[++i]);
+      is_after_setting = true;
+      continue;
+    }
+    is_after_setting =
+        words[i].starts_with("--set=") || (is_after_setting && std::regex_match(words[i], setting));
+    if (is_after_setting && !words[i].starts_with("--set=")) {
+      result.emplace_back("--set");
+    }
+    result.push_back(words[i]);
+  }
+  return result;
+}
+
+/// Options that may be given several times take one value each time, so that none of them takes
+/// the FILE that follows.
+void take_one_value_each(CLI::App& app) {
+  for (CLI::Option* each : app.get_options()) {
+    if (!each->get_positional() && each->get_allow_extra_args()) {
+      each->allow_extra_args(false);
+    }
+  }
+  for (CLI::App* each : app.get_subcommands([](CLI::App*) { return true; })) {
+    take_one_value_each(*each);
+  }
+}
+
+int refuse(const std::string& message, int status) {
+  std::fprintf(stderr, "rtcg: %s\n", rtcg::tools::printable(message, true).c_str());
+  return status;
+}
+
+int run(CLI::App& app, const std::vector<std::string>& words) {
+  try {
+    std::vector<std::string> reversed = with_each_setting(words);
+    std::reverse(reversed.begin(), reversed.end());  // as CLI11 takes them
+    app.parse(std::move(reversed));
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      return app.exit(error);
+    }
+    for (const std::string& unknown :
+         {about_unknown_command(app, words), about_unknown_option(app, words)}) {
+      if (!unknown.empty()) {
+        return refuse(unknown, 2);
+      }
+    }
+    static_cast<void>(app.exit(error));
+    return 2;
+  } catch (const rtcg::Error& error) {
+    return refuse(error.what(), 1);
+  } catch (const std::bad_alloc&) {
+    return refuse("there is not enough memory on the host: choose smaller sizes", 1);
+  } catch (const std::exception& error) {
+    return refuse(error.what(), 1);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
+  rtcg::tools::catch_signals();
   CLI::App app("Run-time code generation for GPUs and CPUs");
   app.name("rtcg");
+  app.footer(
+      "Examples:\n"
+      "  rtcg show matmul.loopy --target cuda\n"
+      "  rtcg run matmul.loopy --set n=1000 --check\n"
+      "  rtcg tune matmul.loopy --set n=2048 --budget 30s\n"
+      "'rtcg COMMAND --help' has more of them.");
   app.set_version_flag("--version", "rtcg 0.1.0");
   app.require_subcommand(1);
   rtcg::tools::add_devices_command(app);
@@ -57,24 +194,7 @@ int main(int count, char** arguments) {
   rtcg::tools::add_reduce_command(app);
   rtcg::tools::add_flux_command(app);
   rtcg::tools::add_dg_command(app);
-  try {
-    app.parse(count, arguments);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    const std::string unknown = about_unknown_command(app, count, arguments);
-    if (error.get_exit_code() != 0 && !unknown.empty()) {
-      std::fprintf(stderr, "rtcg: %s\n", unknown.c_str());
-      return 2;
-    }
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const rtcg::Error& error) {
-    std::fprintf(stderr, "rtcg: %s\n", error.what());
-    return 1;
-  } catch (const std::bad_alloc&) {
-    std::fputs("rtcg: there is not enough memory on the host: choose smaller sizes\n", stderr);
-    return 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rtcg: %s\n", error.what());
-    return 1;
-  }
+  take_one_value_each(app);
+  const std::vector<std::string> words(arguments + std::min(count, 1), arguments + count);
+  return rtcg::tools::end_output(run(app, words));
 }

@@ -1,11 +1,8 @@
 // rtcg tune and slicings: every way to run a kernel file, and the fastest one found by running.
 #include <algorithm>
-#include <atomic>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +18,9 @@
 #include "rtcg/loopy/tune/kernel_pack.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "tools/command.h"
+#include "tools/ending.h"
+#include "tools/json.h"
+#include "tools/progress.h"
 #include "tools/tune_report.h"
 
 namespace rtcg::tools {
@@ -50,12 +50,6 @@ struct TuneWords {
   loopy::SlicingConstraints constraints;
   Output output;
 };
-
-std::atomic<bool> is_interrupted = false;  // set by a signal handler, so it cannot be a member
-
-loopy::Kernel read_kernel(const TuneWords& words) {
-  return loopy::described_kernel(loopy::read_kernel_file(words.file));
-}
 
 /// `i=16,64`: a name and numbers.
 std::pair<std::string, std::vector<std::int64_t>> parse_hint(const std::string& text) {
@@ -118,9 +112,23 @@ loopy::SlicingConstraints constraints_of(const TuneWords& words, const loopy::Ke
 
 // ---- slicings ----------------------------------------------------------------------------------
 
-void list_slicings(const TuneWords& words) {
-  const loopy::Kernel kernel = read_kernel(words);
-  const loopy::SlicingStream stream(kernel, constraints_of(words, kernel));
+void print_slicings_json(const TuneWords& words, const loopy::SlicingStream& stream) {
+  nlohmann::ordered_json json = {{"count", stream.count()}};
+  if (!words.is_counting) {
+    json["slicings"] = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < std::min(words.list, stream.count()); ++i) {
+      const loopy::RankedSlicing each = stream.at(i);
+      json["slicings"].push_back({{"slicing", to_string(each.slicing)},
+                                  {"predicted_us", each.predicted_seconds * 1e6},
+                                  {"threads", each.threads},
+                                  {"blocks", each.blocks},
+                                  {"shared_bytes", each.shared_bytes}});
+    }
+  }
+  tools::print_json(json);
+}
+
+void print_slicings(const TuneWords& words, const loopy::SlicingStream& stream) {
   if (words.is_counting) {
     std::printf("%zu\n", stream.count());
     return;
@@ -138,21 +146,32 @@ void list_slicings(const TuneWords& words) {
               std::min(words.list, stream.count()), stream.count());
 }
 
-// ---- tune --------------------------------------------------------------------------------------
-
-void print_progress(const loopy::TuneProgress& progress) {
-  if (is_terminal()) {
-    std::fprintf(stderr, "\r\x1b[K%zu tried, %zu compiled of %zu; best %s; %.0f s left",
-                 progress.tried, progress.compiled, progress.known,
-                 progress.best_us > 0 ? time_text(progress.best_us).c_str() : "none yet",
-                 progress.seconds_left);
+void list_slicings(const TuneWords& words) {
+  const loopy::KernelFile file = loopy::read_kernel_file(words.file);
+  const loopy::Kernel kernel = loopy::described_kernel(file);
+  const loopy::SlicingStream stream = loopy::with_place_of_statement(file, kernel, [&] {
+    const Progress progress("ranking the slicings of " + words.file);
+    return loopy::SlicingStream(kernel, constraints_of(words, kernel));
+  });
+  if (stream.count() == 0) {
+    throw Unsupported(
+        "tools.slicings.none",
+        fmt::format("kernel '{}' has no slicing for these sizes and constraints: sizes have to be "
+                    "positive, and --min-threads, --min-blocks and the like must leave some",
+                    kernel.name));
   }
+  words.output.as_json ? print_slicings_json(words, stream) : print_slicings(words, stream);
 }
 
-void write_page(const std::string& path, const TuneReport& report) {
-  if (!(std::ofstream(path) << tune_page(report))) {
-    throw InvalidInput("tools.tune.unwritable_file", fmt::format("cannot write '{}'", path));
+// ---- tune --------------------------------------------------------------------------------------
+
+std::string progress_text(const loopy::TuneProgress& progress) {
+  if (progress.known == 0) {
+    return progress.doing;
   }
+  return fmt::format("{} tried, best {}, {:.0f} s left; {}, {} slicings", progress.tried,
+                     progress.best_us > 0 ? time_text(progress.best_us) : "none yet",
+                     progress.seconds_left, progress.doing, progress.known);
 }
 
 std::string loop_tree_of(const loopy::Kernel& kernel) {
@@ -176,10 +195,11 @@ void print_json(const loopy::TuneResult& result) {
                                        {"seconds", result.seconds},
                                        {"flops", result.flops},
                                        {"ties", result.ties},
+                                       {"finalists", result.finalists},
                                        {"resumed", result.resumed},
                                        {"clocks", to_string(result.clocks_after)},
                                        {"tried", list}};
-  std::puts(json.dump(2).c_str());
+  tools::print_json(json);
 }
 
 // The GPU, else the host: what a CPU does through OpenCL it does faster as C.
@@ -239,17 +259,29 @@ loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kerne
   return options;
 }
 
-// What the winner leaves behind: wisdom, and binaries for machines without compilers.
-void keep(const TuneWords& words, const loopy::Kernel& kernel, const runtime::Device& device,
-          const loopy::TuneOptions& options, const loopy::TunedSlicing& best) {
+// What the search leaves behind: wisdom, and binaries for machines without compilers. Wisdom gets
+// what chance does not explain. @returns  what to say of it
+std::string keep(const TuneWords& words, const loopy::Kernel& kernel, const runtime::Device& device,
+                 const loopy::TuneOptions& options, const loopy::TuneResult& result) {
   const loopy::IntegerValues& sizes = options.constraints.parameters;
-  loopy::Wisdom(words.wisdom)
-      .add({loopy::kernel_key(kernel), device.identity(), device.info().target, sizes,
-            to_string(best.slicing), best.microseconds});
+  const loopy::Wisdom wisdom(words.wisdom);
+  const auto known = wisdom.find_exact(kernel, device, sizes, options.constraints.free_layouts);
+  const std::optional<loopy::Slicing> remembered =
+      known ? std::optional(loopy::parse_slicing(known->slicing)) : std::nullopt;
+  const loopy::TunedSlicing& best = result.to_remember(remembered);
+  wisdom.add({loopy::kernel_key(kernel), device.identity(), device.info().target, sizes,
+              to_string(best.slicing), best.microseconds});
   if (!words.pack.empty()) {
     loopy::KernelPack(words.pack)
         .add(kernel, device.info().target, sizes, best.slicing, best.microseconds);
   }
+  if (&best == &result.best()) {
+    return fmt::format("remembered in {}", wisdom.path());
+  }
+  return fmt::format(
+      "remembered in {}: '{}', {}; it is as fast within the noise", wisdom.path(),
+      to_string(best.slicing),
+      remembered && best.slicing == *remembered ? "as before" : "the model's choice");
 }
 
 // `layout a order 1,0: a[5000, 300] has the strides 1, 5000`, in elements.
@@ -272,7 +304,8 @@ std::vector<std::string> layouts_of(const loopy::Kernel& tuned, const loopy::Sli
   return result;
 }
 
-void print_summary(const TuneWords& words, const TuneReport& report) {
+void print_summary(const TuneWords& words, const TuneReport& report,
+                   const std::string& remembered) {
   const loopy::TuneResult& result = report.result;
   std::fputs(tune_table(report).c_str(), stdout);
   std::printf(
@@ -292,15 +325,32 @@ void print_summary(const TuneWords& words, const TuneReport& report) {
   if (!result.why_no_workers.empty()) {
     std::printf("threads compiled, and no worker processes: %s\n", result.why_no_workers.c_str());
   }
-  std::printf("remembered in %s\n", loopy::Wisdom(words.wisdom).path().c_str());
+  std::printf("%s\n", remembered.c_str());
   if (!words.pack.empty()) {
     std::printf("packed in %s\n", words.pack.c_str());
   }
   std::printf("\n%s", report.source.c_str());
 }
 
+/// Until the end of its budget, or until a signal.
+loopy::TuneResult search(const TuneWords& words, const loopy::Kernel& kernel,
+                         const runtime::Device& device, loopy::TuneOptions options,
+                         std::vector<double>& best_us) {
+  Progress progress("tuning " + words.file);
+  options.report = [&](const loopy::TuneProgress& each) {
+    if (each.best_us > 0 && each.doing == "searching") {
+      best_us.push_back(each.best_us);
+    }
+    progress.set(progress_text(each));
+  };
+  options.is_cancelled = is_interrupted;
+  return loopy::tune(kernel, device, options);
+}
+
 void tune(const TuneWords& words) {
-  const loopy::Kernel kernel = read_kernel(words);
+  const EndsByItself by_itself;  // a signal keeps what is known by then
+  const loopy::KernelFile file = loopy::read_kernel_file(words.file);
+  const loopy::Kernel kernel = loopy::described_kernel(file);
   const runtime::Device device =
       words.device == "best" ? best_device() : runtime::Device::find(words.device);
   loopy::TuneOptions options = options_of(words, kernel, device);
@@ -312,22 +362,10 @@ void tune(const TuneWords& words) {
   options.seeds = loopy::seeds_of(loopy::Wisdom(words.wisdom), kernel, device,
                                   options.constraints.parameters, options.constraints.free_layouts);
   std::vector<double> best_us;
-  options.report = [&](const loopy::TuneProgress& progress) {
-    if (progress.best_us > 0) {
-      best_us.push_back(progress.best_us);
-    }
-    print_progress(progress);
-  };
-  // Ctrl-C keeps what is known by then
-  std::signal(SIGINT, [](int) { is_interrupted = true; });
-  options.is_cancelled = [] { return is_interrupted.load(); };
-  const loopy::TuneResult result = loopy::tune(kernel, device, options);
-  std::signal(SIGINT, SIG_DFL);
-  if (is_terminal()) {
-    std::fputs("\r\x1b[K", stderr);
-  }
+  const loopy::TuneResult result = loopy::with_place_of_statement(
+      file, kernel, [&] { return search(words, kernel, device, options, best_us); });
   const loopy::TunedSlicing& best = result.best();
-  keep(words, kernel, device, options, best);
+  const std::string remembered = keep(words, kernel, device, options, result);
   const loopy::Kernel tuned =
       loopy::tuned_kernel(kernel, options.constraints.parameters, best.slicing);
   const TuneReport report{words.file,
@@ -338,12 +376,12 @@ void tune(const TuneWords& words) {
                           generate_text(tuned, loopy::target_of(device)),
                           layouts_of(tuned, best.slicing)};
   if (!words.report.empty()) {
-    write_page(words.report, report);
+    write_results(words.report, tune_page(report), "tools.tune.unwritable_file");
   }
   if (words.output.as_json) {
     print_json(result);
   } else {
-    print_summary(words, report);
+    print_summary(words, report, remembered);
   }
 }
 
@@ -438,6 +476,11 @@ void add_tune_commands(CLI::App& app) {
   tune_command->add_flag("--cold", words->is_cold,
                          "Time launches that find nothing in the device's cache");
   tune_command->add_flag("--json", words->output.as_json, "Print JSON");
+  tune_command->footer(
+      "Examples:\n"
+      "  rtcg tune matmul.loopy --set n=2048 --budget 30s\n"
+      "  rtcg tune matmul.loopy --set n=2048 --until-gain 1% --report report.html\n"
+      "Ctrl-C ends the search and keeps what it has found.");
   tune_command->callback([words] { tune(*words); });
 
   CLI::App* list_command =
@@ -446,6 +489,11 @@ void add_tune_commands(CLI::App& app) {
       ->check(why_negative)
       ->default_val(20);
   list_command->add_flag("--count", words->is_counting, "Print only how many there are");
+  list_command->add_flag("--json", words->output.as_json, "Print JSON");
+  list_command->footer(
+      "Examples:\n"
+      "  rtcg slicings matmul.loopy --set n=2048 --list 5\n"
+      "  rtcg slicings matmul.loopy --set n=2048 --threads i=8 --count");
   list_command->callback([words] { list_slicings(*words); });
 }
 

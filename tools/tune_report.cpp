@@ -47,10 +47,14 @@ const std::vector<std::string>& column_names() {
   return names;
 }
 
-std::vector<std::string> columns_of(const TuneReport& report, const loopy::TunedSlicing& each) {
+/// One of those that were tried. Times that were not taken in turns at the end are marked: the
+/// machine may have been slower or faster then.
+std::vector<std::string> columns_of(const TuneReport& report, std::size_t place) {
+  const loopy::TunedSlicing& each = report.result.tried[place];
+  const char* mark = place < report.result.finalists ? "" : "~";
   const Rates rates = rates_of(report, each.microseconds);
   const loopy::MachineModel machine = loopy::machine_model(report.device);
-  return {time_text(each.microseconds),
+  return {mark + time_text(each.microseconds),
           report.result.flops > 0 ? fmt::format("{:.1f}", rates.gflops) : "?",
           fmt::format("{:.1f}", rates.gbytes),
           percent(rates.roofline_percent),
@@ -164,6 +168,12 @@ std::size_t count_fine(const loopy::TuneResult& result) {
 }
 
 std::string ties_text(const loopy::TuneResult& result) {
+  if (result.finalists == 0) {
+    return result.ties > 1
+               ? fmt::format("there was no time to compare the first {}, which are within a fifth",
+                             result.ties)
+               : "there was no time for a comparison in turns";
+  }
   return result.ties > 1 ? fmt::format("the first {} are tied", result.ties)
                          : "the first is the fastest beyond the noise";
 }
@@ -171,16 +181,20 @@ std::string ties_text(const loopy::TuneResult& result) {
 std::string tune_table(const TuneReport& report) {
   std::vector<std::vector<std::string>> rows = {column_names()};
   for (std::size_t i = 0; i < std::min<std::size_t>(10, count_fine(report.result)); ++i) {
-    rows.push_back(columns_of(report, report.result.tried[i]));
+    rows.push_back(columns_of(report, i));
   }
-  return table(rows);
+  std::string text = table(rows);
+  if (report.result.finalists < rows.size() - 1) {
+    text += "~: timed during the search only, not in turns with the fastest\n";
+  }
+  return text;
 }
 
 std::string tune_page(const TuneReport& report) {
   const loopy::TuneResult& result = report.result;
   std::string rows = html_row(column_names(), "th");
   for (std::size_t i = 0; i < std::min<std::size_t>(25, count_fine(result)); ++i) {
-    rows += html_row(columns_of(report, result.tried[i]), "td");
+    rows += html_row(columns_of(report, i), "td");
   }
   return fmt::format(
       "<!doctype html><html lang='en'><meta charset='utf-8'><title>{0}</title>"

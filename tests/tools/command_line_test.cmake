@@ -106,11 +106,11 @@ file(READ ${WORK}/heat.dot drawing)
 if(NOT drawing MATCHES "for t, on the host.*heat_0.t.: grid.*v.256.*heat_1.t.: grid.*u.256")
   message(FATAL_ERROR "rtcg explain --draw wrote:\n${drawing}")
 endif()
-find_program(dot dot)
-if(dot)
-  expect(0 "launches" explain ${kernels}/axpy.loopy --draw tree.svg)
-else()
-  expect(1 "tools.explain.no_graphviz" explain ${kernels}/axpy.loopy --draw tree.svg)
+# Attack 18: SVG is drawn without Graphviz.
+expect(0 "launches" explain ${kernels}/heat.loopy --draw tree.svg)
+file(READ ${WORK}/tree.svg drawing)
+if(NOT drawing MATCHES "^<svg xmlns=.*for t, on the host.*heat_0.t.: grid.*v.256.*</svg>\n$")
+  message(FATAL_ERROR "rtcg explain --draw wrote:\n${drawing}")
 endif()
 expect(1 "tools.explain.unwritable_file" explain ${kernels}/axpy.loopy --draw absent/tree.dot)
 expect(1 "tools.rtcg.bad_value" run ${kernels}/axpy.loopy --set n)
@@ -135,12 +135,123 @@ file(WRITE ${WORK}/beyond.loopy "domains {[i]: 0 <= i < 16}
 arguments a, b: f32[16]\nstatements a[i + 1] = b[i]\n")
 file(WRITE ${WORK}/race.loopy "domains {[i]: 0 <= i < 16}\narguments a, b: f32[16]
 statements a[0] = b[i]\ntransform tag_inames(i:l.0)\n")
+file(WRITE ${WORK}/typed.loopy "domains {[i]: 0 <= i < 16}\narguments b: f32[16]; k: i32[16]
+statements
+  # a comment
+
+  b[i] = 2*b[i]
+  b[k[i]] = b[b[i]]\n")
+# Attack 16: errors about statements name their line.
 foreach(command show explain)
-  expect(1 "at i = 15 .loopy.check_bounds.out_of_bounds" ${command} beyond.loopy)
-  expect(1 "at i = 1; .*loopy.check_races.write_race" ${command} race.loopy)
+  expect(1 "beyond.loopy:3: .*at i = 15 .loopy.check_bounds.out_of_bounds" ${command} beyond.loopy)
+  expect(1 "race.loopy:3: .*at i = 1; .*loopy.check_races.write_race" ${command} race.loopy)
+  expect(1 "typed.loopy:7: " ${command} typed.loopy)
 endforeach()
+expect(1 "beyond.loopy:3: " run beyond.loopy -d host)
 expect(0 "a.i \\+ 1. = b.i." show beyond.loopy --stage kernel)
 expect(1 "wrong.loopy:2: .*loopy.parse_statements.syntax" show wrong.loopy)
+
+# Attack 9: options that may be repeated leave FILE alone.
+foreach(option "-I;." "--include-dir;." "-D;X=1" "--define;X" "--flag;-Wall")
+  expect(0 "host_shared_object" compile ${option} axpy.c)
+  expect(0 "it is stored" cache why ${option} axpy.c)
+endforeach()
+expect(0 "correct" run -d host --check --set n=50 a=2 ${kernels}/axpy.loopy)
+expect(0 "correct" run -d host --check ${kernels}/axpy.loopy --set n=50 a=2)
+expect(0 "correct" run -d host --check ${kernels}/axpy.loopy --set=n=50 a=2)
+expect(0 "^[0-9]+\n$" slicings --count --vector-widths 1,4 --free-layout a --tile i=16 --set n=64 ${kernels}/matmul.loopy)
+# Attack 16: what is no number, or no option, is said.
+foreach(value 0x10 inf nan 1e400 1e ten 1,5)
+  expect(1 "'${value}' of 'n' .*tools.rtcg.bad_value" run ${kernels}/axpy.loopy -d host --set n=${value})
+endforeach()
+expect(0 "ms a run" run ${kernels}/axpy.loopy -d host --set n=1e3)
+expect(1 "'n=' has no value" run ${kernels}/axpy.loopy -d host --set n=)
+expect(1 "'=3' has no name" run ${kernels}/axpy.loopy -d host --set =3)
+expect(1 "'n' sets nothing: it has no '='" run ${kernels}/axpy.loopy -d host --set n)
+expect(1 "'99999999999999999999' of 'n' fits into no i64" run ${kernels}/axpy.loopy -d host
+  --set n=99999999999999999999)
+expect(1 "'n' is set to 4 and to 5" run ${kernels}/axpy.loopy -d host --set n=4 --set n=5)
+expect(1 "sizes have to be positive.*tools.slicings.none" slicings ${kernels}/matmul.loopy --set n=-1)
+expect(2 "'rtcg show' has no option '--targt': did you mean '--target'" show ${kernels}/axpy.loopy
+  --targt cuda)
+expect(2 "'rtcg list' has no option '--jsn': did you mean '--json'" cache list --jsn)
+# Attack 17: JSON of every command that prints, and examples in every help.
+expect(0 "\"kernel\": \"axpy\".*\"target\": \"host\".*\"text\": " show ${kernels}/axpy.loopy --target host --json)
+expect(0 "\"count\": [0-9]+,.*\"slicing\": \".*\"blocks\": " slicings ${kernels}/matmul.loopy --set n=512 --json)
+foreach(command show run explain tune slicings compile devices flux "cache;list" "cache;why" "cache;trim")
+  expect(0 "Example.*\n  rtcg " ${command} --help)
+endforeach()
+if(EXISTS /dev/full)
+  # Attack 10: output that is lost is an error.
+  foreach(words "show ${kernels}/axpy.loopy" "show ${kernels}/axpy.loopy --json" "devices" "--help"
+      "flux 'jump(u)' --fields u" "slicings ${kernels}/matmul.loopy --set n=64 --count" "cache list")
+    execute_process(COMMAND sh -c "${RTCG} ${words} > /dev/full" WORKING_DIRECTORY ${WORK}
+      RESULT_VARIABLE found ERROR_VARIABLE output)
+    if(NOT found EQUAL 1 OR NOT output MATCHES "No space left on device .tools.rtcg.output_lost")
+      message(FATAL_ERROR "rtcg ${words} > /dev/full ended with ${found}:\n${output}")
+    endif()
+  endforeach()
+  file(CREATE_LINK /dev/full ${WORK}/full.svg SYMBOLIC)
+  expect(1 "No space left on device .tools.explain.unwritable_file" explain ${kernels}/axpy.loopy --draw full.svg)
+  expect(1 "No space left on device .tools.compile.unwritable_file" compile axpy.c -o /dev/full)
+  if(NOT EXISTS /dev/full)
+    message(FATAL_ERROR "rtcg removed a device")
+  endif()
+endif()
+# Attack 11: names of files may be any bytes; none of them reaches the terminal as it is.
+execute_process(WORKING_DIRECTORY ${WORK} RESULT_VARIABLE found OUTPUT_VARIABLE output
+  ERROR_VARIABLE output COMMAND sh -c "
+    odd=$(printf 'odd\\377\\033[31m.c'); cp axpy.c \"$odd\" &&
+    ${RTCG} compile \"$odd\" --json && ${RTCG} cache list --json && ${RTCG} cache list &&
+    printf '{\"schema\": \"1\"}\\n{\"schema\":[]}\\n' > odd.jsonl &&
+    sed -i 's/{\"schema\": \"1\"}/{\"schema\":\"1\"}/' odd.jsonl &&
+    ${RTCG} tune ${kernels}/matmul.loopy --set n=16 -d host --max-candidates 1 --wisdom odd.jsonl --log odd.jsonl &&
+    ${RTCG} dg wave box:2 -N 1 -d host --json -p \"$(printf 'odd\\377.png')\" &&
+    ! ${RTCG} compile \"$(printf 'absent\\033[31m')\" | grep -q x")
+string(ASCII 27 escape)
+if(NOT found EQUAL 0 OR output MATCHES "${escape}" OR NOT output MATCHES "remembered in odd.jsonl"
+    OR NOT output MATCHES "odd.xff.x1b.31m.c.*cannot read 'absent.x1b.31m'")
+  message(FATAL_ERROR "with odd names rtcg ended with ${found}:\n${output}")
+endif()
+
+# Signals end every command within a second, with its compiler and its temporary files.
+file(WRITE ${WORK}/sleeping_cc "#!/bin/sh\nsleep 97 & echo $! > ${WORK}/child.pid; wait\n")
+file(CHMOD ${WORK}/sleeping_cc PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+foreach(case INT:130 TERM:143 HUP:129)
+  string(REPLACE ":" ";" case ${case})
+  list(GET case 0 signal)
+  list(GET case 1 status)
+  execute_process(WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE output ERROR_VARIABLE output COMMAND sh -c "
+    rm -rf child.pid temporary; mkdir temporary
+    TMPDIR=${WORK}/temporary RTCG_CC=${WORK}/sleeping_cc env --default-signal=INT ${RTCG} compile --no-cache axpy.c & pid=$!
+    i=0; while [ ! -s child.pid ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i + 1)); done
+    begin=$(date +%s%N); kill -${signal} $pid; wait $pid; echo ended with $?
+    [ $((($(date +%s%N) - begin) / 1000000)) -lt 3000 ] && echo in time
+    [ -z \"$(ls temporary)\" ] && echo nothing left
+    case $(cut -d' ' -f3 /proc/$(cat child.pid)/stat 2> /dev/null) in ''|Z) echo no child;; esac")
+  if(NOT output MATCHES "ended with ${status}\nin time\nnothing left\nno child")
+    message(FATAL_ERROR "after SIG${signal} to rtcg compile:\n${output}")
+  endif()
+endforeach()
+# tune keeps what it has by then.
+execute_process(WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE output ERROR_VARIABLE output COMMAND sh -c "
+  rm -rf log.jsonl temporary; mkdir temporary
+  TMPDIR=${WORK}/temporary env --default-signal=INT ${RTCG} tune ${kernels}/matmul.loopy --set n=200 -d host --budget 1h --log log.jsonl --wisdom stopped.jsonl & pid=$!
+  i=0; while [ $(cat log.jsonl 2> /dev/null | wc -l) -lt 3 ] && [ $i -lt 1200 ]; do sleep 0.05; i=$((i + 1)); done
+  begin=$(date +%s%N); kill -INT $pid; wait $pid; echo ended with $?
+  [ $((($(date +%s%N) - begin) / 1000000)) -lt 3000 ] && echo in time
+  [ -z \"$(ls temporary)\" ] && echo nothing left")
+if(NOT output MATCHES "tried of.*remembered in stopped.jsonl.*ended with 130\nin time\nnothing left")
+  message(FATAL_ERROR "after SIGINT to rtcg tune:\n${output}")
+endif()
+# Attack 7: a budget holds though a compiler, or the first result, does not come.
+execute_process(WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE output ERROR_VARIABLE output COMMAND sh -c "
+  begin=$(date +%s%N)
+  RTCG_CC=${WORK}/sleeping_cc ${RTCG} tune ${kernels}/matmul.loopy --set n=200 -d host --budget 1 --fresh --wisdom never.jsonl; echo ended with $?
+  [ $((($(date +%s%N) - begin) / 1000000)) -lt 5000 ] && echo in time")
+if(NOT output MATCHES "the search ended after.*loopy.tune.nothing_works.*ended with 1\nin time")
+  message(FATAL_ERROR "with a compiler that does not end, rtcg tune printed:\n${output}")
+endif()
 
 expect(0 "^[0-9][0-9][0-9]+\n" slicings ${kernels}/matmul.loopy --set n=512 --count)
 expect(0 "i: g.1.*fetch.*5 of [0-9]+ slicings" slicings ${kernels}/matmul.loopy --set n=512 --list 5)
