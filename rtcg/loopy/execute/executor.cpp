@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -20,6 +19,7 @@
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/compile/compiler.h"
+#include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/device/program.h"
 #include "rtcg/runtime/memory/memory_pool.h"
 
@@ -57,11 +57,10 @@ std::uint64_t hash_of(const runtime::CompiledProgram& compiled, const GeneratedP
   return hash;
 }
 
-/// RTCG_MOST_STATEMENTS, or `otherwise` where that is no number above 0.
+/// RTCG_MOST_STATEMENTS, or `otherwise` where that is not set; 20K is 20480.
 std::int64_t most_statements_from_environment(std::int64_t otherwise) {
-  const char* text = std::getenv("RTCG_MOST_STATEMENTS");
-  const long long given = text != nullptr ? std::strtoll(text, nullptr, 10) : 0;
-  return given > 0 ? given : otherwise;
+  const auto given = runtime::environment_bytes("RTCG_MOST_STATEMENTS");
+  return given ? static_cast<std::int64_t>(std::min<std::uint64_t>(*given, INT64_MAX)) : otherwise;
 }
 
 /// Of a temporary in global memory; at least 1.
