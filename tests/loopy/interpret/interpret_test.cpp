@@ -124,6 +124,105 @@ TEST(Interpret, EvaluatesTheBranchTakenAlone) {
   expect_near(interpret(kernel, {{{"n", 4}}, {}, {{"a", array_of(a)}}}), "y", y, 1e-14);
 }
 
+TEST(Interpret, RunsTrianglesStencilsAndScans) {
+  const Kernel kernel =
+      make_kernel("{[i, j]: 0 <= i < n and 0 <= j <= i} {[k, l]: 1 <= k < n - 1 and 0 <= l <= k}",
+                  "t[i] = sum(j, a[j]*(i - j))\ns[k] = a[k - 1] - 2*a[k] + a[k + 1]\n"
+                  "r[k] = scan(sum, l, a[l])",
+                  {.arguments = "a, t, s, r: f64[n]; n: i32"});
+  const std::vector<double> a = numbers(9);
+  std::vector<double> t(9);
+  std::vector<double> s(9);
+  std::vector<double> r(9);
+  for (std::size_t i = 0; i < 9; ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j <= i; ++j) {
+      t[i] += a[j] * static_cast<double>(i - j);
+      sum += a[j];
+    }
+    if (i >= 1 && i < 8) {
+      s[i] = a[i - 1] - 2 * a[i] + a[i + 1];
+      r[i] = sum;
+    }
+  }
+  const Interpretation result = interpret(kernel, {{{"n", 9}}, {}, {{"a", array_of(a)}}});
+  expect_near(result, "t", t, 1e-13);
+  expect_near(result, "s", s, 1e-14);
+  expect_near(result, "r", r, 1e-13);
+}
+
+TEST(Interpret, FindsExtremesAndTheirFirstPlaces) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}",
+                                    "v[0], p[0] = argmax(i, a[i], i)\nm[0] = reduce(min, i, a[i])",
+                                    {.arguments = "a: i64[n]; v, m, p: i64[1]; n: i32"});
+  const Interpretation result = interpret(
+      kernel, {{{"n", 6}}, {}, {{"a", array_of(std::vector<std::int64_t>{3, 8, -2, 8, -2, 1})}}});
+  expect_integers(result, "v", {8});
+  expect_integers(result, "p", {1});
+  expect_integers(result, "m", {-2});
+}
+
+TEST(Interpret, AddsUpSegmentsOfOtherLengths) {
+  const Kernel kernel =
+      make_kernel("{[row]: 0 <= row < 3} {[j]: 0 <= j < length}",
+                  "<i64> length = start[row + 1] - start[row]\ny[row] = sum(j, a[start[row] + j])",
+                  {.arguments = "a: i64[6]; start: i64[4]; y: i64[3]"});
+  expect_integers(interpret(kernel, {{},
+                                     {},
+                                     {{"a", array_of(std::vector<std::int64_t>{1, 2, 3, 4, 5, 6})},
+                                      {"start", array_of(std::vector<std::int64_t>{0, 2, 2, 6})}}}),
+                  "y", {3, 0, 18});
+}
+
+TEST(Interpret, WrapsWhereAVariableStores) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < 1}", "b[i] = a[i]*3\nc[i] = u[i] + 1\nd[i] = a[i]//-7",
+                  {.arguments = "a, d: i64[1]; b: i8[1]; u, c: u32[1]"});
+  const Interpretation result =
+      interpret(kernel, {{},
+                         {},
+                         {{"a", array_of(std::vector<std::int64_t>{100})},
+                          {"u", array_of(std::vector<std::uint32_t>{4294967295U})}}});
+  expect_integers(result, "b", {44});
+  expect_integers(result, "c", {0});
+  expect_integers(result, "d", {-15});
+}
+
+TEST(Interpret, LeavesOverflowOfSignedNumbersOpen) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < 1}", "b[i] = (a[i]*a[i]) // 2", {.arguments = "a, b: i64[1]"});
+  const Interpretation result = interpret(
+      kernel, {{}, {}, {{"a", array_of(std::vector<std::int64_t>{std::int64_t{1} << 40})}}});
+  EXPECT_TRUE(std::isinf(result.arrays.at("b").numbers.front().error));
+}
+
+TEST(Interpret, MultipliesComplexNumbers) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < 2}", "z[i] = 2j*w[i]*w[i] + conj(w[i])",
+                                    {.arguments = "w, z: c128[2]"});
+  ArrayData w = array_of(std::vector<double>{1, 2, -0.5, 0.25});
+  w.numbers_an_element = 2;
+  std::vector<double> expected;
+  for (const std::complex<double> each : {std::complex<double>(1, 2), {-0.5, 0.25}}) {
+    const std::complex<double> value = std::complex<double>(0, 2) * each * each + std::conj(each);
+    expected.push_back(value.real());
+    expected.push_back(value.imag());
+  }
+  expect_near(interpret(kernel, {{}, {}, {{"w", w}}}), "z", expected, 1e-13);
+}
+
+TEST(Interpret, ReducesByRulesOfTuples) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < 5}",
+                  "merged(n, s, n2, s2) := make_tuple(n + n2, s + s2) {neutral=0:0}\n"
+                  "c[0], t[0] = reduce(merged, i, 1, a[i])\nx[0] = reduce(any, i, a[i] > 4)",
+                  {.arguments = "a: i64[5]; c, t, x: i64[1]"});
+  const Interpretation result =
+      interpret(kernel, {{}, {}, {{"a", array_of(std::vector<std::int64_t>{5, 1, 4, 2, 3})}}});
+  expect_integers(result, "c", {5});
+  expect_integers(result, "t", {15});
+  expect_integers(result, "x", {1});
+}
+
 TEST(Interpret, RefusesWhatHasNoValue) {
   const Kernel kernel =
       make_kernel("{[i]: 0 <= i < n}", "b[i] = 2*a[i]", {.default_type = rtcg::cgen::f32});
