@@ -115,7 +115,8 @@ class KernelParameters {
 
 inline constexpr const char* kernel_name = "compute";
 [[nodiscard]] cgen::Dialect dialect_of(runtime::Device device);
-/// How kernels of arrays are verified, which call functions of OpenCL for halves.
+/// How kernels of arrays are verified: they call functions of the language, such as `erfinv`, and
+/// of preambles.
 [[nodiscard]] cgen::VerifyOptions verify_options();
 /// Threads of a block; on the host, where a thread runs many elements, 1.
 [[nodiscard]] int block_threads(cgen::Dialect dialect);

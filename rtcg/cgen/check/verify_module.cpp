@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -78,7 +79,8 @@ class NameCounts {
 /// Finds the first name that is used and not declared.
 class UndeclaredNames {
  public:
-  explicit UndeclaredNames(const std::set<std::string>& known_names) : known_names_(known_names) {}
+  explicit UndeclaredNames(bool allows_foreign_functions)
+      : allows_foreign_functions_(allows_foreign_functions) {}
 
   void enter(const std::string&) { scopes_.push_back(declared_.size()); }
   void leave() {
@@ -92,7 +94,7 @@ class UndeclaredNames {
     declared_.push_back(name);
   }
   void use_variable(const Variable& variable, const Expr& expr) {
-    if (!found_ && !counts_.is_declared(variable.name) && !is_foreign(variable.name)) {
+    if (!found_ && !counts_.is_declared(variable.name) && !is_foreign(variable)) {
       found_ = fmt::format("every name to be declared, and '{}', built at {}:{}, is not",
                            variable.name, expr.where().file, expr.where().line);
     }
@@ -103,12 +105,13 @@ class UndeclaredNames {
   [[nodiscard]] const std::optional<std::string>& found() const { return found_; }
 
  private:
-  [[nodiscard]] bool is_foreign(const std::string& name) const {
-    return uses_namespace_ || name == "this" || name.find("::") != std::string::npos ||
-           known_names_.count(name) != 0;
+  [[nodiscard]] bool is_foreign(const Variable& variable) const {
+    return uses_namespace_ || variable.name == "this" ||
+           variable.name.find("::") != std::string::npos ||
+           (allows_foreign_functions_ && is<FunctionType>(variable.type));
   }
 
-  const std::set<std::string>& known_names_;
+  bool allows_foreign_functions_;
   NameCounts counts_;
   std::vector<std::string_view> declared_;  // of the trees' strings, which stay
   std::vector<std::size_t> scopes_;
@@ -116,13 +119,18 @@ class UndeclaredNames {
   std::optional<std::string> found_;
 };
 
-/// What raw text says that it uses: known or not, it is not the generator's.
-std::set<std::string> names_of_raw_text(const Module& module) {
+/// What raw text says that it uses, known or not, and functions that others may have: they are not
+/// the generator's.
+std::set<std::string> names_of_others(const Module& module, bool allows_foreign_functions) {
   std::set<std::string> names;
   WalkVisitor visitor;
   visitor.expr = [&](const Expr& e) {
     if (const auto* raw = get_if<RawExpr>(e)) {
       names.insert(raw->names_used.begin(), raw->names_used.end());
+    }
+    const auto* variable = get_if<Variable>(e);
+    if (allows_foreign_functions && variable != nullptr && is<FunctionType>(variable->type)) {
+      names.insert(variable->name);
     }
     return true;
   };
@@ -153,15 +161,14 @@ VerifyDepth usual_verify_depth() {
 
 std::optional<std::string> why_not_valid(const Module& module, Dialect dialect,
                                          const VerifyOptions& options) {
-  UndeclaredNames names(options.known_names);
+  UndeclaredNames names(options.allows_foreign_functions);
   detail::ScopeWalk<UndeclaredNames>(names).statements(module.items);
   if (names.found() || options.depth == VerifyDepth::names) {
     return names.found();
   }
   try {
-    std::set<std::string> known = names_of_raw_text(module);
-    known.insert(options.known_names.begin(), options.known_names.end());
-    check_names(module, dialect, known, UseTypes::without_qualifiers);
+    check_names(module, dialect, names_of_others(module, options.allows_foreign_functions),
+                UseTypes::without_qualifiers);
     check_types(module);
   } catch (const InvalidInput& error) {
     return error.what();

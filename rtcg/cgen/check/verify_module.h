@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "rtcg/cgen/ast/module.h"
@@ -23,8 +22,9 @@ enum class VerifyDepth {
 
 struct VerifyOptions {
   VerifyDepth depth = usual_verify_depth();
-  /// Functions of the language that no tree has a node for.
-  std::set<std::string> known_names{};
+  /// Whether functions may be called that the module does not declare, because the language, its
+  /// library or a preamble has them. The compiler refuses those that nothing has.
+  bool allows_foreign_functions = false;
 };
 
 /// Tells what led to a module: the recipe, the kernel file.

@@ -21,8 +21,7 @@ Statement in_kernel(const std::vector<Statement>& statements, WorkGroupSize size
 
 std::string problem_of(const std::vector<Statement>& statements,
                        VerifyDepth depth = VerifyDepth::everything) {
-  return why_not_valid(Module{"m", {in_kernel(statements)}}, Dialect::opencl, {depth, {}})
-      .value_or("");
+  return why_not_valid(Module{"m", {in_kernel(statements)}}, Dialect::opencl, {depth}).value_or("");
 }
 
 bool has(const std::string& text, const std::string& part) {
@@ -59,6 +58,16 @@ TEST(VerifyModule, KeepsManyNamesApart) {
 TEST(VerifyModule, LeavesRawTextToItsWriter) {
   EXPECT_EQ(problem_of({RawStatement{"x = 1;", {}, {"x"}}}), "");
   EXPECT_EQ(problem_of({RawStatement{"int i = 1;", {"i"}, {}}, assign(v_out[v_i], 1.0F)}), "");
+}
+
+TEST(VerifyModule, AllowsForeignFunctionsWhereTheCallerSaysSo) {
+  const Module calls{"m", {in_kernel({assign(v_out[v_n], call("erfinv", {v_out[v_n]}, f32))})}};
+  const Module reads{"m", {in_kernel({assign(v_out[v_n], variable("erfinv", f32))})}};
+  for (const VerifyDepth depth : {VerifyDepth::names, VerifyDepth::everything}) {
+    EXPECT_TRUE(why_not_valid(calls, Dialect::cuda, {depth}));
+    EXPECT_FALSE(why_not_valid(calls, Dialect::cuda, {depth, true}));
+    EXPECT_TRUE(why_not_valid(reads, Dialect::cuda, {depth, true}));
+  }
 }
 
 TEST(VerifyModule, FindsDuplicatesAndTypes) {
