@@ -29,12 +29,23 @@ using ChildDeadline = std::optional<ChildClock::time_point>;
 // Starts a program in a process group of its own. posix_spawn copies nothing of this process, so
 // that it may have a GPU, pinned memory and many threads.
 int spawn_in_group(const std::string& program, const std::vector<std::string>& arguments, int input,
-                   int output, pid_t& process) {
+                   int output, pid_t& process, const std::string& temporary_folder = {}) {
   std::vector<char*> pointers;
   for (const std::string& argument : arguments) {
     pointers.push_back(const_cast<char*>(argument.c_str()));
   }
   pointers.push_back(nullptr);
+  std::string own_folder = "TMPDIR=" + temporary_folder;
+  std::vector<char*> variables;
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    if (temporary_folder.empty() || !std::string_view(*each).starts_with("TMPDIR=")) {
+      variables.push_back(*each);
+    }
+  }
+  if (!temporary_folder.empty()) {
+    variables.push_back(own_folder.data());
+  }
+  variables.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   if (input < 0) {
@@ -53,8 +64,8 @@ int spawn_in_group(const std::string& program, const std::vector<std::string>& a
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   ::posix_spawnattr_setpgroup(&attributes, 0);
-  const int status =
-      ::posix_spawn(&process, program.c_str(), &actions, &attributes, pointers.data(), environ);
+  const int status = ::posix_spawn(&process, program.c_str(), &actions, &attributes,
+                                   pointers.data(), variables.data());
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   return status;
@@ -156,10 +167,11 @@ class RunningProcesses {
   }
   /// Starts one, unless all were ended. @returns  0, or why none was started
   int start(const std::string& program, const std::vector<std::string>& arguments, int output,
-            pid_t& process) {
+            const std::string& temporary_folder, pid_t& process) {
     const std::lock_guard lock(mutex_);
     const int status =
-        has_ended_ ? ECANCELED : spawn_in_group(program, arguments, -1, output, process);
+        has_ended_ ? ECANCELED
+                   : spawn_in_group(program, arguments, -1, output, process, temporary_folder);
     if (status == 0) {
       processes_.insert(process);
     }
@@ -205,7 +217,8 @@ void end_running_processes() {
 }
 
 ProcessResult run_process(const std::vector<std::string>& arguments,
-                          std::optional<double> limit_seconds, const std::stop_token& stop) {
+                          std::optional<double> limit_seconds, const std::stop_token& stop,
+                          const std::string& temporary_folder) {
   ProcessResult result;
   const std::string program = find_program(arguments[0]);
   if (program.empty()) {
@@ -223,7 +236,7 @@ ProcessResult run_process(const std::vector<std::string>& arguments,
   }
   pid_t process = 0;
   RunningProcesses& running = RunningProcesses::instance();
-  const int status = running.start(program, arguments, ends[1], process);
+  const int status = running.start(program, arguments, ends[1], temporary_folder, process);
   ::close(ends[1]);
   if (status != 0) {
     ::close(ends[0]);

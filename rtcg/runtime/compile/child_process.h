@@ -22,9 +22,12 @@ struct ProcessResult {
 /// @param arguments      the program (looked for in PATH when without a slash), then its arguments
 /// @param limit_seconds  how long it may take; nothing: for ever
 /// @param stop           ends the group at once
+/// @param temporary_folder  the TMPDIR of the program, if it is to have its own: a compiler that is
+///                       killed leaves its files there
 [[nodiscard]] ProcessResult run_process(const std::vector<std::string>& arguments,
                                         std::optional<double> limit_seconds = {},
-                                        const std::stop_token& stop = {});
+                                        const std::stop_token& stop = {},
+                                        const std::string& temporary_folder = {});
 
 /// Ends all programs that run_process waits for, with what they started. Later calls start none:
 /// for a process that is about to end. Not for signal handlers.

@@ -218,7 +218,7 @@ CompiledProgram run_compiler(const CompileRequest& request, std::vector<std::str
   append(command, options);
   append(command, {"-o", output});
   const double limit_seconds = time_limit_seconds();
-  const ProcessResult result = run_process(command, limit_seconds, stop);
+  const ProcessResult result = run_process(command, limit_seconds, stop, folder);
   if (stop.stop_requested()) {
     throw_stopped(request);
   }
@@ -259,7 +259,7 @@ CompilerJudge::Trial run_self_test(const CompileRequest& request, std::vector<st
   append(command, default_flags(request));
   append(command, mend);
   append(command, {source, "-o", program});
-  if (run_process(command, limit_seconds).exit_code != 0) {
+  if (run_process(command, limit_seconds, {}, folder.path()).exit_code != 0) {
     return {};
   }
   const ProcessResult ran = run_process({program}, limit_seconds);
