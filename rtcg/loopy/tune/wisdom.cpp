@@ -4,6 +4,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -86,15 +88,27 @@ std::string kernel_key(const Kernel& kernel) {
   return fmt::format("{:016x}", hash);
 }
 
-bool lays_out_only(const std::string& slicing, const std::vector<std::string>& free_layouts) {
+namespace {
+
+/// None where the text is no slicing.
+std::set<std::string> laid_out_arrays(const std::string& slicing) {
+  std::set<std::string> arrays;
   try {
-    const std::vector<LayoutPlan> layouts = parse_slicing(slicing).layouts;
-    return std::all_of(layouts.begin(), layouts.end(), [&](const LayoutPlan& each) {
-      return std::find(free_layouts.begin(), free_layouts.end(), each.array) != free_layouts.end();
-    });
+    for (const LayoutPlan& each : parse_slicing(slicing).layouts) {
+      arrays.insert(each.array);
+    }
   } catch (const InvalidInput&) {
-    return true;
   }
+  return arrays;
+}
+
+}  // namespace
+
+bool lays_out_only(const std::string& slicing, const std::vector<std::string>& free_layouts) {
+  const std::set<std::string> arrays = laid_out_arrays(slicing);
+  return std::all_of(arrays.begin(), arrays.end(), [&](const std::string& each) {
+    return std::find(free_layouts.begin(), free_layouts.end(), each) != free_layouts.end();
+  });
 }
 
 Wisdom::Wisdom(std::string path) : path_(std::move(path)) {
@@ -131,16 +145,23 @@ std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::De
                                          const IntegerValues& parameters,
                                          const std::vector<std::string>& free_layouts) const {
   const std::string key = kernel_key(kernel);
-  using Order = std::pair<bool, double>;
+  // a later entry for the same problem and the same arrays laid out knew the earlier ones, whose
+  // times another load of the machine gave; of entries that lay out different arrays the fastest
+  // comes first
+  using Order = std::tuple<bool, double, bool, double>;
+  using Problem = std::tuple<std::string, IntegerValues, std::set<std::string>>;
+  std::set<Problem> known;
   std::vector<std::pair<Order, WisdomEntry>> fitting;
   std::vector<WisdomEntry> all = entries();
-  std::reverse(all.begin(), all.end());  // a later one knew the earlier ones, whose times another
-                                         // load of the machine gave
+  std::reverse(all.begin(), all.end());
   for (WisdomEntry& entry : all) {
     const auto apart = distance(parameters, entry.parameters);
     if (entry.kernel == key && entry.architecture == device.info().target && apart &&
         lays_out_only(entry.slicing, free_layouts)) {
-      const Order order{entry.device != device.identity(), *apart};
+      const bool is_latest =
+          known.emplace(entry.device, entry.parameters, laid_out_arrays(entry.slicing)).second;
+      const Order order{entry.device != device.identity(), *apart, !is_latest,
+                        is_latest ? entry.microseconds : 0};
       fitting.emplace_back(order, std::move(entry));
     }
   }
