@@ -28,6 +28,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports overreads inside inlined std::string code that do not exist (GCC bug 105329).
   target_compile_options(rtcg_settings INTERFACE -Wno-restrict)
   target_compile_options(rtcg_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    # g++ 13 takes a reference that a handle gives for one into the handle.
+    target_compile_options(rtcg_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
+  endif()
 endif()
 if(RTCG_SANITIZE)
   add_compile_options(-fsanitize=${RTCG_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)

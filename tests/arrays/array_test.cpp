@@ -17,6 +17,7 @@
 #include "rtcg/runtime/device/program.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -96,7 +97,7 @@ TEST(Defect13, FunctionsTakeArraysThatTheyCanRead) {
                (copy_later(current_stream(), {1, 1}, go, x.transposed(), y, 6), 0));
   EXPECT_ERROR("arrays.typed.wrong_dtype",
                (copy_later(current_stream(), {1, 1}, go, go.any(), y, 6), 0));
-  for (const runtime::Device device : runtime::all_devices()) {
+  for (const runtime::Device device : rtcg::runtime::judged_devices()) {
     if (!(device == host)) {
       const StreamScope there(device.default_stream());
       EXPECT_ERROR("runtime.function.foreign_buffer",
@@ -290,7 +291,7 @@ TEST(Array, OfNoElementsRunsNothing) {
 }
 
 TEST(Array, IsUsedByStreamsInOrder) {
-  for (const runtime::Device device : runtime::all_devices()) {
+  for (const runtime::Device device : rtcg::runtime::judged_devices()) {
     const runtime::Stream first(device);
     const runtime::Stream second(device);
     const auto x = full<float>({100000}, 1, first);

@@ -14,6 +14,7 @@
 #include "rtcg/arrays/random/generator.h"
 #include "tests/arrays/support/watched_device.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -108,7 +109,7 @@ class SharedMemoryWatch : public WatchedBackend {
 
 // A processor has caches: through tiles it took 6 to 13 times as long.
 TEST(Defect25, ProcessorsTransposeWithoutTiles) {
-  for (const runtime::Device device : runtime::all_devices()) {
+  for (const runtime::Device device : rtcg::runtime::judged_devices()) {
     SCOPED_TRACE(runtime::to_string(device.info().id));
     static auto& watched = *new std::vector<std::unique_ptr<SharedMemoryWatch>>;
     watched.push_back(std::make_unique<SharedMemoryWatch>(device));

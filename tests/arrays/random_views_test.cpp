@@ -11,6 +11,7 @@
 
 #include "rtcg/arrays/create.h"
 #include "tests/arrays/support/on_every_device.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -306,7 +307,7 @@ TEST(RandomViews, GiveWhatTheHostComputes) {
 }
 
 TEST(RandomViews, GiveTheSameOnOtherDevices) {
-  for (const runtime::Device device : runtime::all_devices()) {
+  for (const runtime::Device device : rtcg::runtime::judged_devices()) {
     if (device.info().id.kind != runtime::BackendKind::host) {
       const StreamScope scope(device.default_stream());
       RandomCases cases(12, device.default_stream());

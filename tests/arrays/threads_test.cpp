@@ -12,12 +12,13 @@
 #include "rtcg/runtime/memory/memory_pool.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::arrays {
 namespace {
 
 TEST(Threads, UseStreamsOfTheirOwnAndShareArrays) {
-  for (const runtime::Device device : runtime::all_devices()) {
+  for (const runtime::Device device : rtcg::runtime::judged_devices()) {
     constexpr int threads = 8;
     const runtime::Stream made_on(device);
     const Array<float> shared = full<float>({5000}, 1, made_on);
@@ -46,7 +47,7 @@ TEST(Threads, UseStreamsOfTheirOwnAndShareArrays) {
 }
 
 TEST(Threads, ShareKernelsOfEveryKind) {
-  for (const runtime::Device device : runtime::all_devices()) {
+  for (const runtime::Device device : rtcg::runtime::judged_devices()) {
     const ElementwiseKernel twice("const float *x, float *z", "z[i] = 2 * x[i]");
     const ReductionKernel total("float", "0", "a + b", "x[i]", "const float *x");
     const runtime::Stream made_on(device);
@@ -79,7 +80,7 @@ TEST(Threads, ShareKernelsOfEveryKind) {
 }
 
 TEST(Threads, ShareExpressions) {
-  for (const runtime::Device device : runtime::all_devices()) {
+  for (const runtime::Device device : rtcg::runtime::judged_devices()) {
     const runtime::Stream made_on(device);
     const Array<float> shared = full<float>({3000}, 3, made_on);
     const Expression twice = 2 * shared;
@@ -107,7 +108,7 @@ TEST(Threads, ShareExpressions) {
 }
 
 TEST(Threads, HandArraysFromStreamToStream) {
-  for (const runtime::Device device : runtime::all_devices()) {
+  for (const runtime::Device device : rtcg::runtime::judged_devices()) {
     std::vector<runtime::Stream> streams;
     for (int i = 0; i < 8; ++i) {
       streams.emplace_back(device);

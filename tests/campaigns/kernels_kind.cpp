@@ -18,6 +18,7 @@
 #include "tests/campaigns/campaign.h"
 #include "tests/loopy/support/random_kernels.h"
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::campaigns {
 namespace {
@@ -156,7 +157,7 @@ void judge(const KernelCase& each, const std::string& targets) {
                   expected, "the host");
   }
   if (has("opencl")) {
-    for (const runtime::Device& device : runtime::all_devices()) {
+    for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
       const std::string id = to_string(device.info().id);
       if (id.starts_with("opencl")) {
         require_equal(

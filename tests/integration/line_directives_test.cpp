@@ -5,6 +5,7 @@
 
 #include "rtcg/runtime/compile/diagnostics.h"
 #include "tests/support/expect_compiles.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::cgen {
 namespace {
@@ -161,7 +162,7 @@ std::vector<std::pair<std::string, CompileFailure>> refusals(const SourceText& s
     attempt("the host's compiler",
             [&] { (void)runtime::HostCompiler::instance().compile(request); });
   } else if (dialect == Dialect::opencl) {
-    for (const runtime::Device& device : runtime::all_devices()) {
+    for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
       if (device.info().id.kind == runtime::BackendKind::opencl) {
         attempt(device.info().name, [&] { (void)runtime::Program::compile(device, source); });
       }

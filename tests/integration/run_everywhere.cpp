@@ -11,6 +11,7 @@
 #include "rtcg/runtime/device/program.h"
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
 #include "tests/support/expect_compiles.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::testing {
 
@@ -140,7 +141,7 @@ void run_in_dialect(const EverywhereRun& run, Dialect dialect) {
     expect_nvrtc_compiles(source, false);
     guarded("CUDA on the CPU", source, [&] { run_cuda_on_cpu(run, source); });
   }
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     if (device.info().id.kind == backend_of(dialect) &&
         (dialect != Dialect::opencl || (detail::has_extensions_for(device.info(), source.text) &&
                                         has_parameters_or_may_lack_them(device.info(), run)))) {

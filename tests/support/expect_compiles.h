@@ -12,6 +12,7 @@
 #include "rtcg/runtime/compile/nvrtc.h"
 #include "rtcg/runtime/device/device.h"
 #include "rtcg/runtime/device/program.h"
+#include "tests/support/judged_devices.h"
 
 // Printed trees, judged by every compiler that the machine has.
 
@@ -84,7 +85,7 @@ inline void expect_compiles(const SourceText& source, cgen::Dialect dialect) {
     return detail::expect_accepted("the host's compiler", source,
                                    [&] { detail::compile_for_host(source, dialect); });
   }
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     const runtime::DeviceInfo& info = device.info();
     if (info.id.kind == runtime::BackendKind::opencl &&
         detail::has_extensions_for(info, source.text)) {

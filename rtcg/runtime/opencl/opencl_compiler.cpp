@@ -215,6 +215,15 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   if (!is_judged(request)) {
     return build(request);
   }
+  // Its race shows in one process and not in the next: no self-test is sure to see it.
+  if (backend_.info().is_cpu && backend_.info().target.find("PoCL 5.") != std::string::npos) {
+    throw Unsupported(
+        "runtime.opencl.miscompiles",
+        fmt::format("'{}' is a processor of PoCL {}, which is known to give wrong numbers for "
+                    "kernels with barriers in loops: take the device 'host' or PoCL 3.1, or set "
+                    "RTCG_TRUST_COMPILER=1 to use it all the same",
+                    backend_.info().name, backend_.info().driver_version));
+  }
   static CompilerJudge judge(CompileCache::standard().is_enabled()
                                  ? CompileCache::standard().folder() + "/compilers"
                                  : std::string());

@@ -6,6 +6,7 @@
 #include "rtcg/arrays/interop/transfer.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -118,7 +119,7 @@ TEST(ArrayInterface, DescribesAndTakesArrays) {
 }
 
 TEST(WrapMemory, UsesForeignMemoryAndStreams) {
-  for (const runtime::Device device : runtime::all_devices()) {
+  for (const runtime::Device device : rtcg::runtime::judged_devices()) {
     const runtime::Stream theirs(device);
     const runtime::StreamRef foreign(device, theirs.native_handle());
     const runtime::Buffer<float> buffer(device, Floats{1, 2, 3, 4});

@@ -12,6 +12,7 @@
 #include "rtcg/arrays/lazy/functions.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -399,7 +400,7 @@ TEST(ElementwiseKernel, RefusesWhatDoesNotFit) {
 }
 
 TEST(ElementwiseKernel, RefusesArraysOfTwoDevices) {
-  const auto devices = runtime::all_devices();
+  const auto devices = rtcg::runtime::judged_devices();
   if (devices.size() < 2) {
     GTEST_SKIP() << "needs two devices";
   }

@@ -7,6 +7,7 @@
 #include "rtcg/arrays/create.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -146,7 +147,7 @@ TEST(Evaluate, RefusesWhatTypesDoNotHave) {
 }
 
 TEST(Evaluate, RefusesArraysOfSeveralDevices) {
-  const std::vector<runtime::Device> devices = runtime::all_devices();
+  const std::vector<runtime::Device> devices = rtcg::runtime::judged_devices();
   if (devices.size() < 2) {
     GTEST_SKIP() << "there is one device only";
   }

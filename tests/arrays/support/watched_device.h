@@ -8,6 +8,7 @@
 
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/device/device.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::arrays::testing {
 
@@ -158,7 +159,7 @@ template <class Body>
 void on_every_watched_device(Body&& body) {
   static auto& all = *new std::vector<std::unique_ptr<WatchedBackend>>;
   if (all.empty()) {
-    for (const runtime::Device device : runtime::all_devices()) {
+    for (const runtime::Device device : rtcg::runtime::judged_devices()) {
       all.push_back(std::make_unique<WatchedBackend>(device));
     }
   }

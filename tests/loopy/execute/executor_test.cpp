@@ -9,6 +9,7 @@
 #include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/transform/recipe.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -85,7 +86,7 @@ TEST(Executor, TakesComplexNumbersAndVectors) {
   using Vector = std::array<float, 4>;
   const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "y[i] = s*x[i]\nw[i] = 2*v[i]",
                                     {.arguments = "x, y: c64[n]; v, w: f32x4[n]; s: c64; n: i32"});
-  for (const Device& device : runtime::all_devices()) {
+  for (const Device& device : rtcg::runtime::judged_devices()) {
     const Executor executor(kernel, device);
     const runtime::Stream stream(device);
     const Buffer<Complex> x(device, std::vector<Complex>{{1, 2}, {-3, 0.5}});
@@ -109,7 +110,7 @@ TEST(Executor, TakesComplexNumbersAndVectors) {
 }
 
 TEST(Executor, RefusesMemoryOfOtherDevices) {
-  for (const Device& device : runtime::all_devices()) {
+  for (const Device& device : rtcg::runtime::judged_devices()) {
     if (device != Device::host()) {
       const Twice twice;
       EXPECT_ERROR(

@@ -8,6 +8,7 @@
 #include "rtcg/loopy/transform/recipe.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -116,7 +117,7 @@ TEST(ReservedNames, MeetNoOtherName) {
 }
 
 TEST(ReservedNames, AreWhatCallsSay) {
-  for (const Device& device : runtime::all_devices()) {
+  for (const Device& device : rtcg::runtime::judged_devices()) {
     const Executor executor(
         make_kernel("{[i]: 0 <= i < long}", "out[i] = 2*constant[i]", {.default_type = cgen::f32}),
         device);

@@ -82,7 +82,7 @@ TEST_F(PackFile, RunsWithoutACompiler) {
   pack.add(twice(), "host", sizes_, parse_slicing("i: g.0 l.0*64"), 3);
   ASSERT_EQ(pack.entries().size(), 2U);
   const NoCompiler no_compiler;
-  EXPECT_ERROR("runtime.host_compiler.no_compiler", Executor(twice("3"), host).prepare());
+  EXPECT_ERROR("runtime.host_compiler.not_found", Executor(twice("3"), host).prepare());
   const auto packed = pack.find(twice(), host, sizes_);
   ASSERT_TRUE(packed.has_value());
   EXPECT_EQ(packed->executor.kernel().recipe.back().arguments.back(), "64") << "the faster one";

@@ -13,6 +13,7 @@
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/loopy/tune/fake_runner.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -97,7 +98,7 @@ TEST(Layouts, CopyEachElementToItsPlaceAndBack) {
   };
   const std::vector<std::string> layouts = {"order 1,0", "order 1,0 pad 3", "pad 6",
                                             "split 0 by 16", "order 1,0 split 1 by 4"};
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     const runtime::Stream stream(device);
     for (const std::string& words : layouts) {
       SCOPED_TRACE(words);
@@ -138,7 +139,7 @@ TEST(Layouts, OfWhatIsUpdatedAreTimedAndChecked) {
   options.search = SearchMethod::random;
   const Kernel kernel =
       kernel_of("{[i, j]: 0 <= i < n and 0 <= j < m}", "u[i, j] = u[i, j] + a[j, i]");
-  for (const runtime::Device& device : runtime::all_devices()) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     if (device.info().id.kind == runtime::BackendKind::opencl) {
       continue;  // some kernels with tiles end the process with PoCL 3.1: see Slicings
     }

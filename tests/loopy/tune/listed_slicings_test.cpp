@@ -13,6 +13,7 @@
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/stream.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -85,7 +86,8 @@ std::vector<Slicing> sample(const runtime::Device& device, std::int64_t n, std::
 }
 
 class ListedSlicings : public ::testing::TestWithParam<runtime::Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ListedSlicings, ::testing::ValuesIn(runtime::all_devices()),
+INSTANTIATE_TEST_SUITE_P(Devices, ListedSlicings,
+                         ::testing::ValuesIn(rtcg::runtime::judged_devices()),
                          [](const auto& info) {
                            std::string name = to_string(info.param.info().id);
                            std::replace(name.begin(), name.end(), ':', '_');

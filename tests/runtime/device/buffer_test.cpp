@@ -7,6 +7,7 @@
 #include "tests/runtime/support/fake_backend.h"
 #include "tests/runtime/support/test_kernels.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -23,7 +24,8 @@ std::vector<float> some_floats(std::size_t count) {
 }
 
 using Buffers = OnEveryDevice;
-INSTANTIATE_TEST_SUITE_P(Devices, Buffers, testing::ValuesIn(all_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Buffers, testing::ValuesIn(rtcg::runtime::judged_devices()),
+                         device_test_name);
 
 TEST_P(Buffers, GiveBackWhatWasWritten) {
   const std::vector<float> values = some_floats(400);

@@ -6,12 +6,14 @@
 #include "tests/runtime/support/fake_backend.h"
 #include "tests/runtime/support/test_kernels.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::runtime {
 namespace {
 
 using Copies = OnEveryDevice;
-INSTANTIATE_TEST_SUITE_P(Devices, Copies, testing::ValuesIn(all_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Copies, testing::ValuesIn(rtcg::runtime::judged_devices()),
+                         device_test_name);
 
 TEST_P(Copies, GoThroughTheDeviceInOrder) {
   const std::vector<int> values = {3, 1, 4, 1, 5, 9};
@@ -100,7 +102,8 @@ TEST_P(Copies, RefuseRowsThatOverlap) {
 }
 
 using Defect12 = OnEveryDevice;
-INSTANTIATE_TEST_SUITE_P(Devices, Defect12, testing::ValuesIn(all_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Defect12, testing::ValuesIn(rtcg::runtime::judged_devices()),
+                         device_test_name);
 
 TEST_P(Defect12, RectanglesEndWithTheMemoryOfBothSides) {
   const Stream stream(device());

@@ -7,6 +7,7 @@
 #include "tests/runtime/support/fake_backend.h"
 #include "tests/runtime/support/test_kernels.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -20,7 +21,8 @@ std::vector<float> some_floats(std::size_t count, float first) {
 }
 
 using Functions = OnEveryDevice;
-INSTANTIATE_TEST_SUITE_P(Devices, Functions, testing::ValuesIn(all_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Functions, testing::ValuesIn(rtcg::runtime::judged_devices()),
+                         device_test_name);
 
 /// 400 threads in one block, as in the papers; an OpenCL device need not allow more than 256.
 std::size_t threads_of_one_block(Device device) {
@@ -28,7 +30,8 @@ std::size_t threads_of_one_block(Device device) {
 }
 
 using Defect22 = OnEveryDevice;
-INSTANTIATE_TEST_SUITE_P(Devices, Defect22, testing::ValuesIn(all_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Defect22, testing::ValuesIn(rtcg::runtime::judged_devices()),
+                         device_test_name);
 
 TEST_P(Defect22, PointersToOtherTypesAreRefusedWhereTypesAreKnown) {
   const Program program = OnEveryDevice::program();

@@ -5,6 +5,7 @@
 #include "tests/runtime/support/fake_backend.h"
 #include "tests/runtime/support/test_kernels.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -97,7 +98,8 @@ TEST(ArgumentPack, KeepsItsValuesWhenItGrowsAndIsCopied) {
 }
 
 using Kernels = OnEveryDevice;
-INSTANTIATE_TEST_SUITE_P(Devices, Kernels, testing::ValuesIn(all_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Kernels, testing::ValuesIn(rtcg::runtime::judged_devices()),
+                         device_test_name);
 
 TEST_P(Kernels, RunWithArgumentsKnownAtRunTime) {
   const Buffer<float> x(device(), std::vector<float>{1, 2, 3});

@@ -10,12 +10,14 @@
 #include "tests/runtime/support/fake_backend.h"
 #include "tests/runtime/support/test_kernels.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::runtime {
 namespace {
 
 using Programs = OnEveryDevice;
-INSTANTIATE_TEST_SUITE_P(Devices, Programs, testing::ValuesIn(all_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Programs, testing::ValuesIn(rtcg::runtime::judged_devices()),
+                         device_test_name);
 
 TEST_P(Programs, AreLoadedFromTheirBinary) {
   const CompiledProgram compiled = program().compiled();

@@ -6,6 +6,7 @@
 #include "rtcg/runtime/observe/timer.h"
 #include "tests/runtime/support/test_kernels.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -21,7 +22,8 @@ static_assert(!std::is_constructible_v<EventRef, Device, int>);
 constexpr int slow = 30'000'000;  // rounds: tens of milliseconds
 
 using Streams = OnEveryDevice;
-INSTANTIATE_TEST_SUITE_P(Devices, Streams, testing::ValuesIn(all_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Streams, testing::ValuesIn(rtcg::runtime::judged_devices()),
+                         device_test_name);
 
 TEST_P(Streams, RunTheirWorkInOrderAndWithoutTheCaller) {
   const auto chain = program().function<unsigned*, int>("slow_chain");

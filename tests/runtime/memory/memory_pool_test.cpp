@@ -9,6 +9,7 @@
 #include "tests/runtime/support/fake_backend.h"
 #include "tests/runtime/support/test_kernels.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -179,7 +180,8 @@ TEST_F(MemoryPoolTest, LeavesTheWorkToTheDriverOnWish) {
 }
 
 using Pools = OnEveryDevice;
-INSTANTIATE_TEST_SUITE_P(Devices, Pools, testing::ValuesIn(all_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Pools, testing::ValuesIn(rtcg::runtime::judged_devices()),
+                         device_test_name);
 
 TEST_P(Pools, GoThroughManySizesAndThenHoldNothing) {
   for (const MemoryKind kind : {MemoryKind::device, MemoryKind::pinned}) {

@@ -3,12 +3,14 @@
 #include <chrono>
 
 #include "tests/runtime/support/test_kernels.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::runtime {
 namespace {
 
 using Timer = OnEveryDevice;
-INSTANTIATE_TEST_SUITE_P(Devices, Timer, testing::ValuesIn(all_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Timer, testing::ValuesIn(rtcg::runtime::judged_devices()),
+                         device_test_name);
 
 TEST_P(Timer, GivesTheMeanOfAllRepetitions) {
   const Stream stream(device());

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/device.h"
+#include "rtcg/runtime/device/program.h"
+
+namespace rtcg::runtime {
+
+/// All devices but those whose compiler rtcg refuses, because it makes wrong code: PoCL from 4 on
+/// may be one. Tests that would run there would only find that refusal; a line on stderr says who
+/// is left out.
+inline const std::vector<runtime::Device>& judged_devices() {
+  static const std::vector<runtime::Device> devices = [] {
+    std::vector<runtime::Device> judged;
+    for (const Device& device : all_devices()) {
+      const runtime::DeviceInfo& info = device.info();
+      const bool is_doubtful = info.id.kind == runtime::BackendKind::opencl && info.is_cpu &&
+                               std::atoi(info.driver_version.c_str()) >= 4;
+      if (is_doubtful) {
+        try {
+          (void)runtime::Program::compile(device, SourceText{"__kernel void f() {}\n", {}});
+        } catch (const Unsupported& refusal) {
+          std::fprintf(stderr, "left out: %s\n", refusal.what());
+          continue;
+        }
+      }
+      judged.push_back(device);
+    }
+    return judged;
+  }();
+  return devices;
+}
+
+}  // namespace rtcg::runtime
