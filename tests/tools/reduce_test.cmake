@@ -69,8 +69,15 @@ reduce(1 0 "" "race.loopy' fails with loopy.check_races.write_race.*tools.reduce
 
 file(WRITE ${WORK}/right.loopy "domains {[i]: 0 <= i < 64}\nstatements a[i] = i\n")
 reduce(1 0 "" "right.loopy' does not fail.*tools.reduce.does_not_fail" right.loopy)
-execute_process(COMMAND sh -c "ulimit -n 4 && exec ${RTCG} reduce right.loopy"
-  WORKING_DIRECTORY ${WORK} RESULT_VARIABLE found ERROR_VARIABLE errors)
+# The loader and the library take some descriptors: one of these limits leaves none for a process.
+set(errors "")
+foreach(limit RANGE 4 24)
+  execute_process(COMMAND sh -c "ulimit -n ${limit} && exec ${RTCG} reduce right.loopy"
+    WORKING_DIRECTORY ${WORK} RESULT_VARIABLE found ERROR_VARIABLE errors)
+  if(errors MATCHES "tools.reduce.no_process")
+    break()
+  endif()
+endforeach()
 if(NOT found EQUAL 1 OR NOT errors MATCHES "tools.reduce.no_process")
   message(FATAL_ERROR "without files to open, rtcg reduce exited with ${found} and said:\n${errors}")
 endif()
