@@ -250,11 +250,12 @@ loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kerne
   options.workers = workers_of(words.workers);
   options.cache = words.is_cold ? loopy::CacheState::cold : loopy::CacheState::warm;
   if (!words.is_fresh) {
-    options.log =
-        !words.log.empty()
-            ? words.log
-            : (std::filesystem::path(loopy::Wisdom().path()).parent_path() / "tuning.jsonl")
-                  .string();
+    const std::filesystem::path beside = loopy::Wisdom().path();
+    if (!words.log.empty()) {
+      options.log = words.log;
+    } else if (loopy::Wisdom().why_unwritable().empty()) {
+      options.log = (beside.parent_path() / "tuning.jsonl").string();
+    }
   }
   return options;
 }
@@ -269,11 +270,18 @@ std::string keep(const TuneWords& words, const loopy::Kernel& kernel, const runt
   const std::optional<loopy::Slicing> remembered =
       known ? std::optional(loopy::parse_slicing(known->slicing)) : std::nullopt;
   const loopy::TunedSlicing& best = result.to_remember(remembered);
-  wisdom.add({loopy::kernel_key(kernel), device.identity(), device.info().target, sizes,
-              to_string(best.slicing), best.microseconds});
+  // where no file was named, a folder that cannot be written does not spoil what was found
+  const std::string why_not = words.wisdom.empty() ? wisdom.why_unwritable() : std::string();
+  if (why_not.empty()) {
+    wisdom.add({loopy::kernel_key(kernel), device.identity(), device.info().target, sizes,
+                to_string(best.slicing), best.microseconds});
+  }
   if (!words.pack.empty()) {
     loopy::KernelPack(words.pack)
         .add(kernel, device.info().target, sizes, best.slicing, best.microseconds);
+  }
+  if (!why_not.empty()) {
+    return "not remembered: " + why_not;
   }
   if (&best == &result.best()) {
     return fmt::format("remembered in {}", wisdom.path());

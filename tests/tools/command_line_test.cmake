@@ -270,6 +270,17 @@ file(READ ${WORK}/tuned.pack pack)
 if(NOT pack MATCHES "\"architecture\":\"host\".*\"binary\":\"f0VMR")
   message(FATAL_ERROR "rtcg tune --export wrote:\n${pack}")
 endif()
+# attack 13: a folder that cannot be written makes tuning forget, not fail
+set(ENV{RTCG_CACHE_DIR} /proc/no-cache-here)
+expect(0 "compiling without a cache: .*1 tried of .*not remembered: " tune ${kernels}/matmul.loopy
+  --set n=32 -d host --max-candidates 1)
+set(ENV{RTCG_CACHE_DIR} ${WORK}/cache)
+set(ENV{RTCG_CACHE_MAX_BYTES} 1X)
+expect(1 "runtime.environment.not_a_size" cache list)
+set(ENV{RTCG_CACHE_MAX_BYTES} "")
+set(ENV{RTCG_NO_CACHE} maybe)
+expect(1 "runtime.environment.not_a_switch" cache list)
+set(ENV{RTCG_NO_CACHE} "")
 expect(1 "loopy.tune.unwritable_log" tune ${kernels}/matmul.loopy --set n=32 -d host
   --max-candidates 1 --log /proc/no/such/file)
 file(WRITE ${WORK}/notes.txt "my notes\n")

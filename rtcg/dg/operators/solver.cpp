@@ -90,7 +90,10 @@ struct Solver::Impl {
           *runner, detail::fused_candidates(runner->shape(), real, options.device.info(),
                                             options.split_singles));
       if (!tried.empty() && tried[0].refusal.empty()) {
-        detail::remember_shape(key, options.device, tried[0], wisdom);
+        // a cache's folder that cannot be written does not spoil what was found
+        if (!options.wisdom_path.empty() || wisdom.why_unwritable().empty()) {
+          detail::remember_shape(key, options.device, tried[0], wisdom);
+        }
       } else {
         runner->reshape(*fused);
       }

@@ -49,8 +49,9 @@ std::string append_line(const std::string& path, const std::string& line) {
   if (ends_torn(file)) {
     text.push_back('\n');
   }
-  text += line;
-  text.push_back('\n');
+  if (!line.empty()) {
+    text += line + "\n";
+  }
   // one write of one line: the kernel keeps appends of several processes apart
   const bool is_written =
       ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());

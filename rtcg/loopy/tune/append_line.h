@@ -5,7 +5,8 @@
 namespace rtcg::loopy {
 
 /// Appends a line by one write, so that the lines of several processes stay apart; a line that a
-/// killed process left torn is ended first. Empty, or what failed. Internal to tune.
+/// killed process left torn is ended first; an empty line adds nothing more. Empty, or what failed.
+/// Internal to tune.
 [[nodiscard]] std::string append_line(const std::string& path, const std::string& line);
 
 /// Nothing is appended to a file of somebody else: lines of rtcg begin with their schema.

@@ -10,6 +10,7 @@
 #include "rtcg/loopy/tune/append_line.h"
 #include "rtcg/loopy/tune/json_line.h"
 #include "rtcg/loopy/tune/tune.h"
+#include "rtcg/runtime/compile/files.h"
 #include "rtcg/runtime/compile/host_compiler.h"
 #include "rtcg/runtime/compile/nvrtc.h"
 
@@ -160,6 +161,7 @@ std::optional<Packed> parse_line(const std::string& line) {
 }
 
 std::vector<Packed> read_lines(const std::string& path) {
+  runtime::check_is_trusted(path, "a pack of compiled kernels");
   std::vector<Packed> result;
   std::ifstream stream(path);
   for (std::string line; std::getline(stream, line);) {

@@ -17,6 +17,7 @@
 #include "rtcg/loopy/tune/append_line.h"
 #include "rtcg/loopy/tune/json_line.h"
 #include "rtcg/runtime/compile/compile_cache.h"
+#include "rtcg/runtime/compile/files.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -112,9 +113,9 @@ bool lays_out_only(const std::string& slicing, const std::vector<std::string>& f
 }
 
 Wisdom::Wisdom(std::string path) : path_(std::move(path)) {
-  if (path_.empty()) {
-    path_ = (std::filesystem::path(runtime::CompileCache::standard().folder()) / "wisdom.jsonl")
-                .string();
+  const std::string& folder = runtime::CompileCache::standard().folder();
+  if (path_.empty() && !folder.empty() && runtime::why_untrusted(folder).empty()) {
+    path_ = (std::filesystem::path(folder) / "wisdom.jsonl").string();
   }
 }
 
@@ -122,7 +123,18 @@ void Wisdom::check() const {
   check_is_appendable(path_);
 }
 
+std::string Wisdom::why_unwritable() const {
+  if (path_.empty()) {
+    return "there is no folder of the user's own: set RTCG_CACHE_DIR";
+  }
+  const std::string problem = append_line(path_, "");
+  return problem.empty() ? problem : fmt::format("cannot append to '{}': {}", path_, problem);
+}
+
 void Wisdom::add(const WisdomEntry& entry) const {
+  if (path_.empty()) {
+    throw InvalidInput("loopy.wisdom.unwritable", why_unwritable());
+  }
   check();
   if (const std::string problem = append_line(path_, to_line(entry)); !problem.empty()) {
     throw InvalidInput("loopy.wisdom.unwritable",
@@ -131,6 +143,7 @@ void Wisdom::add(const WisdomEntry& entry) const {
 }
 
 std::vector<WisdomEntry> Wisdom::entries() const {
+  runtime::check_is_trusted(path_, "wisdom");
   std::vector<WisdomEntry> result;
   std::ifstream stream(path_);
   for (std::string line; std::getline(stream, line);) {

@@ -34,12 +34,16 @@ struct WisdomEntry {
 /// by a full disk, written by another version) are passed over.
 class Wisdom {
  public:
-  /// @param path  empty: `wisdom.jsonl` in the folder of the compile cache. Need not exist.
+  /// @param path  empty: `wisdom.jsonl` in the folder of the compile cache; where that folder is
+  /// not
+  ///              the user's own, nothing is known or kept. Need not exist.
   explicit Wisdom(std::string path = {});
 
   /// Whether the file is one that entries may be appended to, or none yet.
   /// @throws InvalidInput  loopy.tune.foreign_file
   void check() const;
+  /// Why nothing can be added; empty: it can. @cost opens the file, and makes it
+  [[nodiscard]] std::string why_unwritable() const;
   /// Appends an entry. @throws InvalidInput  loopy.wisdom.unwritable, loopy.tune.foreign_file
   void add(const WisdomEntry& entry) const;
 
@@ -62,6 +66,7 @@ class Wisdom {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   /// All that can be read, in the order of the file.
+  /// @throws InvalidInput  runtime.files.untrusted: another user may have written it
   [[nodiscard]] std::vector<WisdomEntry> entries() const;
 
  private:

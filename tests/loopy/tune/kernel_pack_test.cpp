@@ -132,6 +132,18 @@ TEST_F(PackFile, HoldsMachineCodeOfGpusThatAreNotHere) {
   EXPECT_FALSE(pack.find(twice(), runtime::Device::host(), sizes_).has_value());
 }
 
+class Attack08Packs : public PackFile {};
+
+TEST_F(Attack08Packs, AreNotLoadedWhereOthersCanWriteThem) {
+  const KernelPack pack(path_);
+  pack.add(twice(), "host", sizes_, parse_slicing("i: g.0 l.0*32"), 5);
+  EXPECT_EQ(pack.entries().size(), 1U);
+  std::filesystem::permissions(path_, std::filesystem::perms::group_write,
+                               std::filesystem::perm_options::add);
+  EXPECT_ERROR("runtime.files.untrusted", pack.find(twice(), runtime::Device::host(), sizes_));
+  EXPECT_ERROR("runtime.files.untrusted", pack.entries());
+}
+
 TEST_F(PackFile, RefusesWhatItCannotPack) {
   std::ofstream(path_) << "my notes";
   EXPECT_ERROR(

@@ -157,7 +157,19 @@ TEST_F(WisdomFile, LeavesFilesOfOthersAlone) {
   }
 }
 
+class Attack08Wisdom : public WisdomFile {};
+
+TEST_F(Attack08Wisdom, IsNotReadWhereOthersCanWriteIt) {
+  Wisdom(path_).add(entry(1, 1, "i: g.0"));
+  EXPECT_EQ(Wisdom(path_).entries().size(), 1U);
+  std::filesystem::permissions(path_, std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  EXPECT_ERROR("runtime.files.untrusted", Wisdom(path_).entries());
+}
+
 TEST_F(WisdomFile, TellsWhenItCannotBeWritten) {
+  EXPECT_EQ(Wisdom(path_).why_unwritable(), "");
+  EXPECT_NE(Wisdom("/proc/no/such/file").why_unwritable(), "");
   EXPECT_ERROR("loopy.wisdom.unwritable", (Wisdom("/proc/no/such/file").add(entry(1, 1, "")), 0));
 }
 
