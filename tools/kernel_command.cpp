@@ -1,4 +1,5 @@
 // rtcg show, run and explain: what a kernel file becomes, whether it is right, and why it looks so.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -273,19 +274,38 @@ std::vector<Variable> variables_of(const Kernel& ready) {
 /// What is counted, and how often: as a function of the parameters, or a number where they are set.
 using Counts = std::map<std::string, std::string>;
 
-std::string count_text(const loopy::Count& count, const loopy::IntegerValues& values) {
-  if (values.empty()) {
-    const auto form = count.closed_form();
+/// Values of parameters, and the names that get theirs from the data of a launch.
+struct KnownValues {
+  loopy::IntegerValues values{};
+  loopy::NameSet data{};
+};
+
+std::string count_text(const loopy::Count& count, const KnownValues& known) {
+  const auto form = count.closed_form();
+  if (known.values.empty()) {
     return form ? to_string(*form) : "needs --set";
   }
+  // what depends on data stays a formula, or unknown; the rest is told
+  const auto holds_data = [&](const auto& term) {
+    return std::any_of(term.first.begin(), term.first.end(),
+                       [&](const auto& power) { return known.data.count(power.first) != 0; });
+  };
+  if (form && std::any_of(form->terms().begin(), form->terms().end(), holds_data)) {
+    return to_string(*form);
+  }
   try {
-    return std::to_string(count.evaluate(values));
-  } catch (const Unsupported&) {  // what depends on data stays unknown; the rest is told
+    return std::to_string(count.evaluate(known.values));
+  } catch (const Unsupported&) {
+    return "unknown";
+  } catch (const InvalidInput&) {
+    if (form || known.data.empty()) {
+      throw;
+    }
     return "unknown";
   }
 }
 
-Counts counts_of(const loopy::Statistics& statistics, const loopy::IntegerValues& values) {
+Counts counts_of(const loopy::Statistics& statistics, const KnownValues& values) {
   Counts counts;
   const auto add = [&](const std::string& what, const loopy::Count& count) {
     counts[what] = count_text(count, values);
@@ -309,8 +329,7 @@ struct Access {
   std::string times;
 };
 
-std::vector<Access> accesses_of(const loopy::Statistics& statistics,
-                                const loopy::IntegerValues& values) {
+std::vector<Access> accesses_of(const loopy::Statistics& statistics, const KnownValues& values) {
   std::vector<Access> accesses;
   for (const loopy::AccessCount& each : statistics.accesses) {
     std::string strides;
@@ -335,13 +354,16 @@ struct Explanation {
 };
 
 Explanation explanation_of(const KernelWords& words, const Kernels& kernels) {
-  loopy::IntegerValues values;
+  KnownValues values;
   std::map<std::string, double> reals;
-  parse_scalars(words.values, values, reals);
+  parse_scalars(words.values, values.values, reals);
   check_are_scalars(kernels.described, reals);
   check(kernels.transformed);
   Explanation explanation;
   explanation.ready = loopy::preprocess(kernels.transformed);
+  for (const loopy::Temporary& each : explanation.ready.temporaries) {
+    values.data.insert(each.name);
+  }
   explanation.tree = scheduled(explanation.ready);
   explanation.launches = loopy::generate(kernels.transformed, parse_target(words.target)).launches;
   const auto statistics_of = [](const Kernel& kernel) {

@@ -270,6 +270,21 @@ file(READ ${WORK}/tuned.pack pack)
 if(NOT pack MATCHES "\"architecture\":\"host\".*\"binary\":\"f0VMR")
   message(FATAL_ERROR "rtcg tune --export wrote:\n${pack}")
 endif()
+# defect 18: counts that depend on data stay formulas, the others become numbers
+file(WRITE ${WORK}/csr.loopy "domains
+  {[i]: 0 <= i < n}
+  {[k]: s <= k < e}
+statements
+  for i
+    <i32> s = start[i]
+    <i32> e = start[i + 1]
+    y[i] = sum(k, v[k]*x[col[k]])
+  end
+arguments
+  start: i32[n + 1]; col: i32[m]; v: f32[m]; x: f32[n]; y: f32[n]; n, m: i32
+")
+expect(0 "loads of start +20\n.*loads of v [^\n]*e.*stores to y +10\n" explain csr.loopy --set n=10 m=100)
+expect(1 "loopy.statistics.missing_parameter" explain csr.loopy --set m=100)
 # attack 13: a folder that cannot be written makes tuning forget, not fail
 set(ENV{RTCG_CACHE_DIR} /proc/no-cache-here)
 expect(0 "compiling without a cache: .*1 tried of .*not remembered: " tune ${kernels}/matmul.loopy
