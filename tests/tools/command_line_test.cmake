@@ -283,7 +283,7 @@ statements
 arguments
   start: i32[n + 1]; col: i32[m]; v: f32[m]; x: f32[n]; y: f32[n]; n, m: i32
 ")
-expect(0 "loads of start +20\n.*loads of v [^\n]*e.*stores to y +10\n" explain csr.loopy --set n=10 m=100)
+expect(0 "loads of start +20 +20\n.*loads of v +e.n - n.s .*stores to y +10 +10\n" explain csr.loopy --set n=10 m=100)
 expect(1 "loopy.statistics.missing_parameter" explain csr.loopy --set m=100)
 # attack 13: a folder that cannot be written makes tuning forget, not fail
 set(ENV{RTCG_CACHE_DIR} /proc/no-cache-here)

@@ -6,6 +6,7 @@
 #include <limits>
 #include <new>
 #include <random>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,14 @@ auto with_type(cgen::ScalarKind kind, const Use& use) {
   throw InvalidInput(
       "loopy.argument_data.too_large",
       fmt::format("array '{}' is too large for the memory of the host: {}", argument.name, what));
+}
+
+std::size_t host_memory_bytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = ::sysconf(_SC_PAGESIZE);
+  return pages > 0 && page_bytes > 0
+             ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes)
+             : std::numeric_limits<std::size_t>::max();
 }
 
 }  // namespace
@@ -128,7 +137,8 @@ ArgumentData random_arguments(const Kernel& kernel, const IntegerValues& paramet
     ArrayData array{
         *cgen::scalar_kind(number_type(*argument.type)), {}, numbers_in(*argument.type)};
     const std::size_t elements = element_count(argument, parameters);
-    if (elements > static_cast<std::size_t>(INT64_MAX) / bytes) {
+    // what the system promises beyond its memory ends the process when it is written
+    if (elements > host_memory_bytes() / bytes) {
       fail_size(argument, fmt::format("it has {} elements of {} bytes", elements, bytes));
     }
     try {

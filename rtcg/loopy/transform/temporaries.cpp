@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -286,7 +287,8 @@ Kernel unprivatize_temporaries(Kernel kernel, std::string_view iname,
   Kernel expanded = expand_subst(kernel);
   throw_if_refused(find_unprivatize_refusal(expanded, iname, temporaries));
   kernel = std::move(expanded);
-  for (const std::string& array : temporaries) {
+  // a name given twice has lost its axis the first time
+  for (const std::string& array : std::set<std::string>(temporaries.begin(), temporaries.end())) {
     const std::size_t axis = *find_private_axis(kernel, array, iname);
     kernel = map_expressions(std::move(kernel),
                              [&](const Expr& expr) { return without_index(expr, array, axis); });

@@ -53,5 +53,12 @@ TEST(UnprivatizeTemporaries, RefusesElementsThatAreNeededLater) {
                                        "i", {"t"}));
 }
 
+TEST(UnprivatizeTemporaries, TakesANameThatIsGivenTwiceOnce) {
+  const Kernel private_t = make_kernel("{[i]: 0 <= i < 8}", "<f32> t[8]\nt[i] = a[i]\nb[i] = t[i]",
+                                       {.default_type = cgen::f32});
+  EXPECT_EQ(statements_of(unprivatize_temporaries(private_t, "i", {"t", "t"})),
+            statements_of(unprivatize_temporaries(private_t, "i", {"t"})));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
