@@ -9,10 +9,16 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/check/check_bounds.h"
+#include "rtcg/loopy/check/check_kernel.h"
+#include "rtcg/loopy/check/check_order.h"
+#include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/codegen/host_plan.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/interpret/interpret.h"
+#include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/device/device.h"
 #include "tests/campaigns/campaign.h"
@@ -83,6 +89,13 @@ KernelCase case_of(std::uint64_t seed) {
 
 ArgumentData run_as_cuda(const Kernel& kernel, const IntegerValues& parameters,
                          ArgumentData arrays) {
+  // what an executor refuses is no finding
+  const Kernel typed = loopy::infer_types(loopy::expand_subst(kernel));
+  loopy::check_kernel(typed);
+  loopy::check_bounds(typed);
+  const Kernel placed = loopy::choose_address_spaces(typed);
+  loopy::check_races(placed);
+  loopy::check_order(placed);
   const loopy::GeneratedProgram program = loopy::generate(kernel, Target::cuda);
   testing::CudaOnCpu harness(cgen::print_module(program.module, cgen::Dialect::cuda).text);
   // scalars of these kernels are integers; little endian: the low bytes are the narrower value
