@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 // Campaigns: random inputs in numbers, each from its seed. An input has to be served or refused
@@ -35,6 +37,30 @@ class Finding : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Serves an input, or throws an rtcg::Error other than InternalError; all else is a finding. It
+/// gives how many runs the case had, since a kernel is run at several sizes; a function that
+/// returns nothing has one.
+class Serve {
+ public:
+  template <class Function>
+  requires std::is_invocable_v<Function, const std::string&>
+  // NOLINTNEXTLINE(google-explicit-constructor): kinds list functions
+  Serve(Function function) {
+    if constexpr (std::is_void_v<std::invoke_result_t<Function, const std::string&>>) {
+      serve_ = [function](const std::string& input) -> std::uint64_t {
+        function(input);
+        return 1;
+      };
+    } else {
+      serve_ = function;
+    }
+  }
+  std::uint64_t operator()(const std::string& input) const { return serve_(input); }
+
+ private:
+  std::function<std::uint64_t(const std::string&)> serve_;
+};
+
 /// One kind of campaign. Cases run in child processes, so they may do to their process what they
 /// like.
 struct Kind {
@@ -42,8 +68,7 @@ struct Kind {
   std::string about;
   /// The input of a case, by which a finding is reported.
   std::function<std::string(Draw&)> make;
-  /// Serves the input, or throws an rtcg::Error other than InternalError; all else is a finding.
-  std::function<void(const std::string&)> run;
+  Serve run;
   /// A case that takes longer is a finding.
   double case_seconds = 10;
   /// Address space of a process that runs cases; 0: as much as there is.

@@ -1,7 +1,9 @@
 // Random kernels, transformed at random or sliced, on every target of this machine, against the
 // interpreter of the description.
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -37,7 +39,8 @@ using loopy::Target;
 struct KernelCase {
   Kernel described{};
   Kernel transformed{};
-  IntegerValues parameters{};
+  /// The transformed kernel is compiled once and run at each of them.
+  std::vector<IntegerValues> sizes{};
   std::string story{};
 };
 
@@ -64,22 +67,44 @@ KernelCase sliced_case(Draw& draw) {
   KernelCase result;
   const std::size_t which = draw.below(kernels.size());
   result.described = kernels[which];
-  result.parameters = {{"n", draw.of(sizes)}};
-  const loopy::SlicingStream stream(result.described, {.parameters = result.parameters});
+  const IntegerValues listed_for = {{"n", draw.of(sizes)}};
+  const loopy::SlicingStream stream(result.described, {.parameters = listed_for});
   if (stream.count() == 0) {
     throw InvalidInput("loopy.slicings.none", "there is no slicing of these sizes");
   }
   const loopy::Slicing slicing = stream.at(draw.below(stream.count())).slicing;
-  result.story = fmt::format("kernel {}, n = {}, slicing '{}'\n", which, result.parameters.at("n"),
-                             to_string(slicing));
-  result.transformed = loopy::tuned_kernel(result.described, result.parameters, slicing);
+  const bool is_fixed = draw.chance(30);
+  result.story =
+      fmt::format("kernel {}, slicing '{}' listed for n = {}, {}\n", which, to_string(slicing),
+                  listed_for.at("n"), is_fixed ? "which the text has in it" : "for every n");
+  if (is_fixed) {
+    result.sizes = {listed_for};
+    result.transformed = loopy::tuned_kernel(result.described, listed_for, slicing);
+    return result;
+  }
+  // the interpreter takes most of the time of a large one
+  result.sizes = {{{"n", draw.of(sizes)}}};
+  for (std::int64_t n = 1; n <= 24; ++n) {
+    result.sizes.push_back({{"n", n}});
+  }
+  result.transformed = loopy::apply(result.described, slicing);
   return result;
 }
 
 KernelCase random_case(Draw& draw) {
   std::map<std::string, int> refusals;
   loopy::Case made = loopy::random_case(draw.bits(), refusals);
-  return {made.described, made.transformed, made.parameters, story(made)};
+  KernelCase result{made.described, made.transformed, {made.parameters}, story(made)};
+  if (made.recipe.find("fix_parameters") != std::string::npos) {
+    return result;
+  }
+  result.sizes.clear();
+  for (std::int64_t n = 1; n <= 13; ++n) {
+    if (contains(made.transformed.assumptions, {{"n", n}})) {
+      result.sizes.push_back({{"n", n}});
+    }
+  }
+  return result;
 }
 
 KernelCase case_of(std::uint64_t seed) {
@@ -87,17 +112,18 @@ KernelCase case_of(std::uint64_t seed) {
   return draw.chance(50) ? random_case(draw) : sliced_case(draw);
 }
 
-ArgumentData run_as_cuda(const Kernel& kernel, const IntegerValues& parameters,
-                         ArgumentData arrays) {
-  // what an executor refuses is no finding
+/// What an executor refuses is not run: it is no finding.
+void check_as_executors_do(const Kernel& kernel) {
   const Kernel typed = loopy::infer_types(loopy::expand_subst(kernel));
   loopy::check_kernel(typed);
   loopy::check_bounds(typed);
   const Kernel placed = loopy::choose_address_spaces(typed);
   loopy::check_races(placed);
   loopy::check_order(placed);
-  const loopy::GeneratedProgram program = loopy::generate(kernel, Target::cuda);
-  testing::CudaOnCpu harness(cgen::print_module(program.module, cgen::Dialect::cuda).text);
+}
+
+ArgumentData run_as_cuda(const loopy::GeneratedProgram& program, testing::CudaOnCpu& harness,
+                         const IntegerValues& parameters, ArgumentData arrays) {
   // scalars of these kernels are integers; little endian: the low bytes are the narrower value
   std::vector<std::int64_t> integers;
   std::vector<void*> pointers;
@@ -156,33 +182,46 @@ void require_equal(const ArgumentData& found, const loopy::Interpretation& expec
   }
 }
 
-/// @param targets  of them `host`, `opencl` and `cuda`
-void judge(const KernelCase& each, const std::string& targets) {
-  const Kernel typed = loopy::infer_types(each.described);
-  loopy::InterpretArguments arguments;
-  arguments.parameters = each.parameters;
-  arguments.arrays = loopy::random_arguments(typed, each.parameters, 1);
-  const loopy::Interpretation expected = loopy::interpret(each.described, arguments);
-  const auto has = [&](const char* target) { return targets.find(target) != std::string::npos; };
-  if (has("host")) {
-    require_equal(loopy::run_kernel(each.transformed, each.parameters, arguments.arrays,
-                                    runtime::Device::host()),
-                  expected, "the host");
-  }
-  if (has("opencl")) {
+/// @param target  `host`, `devices` (all others of this machine) or `cuda`, on the CPU
+/// @returns  how many times the transformed kernel was run and compared
+std::uint64_t judge(const KernelCase& each, const std::string& target) {
+  using Run = std::function<ArgumentData(const IntegerValues&, const ArgumentData&)>;
+  std::vector<std::pair<std::string, Run>> runs;
+  std::optional<loopy::GeneratedProgram> program;
+  std::optional<testing::CudaOnCpu> harness;
+  if (target == "cuda") {
+    check_as_executors_do(each.transformed);
+    program = loopy::generate(each.transformed, Target::cuda);
+    harness.emplace(cgen::print_module(program->module, cgen::Dialect::cuda).text);
+    runs.emplace_back("CUDA on the CPU", [&](const IntegerValues& n, const ArgumentData& arrays) {
+      return run_as_cuda(*program, *harness, n, arrays);
+    });
+  } else {
     for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
-      const std::string id = to_string(device.info().id);
-      if (id.starts_with("opencl")) {
-        require_equal(
-            loopy::run_kernel(each.transformed, each.parameters, arguments.arrays, device),
-            expected, id);
+      const bool is_host = device.info().id.kind == runtime::BackendKind::host;
+      if (is_host == (target == "host")) {
+        runs.emplace_back(to_string(device.info().id),
+                          [&](const IntegerValues& n, const ArgumentData& arrays) {
+                            // found in the compile cache from the second size on
+                            return loopy::run_kernel(each.transformed, n, arrays, device);
+                          });
       }
     }
   }
-  if (has("cuda")) {
-    require_equal(run_as_cuda(each.transformed, each.parameters, arguments.arrays), expected,
-                  "CUDA on the CPU");
+  const Kernel typed = loopy::infer_types(each.described);
+  std::uint64_t compared = 0;
+  for (const IntegerValues& sizes : each.sizes) {
+    loopy::InterpretArguments arguments;
+    arguments.parameters = sizes;
+    arguments.arrays = loopy::random_arguments(typed, sizes, 1);
+    const loopy::Interpretation expected = loopy::interpret(each.described, arguments);
+    for (const auto& [where, run] : runs) {
+      require_equal(run(sizes, arguments.arrays), expected,
+                    fmt::format("{} for n = {}", where, sizes.at("n")));
+      ++compared;
+    }
   }
+  return compared;
 }
 
 }  // namespace
@@ -190,11 +229,11 @@ void judge(const KernelCase& each, const std::string& targets) {
 Kind kernels_kind() {
   return {
       "kernels",
-      "random kernels and recipes, and slicings of odd sizes, on host, OpenCL and CUDA-on-CPU",
+      "random kernels and recipes, and slicings, at odd sizes on host, GPUs, OpenCL, CUDA-on-CPU",
       [](Draw& draw) {
         const std::uint64_t seed = draw.bits();
         // a compiler takes most of the time: each case is run on one target
-        const char* targets = draw.chance(50) ? "host" : draw.chance(60) ? "opencl" : "cuda";
+        const char* targets = draw.chance(50) ? "host" : draw.chance(60) ? "devices" : "cuda";
         std::string text = fmt::format("{} {}\n", targets, seed);
         try {
           text += case_of(seed).story;
@@ -203,10 +242,10 @@ Kind kernels_kind() {
         }
         return text;
       },
-      [](const std::string& input) {
+      [](const std::string& input) -> std::uint64_t {
         const std::size_t blank = input.find(' ');
         try {
-          judge(case_of(std::stoull(input.substr(blank + 1))), input.substr(0, blank));
+          return judge(case_of(std::stoull(input.substr(blank + 1))), input.substr(0, blank));
         } catch (const CompileFailure& error) {
           throw Finding(fmt::format("{}: {}", error.what(), error.log()));
         } catch (const InvalidInput& error) {

@@ -52,6 +52,7 @@ std::string one_line(std::string text) {
 }
 
 struct Outcome {
+  std::uint64_t runs = 0;
   bool is_finding = false;
   std::string code;  ///< of a refusal
   std::string what;
@@ -59,18 +60,17 @@ struct Outcome {
 
 Outcome outcome_of(const Kind& kind, const std::string& input) {
   try {
-    kind.run(input);
-    return {};
+    return {kind.run(input), false, "", ""};
   } catch (const InternalError& error) {
-    return {true, "", one_line(error.what())};
+    return {0, true, "", one_line(error.what())};
   } catch (const Error& error) {
-    return {error.code().empty(), error.code(), one_line(error.what())};
+    return {0, error.code().empty(), error.code(), one_line(error.what())};
   } catch (const Finding& error) {
-    return {true, "", one_line(error.what())};
+    return {0, true, "", one_line(error.what())};
   } catch (const std::exception& error) {
-    return {true, "", one_line(fmt::format("an exception without a code: {}", error.what()))};
+    return {0, true, "", one_line(fmt::format("an exception without a code: {}", error.what()))};
   } catch (...) {
-    return {true, "", "an exception that is none of std"};
+    return {0, true, "", "an exception that is none of std"};
   }
 }
 
@@ -79,6 +79,7 @@ struct Slot {
   std::atomic<std::uint64_t> number{0};   ///< of the case at hand
   std::atomic<std::int64_t> since_ms{0};  ///< when it began
   std::atomic<std::uint64_t> accepted{0};
+  std::atomic<std::uint64_t> runs{0};  ///< of accepted cases
   std::atomic<std::uint64_t> refused{0};
   std::atomic<std::uint64_t> found{0};
   std::atomic<bool> is_done{false};
@@ -123,6 +124,7 @@ void write_record(int pipe, const std::string& record) {
       write_record(pipe, fmt::format("F {} {}", number, outcome.what));
     } else if (outcome.code.empty()) {
       ++slot.accepted;
+      slot.runs += outcome.runs;
     } else {
       ++slot.refused;
       ++codes[outcome.code];
@@ -307,11 +309,12 @@ class Campaign {
 
   void print_summary(double seconds) {
     std::printf(
-        "%s: %llu cases of seed %llu in %.1f s (%.0f a second): %llu served, %llu refused, "
-        "%llu findings%s\n",
+        "%s: %llu cases of seed %llu in %.1f s (%.0f a second): %llu served in %llu runs, "
+        "%llu refused, %llu findings%s\n",
         kind_.name.c_str(), cases(), static_cast<unsigned long long>(options_.seed), seconds,
         static_cast<double>(cases()) / std::max(seconds, 1e-3),
         static_cast<unsigned long long>(sum(&Slot::accepted)),
+        static_cast<unsigned long long>(sum(&Slot::runs)),
         static_cast<unsigned long long>(sum(&Slot::refused)),
         static_cast<unsigned long long>(findings()), is_cut_ ? " (cut short)" : "");
     for (const auto& [signature, times] : signatures_) {
