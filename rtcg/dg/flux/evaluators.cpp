@@ -23,7 +23,8 @@ constexpr bool is_side_operator(FluxKind kind) {
 // Turns flux expressions into steps. Expressions share parts, and each part is visited once a side.
 class Lowering {
  public:
-  explicit Lowering(const EvaluatorOptions& options) : options_(options) {}
+  explicit Lowering(const EvaluatorOptions& options, bool merges_sums = true)
+      : options_(options), builder_(merges_sums) {}
 
   int output(const FluxExpr& component) {
     component_ = &component;
@@ -33,6 +34,14 @@ class Lowering {
   [[nodiscard]] Scaled value(const FluxExpr& expr) {
     component_ = &expr;
     return lower(expr, FluxSide::none);
+  }
+  /// The steps of this side's value and of the neighbour's, from parts that both share.
+  std::pair<int, int> outputs_of_both(const FluxExpr& component) {
+    component_ = &component;
+    const Parts parts = parts_of(component);
+    const Scaled here = builder_.add(builder_.add(parts.even, parts.odd), parts.here);
+    const Scaled there = builder_.add(builder_.subtract(parts.even, parts.odd), parts.there);
+    return {builder_.step_of(here), builder_.step_of(there)};
   }
   [[nodiscard]] Scaled sum_of_values(const FluxExpr& left, const FluxExpr& right) {
     const Scaled first = value(left);
@@ -240,6 +249,86 @@ class Lowering {
     }
   }
 
+  // The value is even + odd + here, and what the neighbour sees is even - odd + there.
+  struct Parts {
+    Scaled even{};
+    Scaled odd{};
+    Scaled here{};
+    Scaled there{};
+
+    [[nodiscard]] bool is_even() const { return odd == Scaled{} && here == odd && there == odd; }
+    [[nodiscard]] bool is_odd() const { return even == Scaled{} && here == even && there == even; }
+  };
+
+  // Sums, and products with what keeps its value or changes its sign alone when it is flipped, are
+  // taken part by part: n x (a + b) and its neighbour's n x (a - b) are n x a + n x b and the
+  // difference of these.
+  Parts parts_of(const FluxExpr& expr) {
+    const auto known = parts_.find(&expr.node());
+    if (known != parts_.end()) {
+      return known->second;
+    }
+    const Parts parts = parts_afresh(expr);
+    parts_.emplace(&expr.node(), parts);
+    return parts;
+  }
+
+  Parts parts_afresh(const FluxExpr& expr) {
+    const Scaled here = lower(expr, FluxSide::none);
+    const Scaled there = lower(detail::flip(expr, flipped_), FluxSide::none);
+    if (here == there) {
+      return {.even = here};
+    }
+    if (here == Scaled{-there.factor, there.step}) {
+      return {.odd = here};
+    }
+    const std::vector<FluxExpr>& operands = expr.operands();
+    switch (expr.kind()) {
+      case FluxKind::negate:
+        return sum_of_parts({}, parts_of(operands[0]), -1);
+      case FluxKind::add:
+      case FluxKind::subtract:
+        return sum_of_parts(parts_of(operands[0]), parts_of(operands[1]),
+                            expr.kind() == FluxKind::add ? 1 : -1);
+      case FluxKind::multiply:
+      case FluxKind::divide:
+        for (const std::size_t place : expr.kind() == FluxKind::divide
+                                           ? std::vector<std::size_t>{1}
+                                           : std::vector<std::size_t>{0, 1}) {
+          const Parts factor = parts_of(operands[place]);
+          if (factor.is_even() || factor.is_odd()) {
+            return product_of_parts(parts_of(operands[1 - place]), factor,
+                                    expr.kind() == FluxKind::divide);
+          }
+        }
+        break;
+      default:
+        break;
+    }
+    return {.here = here, .there = there};
+  }
+
+  Parts sum_of_parts(const Parts& left, const Parts& right, double sign) {
+    const auto sum = [&](const Scaled& l, const Scaled& r) {
+      return builder_.add(l, {sign * r.factor, r.step});
+    };
+    return {sum(left.even, right.even), sum(left.odd, right.odd), sum(left.here, right.here),
+            sum(left.there, right.there)};
+  }
+
+  // `factor`, or the divisor, is even or odd.
+  Parts product_of_parts(const Parts& value, const Parts& factor, bool is_quotient) {
+    const auto product = [&](const Scaled& part, double sign = 1) {
+      const Scaled by = factor.is_even() ? factor.even : factor.odd;
+      const Scaled result = is_quotient ? builder_.divide(part, by) : builder_.multiply(part, by);
+      return Scaled{sign * result.factor, result.step};
+    };
+    if (factor.is_even()) {
+      return {product(value.even), product(value.odd), product(value.here), product(value.there)};
+    }
+    return {product(value.odd), product(value.even), product(value.here), product(value.there, -1)};
+  }
+
   bool has_sides(const FluxExpr& expr) {
     if (detail::is_two_sided(expr.kind()) || is_side_operator(expr.kind())) {
       return true;
@@ -267,6 +356,8 @@ class Lowering {
   std::map<std::pair<const FluxNode*, FluxSide>, Scaled> lowered_;
   std::map<std::pair<const FluxNode*, FluxKind>, Scaled> pairs_;
   std::map<const FluxNode*, bool> has_sides_;
+  std::map<const FluxNode*, Parts> parts_;
+  detail::Flipped flipped_;
 };
 
 // The steps that outputs need, renumbered in place.
@@ -356,6 +447,42 @@ Evaluators with_shared_reciprocals(Evaluators evaluators) {
   return evaluators;
 }
 
+Evaluators finished(const Lowering& lowering, std::vector<int> outputs,
+                    std::vector<int> neighbour_outputs) {
+  return with_shared_reciprocals(
+      without_dead_steps(lowering.steps(), std::move(outputs), std::move(neighbour_outputs)));
+}
+
+// What the neighbour sees is the flux once more, flipped: both share the steps that are the same.
+Evaluators evaluators_of_each_side(const FluxVector& flux, const EvaluatorOptions& options,
+                                   bool merges_sums) {
+  Lowering lowering(options, merges_sums);
+  std::vector<int> outputs;
+  for (const FluxExpr& component : flux.components()) {
+    outputs.push_back(lowering.output(component));
+  }
+  std::vector<int> neighbour_outputs;
+  const FluxVector flipped = options.neighbour ? flip(flux) : FluxVector();
+  for (const FluxExpr& component : flipped.components()) {
+    neighbour_outputs.push_back(lowering.output(component));
+  }
+  return finished(lowering, std::move(outputs), std::move(neighbour_outputs));
+}
+
+// Both sides from sums and differences of the same parts.
+Evaluators evaluators_by_parts(const FluxVector& flux, const EvaluatorOptions& options,
+                               bool merges_sums) {
+  Lowering lowering(options, merges_sums);
+  std::vector<int> outputs;
+  std::vector<int> neighbour_outputs;
+  for (const FluxExpr& component : flux.components()) {
+    const auto [here, there] = lowering.outputs_of_both(component);
+    outputs.push_back(here);
+    neighbour_outputs.push_back(there);
+  }
+  return finished(lowering, std::move(outputs), std::move(neighbour_outputs));
+}
+
 // How an expression depends on the state.
 enum class Dependence { none, linear, nonlinear };
 
@@ -424,18 +551,20 @@ Evaluators make_evaluators(const FluxVector& flux, const EvaluatorOptions& optio
                                    "neighbour, which a boundary has not",
                                    to_string(flux)));
   }
-  Lowering lowering(options);
-  std::vector<int> outputs;
-  for (const FluxExpr& component : flux.components()) {
-    outputs.push_back(lowering.output(component));
+  // what shares most depends on the flux: the fewest operations win, among equals the first
+  std::optional<Evaluators> fewest;
+  for (const bool merges_sums : {true, false}) {
+    for (const auto make : {evaluators_of_each_side, evaluators_by_parts}) {
+      if (make == evaluators_by_parts && !options.neighbour) {
+        continue;
+      }
+      Evaluators found = make(flux, options, merges_sums);
+      if (!fewest || count_flops(found) < count_flops(*fewest)) {
+        fewest = std::move(found);
+      }
+    }
   }
-  std::vector<int> neighbour_outputs;
-  const FluxVector flipped = options.neighbour ? flip(flux) : FluxVector();
-  for (const FluxExpr& component : flipped.components()) {
-    neighbour_outputs.push_back(lowering.output(component));
-  }
-  return with_shared_reciprocals(
-      without_dead_steps(lowering.steps(), std::move(outputs), std::move(neighbour_outputs)));
+  return std::move(*fewest);
 }
 
 std::vector<FluxRead> reads(const Evaluators& evaluators) {

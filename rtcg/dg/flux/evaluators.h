@@ -76,11 +76,17 @@ struct EvaluatorOptions {
 /// Jumps stay jumps: `jump` goes inward over sums and one-sided factors until it stands at fields,
 /// and pairs of interior and exterior values scattered in a sum are brought together. Products
 /// with zero, powers with small integers and operations on constants are folded; constant factors
-/// move outward; division by a constant becomes a product with its reciprocal. `a - (a + b)` is `-b`,
-/// `r * (m / r)` and `(r * m) / r` are `m`, and two or more quotients by one number are products with
-/// its reciprocal. What is folded so is rounded less, or by one more unit in the last place a
+/// move outward; division by a constant becomes a product with its reciprocal. `a - (a + b)` is
+/// `-b`, `r * (m / r)` and `(r * m) / r` are `m`, and two or more quotients by one number are
+/// products with its reciprocal. Sums merge with their terms, `2*a - (a + b)` to `a - b`, also
+/// times a common factor, over a common divisor and term by term; products by a constant and its
+/// opposite are one. What is folded so is rounded less, or by one more unit in the last place a
 /// quotient; where r is zero, infinite or so small that its reciprocal is infinite, the results are
 /// others.
+///
+/// With the neighbour, an expression is the sum of what stays when it is flipped and what changes
+/// its sign; both sides are made of these two. Where it takes fewer operations to compute each side
+/// as written, or to keep sums unmerged, that is done.
 /// @throws InvalidInput  dg.make_evaluators.side_missing: a two-sided value stands outside of
 ///                       `interior`, `exterior`, `jump` and `average`;
 ///                       dg.make_evaluators.nested_sides: one of these stands inside another;

@@ -38,6 +38,15 @@ int StepBuilder::step_of(Scaled value) {
   if (value.factor == -1) {
     return intern({StepKind::negate, 0, {}, {value.step}, {}});
   }
+  // c * a and -c * a are one product
+  const auto opposite = numbers_.find({StepKind::constant, -value.factor, {}, {}, {}});
+  if (opposite != numbers_.end()) {
+    const auto product =
+        numbers_.find({StepKind::multiply, 0, {}, {opposite->second, value.step}, {}});
+    if (product != numbers_.end()) {
+      return intern({StepKind::negate, 0, {}, {product->second}, {}});
+    }
+  }
   const int factor = intern({StepKind::constant, value.factor, {}, {}, {}});
   return intern({StepKind::multiply, 0, {}, {factor, value.step}, {}});
 }
@@ -52,7 +61,8 @@ Scaled StepBuilder::scaled_of(int number) const {
     return {step.value, -1};
   }
   if (step.kind == StepKind::negate) {
-    return {-1, step.operands[0]};
+    const Scaled value = scaled_of(step.operands[0]);
+    return {-value.factor, value.step};
   }
   for (const std::size_t operand : {0U, 1U}) {
     if (step.kind == StepKind::multiply && constant(operand)) {
@@ -62,19 +72,99 @@ Scaled StepBuilder::scaled_of(int number) const {
   return {1, number};
 }
 
-std::optional<Scaled> StepBuilder::without(int sum, Scaled part) const {
-  const Step& step = steps_[static_cast<std::size_t>(sum)];
+std::vector<Scaled> StepBuilder::terms_of(Scaled sum) const {
+  if (sum.is_constant()) {
+    return {};
+  }
+  const Step& step = steps_[static_cast<std::size_t>(sum.step)];
   if (step.kind != StepKind::add && step.kind != StepKind::subtract) {
+    return {};
+  }
+  std::vector<Scaled> terms = {scaled_of(step.operands[0]), scaled_of(step.operands[1])};
+  terms[0].factor *= sum.factor;
+  terms[1].factor *= step.kind == StepKind::subtract ? -sum.factor : sum.factor;
+  return terms;
+}
+
+// a - (a + b) is -b, and 2*a - (a + b) is a - b: one sum where there were two. Other multiples of a
+// would take a product more.
+std::optional<Scaled> StepBuilder::collapsed_into_sum(Scaled part, Scaled sum) {
+  const std::vector<Scaled> terms = terms_of(sum);
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const Scaled& rest = terms[1 - i];
+    if (part.is_constant() || terms[i].step != part.step) {
+      continue;
+    }
+    const double factor = terms[i].factor + part.factor;
+    if (factor == 0) {
+      return rest;
+    }
+    if (merges_sums_ && !rest.is_constant() && std::abs(factor) == std::abs(rest.factor)) {
+      return add({factor, part.step}, rest);
+    }
+  }
+  return std::nullopt;
+}
+
+// r*p + r*q and p/r + q/r, where p + q is simpler than p and q.
+std::optional<Scaled> StepBuilder::collapsed_products(Scaled left, Scaled right, int depth) {
+  const Step l = steps_[static_cast<std::size_t>(left.step)];
+  const Step r = steps_[static_cast<std::size_t>(right.step)];
+  const auto rest = [&](const Scaled& whole, int operand) {
+    const Scaled value = scaled_of(operand);
+    return Scaled{whole.factor * value.factor, value.step};
+  };
+  if (l.kind == StepKind::divide && r.kind == StepKind::divide && l.operands[1] == r.operands[1]) {
+    const auto sum = collapsed(rest(left, l.operands[0]), rest(right, r.operands[0]), depth);
+    return sum ? std::optional(divide(*sum, {1, l.operands[1]})) : std::nullopt;
+  }
+  if (l.kind != StepKind::multiply || r.kind != StepKind::multiply) {
     return std::nullopt;
   }
-  for (const std::size_t operand : {0U, 1U}) {
-    const auto signed_operand = [&](std::size_t i) {
-      const Scaled value = scaled_of(step.operands[i]);
-      const bool is_minus = i == 1 && step.kind == StepKind::subtract;
-      return is_minus ? Scaled{-value.factor, value.step} : value;
-    };
-    if (!part.is_constant() && signed_operand(operand) == part) {
-      return signed_operand(1 - operand);
+  for (const std::size_t i : {0U, 1U}) {
+    for (const std::size_t j : {0U, 1U}) {
+      if (l.operands[i] != r.operands[j]) {
+        continue;
+      }
+      if (const auto sum =
+              collapsed(rest(left, l.operands[1 - i]), rest(right, r.operands[1 - j]), depth)) {
+        return multiply(scaled_of(l.operands[i]), *sum);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Scaled> StepBuilder::collapsed(Scaled left, Scaled right, int depth) {
+  // parts of parts are looked at, which takes time that grows with a power of the depth
+  constexpr int deepest = 5;
+  if (left.step == right.step) {
+    return add(left, right);
+  }
+  if (left.is_constant() || right.is_constant() || depth == deepest) {
+    return std::nullopt;
+  }
+  for (const auto& [part, sum] : {std::pair(left, right), std::pair(right, left)}) {
+    if (const auto simpler = collapsed_into_sum(part, sum)) {
+      return simpler;
+    }
+  }
+  if (!merges_sums_) {
+    return std::nullopt;
+  }
+  if (const auto simpler = collapsed_products(left, right, depth + 1)) {
+    return simpler;
+  }
+  const std::vector<Scaled> l = terms_of(left);
+  const std::vector<Scaled> r = terms_of(right);
+  for (std::size_t i = 0; i < (l.empty() ? 0 : r.size()); ++i) {
+    const auto first = collapsed(l[0], r[i], depth + 1);
+    const auto second = collapsed(l[1], r[1 - i], depth + 1);
+    if (first && (second || *first == Scaled{})) {
+      return add(*first, second ? *second : add(l[1], r[1 - i]));
+    }
+    if (second && *second == Scaled{}) {
+      return add(l[0], r[i]);
     }
   }
   return std::nullopt;
@@ -94,14 +184,8 @@ Scaled StepBuilder::add(Scaled left, Scaled right) {
     const double factor = left.factor + right.factor;
     return factor == 0 ? Scaled{} : Scaled{factor, left.step};
   }
-  // a - (a + b) is -b
-  for (const auto& [part, sum] : {std::pair(left, right), std::pair(right, left)}) {
-    if (part.is_constant() || sum.is_constant()) {
-      continue;
-    }
-    if (const auto rest = without(sum.step, {-part.factor / sum.factor, part.step})) {
-      return {sum.factor * rest->factor, rest->step};
-    }
+  if (const auto simpler = collapsed(left, right)) {
+    return *simpler;
   }
   // a common factor moves outward; another than the sign is multiplied out here
   double common = std::abs(left.factor);
@@ -296,9 +380,15 @@ bool StepBuilder::are_two_sides(int left, int right) const {
          l.read.index == r.read.index && l.read.name == r.read.name && l.read.side != r.read.side;
 }
 
-// left + right, where they are c * interior and -c * exterior of one thing.
+// left + right, where they are c * interior and -c * exterior of one thing, or simpler than both.
 std::optional<Scaled> StepBuilder::paired(const Scaled& left, const Scaled& right) {
-  if (left.is_constant() || right.is_constant() || left.factor != -right.factor) {
+  if (left.is_constant() || right.is_constant()) {
+    return std::nullopt;
+  }
+  if (const auto simpler = collapsed(left, right)) {
+    return simpler;
+  }
+  if (left.factor != -right.factor) {
     return std::nullopt;
   }
   if (are_two_sides(left.step, right.step)) {

@@ -21,6 +21,10 @@ struct Scaled {
 /// are not steps until something cannot move them outward.
 class StepBuilder {
  public:
+  /// @param merges_sums  Whether 2*a - (a + b) becomes a - b, which takes an operation more where
+  ///                     others need a + b, too. What goes altogether, goes anyway.
+  explicit StepBuilder(bool merges_sums = true) : merges_sums_(merges_sums) {}
+
   [[nodiscard]] Scaled read(FluxRead read);
   [[nodiscard]] Scaled add(Scaled left, Scaled right);
   [[nodiscard]] Scaled subtract(Scaled left, Scaled right) {
@@ -52,13 +56,19 @@ class StepBuilder {
   int intern(Step step);
   /// A step, with the constant factor that it was given taken out.
   [[nodiscard]] Scaled scaled_of(int step) const;
-  /// What is left of a step that is a sum of `part` and something; nullopt if it is none.
-  [[nodiscard]] std::optional<Scaled> without(int sum, Scaled part) const;
+  /// Both terms of a step that is a sum or a difference, times a number; none of others.
+  [[nodiscard]] std::vector<Scaled> terms_of(Scaled sum) const;
+  /// The sum of two values, where it is simpler than they are: a - (a + b), 2*a - (a + b) and such
+  /// things times a common factor, over a common divisor, or term by term.
+  [[nodiscard]] std::optional<Scaled> collapsed(Scaled left, Scaled right, int depth = 0);
+  [[nodiscard]] std::optional<Scaled> collapsed_into_sum(Scaled part, Scaled sum);
+  [[nodiscard]] std::optional<Scaled> collapsed_products(Scaled left, Scaled right, int depth);
   [[nodiscard]] std::optional<Scaled> paired(const Scaled& left, const Scaled& right);
   [[nodiscard]] bool are_two_sides(int left, int right) const;
   [[nodiscard]] Scaled extremum(StepKind kind, Scaled left, Scaled right);
   [[nodiscard]] Scaled integer_power(Scaled base, int exponent);
 
+  bool merges_sums_;
   std::vector<Step> steps_;
   std::map<Step, int, Less> numbers_;
 };

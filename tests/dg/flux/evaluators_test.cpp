@@ -5,7 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/dg/equations/advection.h"
+#include "rtcg/dg/equations/burgers.h"
+#include "rtcg/dg/equations/euler.h"
 #include "rtcg/dg/equations/maxwell.h"
+#include "rtcg/dg/equations/poisson.h"
 #include "rtcg/dg/equations/wave.h"
 #include "rtcg/dg/flux/interpret_flux.h"
 #include "rtcg/dg/flux/print_evaluators.h"
@@ -46,7 +50,7 @@ TEST(Evaluators, MaxwellTakesSixtyFlops) {
 
 TEST(Evaluators, BothSidesShareWhatTheyCan) {
   EXPECT_EQ(count_flops(make_evaluators(maxwell_flux(0), {{}, true})), 30);
-  EXPECT_LE(count_flops(make_evaluators(maxwell_flux(1), {{}, true})), 84);
+  EXPECT_EQ(count_flops(make_evaluators(maxwell_flux(1), {{}, true})), 66);
 }
 
 TEST(Evaluators, EachJumpStandsOnce) {
@@ -232,8 +236,9 @@ TEST(Defect24, SumsAndProductsCancel) {
   }
   EXPECT_EQ(only_step(a - (a + b)), "-b");
   EXPECT_EQ(only_step(r * (3 / r)), "3.0");
-  EXPECT_EQ(only_step(a - (2 * a + b)), "a - (b + 2.0*a)") << "is no shorter";
-  EXPECT_EQ(only_step(a + (a + b)), "a + (a + b)");
+  EXPECT_EQ(only_step(a - (2 * a + b)), "-(a + b)");
+  EXPECT_EQ(only_step(a - (3 * a + b)), "-(b + 2.0*a)");
+  EXPECT_EQ(only_step(a + (a + b)), "b + 2.0*a");
 }
 
 TEST(Defect24, QuotientsByOneNumberShareItsReciprocal) {
@@ -257,6 +262,108 @@ TEST(Defect24, QuotientsByOneNumberShareItsReciprocal) {
   EXPECT_EQ(only_step(parameter("a") / r), "a/r");
   // of both sides of a face
   EXPECT_EQ(divisions(make_evaluators(testing::euler_flux(1.4))), 2);
+}
+
+// What a flux of strong form takes from the inner one: n.F - n.(F + F')/2 is n.(F - F')/2.
+TEST(Defect24, SumsMergeWithTheirTerms) {
+  const FluxExpr a = parameter("a");
+  const FluxExpr b = parameter("b");
+  const FluxExpr c = parameter("c");
+  const FluxExpr r = parameter("r");
+  EXPECT_EQ(only_step(interior(u) - average(u)), "0.5*(u_interior - u_exterior)");
+  EXPECT_EQ(only_step(n * interior(u) - n * average(u)), "0.5*(n_0*(u_interior - u_exterior))");
+  EXPECT_EQ(only_step(interior(u) / r - average(u) / r), "0.5*((u_interior - u_exterior)/r)");
+  EXPECT_EQ(only_step(r * (interior(u) * n) - average(r * (u * n))),
+            "0.5*(r*(n_0*(u_interior - u_exterior)))");
+  EXPECT_EQ(only_step((a + b) - (a + c)), "b - c");
+  EXPECT_EQ(only_step((a * r + b * n) - 0.5 * (r * (a + c) + n * (b + parameter("v0")))),
+            "0.5*(r*(a - c) + n_0*(b - v0))");
+  // not where others need the sum, too
+  EXPECT_EQ(count_flops(make_evaluators({2 * a - 1.5 * (a + b), a + b})), 4);
+}
+
+TEST(Defect24, ProductsBySignedNumbersAreOne) {
+  const FluxExpr a = parameter("a");
+  EXPECT_EQ(count_flops(make_evaluators({0.3 * a, -0.3 * a, 0.3 * (-a)})), 1);
+  const Evaluators both = make_evaluators(testing::euler_flux(1.4), {{}, true});
+  EXPECT_EQ(count_flops(both), count_flops(make_evaluators(testing::euler_flux(1.4))));
+}
+
+// Both sides of a face take fewer operations than one and again what differs.
+TEST(Defect24, BothSidesShareSumsAndDifferences) {
+  struct Case {
+    std::string name;
+    FluxVector flux;
+    int one;
+    int both;
+  };
+  const auto surface = [](const System& system) {
+    return FluxVector(system.surface.components(), "");
+  };
+  AdvectionOptions central{.flux = AdvectionFlux::central};
+  AdvectionOptions weak{.flux = AdvectionFlux::lax_friedrichs, .form = SystemForm::weak};
+  // of elasticity: velocities, then the stresses xx, yy, xy, with what flows along n and upwinding
+  const FluxVector state = concatenate({fields(2, "v"), fields(3, "s", 2)});
+  const FluxExpr pressure_modulus = parameter("lambda") + 2 * parameter("mu");
+  const FluxExpr nx = normal(2)[0];
+  const FluxExpr ny = normal(2)[1];
+  const FluxVector along({-(nx * state[2] + ny * state[4]), -(nx * state[4] + ny * state[3]),
+                          -pressure_modulus * nx * state[0] - parameter("lambda") * ny * state[1],
+                          -parameter("lambda") * nx * state[0] - pressure_modulus * ny * state[1],
+                          -parameter("mu") * (ny * state[0] + nx * state[1])},
+                         "");
+  const FluxVector star = average(along) + 0.5 * sqrt(pressure_modulus) * jump(state);
+  for (const auto& [name, flux, one, both] : std::vector<Case>{
+           {"maxwell", maxwell_flux(parameter("alpha")), 60, 72},
+           {"maxwell, upwind", surface(maxwell({})), 54, 66},
+           {"maxwell, TM", surface(maxwell({.mode = MaxwellMode::transverse_magnetic})), 19, 25},
+           {"maxwell, materials", surface(maxwell({.has_materials = true})), 72, 108},
+           {"wave", surface(wave({.dimension = 3})), 17, 25},
+           {"wave, materials", surface(wave({.has_materials = true})), 22, 32},
+           {"advection, strong", surface(advection({})), 3, 4},
+           {"advection, strong and central", surface(advection(central)), 3, 3},
+           {"advection, weak", surface(advection(weak)), 5, 5},
+           {"burgers", surface(burgers({})), 12, 12},
+           {"euler", surface(euler({.dimension = 3})), 111, 111},
+           {"poisson", surface(poisson({})), 24, 28},
+           {"poisson, LDG", surface(poisson({.method = PoissonMethod::local_dg})), 28, 33},
+           {"elasticity, weak", star, 48, 48},
+           {"elasticity, strong", interior(along) - star, 43, 53}}) {
+    const Evaluators alone = make_evaluators(flux);
+    const Evaluators together = make_evaluators(flux, {{}, true});
+    EXPECT_EQ(count_flops(alone), one) << name;
+    EXPECT_EQ(count_flops(together), both) << name;
+    FluxInputs here;
+    here.parameters = {{"alpha", 0.7}, {"lambda", 1.25}, {"mu", 0.75}};
+    here.materials = {{"permittivity", {2.5, 1.5}},
+                      {"permeability", {0.75, 1.25}},
+                      {"bulk_modulus", {2.5, 1.5}},
+                      {"density", {0.75, 1.25}}};
+    here.normal = {2. / 3, -1. / 3, 2. / 3};
+    here.order = 3;
+    here.mesh_size = 0.3;
+    here.interior = {1.1, 9.2, 0.5, 0.7, 0.25, -1.5};
+    here.exterior = {0.8, 8.1, -0.3, 1.2, 0.6, 0.9};
+    FluxInputs there = here;
+    std::swap(there.interior, there.exterior);
+    for (double& component : there.normal) {
+      component = -component;
+    }
+    for (auto& [word, sides] : there.materials) {
+      std::swap(sides[0], sides[1]);
+    }
+    const FluxValues found = interpret_flux(together, here);
+    const std::vector<double> expected = interpret_flux(alone, here).interior;
+    const std::vector<double> neighbour = interpret_flux(alone, there).interior;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      // some dozen operations on numbers up to 100, of which Euler's energies are the largest
+      EXPECT_NEAR(found.interior[i], expected[i], 1e-13) << name << " " << i;
+      EXPECT_NEAR(found.neighbour[i], neighbour[i], 1e-13) << name << " " << i;
+      if (!why_not_conservative(flux)) {
+        EXPECT_EQ(found.neighbour[i], -found.interior[i]) << name << " " << i;
+      }
+    }
+  }
 }
 
 // Of upwind fluxes a state of zeros absorbs as the one does that leaves out what comes in.
