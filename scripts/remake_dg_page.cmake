@@ -1,6 +1,5 @@
-# Runs the commands that stand in docs/dg.md, on the host, and puts what they print now in place of
-# what they printed: convergence tables where they stand, pictures into docs/pictures. Takes some
-# minutes; `git diff` then shows what has changed.
+# Runs the commands of docs/dg.md on the host and replaces what they printed: convergence tables in the
+# page, pictures in docs/pictures. Takes some minutes; `git diff` then shows what has changed.
 #
 #   cmake -DRTCG=build/bin/rtcg -DPAGE=docs/dg.md -DPICTURES=docs/pictures -P scripts/remake_dg_page.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -25,16 +24,16 @@ function(run_line line result)
   set(${result} "${output}" PARENT_SCOPE)
 endfunction()
 
-# Where there is a table in the page, all else in its block is made of it; other commands are run for
-# their pictures.
+# A block with a table is replaced by the command and its output; other commands are run for their
+# pictures.
 file(READ ${PAGE} rest)
 set(page "")
 while(TRUE)
-  string(FIND "${rest}" "```\n$ rtcg dg " begin)
+  string(FIND "${rest}" "\n$ rtcg dg " begin)
   if(begin EQUAL -1)
     break()
   endif()
-  math(EXPR begin "${begin} + 4")
+  math(EXPR begin "${begin} + 1")
   string(SUBSTRING "${rest}" 0 ${begin} before)
   string(SUBSTRING "${rest}" ${begin} -1 rest)
   string(FIND "${rest}" "```" end)
