@@ -75,7 +75,7 @@ void tell(bool as_json, const char* what, std::size_t count) {
 
 // `why` compiles nothing: it is the compile command's question, asked of the cache.
 void add_cache_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("cache", "Look at and manage the compile cache");
+  CLI::App* command = app.add_subcommand("cache", "List and manage the compile cache");
   command->require_subcommand(1);
   const auto as_json = std::make_shared<bool>(false);
   const auto text = std::make_shared<std::string>();
@@ -85,11 +85,11 @@ void add_cache_command(CLI::App& app) {
     sub->footer(std::string("Example:\n  rtcg cache ") + example);
     return sub;
   };
-  add("list", "All entries, latest used first", "list --json")->callback([as_json] {
+  add("list", "List all entries, the last used first", "list --json")->callback([as_json] {
     list_entries(*as_json);
   });
   CLI::App* trim = add("trim", "Remove the least recently used entries", "trim 200M");
-  trim->add_option("SIZE", *text, "What may stay: bytes, or 200M, 1G")->required();
+  trim->add_option("SIZE", *text, "Size to keep: bytes, or 200M, 1G")->required();
   trim->callback([as_json, text] {
     tell(*as_json, "removed", runtime::CompileCache::standard().trim(parse_bytes(*text)));
   });
@@ -101,8 +101,8 @@ void add_cache_command(CLI::App& app) {
   exporting->callback([as_json, text] {
     tell(*as_json, "exported", runtime::CompileCache::standard().export_to(*text));
   });
-  CLI::App* importing = add("import", "Add the entries of such a file", "import kernels.pack");
-  importing->add_option("FILE", *text, "A file that `rtcg cache export` wrote")->required();
+  CLI::App* importing = add("import", "Add the entries of an exported file", "import kernels.pack");
+  importing->add_option("FILE", *text, "A file written by `rtcg cache export`")->required();
   importing->callback([as_json, text] {
     tell(*as_json, "imported", runtime::CompileCache::standard().import_from(*text));
   });

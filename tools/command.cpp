@@ -172,7 +172,7 @@ unsigned long long parse_bytes(const std::string& text) {
   if (status != std::errc() || (!unit.empty() && !has_unit) || number >> (63 - shift) != 0) {
     throw InvalidInput(
         "tools.rtcg.bad_size",
-        fmt::format("'{}' is no size: write bytes, or a number with K, M, G or T", text));
+        fmt::format("'{}' is not a size: write bytes, or a number with K, M, G or T", text));
   }
   return number << shift;
 }
@@ -190,7 +190,8 @@ double parse_real(const std::string& name, const std::string& text) {
   double value = 0;
   const auto [stop, problem] = std::from_chars(first, end, value);
   if (problem == std::errc::result_out_of_range) {
-    refuse_value(fmt::format("the value '{}' of '{}' fits into no f64", printable(text), name));
+    refuse_value(
+        fmt::format("the value '{}' of '{}' does not fit into an f64", printable(text), name));
   }
   if (problem != std::errc() || stop != end || !std::isfinite(value)) {
     refuse_value(fmt::format("the value '{}' of '{}' is not a finite decimal number",
@@ -216,7 +217,7 @@ std::optional<std::int64_t> parse_whole(const std::string& name, const std::stri
   }
   if (value < -limit || value >= limit) {
     if (has_digits_only) {
-      refuse_value(fmt::format("the value '{}' of '{}' fits into no i64", text, name));
+      refuse_value(fmt::format("the value '{}' of '{}' does not fit into an i64", text, name));
     }
     return std::nullopt;
   }
@@ -232,7 +233,7 @@ void parse_scalars(const std::vector<std::string>& items,
     const std::size_t equal = item.find('=');
     const std::string name = printable(item.substr(0, equal));
     if (equal == std::string::npos) {
-      refuse_value(fmt::format("'{}' sets nothing: it has no '='", name));
+      refuse_value(fmt::format("'{}' has no '='", name));
     }
     const std::string text = item.substr(equal + 1);
     if (name.empty() || text.empty()) {

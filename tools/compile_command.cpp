@@ -64,7 +64,8 @@ Target find_target(const std::string& text) {
   if (backend != "opencl" && backend != "cuda") {
     throw InvalidInput(
         "tools.compile.bad_target",
-        fmt::format("'{}' is no target: write host, opencl:INDEX, cuda:sm_90 or ptx:sm_90", text));
+        fmt::format("'{}' is not a target: write host, opencl:INDEX, cuda:sm_90 or ptx:sm_90",
+                    text));
   }
   runtime::Backend& device = runtime::Device::find(text).backend();
   return {&device.compiler(), device.output_kind(), device.info().target};
@@ -147,9 +148,9 @@ void add_request_options(CLI::App& command, CompileArguments& arguments) {
       .add_option("--target,-t", arguments.target,
                   "host, opencl:INDEX, cuda:sm_90, ptx:sm_90 or cuda:INDEX")
       ->capture_default_str();
-  command.add_option("--include-dir,-I", arguments.include_dirs, "Search headers here");
-  command.add_option("--define,-D", arguments.defines, "NAME or NAME=VALUE");
-  command.add_option("--flag", arguments.flags, "Pass this on to the compiler");
+  command.add_option("--include-dir,-I", arguments.include_dirs, "Folder to search for headers");
+  command.add_option("--define,-D", arguments.defines, "Define a macro: NAME or NAME=VALUE");
+  command.add_option("--flag", arguments.flags, "Option to pass to the compiler");
   command.add_flag("--json", arguments.as_json, "Print JSON");
 }
 
@@ -164,15 +165,15 @@ void add_compile_command(CLI::App& app) {
       "  rtcg compile kernels.cu --target cuda:sm_90 -I include -D TILE=16\n"
       "  rtcg compile axpy.c -o axpy.so");
   add_request_options(*command, *arguments);
-  command->add_option("--output,-o", arguments->output, "Write the binary here");
-  command->add_flag("--no-cache", arguments->no_cache, "Compile even what was compiled before");
+  command->add_option("--output,-o", arguments->output, "Write the binary to this file");
+  command->add_flag("--no-cache", arguments->no_cache, "Compile again, without the cache");
   command->callback([arguments] { compile_file(*arguments); });
 }
 
 void add_cache_why_command(CLI::App& cache) {
   const auto arguments = std::make_shared<CompileArguments>();
-  CLI::App* command =
-      cache.add_subcommand("why", "Why a file would be compiled again, without compiling it");
+  CLI::App* command = cache.add_subcommand(
+      "why", "Report why a file would be compiled again, without compiling it");
   command->footer("Example:\n  rtcg cache why axpy.c -D FAST=1");
   add_request_options(*command, *arguments);
   command->callback([arguments] {

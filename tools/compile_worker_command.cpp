@@ -13,7 +13,7 @@ namespace rtcg::tools {
 
 void add_compile_worker_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "compile-worker", "Compile CUDA C++ that comes over a socket (started by programs)");
+      "compile-worker", "Compile CUDA C++ received over a socket (started by programs)");
   command->group("");  // not in the list
   command->callback([] {
     // the program that started it decides when it ends

@@ -64,7 +64,7 @@ void print_table() {
 void add_devices_command(CLI::App& app) {
   const auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand("devices", "List the devices of this machine");
-  command->add_flag("--json", output->as_json, "Print JSON, one object a device");
+  command->add_flag("--json", output->as_json, "Print JSON, one object per device");
   command->footer("Example:\n  rtcg devices --json");
   command->callback([output] { output->as_json ? print_json() : print_table(); });
 }

@@ -71,7 +71,7 @@ class DgRun {
     begin_time_ = solver_.time();
     if (begin_time_ > words_.until) {
       std::fprintf(stderr,
-                   "rtcg: the checkpoint is of t = %.6g, behind --until %.6g: no step is left\n",
+                   "rtcg: the checkpoint is of t = %.6g, after --until %.6g: no step is left\n",
                    begin_time_, words_.until);
     }
     begin_steps_ = solver_.steps();
@@ -177,7 +177,7 @@ class DgRun {
     const double growth = solver_.energy() / energy_before_;
     if (growth > 2 && words_.equation != "euler") {
       std::fprintf(stderr,
-                   "rtcg: the energy grew by a factor of %.3g, which is no solution: a smaller "
+                   "rtcg: the energy grew by a factor of %.3g, so the run is unstable: a smaller "
                    "--cfl helps\n",
                    growth);
     }
@@ -268,13 +268,13 @@ void check_options(const CLI::App& command, const DgWords& words) {
   }
   if (!given.empty()) {
     throw InvalidInput("tools.dg.unused_option",
-                       fmt::format("'{}' has no use for {}: its options are {}", words.equation,
+                       fmt::format("'{}' does not use {}: its options are {}", words.equation,
                                    fmt::join(given, ", "), fmt::join(used, ", ")));
   }
   if (!words.picture.empty() && !words.picture.ends_with(".png") &&
       !words.picture.ends_with(".PNG")) {
     throw InvalidInput("tools.dg.bad_picture",
-                       fmt::format("'{}' is no PNG file, which is what pictures are written as: "
+                       fmt::format("'{}' does not end in .png, and pictures are PNG files: "
                                    "write --picture u.png",
                                    words.picture));
   }
@@ -282,7 +282,7 @@ void check_options(const CLI::App& command, const DgWords& words) {
     const CLI::Option* option = command.get_option_no_throw(name);
     if (option != nullptr && option->count() > 0 && !is_there) {
       throw InvalidInput("tools.dg.unused_option",
-                         fmt::format("{} says nothing without {}", name, what));
+                         fmt::format("{} has no effect without {}", name, what));
     }
   };
   needs("--split-singles", words.dtype == "f32", "--dtype f32");
@@ -306,80 +306,86 @@ std::vector<std::string> equations() {
 
 void add_method_options(CLI::App& command, DgWords& words) {
   command
-      .add_option("--device,-d", words.device, "Such as host, cuda:0; best: a GPU, else the host")
+      .add_option("--device,-d", words.device,
+                  "host, opencl:0, cuda:0, or best: a GPU if there is one")
       ->capture_default_str();
-  command.add_option("--dtype", words.dtype, "Of the state and all that is computed")
+  command.add_option("--dtype", words.dtype, "Precision of the state and all computations")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
-  command.add_option("--until,-T", words.until, "The time at the end")
+  command.add_option("--until,-T", words.until, "End time")
       ->check(why_negative)
       ->capture_default_str();
   command.add_option("--cfl", words.cfl, "Factor of the time step; 1 is stable")
       ->check(why_not_positive)
       ->capture_default_str();
   command
-      .add_option("--strategy", words.strategy, "Kernels for a stage: fused, one; two; or split")
+      .add_option("--strategy", words.strategy,
+                  "Kernels per stage: one (fused), two, or four (split)")
       ->check(CLI::IsMember({"fused", "two", "split"}))
       ->capture_default_str();
   command.add_flag("--split-singles", words.split_singles,
                    "With f32: multiply on tensor cores, each number as two of tf32");
-  command.add_option("--flux", words.flux, "Of linear equations")
+  command.add_option("--flux", words.flux, "Numerical flux of linear equations")
       ->check(CLI::IsMember({"upwind", "central"}))
       ->capture_default_str();
-  command.add_option("--method", words.method, "Of poisson: interior penalty or local DG")
+  command.add_option("--method", words.method, "poisson: interior penalty or local DG")
       ->check(CLI::IsMember({"ip", "ldg"}))
       ->capture_default_str();
   command
       .add_option("--preconditioner", words.preconditioner,
-                  "Of poisson: what helps to fewer iterations")
+                  "poisson: preconditioner of conjugate gradients")
       ->check(CLI::IsMember({"none", "block-jacobi"}))
       ->capture_default_str();
-  command.add_option("--dimension", words.dimension, "Of box:N: 1, 2 or 3")
+  command.add_option("--dimension", words.dimension, "Dimension of box:N: 1, 2 or 3")
       ->check(CLI::Range(1, 3));
-  command.add_option("--perturb", words.perturbation, "Moves inner vertices of boxes, in cells")
+  command.add_option("--perturb", words.perturbation, "Move inner vertices of a box, in cells")
       ->capture_default_str();
-  command.add_option("--picture,-p", words.picture, "A PNG file to draw");
+  command.add_option("--picture,-p", words.picture, "PNG file to draw");
   command.add_flag("--json", words.output.as_json, "Print JSON");
 }
 
 void add_run_options(CLI::App& command, DgWords& words) {
   command.add_option("MESH", words.mesh, "box:16, box:16x8x8, or an MSH file")
       ->default_str("box:8");
-  command.add_option("--order,-N", words.order, "Of the polynomials: 1 to 9")
+  command.add_option("--order,-N", words.order, "Order of the polynomials: 1 to 9")
       ->check(CLI::Range(1, dg::highest_order))
       ->capture_default_str();
-  command.add_option("--start", words.start, "exact or pulse; default: exact on boxes")
+  command.add_option("--start", words.start, "Initial state; default: exact on boxes")
       ->check(CLI::IsMember({"exact", "pulse"}));
   command
-      .add_option("--boundary,-b", words.boundaries, "TAG=CONDITION, such as +x=absorbing; below")
+      .add_option("--boundary,-b", words.boundaries,
+                  "TAG=CONDITION, such as +x=absorbing; see below")
       ->allow_extra_args(false);
-  command.add_option("--contrast", words.contrast, "Of poisson: diffusion of every third element")
+  command.add_option("--contrast", words.contrast, "poisson: diffusion of every third element")
       ->check(why_not_positive)
       ->capture_default_str();
-  command.add_option("--ordering", words.ordering, "Of elements: neighbours close by, or as given")
+  command
+      .add_option("--ordering", words.ordering,
+                  "Order of elements: neighbours close together, or as given")
       ->check(CLI::IsMember({"curve", "metis", "given"}))
       ->capture_default_str();
   command.add_flag("--tune", words.is_tuning, "Find the fastest kernel first, and remember it");
-  command.add_option("--wisdom", words.wisdom, "The file of what is remembered");
-  command.add_option("--most-steps", words.most_steps, "A run that takes more is refused")
+  command.add_option("--wisdom", words.wisdom, "File of tuned kernels");
+  command.add_option("--most-steps", words.most_steps, "Refuse a run of more steps")
       ->check(why_not_positive)
       ->capture_default_str();
   command.add_flag("--vertices-only", words.has_vertices_only,
-                   "Of curved elements of an MSH file, which become straight");
+                   "Use only the vertices of curved elements of an MSH file");
   command.add_option("--every,-e", words.every, "Time between files; default: at the end only")
       ->check(why_not_positive);
-  command.add_option("--vtu", words.vtu, "A folder for VTU files and a series for ParaView");
-  command.add_flag("--straight", words.has_straight_cells, "VTU files that every program reads");
-  command.add_option("--field", words.field, "The field of pictures, such as ez");
-  command.add_option("--slice", words.slice, "Their plane: z=0.5");
+  command.add_option("--vtu", words.vtu, "Folder for VTU files and a series for ParaView");
+  command.add_flag("--straight", words.has_straight_cells,
+                   "Write straight VTU cells, which every program reads");
+  command.add_option("--field", words.field, "Field of pictures, such as ez");
+  command.add_option("--slice", words.slice, "Plane of pictures: z=0.5");
   command.add_option("--checkpoint,-c", words.checkpoint,
-                     "A file to go on from; Ctrl-C writes one in any case");
-  command.add_option("--resume,-r", words.resume, "Go on from a checkpoint");
+                     "Save the run to this file; Ctrl-C saves it in any case");
+  command.add_option("--resume,-r", words.resume, "Continue from a checkpoint");
 }
 
 std::string about_conditions() {
   std::string text =
-      "Boundary conditions, of which a tag that --boundary does not name has the first;\n"
+      "Boundary conditions; a tag without --boundary has the first one;\n"
       "boxes have the tags -x, +x, -y, ..., MSH files their physical groups:\n";
   for (const std::string& name : dg::problem_names()) {
     text += fmt::format("  {:<12}{}\n", name, fmt::join(dg::problem_conditions(name), ", "));
@@ -393,17 +399,18 @@ void add_dg_command(CLI::App& app) {
   const auto words = std::make_shared<DgWords>();
   CLI::App* command =
       app.add_subcommand("dg", "Solve an equation by discontinuous Galerkin methods");
-  command->add_option("EQUATION", words->equation, "What to solve")
+  command->add_option("EQUATION", words->equation, "Equation to solve")
       ->check(CLI::IsMember(equations()));
   add_run_options(*command, *words);
   add_method_options(*command, *words);
   command->footer(about_conditions());
   CLI::App* convergence =
-      command->add_subcommand("convergence", "Print errors on finer and finer meshes");
-  convergence->add_option("EQUATION", words->equation, "As of `rtcg dg`")
+      command->add_subcommand("convergence", "Print errors on a series of meshes");
+  convergence->add_option("EQUATION", words->equation, "Equation to solve, as for `rtcg dg`")
       ->required()
       ->check(CLI::IsMember(equations()));
-  convergence->add_option("--orders", words->orders, "1:4 or 1,3")->capture_default_str();
+  convergence->add_option("--orders", words->orders, "Orders of the polynomials: 1:4 or 1,3")
+      ->capture_default_str();
   convergence->add_option("--meshes", words->meshes, "Cells along an axis")->capture_default_str();
   add_method_options(*convergence, *words);
   convergence->callback([words, convergence] {

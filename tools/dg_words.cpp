@@ -47,7 +47,7 @@ std::array<int, 3> cells_of(const DgWords& words) {
   if (!is_fine || !text.empty()) {
     throw InvalidInput(
         "tools.dg.bad_mesh",
-        fmt::format("'{}' is no box: write box:16, box:16x8 or box:16x8x8", words.mesh));
+        fmt::format("'{}' is not a box: write box:16, box:16x8 or box:16x8x8", words.mesh));
   }
   const int dimension = words.dimension > 0           ? words.dimension
                         : words.equation == "poisson" ? 2
@@ -104,13 +104,13 @@ dg::Problem dg_problem(const DgWords& words, const dg::Mesh& mesh) {
     if (equal == std::string::npos || equal == 0) {
       throw InvalidInput(
           "tools.dg.bad_boundary",
-          fmt::format("'{}' is no boundary condition: write --boundary wall=pec", item));
+          fmt::format("'{}' is not a boundary condition: write --boundary wall=pec", item));
     }
     const auto [place, is_new] =
         options.conditions.emplace(item.substr(0, equal), item.substr(equal + 1));
     if (!is_new) {
       throw InvalidInput("tools.dg.bad_boundary",
-                         fmt::format("the boundary '{}' is given two conditions, '{}' and '{}'",
+                         fmt::format("the boundary '{}' has two conditions, '{}' and '{}'",
                                      place->first, place->second, item.substr(equal + 1)));
     }
   }
@@ -152,7 +152,7 @@ std::vector<int> list_of_numbers(const std::string& text) {
   }
   if (numbers.back() == 0 || !rest.empty()) {
     throw InvalidInput("tools.dg.bad_list",
-                       fmt::format("'{}' is no list of numbers: write 1:4 or 4,8,16", text));
+                       fmt::format("'{}' is not a list of numbers: write 1:4 or 4,8,16", text));
   }
   return numbers;
 }
@@ -179,8 +179,8 @@ void check_is_inside(const dg::Mesh& mesh, std::size_t axis, double position,
       [axis](const dg::Point& a, const dg::Point& b) { return a[axis] < b[axis]; });
   if (!((*low)[axis] <= position && position <= (*high)[axis])) {
     throw InvalidInput("tools.dg.bad_slice",
-                       fmt::format("'{}' is outside of the domain, which reaches from {} to {}",
-                                   slice, (*low)[axis], (*high)[axis]));
+                       fmt::format("'{}' is outside the domain, which extends from {} to {}", slice,
+                                   (*low)[axis], (*high)[axis]));
   }
 }
 
@@ -216,7 +216,7 @@ DgFiles::DgFiles(const DgWords& words, std::vector<std::string> fields, const dg
     position_ = is_axis ? std::strtod(text.c_str() + 2, &end) : 0;
     if (!is_axis || *end != '\0') {
       throw InvalidInput("tools.dg.bad_slice",
-                         fmt::format("'{}' is no plane: write --slice z=0.5", text));
+                         fmt::format("'{}' is not a plane: write --slice z=0.5", text));
     }
     axis_ = static_cast<std::size_t>(text[0] - 'x');
     check_is_inside(mesh, axis_, *position_, text);

@@ -49,8 +49,8 @@ void check_is_used(const FluxWords& words, const dg::FluxNames& names, const std
                                     [&](const dg::FieldGroup& each) { return each.name == name; });
   if (!is_there || is_field) {
     throw InvalidInput("tools.flux.unused_name",
-                       fmt::format("'{}' is given a meaning, but {}", name,
-                                   is_field ? "it is a field" : "does not stand in the flux"));
+                       fmt::format("'{}' has a value or a kind, but {}", name,
+                                   is_field ? "it is a field" : "is not in the flux"));
   }
 }
 
@@ -140,7 +140,7 @@ void print_flux(const FluxWords& words) {
   const dg::Evaluators evaluators = dg::make_evaluators(flux, options);
   if (dg::is_zero(evaluators)) {
     throw InvalidInput("tools.flux.always_zero",
-                       fmt::format("the flux '{}' is {}, zero whatever the fields {} are",
+                       fmt::format("the flux '{}' is {}, zero for all values of the fields {}",
                                    words.text, dg::to_string(flux), words.fields));
   }
   dg::EmitOptions emit_options;
@@ -175,30 +175,38 @@ void print_flux(const FluxWords& words) {
 void add_flux_command(CLI::App& app) {
   const auto words = std::make_shared<FluxWords>();
   CLI::App* command =
-      app.add_subcommand("flux", "Print the evaluators of a discontinuous-Galerkin flux");
+      app.add_subcommand("flux", "Print the evaluators of a discontinuous Galerkin flux");
   command
-      ->add_option("FLUX", words->text,
-                   "Such as '0.5*cross(n, jump(h) - alpha*cross(n, jump(e)))'; ';' separates")
+      ->add_option(
+          "FLUX", words->text,
+          "Such as '0.5*cross(n, jump(h) - alpha*cross(n, jump(e)))'; ';' separates fluxes")
       ->required();
-  command->add_option("--fields,-f", words->fields, "e:3,h:3, or on axes e:z,h:xy, or scalars rho")
+  command
+      ->add_option("--fields,-f", words->fields,
+                   "Fields: e:3,h:3, or on axes e:z,h:xy, or scalars rho")
       ->required();
   command->add_option("--target,-t", words->target, "The language of the text")
       ->check(CLI::IsMember({"cuda", "opencl", "host"}))
       ->capture_default_str();
-  command->add_option("--dimension,-d", words->dimension, "Of space: 1, 2 or 3")
+  command->add_option("--dimension,-d", words->dimension, "Dimension of space: 1, 2 or 3")
       ->check(CLI::Range(1, 3))
       ->capture_default_str();
-  command->add_option("--material,-m", words->materials, "A name that is a number an element")
+  command
+      ->add_option("--material,-m", words->materials,
+                   "Name of a quantity with one number per element")
       ->allow_extra_args(false);
-  command->add_option("--function", words->functions, "A name that is a function of yours")
+  command->add_option("--function", words->functions, "Name of a function that you provide")
       ->allow_extra_args(false);
-  command->add_option("--set,-s", words->values, "A constant: alpha=1. Other names are parameters")
+  command
+      ->add_option("--set,-s", words->values,
+                   "Value of a constant: alpha=1; other names are parameters")
       ->allow_extra_args(false);
   command->add_option("--boundary,-b", words->boundary,
-                      "The exterior state on a boundary, one component a field");
-  command->add_flag("--single", words->single_precision, "In single precision");
-  command->add_flag("--neighbour", words->neighbour, "Also as the neighbour sees it");
-  command->add_flag("--kernel", words->with_kernel, "And a kernel that evaluates many points");
+                      "Exterior state on a boundary, one component per field");
+  command->add_flag("--single", words->single_precision, "Use single precision");
+  command->add_flag("--neighbour", words->neighbour, "Also evaluate the flux of the neighbour");
+  command->add_flag("--kernel", words->with_kernel,
+                    "Also print a kernel that evaluates many points");
   command->add_flag("--json", words->output.as_json, "Print JSON");
   command->footer(
       "Examples:\n"

@@ -502,18 +502,19 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
                       const std::shared_ptr<KernelWords>& words) {
   CLI::App* command = app.add_subcommand(name, help);
   command->add_option("FILE", words->file, "A kernel file (docs/kernel_files.md)")->required();
-  CLI::Option* as_described = command->add_flag("--as-described", words->as_described,
-                                                "Leave out the file's transformations");
+  CLI::Option* as_described =
+      command->add_flag("--as-described", words->as_described, "Ignore the file's transformations");
   command
-      ->add_option("--slicing", words->slicing,
-                   "In their place what `rtcg tune` or `slicings` printed: 'i: g.0 l.0*64; ...';\n"
-                   "sizes that --set gives are put into the kernel, as tuning does")
+      ->add_option(
+          "--slicing", words->slicing,
+          "Use a slicing as printed by `rtcg tune` or `slicings` instead: 'i: g.0 l.0*64; ...';\n"
+          "the sizes of --set become constants of the kernel")
       ->excludes(as_described);
   return command;
 }
 
 void add_target(CLI::App* command, const std::shared_ptr<KernelWords>& words) {
-  command->add_option("-t,--target", words->target, "The language of the text")
+  command->add_option("-t,--target", words->target, "Language of the text")
       ->check(CLI::IsMember({"cuda", "opencl", "host"}))
       ->capture_default_str();
 }
@@ -524,12 +525,11 @@ void add_kernel_commands(CLI::App& app) {
   const auto words = std::make_shared<KernelWords>();
   CLI::App* show_command = add_command(app, "show", "Print what a kernel file becomes", words);
   add_target(show_command, words);
-  show_command
-      ->add_option("--set", words->values, "Value of a parameter that --slicing puts in: n=1000")
+  show_command->add_option("--set", words->values, "Value of a parameter for --slicing: n=1000")
       ->allow_extra_args(false)
       ->needs("--slicing");
   show_command
-      ->add_option("--stage", words->stage, "The kernel, its loops and barriers, or the text")
+      ->add_option("--stage", words->stage, "Print the kernel, its loops and barriers, or the text")
       ->check(CLI::IsMember({"kernel", "schedule", "source"}))
       ->capture_default_str();
   show_command->add_flag("--json", words->output.as_json, "Print JSON");
@@ -544,15 +544,17 @@ void add_kernel_commands(CLI::App& app) {
       add_command(app, "run", "Run a kernel file on random data and take the time", words);
   run_command
       ->add_option("--set", words->values,
-                   "Value of a scalar: n=1000; floating-point ones may be left out")
+                   "Value of a scalar: n=1000; floating-point scalars may be left out")
       ->allow_extra_args(false);
-  run_command->add_option("-d,--device", words->device, "host, opencl:0, cuda:0 or best")
+  run_command
+      ->add_option("-d,--device", words->device,
+                   "host, opencl:0, cuda:0, or best: a GPU if there is one")
       ->capture_default_str();
-  run_command->add_option("--repetitions", words->repetitions, "Runs that are timed")
+  run_command->add_option("--repetitions", words->repetitions, "Number of timed runs")
       ->check(why_not_positive)
       ->capture_default_str();
   run_command->add_flag("--check", words->check,
-                        "Compare with the kernel as described, interpreted");
+                        "Compare the results with the interpreted description");
   run_command->add_flag("--json", words->output.as_json, "Print JSON");
   run_command->footer(
       "Examples:\n"

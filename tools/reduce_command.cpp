@@ -265,36 +265,33 @@ void reduce(const ReduceWords& words) {
 
 void add_reduce_command(CLI::App& app) {
   const auto words = std::make_shared<ReduceWords>();
-  CLI::App* command =
-      app.add_subcommand("reduce",
-                         "Shrink a kernel file that fails to the smallest one that still fails "
-                         "alike: leaves out steps,\n"
-                         "statements, arguments and operands and makes numbers smaller. Prints the "
-                         "file; says on stderr\n"
-                         "how far it is.\n\n"
-                         "  rtcg reduce slow.loopy > small.loopy\n"
-                         "  rtcg reduce refused.loopy --code loopy.check_races.write_race\n"
-                         "  rtcg reduce wrong.loopy --check --device host --set n=37");
+  CLI::App* command = app.add_subcommand(
+      "reduce",
+      "Shrink a kernel file that fails to the smallest one with the same failure: "
+      "remove steps,\n"
+      "statements, arguments and operands and make numbers smaller. Prints the "
+      "file; reports on stderr\n"
+      "how far it is.\n\n"
+      "  rtcg reduce slow.loopy > small.loopy\n"
+      "  rtcg reduce refused.loopy --code loopy.check_races.write_race\n"
+      "  rtcg reduce wrong.loopy --check --device host --set n=37");
   command->add_option("FILE", words->file, "A kernel file (docs/kernel_files.md)")->required();
   CLI::Option* code = command->add_option(
-      "--code", words->code, "It fails where this error code comes; default: as FILE does");
-  command
-      ->add_flag("--check", words->check,
-                 "It fails where the numbers are other than the reference's")
-      ->excludes(code);
+      "--code", words->code, "Failure is this error code; default: the failure of FILE");
+  command->add_flag("--check", words->check, "Failure is wrong numbers")->excludes(code);
   command->add_option("--set", words->values, "Value of a scalar, for --check: n=1000")
       ->allow_extra_args(false);
-  command->add_option("-d,--device", words->device, "Where --check runs: host, opencl:0, ...")
+  command->add_option("-d,--device", words->device, "Device of --check: host, opencl:0, ...")
       ->capture_default_str();
-  command->add_option("-t,--target", words->target, "The language of the text")
+  command->add_option("-t,--target", words->target, "Language of the text")
       ->check(CLI::IsMember({"cuda", "opencl", "host"}))
       ->capture_default_str();
-  command->add_option("--budget", words->budget_seconds, "Seconds after which it ends")
+  command->add_option("--budget", words->budget_seconds, "Seconds after which the search ends")
       ->check(why_not_positive)
       ->capture_default_str();
   command
       ->add_option("--case-seconds", words->case_seconds,
-                   "Seconds after which a file counts as one that hangs")
+                   "Seconds after which a file counts as hanging")
       ->check(why_not_positive)
       ->capture_default_str();
   command->callback([words] { reduce(*words); });

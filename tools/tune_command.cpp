@@ -68,8 +68,9 @@ std::pair<std::string, std::vector<std::int64_t>> parse_hint(const std::string& 
     at = next == end ? end : next + 1;
   }
   if (numbers.empty()) {
-    throw InvalidInput("tools.rtcg.bad_hint",
-                       fmt::format("'{}' is no hint: write an iname and lengths, i=16,64", text));
+    throw InvalidInput(
+        "tools.rtcg.bad_hint",
+        fmt::format("'{}' is not a hint: write an iname and lengths, i=16,64", text));
   }
   return {text.substr(0, equal), numbers};
 }
@@ -84,7 +85,7 @@ void add_use(const std::string& text, loopy::SlicingConstraints& constraints) {
   const auto use = uses.find(equal == std::string::npos ? "" : text.substr(equal + 1));
   if (use == uses.end()) {
     throw InvalidInput("tools.rtcg.bad_hint",
-                       fmt::format("'{}' is no hint: write an array and where it is to be read "
+                       fmt::format("'{}' is not a hint: write an array and where it is read "
                                    "from, a=shared, a=registers or a=memory",
                                    text));
   }
@@ -142,8 +143,8 @@ void print_slicings(const TuneWords& words, const loopy::SlicingStream& stream) 
                     human_bytes(static_cast<double>(each.shared_bytes)), to_string(each.slicing)});
   }
   std::fputs(table(rows).c_str(), stdout);
-  std::printf("%zu of %zu slicings, best first as the model sees them\n",
-              std::min(words.list, stream.count()), stream.count());
+  std::printf("%zu of %zu slicings, ranked by the model\n", std::min(words.list, stream.count()),
+              stream.count());
 }
 
 void list_slicings(const TuneWords& words) {
@@ -157,7 +158,7 @@ void list_slicings(const TuneWords& words) {
     throw Unsupported(
         "tools.slicings.none",
         fmt::format("kernel '{}' has no slicing for these sizes and constraints: sizes have to be "
-                    "positive, and --min-threads, --min-blocks and the like must leave some",
+                    "positive, and options such as --min-threads and --min-blocks must leave some",
                     kernel.name));
   }
   words.output.as_json ? print_slicings_json(words, stream) : print_slicings(words, stream);
@@ -234,7 +235,7 @@ std::optional<double> share_of(const std::string& text) {
   return is_share ? std::optional(value) : std::nullopt;
 }
 std::string why_no_share(const std::string& text) {
-  return share_of(text) ? "" : "a share is written as 1% or 0.01, and lies between 0 and 1";
+  return share_of(text) ? "" : "a share is written as 1% or 0.01, and is between 0 and 1";
 }
 
 loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kernel,
@@ -324,14 +325,14 @@ void print_summary(const TuneWords& words, const TuneReport& report,
       result.tried.size() - count_fine(result), result.resumed, ties_text(result).c_str());
   std::printf("%s; %s\n", report.device.identity().c_str(), to_string(result.clocks_after).c_str());
   if (result.expected_gain < 1) {
-    std::printf("the later half of them shortened the best time by %.1f %%\n",
+    std::printf("the second half of them shortened the best time by %.1f %%\n",
                 100 * result.expected_gain);
   }
   for (const std::string& each : report.layouts) {
     std::printf("%s\n", each.c_str());
   }
   if (!result.why_no_workers.empty()) {
-    std::printf("threads compiled, and no worker processes: %s\n", result.why_no_workers.c_str());
+    std::printf("threads compiled, without worker processes: %s\n", result.why_no_workers.c_str());
   }
   std::printf("%s\n", remembered.c_str());
   if (!words.pack.empty()) {
@@ -399,39 +400,43 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   command->add_option("FILE", words->file, "A kernel file (docs/kernel_files.md)")->required();
   command->add_option("--set", words->values, "Value of a parameter: n=1000")
       ->allow_extra_args(false);
-  command->add_option("--min-threads", words->constraints.min_threads, "Of a block")
+  command->add_option("--min-threads", words->constraints.min_threads, "Fewest threads of a block")
       ->check(why_not_positive)
       ->capture_default_str();
-  command->add_option("--max-threads", words->constraints.max_threads, "Of a block")
+  command->add_option("--max-threads", words->constraints.max_threads, "Most threads of a block")
       ->check(why_not_positive)
       ->capture_default_str();
-  command->add_option("--min-blocks", words->constraints.min_blocks, "Of the grid")
+  command->add_option("--min-blocks", words->constraints.min_blocks, "Fewest blocks of the grid")
       ->check(why_not_positive)
       ->capture_default_str();
-  command->add_option("--max-lanes", words->constraints.max_lanes, "Results of one thread")
+  command->add_option("--max-lanes", words->constraints.max_lanes, "Most results of one thread")
       ->check(why_not_positive)
       ->capture_default_str();
   command
       ->add_option("--free-layout", words->constraints.free_layouts,
-                   "An array that may lie otherwise than described; may be given several times")
+                   "An array whose layout may differ from the description; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--max-shared-bytes", words->constraints.max_shared_bytes, "Of a block")
+  command
+      ->add_option("--max-shared-bytes", words->constraints.max_shared_bytes,
+                   "Most shared memory of a block")
       ->check(why_negative)
       ->capture_default_str();
-  command->add_option("--max-registers", words->constraints.max_registers, "Of a thread, estimated")
+  command
+      ->add_option("--max-registers", words->constraints.max_registers,
+                   "Most registers of a thread, estimated")
       ->check(why_not_positive)
       ->capture_default_str();
   command
       ->add_option("--vector-widths", words->constraints.vector_widths,
-                   "Lanes of vectors that write results, 1,4: none, or of 4")
+                   "Widths of vectors that write results: 1,4")
       ->delimiter(',')
       ->check(why_not_positive);
   command
       ->add_option("--tile", words->tiles,
-                   "Iterations of a block, or of a tile along a reduction: i=64,128; once for each "
-                   "iname")
+                   "Iterations of a block along an iname, or of a tile along a reduction: "
+                   "i=64,128")
       ->allow_extra_args(false);
-  command->add_option("--threads", words->threads, "Of a block along an iname: i=16,32")
+  command->add_option("--threads", words->threads, "Threads of a block along an iname: i=16,32")
       ->allow_extra_args(false);
   command
       ->add_option("--read", words->uses,
@@ -448,41 +453,47 @@ void add_tune_commands(CLI::App& app) {
       add_command(app, "tune", "Find the fastest slicing of a kernel file by running", words);
   tune_command
       ->add_option("-d,--device", words->device,
-                   "host, opencl:0, cuda:0, or best: the GPU, else the host")
+                   "host, opencl:0, cuda:0, or best: a GPU if there is one")
       ->capture_default_str();
   const std::map<std::string, double> seconds_of = {{"s", 1}, {"min", 60}, {"h", 3600}};
-  tune_command->add_option("--budget", words->budget_seconds, "Seconds, or 60s, 5min, 1h")
+  tune_command
+      ->add_option("--budget", words->budget_seconds,
+                   "Time for the search: seconds, or 60s, 5min, 1h")
       ->transform(CLI::AsNumberWithUnit(seconds_of, CLI::AsNumberWithUnit::UNIT_OPTIONAL, "TIME"))
       ->check(why_not_positive)
       ->capture_default_str();
-  tune_command->add_option("--max-candidates", words->max_candidates, "Try no more; 0: no limit")
+  tune_command
+      ->add_option("--max-candidates", words->max_candidates, "Most candidates to try; 0: no limit")
       ->check(why_negative);
   tune_command
       ->add_option("--until-gain", words->until_gain,
-                   "Stop when as many candidates again promise less than this, such as 1%")
+                   "Stop when twice as many candidates are expected to gain less, such as 1%")
       ->check(why_no_share);
-  tune_command->add_option("--search", words->search, "guided, exhaustive, random or evolutionary")
+  tune_command->add_option("--search", words->search, "How to choose candidates")
       ->check(CLI::IsMember({"guided", "exhaustive", "random", "evolutionary"}))
       ->capture_default_str();
   tune_command
-      ->add_option("--workers", words->workers,
-                   "Which CUDA texts processes compile, not threads: never, headers (those with an "
-                   "#include) or always")
+      ->add_option(
+          "--workers", words->workers,
+          "CUDA texts that processes compile instead of threads: never, headers (those with "
+          "an #include) or always")
       ->check(CLI::IsMember({"never", "headers", "always"}))
       ->capture_default_str();
-  tune_command->add_option("--seed", words->seed, "Of data and random search")
+  tune_command->add_option("--seed", words->seed, "Seed of data and random choices")
       ->capture_default_str();
-  tune_command->add_option("--report", words->report, "Write a page of HTML here");
+  tune_command->add_option("--report", words->report, "Write an HTML report to this file");
   tune_command->add_option("--wisdom", words->wisdom,
-                           "Remember the winner here, not in the cache's folder");
-  tune_command->add_option("--export", words->pack,
-                           "Append the winner's binary here, for machines without a compiler");
-  tune_command->add_option("--log", words->log,
-                           "Keep what was measured here, not in the cache's folder, and go on from "
-                           "there");
-  tune_command->add_flag("--fresh", words->is_fresh, "Measure all anew, and keep no log");
+                           "File that remembers the winner; default: in the cache folder");
+  tune_command->add_option(
+      "--export", words->pack,
+      "Append the winner's binary to this pack, for machines without a compiler");
+  tune_command->add_option(
+      "--log", words->log,
+      "File of measurements, from which a search continues; default: in the cache "
+      "folder");
+  tune_command->add_flag("--fresh", words->is_fresh, "Measure everything again and keep no log");
   tune_command->add_flag("--cold", words->is_cold,
-                         "Time launches that find nothing in the device's cache");
+                         "Empty the device's cache before each timed launch");
   tune_command->add_flag("--json", words->output.as_json, "Print JSON");
   tune_command->footer(
       "Examples:\n"
@@ -493,10 +504,10 @@ void add_tune_commands(CLI::App& app) {
 
   CLI::App* list_command =
       add_command(app, "slicings", "List the slicings of a kernel file, best first", words);
-  list_command->add_option("--list", words->list, "How many to print")
+  list_command->add_option("--list", words->list, "Number of slicings to print")
       ->check(why_negative)
       ->default_val(20);
-  list_command->add_flag("--count", words->is_counting, "Print only how many there are");
+  list_command->add_flag("--count", words->is_counting, "Print only the number of slicings");
   list_command->add_flag("--json", words->output.as_json, "Print JSON");
   list_command->footer(
       "Examples:\n"
