@@ -5,26 +5,12 @@ namespace rtcg::dg::detail {
 using cgen::BlockBuilder;
 using cgen::Expr;
 
-namespace {
-
-// round * threads + thread
-Expr item_number(const Expr& round, int threads, const Expr& thread) {
-  for (int known = 0; known < 64; ++known) {
-    if (round == Expr(known)) {
-      return known == 0 ? thread : known * threads + thread;
-    }
-  }
-  return round * threads + thread;
-}
-
-}  // namespace
-
 BlockItem BlockItems::item(BlockBuilder& body, KernelParameters& parameters, ItemOrder order,
                            int count, const Expr& round) const {
   const auto constant = [&](const std::string& name, const Expr& value) {
     return body.add(cgen::declare(cgen::const_(cgen::i32), name, value));
   };
-  const Expr item = constant("item", thread_ ? item_number(round, threads_, *thread_) : round);
+  const Expr item = constant("item", thread_ ? round * threads_ + *thread_ : round);
   const bool by_node = order == ItemOrder::nodes_first;
   const int length = by_node ? count : elements_;
   const Expr slow = item / length;
@@ -38,12 +24,6 @@ BlockItem BlockItems::item(BlockBuilder& body, KernelParameters& parameters, Ite
 
 void BlockItems::for_rounds(BlockBuilder& body, KernelParameters& parameters, ItemOrder order,
                             int count, const Fill& fill, int unroll) const {
-  if (thread_ && rounds(count) == 1) {
-    BlockBuilder once;
-    fill(once, item(once, parameters, order, count, Expr(0)));
-    body << once.block();
-    return;
-  }
   cgen::ForOptions options;
   if (thread_) {
     options.unroll = unroll;

@@ -90,8 +90,10 @@ void BlockSurface::add_pipelined_fluxes(BlockBuilder& body, int group) const {
   const auto item_of = [&](BlockBuilder& to, const Expr& round) {
     return items_.item(to, parameters_, ItemOrder::nodes_first, rows(), round);
   };
+  const int rounds = items_.rounds(rows());
   const Expr next_link = number(body, "next_link", cgen::literal(0, cgen::u32));
-  const Expr later_link = number(body, "later_link", cgen::literal(0, cgen::u32));
+  const Expr later_link =
+      rounds > 1 ? number(body, "later_link", cgen::literal(0, cgen::u32)) : next_link;
   const Expr coming = array(body, "coming");
   const auto ask_link = [&](BlockBuilder& to, const Expr& round, const Expr& link) {
     BlockBuilder inner;
@@ -111,18 +113,24 @@ void BlockSurface::add_pipelined_fluxes(BlockBuilder& body, int group) const {
     to << inner.block();
   };
   ask_link(body, 0, next_link);
-  ask_link(body, 1, later_link);
+  if (rounds > 1) {
+    ask_link(body, 1, later_link);
+  }
   ask_values(body, 0);
-  body << cgen::for_(cgen::i32, "round", 0, items_.rounds(rows()),
+  body << cgen::for_(cgen::i32, "round", 0, rounds,
                      [&](const Expr& round, BlockBuilder& inner) {
                        const Expr link = number(inner, "link", next_link);
                        const Expr values = array(inner, "neighbour");
                        for (int field = 0; field < fields; ++field) {
                          inner << cgen::assign(values[field], coming[field]);
                        }
-                       inner << cgen::assign(next_link, later_link);
-                       ask_values(inner, round + 1);
-                       ask_link(inner, round + 2, later_link);
+                       if (rounds > 1) {
+                         inner << cgen::assign(next_link, later_link);
+                         ask_values(inner, round + 1);
+                       }
+                       if (rounds > 2) {
+                         ask_link(inner, round + 2, later_link);
+                       }
                        BlockBuilder now;
                        add_flux(now, item_of(now, round), group, link,
                                 [&](const Expr&, int field) { return values[field]; });

@@ -8,6 +8,7 @@
 #include "rtcg/dg/operators/block_surface.h"
 #include "rtcg/dg/operators/copy_ahead.h"
 #include "rtcg/dg/operators/stage_kernels.h"
+#include "rtcg/dg/operators/tidy_module.h"
 
 namespace rtcg::dg::detail {
 namespace {
@@ -75,6 +76,7 @@ class FusedWriter {
     if (fused_.updates_apart) {
       add_update_kernel(result, writer_);
     }
+    result.module = tidy_module(result.module);
     return result;
   }
 
@@ -406,7 +408,9 @@ class FusedWriter {
         for (int i = 0; i < shape_.fields; ++i) {
           inner << cgen::assign(older[i], coming_[i]);
         }
-        load_coming(inner, item.round + 1);
+        if (rounds_of(shape_.nodes) > 1) {
+          load_coming(inner, item.round + 1);
+        }
       }
       BlockBuilder work;
       update_node(work, item, older);

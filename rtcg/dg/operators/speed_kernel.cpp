@@ -7,6 +7,7 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/dg/operators/kernel_tables.h"
 #include "rtcg/dg/operators/kernel_writer.h"
+#include "rtcg/dg/operators/tidy_module.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/program.h"
@@ -98,6 +99,7 @@ SpeedKernel::SpeedKernel(const System& system, const Discretization& on, const S
   KernelParameters parameters(real);
   cgen::Module module{"dg_speed", writer.functions()};
   module.items.push_back(speed_kernel(writer, parameters));
+  module = tidy_module(module);
   cgen::check_types(module);
   const cgen::Dialect dialect = loopy::dialect_of(loopy::target_of(device));
   const SourceText source = cgen::print_module(module, dialect);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/dg/operators/stage_kernels.h"
+#include "rtcg/dg/operators/tidy_module.h"
 #include "rtcg/loopy/create/make_kernel.h"
 
 namespace rtcg::dg::detail {
@@ -139,6 +140,7 @@ StageKernels split_kernels(const KernelWriter& writer) {
   split.volume();
   split.surface();
   split.update();
+  result.module = tidy_module(result.module);
   return result;
 }
 
