@@ -42,10 +42,6 @@ void check_request(const CompileRequest& request, const DeviceInfo& info) {
   }
 }
 
-bool is_judged(const CompileRequest& request) {
-  return !request.options.debug && !CompilerJudge::is_switched_off();
-}
-
 [[noreturn]] void throw_io_failed(const std::string& path, const std::string& problem) {
   throw DeviceError("runtime.opencl.io_failed",
                     fmt::format("cannot write '{}' for the compiler: {}", path, problem), "write",
@@ -204,15 +200,16 @@ void add_kernels(const Api& api, cl_program program, cl_device_id device,
 
 }  // namespace
 
-std::string OpenClCompiler::identity(const CompileRequest& request) {
-  return fmt::format("{}, binaries with parameters: {}",
-                     is_judged(request) ? self_test_identity(backend_.info()) : "OpenCL",
-                     backend_.info().target);
+std::string OpenClCompiler::identity(const CompileRequest&) {
+  return fmt::format(
+      "{}, binaries with parameters: {}",
+      !CompilerJudge::is_switched_off() ? self_test_identity(backend_.info()) : "OpenCL",
+      backend_.info().target);
 }
 
 CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   check_request(request, backend_.info());
-  if (!is_judged(request)) {
+  if (CompilerJudge::is_switched_off()) {
     return build(request);
   }
   // Its race shows in one process and not in the next: no self-test is sure to see it.
@@ -228,7 +225,7 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
                                  ? CompileCache::standard().folder() + "/compilers"
                                  : std::string());
   const CompilerJudge::Verdict verdict =
-      judge.judge(self_test_identity(backend_.info()), {{"-cl-opt-disable"}},
+      judge.judge(self_test_identity(backend_.info()), self_test_mends(),
                   [&](const std::vector<std::string>& flags) {
                     return run_self_test(backend_, flags,
                                          [&](const CompileRequest& test) { return build(test); });
@@ -236,15 +233,12 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   if (!verdict.why_refused.empty()) {
     throw Unsupported(
         "runtime.opencl.miscompiles",
-        fmt::format("the compiler of '{}' ({}) makes wrong code of {}, with and without "
-                    "optimisation, as PoCL 4 and 5 are known to: take the device 'host', or set "
+        fmt::format("the compiler of '{}' ({}) makes wrong code of {}, whatever flags are "
+                    "added, as PoCL 4 and 5 are known to: take the device 'host', or set "
                     "RTCG_TRUST_COMPILER=1 to use it all the same",
                     backend_.info().name, backend_.info().driver_version, verdict.why_refused));
   }
-  CompileRequest mended = request;
-  mended.options.flags.insert(mended.options.flags.begin(), verdict.flags.begin(),
-                              verdict.flags.end());
-  return build(mended);
+  return build(with_mend(request, verdict.flags));
 }
 
 CompiledProgram OpenClCompiler::build(const CompileRequest& request) {

@@ -4,6 +4,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/assignment_to_subst.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "tests/loopy/execute/on_every_target.h"
@@ -188,6 +189,23 @@ TEST(BlockReductions, GoOverTwoAxesOneAfterTheOther) {
                                    "v[b], p[b] = argmax((i, j), a[b, i, j], 8*i + j)",
                                    with_arguments("v: f64[n]; p: i32[n]; a: f64[n, 4, 8]"));
   expect_same_everywhere(tag_inames(place, "b:g.0, i:l.1, j:l.0"), place, {{"n", 3}});
+}
+
+// PoCL 3.1 let all threads of a block decide as the last one does (runtime/opencl/self_test).
+TEST(DefectBranchesBetweenBarriers, OfSeveralLoopsGiveTheNumbersOfTheDescription) {
+  KernelOptions options = with_arguments("a, b, c: f64[24, 24]; out: f64[24]; n: i32");
+  options.assumptions = "1 <= n and n <= 13";
+  const Kernel described =
+      make_kernel("{[i, r]: 0 <= i < n and 0 <= r < 6}",
+                  "<> t = a[i, 14 - i]*c[i, i] + reduce(min, r, a[i, r]*b[r, 14 - i])\n"
+                  "out[i] = t*t + 2*t",
+                  options);
+  const Kernel rule = assignment_to_subst(described, "t");
+  for (const int n : {1, 9, 13}) {
+    expect_same_everywhere(split_iname(rule, "r", 8, block_tags("g.0", "l.0")), described,
+                           {{"n", n}});
+    expect_same_everywhere(tag_inames(rule, "r:l.0"), described, {{"n", n}});
+  }
 }
 
 }  // namespace

@@ -16,13 +16,28 @@ namespace {
 
 class OpenClSelfTest : public OpenClTest {};
 
-// Where it is wrong, the compiler mends or refuses the device; then no other test of it holds.
+// Where it is wrong with all flags, the compiler refuses the device; then no other test of it
+// holds.
 TEST_F(OpenClSelfTest, IsRightOnTheDeviceThatTestsRunOn) {
   Compiler& compiler = device().backend().compiler();
-  const testing::EnvironmentGuard trusting("RTCG_TRUST_COMPILER", "1");
   const CompilerJudge::Trial trial = opencl::run_self_test(
       device().backend(), {}, [&](const CompileRequest& test) { return compiler.compile(test); });
   EXPECT_EQ(trial.result, CompilerJudge::Trial::Result::right) << trial.what;
+}
+
+TEST_F(OpenClSelfTest, SeesThatPocl3PutsABarrierIntoABranch) {
+  if (device().info().target.find("PoCL 3.1") == std::string::npos) {
+    GTEST_SKIP() << "'" << device().info().target << "' is not PoCL 3.1";
+  }
+  Compiler& compiler = device().backend().compiler();
+  const testing::EnvironmentGuard trusting("RTCG_TRUST_COMPILER", "1");
+  const auto trial = [&](const std::vector<std::string>& flags) {
+    return opencl::run_self_test(device().backend(), flags, [&](const CompileRequest& test) {
+      return compiler.compile(test);
+    });
+  };
+  EXPECT_EQ(trial({}).what, "sums over the threads of a block in two loops");
+  EXPECT_EQ(trial(opencl::self_test_mends().front()).result, CompilerJudge::Trial::Result::right);
 }
 
 CompileRequest request_for(const Device& device) {
