@@ -18,10 +18,6 @@ namespace {
 
 using BoundTo = std::map<std::string, Expr, std::less<>>;
 
-[[noreturn]] void refuse(const char* code, const std::string& reason) {
-  throw_if_refused(Refusal{code, reason});
-  std::abort();
-}
 [[noreturn]] void refuse_binding(const std::string& name, const std::string& text,
                                  const std::string& why) {
   refuse("loopy.inline_kernel.bad_binding",

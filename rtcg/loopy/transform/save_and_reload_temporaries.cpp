@@ -16,11 +16,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-[[noreturn]] void refuse(const char* code, std::string reason) {
-  throw_if_refused(Refusal{code, std::move(reason)});
-  std::abort();
-}
-
 bool is_global_barrier(const Instruction& instruction) {
   const BarrierInstruction* barrier = get_if<BarrierInstruction>(instruction);
   return barrier != nullptr && barrier->scope == BarrierScope::global;

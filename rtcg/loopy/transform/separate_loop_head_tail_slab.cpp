@@ -14,11 +14,6 @@
 namespace rtcg::loopy {
 namespace {
 
-[[noreturn]] void refuse(const char* code, std::string reason) {
-  throw_if_refused(Refusal{code, std::move(reason)});
-  std::abort();
-}
-
 /// `condition` holds for all iterations but the first or the last ones; `opposite` for these.
 struct Bound {
   Affine condition{};

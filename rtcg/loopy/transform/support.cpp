@@ -127,6 +127,10 @@ void throw_if_refused(const std::optional<Refusal>& refusal) {
   }
 }
 
+void refuse(const char* code, std::string reason) {
+  throw InvalidInput(code, std::move(reason));
+}
+
 std::optional<std::string> reason_of(std::optional<Refusal> refusal) {
   return refusal ? std::optional(std::move(refusal->reason)) : std::nullopt;
 }

@@ -21,6 +21,8 @@ struct Refusal {
 
 /// @throws InvalidInput  with the refusal's code and reason, where there is one
 void throw_if_refused(const std::optional<Refusal>& refusal);
+/// @throws InvalidInput  always
+[[noreturn]] void refuse(const char* code, std::string reason);
 [[nodiscard]] std::optional<std::string> reason_of(std::optional<Refusal> refusal);
 /// The words with which `attempt` refuses; nothing where it goes through.
 [[nodiscard]] std::optional<std::string> reason_of_failure(const std::function<void()>& attempt);
