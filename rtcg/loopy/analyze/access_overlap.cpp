@@ -1,4 +1,4 @@
-#include "rtcg/loopy/transform/access_meeting.h"
+#include "rtcg/loopy/analyze/access_overlap.h"
 
 #include "rtcg/loopy/analyze/index_cases.h"
 

@@ -12,6 +12,9 @@
 
 namespace rtcg::loopy {
 
+/// A helper function that tells the host's compiler that a loop's iterations hand on elements.
+inline constexpr const char* ordered_iterations = "keep_iterations_in_order";
+
 /// The body of one kernel of the program. Internal to codegen.
 struct EmittedBody {
   std::vector<cgen::Statement> statements;

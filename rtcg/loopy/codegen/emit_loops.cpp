@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/access_overlap.h"
 #include "rtcg/loopy/codegen/emitter.h"
 
 namespace rtcg::loopy {
@@ -197,9 +198,48 @@ void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& blo
   if (code.body.items.empty()) {
     return;  // the tests around leave nothing to do
   }
+  if (target_ == Target::host && carries_elements(loop, place)) {
+    helpers_.insert(ordered_iterations);
+    code.body.items.insert(
+        code.body.items.begin(),
+        {CodeStatement{cgen::Statement(cgen::call(ordered_iterations, {}, cgen::void_type))}, {}});
+  }
   CodeItem item = make_loop(std::move(code));
   item.variables.insert(in_bounds.begin(), in_bounds.end());
   block.items.push_back(std::move(item));
+}
+
+bool Emitter::carries_elements(const LoopNode& loop, const Place& place) const {
+  std::vector<ArrayAccess> accesses;
+  for (const std::size_t statement : statements_in(loop.body)) {
+    for (ArrayAccess& access : accesses_of(kernel_, kernel_.instructions[statement])) {
+      if (!access.indices.empty()) {
+        accesses.push_back(std::move(access));
+      }
+    }
+  }
+  const auto is_carried = [&](const ArrayAccess& write, const ArrayAccess& later) {
+    const Temporary* temporary = named_.find_temporary(write.array);
+    const bool is_global = temporary == nullptr || temporary->address_space == AddressSpace::global;
+    // a tile is filled anew before each use: its fill and its use have loops of their own
+    if (write.array != later.array || write.indices == later.indices ||
+        (!is_global && write.inames != later.inames)) {
+      return false;
+    }
+    ConstraintSet both = at_one_element(kernel_, write, later);
+    for (const std::string& iname : write.inames) {
+      if (later.inames.count(iname) != 0 && place.known.count(iname) != 0) {
+        both.add_zero(Affine(iname + "'1") - Affine(iname + "'2"));
+      }
+    }
+    both.add_nonnegative(Affine(loop.iname + "'2") - Affine(loop.iname + "'1") - 1);
+    return !both.is_empty();
+  };
+  return std::any_of(accesses.begin(), accesses.end(), [&](const ArrayAccess& write) {
+    return write.is_write &&
+           std::any_of(accesses.begin(), accesses.end(),
+                       [&](const ArrayAccess& later) { return is_carried(write, later); });
+  });
 }
 
 void Emitter::emit_copies(const LoopNode& loop, Place& inside, const ConstraintSet& constraints,

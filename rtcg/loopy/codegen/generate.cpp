@@ -344,8 +344,22 @@ void add_integer_power(const cgen::Type& type, const cgen::Expr& a, const cgen::
   body << cgen::return_(is_signed ? cgen::cast(type, result) : result);
 }
 
+/// gcc 12 and 13 with -O3 vectorise some loops that write what a later iteration reads, once the
+/// loops within are unrolled, and get them wrong. A loop that calls this stays as it is written.
+cgen::Statement order_helper(const std::string& name) {
+  return cgen::RawStatement{fmt::format("static inline void {}(void) {{\n"
+                                        "  __asm__ volatile(\"\" ::: \"memory\");\n"
+                                        "}}",
+                                        name),
+                            {name},
+                            {}};
+}
+
 /// Definition of a helper function named by ExprScope::helpers.
 cgen::Statement helper_definition(const std::string& name) {
+  if (name == ordered_iterations) {
+    return order_helper(name);
+  }
   if (name.find("cop") != std::string::npos) {
     return copy_helper(name);
   }

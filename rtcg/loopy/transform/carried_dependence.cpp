@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "rtcg/loopy/analyze/access_overlap.h"
 #include "rtcg/loopy/analyze/find_point.h"
-#include "rtcg/loopy/transform/access_meeting.h"
 
 namespace rtcg::loopy {
 namespace {
