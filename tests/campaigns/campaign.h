@@ -75,6 +75,15 @@ struct Kind {
   std::size_t memory_mib = 4096;
 };
 
+/// What became of an input.
+struct Outcome {
+  std::uint64_t runs = 0;
+  bool is_finding = false;
+  std::string code;  ///< of a refusal
+  std::string what;
+};
+[[nodiscard]] Outcome outcome_of(const Kind& kind, const std::string& input);
+
 struct CampaignOptions {
   std::uint64_t seed = 1;
   std::uint64_t count = 1000;
@@ -86,6 +95,9 @@ struct CampaignOptions {
 /// @returns  how many cases were findings
 [[nodiscard]] std::uint64_t run_campaign(const Kind& kind, const CampaignOptions& options);
 
+/// The input of case `number`.
+[[nodiscard]] std::string input_of(const Kind& kind, std::uint64_t seed, std::uint64_t number);
+
 /// Runs one case in this process, prints its input and what becomes of it.
 /// @returns  whether it is a finding
 [[nodiscard]] bool run_one(const Kind& kind, std::uint64_t seed, std::uint64_t number);
@@ -95,6 +107,11 @@ struct Places {
   std::string rtcg;    ///< the command line, for `options`
   std::string folder;  ///< of this run's own, for files
 };
+
+/// A new folder in memory where there is one; the caches of this process go there.
+/// @throws std::runtime_error
+[[nodiscard]] Places make_places();
+[[nodiscard]] std::vector<Kind> all_kinds(const Places& places);
 
 [[nodiscard]] std::vector<Kind> text_kinds();
 [[nodiscard]] std::vector<Kind> file_kinds(const Places& places);

@@ -1,8 +1,7 @@
 // rtcg_campaign KIND --seed S --count N [--seconds T] [--jobs J] [--only K] [--rtcg PATH]
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -68,24 +67,15 @@ int main(int count, char** arguments) {
       is_understood = false;
     }
   }
-  std::string folder = (std::filesystem::temp_directory_path() / "rtcg_campaign_XXXXXX").string();
-  if (::access("/dev/shm", W_OK) == 0) {
-    folder = "/dev/shm/rtcg_campaign_XXXXXX";
-  }
-  if (::mkdtemp(folder.data()) == nullptr) {
-    std::fprintf(stderr, "rtcg_campaign: no folder for files: %s\n", std::strerror(errno));
+  try {
+    const std::string program = places.rtcg;
+    places = rtcg::campaigns::make_places();
+    places.rtcg = program;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rtcg_campaign: %s\n", error.what());
     return 2;
   }
-  places.folder = folder;
-  // nothing that cases leave goes to where a user's files are
-  ::setenv("RTCG_CACHE_DIR", (folder + "/cache").c_str(), 1);
-  ::setenv("RTCG_VERIFY", "1", 0);
-  std::vector<Kind> kinds = rtcg::campaigns::text_kinds();
-  for (Kind& kind : rtcg::campaigns::file_kinds(places)) {
-    kinds.push_back(std::move(kind));
-  }
-  kinds.push_back(rtcg::campaigns::options_kind(places));
-  kinds.push_back(rtcg::campaigns::kernels_kind());
+  const std::vector<Kind> kinds = rtcg::campaigns::all_kinds(places);
   std::uint64_t findings = 0;
   bool is_known = false;
   for (const Kind& kind : kinds) {
@@ -96,7 +86,7 @@ int main(int count, char** arguments) {
     }
   }
   std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+  std::filesystem::remove_all(places.folder, ignored);
   if (!is_known) {
     std::fputs(usage, stderr);
     for (const Kind& kind : kinds) {

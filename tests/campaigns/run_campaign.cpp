@@ -40,38 +40,10 @@ std::uint64_t seed_of(std::uint64_t seed, std::uint64_t number) {
   return x ^ (x >> 31);
 }
 
-std::string input_of(const Kind& kind, std::uint64_t seed, std::uint64_t number) {
-  Draw draw(seed_of(seed, number));
-  return kind.make(draw);
-}
-
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\0'; }, ' ');
   return text.substr(0, 3000);
-}
-
-struct Outcome {
-  std::uint64_t runs = 0;
-  bool is_finding = false;
-  std::string code;  ///< of a refusal
-  std::string what;
-};
-
-Outcome outcome_of(const Kind& kind, const std::string& input) {
-  try {
-    return {kind.run(input), false, "", ""};
-  } catch (const InternalError& error) {
-    return {0, true, "", one_line(error.what())};
-  } catch (const Error& error) {
-    return {0, error.code().empty(), error.code(), one_line(error.what())};
-  } catch (const Finding& error) {
-    return {0, true, "", one_line(error.what())};
-  } catch (const std::exception& error) {
-    return {0, true, "", one_line(fmt::format("an exception without a code: {}", error.what()))};
-  } catch (...) {
-    return {0, true, "", "an exception that is none of std"};
-  }
 }
 
 /// What a process that runs cases tells of itself; in memory that it shares with its parent.
@@ -342,6 +314,27 @@ class Campaign {
 };
 
 }  // namespace
+
+std::string input_of(const Kind& kind, std::uint64_t seed, std::uint64_t number) {
+  Draw draw(seed_of(seed, number));
+  return kind.make(draw);
+}
+
+Outcome outcome_of(const Kind& kind, const std::string& input) {
+  try {
+    return {kind.run(input), false, "", ""};
+  } catch (const InternalError& error) {
+    return {0, true, "", one_line(error.what())};
+  } catch (const Error& error) {
+    return {0, error.code().empty(), error.code(), one_line(error.what())};
+  } catch (const Finding& error) {
+    return {0, true, "", one_line(error.what())};
+  } catch (const std::exception& error) {
+    return {0, true, "", one_line(fmt::format("an exception without a code: {}", error.what()))};
+  } catch (...) {
+    return {0, true, "", "an exception that is none of std"};
+  }
+}
 
 std::uint64_t run_campaign(const Kind& kind, const CampaignOptions& options) {
   std::signal(SIGINT, note_signal);

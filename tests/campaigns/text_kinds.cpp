@@ -1,4 +1,5 @@
 // Texts that people write: kernel files, recipes, slicings, fluxes.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -117,8 +118,11 @@ Kind slicings() {
             return fmt::format("{}|{}", draw.below(sliced_kernels().size()), mutator->make(draw));
           },
           [](const std::string& input) {
-            const Kernel& kernel = sliced_kernels()[static_cast<std::size_t>(input[0] - '0')];
-            const loopy::Slicing slicing = loopy::parse_slicing(input.substr(2));
+            const std::size_t bar = std::min(input.find('|'), input.size());
+            const std::size_t which = bar == 1 ? static_cast<unsigned char>(input[0] - '0') : 0;
+            const Kernel& kernel = sliced_kernels()[which % sliced_kernels().size()];
+            const std::string text = input.substr(std::min(bar + 1, input.size()));
+            const loopy::Slicing slicing = loopy::parse_slicing(text);
             if (loopy::parse_slicing(to_string(slicing)) != slicing) {
               throw Finding("the text of a slicing reads as another one: " + to_string(slicing));
             }
