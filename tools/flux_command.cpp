@@ -185,7 +185,7 @@ void add_flux_command(CLI::App& app) {
       ->add_option("--fields,-f", words->fields,
                    "Fields: e:3,h:3, or on axes e:z,h:xy, or scalars rho")
       ->required();
-  command->add_option("--target,-t", words->target, "The language of the text")
+  command->add_option("--target,-t", words->target, "Language of the text")
       ->check(CLI::IsMember({"cuda", "opencl", "host"}))
       ->capture_default_str();
   command->add_option("--dimension,-d", words->dimension, "Dimension of space: 1, 2 or 3")

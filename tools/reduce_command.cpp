@@ -270,8 +270,8 @@ void add_reduce_command(CLI::App& app) {
       "Shrink a kernel file that fails to the smallest one with the same failure: "
       "remove steps,\n"
       "statements, arguments and operands and make numbers smaller. Prints the "
-      "file; reports on stderr\n"
-      "how far it is.\n\n"
+      "file; reports its\n"
+      "progress on stderr.\n\n"
       "  rtcg reduce slow.loopy > small.loopy\n"
       "  rtcg reduce refused.loopy --code loopy.check_races.write_race\n"
       "  rtcg reduce wrong.loopy --check --device host --set n=37");

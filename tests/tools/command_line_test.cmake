@@ -300,7 +300,7 @@ expect(1 "loopy.tune.unwritable_log" tune ${kernels}/matmul.loopy --set n=32 -d 
   --max-candidates 1 --log /proc/no/such/file)
 file(WRITE ${WORK}/notes.txt "my notes\n")
 foreach(option --log --wisdom --export)
-  expect(1 "notes.txt' is something else than a file that rtcg tune writes.*loopy.tune.foreign_file"
+  expect(1 "notes.txt' is not a file that rtcg tune writes.*loopy.tune.foreign_file"
     tune ${kernels}/matmul.loopy --set n=32 -d host --max-candidates 1 ${option} notes.txt)
 endforeach()
 file(READ ${WORK}/notes.txt notes)

@@ -66,7 +66,7 @@ std::vector<FootprintAxis> footprint(const Kernel& kernel, const std::string& wh
       if (!shift.is_constant()) {
         throw InvalidInput(
             "loopy.footprint.no_common_base",
-            fmt::format("accesses to '{}' begin at {} and at {}, which are no constant distance "
+            fmt::format("accesses to '{}' begin at {} and at {}, which are not a constant distance "
                         "apart: treat them one by one",
                         what, to_string(box[i].base), to_string(axis.base)));
       }

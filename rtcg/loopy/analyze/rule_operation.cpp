@@ -79,7 +79,7 @@ RuleOperation operation_of(const Kernel& kernel, const SubstitutionRule& rule) {
     if (!free_names(neutral).empty() || !accessed_arrays(neutral).empty()) {
       throw InvalidInput(
           "loopy.rule_operation.neutral",
-          fmt::format("the neutral element '{}' of the rule '{}' of kernel '{}' is no constant",
+          fmt::format("the neutral element '{}' of the rule '{}' of kernel '{}' is not a constant",
                       to_string(neutral), rule.name, kernel.name));
     }
   }
@@ -99,7 +99,7 @@ RuleOperation operation_of(const Kernel& kernel, const SubstitutionRule& rule) {
   throw InvalidInput(
       "loopy.realize_reductions.unknown_operation",
       fmt::format(
-          "'{}' is no operation of a reduction: there are {}{}, and rules of two operands "
+          "'{}' is not an operation of a reduction: there are {}{}, and rules of two operands "
           "such as '{}(a, b) := a + b {{neutral=0}}'{}",
           name, fmt::join(known_operations, ", "),
           rules.empty() ? "" : fmt::format(", the rules {}", fmt::join(rules, ", ")), name,
@@ -131,11 +131,12 @@ std::optional<RuleOperation> find_rule_operation(const Kernel& kernel, const Red
     refuse_unknown(kernel, reduction.operation);
   }
   if (rule->neutral.empty()) {
-    throw InvalidInput("loopy.rule_operation.no_neutral",
-                       fmt::format("the rule '{}' of kernel '{}' is no operation of a reduction: "
-                                   "it has no neutral element; write {{neutral=0}} behind it, with "
-                                   "the value that changes none that it is combined with",
-                                   rule->name, kernel.name));
+    throw InvalidInput(
+        "loopy.rule_operation.no_neutral",
+        fmt::format("the rule '{}' of kernel '{}' is not an operation of a reduction: "
+                    "it has no neutral element; write {{neutral=0}} after it, with "
+                    "the value that changes none that it is combined with",
+                    rule->name, kernel.name));
   }
   RuleOperation operation = operation_of(kernel, *rule);
   if (reduction.operands.size() != operation.neutral.size()) {

@@ -121,7 +121,7 @@ std::optional<std::string> why_not_vector_access(const Kernel& kernel,
         fmt::format("has no type of which {} fit into {} bytes", lanes, most_vector_bytes));
   }
   if (layout->group_elements < lanes) {
-    return refuse(fmt::format("lies in rows that are swizzled by groups of {} elements",
+    return refuse(fmt::format("is in rows that are swizzled by groups of {} elements",
                               layout->group_elements));
   }
   const ConstraintSet known = constraints_of(kernel, instruction.within_inames);

@@ -98,7 +98,7 @@ void check_axes(const Kernel& kernel, const Instruction& instruction) {
       throw InvalidInput(
           "loopy.check_kernel.axis_used_twice",
           fmt::format("statement '{}' of kernel '{}' is within '{}' and '{}', which "
-                      "both lie on the axis {}; give one of them another tag",
+                      "both are on the axis {}; give one of them another tag",
                       instruction.id, kernel.name, user->second, iname, to_string(tag)));
     }
   }
@@ -113,7 +113,7 @@ void check_data_dependence(const Kernel& kernel, const std::string& iname, const
     if (is_written || find_temporary(kernel, each) != nullptr) {
       throw InvalidInput("loopy.check_kernel.data_dependent_axis",
                          fmt::format("the bounds of '{}' in kernel '{}' depend on '{}', which the "
-                                     "kernel computes: it cannot lie on the axis {}",
+                                     "kernel computes: it cannot be on the axis {}",
                                      iname, kernel.name, each, to_string(tag)));
     }
   }
@@ -129,7 +129,7 @@ void check_lengths(const Kernel& kernel) {
     if (is_in_block && !constant_length(kernel, iname)) {
       throw InvalidInput(
           "loopy.check_kernel.no_constant_length",
-          fmt::format("'{}' in kernel '{}' lies on the axis {}, but no constant bounds its length; "
+          fmt::format("'{}' in kernel '{}' is on the axis {}, but no constant bounds its length; "
                       "split it, or assume an upper bound of its parameters",
                       iname, kernel.name, to_string(tag)));
     }

@@ -15,7 +15,7 @@ std::string hint_about_barriers(const Kernel& kernel) {
     for (const std::string& iname : each.within_inames) {
       if (is<BarrierInstruction>(each) && tag_of(kernel, iname).is_parallel()) {
         return fmt::format(
-            "; barrier '{}' stands within '{}', as if it were passed in each of its "
+            "; barrier '{}' is within '{}', as if it were passed in each of its "
             "iterations: put it outside of that iname if all are to meet there",
             each.id, iname);
       }
@@ -29,7 +29,7 @@ std::string hint_about_barriers(const Kernel& kernel) {
 void check_order(const Kernel& kernel) {
   if (const auto why = find_value_carried_by_axes(kernel)) {
     throw InvalidInput("loopy.check_order.carried_value",
-                       fmt::format("lanes or threads of kernel '{}' cannot stand for loops: {}{}",
+                       fmt::format("lanes or threads of kernel '{}' cannot replace loops: {}{}",
                                    kernel.name, *why, hint_about_barriers(kernel)));
   }
 }

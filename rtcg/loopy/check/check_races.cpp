@@ -277,7 +277,7 @@ class RaceSearch {
     throw InvalidInput(
         "loopy.check_races.write_race",
         fmt::format("{} of kernel '{}' write{} element [{}] of '{}' both at {} and at {}{}{}; "
-                    "'{}' lies on the axis {}, and nothing orders the two{}",
+                    "'{}' is on the axis {}, and nothing orders the two{}",
                     first == second ? fmt::format("statement '{}'", first)
                                     : fmt::format("statements '{}' and '{}'", first, second),
                     kernel_.name, first == second ? "s" : "",

@@ -130,7 +130,7 @@ void Emitter::check_call(const LoopTree& run) const {
     throw InvalidInput(
         "loopy.generate.call_split",
         fmt::format("the call '{}' of '{}' cannot be a function: other statements, barriers or "
-                    "conditions stand between its statements",
+                    "conditions are between its statements",
                     call.call, call.function));
   }
   const bool has_text = std::any_of(

@@ -253,7 +253,7 @@ void Emitter::emit_copies(const LoopNode& loop, Place& inside, const ConstraintS
                     loop.iname,
                     first && last ? fmt::format("it has {} iterations, of at most {}",
                                                 *last - *first + 1, most_copies)
-                                  : std::string("its length is no constant")));
+                                  : std::string("its length is not a constant")));
   }
   for (std::int64_t value = *first; value <= *last; ++value) {
     if ((value - bounds.remainder) % bounds.step != 0) {

@@ -226,7 +226,7 @@ cgen::Statement Emitter::atomic_update(const Assignment& assignment, const cgen:
   }
   if (!operand || !cgen::scalar_kind(type)) {
     throw Unsupported("loopy.generate.atomic_form",
-                      fmt::format("the atomic statement '{} = {}' is no sum, min or max of its "
+                      fmt::format("the atomic statement '{} = {}' is not a sum, min or max of its "
                                   "target and a number: there is no atomic function for it",
                                   to_string(target), to_string(assignment.value)));
   }

@@ -209,10 +209,11 @@ std::int64_t Emitter::constant_length(const Temporary& temporary, const Expr& le
       return *value;
     }
   }
-  throw InvalidInput("loopy.generate.array_length_not_constant",
-                     fmt::format("temporary '{}' has an axis of length {}, which is no constant: "
-                                 "arrays of a thread or a block need constant lengths",
-                                 temporary.name, to_string(length)));
+  throw InvalidInput(
+      "loopy.generate.array_length_not_constant",
+      fmt::format("temporary '{}' has an axis of length {}, which is not a constant: "
+                  "arrays of a thread or a block need constant lengths",
+                  temporary.name, to_string(length)));
 }
 
 std::int64_t Emitter::linear_length(const Temporary& temporary) const {

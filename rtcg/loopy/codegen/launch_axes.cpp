@@ -108,7 +108,7 @@ class AxisFinder {
         if (each.expr.coefficient(iname) != 0 && find_temporary(kernel_, term.name) != nullptr) {
           throw InvalidInput(
               "loopy.generate.host_loop_bounds",
-              fmt::format("a global barrier stands within loop '{}', so that the host runs it, but "
+              fmt::format("a global barrier is within loop '{}', so the host runs it, but "
                           "its bounds depend on '{}', which the kernel computes: make that an "
                           "argument",
                           iname, term.name));

@@ -60,7 +60,7 @@ Subscripts read_subscripts(std::string_view text, std::size_t operand_count) {
   for (const std::string& letters : read.operands) {
     for (const char letter : letters) {
       if (letter < 'a' || letter > 'z') {
-        fail(text, fmt::format("'{}' is no small letter", letter));
+        fail(text, fmt::format("'{}' is not a small letter", letter));
       }
       ++uses[letter];
     }
@@ -77,7 +77,7 @@ Subscripts read_subscripts(std::string_view text, std::size_t operand_count) {
   for (const char letter : read.result) {
     if (uses.count(letter) == 0 || std::count(read.result.begin(), read.result.end(), letter) > 1) {
       fail(text,
-           fmt::format("'{}' of the result has to stand there once, and in an operand", letter));
+           fmt::format("'{}' of the result must appear there once, and in an operand", letter));
     }
   }
   for (const auto& [letter, count] : uses) {

@@ -475,10 +475,11 @@ class KernelMaker {
     for (std::size_t i = 0; i < parsed_.statements.size(); ++i) {
       const ParsedStatement& statement = parsed_.statements[i];
       if (statement.callee.empty() && statement.is_function) {
-        throw InvalidInput("loopy.make_kernel.unknown_callee",
-                           fmt::format("line {}: '{}' is no call of a kernel: as_function is for "
-                                       "these",
-                                       statement.line, ids_[i]));
+        throw InvalidInput(
+            "loopy.make_kernel.unknown_callee",
+            fmt::format("line {}: '{}' is not a call of a kernel: as_function is for "
+                        "these",
+                        statement.line, ids_[i]));
       }
       if (statement.callee.empty()) {
         continue;

@@ -45,7 +45,8 @@ void read_option(TokenReader& reader, Argument& argument) {
     }
     argument.address_space = space == "constant" ? AddressSpace::constant : AddressSpace::global;
   } else {
-    reader.fail(fmt::format("'{}' is no option: there are order, strides, offset and space", key));
+    reader.fail(
+        fmt::format("'{}' is not an option: there are order, strides, offset and space", key));
   }
 }
 
@@ -67,7 +68,8 @@ void read_entry(TokenReader& reader, std::vector<Argument>& arguments) {
     const std::string type = reader.next().text;
     argument.type = parse_scalar_type(type);
     if (!argument.type) {
-      reader.fail_at(column, fmt::format("'{}' is no type: write f32, f64, i32, i64, ...", type));
+      reader.fail_at(column,
+                     fmt::format("'{}' is not a type: write f32, f64, i32, i64, ...", type));
     }
   }
   if (is_described && reader.accept("[")) {

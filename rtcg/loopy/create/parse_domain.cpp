@@ -149,7 +149,7 @@ class ConditionParser {
       } else if (reader_.accept("mod") || reader_.accept("%")) {
         result = rounded(result, true);
       } else if (reader_.is_next("/")) {
-        reader_.fail("'/' stands only in floor(n / 2); n // 2 is the same");
+        reader_.fail("'/' is allowed only in floor(n / 2); n // 2 is the same");
       } else {
         return result;
       }
@@ -418,7 +418,7 @@ Domain read_domain(TokenReader& reader) {
       const std::size_t column = reader.peek().column;
       std::string iname = reader.expect_name("an iname");
       if (std::find(domain.inames.begin(), domain.inames.end(), iname) != domain.inames.end()) {
-        reader.fail_at(column, fmt::format("iname '{}' stands twice", iname));
+        reader.fail_at(column, fmt::format("iname '{}' appears twice", iname));
       }
       domain.inames.push_back(std::move(iname));
     } while (reader.accept(","));

@@ -148,7 +148,7 @@ std::map<std::string, std::int64_t> parse_values(const Section& section) {
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (!is_identifier(name) || error != std::errc() || end != value.data() + value.size()) {
       fail("loopy.parse_kernel_file.bad_value", section.place,
-           fmt::format("'{}' is no value of a parameter: write n=1000", trimmed(item)));
+           fmt::format("'{}' is not a value of a parameter: write n=1000", trimmed(item)));
     }
     values[name] = number;
   }
@@ -164,7 +164,7 @@ void read_section(const Section& section, KernelFile& file) {
   if (name == "kernel") {
     file.options.name = text;
     if (!is_identifier(text)) {
-      refuse(fmt::format("'{}' is no name of a kernel: write letters, digits and _", text));
+      refuse(fmt::format("'{}' is not a name of a kernel: write letters, digits and _", text));
     }
   } else if (name == "domains") {
     file.domains = text;
@@ -173,7 +173,7 @@ void read_section(const Section& section, KernelFile& file) {
   } else if (name == "type") {
     file.options.default_type = parse_scalar_type(text);
     if (!file.options.default_type) {
-      refuse(fmt::format("'{}' is no type: write f32, f64, i32, ...", text));
+      refuse(fmt::format("'{}' is not a type: write f32, f64, i32, ...", text));
     }
   } else if (name == "assume") {
     file.options.assumptions = text;

@@ -107,7 +107,7 @@ Instruction with_manner(Instruction instruction, const std::string& manner,
   }
   const bool is_init = manner == "atomic" && how == "init";
   if (!how.empty() && !is_init && (manner != "atomic" || how != "update")) {
-    fail(fmt::format("'{}={}' is no option: there are atomic, atomic=update and atomic=init",
+    fail(fmt::format("'{}={}' is not an option: there are atomic, atomic=update and atomic=init",
                      manner, how));
   }
   const std::string& name = target_name(assignment->targets.front());

@@ -108,7 +108,7 @@ class StatementParser {
                          .first_statement = result_.statements.size()});
     } else if (word == "elif" || word == "else") {
       if (word == "else" && !rest.empty()) {
-        fail("'else' stands alone; with a condition it is 'elif'");
+        fail("'else' has no condition; with one it is 'elif'");
       }
       next_branch(word == "elif" ? std::optional(parse_expr(rest)) : std::nullopt);
     } else if (text == "end") {
@@ -200,7 +200,7 @@ class StatementParser {
 
   Options parse_options(std::string_view text) const {
     if (!text.starts_with("{") || !text.ends_with("}")) {
-      fail("options stand in braces: {id=name}");
+      fail("options are written in braces: {id=name}");
     }
     Options options{};
     for (const std::string& entry : split_outside_brackets(text.substr(1, text.size() - 2), ',')) {
@@ -274,7 +274,7 @@ class StatementParser {
     } else if (const auto fence = parse_copy_fence(word)) {
       statement.instruction.kind = *fence;
     } else {
-      fail(fmt::format("'... {}' is no statement: there are lbarrier, gbarrier, nop, call and c",
+      fail(fmt::format("'... {}' is not a statement: there are lbarrier, gbarrier, nop, call and c",
                        word));
     }
   }
@@ -310,7 +310,7 @@ class StatementParser {
     expect_end(reader);
     for (const auto& [key, value] : options.entries) {
       if (key != "neutral") {
-        fail(fmt::format("'{}' is no option of a rule: there is neutral", key));
+        fail(fmt::format("'{}' is not an option of a rule: there is neutral", key));
       }
       for (const std::string& each : split_outside_brackets(value, ':')) {
         rule.neutral.push_back(parse_expr(each));
@@ -395,7 +395,8 @@ class StatementParser {
       const std::string type_name = reader.expect_name("a type");
       type = parse_scalar_type(type_name);
       if (!type) {
-        reader.fail_at(column, fmt::format("'{}' is no type: write f32, f64, i32, ...", type_name));
+        reader.fail_at(column,
+                       fmt::format("'{}' is not a type: write f32, f64, i32, ...", type_name));
       }
       reader.expect(">");
     } else if (!reader.accept("<>")) {
@@ -458,10 +459,10 @@ class StatementParser {
       } else if (key == "call") {
         instruction.call_site = parse_call_site(value);
       } else {
-        fail(
-            fmt::format("'{}' is no option: there are id, id_prefix, dep, dep_query, inames, dup, "
-                        "if, tags, reads, writes, atomic, asynchronous and as_function",
-                        key));
+        fail(fmt::format(
+            "'{}' is not an option: there are id, id_prefix, dep, dep_query, inames, dup, "
+            "if, tags, reads, writes, atomic, asynchronous and as_function",
+            key));
       }
     }
   }

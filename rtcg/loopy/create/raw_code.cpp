@@ -15,7 +15,8 @@ constexpr const char* c_text_syntax = "loopy.parse_statements.syntax";
 
 RawCode parse_raw_code(std::string_view text) {
   if (text.size() < 2 || !text.starts_with("\"") || !text.ends_with("\"")) {
-    throw InvalidInput(c_text_syntax, "C text stands in quotes: ... c \"${a[i]} = 1;\" {writes=a}");
+    throw InvalidInput(c_text_syntax,
+                       "C text is written in quotes: ... c \"${a[i]} = 1;\" {writes=a}");
   }
   text = text.substr(1, text.size() - 2);
   RawCode raw;

@@ -149,7 +149,7 @@ std::string stride_list(const Kernel& kernel, const Temporary& temporary) {
   std::vector<std::string> strides;
   for (const Expr& stride : temporary.strides_elements) {
     if (!as_integer(stride)) {
-      refuse(kernel, fmt::format("'{}' lies in strides that are no constants", temporary.name));
+      refuse(kernel, fmt::format("'{}' has strides that are not constants", temporary.name));
     }
     strides.push_back("stride:" + to_string(stride));
   }

@@ -359,7 +359,7 @@ void check_is_equal(const ComparisonReport& report) {
     return;
   }
   const std::string allowed = report.allowed == 0
-                                  ? "and nothing else is right"
+                                  ? "and no other value is right"
                                   : fmt::format("and up to {:.3g} away is right", report.allowed);
   throw Error(
       "loopy.compare_with_reference.wrong_numbers",

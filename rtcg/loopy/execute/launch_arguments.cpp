@@ -122,7 +122,7 @@ void LaunchArguments::add(const NamedArgument& argument) {
     }
     if (array->device != device_) {
       throw InvalidInput("loopy.executor.wrong_device",
-                         fmt::format("argument '{}' of kernel '{}' lies on another device",
+                         fmt::format("argument '{}' of kernel '{}' is on another device",
                                      argument.name, kernel_.name));
     }
     arrays_.insert_or_assign(argument.name, *array);

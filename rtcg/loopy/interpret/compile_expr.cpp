@@ -353,7 +353,7 @@ std::pair<int, FindElement> ExprCompiler::compile_place(const Expr& target) {
   const int variable = machine_.find_variable(name);
   if (variable < 0) {
     throw InvalidInput("loopy.interpret.missing_value",
-                       fmt::format("'{}' of kernel '{}' is no variable that can be set or read",
+                       fmt::format("'{}' of kernel '{}' is not a variable that can be set or read",
                                    name, machine_.kernel().name));
   }
   const auto number = static_cast<std::size_t>(variable);

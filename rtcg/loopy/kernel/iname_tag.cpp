@@ -54,10 +54,11 @@ InameTag parse_iname_tag(std::string_view text) {
   if (const auto factor = number_after(text, "unr_hint.", 1024)) {
     return {AxisKind::unroll_hint, *factor};
   }
-  throw InvalidInput("loopy.iname_tag.unknown",
-                     fmt::format("'{}' is no tag: write for, unr, unr_hint, unr_hint.N, ilp, ilp.seq, "
-                                 "vec, g.0 to g.2, l.0 to l.2 or l.auto",
-                                 text));
+  throw InvalidInput(
+      "loopy.iname_tag.unknown",
+      fmt::format("'{}' is not a tag: write for, unr, unr_hint, unr_hint.N, ilp, ilp.seq, "
+                  "vec, g.0 to g.2, l.0 to l.2 or l.auto",
+                  text));
 }
 
 std::string to_string(const InameTag& tag) {

@@ -280,7 +280,7 @@ void check_reach(const Kernel& kernel) {
           if (is_lost) {
             throw InvalidInput(
                 "loopy.insert_barriers.out_of_reach",
-                fmt::format("'{}' computes '{}' within '{}', which lies on {}, but '{}' reads it "
+                fmt::format("'{}' computes '{}' within '{}', which is on {}, but '{}' reads it "
                             "outside of that iname, where the values of other {} are out of reach",
                             writer.id, name, iname, to_string(tag), reader.id,
                             tag.kind == AxisKind::grid ? "blocks" : "threads"));

@@ -110,7 +110,7 @@ class TreeBuilder {
       if (!sorted_topologically(outer)) {
         throw InvalidInput(
             "loopy.schedule.priority_conflict",
-            fmt::format("loop '{}' cannot stand outside '{}': other priorities, the domains or "
+            fmt::format("loop '{}' cannot be outside '{}': other priorities, the domains or "
                         "statements that are only in '{}' ask for the opposite",
                         loops_[numbers[i - 1]], loops_[numbers[i]], loops_[numbers[i]]));
       }

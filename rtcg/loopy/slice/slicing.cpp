@@ -31,7 +31,7 @@ std::int64_t parse_number(std::string_view text, std::string_view digits) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() || value < 0) {
-    fail(text, fmt::format("'{}' is no number", digits));
+    fail(text, fmt::format("'{}' is not a number", digits));
   }
   return value;
 }
@@ -44,7 +44,7 @@ std::vector<std::string> parse_names(std::string_view text, const std::string& w
     names.push_back(name);
   }
   if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
-    fail(text, fmt::format("'{}' is no list of loops such as 'k_0,i_0'", word));
+    fail(text, fmt::format("'{}' is not a list of loops such as 'k_0,i_0'", word));
   }
   return names;
 }
@@ -75,12 +75,11 @@ FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& wor
     }
   }
   if (plan.is_swizzled && plan.padding != 0) {
-    fail(text, "'xor' stands in place of 'pad', not beside it");
+    fail(text, "'xor' replaces 'pad' and is not combined with it");
   }
   if (plan.in_registers && (plan.is_transposed || plan.is_swizzled || plan.padding != 0 ||
                             plan.vector_width != 0 || plan.stages != 0)) {
-    fail(text,
-         "'registers' have neither rows nor banks nor buffers: only 'over' may stand beside it");
+    fail(text, "'registers' have neither rows nor banks nor buffers: only 'over' may be added");
   }
   return plan;
 }
@@ -93,7 +92,7 @@ LayoutPlan parse_layout(std::string_view text, const std::vector<std::string>& w
     return next + numbers < words.size() && words[next] == word;
   };
   if (words.size() < 3) {
-    fail(text, "'layout' takes an array and how it lies, 'layout a order 1,0 pad 4'");
+    fail(text, "'layout' takes an array and its layout, 'layout a order 1,0 pad 4'");
   }
   plan.array = words[1];
   if (is_next("order", 1)) {

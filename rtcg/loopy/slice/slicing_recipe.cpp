@@ -212,11 +212,10 @@ void add_sharing(const Slicing& slicing, const InameSlicing& each, std::vector<R
     return;
   }
   if (is_atomic) {
-    throw InvalidInput(
-        "loopy.recipe_of.nothing_to_share",
-        fmt::format("'atomic {0}' takes a reduction whose outermost loop lies on the "
-                    "grid, '{0}: g.1 l.0*256', not '{1}'",
-                    each.iname, to_string(slicing)));
+    throw InvalidInput("loopy.recipe_of.nothing_to_share",
+                       fmt::format("'atomic {0}' takes a reduction whose outermost loop is on the "
+                                   "grid, '{0}: g.1 l.0*256', not '{1}'",
+                                   each.iname, to_string(slicing)));
   }
   // the block's tree stands around the loops, so that each thread adds up its own part first
   for (std::size_t i = 1; i < each.factors.size(); ++i) {

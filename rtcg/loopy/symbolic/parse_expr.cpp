@@ -239,7 +239,7 @@ class ExprParser {
     do {
       const std::string index = reader_.expect_name("an index of a part of an array");
       if (!places.emplace(index, Name{fmt::format("_{}", places.size())}).second) {
-        reader_.fail_at(column, fmt::format("'{}' stands twice", index));
+        reader_.fail_at(column, fmt::format("'{}' appears twice", index));
       }
     } while (reader_.accept(","));
     reader_.expect("]");
@@ -349,7 +349,8 @@ class ExprParser {
     const std::string name = reader_.expect_name("a type");
     const auto type = parse_scalar_type(name);
     if (!type) {
-      reader_.fail_at(column, fmt::format("'{}' is no type: write f32, f64, i32, i64, ...", name));
+      reader_.fail_at(column,
+                      fmt::format("'{}' is not a type: write f32, f64, i32, i64, ...", name));
     }
     reader_.expect(",");
     const Expr operand = conditional();

@@ -98,7 +98,7 @@ class StepReader {
   [[nodiscard]] std::size_t axis() {
     const std::int64_t value = number();
     if (value < 0) {
-      fail(fmt::format("{} is no axis", value));
+      fail(fmt::format("{} is not an axis", value));
     }
     return static_cast<std::size_t>(value);
   }
@@ -259,7 +259,7 @@ AddressSpace address_space_option(StepReader& step) {
     return AddressSpace::global;
   }
   if (!space.empty()) {
-    step.fail(fmt::format("'{}' is no address space: write private, local or global", space));
+    step.fail(fmt::format("'{}' is not an address space: write private, local or global", space));
   }
   return AddressSpace::automatic;
 }
@@ -322,7 +322,7 @@ ReduceOverGridOptions grid_options(StepReader& step) {
   ReduceOverGridOptions options;
   const std::string how = step.option("how", "two_stage");
   if (how != "two_stage" && how != "atomic") {
-    step.fail(fmt::format("'{}' is no way to reduce: write two_stage or atomic", how));
+    step.fail(fmt::format("'{}' is not a way to reduce: write two_stage or atomic", how));
   }
   options.how = how == "atomic" ? GridReduction::atomic : GridReduction::two_stage;
   options.threads = step.to_number(step.option("threads", "256"));

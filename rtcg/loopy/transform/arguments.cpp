@@ -88,7 +88,7 @@ std::optional<Refusal> find_types_refusal(const Kernel& kernel, const Types& typ
     }
     if (!parse_scalar_type(type)) {
       return Refusal{"loopy.add_dtypes.unknown_type",
-                     fmt::format("'{}' is no type: write f32, f64, i32, ...", type)};
+                     fmt::format("'{}' is not a type: write f32, f64, i32, ...", type)};
     }
   }
   return std::nullopt;

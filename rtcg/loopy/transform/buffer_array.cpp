@@ -92,7 +92,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& arr
   for (const std::string& iname : inames) {
     if (indexed.count(iname) == 0) {
       return Refusal{"loopy.buffer_array.bad_inames",
-                     fmt::format("'{}' is no iname in the indices of '{}': these are {}", iname,
+                     fmt::format("'{}' is not an iname in the indices of '{}': these are {}", iname,
                                  array, fmt::join(indexed, ", "))};
     }
   }

@@ -220,7 +220,7 @@ void check_order(const Kernel& old, const Kernel& kernel, const std::vector<std:
   if (iteration_order(as_loops(old)) && !iteration_order(as_loops(kernel))) {
     if (const auto why = find_value_carried_by_axes(old)) {
       throw_if_refused(Refusal{"loopy.duplicate_inames.carried_value",
-                               fmt::format("lanes or threads cannot stand for loops: {}", *why)});
+                               fmt::format("lanes or threads cannot replace loops: {}", *why)});
     }
   }
   const auto orders = iteration_orders(old, kernel);

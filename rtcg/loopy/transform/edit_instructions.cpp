@@ -73,7 +73,7 @@ std::optional<Refusal> find_ids_refusal(const Kernel& kernel,
     const bool is_free = find_instruction(kernel, fresh) == nullptr || new_ids.count(fresh) != 0;
     if (!is_identifier(fresh)) {
       return Refusal{"loopy.replace_instruction_ids.name_taken",
-                     fmt::format("'{}' is no name: use letters, digits and underscores", fresh)};
+                     fmt::format("'{}' is not a name: use letters, digits and underscores", fresh)};
     }
     if (!is_free || !given.insert(fresh).second) {
       return Refusal{

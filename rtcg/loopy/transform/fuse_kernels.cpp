@@ -48,10 +48,11 @@ std::optional<Refusal> find_refusal(const Kernel& first, const Kernel& second) {
                           find_temporary(first, argument.name) != nullptr ||
                           find_rule(first, argument.name) != nullptr;
     if (is_other) {
-      return Refusal{"loopy.fuse_kernels.name_clash",
-                     fmt::format("'{}' is an argument of '{}' and something else in '{}': rename "
-                                 "one of them",
-                                 argument.name, second.name, first.name)};
+      return Refusal{
+          "loopy.fuse_kernels.name_clash",
+          fmt::format("'{}' is an argument of '{}' and a different object in '{}': rename "
+                      "one of them",
+                      argument.name, second.name, first.name)};
     }
   }
   return std::nullopt;

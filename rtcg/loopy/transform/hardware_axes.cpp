@@ -28,10 +28,11 @@ std::map<std::string, NameSet> find_missing(const Kernel& kernel, std::string_vi
         continue;
       }
       if (on_axis.size() > 1) {
-        refusal = Refusal{"loopy.add_inames_for_unused_hardware_axes.several_inames",
-                          fmt::format("statement '{}' is on none of {}, which share the axis {}: "
-                                      "add one of them by add_inames_to_instructions",
-                                      instruction.id, list_text(on_axis), to_string(tag))};
+        refusal =
+            Refusal{"loopy.add_inames_for_unused_hardware_axes.several_inames",
+                    fmt::format("statement '{}' is not on any of {}, which share the axis {}: "
+                                "add one of them by add_inames_to_instructions",
+                                instruction.id, list_text(on_axis), to_string(tag))};
         return {};
       }
       missing[instruction.id].insert(iname);

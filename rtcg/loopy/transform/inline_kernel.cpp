@@ -287,7 +287,7 @@ Kernel inline_kernel(Kernel kernel, std::string_view callee_text, std::string_vi
   if (place == nullptr || !is<NoOperation>(*place)) {
     refuse("loopy.inline_kernel.no_call",
            fmt::format("kernel '{}' has no statement '{}' that does nothing: write "
-                       "... nop {{id={}}} where '{}' is to stand",
+                       "... nop {{id={}}} for the call of '{}'",
                        kernel.name, call, call, plain.name));
   }
   NameGenerator names = make_name_generator(kernel);
@@ -307,7 +307,7 @@ Kernel inline_kernel(Kernel kernel, std::string_view callee_text, std::string_vi
     const bool is_there = find_argument(kernel, argument.name) != nullptr ||
                           find_temporary(kernel, argument.name) != nullptr;
     if (is_iname(kernel, argument.name) || find_rule(kernel, argument.name) != nullptr) {
-      refuse_binding(argument.name, argument.name, "that is no variable of the kernel");
+      refuse_binding(argument.name, argument.name, "that is not a variable of the kernel");
     }
     const std::optional<cgen::Type> own = type_of_array(kernel, argument.name);
     if (is_there && own && argument.type && !(*own == *argument.type)) {

@@ -42,7 +42,7 @@ Mapping read_mapping(const Kernel& kernel, const InameMap& map) {
     const std::optional<Affine> value = to_affine(parse_expr(text));
     if (!value) {
       mapping.refusal = Refusal{"loopy.map_domain.not_affine",
-                                fmt::format("'{}' is no sum of multiples of inames", text)};
+                                fmt::format("'{}' is not a sum of multiples of inames", text)};
       return mapping;
     }
     for (const Affine::Term& term : value->terms()) {

@@ -23,11 +23,11 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const Kernel& placed,
     }
     if (temporary->address_space != AddressSpace::local) {
       return Refusal{"loopy.pad_bank_conflicts.not_shared",
-                     fmt::format("'{}' does not lie in shared memory, and has no banks", name)};
+                     fmt::format("'{}' is not in shared memory and has no banks", name)};
     }
     if (!constant_strides(placed, name)) {
       return Refusal{"loopy.pad_bank_conflicts.not_constant",
-                     fmt::format("the strides of '{}' are no constants", name)};
+                     fmt::format("the strides of '{}' are not constants", name)};
     }
   }
   return std::nullopt;

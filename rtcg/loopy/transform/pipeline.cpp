@@ -44,7 +44,7 @@ std::optional<std::string> why_not_filled_by(const Kernel& kernel, std::size_t w
   const Assignment* assignment = get_if<Assignment>(fill);
   if (assignment == nullptr || assignment->targets.size() != 1 || assignment->is_atomic ||
       !is<Access>(assignment->targets.front()) || !reduction_inames(fill).empty()) {
-    return fmt::format("'{}', which fills it, is no plain assignment to its elements", fill.id);
+    return fmt::format("'{}', which fills it, is not a plain assignment to its elements", fill.id);
   }
   if (fill.within_inames.count(iname) == 0) {
     return fmt::format("'{}', which fills it, is not within '{}'", fill.id, iname);
@@ -101,7 +101,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel,
   if (tag_of(kernel, loop).kind != AxisKind::sequential ||
       !constraints_of(kernel, {loop}).minimum(Affine(loop))) {
     return Refusal{"loopy.pipeline.not_possible",
-                   fmt::format("'{}' is no loop that begins at a constant", loop)};
+                   fmt::format("'{}' is not a loop that begins at a constant", loop)};
   }
   const ConstraintSet range = constraints_of(kernel, {loop});
   if (const auto last = range.maximum(Affine(loop));

@@ -113,10 +113,10 @@ std::optional<Refusal> find_atomic_refusal(const Kernel& kernel, const Instructi
   };
   const auto form = find_atomic_form(instruction);
   if (!form) {
-    return refuse("it is no reduction alone, nor one added to its target");
+    return refuse("it is not a reduction alone, nor one added to its target");
   }
   if (find_argument(kernel, target_name(form->target)) == nullptr) {
-    return refuse("its target is no argument");
+    return refuse("its target is not an argument");
   }
   const std::string& operation = get_if<Reduction>(form->reduction)->operation;
   const auto kind = cgen::scalar_kind(type_of(kernel, form->target));

@@ -150,7 +150,7 @@ class SlabSeparation {
     for (auto each = all.begin() + first_; each != all.begin() + last_ + 1; ++each) {
       if (order->count(each->id) == 0) {
         refuse("loopy.separate_loop_head_tail_slab.torn_apart",
-               fmt::format("'{}' stands between statements of loop '{}'", each->id, iname_));
+               fmt::format("'{}' is between statements of loop '{}'", each->id, iname_));
       }
     }
     std::stable_sort(all.begin() + first_, all.begin() + last_ + 1,

@@ -29,7 +29,7 @@ std::optional<Refusal> find_parts_refusal(const Kernel& kernel, std::string_view
   const InameTag inner = parse_iname_tag(options.inner_tag);
   if (outer.is_parallel() && outer == inner) {
     return Refusal{codes.axis_used_twice,
-                   fmt::format("both parts of '{}' cannot lie on {}", iname, to_string(outer))};
+                   fmt::format("both parts of '{}' cannot be on {}", iname, to_string(outer))};
   }
   for (const InameTag& tag : {outer, inner}) {
     // the statements within the parts are those within the iname

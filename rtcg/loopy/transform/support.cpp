@@ -169,7 +169,7 @@ std::optional<std::string> why_not_new_name(const Kernel& kernel, std::string_vi
     return std::nullopt;
   }
   if (!is_identifier(name)) {
-    return fmt::format("'{}' is no name: use letters, digits and underscores", name);
+    return fmt::format("'{}' is not a name: use letters, digits and underscores", name);
   }
   if (make_name_generator(kernel).is_taken(name)) {
     return fmt::format("the name '{}' is taken in kernel '{}'", name, kernel.name);
@@ -193,7 +193,7 @@ std::optional<std::string> why_not_on_axis(const Kernel& kernel, std::string_vie
     for (const std::string& other : inames) {
       if (other != iname && tag_of(kernel, other) == tag) {
         return fmt::format(
-            "'{}' cannot lie on {}: '{}' lies there, and statement '{}' is within "
+            "'{}' cannot be on {}: '{}' is there, and statement '{}' is within "
             "both",
             iname, to_string(tag), other, instruction.id);
       }

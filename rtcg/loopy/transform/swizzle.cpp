@@ -19,7 +19,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::int64_t rows) {
     if (inames_on_axis(kernel, tag).empty()) {
       return Refusal{
           "loopy.swizzle.no_grid",
-          fmt::format("no iname lies on {}: blocks need two axes to be reordered", to_string(tag))};
+          fmt::format("no iname is on {}: blocks need two axes to be reordered", to_string(tag))};
     }
   }
   return std::nullopt;

@@ -41,13 +41,13 @@ std::optional<Refusal> find_refusal(const Kernel& placed, const std::string& nam
   }
   if (temporary->address_space != AddressSpace::local) {
     return Refusal{"loopy.swizzle_bank_conflicts.not_shared",
-                   fmt::format("'{}' does not lie in shared memory, and has no banks", name)};
+                   fmt::format("'{}' is not in shared memory and has no banks", name)};
   }
   const bool has_constant_shape = std::all_of(temporary->shape.begin(), temporary->shape.end(),
                                               [](const Expr& e) { return as_integer(e); });
   if (!constant_strides(placed, name) || !has_constant_shape) {
     return Refusal{"loopy.swizzle_bank_conflicts.not_constant",
-                   fmt::format("the lengths or strides of '{}' are no constants", name)};
+                   fmt::format("the lengths or strides of '{}' are not constants", name)};
   }
   if (has_linear_access(placed, name) || is_touched_by_text(placed, name)) {
     return Refusal{"loopy.swizzle_bank_conflicts.by_place",

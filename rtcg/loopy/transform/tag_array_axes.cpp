@@ -127,7 +127,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<std:
     }
     if (!find_strides(old->shape, layout)) {
       return Refusal{"loopy.tag_array_axes.bad_layout",
-                     fmt::format("'{}' is no layout for the {} axes of '{}': write C, F, N1,N0, "
+                     fmt::format("'{}' is not a layout for the {} axes of '{}': write C, F, N1,N0, "
                                  "stride:32,stride:1, or vec for one axis of 2 to 4 elements",
                                  layout, old->shape.size(), array)};
     }
@@ -173,10 +173,11 @@ std::optional<Refusal> find_padding_refusal(const Kernel& kernel, std::string_vi
                    fmt::format("'{}' cannot be padded by {} elements", array, count)};
   }
   if (!find_order(*layout)) {
-    return Refusal{"loopy.add_padding.unknown_order",
-                   fmt::format("the strides of '{}' do not tell which axis varies faster: lay it "
-                               "out with tag_array_axes first",
-                               array)};
+    return Refusal{
+        "loopy.add_padding.unknown_order",
+        fmt::format("the strides of '{}' do not determine which axis varies fastest: lay it "
+                    "out with tag_array_axes first",
+                    array)};
   }
   return std::nullopt;
 }

@@ -39,10 +39,11 @@ std::optional<Refusal> find_space_refusal(const Kernel& kernel, const Names& tem
     }
   }
   if (!parse_space(space)) {
-    return Refusal{"loopy.set_temporary_address_space.unknown_space",
-                   fmt::format("'{}' is no address space for temporaries: write private, local, "
-                               "global or auto",
-                               space)};
+    return Refusal{
+        "loopy.set_temporary_address_space.unknown_space",
+        fmt::format("'{}' is not an address space for temporaries: write private, local, "
+                    "global or auto",
+                    space)};
   }
   return std::nullopt;
 }

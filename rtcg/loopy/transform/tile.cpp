@@ -98,9 +98,9 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<Tile
   for (const std::string& array : options.fetch.value_or(std::vector<std::string>{})) {
     const Argument* argument = find_argument(kernel, array);
     if (argument == nullptr || !argument->is_array || is_written(kernel, array)) {
-      return Refusal{
-          "loopy.tile.unknown_array",
-          fmt::format("'{}' is no array argument that kernel '{}' only reads", array, kernel.name)};
+      return Refusal{"loopy.tile.unknown_array",
+                     fmt::format("'{}' is not an array argument that kernel '{}' only reads", array,
+                                 kernel.name)};
     }
   }
   return std::nullopt;
@@ -350,10 +350,11 @@ TiledIname parse_tiled_iname(std::string_view text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size()) {
-      throw InvalidInput("loopy.tile.syntax",
-                         fmt::format("'{}' is no tile of an iname: write i:16 for 16 threads, or "
-                                     "i:16*4 for 16 threads of 4 lanes",
-                                     text));
+      throw InvalidInput(
+          "loopy.tile.syntax",
+          fmt::format("'{}' is not a tile of an iname: write i:16 for 16 threads, or "
+                      "i:16*4 for 16 threads of 4 lanes",
+                      text));
     }
     return value;
   };

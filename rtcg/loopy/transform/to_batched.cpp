@@ -95,10 +95,11 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<std:
                                options.iname)};
   }
   if (const auto number = as_number(options.count); number ? *number < 1 : options.count.empty()) {
-    return Refusal{"loopy.to_batched.bad_count",
-                   fmt::format("'{}' is no number of batches: write a new name, or a number from "
-                               "1 on",
-                               options.count)};
+    return Refusal{
+        "loopy.to_batched.bad_count",
+        fmt::format("'{}' is not a number of batches: write a new name, or a number from "
+                    "1 on",
+                    options.count)};
   }
   if (!as_number(options.count) && why_not_new_name(kernel, options.count)) {
     return Refusal{"loopy.to_batched.name_taken",

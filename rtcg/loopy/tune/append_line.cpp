@@ -30,11 +30,10 @@ void check_is_appendable(const std::string& path) {
   stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   begin.resize(static_cast<std::size_t>(stream.gcount()));  // less of a line that was torn
   if (ours.substr(0, begin.size()) != begin) {
-    throw InvalidInput(
-        "loopy.tune.foreign_file",
-        fmt::format("'{}' is something else than a file that rtcg tune writes: the first line "
-                    "would begin with '{}'; name a new file",
-                    path, ours));
+    throw InvalidInput("loopy.tune.foreign_file",
+                       fmt::format("'{}' is not a file that rtcg tune writes: the first line "
+                                   "would begin with '{}'; name a new file",
+                                   path, ours));
   }
 }
 

@@ -87,7 +87,7 @@ const TunedSlicing& TuneResult::best() const {
             ? fmt::format("the search ended after {:.1f} s, {}: give it more time, "
                           "or smaller sizes",
                           seconds, ended_while)
-            : fmt::format("none of {} slicings works: {}", tried.size(),
+            : fmt::format("all {} slicings fail: {}", tried.size(),
                           tried.empty() ? "constraints and budget leave none to be tried"
                                         : tried.front().refusal));
   }

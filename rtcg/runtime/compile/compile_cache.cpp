@@ -248,7 +248,7 @@ std::size_t CompileCache::import_from(const std::string& path) {
     throw refuse("it cannot be read");
   }
   if (bytes->rfind(pack_magic, 0) != 0) {
-    throw refuse("it is no export of rtcg's cache");
+    throw refuse("it is not an export of rtcg's cache");
   }
   ByteReader reader(std::string_view(*bytes).substr(pack_magic.size()));
   std::vector<std::pair<Digest, std::string_view>> entries;

@@ -31,8 +31,8 @@ using Process = std::shared_ptr<WorkerProcess>;
 void throw_stopped(const CompileRequest& request) {
   throw DeviceError(
       "runtime.compile_workers.stopped",
-      fmt::format("nobody waits for '{}' any more: its compile was given up", request.program_name),
-      "kill", "SIGKILL");
+      fmt::format("the compile of '{}' was stopped by its caller", request.program_name), "kill",
+      "SIGKILL");
 }
 
 std::string find_program_of_workers() {
@@ -75,7 +75,8 @@ struct CompileWorkers::State {
     std::string problem;
     Process process;
     if (options.command.empty()) {
-      problem = "there is no program 'rtcg' beside this one or in PATH, and RTCG_WORKER names none";
+      problem =
+          "there is no program 'rtcg' next to this one or in PATH, and RTCG_WORKER is not set";
     } else {
       process = WorkerProcess::start(options.command, problem);
     }
@@ -85,7 +86,8 @@ struct CompileWorkers::State {
           receive_message(process->socket(),
                           Clock::now() + std::min<Clock::duration>(patience, options.time_limit));
       if (hello.how != Reception::whole || hello.message != worker_greeting()) {
-        problem = fmt::format("'{}' is no compile worker of this build", options.command.front());
+        problem =
+            fmt::format("'{}' is not a compile worker of this build", options.command.front());
         process.reset();
       }
     }

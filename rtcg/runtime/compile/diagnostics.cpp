@@ -235,7 +235,7 @@ std::string describe(const CompileRequest& request, const std::string& log) {
   }
   if (errors == 0) {
     // A linker's or an assembler's words: as they are.
-    text = log.empty() ? " without a word" : "\n" + log.substr(0, longest_log_shown);
+    text = log.empty() ? " it exited without a message" : "\n" + log.substr(0, longest_log_shown);
   }
   while (!text.empty() && text.back() == '\n') {
     text.pop_back();

@@ -151,7 +151,7 @@ void check_is_trusted(const std::string& path, std::string_view what) {
   if (const std::string why = why_untrusted(path); !why.empty()) {
     throw InvalidInput(
         "runtime.files.untrusted",
-        fmt::format("{} is not read, since somebody else may have written it: {}", what, why));
+        fmt::format("{} is not read, because another user may have written it: {}", what, why));
   }
 }
 

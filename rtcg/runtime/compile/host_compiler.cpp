@@ -50,8 +50,8 @@ std::vector<std::string> find_compiler(HostLanguage language) {
     }
     if (!command.empty() && name == own) {
       throw Unsupported("runtime.host_compiler.not_found",
-                        fmt::format("{} names '{}', which is no program that can be run: correct "
-                                    "it, or unset it to take the system's compiler",
+                        fmt::format("{} names '{}', which is not an executable program: correct "
+                                    "it, or unset it to use the system's compiler",
                                     own, command[0]));
     }
   }
@@ -287,9 +287,9 @@ std::vector<std::string> judged_flags(const CompileRequest& request,
   if (!verdict.why_refused.empty()) {
     throw Unsupported(
         "runtime.host_compiler.miscompiles",
-        fmt::format("'{}' with {} makes wrong code of {}, and so it does with each of the flags "
-                    "that usually mend it: name another compiler in {}, or set "
-                    "RTCG_TRUST_COMPILER=1 to use it all the same",
+        fmt::format("'{}' with {} miscompiles {}, also with each of the flags that usually "
+                    "prevent it: name another compiler in {}, or set "
+                    "RTCG_TRUST_COMPILER=1 to use it anyway",
                     command[0], fmt::join(default_flags(request), " "), verdict.why_refused,
                     request.options.language == HostLanguage::c ? "RTCG_CC" : "RTCG_CXX"));
   }

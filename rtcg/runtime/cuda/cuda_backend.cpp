@@ -152,10 +152,10 @@ double CudaBackend::elapsed_ms(Event begin, Event end) {
     if (events_without_timing_.count(static_cast<CUevent>(begin)) != 0 ||
         events_without_timing_.count(static_cast<CUevent>(end)) != 0) {
       throw InvalidInput("runtime.event.no_timing",
-                         "cannot measure between events of which one was made without timing");
+                         "cannot measure between these events: one was made without timing");
     }
     throw InvalidInput("runtime.event.not_recorded",
-                       "cannot measure between events of which one was never recorded");
+                       "cannot measure between these events: one was never recorded");
   }
   if (status != CUDA_SUCCESS) {
     throw_status(status, driver_.cuEventElapsedTime.name(), "measure the time between two events");

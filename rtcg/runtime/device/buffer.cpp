@@ -36,7 +36,7 @@ CopyRegion::Side side_of(const Memory& memory) {
 
 void throw_bad_subrange(std::size_t first, std::size_t count, std::size_t held) {
   throw InvalidInput("runtime.buffer.out_of_range",
-                     fmt::format("{} elements from element {} on do not lie in a buffer of {} "
+                     fmt::format("{} elements from element {} on are not within a buffer of {} "
                                  "elements",
                                  count, first, held));
 }

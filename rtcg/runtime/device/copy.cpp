@@ -69,7 +69,7 @@ void check_range(const RectEnd& end, const RectExtent& extent) {
         "runtime.copy.out_of_range",
         fmt::format(
             "{} planes of {} rows of {} bytes, at pitches of {} and {} bytes, from byte {}, "
-            "row {} and plane {} on, do not lie in {} bytes of the {}",
+            "row {} and plane {} on, are not within {} bytes of the {}",
             extent.planes, extent.rows, extent.row_bytes, layout.row_pitch_bytes,
             layout.plane_pitch_bytes, layout.offset[0], layout.offset[1], layout.offset[2],
             end.size_bytes,
@@ -138,10 +138,11 @@ void copy_bytes(StreamRef stream, const RectEnd& source, const RectEnd& target, 
 void check_rows(std::size_t held, std::size_t row_pitch, std::size_t row_elements,
                 std::size_t rows) {
   if (rows != 0 && !ByteCount(row_elements).add(rows - 1, row_pitch).is_at_most(held)) {
-    throw InvalidInput("runtime.copy.out_of_range",
-                       fmt::format("{} rows of {} elements at a pitch of {} elements do not lie in "
-                                   "a buffer of {} elements",
-                                   rows, row_elements, row_pitch, held));
+    throw InvalidInput(
+        "runtime.copy.out_of_range",
+        fmt::format("{} rows of {} elements at a pitch of {} elements are not within "
+                    "a buffer of {} elements",
+                    rows, row_elements, row_pitch, held));
   }
 }
 

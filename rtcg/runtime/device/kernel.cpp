@@ -62,7 +62,7 @@ void check_shape(const detail::LoadedKernel& kernel, const LaunchShape& shape) {
   }
   if (shape.shared_bytes > kernel.max_dynamic_shared_bytes) {
     refuse("runtime.launch.shared_limit", kernel, shape,
-           fmt::format("at most {} bytes of shared memory are left beside its own {}",
+           fmt::format("at most {} bytes of shared memory are left in addition to its own {}",
                        kernel.max_dynamic_shared_bytes, kernel.attributes.static_shared_bytes));
   }
   if (shape.cooperative && !info.has_cooperative_launch) {

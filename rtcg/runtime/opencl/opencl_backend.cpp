@@ -21,8 +21,8 @@ using HeldEvent = std::unique_ptr<std::remove_pointer_t<cl_event>, ReleaseEvent>
 
 [[noreturn]] void throw_no_occupancy() {
   throw Unsupported("runtime.occupancy.unsupported",
-                    "OpenCL does not tell how many blocks a compute unit holds: occupancy is a "
-                    "question for a CUDA device");
+                    "OpenCL does not report how many blocks a compute unit holds: ask a CUDA "
+                    "device for occupancy");
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ HeldBuffer part_of(const Api& api, cl_mem buffer, std::size_t offset_bytes,
         "runtime.opencl.unaligned_pointer",
         fmt::format("an argument points {} bytes into its memory; this device has no shared "
                     "virtual memory and takes multiples of info().memory_alignment_bytes: pass an "
-                    "index beside the pointer",
+                    "index in addition to the pointer",
                     offset_bytes));
   }
   if (status != CL_SUCCESS) {

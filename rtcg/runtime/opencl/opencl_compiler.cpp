@@ -217,8 +217,8 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
     throw Unsupported(
         "runtime.opencl.miscompiles",
         fmt::format("'{}' is a processor of PoCL {}, which is known to give wrong numbers for "
-                    "kernels with barriers in loops: take the device 'host' or PoCL 3.1, or set "
-                    "RTCG_TRUST_COMPILER=1 to use it all the same",
+                    "kernels with barriers in loops: use the device 'host' or PoCL 3.1, or set "
+                    "RTCG_TRUST_COMPILER=1 to use it anyway",
                     backend_.info().name, backend_.info().driver_version));
   }
   static CompilerJudge judge(CompileCache::standard().is_enabled()
@@ -233,9 +233,9 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   if (!verdict.why_refused.empty()) {
     throw Unsupported(
         "runtime.opencl.miscompiles",
-        fmt::format("the compiler of '{}' ({}) makes wrong code of {}, whatever flags are "
-                    "added, as PoCL 4 and 5 are known to: take the device 'host', or set "
-                    "RTCG_TRUST_COMPILER=1 to use it all the same",
+        fmt::format("the compiler of '{}' ({}) miscompiles {}, whatever flags are added, as PoCL 4 "
+                    "and 5 do: use the device 'host', or set RTCG_TRUST_COMPILER=1 to use it "
+                    "anyway",
                     backend_.info().name, backend_.info().driver_version, verdict.why_refused));
   }
   return build(with_mend(request, verdict.flags));

@@ -43,8 +43,8 @@ DeclaredParameter read_parameter(const Api& api, cl_kernel kernel, cl_uint index
                                                sizeof(space), &space, nullptr);
   if (status == CL_KERNEL_ARG_INFO_NOT_AVAILABLE) {
     throw Unsupported("runtime.opencl.no_parameter_list",
-                      "this driver does not tell the parameters of a kernel that was loaded from "
-                      "a binary: load a binary that rtcg compiled, or the text");
+                      "this driver does not report the parameters of a kernel that was loaded "
+                      "from a binary: load a binary that rtcg compiled, or the text");
   }
   if (status != CL_SUCCESS) {
     throw_status(status, api.clGetKernelArgInfo.name(), "ask for a kernel's parameters");

@@ -81,7 +81,7 @@ TEST(CheckOrder, ShowsTwoIterations) {
     ADD_FAILURE() << "nothing was refused";
   } catch (const InvalidInput& error) {
     EXPECT_EQ(error.message(),
-              "lanes or threads of kernel 'loopy_kernel' cannot stand for loops: an element of 'u' "
+              "lanes or threads of kernel 'loopy_kernel' cannot replace loops: an element of 'u' "
               "is used in two iterations: first 'second' reads it at i = 0, then 'first' writes it "
               "at i = 1; they would change places");
   }

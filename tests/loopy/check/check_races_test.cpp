@@ -54,7 +54,7 @@ TEST(CheckRaces, RefusesATargetThatDoesNotMentionALane) {
   }());
   EXPECT_EQ(message_of(kernel_of(access("out", {j}), block)),
             "statement 's' of kernel 'loopy_kernel' writes element [0] of 'out' both at i = 0, j = "
-            "0 and at i = 1, j = 0; 'i' lies on the axis l.0, and nothing orders the two");
+            "0 and at i = 1, j = 0; 'i' is on the axis l.0, and nothing orders the two");
   EXPECT_NE(message_of(kernel_of(access("out", {j}), InameTag{AxisKind::vec, 0})), "");
 }
 
@@ -95,7 +95,7 @@ TEST(CheckRaces, NamesParametersOfTheWitness) {
   kernel.domains[0] = loop("i", "n");
   EXPECT_EQ(message_of(kernel),
             "statement 's' of kernel 'loopy_kernel' writes element [0] of 'out' both at i = 0, j = "
-            "0 and at i = 1, j = 0 where n = 2; 'i' lies on the axis g.0, and nothing orders the "
+            "0 and at i = 1, j = 0 where n = 2; 'i' is on the axis g.0, and nothing orders the "
             "two");
   kernel.assumptions.add_nonnegative(Affine(1) - Affine("n"));
   EXPECT_EQ(message_of(kernel), "");

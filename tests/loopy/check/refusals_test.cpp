@@ -78,7 +78,7 @@ TEST(Refusals, NameTwoLanesAndTheAddressTheyWrite) {
                          {.default_type = cgen::f32}};
   EXPECT_ERROR("loopy.check_races.write_race", checked_text(kernel));
   expect_parts(kernel, {"'s'", "element [0] of 'out'", "both at i = 0, j = 0 and at i = 1, j = 0",
-                        "'i' lies on the axis l.0"});
+                        "'i' is on the axis l.0"});
   Described lanes = kernel;
   lanes.recipe = "tag_inames(i:ilp)";
   EXPECT_ERROR("loopy.check_races.write_race", checked_text(lanes));

@@ -117,7 +117,7 @@ TEST(AddDtypes, RefusesWhatItDoesNotKnow) {
             "kernel 'loopy_kernel' has no argument or temporary 'q'");
   EXPECT_ERROR("loopy.add_dtypes.unknown_type", add_dtypes(scaled(), {{"a", "f31"}}));
   EXPECT_EQ(why_not_add_dtypes(scaled(), {{"a", "f31"}}),
-            "'f31' is no type: write f32, f64, i32, ...");
+            "'f31' is not a type: write f32, f64, i32, ...");
   EXPECT_EQ(why_not_add_dtypes(scaled(), {{"a", "f32"}}), std::nullopt);
 }
 

@@ -89,7 +89,7 @@ TEST(ReplaceInstructionIds, RefusesWhatDoesNotFit) {
   EXPECT_ERROR("loopy.replace_instruction_ids.name_taken",
                replace_instruction_ids(four(), {{"a", ""}}));
   EXPECT_EQ(why_not_replace_instruction_ids(four(), {{"a", "x:y"}}),
-            "'x:y' is no name: use letters, digits and underscores");
+            "'x:y' is not a name: use letters, digits and underscores");
   EXPECT_EQ(why_not_replace_instruction_ids(four(), {{"a", "x"}}), std::nullopt);
 }
 

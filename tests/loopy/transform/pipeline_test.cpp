@@ -135,7 +135,7 @@ TEST(Pipeline, Refuses) {
   EXPECT_ERROR("loopy.pipeline.not_possible", pipeline(kernel, {}, "k_outer", 2));
   EXPECT_ERROR("loopy.pipeline.not_possible", pipeline(kernel, {"a_fetch"}, "i_outer", 2));
   EXPECT_EQ(why_not_pipeline(kernel, {"a_fetch"}, "i_outer", 2),
-            "'i_outer' is no loop that begins at a constant");
+            "'i_outer' is not a loop that begins at a constant");
   EXPECT_EQ(why_not_pipeline(kernel, {"a_fetch"}, "k_inner", 2),
             "'a_fetch' cannot be filled ahead: 'fill_a_fetch', which fills it, is not within "
             "'k_inner'");

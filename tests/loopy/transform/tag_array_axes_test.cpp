@@ -80,7 +80,7 @@ TEST(TagArrayAxes, RefusesBadLayouts) {
     EXPECT_ERROR("loopy.tag_array_axes.bad_layout", tag_array_axes(copy(), {"a"}, layout));
   }
   EXPECT_EQ(why_not_tag_array_axes(copy(), {"a"}, "N0"),
-            "'N0' is no layout for the 2 axes of 'a': write C, F, N1,N0, stride:32,stride:1, or "
+            "'N0' is not a layout for the 2 axes of 'a': write C, F, N1,N0, stride:32,stride:1, or "
             "vec for one axis of 2 to 4 elements");
 }
 

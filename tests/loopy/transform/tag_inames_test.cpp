@@ -45,7 +45,7 @@ TEST(TagInames, RefusesAnotherTag) {
 TEST(TagInames, RefusesOneAxisForTwoInames) {
   EXPECT_ERROR("loopy.tag_inames.axis_used_twice", tag_inames(copy_kernel(), "i:l.0, j:l.0"));
   EXPECT_EQ(why_not_tag_inames(copy_kernel(), {{"i", "l.0"}, {"j", "l.0"}}),
-            "'j' cannot lie on l.0: 'i' lies there, and statement 'set_out' is within both");
+            "'j' cannot be on l.0: 'i' is there, and statement 'set_out' is within both");
 }
 
 TEST(TagInames, AllowsOneAxisForInamesOfDifferentStatements) {

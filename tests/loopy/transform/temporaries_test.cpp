@@ -41,7 +41,7 @@ TEST(SetTemporaryAddressSpace, RefusesUnknownSpace) {
   EXPECT_ERROR("loopy.set_temporary_address_space.unknown_space",
                set_temporary_address_space(through_scalar(), {"t"}, "shared"));
   EXPECT_EQ(why_not_set_temporary_address_space(through_scalar(), {"t"}, "shared"),
-            "'shared' is no address space for temporaries: write private, local, global or auto");
+            "'shared' is not an address space for temporaries: write private, local, global or auto");
   EXPECT_EQ(why_not_set_temporary_address_space(through_scalar(), {"t"}, "local"), std::nullopt);
 }
 

@@ -254,7 +254,7 @@ TEST_F(CompileWorkersTest, SaysWhyThereIsNone) {
   EXPECT_NE(absent.why_unavailable().find("'/nowhere/rtcg': No such file"), std::string::npos)
       << absent.why_unavailable();
   CompileWorkers other({{"/bin/echo", "hello"}, 1, 60s});
-  EXPECT_EQ(other.why_unavailable(), "'/bin/echo' is no compile worker of this build");
+  EXPECT_EQ(other.why_unavailable(), "'/bin/echo' is not a compile worker of this build");
   EXPECT_ERROR("runtime.compile_workers.unavailable", other.compile(cuda_request("text")));
   const EnvironmentGuard named("RTCG_WORKER", "/nowhere/else");
   EXPECT_EQ(find_program_of_workers(), "/nowhere/else");

@@ -68,7 +68,7 @@ TEST(CompileFailureText, LeavesOutWhatIsNotKnown) {
             "cc refused 'kernel':\nkernel.c:99:1: error: bad");
   EXPECT_EQ(message_for("ld: undefined reference to `f'\n"),
             "cc refused 'kernel':\nld: undefined reference to `f'");
-  EXPECT_EQ(message_for(""), "cc refused 'kernel': without a word");
+  EXPECT_EQ(message_for(""), "cc refused 'kernel': it exited without a message");
 }
 
 TEST(CompileFailureText, FindsTheLineBehindLineDirectives) {

@@ -33,7 +33,7 @@ TEST(Kernel, NamesItselfTheShapeAndTheLimit) {
             "shared bytes: a grid has at most 2147483647x65535x65535 blocks");
   EXPECT_EQ(message_of_launch(kernel, {1, 32, 1025}),
             "cannot launch kernel 'smooth' on 'cuda:7' with grid 1x1x1, block 32x1x1, 1025 shared "
-            "bytes: at most 1024 bytes of shared memory are left beside its own 0");
+            "bytes: at most 1024 bytes of shared memory are left in addition to its own 0");
   EXPECT_TRUE(backend.launches.empty());
   EXPECT_EQ(message_of_launch(kernel, {{1, 65535}, 256, 1024}), "launched");
   EXPECT_EQ(backend.launches.size(), 1U);
