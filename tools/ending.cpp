@@ -29,6 +29,14 @@ int wake_up = -1;
 
 constexpr std::array handled = {SIGINT, SIGTERM, SIGHUP};
 
+// What a processor raises where a host kernel divides an integer by 0, or where its compiler found
+// that it always does; with what to say of it, made before, since a handler may only write.
+struct Trap {
+  int number;
+  std::string message;
+};
+std::array<Trap, 2> traps;
+
 void handle(int number) {
   const int kept = errno;
   const int before = caught_count.fetch_add(1);
@@ -41,6 +49,44 @@ void handle(int number) {
   const char byte = 0;
   static_cast<void>(!::write(wake_up, &byte, 1));
   errno = kept;
+}
+
+// What comes from the processor ends the program by the same signal once this returns.
+void explain_trap(int number, siginfo_t* info, void*) {
+  for (const Trap& trap : traps) {
+    if (trap.number == number && info->si_code > 0) {
+      static_cast<void>(!::write(STDERR_FILENO, trap.message.data(), trap.message.size()));
+    }
+  }
+  std::signal(number, SIG_DFL);
+  if (info->si_code <= 0) {
+    std::raise(number);  // another process sent it, which happens once
+  }
+}
+
+void explain_traps() {
+  const auto message = [](const char* problem, const char* signal) {
+    const DeviceError error("tools.rtcg.integer_division", problem, "a kernel on the host", signal);
+    return std::string("rtcg: ") + error.what() + "\n";
+  };
+  traps = {Trap{SIGFPE, message("an integer was divided by 0, or the smallest one by -1: divide by "
+                                "what is never 0, or take another device, where the result is any "
+                                "number",
+                                "SIGFPE")},
+           Trap{SIGILL, message("the host's compiler found that an integer is always divided by 0, "
+                                "or something else that C leaves undefined: divide by what is "
+                                "never 0",
+                                "SIGILL")}};
+  for (const Trap& trap : traps) {
+    struct sigaction action = {};
+    // a sanitizer has handlers of its own
+    if (::sigaction(trap.number, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) {
+      action = {};
+      action.sa_sigaction = explain_trap;
+      action.sa_flags = SA_SIGINFO;
+      ::sigaction(trap.number, &action, nullptr);
+    }
+  }
 }
 
 [[noreturn]] void end_by_signal(int number) {
@@ -83,6 +129,7 @@ void watch(int descriptor) {
 }  // namespace
 
 void catch_signals() {
+  explain_traps();
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return;  // then signals end the program as they do without us

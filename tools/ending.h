@@ -7,8 +7,9 @@ namespace rtcg::tools {
 
 /// From now on SIGINT, SIGTERM and SIGHUP end the program as they would by themselves, with the
 /// exit status 128 + the signal, but remove temporary files and end compilers first; signals that
-/// are ignored stay so. A command may set handlers of its own. Called once, before any thread
-/// starts.
+/// are ignored stay so. A command may set handlers of its own. Where a kernel of the host divides an
+/// integer by 0, standard error says so before the signal ends the program. Called once, before any
+/// thread starts.
 void catch_signals();
 
 /// While it lives, the command ends by itself when is_interrupted() says so, to keep what it has:

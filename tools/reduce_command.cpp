@@ -131,6 +131,8 @@ Failure serve_apart(const std::string& text, const ReduceWords& words) {
     ::setpgid(0, 0);
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGFPE, SIG_DFL);  // said once for the whole file is enough
+    std::signal(SIGILL, SIG_DFL);
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
     ::close(ends[0]);

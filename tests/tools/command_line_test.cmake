@@ -198,6 +198,19 @@ if(EXISTS /dev/full)
     message(FATAL_ERROR "rtcg removed a device")
   endif()
 endif()
+# Defect 25: a kernel of the host that divides an integer by 0 says so before the signal ends it.
+file(WRITE ${WORK}/by_zero.loopy "kernel by_zero
+domains {[i]: 0 <= i < n}
+arguments a: i32[n]; z, n: i32
+statements ... c \"\${a[i]} = 7 / \${z};\" {writes=a, reads=z}
+")
+foreach(words "run by_zero.loopy" "tune by_zero.loopy --budget 1")
+  execute_process(COMMAND sh -c "${RTCG} ${words} --set n=64 z=0 -d host" WORKING_DIRECTORY ${WORK}
+    RESULT_VARIABLE found OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT found MATCHES "^(136|132)$" OR NOT output MATCHES "divided by 0.*tools.rtcg.integer_division")
+    message(FATAL_ERROR "rtcg ${words} should say that it divides by 0, but ended with ${found}:\n${output}")
+  endif()
+endforeach()
 # Attack 11: names of files may be any bytes; none of them reaches the terminal as it is.
 execute_process(WORKING_DIRECTORY ${WORK} RESULT_VARIABLE found OUTPUT_VARIABLE output
   ERROR_VARIABLE output COMMAND sh -c "
