@@ -1,6 +1,7 @@
 #include "rtcg/cgen/ast/describe.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace rtcg::cgen {
 namespace {
@@ -67,6 +68,10 @@ std::string describe_type(const Type& type, int depth) {
       [&](const Qualified& q) { return describe_qualified(q, depth); },
       [](const Named& n) { return n.name; }, [](const Record& r) { return r.name; },
       [](const Enumeration& e) { return e.name; },
+      [&](const Decltype& d) {
+        return fmt::format("decltype({})",
+                           d.expression ? describe_expr(*d.expression, depth + 1) : "auto");
+      },
       [](const Image& i) { return fmt::format("image{}d", i.dimensions); });
 }
 
@@ -130,7 +135,8 @@ std::string describe_expr(const Expr& expr, int depth) {
       },
       [&](const Subscript& s) { return fmt::format("{}[{}]", inner(s.array), inner(s.index)); },
       [&](const Member& m) {
-        const char* dot = is<Pointer>(decayed(m.object.type())) ? "->" : ".";
+        const bool is_pointer = is<This>(m.object) || is<Pointer>(decayed(m.object.type()));
+        const char* dot = is_pointer ? "->" : ".";
         return fmt::format("{}{}{}", inner(m.object), dot, m.name);
       },
       [](const InitializerList&) -> std::string { return "{...}"; },
@@ -145,6 +151,17 @@ std::string describe_expr(const Expr& expr, int depth) {
         return fmt::format("{}<<<...>>>({})", inner(k.callee), list(k.arguments, depth));
       },
       [](const Lambda&) -> std::string { return "[](...) {...}"; },
+      [](const This&) -> std::string { return "this"; },
+      [&](const New& n) { return "new " + describe_type(n.type, depth + 1); },
+      [&](const Delete& d) {
+        return fmt::format("delete{} {}", d.is_array ? "[]" : "", inner(d.pointer));
+      },
+      [&](const Throw& t) { return t.value ? "throw " + inner(*t.value) : "throw"; },
+      [&](const Fold& f) {
+        return f.is_left ? fmt::format("(... {} {})", spelling(f.op), inner(f.pack))
+                         : fmt::format("({} {} ...)", inner(f.pack), spelling(f.op));
+      },
+      [&](const PackExpansion& p) { return inner(p.pattern) + "..."; },
       [](const RawExpr& r) { return r.text; });
 }
 
@@ -177,6 +194,13 @@ std::string describe(const Statement& statement) {
       [](const For&) -> std::string { return "for"; },
       [](const While&) -> std::string { return "while"; },
       [](const DoWhile&) -> std::string { return "do"; },
+      [](const RangeFor&) -> std::string { return "range-based for"; },
+      [](const Try&) -> std::string { return "try"; },
+      [](const StructuredBinding& b) {
+        return fmt::format("structured binding of '{}'", fmt::join(b.names, "', '"));
+      },
+      [](const ErrorDirective&) -> std::string { return "#error"; },
+      [](const NamespaceAlias& n) { return fmt::format("namespace alias '{}'", n.name); },
       [](const Block&) -> std::string { return "block"; },
       [](const Barrier&) -> std::string { return "barrier"; },
       [](const MemoryFence&) -> std::string { return "memory fence"; },

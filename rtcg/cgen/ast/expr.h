@@ -183,15 +183,17 @@ struct Attribute {
   std::string text{};
   AttributeStyle style = AttributeStyle::gnu;
 };
-/// A parameter of a function or lambda; the name may be empty.
+/// A parameter of a function, lambda or exception handler; the name may be empty.
 struct Parameter {
   Type type;
   std::string name{};
   std::optional<Expr> default_value{};
   std::vector<Attribute> attributes{};
+  bool is_pack = false;  ///< `type... name`
 };
 
 enum class CaptureDefault { none, by_value, by_reference };
+/// The name may be `this` or `*this` as well.
 struct Capture {
   std::string name{};
   bool by_reference = false;
@@ -208,6 +210,44 @@ struct Lambda {
   bool is_device = false;  ///< CUDA's `__device__` lambda
 };
 
+/// `this`, in a member function. `type` is the pointer's; it may stay Unknown.
+struct This {
+  Type type{};
+};
+/// `new (placement) type(arguments)`: a pointer to `type`. Of an Array, `new element[extent]`, it
+/// is one to the first element.
+struct New {
+  Type type;
+  /// In parentheses, or in braces when `has_braces`. None leaves scalars uninitialised; an empty
+  /// list makes them zero.
+  std::optional<std::vector<Expr>> arguments{};
+  std::vector<Expr> placement{};
+  bool has_braces = false;
+};
+/// `delete pointer`, or `delete[] pointer`; of type void.
+struct Delete {
+  Expr pointer;
+  bool is_array = false;
+};
+/// `throw value`, or `throw` again of what was caught; of type void.
+struct Throw {
+  std::optional<Expr> value{};
+};
+/// A fold over a parameter pack: `(pack op ...)`, or `(... op pack)` when it folds from the left;
+/// with an `initial` value `(pack op ... op initial)` or `(initial op ... op pack)`. Of Unknown
+/// type.
+struct Fold {
+  BinaryOp op;
+  Expr pack;  ///< an expression that names a pack
+  std::optional<Expr> initial{};
+  bool is_left = false;
+};
+/// `pattern...` as an argument of a call, of `new` or of an initialiser list: `pattern` once for
+/// each element of the packs that it names. Of Unknown type.
+struct PackExpansion {
+  Expr pattern;
+};
+
 /// Text that no node covers. It prints in parentheses unless it says that it is primary (a name, a
 /// call, a parenthesised text).
 struct RawExpr {
@@ -217,10 +257,11 @@ struct RawExpr {
   bool is_primary = false;
 };
 
-using ExprKinds = KindList<IntLiteral, FloatLiteral, BoolLiteral, CharLiteral, StringLiteral,
-                           NullPointer, Variable, BuiltinIndex, IntrinsicCall, Unary, Binary,
-                           Assignment, Conditional, Cast, Call, Subscript, Member, InitializerList,
-                           CompoundLiteral, SizeOf, AlignOf, KernelLaunch, Lambda, RawExpr>;
+using ExprKinds =
+    KindList<IntLiteral, FloatLiteral, BoolLiteral, CharLiteral, StringLiteral, NullPointer,
+             Variable, BuiltinIndex, IntrinsicCall, Unary, Binary, Assignment, Conditional, Cast,
+             Call, Subscript, Member, InitializerList, CompoundLiteral, SizeOf, AlignOf,
+             KernelLaunch, Lambda, This, New, Delete, Throw, Fold, PackExpansion, RawExpr>;
 
 template <class Kind>
 requires(ExprKinds::contains<Kind>) inline constexpr bool is_expr_kind<Kind> = true;

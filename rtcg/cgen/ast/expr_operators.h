@@ -184,6 +184,48 @@ inline Expr operator!(Operand e) {
 /// is rounded to a floating-point type and cut off for an integer one.
 [[nodiscard]] Expr literal(double number, const Type& type,
                            SourceOrigin where = SourceOrigin::current());
+/// `this`, a pointer to `object`, which may stay unknown.
+[[nodiscard]] inline Expr this_(const Type& object = {},
+                                SourceOrigin where = SourceOrigin::current()) {
+  return Expr(This{is_opaque(object) && !is<Named>(object) ? Type() : pointer_to(object)}, where);
+}
+/// `new type(arguments)`.
+[[nodiscard]] inline Expr new_(Type type, std::vector<Expr> arguments = {},
+                               SourceOrigin where = SourceOrigin::current()) {
+  return Expr(New{std::move(type), std::move(arguments), {}, false}, where);
+}
+/// `new element[extent]`: not initialised where `element` is a number.
+[[nodiscard]] inline Expr new_array(Type element, Operand extent) {
+  return Expr(New{array_of(std::move(element), extent.expr), {}, {}, false}, extent.where);
+}
+/// `delete pointer`.
+[[nodiscard]] inline Expr delete_(Operand pointer) {
+  return Expr(Delete{pointer.expr, false}, pointer.where);
+}
+/// `delete[] pointer`.
+[[nodiscard]] inline Expr delete_array(Operand pointer) {
+  return Expr(Delete{pointer.expr, true}, pointer.where);
+}
+/// `throw value`.
+[[nodiscard]] inline Expr throw_(Operand value) {
+  return Expr(Throw{value.expr}, value.where);
+}
+/// `throw`, in a handler.
+[[nodiscard]] inline Expr rethrow(SourceOrigin where = SourceOrigin::current()) {
+  return Expr(Throw{}, where);
+}
+/// `(... op pack)`, or `(initial op ... op pack)`.
+[[nodiscard]] inline Expr fold_left(BinaryOp op, Operand pack, std::optional<Expr> initial = {}) {
+  return Expr(Fold{op, pack.expr, std::move(initial), true}, pack.where);
+}
+/// `(pack op ...)`, or `(pack op ... op initial)`.
+[[nodiscard]] inline Expr fold_right(BinaryOp op, Operand pack, std::optional<Expr> initial = {}) {
+  return Expr(Fold{op, pack.expr, std::move(initial), false}, pack.where);
+}
+/// `pattern...`.
+[[nodiscard]] inline Expr expand(Operand pattern) {
+  return Expr(PackExpansion{pattern.expr}, pattern.where);
+}
 [[nodiscard]] inline Expr sizeof_(TemplateArgument operand,
                                   SourceOrigin where = SourceOrigin::current()) {
   return Expr(SizeOf{std::move(operand)}, where);

@@ -26,6 +26,7 @@ template <> inline constexpr int field_count<Named> = 2;
 template <> inline constexpr int field_count<RecordField> = 2;
 template <> inline constexpr int field_count<Record> = 3;
 template <> inline constexpr int field_count<Enumeration> = 3;
+template <> inline constexpr int field_count<Decltype> = 1;
 template <> inline constexpr int field_count<Image> = 3;
 
 template <> inline constexpr int field_count<IntLiteral> = 3;
@@ -51,18 +52,26 @@ template <> inline constexpr int field_count<SizeOf> = 1;
 template <> inline constexpr int field_count<AlignOf> = 1;
 template <> inline constexpr int field_count<KernelLaunch> = 7;
 template <> inline constexpr int field_count<Attribute> = 2;
-template <> inline constexpr int field_count<Parameter> = 4;
+template <> inline constexpr int field_count<Parameter> = 5;
 template <> inline constexpr int field_count<Capture> = 3;
 template <> inline constexpr int field_count<Lambda> = 7;
+template <> inline constexpr int field_count<This> = 1;
+template <> inline constexpr int field_count<New> = 4;
+template <> inline constexpr int field_count<Delete> = 2;
+template <> inline constexpr int field_count<Throw> = 1;
+template <> inline constexpr int field_count<Fold> = 4;
+template <> inline constexpr int field_count<PackExpansion> = 1;
 template <> inline constexpr int field_count<RawExpr> = 4;
 
 template <> inline constexpr int field_count<ExpressionStatement> = 1;
 template <> inline constexpr int field_count<DeclarationSpecifiers> = 7;
 template <> inline constexpr int field_count<Declaration> = 9;
+template <> inline constexpr int field_count<StructuredBinding> = 3;
 template <> inline constexpr int field_count<Block> = 1;
 template <> inline constexpr int field_count<Group> = 1;
-template <> inline constexpr int field_count<If> = 3;
+template <> inline constexpr int field_count<If> = 4;
 template <> inline constexpr int field_count<For> = 5;
+template <> inline constexpr int field_count<RangeFor> = 3;
 template <> inline constexpr int field_count<While> = 2;
 template <> inline constexpr int field_count<DoWhile> = 2;
 template <> inline constexpr int field_count<SwitchCase> = 4;
@@ -70,6 +79,8 @@ template <> inline constexpr int field_count<Switch> = 2;
 template <> inline constexpr int field_count<Return> = 1;
 template <> inline constexpr int field_count<Goto> = 1;
 template <> inline constexpr int field_count<Label> = 1;
+template <> inline constexpr int field_count<Handler> = 2;
+template <> inline constexpr int field_count<Try> = 2;
 template <> inline constexpr int field_count<AsmOperand> = 2;
 template <> inline constexpr int field_count<InlineAsm> = 5;
 template <> inline constexpr int field_count<Barrier> = 1;
@@ -84,20 +95,22 @@ template <> inline constexpr int field_count<Undef> = 1;
 template <> inline constexpr int field_count<PreprocessorBranch> = 3;
 template <> inline constexpr int field_count<PreprocessorIf> = 2;
 template <> inline constexpr int field_count<LineDirective> = 2;
-template <> inline constexpr int field_count<FunctionSpecifiers> = 12;
+template <> inline constexpr int field_count<ErrorDirective> = 1;
+template <> inline constexpr int field_count<FunctionSpecifiers> = 15;
 template <> inline constexpr int field_count<LaunchBounds> = 2;
 template <> inline constexpr int field_count<MemberInitializer> = 2;
-template <> inline constexpr int field_count<Function> = 12;
+template <> inline constexpr int field_count<Function> = 13;
 template <> inline constexpr int field_count<TemplateParameter> = 4;
-template <> inline constexpr int field_count<Template> = 2;
+template <> inline constexpr int field_count<Template> = 3;
 template <> inline constexpr int field_count<ExplicitInstantiation> = 6;
 template <> inline constexpr int field_count<AccessSpecifier> = 1;
 template <> inline constexpr int field_count<BaseClass> = 2;
-template <> inline constexpr int field_count<RecordDefinition> = 8;
+template <> inline constexpr int field_count<RecordDefinition> = 10;
 template <> inline constexpr int field_count<Enumerator> = 2;
 template <> inline constexpr int field_count<EnumDefinition> = 4;
 template <> inline constexpr int field_count<Typedef> = 2;
 template <> inline constexpr int field_count<UsingAlias> = 2;
+template <> inline constexpr int field_count<NamespaceAlias> = 2;
 template <> inline constexpr int field_count<UsingDirective> = 1;
 template <> inline constexpr int field_count<UsingDeclaration> = 1;
 template <> inline constexpr int field_count<Namespace> = 3;
@@ -137,10 +150,16 @@ decltype(auto) with_fields(Struct& s, Visit&& visit) {
   } else if constexpr (count == 9) {
     auto& [a, b, c, d, e, f, g, h, i] = s;
     return visit(a, b, c, d, e, f, g, h, i);
+  } else if constexpr (count == 10) {
+    auto& [a, b, c, d, e, f, g, h, i, j] = s;
+    return visit(a, b, c, d, e, f, g, h, i, j);
+  } else if constexpr (count == 13) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = s;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m);
   } else {
-    static_assert(count == 12, "write the bindings for this many members");
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = s;
-    return visit(a, b, c, d, e, f, g, h, i, j, k, l);
+    static_assert(count == 15, "write the bindings for this many members");
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = s;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
   }
 }
 // clang-format on

@@ -1,5 +1,7 @@
 #include "rtcg/cgen/ast/infer_type.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/compare.h"
@@ -166,6 +168,9 @@ InferredType infer_conditional(const Conditional& c) {
   }
   const Type l = decayed(c.then_value.type());
   const Type r = decayed(c.else_value.type());
+  if (is<Throw>(c.then_value) || is<Throw>(c.else_value)) {
+    return {is<Throw>(c.then_value) ? r : l, {}};
+  }
   if (l == r) {
     return {l, {}};
   }
@@ -217,6 +222,10 @@ namespace {
 std::optional<TypeProblem> check_arguments(const FunctionType& function, const Expr& callee,
                                            const std::vector<Expr>& arguments) {
   const std::size_t wanted = function.parameters.size();
+  const auto is_expansion = [](const Expr& argument) { return is<PackExpansion>(argument); };
+  if (std::any_of(arguments.begin(), arguments.end(), is_expansion)) {
+    return std::nullopt;  // how many there are is not known
+  }
   if (arguments.size() < wanted || (arguments.size() > wanted && !function.is_variadic)) {
     return TypeProblem{
         "cgen.check_types.argument_count",
@@ -330,6 +339,38 @@ InferredType known(Type type) {
   return {std::move(type), {}};
 }
 
+/// The type of what depends on the elements of a pack: theirs differ.
+InferredType infer_of_pack(const Expr& pack) {
+  return {is<Invalid>(pack.type()) ? pack.type() : Type(), {}};
+}
+
+InferredType infer_new(const New& made) {
+  const Type plain = without_qualifiers(made.type);
+  if (is<Auto>(plain) || is<Unknown>(plain)) {
+    return {};
+  }
+  const auto* array = get_if<Array>(plain);
+  return {Pointer{array != nullptr ? array->element : made.type}, {}};
+}
+
+InferredType infer_delete(const Delete& deletion) {
+  const Type& type = deletion.pointer.type();
+  if (is<Invalid>(type) || is_opaque(type)) {
+    return {void_type, {}};
+  }
+  const Type object = value_type(type);  // an array is no pointer from `new`
+  const auto* pointer = get_if<Pointer>(object);
+  const Type pointee = pointer != nullptr ? without_qualifiers(pointer->pointee) : Type();
+  if (pointer == nullptr || pointee == void_type || is<FunctionType>(pointee)) {
+    return {void_type,
+            TypeProblem{"cgen.check_types.not_a_pointer",
+                        fmt::format("'{}' of type '{}' cannot be deleted, only a pointer to an "
+                                    "object can",
+                                    describe(deletion.pointer), describe(type))}};
+  }
+  return {void_type, {}};
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -363,6 +404,12 @@ InferredType infer_type(const ExprNode& node) {
       [](const AlignOf&) { return known(size_type); },
       [](const KernelLaunch& e) { return detail::infer_launch(e); },
       [](const Lambda&) { return InferredType{}; },
+      [](const This& e) { return known(e.type); },
+      [](const New& e) { return detail::infer_new(e); },
+      [](const Delete& e) { return detail::infer_delete(e); },
+      [](const Throw&) { return known(void_type); },
+      [](const Fold& e) { return detail::infer_of_pack(e.pack); },
+      [](const PackExpansion& e) { return detail::infer_of_pack(e.pattern); },
       [](const RawExpr& e) { return known(e.type); }};
   return rtcg::detail::switch_on_kind<InferredType>(node, infer);
 }

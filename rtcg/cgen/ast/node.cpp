@@ -98,9 +98,14 @@ Kind with_block_bodies(Kind kind) {
     if (kind.body) {
       kind.body = as_body(std::move(*kind.body));
     }
-  } else if constexpr (std::is_same_v<Kind, For> || std::is_same_v<Kind, While> ||
-                       std::is_same_v<Kind, DoWhile>) {
+  } else if constexpr (std::is_same_v<Kind, For> || std::is_same_v<Kind, RangeFor> ||
+                       std::is_same_v<Kind, While> || std::is_same_v<Kind, DoWhile>) {
     kind.body = as_body(std::move(kind.body));
+  } else if constexpr (std::is_same_v<Kind, Try>) {
+    kind.body = as_body(std::move(kind.body));
+    for (Handler& handler : kind.handlers) {
+      handler.body = as_body(std::move(handler.body));
+    }
   }
   return kind;
 }
@@ -163,6 +168,7 @@ template Type::Type(Qualified);
 template Type::Type(Named);
 template Type::Type(Record);
 template Type::Type(Enumeration);
+template Type::Type(Decltype);
 template Type::Type(Image);
 template Expr::Expr(IntLiteral, SourceOrigin);
 template Expr::Expr(FloatLiteral, SourceOrigin);
@@ -187,6 +193,12 @@ template Expr::Expr(SizeOf, SourceOrigin);
 template Expr::Expr(AlignOf, SourceOrigin);
 template Expr::Expr(KernelLaunch, SourceOrigin);
 template Expr::Expr(Lambda, SourceOrigin);
+template Expr::Expr(This, SourceOrigin);
+template Expr::Expr(New, SourceOrigin);
+template Expr::Expr(Delete, SourceOrigin);
+template Expr::Expr(Throw, SourceOrigin);
+template Expr::Expr(Fold, SourceOrigin);
+template Expr::Expr(PackExpansion, SourceOrigin);
 template Expr::Expr(RawExpr, SourceOrigin);
 template Statement::Statement(ExpressionStatement, SourceOrigin);
 template Statement::Statement(Declaration, SourceOrigin);
@@ -206,6 +218,9 @@ template Statement::Statement(EmptyStatement, SourceOrigin);
 template Statement::Statement(InlineAsm, SourceOrigin);
 template Statement::Statement(Barrier, SourceOrigin);
 template Statement::Statement(MemoryFence, SourceOrigin);
+template Statement::Statement(StructuredBinding, SourceOrigin);
+template Statement::Statement(RangeFor, SourceOrigin);
+template Statement::Statement(Try, SourceOrigin);
 template Statement::Statement(Comment, SourceOrigin);
 template Statement::Statement(BlankLine, SourceOrigin);
 template Statement::Statement(StaticAssert, SourceOrigin);
@@ -216,6 +231,7 @@ template Statement::Statement(Define, SourceOrigin);
 template Statement::Statement(Undef, SourceOrigin);
 template Statement::Statement(PreprocessorIf, SourceOrigin);
 template Statement::Statement(LineDirective, SourceOrigin);
+template Statement::Statement(ErrorDirective, SourceOrigin);
 template Statement::Statement(Function, SourceOrigin);
 template Statement::Statement(Template, SourceOrigin);
 template Statement::Statement(ExplicitInstantiation, SourceOrigin);
@@ -224,6 +240,7 @@ template Statement::Statement(RecordDefinition, SourceOrigin);
 template Statement::Statement(EnumDefinition, SourceOrigin);
 template Statement::Statement(Typedef, SourceOrigin);
 template Statement::Statement(UsingAlias, SourceOrigin);
+template Statement::Statement(NamespaceAlias, SourceOrigin);
 template Statement::Statement(UsingDirective, SourceOrigin);
 template Statement::Statement(UsingDeclaration, SourceOrigin);
 template Statement::Statement(Namespace, SourceOrigin);

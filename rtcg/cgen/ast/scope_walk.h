@@ -16,6 +16,7 @@ enum class NameKind {
   type_definition,
   type_declaration,
   enumerator,
+  namespace_alias,
   macro,
   raw,
 };

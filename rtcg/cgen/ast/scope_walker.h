@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,7 @@ class ScopeWalk {
     for (const Capture& capture : lambda.captures) {
       if (capture.initializer) {
         expr(*capture.initializer);
-      } else {
+      } else if (capture.name != "this" && capture.name != "*this") {
         events_.use_name(capture.name, lambda.body.where());
       }
     }
@@ -102,13 +103,17 @@ class ScopeWalk {
   }
 
   void parameters(const std::vector<Parameter>& list, const Statement& where) {
-    for (const Parameter& parameter : list) {
-      uses(parameter.type);
-      if (parameter.default_value) {
-        expr(*parameter.default_value);
-      }
-      declare(parameter.name, NameKind::parameter, where, parameter.type);
+    for (const Parameter& each : list) {
+      parameter(each, where);
     }
+  }
+
+  void parameter(const Parameter& parameter, const Statement& where) {
+    uses(parameter.type);
+    if (parameter.default_value) {
+      expr(*parameter.default_value);
+    }
+    declare(parameter.name, NameKind::parameter, where, parameter.type);
   }
 
   // Parameters and the outermost block of a body are one scope.
@@ -135,6 +140,9 @@ class ScopeWalk {
   void function(const Function& function, const Statement& where) {
     events_.enter("");
     parameters(function.parameters, where);
+    if (function.result) {
+      uses(*function.result);  // after the parameters, which a decltype may name
+    }
     for (const MemberInitializer& member : function.member_initializers) {
       events_.use_name(member.name, where.where());
       for (const Expr& argument : member.arguments) {
@@ -171,12 +179,26 @@ class ScopeWalk {
     }
   }
 
+  static bool is_friend(const Statement& member) {
+    const auto* template_kind = get_if<Template>(member);
+    const auto* f = get_if<Function>(template_kind == nullptr ? member : template_kind->entity);
+    return f != nullptr && f->specifiers.is_friend;
+  }
+
   void record(const RecordDefinition& record) {
+    for (const Statement& member : record.members) {
+      if (is_friend(member)) {  // a function of the scope around
+        const auto* template_kind = get_if<Template>(member);
+        declare_entity(template_kind == nullptr ? member : template_kind->entity);
+      }
+    }
     events_.enter("");
     // a member function sees members declared after it
     for (const Statement& member : record.members) {
       if (is<Function>(member)) {
-        declare_entity(member);
+        if (!is_friend(member)) {
+          declare_entity(member);
+        }
       } else {
         one(member);
       }
@@ -209,6 +231,9 @@ class ScopeWalk {
     events_.enter("");
     for (const TemplateParameter& parameter : kind.parameters) {
       declare(parameter.name, NameKind::parameter, where);
+    }
+    if (kind.requirement) {
+      expr(*kind.requirement);
     }
     entity_inside(kind.entity);
     events_.leave();
@@ -257,6 +282,26 @@ class ScopeWalk {
     events_.leave();
   }
 
+  void range_for(const RangeFor& kind) {
+    expr(kind.range);
+    events_.enter("");
+    one(kind.variable);
+    scope(kind.body);
+    events_.leave();
+  }
+
+  void try_(const Try& kind, const Statement& where) {
+    scope(kind.body);
+    for (const Handler& handler : kind.handlers) {
+      events_.enter("");
+      if (handler.exception) {
+        parameter(*handler.exception, where);
+      }
+      inline_body(handler.body);
+      events_.leave();
+    }
+  }
+
   void preprocessor(const PreprocessorIf& kind) {
     ++conditional_depth_;
     for (const PreprocessorBranch& branch : kind.branches) {
@@ -288,7 +333,14 @@ class ScopeWalk {
         },
         [&](const Block& b) { scope(b.statements); },
         [&](const Group& g) { statements(g.statements); }, [&](const For& f) { for_(f); },
-        [&](const Switch& k) { switch_(k); },
+        [&](const Switch& k) { switch_(k); }, [&](const RangeFor& r) { range_for(r); },
+        [&](const Try& t) { try_(t, s); },
+        [&](const StructuredBinding& b) {
+          children(s);
+          for (const std::string& name : b.names) {
+            declare(name, NameKind::variable, s);
+          }
+        },
         [&](const RawStatement& r) {
           use_all(r.names_used, s.where());
           for (const std::string& name : r.names_declared) {
@@ -315,7 +367,15 @@ class ScopeWalk {
           children(s);
           declare_entity(s);
         },
-        [&](const UsingDirective& u) { events_.use_namespace(u.name); },
+        [&](const NamespaceAlias& a) {
+          declare(a.name, NameKind::namespace_alias, s);
+          const auto known = aliases_.find(a.target);
+          aliases_[a.name] = known == aliases_.end() ? a.target : known->second;
+        },
+        [&](const UsingDirective& u) {
+          const auto alias = aliases_.find(u.name);
+          events_.use_namespace(alias == aliases_.end() ? u.name : alias->second);
+        },
         [&](const UsingDeclaration& u) {
           const auto last = u.qualified_name.rfind("::");
           declare(last == std::string::npos ? u.qualified_name : u.qualified_name.substr(last + 2),
@@ -329,6 +389,7 @@ class ScopeWalk {
 
   Events& events_;
   int conditional_depth_ = 0;
+  std::map<std::string, std::string> aliases_;  // of namespaces, to their targets
   Uses visit_{*this};
   Walk<Uses> walk_{visit_};  // one for all trees: its stack needs memory once
   bool is_walking_ = false;

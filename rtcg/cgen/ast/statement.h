@@ -50,6 +50,14 @@ struct Declaration {
   std::optional<int> bit_width{};
 };
 
+/// `type [names] = initializer`: a name for each element of an array, tuple or struct. `type` is
+/// `auto`, qualified or referred to.
+struct StructuredBinding {
+  Type type;
+  std::vector<std::string> names{};
+  std::optional<Expr> initializer{};  ///< none as the variable of a RangeFor
+};
+
 struct Block {
   std::vector<Statement> statements{};
 };
@@ -63,13 +71,20 @@ struct If {
   Expr condition;
   Statement then_body;
   std::optional<Statement> else_body{};
+  bool is_constexpr = false;  ///< `if constexpr`
 };
 struct For {
-  std::optional<Statement> init{};  ///< a Declaration or an ExpressionStatement
+  std::optional<Statement> init{};  ///< a Declaration, StructuredBinding or ExpressionStatement
   std::optional<Expr> condition{};
   std::optional<Expr> step{};
   Statement body;
   std::optional<int> unroll{};  ///< a factor to advise; 0 asks for full unrolling, 1 for none
+};
+/// `for (variable : range) body`.
+struct RangeFor {
+  Expr range;
+  Statement variable;  ///< a Declaration or StructuredBinding without initialiser
+  Statement body;
 };
 struct While {
   Expr condition;
@@ -103,6 +118,17 @@ struct Label {
   std::string name{};
 };
 struct EmptyStatement {};
+
+/// `catch (exception) body`, or `catch (...) body` when there is none.
+struct Handler {
+  std::optional<Parameter> exception{};
+  Statement body;
+};
+/// `try body` and its handlers, the first one that fits being taken.
+struct Try {
+  Statement body;
+  std::vector<Handler> handlers{};
+};
 
 struct AsmOperand {
   std::string constraint{};
@@ -182,6 +208,10 @@ struct LineDirective {
   std::uint32_t line = 1;
   std::string file{};
 };
+/// `#error "message"`.
+struct ErrorDirective {
+  std::string message{};
+};
 
 // ---- functions ---------------------------------------------------------------------------------
 
@@ -198,6 +228,9 @@ struct FunctionSpecifiers {
   bool is_const_member = false;
   bool is_virtual = false;
   bool is_explicit = false;
+  bool is_friend = false;
+  bool is_override = false;
+  bool is_final = false;
 };
 /// CUDA's `__launch_bounds__(max_threads, min_blocks)`; min_blocks 0 leaves it out.
 struct LaunchBounds {
@@ -210,6 +243,13 @@ using WorkGroupSize = std::array<int, 3>;
 struct MemberInitializer {
   std::string name{};
   std::vector<Expr> arguments{};
+};
+
+enum class FunctionDefinition {
+  by_body,    ///< a declaration when there is no body
+  defaulted,  ///< `= default`
+  deleted,    ///< `= delete`
+  pure,       ///< `= 0`, of virtual members
 };
 
 /// A function: declared when it has no body. Without a result it is a constructor or destructor.
@@ -226,6 +266,7 @@ struct Function {
   std::optional<Type> vector_type_hint{};
   std::vector<Attribute> attributes{};
   std::vector<MemberInitializer> member_initializers{};
+  FunctionDefinition definition = FunctionDefinition::by_body;
 };
 
 /// `typename name = default`, or `type name = default` when `type` is there.
@@ -238,6 +279,9 @@ struct TemplateParameter {
 struct Template {
   std::vector<TemplateParameter> parameters{};  ///< none: an explicit specialisation
   Statement entity;                             ///< Function, RecordDefinition or UsingAlias
+  /// The condition of a requires clause. A requires-expression is a RawExpr of type bool that is
+  /// primary: `{"requires(T x) { x + x; }", boolean, {"T"}, true}`.
+  std::optional<Expr> requirement{};
 };
 /// `template result name<template_arguments>(parameter types);`
 struct ExplicitInstantiation {
@@ -269,6 +313,8 @@ struct RecordDefinition {
   std::optional<int> align_bytes{};
   bool is_packed = false;
   bool is_definition = true;
+  bool is_final = false;
+  bool is_friend = false;  ///< `friend struct name;` among the members of another
 };
 struct Enumerator {
   Enumerator(std::string enumerator_name) : name(std::move(enumerator_name)) {}
@@ -292,6 +338,11 @@ struct UsingAlias {
   std::string name{};
   Type type;
 };
+/// `namespace name = target;`
+struct NamespaceAlias {
+  std::string name{};
+  std::string target{};  ///< may be qualified
+};
 /// A using directive: makes the names of namespace `name` visible.
 struct UsingDirective {
   std::string name{};
@@ -314,10 +365,11 @@ struct ExternC {
 using StatementKinds =
     KindList<ExpressionStatement, Declaration, Block, Group, If, For, While, DoWhile, Switch,
              Return, Break, Continue, Goto, Label, EmptyStatement, InlineAsm, Barrier, MemoryFence,
-             Comment, BlankLine, StaticAssert, RawStatement, Pragma, Include, Define, Undef,
-             PreprocessorIf, LineDirective, Function, Template, ExplicitInstantiation,
-             AccessSpecifier, RecordDefinition, EnumDefinition, Typedef, UsingAlias, UsingDirective,
-             UsingDeclaration, Namespace, ExternC>;
+             StructuredBinding, RangeFor, Try, Comment, BlankLine, StaticAssert, RawStatement,
+             Pragma, Include, Define, Undef, PreprocessorIf, LineDirective, ErrorDirective,
+             Function, Template, ExplicitInstantiation, AccessSpecifier, RecordDefinition,
+             EnumDefinition, Typedef, UsingAlias, NamespaceAlias, UsingDirective, UsingDeclaration,
+             Namespace, ExternC>;
 
 template <class Kind>
 requires(StatementKinds::contains<Kind>) inline constexpr bool is_statement_kind<Kind> = true;

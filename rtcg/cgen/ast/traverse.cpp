@@ -146,6 +146,11 @@ void hide_declared(const Statement& statement, Values& values) {
   match(
       statement, [&](const Declaration& d) { values.erase(d.name); },
       [&](const Function& f) { values.erase(f.name); },
+      [&](const StructuredBinding& b) {
+        for (const std::string& name : b.names) {
+          values.erase(name);
+        }
+      },
       [&](const RawStatement& r) {
         for (const std::string& name : r.names_declared) {
           values.erase(name);
@@ -193,6 +198,9 @@ class Substitution {
   }
 
   Statement operator()(const Statement& statement) {
+    if (const auto* attempt = get_if<Try>(statement)) {
+      return substitute_handlers(statement, *attempt);
+    }
     Values inner_values = values_;
     if (const auto* function = get_if<Function>(statement)) {
       hide_parameters(function->parameters, inner_values);
@@ -208,6 +216,25 @@ class Substitution {
   }
 
  private:
+  /// Each handler hides its own parameter.
+  Statement substitute_handlers(const Statement& statement, const Try& attempt) const {
+    Try result = attempt;
+    Substitution body(values_);
+    result.body = body(attempt.body);
+    bool is_changed = &result.body.node() != &attempt.body.node();
+    for (Handler& handler : result.handlers) {
+      Values inner_values = values_;
+      if (handler.exception) {
+        hide_parameters({*handler.exception}, inner_values);
+      }
+      Substitution inner(std::move(inner_values));
+      const Statement changed = inner(handler.body);
+      is_changed = is_changed || &changed.node() != &handler.body.node();
+      handler.body = changed;
+    }
+    return is_changed ? Statement(std::move(result), statement.where()) : statement;
+  }
+
   Expr substitute_within(const Expr& expr) {
     if (const auto* lambda = get_if<Lambda>(expr)) {
       Values inner_values = values_;

@@ -60,6 +60,12 @@ Type complex_of(Type element) {
 Type named(std::string name, std::vector<TemplateArgument> arguments) {
   return Named{std::move(name), std::move(arguments)};
 }
+Type decltype_of(Expr expression) {
+  return Decltype{std::move(expression)};
+}
+Type decltype_auto() {
+  return Decltype{};
+}
 
 Qualified qualifiers_of(const Type& type) {
   Qualified found{type};
@@ -122,7 +128,7 @@ std::optional<ScalarKind> scalar_kind(const Type& type) {
 
 bool is_opaque(const Type& type) {
   const Type value = value_type(type);
-  return is<Unknown>(value) || is<Auto>(value) || is<Named>(value);
+  return is<Unknown>(value) || is<Auto>(value) || is<Named>(value) || is<Decltype>(value);
 }
 
 int size_bytes(ScalarKind kind) {
@@ -151,7 +157,11 @@ int size_bytes(ScalarKind kind) {
 Type type_of(const Function& function) {
   FunctionType type{function.result.value_or(Type()), {}, function.is_variadic};
   for (const Parameter& parameter : function.parameters) {
-    type.parameters.push_back(parameter.type);
+    if (parameter.is_pack) {
+      type.is_variadic = true;  // any number of arguments of whatever types
+    } else {
+      type.parameters.push_back(parameter.type);
+    }
   }
   return type;
 }
@@ -162,7 +172,8 @@ void collect_fields(const std::vector<Statement>& members, std::vector<RecordFie
   for (const Statement& member : members) {
     if (const auto* field = get_if<Declaration>(member)) {
       fields.push_back({field->name, field->type});
-    } else if (const auto* function = get_if<Function>(member)) {
+    } else if (const auto* function = get_if<Function>(member);
+               function != nullptr && !function->specifiers.is_friend) {
       fields.push_back({function->name, type_of(*function)});
     } else if (const auto* group = get_if<Group>(member)) {
       collect_fields(group->statements, fields);

@@ -111,6 +111,11 @@ struct Enumeration {
   bool is_scoped = false;
   std::optional<Type> underlying{};  ///< i32 when absent
 };
+/// `decltype(expression)`, or `decltype(auto)` when there is none: opaque to the checks. As the
+/// result of a function it prints after the parameters, so that it may name them.
+struct Decltype {
+  std::optional<Expr> expression{};
+};
 /// An OpenCL image, `dimensions` 1 to 3.
 struct Image {
   int dimensions = 2;
@@ -118,8 +123,9 @@ struct Image {
   bool is_array = false;
 };
 
-using TypeKinds = KindList<Unknown, Invalid, Auto, Scalar, Complex, Vector, Pointer, Reference,
-                           Array, FunctionType, Qualified, Named, Record, Enumeration, Image>;
+using TypeKinds =
+    KindList<Unknown, Invalid, Auto, Scalar, Complex, Vector, Pointer, Reference, Array,
+             FunctionType, Qualified, Named, Record, Enumeration, Decltype, Image>;
 
 template <class Kind>
 requires(TypeKinds::contains<Kind>) inline constexpr bool is_type_kind<Kind> = true;
@@ -175,6 +181,10 @@ inline const Type auto_type = Auto{};
 [[nodiscard]] Type vector_of(Type element, int lanes);
 [[nodiscard]] Type complex_of(Type element);
 [[nodiscard]] Type named(std::string name, std::vector<TemplateArgument> arguments = {});
+/// `decltype(expression)`.
+[[nodiscard]] Type decltype_of(Expr expression);
+/// `decltype(auto)`.
+[[nodiscard]] Type decltype_auto();
 
 /// `type` without its outermost qualifiers.
 [[nodiscard]] Type without_qualifiers(const Type& type);
@@ -189,7 +199,7 @@ inline const Type auto_type = Auto{};
 /// The scalar kind of a value of this type; nothing for types that are no scalars. An unscoped
 /// enumeration counts as what lies under it.
 [[nodiscard]] std::optional<ScalarKind> scalar_kind(const Type& type);
-/// Unknown, Auto or Named: nothing can be said about expressions of this type.
+/// Unknown, Auto, Decltype or Named: nothing can be said about expressions of this type.
 [[nodiscard]] bool is_opaque(const Type& type);
 
 [[nodiscard]] constexpr bool is_floating(ScalarKind kind) {

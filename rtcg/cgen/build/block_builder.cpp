@@ -24,12 +24,18 @@ Statement Body::as_block(const Statement& statement) {
   return is<Block>(statement) ? statement : Statement(Block{{statement}}, statement.where());
 }
 
-IfBuilder::IfBuilder(Operand condition, const Body& then_body)
-    : branches_{{std::move(condition), then_body.block()}} {}
+IfBuilder::IfBuilder(Operand condition, const Body& then_body, bool is_constexpr)
+    : branches_{{std::move(condition), then_body.block(), is_constexpr}} {}
 
 IfBuilder IfBuilder::else_if_(Operand condition, const Body& then_body) const {
   IfBuilder longer = *this;
-  longer.branches_.push_back({std::move(condition), then_body.block()});
+  longer.branches_.push_back({std::move(condition), then_body.block(), false});
+  return longer;
+}
+
+IfBuilder IfBuilder::else_if_constexpr(Operand condition, const Body& then_body) const {
+  IfBuilder longer = *this;
+  longer.branches_.push_back({std::move(condition), then_body.block(), true});
   return longer;
 }
 
@@ -39,10 +45,23 @@ Statement IfBuilder::else_(const Body& else_body) const {
 
 Statement IfBuilder::finish(std::optional<Statement> else_body) const {
   for (auto branch = branches_.rbegin(); branch != branches_.rend(); ++branch) {
-    else_body = Statement(If{branch->condition.expr, branch->body, std::move(else_body)},
-                          branch->condition.where);
+    else_body = Statement(
+        If{branch->condition.expr, branch->body, std::move(else_body), branch->is_constexpr},
+        branch->condition.where);
   }
   return *else_body;
+}
+
+TryBuilder TryBuilder::catch_(Parameter exception, const Body& body) const {
+  TryBuilder longer = *this;
+  longer.handlers_.push_back({std::move(exception), body.block()});
+  return longer;
+}
+
+TryBuilder TryBuilder::catch_all(const Body& body) const {
+  TryBuilder longer = *this;
+  longer.handlers_.push_back({std::nullopt, body.block()});
+  return longer;
 }
 
 SwitchBuilder SwitchBuilder::case_(std::vector<Expr> labels, const Body& body) const {
@@ -70,6 +89,10 @@ Statement counted_loop(const Type& type, const std::string& name, const Operand&
                    where);
 }
 
+Statement range_for(Statement variable, const Operand& range, const Body& body) {
+  return Statement(RangeFor{range.expr, std::move(variable), body.block()}, range.where);
+}
+
 Statement while_(Operand condition, const Body& body) {
   return Statement(While{condition.expr, body.block()}, condition.where);
 }
@@ -93,6 +116,12 @@ Declared declare(Type type, std::string name, Operand initializer) {
   return {Expr(Variable{name, std::move(name_type)}, initializer.where),
           Statement(Declaration{std::move(type), std::move(name), std::move(initializer.expr)},
                     initializer.where)};
+}
+
+Statement bind_elements(std::vector<std::string> names, Operand initializer, Type type) {
+  return Statement(
+      StructuredBinding{std::move(type), std::move(names), std::move(initializer.expr)},
+      initializer.where);
 }
 
 Declared shared_array(const Type& element, std::string name, const std::vector<Expr>& extents,

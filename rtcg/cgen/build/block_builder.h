@@ -77,9 +77,10 @@ class Body {
 /// A conditional under construction; converts to the finished Statement.
 class IfBuilder {
  public:
-  IfBuilder(Operand condition, const Body& then_body);
+  IfBuilder(Operand condition, const Body& then_body, bool is_constexpr = false);
 
   [[nodiscard]] IfBuilder else_if_(Operand condition, const Body& then_body) const;
+  [[nodiscard]] IfBuilder else_if_constexpr(Operand condition, const Body& then_body) const;
   [[nodiscard]] Statement else_(const Body& else_body) const;
   operator Statement() const { return finish(std::nullopt); }
 
@@ -88,6 +89,7 @@ class IfBuilder {
   struct Branch {
     Operand condition;
     Statement body;
+    bool is_constexpr;
   };
   std::vector<Branch> branches_;
 };
@@ -95,6 +97,33 @@ class IfBuilder {
 /// `if_(c, body)`, `if_(c, body).else_if_(d, other).else_(rest)`.
 [[nodiscard]] inline IfBuilder if_(Operand condition, const Body& then_body) {
   return {std::move(condition), then_body};
+}
+
+/// `if constexpr (condition) body`.
+[[nodiscard]] inline IfBuilder if_constexpr(Operand condition, const Body& then_body) {
+  return {std::move(condition), then_body, true};
+}
+
+/// A try block under construction; converts to the finished Statement.
+class TryBuilder {
+ public:
+  explicit TryBuilder(const Body& body, SourceOrigin where) : body_(body.block()), where_(where) {}
+
+  [[nodiscard]] TryBuilder catch_(Parameter exception, const Body& body) const;
+  /// `catch (...)`.
+  [[nodiscard]] TryBuilder catch_all(const Body& body) const;
+  operator Statement() const { return Statement(Try{body_, handlers_}, where_); }
+
+ private:
+  Statement body_;
+  SourceOrigin where_;
+  std::vector<Handler> handlers_;
+};
+
+/// `try_(body).catch_(param(type, "error"), handler).catch_all(other)`.
+[[nodiscard]] inline TryBuilder try_(const Body& body,
+                                     SourceOrigin where = SourceOrigin::current()) {
+  return TryBuilder(body, where);
 }
 
 /// A switch under construction; converts to the finished Statement.
@@ -129,6 +158,12 @@ template <std::invocable<Expr, BlockBuilder&> Fill>
 [[nodiscard]] Statement counted_loop(const Type& type, const std::string& name,
                                      const Operand& begin, const Operand& end, const Body& body,
                                      const ForOptions& options = {});
+/// `for (type name : range) fill(name, body)`.
+template <std::invocable<Expr, BlockBuilder&> Fill>
+[[nodiscard]] Statement range_for(const Type& type, const std::string& name, Operand range,
+                                  Fill&& fill);
+/// The loop around a finished body, which refers to the variable by name.
+[[nodiscard]] Statement range_for(Statement variable, const Operand& range, const Body& body);
 [[nodiscard]] Statement while_(Operand condition, const Body& body);
 [[nodiscard]] Statement do_while_(const Body& body, Operand condition);
 
@@ -139,6 +174,9 @@ template <std::invocable<Expr, BlockBuilder&> Fill>
 /// A declaration with everything that it may have.
 [[nodiscard]] Declared declare(Declaration declaration,
                                SourceOrigin where = SourceOrigin::current());
+/// `auto [names] = initializer;`. What is built after it refers to the names by `variable`.
+[[nodiscard]] Statement bind_elements(std::vector<std::string> names, Operand initializer,
+                                      Type type = auto_type);
 /// An array in the memory of a thread block; extents outermost first.
 [[nodiscard]] Declared shared_array(const Type& element, std::string name,
                                     const std::vector<Expr>& extents,
@@ -226,6 +264,13 @@ class DeclaredParameter : public Expr {
 [[nodiscard]] inline Statement include(std::string file,
                                        SourceOrigin where = SourceOrigin::current()) {
   return Statement(Include{std::move(file), false}, where);
+}
+
+template <std::invocable<Expr, BlockBuilder&> Fill>
+Statement range_for(const Type& type, const std::string& name, Operand range, Fill&& fill) {
+  BlockBuilder body;
+  fill(Expr(Variable{name, is<Auto>(type) ? Type() : type}, range.where), body);
+  return range_for(Statement(Declaration{type, name}, range.where), range, body);
 }
 
 template <std::invocable<Expr, BlockBuilder&> Fill>

@@ -82,6 +82,8 @@ class BarrierCheck {
         if (unary->op >= UnaryOp::pre_increment) {
           assign(unary->operand, false);
         }
+      } else if (is<Throw>(e)) {
+        has_left_ = has_left_ || is_divergent_;
       }
       return !is<Lambda>(e);
     };
@@ -174,6 +176,28 @@ class BarrierCheck {
               }
             });
           });
+        },
+        [&](const RangeFor& r) {
+          const bool depends = expr(r.range);
+          loop([&] {
+            statement(r.variable);
+            under(depends, [&] { statement(r.body); });
+          });
+        },
+        [&](const Try& t) {
+          scope([&] { statement(t.body); });
+          for (const Handler& handler : t.handlers) {
+            under(true, [&] { statement(handler.body); });  // where some threads threw
+          }
+        },
+        [&](const StructuredBinding& b) {
+          const bool depends = b.initializer && expr(*b.initializer);
+          for (const std::string& name : b.names) {
+            declare(name, false);
+            if (depends || (b.initializer && is_divergent_)) {
+              divergent_.insert(find(name)->number);
+            }
+          }
         },
         [&](const While& w) {
           loop([&] { under(expr(w.condition), [&] { statement(w.body); }); });

@@ -223,6 +223,8 @@ class BoundsCheck {
           made_from_[target->name].insert(conditional_.begin(), conditional_.end());
           conditional_ = names;
         }
+      } else if (is<Throw>(e)) {
+        may_have_left_ = true;
       } else if (is<Lambda>(e) || is<SizeOf>(e)) {
         return false;
       }
@@ -339,6 +341,27 @@ class BoundsCheck {
           });
         },
         [&](const For& f) { for_(f); },
+        [&](const RangeFor& r) {
+          expr(r.range);
+          const auto before = ranges_;
+          statement(r.variable);
+          under(&r.range, [&] { statement(r.body); });  // a range may be empty
+          ranges_ = before;
+        },
+        [&](const Try& t) {
+          statement(t.body);
+          for (const Handler& handler : t.handlers) {
+            statement(handler.body);
+          }
+        },
+        [&](const StructuredBinding& b) {
+          if (b.initializer) {
+            expr(*b.initializer);
+          }
+          for (const std::string& name : b.names) {
+            ranges_[name] = std::nullopt;
+          }
+        },
         [&](const While& w) { under(&w.condition, [&] { statement(w.body); }); },
         [&](const DoWhile& d) { statement(d.body); },
         [&](const Switch& k) {

@@ -36,6 +36,10 @@ bool may_stand_twice(const Entry& first, const Entry& second) {
   if (first.kind == NameKind::macro && second.kind == NameKind::macro) {
     return *first.where == *second.where;
   }
+  if (first.kind == NameKind::namespace_alias && second.kind == first.kind) {
+    return get_if<NamespaceAlias>(*first.where)->target ==
+           get_if<NamespaceAlias>(*second.where)->target;
+  }
   // `struct point point;` and `typedef struct s s;` are C's custom
   const bool is_type = first.kind == NameKind::type_definition;
   if (is_type != (second.kind == NameKind::type_definition)) {

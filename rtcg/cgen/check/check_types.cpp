@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -60,7 +61,9 @@ Functions collect_functions(const Module& module) {
 
 class TypeCheck {
  public:
-  explicit TypeCheck(Functions functions) : functions_(std::move(functions)) {}
+  /// @param has_this  whether what is checked may be part of a member function
+  TypeCheck(Functions functions, bool has_this)
+      : functions_(std::move(functions)), has_this_(has_this) {}
 
   void statements(const std::vector<Statement>& list, const Context& context) {
     for (const Statement& statement : list) {
@@ -83,6 +86,9 @@ class TypeCheck {
           }
         },
         [&](const For& f) { for_(f, s, context); },
+        [&](const RangeFor& r) { range_for(r, s, context); },
+        [&](const Try& t) { try_(t, s, context); },
+        [&](const StructuredBinding& b) { binding(b, s); },
         [&](const While& w) {
           require_condition(w.condition);
           one(w.body, in_loop(context));
@@ -103,10 +109,16 @@ class TypeCheck {
           statements(p.else_body.value_or(std::vector<Statement>{}), context);
         },
         [&](const Function& f) { function(f, s, context); },
-        [&](const Template& t) { one(t.entity, context); },
+        [&](const Template& t) {
+          if (t.requirement) {
+            require_constraint(*t.requirement);
+          }
+          one(t.entity, context);
+        },
         [&](const RecordDefinition& r) {
           require_alignment(r.align_bytes, r.name, s.where());
-          statements(r.members, {Place::record});
+          require_record_form(r, context.place == Place::record, s.where());
+          with_this(true, [&] { statements(r.members, {Place::record}); });
         },
         [&](const InlineAsm& a) {
           for (const AsmOperand& output : a.outputs) {
@@ -120,9 +132,14 @@ class TypeCheck {
         [&](const ExternC& e) { statements(e.items, context); }, [](const auto&) {});
   }
 
-  void expr(const Expr& root) {
+  /// @param may_expand  whether `root` may be a pack expansion
+  void expr(const Expr& root, bool may_expand = false) {
+    if (may_expand) {
+      note_element(root);
+    }
     // Children after parents in `order`, so that the innermost problem is the one reported.
     std::vector<const Expr*> order;
+    has_expansions_ = false;
     WalkVisitor visitor;
     visitor.expr = [&](const Expr& e) {
       if (is<Variable>(e)) {
@@ -131,11 +148,15 @@ class TypeCheck {
       const bool is_new = !detail::is_shared(e) || seen_.insert(&e.node()).second;
       if (is_new) {
         order.push_back(&e);
+        has_expansions_ = has_expansions_ || is<PackExpansion>(e);
       }
       return is_new;
     };
     visitor.statement = [](const Statement&) { return false; };  // see check_one: lambda bodies
     walk(root, visitor);
+    if (has_expansions_) {
+      check_expansions(order);
+    }
     for (auto e = order.rbegin(); e != order.rend(); ++e) {
       check_one(**e);
     }
@@ -148,7 +169,75 @@ class TypeCheck {
     return context;
   }
 
+  void check_expansions(const std::vector<const Expr*>& expressions) {
+    for (const Expr* e : expressions) {
+      note_elements_of(*e);
+    }
+    for (const Expr* e : expressions) {
+      if (is<PackExpansion>(*e) && list_elements_.count(&e->node()) == 0) {
+        complain("cgen.check_types.misplaced",
+                 fmt::format("'{}' is allowed only as an argument or an element of a list",
+                             describe(*e)),
+                 e->where());
+      }
+    }
+  }
+
+  // Notes where pack expansions are allowed.
+  void note_element(const Expr& element) {
+    if (is<PackExpansion>(element)) {
+      list_elements_.insert(&element.node());
+    }
+  }
+  void note_elements(const std::vector<Expr>& elements) {
+    for (const Expr& element : elements) {
+      note_element(element);
+    }
+  }
+  void note_elements(const InitializerList& list) {
+    for (const Initializer& element : list.elements) {
+      note_element(element.value);
+    }
+  }
+  void note_elements(const std::vector<TemplateArgument>& arguments) {
+    for (const TemplateArgument& argument : arguments) {
+      if (argument.value) {
+        note_element(*argument.value);
+      }
+    }
+  }
+  void note_elements_of(const Expr& parent) {
+    match(
+        parent,
+        [&](const Call& c) {
+          note_elements(c.arguments);
+          note_elements(c.template_arguments);
+        },
+        [&](const KernelLaunch& k) {
+          note_elements(k.arguments);
+          note_elements(k.template_arguments);
+        },
+        [&](const New& n) {
+          note_elements(n.arguments.value_or(std::vector<Expr>{}));
+          note_elements(n.placement);
+        },
+        [&](const InitializerList& l) { note_elements(l); },
+        [&](const CompoundLiteral& c) { note_elements(c.value); }, [](const auto&) {});
+  }
+
+  template <class Check>
+  void with_this(bool has_this, const Check& check) {
+    const bool before = std::exchange(has_this_, has_this);
+    check();
+    has_this_ = before;
+  }
+
   void check_own_expressions(const Statement& s) {
+    if (const auto* function = get_if<Function>(s)) {
+      for (const MemberInitializer& member : function->member_initializers) {
+        note_elements(member.arguments);
+      }
+    }
     for_each_child(
         s, {[&](const Type& t) { check_extents(t); }, [&](const Expr& e) { expr(e); }, nullptr});
   }
@@ -156,7 +245,7 @@ class TypeCheck {
   void check_extents(const Type& type) {
     WalkVisitor visitor;
     visitor.expr = [&](const Expr& e) {
-      expr(e);
+      expr(e, true);  // it may be a template argument
       return false;
     };
     walk(type, visitor);
@@ -174,7 +263,19 @@ class TypeCheck {
           require_initializes(c.type, Expr(c.value, e.where()), describe(e), e.where());
         },
         [&](const KernelLaunch& k) { check_known_launch(k, e); },
-        [&](const Lambda& l) { lambda(l, e); }, [](const auto&) {});
+        [&](const Lambda& l) { lambda(l, e); }, [&](const New& n) { require_new_object(n, e); },
+        [&](const Throw& t) {
+          if (t.value) {
+            require_object(decayed(t.value->type()), describe(e), e.where());
+          }
+        },
+        [&](const This&) {
+          if (!has_this_) {
+            complain("cgen.check_types.misplaced",
+                     "'this' is allowed only in a member function that is not static", e.where());
+          }
+        },
+        [](const auto&) {});
   }
 
   /// The callee's name, typed as the module declares it; nothing when there is nothing to add.
@@ -236,10 +337,12 @@ class TypeCheck {
         [&](const StaticAssert&) { return true; }, [&](const RawStatement&) { return true; },
         [&](const Pragma&) { return true; }, [&](const Define&) { return true; },
         [&](const Undef&) { return true; }, [&](const PreprocessorIf&) { return true; },
-        [&](const LineDirective&) { return true; }, [&](const RecordDefinition&) { return true; },
-        [&](const EnumDefinition&) { return true; }, [&](const Typedef&) { return true; },
-        [&](const UsingAlias&) { return true; }, [&](const UsingDeclaration&) { return true; },
-        [&](const EmptyStatement&) { return true; },
+        [&](const LineDirective&) { return true; }, [&](const ErrorDirective&) { return true; },
+        [&](const StructuredBinding&) { return only(!in_record); },
+        [&](const NamespaceAlias&) { return only(!in_record); },
+        [&](const RecordDefinition&) { return true; }, [&](const EnumDefinition&) { return true; },
+        [&](const Typedef&) { return true; }, [&](const UsingAlias&) { return true; },
+        [&](const UsingDeclaration&) { return true; }, [&](const EmptyStatement&) { return true; },
         [&](const Include&) { return only(!in_record); },
         [&](const UsingDirective&) { return only(!in_record); },
         // within a function a function may be declared, not defined
@@ -289,7 +392,9 @@ class TypeCheck {
     const auto* array = get_if<Array>(plain);
     const bool lacks_extent = array != nullptr && !array->extent &&
                               d.memory != MemorySpace::dynamic_shared && !d.specifiers.is_extern;
-    if (lacks_extent || is<Auto>(plain) || is<Reference>(plain)) {
+    const auto* decltyped = get_if<Decltype>(plain);
+    const bool is_deduced = is<Auto>(plain) || (decltyped != nullptr && !decltyped->expression);
+    if (lacks_extent || is_deduced || is<Reference>(plain)) {
       complain("cgen.check_types.bad_type",
                fmt::format("'{}' of type '{}' needs an initialiser", d.name, describe(d.type)),
                s.where());
@@ -305,7 +410,8 @@ class TypeCheck {
   }
 
   void for_(const For& f, const Statement& s, const Context& context) {
-    if (f.init && !is<Declaration>(*f.init) && !is<ExpressionStatement>(*f.init)) {
+    if (f.init && !is<Declaration>(*f.init) && !is<StructuredBinding>(*f.init) &&
+        !is<ExpressionStatement>(*f.init)) {
       complain("cgen.check_types.misplaced",
                fmt::format("'{}' may not begin a for loop; a declaration or an expression may",
                            describe(*f.init)),
@@ -318,6 +424,61 @@ class TypeCheck {
       require_condition(*f.condition);
     }
     one(f.body, in_loop(context));
+  }
+
+  void range_for(const RangeFor& r, const Statement& s, const Context& context) {
+    const auto* variable = get_if<Declaration>(r.variable);
+    const auto* names = get_if<StructuredBinding>(r.variable);
+    if ((variable == nullptr || variable->initializer) &&
+        (names == nullptr || names->initializer)) {
+      complain("cgen.check_types.misplaced",
+               fmt::format("'{}' cannot be the variable of a range-based for loop; a declaration "
+                           "without initialiser can",
+                           describe(r.variable)),
+               s.where());
+    }
+    check_own_expressions(r.variable);
+    const Type element = require_range(r.range);
+    if (names != nullptr) {
+      require_binding(*names, element, s.where());
+    } else {
+      require_object(variable->type, variable->name, s.where());
+      require_memory(*variable, true, s.where());
+      if (const auto reason = why_not_convertible(element, variable->type)) {
+        complain("cgen.check_types.conversion",
+                 fmt::format("'{}' of type '{}' cannot hold the elements of '{}', which are of "
+                             "type '{}': {}",
+                             variable->name, describe(variable->type), describe(r.range),
+                             describe(element), *reason),
+                 s.where());
+      }
+    }
+    one(r.body, in_loop(context));
+  }
+
+  static void binding(const StructuredBinding& b, const Statement& s) {
+    if (!b.initializer) {
+      complain("cgen.check_types.bad_type", fmt::format("the {} needs an initialiser", describe(s)),
+               s.where());
+    }
+    require_binding(b, b.initializer->type(), s.where());
+  }
+
+  void try_(const Try& t, const Statement& s, const Context& context) {
+    if (t.handlers.empty()) {
+      complain("cgen.check_types.misplaced", "'try' needs a handler", s.where());
+    }
+    one(t.body, context);
+    for (const Handler& handler : t.handlers) {
+      if (!handler.exception && &handler != &t.handlers.back()) {
+        complain("cgen.check_types.misplaced", "'catch (...)' has to be the last handler",
+                 handler.body.where());
+      }
+      if (handler.exception) {
+        require_exception(*handler.exception, s.where());
+      }
+      one(handler.body, context);
+    }
   }
 
   void switch_(const Switch& k, const Statement& s, const Context& context) {
@@ -403,6 +564,7 @@ class TypeCheck {
                s.where());
     }
     require_kernel_rules(f, s.where());
+    require_function_form(f, context.place == Place::record, s.where());
     for (const Parameter& parameter : f.parameters) {
       require_object(parameter.type, parameter.name, s.where());
       if (parameter.default_value) {
@@ -414,7 +576,12 @@ class TypeCheck {
         complain("cgen.check_types.misplaced",
                  fmt::format("the body of '{}' has to be a block", f.name), s.where());
       }
-      one(*f.body, {Place::function, false, false, f.result});
+      const bool is_member =
+          context.place == Place::record && !f.specifiers.is_static && !f.specifiers.is_friend;
+      const bool is_outside = f.name.find("::") != std::string::npos;  // of its class
+      with_this(is_member || is_outside, [&] {
+        one(*f.body, {Place::function, false, false, f.result});
+      });
     }
   }
 
@@ -433,23 +600,27 @@ class TypeCheck {
 
   Functions functions_;
   std::unordered_set<const void*> seen_;
+  std::unordered_set<const void*> list_elements_;  // pack expansions that have their place
+  bool has_expansions_ = false;                    // in the expression that is walked
+  bool has_this_;
 };
 
 }  // namespace
 
 void check_types(const Module& module) {
-  TypeCheck(collect_functions(module)).statements(module.items, {});
+  TypeCheck(collect_functions(module), false).statements(module.items, {});
 }
 
 void check_types(const Statement& statement) {
   const bool is_of_file = is<Function>(statement) || is<Template>(statement) ||
                           is<Namespace>(statement) || is<ExternC>(statement) ||
                           is<ExplicitInstantiation>(statement);
-  TypeCheck({}).one(statement, {is_of_file ? Place::file : Place::function, false, false, Type()});
+  TypeCheck({}, true).one(statement,
+                          {is_of_file ? Place::file : Place::function, false, false, Type()});
 }
 
 void check_types(const Expr& expr) {
-  TypeCheck({}).expr(expr);
+  TypeCheck({}, true).expr(expr);
 }
 
 }  // namespace rtcg::cgen

@@ -7,7 +7,7 @@ namespace rtcg::cgen {
 /// Checks that every expression is well typed and every statement stands where it may, whatever the
 /// dialect: C's rules, with C++'s where the two differ in what they allow.
 ///
-/// Expressions of Unknown, Auto or Named type are taken to be right.
+/// Expressions of Unknown, Auto, Decltype or Named type are taken to be right.
 ///
 /// @throws InvalidInput  cgen.check_types.* (docs/errors.md); the message names the node and the
 ///   C++ line that built it

@@ -1,5 +1,8 @@
 #include "rtcg/cgen/check/type_rules.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/compare.h"
@@ -310,6 +313,172 @@ void require_condition(const Expr& condition) {
     complain("cgen.check_types.condition",
              fmt::format("'{}' of type '{}' is no condition", describe(condition), describe(type)),
              condition.where());
+  }
+}
+
+void require_constraint(const Expr& requirement) {
+  const Type& type = requirement.type();
+  if (!is_opaque(type) && value_type(type) != boolean) {
+    complain("cgen.check_types.condition",
+             fmt::format("'{}' of type '{}' cannot be required, only a bool can",
+                         describe(requirement), describe(type)),
+             requirement.where());
+  }
+}
+
+Type require_range(const Expr& range) {
+  const Type type = value_type(range.type());
+  const auto* array = get_if<Array>(type);
+  if (array != nullptr && array->extent) {
+    return array->element;
+  }
+  if (array != nullptr || !(is_opaque(type) || is<Record>(type) || is<Invalid>(type))) {
+    complain("cgen.check_types.not_a_range",
+             fmt::format("'{}' of type '{}' has no elements that a range-based for loop could run "
+                         "over; an array of known extent or a class has",
+                         describe(range), describe(range.type())),
+             range.where());
+  }
+  return {};
+}
+
+namespace {
+
+/// The least and the most names that elements of a value can get; nothing where that is not known.
+std::optional<std::pair<std::size_t, std::size_t>> element_counts(const Type& type) {
+  if (is_opaque(type) || is<Invalid>(type)) {
+    return std::nullopt;
+  }
+  if (const auto* array = get_if<Array>(type)) {
+    const auto* extent = array->extent ? get_if<IntLiteral>(*array->extent) : nullptr;
+    return extent == nullptr
+               ? std::nullopt
+               : std::optional(std::pair(std::size_t{extent->magnitude}, extent->magnitude));
+  }
+  if (const auto* record = get_if<Record>(type)) {
+    const auto count =
+        std::count_if(record->fields.begin(), record->fields.end(),
+                      [](const RecordField& field) { return !is<FunctionType>(field.type); });
+    return std::pair(std::size_t{1}, static_cast<std::size_t>(count));  // some may be static
+  }
+  return std::pair(std::size_t{0}, std::size_t{0});
+}
+
+}  // namespace
+
+void require_binding(const StructuredBinding& binding, const Type& type, SourceOrigin where) {
+  if (!is<Auto>(value_type(binding.type)) || binding.names.empty()) {
+    complain("cgen.check_types.structured_binding",
+             fmt::format("a structured binding declares one or more names of type auto, not {} of "
+                         "type '{}'",
+                         binding.names.size(), describe(binding.type)),
+             where);
+  }
+  const auto counts = element_counts(value_type(type));
+  if (counts && (binding.names.size() < counts->first || binding.names.size() > counts->second)) {
+    complain("cgen.check_types.structured_binding",
+             fmt::format("a value of type '{}' has {} elements, but {} are named", describe(type),
+                         counts->second, binding.names.size()),
+             where);
+  }
+}
+
+void require_exception(const Parameter& exception, SourceOrigin where) {
+  require_object(exception.type, exception.name, where);
+  const auto* reference = get_if<Reference>(without_qualifiers(exception.type));
+  if (is<Auto>(value_type(exception.type)) || (reference != nullptr && reference->is_rvalue)) {
+    complain("cgen.check_types.bad_type",
+             fmt::format("a handler cannot catch '{}'; it catches a value, or a reference to one",
+                         describe(exception.type)),
+             where);
+  }
+  if (exception.default_value || exception.is_pack) {
+    complain("cgen.check_types.specifier",
+             fmt::format("the parameter '{}' of a handler can neither have a default value nor be "
+                         "a pack",
+                         exception.name),
+             where);
+  }
+}
+
+void require_new_object(const New& made, const Expr& expr) {
+  const Type plain = without_qualifiers(made.type);
+  const auto* array = get_if<Array>(plain);
+  const bool has_arguments = made.arguments && !made.arguments->empty();
+  if (is<Reference>(plain) || is<FunctionType>(plain) ||
+      (array != nullptr && !array->extent && !has_arguments)) {
+    complain("cgen.check_types.bad_type",
+             fmt::format("'{}' is not possible: new makes objects and arrays of known extent",
+                         describe(expr)),
+             expr.where());
+  }
+  require_object(made.type, describe(expr), expr.where());
+  const bool has_expansion =
+      has_arguments && std::any_of(made.arguments->begin(), made.arguments->end(),
+                                   [](const Expr& e) { return is<PackExpansion>(e); });
+  if (!has_arguments || has_expansion || is<Record>(plain)) {
+    return;  // the constructors of a class are not known here
+  }
+  require_initializes(plain,
+                      Expr(InitializerList{std::vector<Initializer>(made.arguments->begin(),
+                                                                    made.arguments->end())},
+                           expr.where()),
+                      describe(expr), expr.where());
+}
+
+namespace {
+
+/// What is wrong with the specifiers of a function; null when nothing is.
+const char* why_no_function_form(const Function& function, bool is_in_record) {
+  const FunctionSpecifiers& specifiers = function.specifiers;
+  const FunctionDefinition definition = function.definition;
+  const bool is_pure = definition == FunctionDefinition::pure;
+  const bool is_constructor = !function.result && !function.name.starts_with('~');
+  if ((specifiers.is_friend || specifiers.is_override || specifiers.is_final || is_pure) &&
+      !is_in_record) {
+    return "'friend', 'override', 'final' and '= 0' are for declarations in a class";
+  }
+  const bool is_virtual =
+      specifiers.is_virtual || specifiers.is_override || specifiers.is_final || is_pure;
+  if (is_virtual && (specifiers.is_friend || specifiers.is_static || is_constructor)) {
+    return "neither friends nor static functions nor constructors are virtual";
+  }
+  if (is_pure && !specifiers.is_virtual && !specifiers.is_override) {
+    return "only virtual functions can be '= 0'";
+  }
+  if (definition != FunctionDefinition::by_body && function.body) {
+    return "a function has either a body or '= default', '= delete' or '= 0'";
+  }
+  if (definition == FunctionDefinition::defaulted && function.result &&
+      !function.name.starts_with("operator")) {
+    return "only constructors, destructors and operators can be '= default'";
+  }
+  const bool has_wrong_pack =
+      std::any_of(function.parameters.begin(), function.parameters.end(),
+                  [](const Parameter& p) { return p.is_pack && p.default_value; });
+  return has_wrong_pack ? "a parameter pack has no default value" : nullptr;
+}
+
+}  // namespace
+
+void require_function_form(const Function& function, bool is_in_record, SourceOrigin where) {
+  if (const char* reason = why_no_function_form(function, is_in_record)) {
+    complain("cgen.check_types.specifier",
+             fmt::format("the specifiers of '{}' do not fit: {}", function.name, reason), where);
+  }
+}
+
+void require_record_form(const RecordDefinition& record, bool is_in_record, SourceOrigin where) {
+  if (record.is_friend && (record.is_definition || !is_in_record)) {
+    complain("cgen.check_types.specifier",
+             fmt::format("the friend '{}' has to be declared, not defined, among the members of "
+                         "another class",
+                         record.name),
+             where);
+  }
+  if (record.is_final && !record.is_definition) {
+    complain("cgen.check_types.specifier",
+             fmt::format("'{}' is declared final, which only definitions are", record.name), where);
   }
 }
 

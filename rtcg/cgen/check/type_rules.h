@@ -35,4 +35,32 @@ void require_alignment(std::optional<int> align_bytes, const std::string& name, 
 /// @throws InvalidInput  cgen.check_types.condition
 void require_condition(const Expr& condition);
 
+/// What a requires clause takes: a bool.
+/// @throws InvalidInput  cgen.check_types.condition
+void require_constraint(const Expr& requirement);
+
+/// @returns the type of the elements that a range-based loop runs over; Unknown for those of
+/// classes
+/// @throws InvalidInput  cgen.check_types.not_a_range
+Type require_range(const Expr& range);
+
+/// That the names are as many as what `type` has, where that is known.
+/// @throws InvalidInput  cgen.check_types.structured_binding
+void require_binding(const StructuredBinding& binding, const Type& type, SourceOrigin where);
+
+/// @throws InvalidInput  cgen.check_types.bad_type, cgen.check_types.void_object,
+///   cgen.check_types.specifier
+void require_exception(const Parameter& exception, SourceOrigin where);
+
+/// That `new` can make this, from these arguments where they are not a constructor's.
+/// @throws InvalidInput  cgen.check_types.bad_type, cgen.check_types.void_object,
+///   cgen.check_types.conversion
+void require_new_object(const New& made, const Expr& expr);
+
+/// That specifiers and `= default` and its like go together.
+/// @throws InvalidInput  cgen.check_types.specifier
+void require_function_form(const Function& function, bool is_in_record, SourceOrigin where);
+/// @throws InvalidInput  cgen.check_types.specifier
+void require_record_form(const RecordDefinition& record, bool is_in_record, SourceOrigin where);
+
 }  // namespace rtcg::cgen

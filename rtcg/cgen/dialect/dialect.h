@@ -5,7 +5,7 @@
 
 namespace rtcg::cgen {
 
-/// A language that modules are printed in: C11, C++17, CUDA C++, OpenCL C 1.2 and later.
+/// A language that modules are printed in: C11, C++20, CUDA C++20, OpenCL C 1.2 and later.
 enum class Dialect { c, cpp, cuda, opencl };
 
 /// `C`, `C++`, `CUDA`, `OpenCL C`.

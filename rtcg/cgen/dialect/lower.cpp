@@ -182,6 +182,12 @@ Expr Lowering::lower_expr(const Expr& tree) {
       },
       [&](const Member&) { return lower_vector_operator(tree, dialect_, needs_); },
       [&](const Conditional&) { return lower_operator(tree); },
+      [&](const New& e) {
+        if (dialect_ == Dialect::cpp && !e.placement.empty()) {
+          needs_.includes.insert("new");
+        }
+        return tree;
+      },
       [&](const BoolLiteral&) {
         if (dialect_ == Dialect::c) {
           needs_.includes.insert("stdbool.h");
@@ -268,6 +274,12 @@ Statement Lowering::lower_statement(const Statement& tree) {
         }
         return Statement(RawStatement{text, {}, {}}, tree.where());
       },
+      [&](const RangeFor& s) {
+        if (dialect_ == Dialect::cpp && is<InitializerList>(s.range)) {
+          needs_.includes.insert("initializer_list");
+        }
+        return tree;
+      },
       [&](const UsingAlias& s) {
         return is_c_like(dialect_) ? Statement(Typedef{s.type, s.name}, tree.where()) : tree;
       },
@@ -294,20 +306,16 @@ Statement Lowering::lower_statement(const Statement& tree) {
       },
       [&](const Function& s) {
         const FunctionSpecifiers& specifiers = s.specifiers;
+        // what the compiler itself writes is for both, unless it is virtual
+        const bool is_virtual =
+            specifiers.is_virtual || specifiers.is_override || specifiers.is_final;
+        const bool is_of_compiler = s.definition == FunctionDefinition::deleted ||
+                                    (s.definition == FunctionDefinition::defaulted && !is_virtual);
         if (dialect_ == Dialect::cuda && !specifiers.is_kernel && !specifiers.is_device &&
-            !specifiers.is_host) {
-          bool launches = false;
-          walk(tree, {{},
-                      [&](const Expr& e) {
-                        launches |= is<KernelLaunch>(e);
-                        return true;
-                      },
-                      {}});
-          if (!launches) {
-            Function device = s;  // at run time all code is the device's
-            device.specifiers.is_device = true;
-            return Statement(std::move(device), tree.where());
-          }
+            !is_of_compiler && runs_on_device(tree, s)) {
+          Function device = s;
+          device.specifiers.is_device = true;
+          return Statement(std::move(device), tree.where());
         }
         if (dialect_ == Dialect::opencl && specifiers.is_kernel) {
           return Statement(lower_opencl_kernel(s), tree.where());

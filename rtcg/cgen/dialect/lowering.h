@@ -38,6 +38,10 @@ struct HostIndexNames {
 [[noreturn]] void refuse(const char* code, Dialect dialect, const std::string& construct,
                          const std::string& advice, SourceOrigin where);
 
+/// Whether CUDA's device runs a function: at run time all code is the device's but what says that
+/// it is the host's, or launches kernels.
+[[nodiscard]] bool runs_on_device(const Statement& tree, const Function& function);
+
 /// The body of a function at file scope; null when `item` is something else.
 [[nodiscard]] const Block* body_of(const Statement& item);
 

@@ -18,6 +18,21 @@ void refuse(const char* code, Dialect dialect, const std::string& construct,
       code, fmt::format("{} has no {}: {}{}", name(dialect), construct, advice, built_at(where)));
 }
 
+bool runs_on_device(const Statement& tree, const Function& function) {
+  const FunctionSpecifiers& specifiers = function.specifiers;
+  if (specifiers.is_kernel || specifiers.is_device || specifiers.is_host) {
+    return !specifiers.is_host || specifiers.is_device;
+  }
+  bool launches = false;
+  walk(tree, {{},
+              [&](const Expr& e) {
+                launches |= is<KernelLaunch>(e);
+                return true;
+              },
+              {}});
+  return !launches;
+}
+
 const Block* body_of(const Statement& item) {
   const Function* function = get_if<Function>(item);
   return function != nullptr && function->body ? get_if<Block>(*function->body) : nullptr;
@@ -34,6 +49,7 @@ void refuse_types(const Type& type, Dialect dialect, SourceOrigin where) {
   match(
       type, [&](const Reference&) { cpp_only("references", "pass a pointer"); },
       [&](const Auto&) { cpp_only("auto", "state the type"); },
+      [&](const Decltype&) { cpp_only("decltype", "state the type"); },
       [&](const Named& t) {
         if (!t.arguments.empty() || t.name.find("::") != std::string::npos) {
           cpp_only("type '" + t.name + "'", "name a type of C");
@@ -92,6 +108,11 @@ bool holds_complex(const Type& type) {
 }
 
 void refuse_expr(const Expr& tree, Dialect dialect) {
+  const auto cpp_only = [&](const char* construct, const char* advice) {
+    if (is_c_like(dialect)) {
+      refuse("cgen.lower.cpp_only", dialect, construct, advice, tree.where());
+    }
+  };
   match(
       tree,
       [&](const Member& e) {
@@ -100,11 +121,13 @@ void refuse_expr(const Expr& tree, Dialect dialect) {
                  "call real and imag", tree.where());
         }
       },
-      [&](const Lambda&) {
-        if (is_c_like(dialect)) {
-          refuse("cgen.lower.cpp_only", dialect, "lambdas", "write a function", tree.where());
-        }
-      },
+      [&](const Lambda&) { cpp_only("lambdas", "write a function"); },
+      [&](const This&) { cpp_only("this", "pass a pointer to the object"); },
+      [&](const New&) { cpp_only("new", "pass memory, or call malloc where there is one"); },
+      [&](const Delete&) { cpp_only("delete", "pass memory, or call free where there is one"); },
+      [&](const Throw&) { cpp_only("exceptions", "return a status"); },
+      [&](const Fold&) { cpp_only("folds", "write the operators"); },
+      [&](const PackExpansion&) { cpp_only("parameter packs", "write the arguments"); },
       [&](const KernelLaunch&) {
         if (dialect != Dialect::cuda) {
           refuse("cgen.lower.cuda_only", dialect, "launches in kernel code",
@@ -134,9 +157,13 @@ void refuse_function(const Statement& tree, const Function& node, Dialect dialec
   cpp_only(!node.result, "constructors");
   cpp_only(specifiers.is_const_member || specifiers.is_virtual || specifiers.is_explicit,
            "member functions");
+  cpp_only(specifiers.is_override || specifiers.is_final || specifiers.is_friend,
+           "override, final and friend");
   cpp_only(specifiers.is_noexcept, "noexcept");
+  cpp_only(node.definition != FunctionDefinition::by_body, "'= default' and its like");
   for (const Parameter& parameter : node.parameters) {
     cpp_only(parameter.default_value.has_value(), "default arguments");
+    cpp_only(parameter.is_pack, "parameter packs");
   }
 }
 
@@ -150,12 +177,21 @@ void refuse_statement(const Statement& tree, Dialect dialect) {
       tree, [&](const Template&) { cpp_only("templates", "write the function for each type"); },
       [&](const ExplicitInstantiation&) { cpp_only("templates", "write the function"); },
       [&](const Namespace& s) { cpp_only("namespace '" + s.name + "'", "prefix the names"); },
+      [&](const NamespaceAlias& s) { cpp_only("namespace '" + s.name + "'", "prefix the names"); },
+      [&](const If& s) {
+        if (s.is_constexpr) {
+          cpp_only("if constexpr", "use a plain if, or #if");
+        }
+      },
+      [&](const RangeFor&) { cpp_only("range-based for", "count the elements"); },
+      [&](const Try&) { cpp_only("exceptions", "return a status"); },
+      [&](const StructuredBinding&) { cpp_only("structured bindings", "declare each name"); },
       [&](const UsingDirective&) { cpp_only("using", "write the names in full"); },
       [&](const UsingDeclaration&) { cpp_only("using", "write the names in full"); },
       [&](const Function& s) { refuse_function(tree, s, dialect); },
       [&](const RecordDefinition& s) {
-        if (s.tag == RecordTag::class_ || !s.bases.empty()) {
-          cpp_only("class '" + s.name + "'", "use a struct without bases");
+        if (s.tag == RecordTag::class_ || !s.bases.empty() || s.is_final || s.is_friend) {
+          cpp_only("class '" + s.name + "'", "use a struct without bases, friends and final");
         }
         for (const Statement& member : s.members) {
           if (is<Function>(member) || is<AccessSpecifier>(member)) {
@@ -290,12 +326,14 @@ class Surveying {
   bool operator()(const Expr& tree) {
     last_ = tree.where();
     refuse_expr(tree, dialect_);
+    has_exceptions_ = has_exceptions_ || is<Throw>(tree);
     changes_ = changes_ || may_change(tree);
     return true;
   }
   bool operator()(const Statement& tree) {
     last_ = tree.where();
     refuse_statement(tree, dialect_);
+    has_exceptions_ = has_exceptions_ || is<Try>(tree);
     changes_ = changes_ || may_change(tree);
     return true;
   }
@@ -303,13 +341,53 @@ class Surveying {
   /// Whether something that was visited since the last call may come out differently.
   bool take_changes() { return std::exchange(changes_, false); }
 
+  [[nodiscard]] bool has_exceptions() const { return has_exceptions_; }
+
  private:
   Dialect dialect_;
   const std::function<void(const Type&)>& note_type_;
   SourceOrigin last_;  // types know no place; the statement or expression around them does
   SimpleTypesSeen seen_;
   bool changes_ = false;
+  bool has_exceptions_ = false;
 };
+
+/// Refuses `throw` and `try` in what a device runs.
+void refuse_device_exceptions(const Module& module, Dialect dialect) {
+  const auto refuse_here = [&](SourceOrigin where) {
+    refuse("cgen.lower.no_exceptions", dialect, "exceptions in device code",
+           "return a status, or make the function one of the host", where);
+  };
+  WalkVisitor inside;
+  inside.expr = [&](const Expr& e) {
+    if (is<Throw>(e)) {
+      refuse_here(e.where());
+    }
+    return true;
+  };
+  inside.statement = [&](const Statement& s) {
+    if (is<Try>(s)) {
+      refuse_here(s.where());
+    }
+    return true;
+  };
+  WalkVisitor device_code;
+  device_code.expr = [&](const Expr& e) {
+    const auto* lambda = get_if<Lambda>(e);
+    if (lambda != nullptr && lambda->is_device) {
+      walk(e, inside);
+    }
+    return true;
+  };
+  device_code.statement = [&](const Statement& s) {
+    const auto* function = get_if<Function>(s);
+    if (function != nullptr && runs_on_device(s, *function)) {
+      walk(s, inside);
+    }
+    return true;
+  };
+  walk(module, device_code);
+}
 
 /// Whether something in a tree may come out differently.
 struct ChangeFinder {
@@ -396,6 +474,9 @@ Survey survey(const Module& module, Dialect dialect,
       }
     };
     detail::visit_children(item, enter);
+  }
+  if (dialect == Dialect::cuda && visit.has_exceptions()) {
+    refuse_device_exceptions(module, dialect);
   }
   return found;
 }

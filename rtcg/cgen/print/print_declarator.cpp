@@ -76,6 +76,13 @@ std::string Printer::base_type(const Type& type) const {
         return std::string(words_.has_record_names ? "" : "enum ") + t.name;
       },
       [&](const Image& t) { return image_name(t); },
+      [&](const Decltype& t) {
+        Printer nested(dialect_, options_);
+        if (t.expression) {
+          nested.expr(*t.expression, Level::comma);
+        }
+        return "decltype(" + (t.expression ? nested.out.take().text : "auto") + ")";
+      },
       [&](const auto&) -> std::string {
         throw InvalidInput("cgen.print.untyped",
                            "cannot print the type " + describe(type) +

@@ -31,7 +31,35 @@ Level operand_level(Level parent) {
 }
 
 bool is_pointer(const Expr& object) {
-  return is<Pointer>(decayed(object.type()));
+  return is<This>(object) || is<Pointer>(decayed(object.type()));
+}
+
+// A type at the end of an expression takes all of `*`, `&` and `&&` that follows for its own.
+Level level_of(const New& node) {
+  return node.arguments ? Level::unary : Level::conditional;
+}
+
+// What `new` has no other way to write than in parentheses: `int (*)[3]`.
+bool needs_parentheses(const Type& type) {
+  const Type plain = without_qualifiers(type);
+  if (const auto* array = get_if<Array>(plain)) {
+    return needs_parentheses(array->element);
+  }
+  const auto* pointer = get_if<Pointer>(plain);
+  return is<FunctionType>(plain) ||
+         (pointer != nullptr &&
+          (is<Array>(without_qualifiers(pointer->pointee)) || needs_parentheses(pointer->pointee)));
+}
+
+// `delete []() {...}()` would be `delete[]`.
+bool starts_with_lambda(const Expr& tree) {
+  return match(
+      tree, [](const Lambda&) { return true; },
+      [](const Call& e) { return starts_with_lambda(e.callee); },
+      [](const Subscript& e) { return starts_with_lambda(e.array); },
+      [](const Member& e) { return starts_with_lambda(e.object); },
+      [](const Unary& e) { return level_of(e) == Level::postfix && starts_with_lambda(e.operand); },
+      [](const auto&) { return false; });
 }
 
 // `- -x` and `-(-x)` mean the same, `--x` does not: the operand of a sign must not start with one.
@@ -324,7 +352,27 @@ void Printer::expr(const Expr& tree, Level least) {
         out.append(')');
       },
       [&](const KernelLaunch& e) { grouped(Level::postfix, least, [&] { kernel_launch(e); }); },
-      [&](const Lambda& e) { lambda(e); },
+      [&](const Lambda& e) { lambda(e); }, [&](const This&) { out.append("this"); },
+      [&](const New& e) { grouped(level_of(e), least, [&] { new_(e); }); },
+      [&](const Delete& e) {
+        grouped(Level::unary, least, [&] {
+          out.append(e.is_array ? "delete[] " : "delete ");
+          expr(e.pointer, starts_with_lambda(e.pointer) ? tighter(Level::primary) : Level::unary);
+        });
+      },
+      [&](const Throw& e) {
+        grouped(Level::assignment, least, [&] {
+          out.append(e.value ? "throw " : "throw");
+          if (e.value) {
+            expr(*e.value, Level::assignment);
+          }
+        });
+      },
+      [&](const Fold& e) { fold(e); },
+      [&](const PackExpansion& e) {
+        expr(e.pattern, Level::postfix);
+        out.append("...");
+      },
       [&](const RawExpr& e) {
         out.append(e.is_primary ? "" : "(");
         out.append(e.text);
@@ -357,7 +405,78 @@ void Printer::conditional(const Conditional& node) {
   expr(node.then_value, Level::assignment);
   out.append(" : ");
   break_here(Level::conditional);
-  expr(node.else_value, Level::conditional);
+  // C++ takes a `throw` there without parentheses
+  expr(node.else_value, is<Throw>(node.else_value) ? Level::assignment : Level::conditional);
+}
+
+void Printer::new_(const New& node) {
+  out.append("new ");
+  if (!node.placement.empty()) {
+    operand_list(node.placement);
+    out.append(' ');
+  }
+  const bool is_grouped = needs_parentheses(node.type);
+  out.append(is_grouped ? "(" : "");
+  declarator(node.type, "");
+  out.append(is_grouped ? ")" : "");
+  if (!node.arguments) {
+    return;
+  }
+  if (!node.has_braces) {
+    operand_list(*node.arguments);
+    return;
+  }
+  initializer_list(
+      InitializerList{std::vector<Initializer>(node.arguments->begin(), node.arguments->end())});
+}
+
+void Printer::fold(const Fold& node) {
+  const auto op = [&] {
+    out.append(node.op == BinaryOp::comma ? "" : " ");
+    out.append(spelling(node.op));
+    out.append(' ');
+  };
+  const auto operand = [&](const Expr& tree) { expr(tree, Level::unary); };
+  out.append('(');
+  ++brackets_;
+  if (!node.is_left) {
+    operand(node.pack);
+    op();
+  } else if (node.initial) {
+    operand(*node.initial);
+    op();
+  }
+  out.append("...");
+  if (node.is_left) {
+    op();
+    operand(node.pack);
+  } else if (node.initial) {
+    op();
+    operand(*node.initial);
+  }
+  --brackets_;
+  out.append(')');
+}
+
+// A requires clause takes primary expressions joined by && and ||.
+void Printer::constraint(const Expr& tree) {
+  const Binary* binary = get_if<Binary>(tree);
+  if (binary == nullptr ||
+      (binary->op != BinaryOp::logical_and && binary->op != BinaryOp::logical_or)) {
+    expr(tree, Level::primary);
+    return;
+  }
+  const Binary* left = get_if<Binary>(binary->left);
+  if (left != nullptr && left->op == binary->op) {
+    constraint(binary->left);
+  } else {
+    expr(binary->left, Level::primary);
+  }
+  out.append(' ');
+  out.append(spelling(binary->op));
+  out.append(' ');
+  break_here(cgen::level_of(binary->op));
+  expr(binary->right, Level::primary);
 }
 
 void Printer::call(const Call& node) {

@@ -1,4 +1,5 @@
 // Functions, records, enumerations, templates, and the blank lines between them.
+#include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/print/printer.h"
 
 namespace rtcg::cgen {
@@ -14,6 +15,22 @@ bool is_definition(const Statement& item) {
       [](const Template& t) { return is_definition(t.entity); },
       [](const Namespace&) { return true; }, [](const ExternC&) { return true; },
       [](const auto&) { return false; });
+}
+
+/// Whether a type is made from what an expression has, which may name parameters.
+bool has_decltype(const Type& type) {
+  if (is<Scalar>(type)) {  // nearly always
+    return false;
+  }
+  bool has_found = false;
+  walk(type, {[&](const Type& part) {
+                const auto* kind = get_if<Decltype>(part);
+                has_found = has_found || (kind != nullptr && kind->expression);
+                return !has_found;
+              },
+              [](const Expr&) { return false; },
+              {}});
+  return has_found;
 }
 
 std::string work_group(std::string_view attribute, const WorkGroupSize& sizes) {
@@ -61,7 +78,7 @@ void Printer::parameters(const std::vector<Parameter>& list, bool is_variadic) {
   for (const Parameter& parameter : list) {
     separate();
     attributes(parameter.attributes, AttributeStyle::standard);
-    declarator(parameter.type, parameter.name);
+    declarator(parameter.type, parameter.is_pack ? "..." + parameter.name : parameter.name);
     attributes(parameter.attributes, AttributeStyle::gnu);
     if (parameter.default_value) {
       out.append(" = ");
@@ -87,6 +104,7 @@ void Printer::function_specifiers(const FunctionSpecifiers& specifiers) {
     }
   };
   const bool is_cuda = dialect_ == Dialect::cuda;
+  word(specifiers.is_friend, "friend");
   word(specifiers.is_extern_c && words_.has_extern_c, "extern \"C\"");
   word(specifiers.is_extern && !(specifiers.is_extern_c && words_.has_extern_c), "extern");
   word(specifiers.is_static, "static");
@@ -104,9 +122,11 @@ void Printer::function(const Statement& tree, const Function& node) {
   begin(tree);
   attributes(node.attributes, AttributeStyle::standard);
   function_specifiers(node.specifiers);
+  const bool defines = node.body || node.definition == FunctionDefinition::defaulted ||
+                       node.definition == FunctionDefinition::deleted;
   for (const Attribute& attribute : node.attributes) {
     // C has a definition's attributes in front only; g++ wants them after extern "C"
-    if (node.body && attribute.style == AttributeStyle::gnu) {
+    if (defines && attribute.style == AttributeStyle::gnu) {
       out.append("__attribute__((" + attribute.text + ")) ");
     }
   }
@@ -124,7 +144,9 @@ void Printer::function(const Statement& tree, const Function& node) {
     }
   }
   // The result's declarator may surround the function's: `int (*f(void))[3]`.
-  std::string around = node.result ? declarator_text(*node.result, "\x01") : "\x01";
+  const bool is_trailing = node.result && has_decltype(*node.result);
+  const Type leading = is_trailing ? auto_type : node.result.value_or(Type());
+  std::string around = node.result ? declarator_text(leading, "\x01") : "\x01";
   const std::size_t hole = around.find('\x01');
   out.append(std::string_view(around).substr(0, hole));
   if (dialect_ == Dialect::cuda && node.specifiers.is_kernel) {
@@ -144,9 +166,17 @@ void Printer::function(const Statement& tree, const Function& node) {
   out.append(std::string_view(around).substr(hole + 1));
   out.append(node.specifiers.is_const_member ? " const" : "");
   out.append(node.specifiers.is_noexcept ? " noexcept" : "");
-  if (!node.body) {
+  if (is_trailing) {
+    out.append(" -> ");
+    declarator(*node.result, "");
+  }
+  out.append(node.specifiers.is_override ? " override" : "");
+  out.append(node.specifiers.is_final ? " final" : "");
+  if (!defines) {
     attributes(node.attributes, AttributeStyle::gnu);
   }
+  static constexpr std::string_view definitions[] = {"", " = default", " = delete", " = 0"};
+  out.append(definitions[static_cast<int>(node.definition)]);
   for (std::size_t i = 0; i < node.member_initializers.size(); ++i) {
     const MemberInitializer& member = node.member_initializers[i];
     out.append((i == 0 ? " : " : ", ") + member.name);
@@ -179,6 +209,12 @@ void Printer::template_(const Statement& tree, const Template& node) {
   }
   out.append('>');
   out.end_line();
+  if (node.requirement) {
+    begin(node.requirement->where());
+    out.append("requires ");
+    constraint(*node.requirement);
+    out.end_line();
+  }
   statement(node.entity);
 }
 
@@ -203,6 +239,7 @@ void Printer::record(const Statement& tree, const RecordDefinition& node) {
   static constexpr std::string_view accesses[] = {"public ", "protected ", "private "};
   begin(tree);
   attributes(node.attributes, AttributeStyle::standard);
+  out.append(node.is_friend ? "friend " : "");
   out.append(tags[static_cast<int>(node.tag)]);
   if (node.align_bytes) {
     const std::string bytes = std::to_string(*node.align_bytes);
@@ -214,6 +251,7 @@ void Printer::record(const Statement& tree, const RecordDefinition& node) {
   }
   attributes(node.attributes, AttributeStyle::gnu);
   out.append(node.name.empty() ? "" : " " + node.name);
+  out.append(node.is_final ? " final" : "");
   for (std::size_t i = 0; i < node.bases.size(); ++i) {
     out.append(i == 0 ? " : " : ", ");
     out.append(accesses[static_cast<int>(node.bases[i].access)]);

@@ -64,7 +64,7 @@ void Printer::if_chain(const Statement& tree, const If& first) {
   const If* node = &first;
   begin(tree);
   while (true) {
-    out.append("if (");
+    out.append(node->is_constexpr ? "if constexpr (" : "if (");
     ++brackets_;
     expr(node->condition, Level::comma);
     --brackets_;
@@ -164,6 +164,7 @@ void Printer::for_loop(const Statement& tree, const For& node) {
   if (node.init) {
     match(
         *node.init, [&](const Declaration& d) { declaration_inline(d); },
+        [&](const StructuredBinding& b) { binding_inline(b); },
         [&](const ExpressionStatement& e) { expr(e.expression, Level::comma); },
         [&](const RawStatement& r) {
           const std::size_t end = r.text.find_last_not_of("; \n");
@@ -190,9 +191,66 @@ void Printer::for_loop(const Statement& tree, const For& node) {
   bodied(node.body);
 }
 
+// The names replace the one of a declarator: `const auto &[a, b]`.
+void Printer::binding_inline(const StructuredBinding& node) {
+  const std::string around = declarator_text(node.type, "\x01");
+  const std::size_t hole = around.find('\x01');
+  out.append(std::string_view(around).substr(0, hole));
+  out.append('[');
+  for (std::size_t i = 0; i < node.names.size(); ++i) {
+    out.append(i > 0 ? ", " : "");
+    out.append(node.names[i]);
+  }
+  out.append(']');
+  out.append(std::string_view(around).substr(hole + 1));
+  if (node.initializer) {
+    out.append(" = ");
+    break_before_value(*node.initializer);
+    expr(*node.initializer, Level::assignment);
+  }
+}
+
+void Printer::range_for(const Statement& tree, const RangeFor& node) {
+  begin(tree);
+  out.append("for (");
+  ++brackets_;
+  match(
+      node.variable, [&](const Declaration& d) { declaration_inline(d); },
+      [&](const StructuredBinding& b) { binding_inline(b); },
+      [&](const auto&) {
+        require_internal(false, "a declaration as the variable of a range-based loop");
+      });
+  out.append(" : ");
+  break_here(Level::comma);
+  expr(node.range, Level::assignment);
+  --brackets_;
+  out.append(')');
+  bodied(node.body);
+}
+
+void Printer::try_(const Statement& tree, const Try& node) {
+  begin(tree);
+  out.append("try");
+  const Statement* body = &node.body;
+  for (const Handler& handler : node.handlers) {
+    bodied(*body, "} catch (");
+    if (handler.exception) {
+      attributes(handler.exception->attributes, AttributeStyle::standard);
+      declarator(handler.exception->type, handler.exception->name);
+      attributes(handler.exception->attributes, AttributeStyle::gnu);
+    } else {
+      out.append("...");
+    }
+    out.append(')');
+    body = &handler.body;
+  }
+  bodied(*body);
+}
+
 void Printer::switch_case(const SwitchCase& node, bool is_last) {
-  const bool has_declaration = std::any_of(node.body.begin(), node.body.end(),
-                                           [](const Statement& s) { return is<Declaration>(s); });
+  const bool has_declaration = std::any_of(
+      node.body.begin(), node.body.end(),
+      [](const Statement& s) { return is<Declaration>(s) || is<StructuredBinding>(s); });
   std::size_t left = node.labels.size() + (node.is_default ? 1 : 0);
   const auto label = [&](const Expr* value) {
     begin(value != nullptr ? value->where() : SourceOrigin{});
@@ -249,6 +307,7 @@ void Printer::statements(const std::vector<Statement>& trees) {
     if (const Label* label = get_if<Label>(trees[i])) {
       // C wants a statement behind a label, and a declaration is none.
       const bool has_statement = i + 1 < trees.size() && !is<Declaration>(trees[i + 1]) &&
+                                 !is<StructuredBinding>(trees[i + 1]) &&
                                  !is<Comment>(trees[i + 1]) && !is<BlankLine>(trees[i + 1]);
       out.outdent();
       out.line(label->name + (has_statement ? ":" : ":;"), trees[i].where());
@@ -287,7 +346,14 @@ void Printer::statement(const Statement& tree) {
         out.line("}", tree.where());
       },
       [&](const Group& s) { statements(s.statements); }, [&](const If& s) { if_chain(tree, s); },
-      [&](const For& s) { for_loop(tree, s); },
+      [&](const For& s) { for_loop(tree, s); }, [&](const RangeFor& s) { range_for(tree, s); },
+      [&](const Try& s) { try_(tree, s); },
+      [&](const StructuredBinding& s) {
+        begin(tree);
+        binding_inline(s);
+        out.append(';');
+        out.end_line();
+      },
       [&](const While& s) {
         begin(tree);
         out.append("while (");
@@ -344,6 +410,7 @@ void Printer::statement(const Statement& tree) {
         directive(tree, "#line " + std::to_string(s.line) +
                             (s.file.empty() ? "" : " " + string_literal(s.file)));
       },
+      [&](const ErrorDirective& s) { directive(tree, "#error " + string_literal(s.message)); },
       [&](const Function& s) { function(tree, s); }, [&](const Template& s) { template_(tree, s); },
       [&](const ExplicitInstantiation& s) { explicit_instantiation(tree, s); },
       [&](const AccessSpecifier& s) {
@@ -368,6 +435,7 @@ void Printer::statement(const Statement& tree) {
         out.append(';');
         out.end_line();
       },
+      [&](const NamespaceAlias& s) { simple("namespace " + s.name + " = " + s.target + ";"); },
       [&](const UsingDirective& s) { simple("using namespace " + s.name + ";"); },
       [&](const UsingDeclaration& s) { simple("using " + s.qualified_name + ";"); },
       [&](const Namespace& s) {

@@ -47,6 +47,9 @@ class Printer {
   void cast(const Cast& node);
   void kernel_launch(const KernelLaunch& node);
   void lambda(const Lambda& node);
+  void new_(const New& node);
+  void fold(const Fold& node);
+  void constraint(const Expr& tree);
   void literal(const IntLiteral& node, Level least_level);
   void literal(const FloatLiteral& node, Level least_level);
   void assignment(const Assignment& node);
@@ -76,6 +79,9 @@ class Printer {
   void switch_(const Statement& tree, const Switch& node);
   void switch_case(const SwitchCase& node, bool is_last);
   void declaration_inline(const Declaration& node);
+  void binding_inline(const StructuredBinding& node);
+  void range_for(const Statement& tree, const RangeFor& node);
+  void try_(const Statement& tree, const Try& node);
   void comment(const Statement& tree, const Comment& node);
   void inline_asm(const Statement& tree, const InlineAsm& node);
   void raw(const Statement& tree, const RawStatement& node);

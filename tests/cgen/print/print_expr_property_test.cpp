@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen/ast/expr_operators.h"
+#include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "tests/support/compile_text.h"
 
@@ -45,7 +46,8 @@ class RandomTrees {
   Sample make(int depth) {
     if (depth == 0 || one_in(8)) {
       const int index = below(variables);
-      return {variable("v" + std::to_string(index), i32), value_of_variable(index)};
+      return {variable("v" + std::to_string(index), i32),
+              index == 0 ? value_of_first : value_of_variable(index)};
     }
     switch (below(10)) {
       case 0: {
@@ -87,6 +89,11 @@ class RandomTrees {
         return {call(variable("f", Type()), {first.tree, second.tree}),
                 combine(400, first.value, second.value)};
       }
+      case 5: {
+        const Sample made = make(depth - 1);
+        const Expr pointer = new_(named("H"), {made.tree});
+        return {below(2) == 0 ? deref(pointer) : pointer[0], made.value};
+      }
       default: {
         const auto op = static_cast<BinaryOp>(below(static_cast<int>(BinaryOp::comma) + 1));
         const Sample left = make(depth - 1);
@@ -96,6 +103,8 @@ class RandomTrees {
       }
     }
   }
+
+  std::uint64_t value_of_first = value_of_variable(0);
 
   int below(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
 
@@ -175,6 +184,61 @@ TEST(PrintExprProperty, GroupsLikeTheCompiler) {
     ASSERT_EQ(result.status, 0) << result.output.substr(0, 3000);
     EXPECT_NE(result.output.find("0 wrong"), std::string::npos) << result.output;
   }
+}
+
+TEST(PrintExprProperty, FoldsLikeTheCompiler) {
+  const int count = scaled(200);
+  RandomTrees random(21);
+  std::string text = scrambling_class();
+  std::string all;
+  const auto any_operator = [&] {
+    return static_cast<BinaryOp>(random.below(static_cast<int>(BinaryOp::comma) + 1));
+  };
+  const auto combined = [](BinaryOp op, std::uint64_t left, std::uint64_t right) {
+    return combine(500 + static_cast<std::uint64_t>(op), left, right);
+  };
+  for (int i = 0; i < count; ++i) {
+    const auto seed = static_cast<unsigned>(random.below(1 << 30));
+    const BinaryOp op = any_operator();
+    const bool is_left = random.below(2) == 0;
+    const Sample initial = random.make(2);
+    const bool has_initial = random.below(2) == 0;
+    std::vector<std::uint64_t> values;
+    Expr pattern = 0;
+    for (int element = 0; element < 3; ++element) {
+      RandomTrees trees(seed);
+      trees.value_of_first = value_of_variable(10 + element);
+      const Sample sample = trees.make(2);
+      // so that the pack is named for sure
+      pattern = Expr(Binary{BinaryOp::multiply, sample.tree, variable("v0", i32)});
+      values.push_back(combined(BinaryOp::multiply, sample.value, trees.value_of_first));
+    }
+    if (has_initial) {
+      values.insert(is_left ? values.begin() : values.end(), initial.value);
+    }
+    std::uint64_t value = is_left ? values.front() : values.back();
+    for (std::size_t k = 1; k < values.size(); ++k) {
+      value = is_left ? combined(op, value, values[k])
+                      : combined(op, values[values.size() - 1 - k], value);
+    }
+    const Expr fold = Fold{op, substitute(pattern, {{"v0", variable("xs", i32)}}),
+                           has_initial ? std::optional(initial.tree) : std::nullopt, is_left};
+    const BinaryOp around = any_operator();
+    const Expr tree = Binary{around, fold, variable("v1", i32)};
+    const std::string name = "fold" + std::to_string(i);
+    text += "template <class... Ts> static H " + name + "(Ts... xs) { return (" +
+            print_expr(tree, Dialect::cpp) + "); }\n";
+    all += "  check(" + std::to_string(i) + ", " + name + "(";
+    for (int element = 0; element < 3; ++element) {
+      all +=
+          (element > 0 ? ", H(" : "H(") + std::to_string(value_of_variable(10 + element)) + "ULL)";
+    }
+    all += ").v, " + std::to_string(combined(around, value, value_of_variable(1))) + "ULL);\n";
+  }
+  text += "int main() {\n" + all + "  return wrong != 0;\n}\n";
+  const auto result =
+      compile_text(text, HostLanguage::cpp, "-O0 -Wno-unused-function -Wno-unused-value", true);
+  EXPECT_EQ(result.status, 0) << result.output.substr(0, 3000);
 }
 
 /// A random type and the same type written with alias templates, which need no precedence.
