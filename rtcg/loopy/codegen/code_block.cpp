@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/loopy/codegen/join_conditions.h"
 
@@ -19,6 +20,18 @@ cgen::Statement declaration(const std::string& name, const PrivateVariable& vari
   return cgen::Declaration{.type = std::move(type), .name = name, .initializer = std::move(value)};
 }
 
+/// Whether the condition of a branch, or the bounds of a loop, read the variable.
+bool is_read_by_head(const CodeItem& item, const std::string& variable) {
+  const auto reads = [&](const cgen::Expr& expr) {
+    return cgen::free_names(expr).count(variable) != 0;
+  };
+  if (const CodeLoop* loop = get_if<CodeLoop>(item)) {
+    return reads(loop->begin) || reads(loop->end);
+  }
+  const CodeIf* conditional = get_if<CodeIf>(item);
+  return conditional != nullptr && reads(conditional->condition);
+}
+
 /// Whether, whenever the block runs, the variable is written before it is read: nothing reaches it
 /// from an earlier run of the block.
 bool starts_with_write(const CodeBlock& block, const std::string& variable) {
@@ -28,6 +41,9 @@ bool starts_with_write(const CodeBlock& block, const std::string& variable) {
     }
     if (const auto* assignment = get_if<CodeScalarAssignment>(item)) {
       return assignment->variable == variable;
+    }
+    if (is_read_by_head(item, variable)) {
+      return false;
     }
     const CodeIf* conditional = get_if<CodeIf>(item);
     const bool is_last =
@@ -116,6 +132,7 @@ class Placement {
     } else if (!is<CodeIf>(first)) {
       goes_further = false;
     }
+    goes_further = goes_further && !is_read_by_head(first, variable);
     if (goes_further) {
       pushed[users.front()].insert(variable);
     } else {

@@ -160,7 +160,8 @@ CodeItem Emitter::assignment_code(const Assignment& assignment, const ExprScope&
   if (const auto update = as_update(assignment, place, value)) {
     return {CodeStatement{cgen::Statement(*update)}, touched_};
   }
-  if (!scalar.empty()) {
+  // what reads its own target goes on from an earlier value: it declares nothing
+  if (!scalar.empty() && free_names(assignment.value).count(target_name(target)) == 0) {
     return {CodeScalarAssignment{scalar, place, value}, touched_};
   }
   return {CodeStatement{cgen::assign(place, value)}, touched_};

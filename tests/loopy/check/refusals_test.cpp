@@ -193,6 +193,29 @@ TEST(Refusals, NameTemporariesWithoutAValue) {
   expect_parts(rotate, {"'t'", "global barrier"});
 }
 
+// conditions and empty loops may keep the first iteration from reading
+TEST(Refusals, LeaveTemporariesThatTheFirstIterationSets) {
+  const std::string carried =
+      checked_text({"{[i]: 0 <= i < n}", "<f32> t = if(i == 0, a[i], 2 - t)\nb[i] = t", ""});
+  EXPECT_NE(carried.find("  float t;\n  for "), std::string::npos) << carried;
+  const std::string guarded =
+      checked_text({"{[i]: 0 <= i < n}", "<f32> t = a[i] {if=i == 0 or t > a[i]}\nb[i] = t", ""});
+  EXPECT_NE(guarded.find("  float t;\n  for "), std::string::npos) << guarded;
+  const std::string alone =
+      checked_text({"{[i]: 0 <= i < n}", "<f32> t = a[i] {if=i == 0 or t > a[i]}", ""});
+  EXPECT_NE(alone.find("  float t;\n  for "), std::string::npos) << alone;
+  const std::string substituted = checked_text(
+      {"{[i, j, l]: 0 <= i < 8 and 0 <= j < i and 0 <= l < 8}",
+       "<f32> x[8]\nx[i] = a[i] - sum(j, m[i, j]*x[j]) {id=x}\nb[l] = x[l] {dep=x}", ""});
+  EXPECT_NE(substituted.find("float x[8]"), std::string::npos) << substituted;
+  const std::string later = checked_text(
+      {"{[i]: 0 <= i < n}",
+       "for i\n<f32> t = 2 - t {id=x, if=i > 0}\nb[i] = t {id=y, dep=x, if=i > 0}\n"
+       "t = 0 {dep=y}\nend",
+       ""});
+  EXPECT_NE(later.find("  float t;\n  for "), std::string::npos) << later;
+}
+
 TEST(Refusals, ListTheStatementsOfACircle) {
   const Described kernel{"{[i]: 0 <= i < n}",
                          "a[i] = 1.0 {id=one, dep=three}\nb[i] = 2.0 {id=two, dep=one}\nc[i] = 3.0 "
