@@ -221,6 +221,14 @@ std::vector<LooseType> TypeFinder::find_combined(const RuleOperation& operation,
   return types;
 }
 
+void require_argument_count(const SubstitutionRule& rule, const Call& call) {
+  if (rule.parameters.size() != call.arguments.size()) {
+    throw InvalidInput("loopy.type_of.argument_count",
+                       fmt::format("the rule '{}' takes {} arguments and was given {}", rule.name,
+                                   rule.parameters.size(), call.arguments.size()));
+  }
+}
+
 LooseType TypeFinder::find_rule(const SubstitutionRule& rule, const Call& call) {
   if (std::find(open_rules_.begin(), open_rules_.end(), rule.name) != open_rules_.end()) {
     throw InvalidInput("loopy.type_of.recursive_rule",
@@ -228,11 +236,7 @@ LooseType TypeFinder::find_rule(const SubstitutionRule& rule, const Call& call) 
                                    "has to end",
                                    rule.name, kernel_.name, fmt::join(open_rules_, ", ")));
   }
-  if (rule.parameters.size() != call.arguments.size()) {
-    throw InvalidInput("loopy.type_of.argument_count",
-                       fmt::format("the rule '{}' takes {} arguments and was given {}", rule.name,
-                                   rule.parameters.size(), call.arguments.size()));
-  }
+  require_argument_count(rule, call);
   std::map<std::string, LooseType, std::less<>> bound;
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
     bound[rule.parameters[i]] = find(call.arguments[i]);
@@ -283,24 +287,18 @@ LooseType result_of(cgen::Intrinsic function, const std::vector<LooseType>& argu
   }
 }
 
-LooseType TypeFinder::find_call(const Call& call) {
-  if (const SubstitutionRule* rule = loopy::find_rule(kernel_, call.function)) {
-    return find_rule(*rule, call);
-  }
-  if (call.function == scan_function && call.arguments.size() == 1) {
-    return find(call.arguments.front());
-  }
+cgen::Intrinsic function_of(const Kernel& kernel, const Call& call) {
   const auto function = find_function(call.function);
   if (!function) {
     std::vector<std::string> candidates = function_names();
-    for (const SubstitutionRule& rule : kernel_.rules) {
+    for (const SubstitutionRule& rule : kernel.rules) {
       candidates.push_back(rule.name);
     }
     const std::vector<std::string> close = close_names(call.function, candidates);
     throw InvalidInput(
         "loopy.type_of.unknown_function",
         fmt::format("kernel '{}' calls '{}', which is neither a function nor a rule; {}",
-                    kernel_.name, call.function,
+                    kernel.name, call.function,
                     close.empty()
                         ? fmt::format("the functions are {}", fmt::join(function_names(), ", "))
                         : fmt::format("close names are '{}'", fmt::join(close, "', '"))));
@@ -311,7 +309,19 @@ LooseType TypeFinder::find_call(const Call& call) {
                        fmt::format("the function '{}' takes {} arguments and was given {}",
                                    call.function, wanted, call.arguments.size()));
   }
-  return result_of(*function, find_all(call.arguments));
+  return *function;
+}
+
+bool is_scan(const Call& call) {
+  return call.function == scan_function && call.arguments.size() == 1;
+}
+
+LooseType TypeFinder::find_call(const Call& call) {
+  if (const SubstitutionRule* rule = loopy::find_rule(kernel_, call.function)) {
+    return find_rule(*rule, call);
+  }
+  return is_scan(call) ? find(call.arguments.front())
+                       : result_of(function_of(kernel_, call), find_all(call.arguments));
 }
 
 bool is_in_constraints(const Kernel& kernel, const std::string& name) {
@@ -427,6 +437,14 @@ std::vector<cgen::Type> types_of_targets(const Kernel& kernel, const Expr& value
     types.push_back(std::move(each.type));
   }
   return types;
+}
+
+void require_callable(const Kernel& kernel, const Call& call) {
+  if (const SubstitutionRule* rule = find_rule(kernel, call.function)) {
+    require_argument_count(*rule, call);
+  } else if (!is_scan(call)) {
+    static_cast<void>(function_of(kernel, call));
+  }
 }
 
 cgen::Type type_of(const Kernel& kernel, const Expr& expr) {

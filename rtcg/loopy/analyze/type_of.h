@@ -43,6 +43,9 @@ struct LooseType {
 /// @throws InvalidInput  loopy.type_of.unknown_function, loopy.type_of.argument_count,
 ///                       loopy.type_of.recursive_rule
 [[nodiscard]] cgen::Type type_of(const Kernel& kernel, const Expr& expr);
+/// Refuses a call of what is neither a function nor a rule, or with too many or too few arguments.
+/// @throws InvalidInput  loopy.type_of.unknown_function, loopy.type_of.argument_count
+void require_callable(const Kernel& kernel, const Call& call);
 /// The types that the targets of an assignment of `value` get: one for each operand of a reduction
 /// over tuples, else one. `argmin` and `argmax` give the extreme value and where it is.
 /// @throws InvalidInput  as type_of

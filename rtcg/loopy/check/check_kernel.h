@@ -16,8 +16,10 @@ inline constexpr std::int64_t most_threads_of_block = 1024;
 /// element sees is the matter of check_bounds and check_races.
 ///
 /// @throws InvalidInput
+///   of names and lengths: loopy.check_kernel.bad_name, bad_length;
 ///   of statements: loopy.check_kernel.duplicate_id, unknown_dependency, dependency_cycle,
 ///     bad_target, undefined_temporary, unknown_name, index_count, index_type;
+///     loopy.type_of.unknown_function, argument_count;
 ///   of inames: loopy.check_kernel.unknown_iname, inactive_iname, missing_outer_iname,
 ///     reduced_twice, axis_used_twice, data_dependent_axis, no_constant_length, too_many_threads
 void check_kernel(const Kernel& kernel);

@@ -372,6 +372,7 @@ class ArgumentFinder {
       });
     }
     for (const std::string& each : integers) {
+      check_length(each);
       add_scalar(each, cgen::i32);
     }
     for (const std::string& each : others) {
@@ -403,6 +404,17 @@ class ArgumentFinder {
           "loopy.make_kernel.mixed_use",
           fmt::format("'{}' is an array, but statement '{}' uses it without an index", name,
                       statement.id));
+    }
+  }
+
+  void check_length(const std::string& name) {
+    const Argument* argument = argument_called(name);
+    if (argument != nullptr && argument->is_array) {
+      throw InvalidInput(
+          "loopy.make_kernel.mixed_use",
+          fmt::format("'{}' is an array, but a bound, a length or an index uses it without an "
+                      "index: give one of them another name",
+                      name));
     }
   }
 

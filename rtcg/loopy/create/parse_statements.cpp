@@ -296,7 +296,7 @@ class StatementParser {
   void parse_rule(std::string_view text, const Options& options) {
     TokenReader reader(text, syntax);
     SubstitutionRule rule;
-    rule.name = reader.expect_name("the name of a rule");
+    rule.name = reader.expect_tagged_name("the name of a rule");
     if (reader.accept("(")) {
       if (!reader.accept(")")) {
         do {

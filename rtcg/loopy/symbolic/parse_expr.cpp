@@ -313,6 +313,12 @@ class ExprParser {
       if (token.text == "inf" || token.text == "nan") {
         return Real{std::strtod(token.text.c_str(), nullptr), std::nullopt};
       }
+      if (token.text.find('$') != std::string::npos) {
+        reader_.fail_at(token.column,
+                        fmt::format("'{}' is neither an element nor a call: only these take a tag, "
+                                    "such as a$near[i]",
+                                    token.text));
+      }
       return Name{token.text};
     }
     if (token.text == "if") {
@@ -326,12 +332,12 @@ class ExprParser {
       return cast_after_parenthesis();
     }
     if (token.text == "reduce" || token.text == "simul_reduce") {
-      const std::string operation = reader_.expect_name("an operation such as sum");
+      const std::string operation = reader_.expect_tagged_name("an operation such as sum");
       reader_.expect(",");
       return typed_reduction(operation);
     }
     if (token.text == scan_function) {
-      const std::string operation = reader_.expect_name("an operation such as sum");
+      const std::string operation = reader_.expect_tagged_name("an operation such as sum");
       reader_.expect(",");
       return scan(typed_reduction(operation));
     }

@@ -138,6 +138,17 @@ void TokenReader::expect(std::string_view symbol_or_name) {
 }
 
 std::string TokenReader::expect_name(std::string_view what) {
+  const std::size_t column = peek().column;
+  std::string name = expect_tagged_name(what);
+  if (name.find('$') != std::string::npos) {
+    fail_at(column, fmt::format("expected {}, found '{}': only elements and calls that are read "
+                                "take a tag, such as a$near[i]",
+                                what, name));
+  }
+  return name;
+}
+
+std::string TokenReader::expect_tagged_name(std::string_view what) {
   if (peek().kind != TokenKind::name) {
     fail(fmt::format("expected {}, found {}", what,
                      is_at_end() ? "the end" : fmt::format("'{}'", peek().text)));

@@ -45,7 +45,10 @@ class TokenReader {
     return is_there;
   }
   void expect(std::string_view symbol_or_name);
+  /// A name without a tag.
   [[nodiscard]] std::string expect_name(std::string_view what);
+  /// A name that may have a tag, `a$near`: that of a rule.
+  [[nodiscard]] std::string expect_tagged_name(std::string_view what);
   [[noreturn]] void fail(const std::string& problem) const;
   [[noreturn]] void fail_at(std::size_t column, const std::string& problem) const;
   [[nodiscard]] std::size_t position() const noexcept { return position_; }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "tests/loopy/check/build_kernel.h"
 #include "tests/support/expect_error.h"
 
@@ -118,6 +119,42 @@ TEST(CheckKernel, RefusesIndicesThatAreNoIntegers) {
                passes(kernel_with({writes("s", access("out", {access("a", {i})}))})));
   EXPECT_ERROR("loopy.check_kernel.index_type",
                passes(kernel_with({writes("s", access("out", {i / Expr(2)}))})));
+}
+
+TEST(CheckKernel, RefusesNamesThatNoTextCanHave) {
+  Kernel kernel = copy_kernel();
+  kernel.name = "copy it";
+  EXPECT_ERROR("loopy.check_kernel.bad_name", passes(kernel));
+  kernel = copy_kernel();
+  kernel.arguments.push_back(scalar("m$p"));
+  EXPECT_ERROR("loopy.check_kernel.bad_name", passes(kernel));
+  kernel = copy_kernel();
+  kernel.temporaries = {temporary("")};
+  EXPECT_ERROR("loopy.check_kernel.bad_name", passes(kernel));
+  for (const Domain& domain : {loop("2k", 4), loop("k", "m.n")}) {
+    kernel = copy_kernel();
+    kernel.domains.push_back(domain);
+    EXPECT_ERROR("loopy.check_kernel.bad_name", passes(kernel));
+  }
+}
+
+TEST(CheckKernel, RefusesLengthsThatAreNoIntegers) {
+  for (const Expr& length : {n / Expr(2), Expr(Real{8.0, std::nullopt}), name("a"), name("q")}) {
+    SCOPED_TRACE(to_string(length));
+    Kernel kernel = copy_kernel();
+    kernel.arguments.push_back(array("b", {length}));
+    EXPECT_ERROR("loopy.check_kernel.bad_length", passes(kernel));
+    kernel = copy_kernel();
+    kernel.temporaries = {temporary("b", {n})};
+    kernel.temporaries[0].strides_elements = {length};
+    EXPECT_ERROR("loopy.check_kernel.bad_length", passes(kernel));
+    kernel = copy_kernel();
+    kernel.arguments[0].offset_elements = length;
+    EXPECT_ERROR("loopy.check_kernel.bad_length", passes(kernel));
+  }
+  Kernel kernel = copy_kernel();
+  kernel.arguments[2].type = cgen::f32;
+  EXPECT_ERROR("loopy.check_kernel.bad_length", passes(kernel));
 }
 
 TEST(CheckKernel, RefusesUnknownInames) {

@@ -25,7 +25,8 @@ struct Described {
   KernelOptions options{.default_type = cgen::f32};
 };
 
-/// As an executor takes a kernel: all checks, then code.
+/// As an executor takes a kernel, but for the order of iterations, which comes last: codes of later
+/// stages are refused by it, too.
 std::string checked_text(const Described& described) {
   const Kernel kernel = apply_recipe(
       make_kernel(described.domains, described.statements, described.options), described.recipe);
@@ -193,6 +194,25 @@ TEST(Refusals, NameTemporariesWithoutAValue) {
   expect_parts(rotate, {"'t'", "global barrier"});
 }
 
+TEST(Refusals, NameTemporariesThatAreComputedFromThemselves) {
+  const Described divided{"{[i]: 0 <= i < n}", "<> t /= a[i]\nb[i] = t", "add_dtypes(t:f64)"};
+  EXPECT_ERROR("loopy.check_kernel.undefined_temporary", checked_text(divided));
+  expect_parts(divided, {"'set_t'", "computes 't' from 't'", "first value"});
+  for (const char* statements : {
+           "<f32> t = t + a[i] {if=i > 0}\nb[i] = t",
+           "<f32> t = 2 {if=t > 4}\nb[i] = t",
+           "<f32> t[4]\nt[i % 4] = 2*t[(i + 1) % 4]\nb[i] = t[i % 4]",
+           "<f32> t = 2 - t {id=x}\nb[i] = t {id=y, dep=x}\nt = 0 {dep=y}",
+           "<f32> t[4]\nb[i] = t[i % 4] {id=x}\nt[i % 4] = a[i] {dep=x}",
+       }) {
+    SCOPED_TRACE(statements);
+    EXPECT_ERROR("loopy.check_kernel.undefined_temporary",
+                 checked_text({"{[i]: 0 <= i < n}", statements, ""}));
+  }
+  const Described bound{"{[i]: 0 <= i < n} {[j]: 0 <= j < t}", "<i32> t = 2 {inames=i:j}", ""};
+  EXPECT_ERROR("loopy.check_kernel.undefined_temporary", checked_text(bound));
+}
+
 // conditions and empty loops may keep the first iteration from reading
 TEST(Refusals, LeaveTemporariesThatTheFirstIterationSets) {
   const std::string carried =
@@ -214,6 +234,94 @@ TEST(Refusals, LeaveTemporariesThatTheFirstIterationSets) {
        "t = 0 {dep=y}\nend",
        ""});
   EXPECT_NE(later.find("  float t;\n  for "), std::string::npos) << later;
+}
+
+TEST(Refusals, NameLengthsThatAreNoIntegers) {
+  for (const char* arguments :
+       {"a: f32[n, inf]; b: f32[n, 8]", "a: f32[n, 1e-320]; b: f32[n, 8]",
+        "a: f32[n, 16/2]; b: f32[n, 8]", "a: f32[n, 8] {strides=8.5:1}; b: f32[n, 8]",
+        "a: f32[n, 8] {offset=inf}; b: f32[n, 8]", "a: f32[n, m]; b: f32[n, 8]; m: f64",
+        "a: f32[n, 8]; b: f32[n, 8]; n: f64"}) {
+    const Described kernel{"{[i, j]: 0 <= i < n and 0 <= j < 8}", "b[i, j] = a[i, j]", "",
+                           {.arguments = arguments, .default_type = cgen::f32}};
+    SCOPED_TRACE(arguments);
+    EXPECT_ERROR("loopy.check_kernel.bad_length", checked_text(kernel));
+    expect_parts(kernel, {"integer", "'f64'"});
+  }
+  const Described called{"{[i]: 0 <= i < n}",
+                         "... nop {id=call, inames=i}",
+                         "inline_kernel(\"domains {[k]: 0 <= k < 8}\nkernel scale\narguments x, y: "
+                         "f32[8]; s: f32\nstatements\n  y[k] = s*x[k]\", call, x:a[i, _0], "
+                         "y:b[i, _0], s:i, as_function=yes)",
+                         {.arguments = "a, b: f32[n, inf]; n: i32"}};
+  EXPECT_ERROR("loopy.check_kernel.bad_length", checked_text(called));
+  expect_parts(called, {"a length of 'a'", "'inf'"});
+  EXPECT_ERROR("loopy.check_kernel.bad_length",
+               checked_text({"{[i]: 0 <= i < n} {[j]: 0 <= j < m}",
+                             "<f32> m = a[i]\nb[i, j] = m",
+                             "",
+                             {.arguments = "a: f32[n]; b: f32[n, 64]"}}));
+}
+
+TEST(Refusals, NameArraysThatAreLengths) {
+  const Described buffered{"{[i, k]: 0 <= i < n and 0 <= k < m}",
+                           "c[i] = c[i] + a[i, k]",
+                           "",
+                           {.arguments = "n: f32[c]", .default_type = cgen::f32}};
+  EXPECT_ERROR("loopy.make_kernel.mixed_use", checked_text(buffered));
+  expect_parts(buffered, {"'c' is an array"});
+  for (const char* arguments : {"n: f32[7]", "n: i32[7]", "b: f32[n, 8]; n: i32[7]"}) {
+    const Described kernel{"{[i, j]: 0 <= i < n and 0 <= j < 8}", "b[i, j] = 1", "",
+                           {.arguments = arguments, .default_type = cgen::f32}};
+    SCOPED_TRACE(arguments);
+    EXPECT_ERROR("loopy.make_kernel.mixed_use", checked_text(kernel));
+    expect_parts(kernel, {"'n' is an array", "another name"});
+  }
+}
+
+TEST(Refusals, NameTagsOfWhatIsNeitherElementNorCall) {
+  EXPECT_ERROR("loopy.parse_statements.syntax",
+               checked_text({"{[i]: 0 <= i < n}", "b[i] = a[i$here]", ""}));
+  expect_parts({"{[i]: 0 <= i < n}", "b[i] = a[m$here]", ""}, {"'m$here'", "a$near[i]"});
+  for (const char* domain :
+       {"{[i]: 0 < tm$p = i < n}", "{[i$p]: 0 <= i$p < n}", "[n$p] -> {[i]: 0 <= i < 8}"}) {
+    SCOPED_TRACE(domain);
+    EXPECT_ERROR("loopy.parse_domain.syntax", checked_text({domain, "b[i] = 1", ""}));
+  }
+  for (const char* arguments : {"b$p: f32[n]", "b: f32[n$p]", "b: f32[n] {offset=m$p}"}) {
+    SCOPED_TRACE(arguments);
+    EXPECT_ERROR(
+        "loopy.make_kernel.arguments",
+        checked_text({"{[i]: 0 <= i < n}", "b[i] = 1", "", {.arguments = arguments}}));
+  }
+  for (const char* statements : {"f(x$p) := 2\nb[i] = f(i)", "b[i] = sum(k$p, a[k])"}) {
+    SCOPED_TRACE(statements);
+    EXPECT_ERROR("loopy.parse_statements.syntax",
+                 checked_text({"{[i, k]: 0 <= i, k < n}", statements, ""}));
+  }
+}
+
+TEST(Refusals, NameUnknownFunctionsWhereverTheyAreCalled) {
+  const Described operation{"{[row, i]: 0 <= row < rows and 0 <= i < 64}",
+                            "longest(a, b) := if(absabs(b), b, a) {neutral=0}\n"
+                            "m[row] = reduce(longest, i, x[row, i])",
+                            "tag_inames(row:g.0, i:l.0)"};
+  EXPECT_ERROR("loopy.type_of.unknown_function", checked_text(operation));
+  expect_parts(operation, {"'absabs'"});
+  for (const char* statements :
+       {"b[i] = if(absabs(a[i]), 1, a[i])", "b[i] = 1 {if=absabs(a[i])}",
+        "b[i] = if(not absabs(a[i]) or i > 3, 1, a[i])", "b[i] = cast(i32, absabs(a[i]))",
+        "b[i] = a[absabs(i)]", "b[absabs(i)] = 1",
+        "o(x, y, u, v) := make_tuple(x + u, absabs(y)) {neutral=0:0}\nb[i] = 1"}) {
+    SCOPED_TRACE(statements);
+    EXPECT_ERROR("loopy.type_of.unknown_function",
+                 checked_text({"{[i]: 0 <= i < n}",
+                               statements,
+                               "",
+                               {.arguments = "a, b: f32[n]", .default_type = cgen::f32}}));
+  }
+  EXPECT_ERROR("loopy.type_of.argument_count",
+               checked_text({"{[i]: 0 <= i < n}", "b[i] = 1 {if=isnan(a[i], 2)}", ""}));
 }
 
 TEST(Refusals, ListTheStatementsOfACircle) {
