@@ -14,10 +14,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/statistics.h"
-#include "rtcg/loopy/check/check_bounds.h"
-#include "rtcg/loopy/check/check_kernel.h"
-#include "rtcg/loopy/check/check_order.h"
-#include "rtcg/loopy/check/check_races.h"
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
@@ -81,16 +78,6 @@ Kernels read_kernels(const KernelWords& words) {
   return kernels;
 }
 
-// A kernel that would not be run is not shown either, but for --stage kernel and schedule.
-void check(const Kernel& kernel) {
-  const Kernel typed = loopy::infer_types(loopy::expand_subst(kernel));
-  loopy::check_kernel(typed);
-  loopy::check_bounds(typed);
-  const Kernel placed = loopy::choose_address_spaces(typed);
-  loopy::check_races(placed);
-  loopy::check_order(placed);
-}
-
 // ---- show ------------------------------------------------------------------------------------
 
 Target parse_target(const std::string& text) {
@@ -109,7 +96,8 @@ std::string text_of(const KernelWords& words, const Kernel& kernel) {
     const Kernel ready = loopy::preprocess(kernel);
     return loopy::to_string(ready, scheduled(ready));
   }
-  check(kernel);
+  // what would not be run is not shown either
+  static_cast<void>(loopy::checked_kernel(kernel));
   return loopy::generate_text(kernel, parse_target(words.target));
 }
 
@@ -358,7 +346,7 @@ Explanation explanation_of(const KernelWords& words, const Kernels& kernels) {
   std::map<std::string, double> reals;
   parse_scalars(words.values, values.values, reals);
   check_are_scalars(kernels.described, reals);
-  check(kernels.transformed);
+  static_cast<void>(loopy::checked_kernel(kernels.transformed));
   Explanation explanation;
   explanation.ready = loopy::preprocess(kernels.transformed);
   for (const loopy::Temporary& each : explanation.ready.temporaries) {

@@ -18,15 +18,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/analyze/infer_types.h"
-#include "rtcg/loopy/check/check_bounds.h"
-#include "rtcg/loopy/check/check_kernel.h"
-#include "rtcg/loopy/check/check_order.h"
-#include "rtcg/loopy/check/check_races.h"
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
-#include "rtcg/loopy/preprocess/preprocess.h"
-#include "rtcg/loopy/transform/expand_subst.h"
 #include "tools/command.h"
 #include "tools/reduce_text.h"
 
@@ -75,12 +69,7 @@ Failure serve(const std::string& text, const ReduceWords& words) {
     const loopy::KernelFile file = loopy::parse_kernel_file(text, words.file);
     const Kernel described = loopy::described_kernel(file);
     const Kernel transformed = loopy::transformed_kernel(file, described);
-    const Kernel typed = loopy::infer_types(loopy::expand_subst(transformed));
-    loopy::check_kernel(typed);
-    loopy::check_bounds(typed);
-    const Kernel placed = loopy::choose_address_spaces(typed);
-    loopy::check_races(placed);
-    loopy::check_order(placed);
+    static_cast<void>(loopy::checked_kernel(transformed));
     const loopy::Target target = words.target == "cuda"     ? loopy::Target::cuda
                                  : words.target == "opencl" ? loopy::Target::opencl
                                                             : loopy::Target::host;

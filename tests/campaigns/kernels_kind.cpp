@@ -11,16 +11,11 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy.h"
 #include "rtcg/loopy/analyze/infer_types.h"
-#include "rtcg/loopy/check/check_bounds.h"
-#include "rtcg/loopy/check/check_kernel.h"
-#include "rtcg/loopy/check/check_order.h"
-#include "rtcg/loopy/check/check_races.h"
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/host_plan.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/interpret/interpret.h"
-#include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
-#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/device/device.h"
 #include "tests/campaigns/campaign.h"
@@ -112,16 +107,6 @@ KernelCase case_of(std::uint64_t seed) {
   return draw.chance(50) ? random_case(draw) : sliced_case(draw);
 }
 
-/// What an executor refuses is not run: it is no finding.
-void check_as_executors_do(const Kernel& kernel) {
-  const Kernel typed = loopy::infer_types(loopy::expand_subst(kernel));
-  loopy::check_kernel(typed);
-  loopy::check_bounds(typed);
-  const Kernel placed = loopy::choose_address_spaces(typed);
-  loopy::check_races(placed);
-  loopy::check_order(placed);
-}
-
 ArgumentData run_as_cuda(const loopy::GeneratedProgram& program, testing::CudaOnCpu& harness,
                          const IntegerValues& parameters, ArgumentData arrays) {
   // scalars of these kernels are integers; little endian: the low bytes are the narrower value
@@ -190,7 +175,7 @@ std::uint64_t judge(const KernelCase& each, const std::string& target) {
   std::optional<loopy::GeneratedProgram> program;
   std::optional<testing::CudaOnCpu> harness;
   if (target == "cuda") {
-    check_as_executors_do(each.transformed);
+    static_cast<void>(loopy::checked_kernel(each.transformed));
     program = loopy::generate(each.transformed, Target::cuda);
     harness.emplace(cgen::print_module(program->module, cgen::Dialect::cuda).text);
     runs.emplace_back("CUDA on the CPU", [&](const IntegerValues& n, const ArgumentData& arrays) {

@@ -11,15 +11,9 @@
 #include "rtcg/dg/flux/evaluators.h"
 #include "rtcg/dg/flux/parse_flux.h"
 #include "rtcg/loopy.h"
-#include "rtcg/loopy/analyze/infer_types.h"
-#include "rtcg/loopy/check/check_bounds.h"
-#include "rtcg/loopy/check/check_kernel.h"
-#include "rtcg/loopy/check/check_order.h"
-#include "rtcg/loopy/check/check_races.h"
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/create/parse_kernel_file.h"
-#include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/slice/slicing.h"
-#include "rtcg/loopy/transform/expand_subst.h"
 #include "tests/campaigns/campaign.h"
 #include "tests/campaigns/mutate.h"
 
@@ -30,12 +24,7 @@ using loopy::Kernel;
 
 /// What `rtcg show` does with a kernel, for the target that the input's bytes choose.
 void check_and_generate(const Kernel& kernel, const std::string& input) {
-  const Kernel typed = loopy::infer_types(loopy::expand_subst(kernel));
-  loopy::check_kernel(typed);
-  loopy::check_bounds(typed);
-  const Kernel placed = loopy::choose_address_spaces(typed);
-  loopy::check_races(placed);
-  loopy::check_order(placed);
+  static_cast<void>(loopy::checked_kernel(kernel));
   constexpr loopy::Target targets[] = {loopy::Target::cuda, loopy::Target::opencl,
                                        loopy::Target::host};
   static_cast<void>(loopy::generate_text(kernel, targets[input.size() % 3]));

@@ -8,16 +8,10 @@
 
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
-#include "rtcg/loopy/check/check_bounds.h"
-#include "rtcg/loopy/check/check_kernel.h"
-#include "rtcg/loopy/check/check_order.h"
-#include "rtcg/loopy/check/check_races.h"
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/execute/launch_arguments.h"
-#include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
-#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/compile/compiler.h"
 #include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/device/program.h"
@@ -207,14 +201,7 @@ Target target_of(runtime::Device device) {
 }
 
 Executor::Executor(const Kernel& kernel, runtime::Device device) {
-  Kernel typed = infer_types(expand_subst(kernel));
-  typed.recipe = kernel.recipe;
-  check_kernel(typed);
-  check_bounds(typed);
-  const Kernel placed = choose_address_spaces(typed);
-  check_races(placed);
-  check_order(placed);
-  state_ = std::make_shared<State>(std::move(typed), device);
+  state_ = std::make_shared<State>(checked_kernel(kernel), device);
 }
 
 Executor::Executor(const Kernel& kernel, runtime::Device device, runtime::CompiledProgram binary)

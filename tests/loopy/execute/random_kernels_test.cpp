@@ -13,13 +13,9 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
-#include "rtcg/loopy/check/check_bounds.h"
-#include "rtcg/loopy/check/check_kernel.h"
-#include "rtcg/loopy/check/check_order.h"
-#include "rtcg/loopy/check/check_races.h"
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/interpret/argument_data.h"
-#include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/device/program.h"
 #include "tests/loopy/execute/on_every_target.h"
@@ -30,12 +26,7 @@ namespace {
 
 /// As an executor makes it ready. @throws Error
 GeneratedProgram generated(const Kernel& kernel, const std::string& name) {
-  Kernel typed = infer_types(expand_subst(kernel));
-  check_kernel(typed);
-  check_bounds(typed);
-  const Kernel placed = choose_address_spaces(typed);
-  check_races(placed);
-  check_order(placed);
+  Kernel typed = checked_kernel(kernel);
   typed.name = name;
   return generate(typed, Target::host, {.recipe_comment = false});
 }
