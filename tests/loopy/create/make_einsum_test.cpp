@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/kernel/print_kernel.h"
-#include "tests/loopy/support/interpret.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

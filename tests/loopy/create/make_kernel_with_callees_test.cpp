@@ -4,7 +4,7 @@
 
 #include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
-#include "tests/loopy/support/interpret.h"
+#include "tests/loopy/support/kernel_text.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

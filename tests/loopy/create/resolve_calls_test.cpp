@@ -9,7 +9,7 @@
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/precompute.h"
-#include "tests/loopy/support/interpret.h"
+#include "tests/loopy/support/kernel_text.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

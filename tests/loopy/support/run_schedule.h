@@ -21,6 +21,7 @@
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "tests/loopy/support/combine_values.h"
+#include "tests/loopy/support/initial_number.h"
 #include "tests/loopy/support/watched_cell.h"
 
 // Runs a finished schedule for small parameters, thread by thread, and looks at every access: the
@@ -34,7 +35,7 @@ namespace rtcg::loopy {
 /// temporaries must see a value.
 class ScheduleRun {
  public:
-  using Element = std::pair<std::string, std::vector<std::int64_t>>;
+  using Element = loopy::Element;
   using Values = std::map<std::string, std::int64_t, std::less<>>;
 
   /// What it cannot run: C text, loops whose bounds the kernel computes, very long runs.
@@ -426,12 +427,7 @@ class ScheduleRun {
                            kernel_.instructions[statement_].id, element.first,
                            fmt::join(element.second, ", ")));
     }
-    // as the interpreter of kernels has it
-    double value = static_cast<double>(element.first.front());
-    for (const std::int64_t index : element.second) {
-      value = value * 31 + static_cast<double>(index);
-    }
-    return std::fmod(value, 97);
+    return initial_number(element);
   }
 
   void complain(const std::string& what) {

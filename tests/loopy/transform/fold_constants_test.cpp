@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
-#include "tests/loopy/support/interpret.h"
+#include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/replay.h"
+#include "tests/loopy/support/same_results.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -10,7 +10,7 @@
 #include "rtcg/loopy/transform/rename_iname.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"
-#include "tests/loopy/support/interpret.h"
+#include "tests/loopy/support/same_results.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

@@ -2,8 +2,8 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/edit_instructions.h"
-#include "tests/loopy/support/interpret.h"
 #include "tests/loopy/support/replay.h"
+#include "tests/loopy/support/same_results.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

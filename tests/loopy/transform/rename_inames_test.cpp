@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
-#include "tests/loopy/support/interpret.h"
 #include "tests/loopy/support/replay.h"
+#include "tests/loopy/support/same_results.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

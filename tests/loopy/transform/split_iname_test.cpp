@@ -4,7 +4,8 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/tag_inames.h"
-#include "tests/loopy/support/interpret.h"
+#include "tests/loopy/support/kernel_text.h"
+#include "tests/loopy/support/same_results.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

@@ -5,7 +5,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/pad_bank_conflicts.h"
 #include "rtcg/loopy/transform/tag_inames.h"
-#include "tests/loopy/support/interpret.h"
+#include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/support/expect_error.h"
 

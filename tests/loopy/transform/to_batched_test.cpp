@@ -5,8 +5,8 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"
-#include "tests/loopy/support/interpret.h"
 #include "tests/loopy/support/replay.h"
+#include "tests/loopy/support/same_results.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
