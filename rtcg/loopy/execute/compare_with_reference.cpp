@@ -27,7 +27,7 @@ struct Run {
 /// Whether it is a scalar of floating-point numbers, real or complex.
 bool is_real_scalar(const Argument& argument) {
   const auto kind = cgen::scalar_kind(number_type(*argument.type));
-  return !argument.is_array && (kind == cgen::ScalarKind::f32 || kind == cgen::ScalarKind::f64);
+  return !argument.is_array && kind && cgen::is_floating(*kind);
 }
 
 double random_real(std::mt19937_64& random) {

@@ -1,11 +1,13 @@
 #include "rtcg/loopy/execute/launch_arguments.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -18,6 +20,15 @@ std::string argument_names(const Kernel& kernel) {
     text += (text.empty() ? "" : ", ") + argument.name;
   }
   return text;
+}
+
+/// A number of 16 bits as it is in memory.
+std::uint16_t bits_of(cgen::ScalarKind kind, double value) {
+  std::uint16_t bits = 0;
+  ArrayData array{kind, std::vector<std::byte>(sizeof(bits))};
+  array.set_element(0, value);
+  std::memcpy(&bits, array.bytes.data(), sizeof(bits));
+  return bits;
 }
 
 void add_integer(runtime::ArgumentPack& pack, cgen::ScalarKind kind, std::int64_t value) {
@@ -44,6 +55,10 @@ void add_integer(runtime::ArgumentPack& pack, cgen::ScalarKind kind, std::int64_
     case Kind::u32:
       pack.add(static_cast<std::uint32_t>(value));
       break;
+    case Kind::f16:
+    case Kind::bf16:
+      pack.add(bits_of(kind, static_cast<double>(value)));
+      break;
     case Kind::f32:
       pack.add(static_cast<float>(value));
       break;
@@ -60,6 +75,12 @@ void add_integer(runtime::ArgumentPack& pack, cgen::ScalarKind kind, std::int64_
 template <class Number>
 void add_real(runtime::ArgumentPack& pack, cgen::ScalarKind kind, const Number& value) {
   using Single = std::conditional_t<std::is_same_v<Number, double>, float, std::complex<float>>;
+  if constexpr (std::is_same_v<Number, double>) {
+    if (kind == cgen::ScalarKind::f16 || kind == cgen::ScalarKind::bf16) {
+      pack.add(bits_of(kind, value));
+      return;
+    }
+  }
   if (kind == cgen::ScalarKind::f32) {
     pack.add(static_cast<Single>(value));
   } else {

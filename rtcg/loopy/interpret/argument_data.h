@@ -28,8 +28,8 @@ struct ArrayData {
 
 using ArgumentData = std::map<std::string, ArrayData>;
 
-/// Values for all arrays of a typed kernel, as long as it needs them: reals in [-1, 1), integers in
-/// [0, 8). The same seed gives the same values.
+/// Values for all arrays of a typed kernel, as long as it needs them: reals in [-1, 1), rounded to
+/// their type, integers in [0, 8). The same seed gives the same values.
 ///
 /// @throws InvalidInput  loopy.argument_data.unknown_length
 [[nodiscard]] ArgumentData random_arguments(const Kernel& kernel, const IntegerValues& parameters,

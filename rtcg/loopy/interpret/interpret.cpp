@@ -58,8 +58,10 @@ namespace {
 constexpr long double slack = 4;
 
 long double largest_of_kind(cgen::ScalarKind kind) {
-  return kind == cgen::ScalarKind::f32 ? std::numeric_limits<float>::max()
-                                       : std::numeric_limits<double>::max();
+  return kind == cgen::ScalarKind::f16    ? 65504.0L
+         : kind == cgen::ScalarKind::bf16 ? 0x1.FEp127L
+         : kind == cgen::ScalarKind::f32  ? std::numeric_limits<float>::max()
+                                          : std::numeric_limits<double>::max();
 }
 
 }  // namespace

@@ -79,7 +79,10 @@ Machine::Machine(const Kernel& kernel, const InterpretArguments& arguments)
     const auto real = arguments.reals.find(argument.name);
     const std::complex<double> value = real == arguments.reals.end() ? 0 : real->second;
     const auto held = [&](double part) {
-      return variable.kind == cgen::ScalarKind::f32 ? static_cast<float>(part) : part;
+      ArrayData one{variable.kind,
+                    std::vector<std::byte>(static_cast<std::size_t>(cgen::size_bytes(variable.kind)))};
+      one.set_element(0, part);
+      return one.element(0);
     };
     variable.stored.resize(variable.count);
     store(static_cast<int>(variables.size()) - 1, 0,

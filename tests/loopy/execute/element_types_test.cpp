@@ -45,6 +45,42 @@ TEST(ComplexArrays, HaveArithmeticOnEveryTarget) {
   }
 }
 
+// f16 on the devices that have it; NVIDIA GPUs have bf16, too
+TEST(ShortFloats, AreComparedWithTheInterpreter) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
+    for (const std::string type : {"f16", "bf16"}) {
+      SCOPED_TRACE(to_string(device.info().id) + " " + type);
+      const Kernel kernel = make_kernel(
+          "{[i, k]: 0 <= i < n and 0 <= k < 16}",
+          "b[i] = s*sum(k, a[i, k]) + exp(a[i, 0])\nc[i] = s + sum(k, cast(f32, a[i, k]))",
+          typed_arguments("a: " + type + "[n, 16]; b: " + type + "[n]; c: f32[n]; s: " + type));
+      const Kernel split =
+          apply_recipe(kernel, "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)");
+      try {
+        const ComparisonReport report =
+            compare_with_reference(split, kernel, {{"n", 100}}, device, {});
+        EXPECT_TRUE(report.is_equal)
+            << report.worst.array << "[" << report.worst.index << "] is " << report.worst.left
+            << ", not " << report.worst.right << " +- " << report.allowed;
+        EXPECT_EQ(report.judge, Judge::interpreter);
+        EXPECT_EQ(report.undecided, 0U);
+        const double unit = type == "f16" ? 0x1p-10 : 0x1p-7;
+        EXPECT_LT(report.allowed, 200 * unit);
+      } catch (const Unsupported& error) {  // no such type there
+        EXPECT_TRUE(type == "bf16" || device != runtime::Device::host()) << error.what();
+      } catch (const CompileFailure&) {
+        EXPECT_NE(device, runtime::Device::host());
+      }
+    }
+  }
+  const Kernel wrong = make_kernel("{[i]: 0 <= i < n}", "b[i] = 1.02*a[i]",
+                                   typed_arguments("a, b: f16[n]"));
+  const Kernel right =
+      make_kernel("{[i]: 0 <= i < n}", "b[i] = a[i]", typed_arguments("a, b: f16[n]"));
+  EXPECT_FALSE(
+      compare_with_reference(wrong, right, {{"n", 50}}, runtime::Device::host(), {}).is_equal);
+}
+
 TEST(ComplexArrays, TakeConstantsInTheirOwnType) {
   const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "z[i] = 2j*x[i] + make_complex(0.5, 1)",
                                     typed_arguments("x, z: c64[n]; n: i32"));
