@@ -198,6 +198,7 @@ void print_json(const loopy::TuneResult& result) {
                                        {"ties", result.ties},
                                        {"finalists", result.finalists},
                                        {"resumed", result.resumed},
+                                       {"judge", judge_text(result)},
                                        {"clocks", to_string(result.clocks_after)},
                                        {"tried", list}};
   tools::print_json(json);
@@ -331,6 +332,7 @@ void print_summary(const TuneWords& words, const TuneReport& report,
   for (const std::string& each : report.layouts) {
     std::printf("%s\n", each.c_str());
   }
+  std::printf("%s\n", judge_text(result).c_str());
   if (!result.why_no_workers.empty()) {
     std::printf("threads compiled, without worker processes: %s\n", result.why_no_workers.c_str());
   }

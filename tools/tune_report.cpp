@@ -178,6 +178,18 @@ std::string ties_text(const loopy::TuneResult& result) {
                          : "the first is the fastest beyond the noise";
 }
 
+std::string judge_text(const loopy::TuneResult& result) {
+  if (!result.why_not_interpreted.empty()) {
+    return fmt::format(
+        "results were compared with those of a plain slicing only, within one tolerance: the "
+        "description was not interpreted: {}",
+        result.why_not_interpreted);
+  }
+  return result.is_sampled ? "results were compared with samples of what the interpreter gives, and "
+                             "with a plain slicing within the errors of these"
+                           : "results were compared with what the interpreter gives";
+}
+
 std::string tune_table(const TuneReport& report) {
   std::vector<std::vector<std::string>> rows = {column_names()};
   for (std::size_t i = 0; i < std::min<std::size_t>(10, count_fine(report.result)); ++i) {
@@ -201,7 +213,7 @@ std::string tune_page(const TuneReport& report) {
       "<style>body{{font-family:sans-serif;max-width:80em;margin:2em auto}}td,th{{"
       "padding-right:1.5em;font-family:monospace;text-align:left}}pre{{background:#f4f4f4;"
       "padding:1em;overflow:auto}}</style><h1>{0}</h1><p>{1} ({2})</p><p>{3} of {4} slicings "
-      "tried in {5:.1f} s, {6} of them known from an earlier search; {7} cache; {8}</p>"
+      "tried in {5:.1f} s, {6} of them known from an earlier search; {7} cache; {8}; {17}</p>"
       "<p>clocks before: {9}; after: {10}</p><h2>Search</h2>{11}<h2>Model and measurement</h2>{12}"
       "<h2>The fastest</h2><table>{13}</table><h2>Refused</h2>{14}<h2>Loops of the winner</h2>"
       "<pre>{15}</pre><h2>Source of the winner</h2><pre>{16}</pre></html>\n",
@@ -209,7 +221,8 @@ std::string tune_page(const TuneReport& report) {
       result.tried.size(), result.known, result.seconds, result.resumed,
       result.cache == loopy::CacheState::cold ? "cold" : "warm", ties_text(result),
       to_string(result.clocks_before), to_string(result.clocks_after), trace(report.best_us),
-      scatter(report), rows, refusals(result), escaped(report.loop_tree), escaped(report.source));
+      scatter(report), rows, refusals(result), escaped(report.loop_tree), escaped(report.source),
+      escaped(judge_text(result)));
 }
 
 }  // namespace rtcg::tools

@@ -24,6 +24,8 @@ struct TuneReport {
 [[nodiscard]] std::size_t count_fine(const loopy::TuneResult& result);
 /// `the first 3 are tied`
 [[nodiscard]] std::string ties_text(const loopy::TuneResult& result);
+/// What the results of candidates were compared with.
+[[nodiscard]] std::string judge_text(const loopy::TuneResult& result);
 /// The best ten.
 [[nodiscard]] std::string tune_table(const TuneReport& report);
 /// One page with everything in it: how the search went, the candidates against the model and the

@@ -223,6 +223,7 @@ DataDifference largest_difference(const ArgumentData& left, const ArgumentData& 
     if (array.kind == other.kind && array.bytes == other.bytes) {
       continue;
     }
+    const bool is_exact = !cgen::is_floating(array.kind);
     const auto element = array.kind == cgen::ScalarKind::f32 && other.kind == cgen::ScalarKind::f32
                              ? element_of_f32
                              : element_of_any;
@@ -231,9 +232,10 @@ DataDifference largest_difference(const ArgumentData& left, const ArgumentData& 
       const double b = element(other, i);
       const bool is_same = a == b || (std::isnan(a) && std::isnan(b));
       const double difference = std::fabs(a - b) / (1 + std::fabs(b));
-      const double error = is_same                     ? 0
-                           : std::isfinite(difference) ? difference
-                                                       : std::numeric_limits<double>::infinity();
+      const bool is_near = std::isfinite(difference) && !is_exact;
+      const double error = is_same   ? 0
+                           : is_near ? difference
+                                     : std::numeric_limits<double>::infinity();
       if (error > worst.error) {
         worst = {name, i, a, b, error};
       }

@@ -45,7 +45,8 @@ struct DataDifference {
   std::size_t index = 0;  ///< of the number
   double left = 0;
   double right = 0;
-  /// |left - right| / (1 + |right|); infinite where one of them is no number.
+  /// |left - right| / (1 + |right|); infinite where one of them is no number, and where integers
+  /// differ.
   double error = 0;
 };
 /// @param right  has all arrays of `left`, as long

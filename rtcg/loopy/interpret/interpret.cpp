@@ -45,7 +45,8 @@ Interpretation interpret(const Kernel& kernel, const InterpretArguments& argumen
   for (const interpretation::Variable& variable : program.machine().variables) {
     numbers += static_cast<double>(variable.count);
   }
-  if (std::max(program.estimated_operations(), numbers) > options.most_operations) {
+  if (!options.places.empty() ||
+      std::max(program.estimated_operations(), numbers) > options.most_operations) {
     return interpretation::sample_results(program, options);
   }
   program.machine().most_operations = 2 * options.most_operations;  // it is an estimate
@@ -54,7 +55,6 @@ Interpretation interpret(const Kernel& kernel, const InterpretArguments& argumen
 
 namespace {
 
-/// Of an error that counts each rounding with twice what rounding to nearest makes.
 constexpr long double slack = 4;
 
 long double largest_of_kind(cgen::ScalarKind kind) {
@@ -65,6 +65,10 @@ long double largest_of_kind(cgen::ScalarKind kind) {
 }
 
 }  // namespace
+
+long double allowed_distance(const ExpectedNumber& number) {
+  return slack * number.error;
+}
 
 Mismatch find_mismatch(const ArgumentData& found, const Interpretation& expected) {
   Mismatch worst;
@@ -82,13 +86,13 @@ Mismatch find_mismatch(const ArgumentData& found, const Interpretation& expected
       ++compared;
       const long double value = data.number(place);
       const bool is_same = value == number.value || (std::isnan(value) && std::isnan(number.value));
+      const long double allowed = allowed_distance(number);
       const bool is_both_infinite =
           std::isinf(value) && std::isfinite(number.value) &&
-          std::fabs(number.value) + slack * number.error >= largest_of_kind(array.kind);
+          std::fabs(number.value) + allowed >= largest_of_kind(array.kind);
       if (is_same || is_both_infinite) {
         continue;
       }
-      const long double allowed = slack * number.error;
       const long double distance = std::fabs(value - number.value);
       const long double excess = std::isfinite(distance) && allowed > 0
                                      ? distance / allowed

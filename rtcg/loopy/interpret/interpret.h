@@ -30,6 +30,9 @@ struct InterpretOptions {
   /// Results of each array that are computed then, among them the first and the last.
   std::size_t samples = 128;
   std::uint64_t seed = 1;
+  /// Numbers of arrays that are computed, and no others; empty: all, or samples. Those that take
+  /// more than most_operations are left out.
+  std::map<std::string, std::vector<std::size_t>> places{};
 };
 
 /// A number that a kernel leaves in an array, and how far that of a device may be from it.
@@ -40,6 +43,10 @@ struct ExpectedNumber {
   /// signed integers overflow, at comparisons that an error decides, for what was never set.
   long double error = 0;
 };
+
+/// The largest distance from the value that counts as equal: errors count each rounding with twice
+/// what rounding to nearest makes, and some functions are less exact than that.
+[[nodiscard]] long double allowed_distance(const ExpectedNumber& number);
 
 /// What a kernel leaves in an array.
 struct ExpectedArray {

@@ -50,14 +50,17 @@ class Sampler {
     result.is_sampled = true;
     const std::vector<int> arrays = program_.results();
     std::vector<std::vector<std::int64_t>> chosen;
+    std::size_t most = options_.places.empty() ? options_.samples : 0;
     for (const int array : arrays) {
-      chosen.push_back(some_elements(machine_.variables[static_cast<std::size_t>(array)]));
       const Variable& variable = machine_.variables[static_cast<std::size_t>(array)];
+      chosen.push_back(options_.places.empty() ? some_elements(variable)
+                                               : stated_elements(variable));
       result.arrays[variable.name].kind = variable.kind;
+      most = options_.places.empty() ? most : std::max(most, chosen.back().size());
     }
     std::size_t done = 0;
     try {
-      for (; done < options_.samples; ++done) {
+      for (; done < most; ++done) {
         for (std::size_t i = 0; i < arrays.size(); ++i) {
           if (done < chosen[i].size()) {
             add_sample(result, arrays[i], chosen[i][done]);
@@ -66,7 +69,7 @@ class Sampler {
       }
     } catch (const Unsupported& error) {
       constexpr std::size_t fewest = 4;
-      if (error.code() != "loopy.interpret.too_long" || done < fewest) {
+      if (error.code() != "loopy.interpret.too_long" || done < std::min(fewest, most)) {
         throw;
       }
     }
@@ -95,6 +98,21 @@ class Sampler {
       array.places.push_back(static_cast<std::size_t>(element * variable.numbers()) + i);
       array.numbers.push_back(numbers[i]);
     }
+  }
+
+  /// Those of options.places.
+  [[nodiscard]] std::vector<std::int64_t> stated_elements(const Variable& variable) const {
+    const auto found = options_.places.find(variable.name);
+    std::vector<std::int64_t> elements;
+    for (const std::size_t place :
+         found == options_.places.end() ? std::vector<std::size_t>{} : found->second) {
+      const auto element =
+          static_cast<std::int64_t>(place / static_cast<std::size_t>(variable.numbers()));
+      if (std::find(elements.begin(), elements.end(), element) == elements.end()) {
+        elements.push_back(element);
+      }
+    }
+    return elements;
   }
 
   [[nodiscard]] std::vector<std::int64_t> some_elements(const Variable& variable) const {

@@ -168,6 +168,8 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
                       &device_thread);
   result.flops = count_flops(prepared->kernel);
   result.memory_bytes = bench->memory_bytes();
+  result.why_not_interpreted = bench->why_not_interpreted();
+  result.is_sampled = bench->is_sampled();
   result.why_no_workers = bench->why_no_workers();
   result.clocks_before = before;
   result.clocks_after = read_clocks(device);

@@ -62,7 +62,9 @@ struct TuneOptions {
   /// see CompileWorkers.
   runtime::WorkerUse workers = runtime::WorkerUse::headers;
   CacheState cache = CacheState::warm;
-  /// Largest |a - b| / (1 + |b|) between a candidate's results and the reference's.
+  /// Largest |a - b| / (1 + |b|) between a candidate's floating-point results and those of a plain
+  /// slicing, where the description cannot be interpreted: f16 and bf16 may differ by 16 roundings
+  /// in any case. Else the interpreter says how far each result may be off. Integers are equal.
   double tolerance = 1e-3;
   /// A file to which each candidate's result is appended. What it has of the same kernel, sizes,
   /// device and cache state is not run again, so that a search that was killed goes on from there.
@@ -107,6 +109,11 @@ struct TuneResult {
   /// By which share the later half of those tried shortened the best time; 1: too few were.
   double expected_gain = 1;
   CacheState cache = CacheState::warm;
+  /// Why options.tolerance was all that results were judged by: what kept the description from being
+  /// interpreted. Else empty.
+  std::string why_not_interpreted{};
+  /// Only some of the results were interpreted; the bounds of all others follow from these.
+  bool is_sampled = false;
   /// Why threads compiled what worker processes should have; else empty.
   std::string why_no_workers{};
   DeviceClocks clocks_before{};
@@ -126,8 +133,9 @@ struct TuneResult {
 ///
 /// The sizes in options.constraints.parameters are put into the kernel, so that a winner is for
 /// them alone. Candidates are compiled by several threads and processes while the device runs one
-/// at a time; what the best one so far leaves no chance is not compiled, or no more. Every one is
-/// compared with a plain slicing of the same kernel before it may win. Timing stops early for what
+/// at a time; what the best one so far leaves no chance is not compiled, or no more. The results of
+/// every one are compared before it may win: with what the description means and the bounds that
+/// its interpreter gives, or where there are none with those of a plain slicing. Timing stops early for what
 /// is three times slower than the best; a program that ran already is not timed again. The same
 /// seed tries the same candidates in the same order.
 /// @throws InvalidInput  loopy.tune.unwritable_log, loopy.tune.foreign_file; what SlicingStream

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "rtcg/loopy/execute/executor.h"
-#include "rtcg/loopy/interpret/interpret.h"
 #include "rtcg/loopy/tune/candidate_runner.h"
+#include "rtcg/loopy/tune/expected_results.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/compile/compile_workers.h"
 #include "rtcg/runtime/device/buffer.h"
@@ -36,6 +36,12 @@ class Workbench : public CandidateRunner {
 
   /// Why worker processes were wanted and not used; else empty.
   [[nodiscard]] std::string why_no_workers() const { return workers_.why_given_up(); }
+  /// Why one tolerance holds for all results; else empty.
+  [[nodiscard]] const std::string& why_not_interpreted() const {
+    return expected_->why_not_interpreted();
+  }
+  /// Whether only some results have bounds of their own.
+  [[nodiscard]] bool is_sampled() const { return expected_->is_sampled(); }
   /// Of all arrays.
   [[nodiscard]] double memory_bytes() const { return memory_bytes_; }
 
@@ -45,7 +51,9 @@ class Workbench : public CandidateRunner {
     cgen::ScalarKind kind = cgen::ScalarKind::f32;
     std::size_t count = 0;
     runtime::Buffer<std::byte> initial;
-    runtime::Buffer<std::byte> expected;
+    /// ExpectedResults::Bounds, where the device compares.
+    std::optional<runtime::Buffer<std::byte>> right{};
+    std::optional<runtime::Buffer<float>> allowed{};
   };
 
   /// An array that does not lie as described.
@@ -69,24 +77,25 @@ class Workbench : public CandidateRunner {
   /// An argument of this kernel as one of `other`, at another place in memory.
   [[nodiscard]] NamedArgument relocated(const std::string& name, const std::string& other_name,
                                         runtime::DeviceAddress address, const Kernel& other) const;
-  /// Whether an array is as expected, found out on the device; nothing where it has no numbers
-  /// that are compared there.
-  std::optional<bool> is_as_expected(const std::string& name, const Written& written);
-  [[nodiscard]] ArrayData to_host(const Written& written,
-                                  const runtime::Buffer<std::byte>& buffer) const;
+  /// Whether the device compares the array: the host does it else.
+  [[nodiscard]] bool is_compared_there(const Written& written) const;
+  void send_bounds(const std::string& name, Written& written);
+  /// Whether the device finds all numbers of an array within their bounds.
+  [[nodiscard]] bool is_within_bounds(const std::string& name, const Written& written);
+  [[nodiscard]] ArrayData to_host(const std::string& name, const Written& written) const;
 
   Kernel kernel_;
   runtime::Device device_;
   runtime::Stream stream_;
-  double tolerance_;
   runtime::WorkerUse worker_use_;
   runtime::CompileWorkers workers_;
   std::map<std::string, runtime::Buffer<std::byte>> buffers_{};
   std::map<std::string, Written> written_{};
   std::map<std::string, Laid> laid_{};  // by plans, as text
   std::vector<NamedArgument> arguments_{};
-  /// What the description means; nothing where it cannot be interpreted.
-  std::optional<Interpretation> expected_{};
+  std::optional<ExpectedResults> expected_{};  // made by the constructor
+  /// How many numbers a comparison found to be wrong.
+  std::optional<runtime::Buffer<std::int32_t>> wrong_{};
   double memory_bytes_ = 0;
   /// Written between launches that are to find nothing in the cache.
   std::optional<runtime::Buffer<std::byte>> scrubbed_{};

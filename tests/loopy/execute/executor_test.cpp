@@ -133,6 +133,18 @@ TEST(ArgumentData, IsRandomAndReproducible) {
   EXPECT_GT(largest_difference(first, random_arguments(kernel, {{"n", 10}}, 2)).error, 0);
 }
 
+TEST(ArgumentData, AsksIntegersToBeEqual) {
+  ArrayData left{cgen::ScalarKind::i32, std::vector<std::byte>(4)};
+  ArrayData right = left;
+  left.set_element(0, 1000000);
+  right.set_element(0, 1000001);
+  EXPECT_TRUE(std::isinf(largest_difference({{"a", left}}, {{"a", right}}).error));
+  left.kind = right.kind = cgen::ScalarKind::f32;
+  left.set_element(0, 1000000);
+  right.set_element(0, 1000001);
+  EXPECT_LT(largest_difference({{"a", left}}, {{"a", right}}).error, 1e-3);
+}
+
 TEST(ArgumentData, HoldsFloatsOf16Bits) {
   struct Number {
     double given;

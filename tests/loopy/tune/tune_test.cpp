@@ -58,6 +58,17 @@ TEST(Tune, FindsAFastSlicingAndReportsOnIt) {
   }
 }
 
+TEST(Tune, SaysWhatJudgedTheResults) {
+  const TuneResult small = tune(matmul(), runtime::Device::host(), few(1, {{"n", 16}}));
+  EXPECT_EQ(small.why_not_interpreted, "");
+  EXPECT_FALSE(small.is_sampled);
+  EXPECT_TRUE(tune(matmul(), runtime::Device::host(), few(1, {{"n", 256}})).is_sampled);
+  const Kernel text = tuned_kernel_of("{[i]: 0 <= i < n}",
+                                      "... c \"${b[i]} = 2*${a[i]};\" {writes=b}", "a, b: f32[n]");
+  const TuneResult unknown = tune(text, runtime::Device::host(), few(1, {{"n", 100}}));
+  EXPECT_NE(unknown.why_not_interpreted, "");
+}
+
 TEST(Tune, StopsWhenItIsToldTo) {
   TuneOptions options = few(SIZE_MAX, {{"n", 16}});
   bool is_enough = false;

@@ -1,0 +1,249 @@
+#include "rtcg/loopy/tune/expected_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/execute/compare_with_reference.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using cgen::ScalarKind;
+
+constexpr float no_bound = std::numeric_limits<float>::infinity();
+
+/// Parts of expressions that are evaluated: a fraction of a second, whatever the sizes are.
+constexpr double most_operations = 3e6;
+constexpr std::size_t sample_count = 64;
+/// Numbers beyond their bounds that are interpreted before the others are believed.
+constexpr std::size_t most_doubts = 16;
+
+float rounded_up(long double value) {
+  const auto nearest = static_cast<float>(value);
+  return static_cast<long double>(nearest) < value ? std::nextafter(nearest, no_bound) : nearest;
+}
+
+/// |a - b| / (1 + |b|) that counts as equal where nothing else is known.
+double tolerance_of(ScalarKind kind, double tolerance) {
+  // 16 roundings of types that have few digits
+  return !cgen::is_floating(kind)    ? 0
+         : kind == ScalarKind::f16  ? std::max(tolerance, 16 * 0x1p-10)
+         : kind == ScalarKind::bf16 ? std::max(tolerance, 16 * 0x1p-7)
+                                    : tolerance;
+}
+
+template <class Number>
+Number number_at(const ArrayData& array, std::size_t i) {
+  Number value{};
+  std::memcpy(&value, array.bytes.data() + i * sizeof(value), sizeof(value));
+  return value;
+}
+
+/// Calls `use` for each number of `found` that is further from `right` than allowed.
+template <class Use>
+void for_each_beyond(const ExpectedResults::Bounds& bounds, const ArrayData& found,
+                     const Use& use) {
+  const auto go = [&](const auto& read) {
+    for (std::size_t i = 0; i < bounds.allowed.size(); ++i) {
+      const auto value = read(found, i);
+      const auto right = read(bounds.right, i);
+      const bool is_same = value == right || (value != value && right != right);
+      if (!is_same && !(std::fabs(value - right) <= bounds.allowed[i])) {
+        use(i, static_cast<double>(std::fabs(value - right)));
+      }
+    }
+  };
+  if (found.kind == ScalarKind::f32) {  // nearly all large arrays
+    go([](const ArrayData& array, std::size_t i) { return number_at<float>(array, i); });
+  } else if (found.kind == ScalarKind::f64) {
+    go([](const ArrayData& array, std::size_t i) { return number_at<double>(array, i); });
+  } else {
+    go([](const ArrayData& array, std::size_t i) { return array.number(i); });
+  }
+}
+
+/// The largest error among numbers that were interpreted, and the largest of them.
+struct ErrorModel {
+  long double error = 0;
+  long double size = 0;
+  bool is_known = false;
+
+  void add(const ExpectedNumber& number) {
+    if (std::isfinite(number.error) && std::isfinite(number.value)) {
+      error = std::max(error, number.error);
+      size = std::max(size, std::fabs(number.value));
+      is_known = true;
+    }
+  }
+  /// Between two devices' values of a number of that size: errors grow with it.
+  [[nodiscard]] float allowed(long double number) const {
+    const long double larger = size > 0 ? std::max(1.0L, std::fabs(number) / size) : 1;
+    return rounded_up(2 * allowed_distance({0, error}) * larger);
+  }
+};
+
+}  // namespace
+
+ExpectedResults::ExpectedResults(Kernel kernel, const InterpretArguments& arguments,
+                                 std::uint64_t seed, double tolerance)
+    : kernel_(std::move(kernel)),
+      arguments_{arguments.parameters, arguments.reals, {}},
+      seed_(seed),
+      tolerance_(tolerance) {
+  try {
+    expected_ = interpret(
+        kernel_, arguments,
+        {.most_operations = most_operations, .samples = sample_count, .seed = seed_});
+  } catch (const Error& error) {
+    why_not_interpreted_ = error.message();  // C text, or no result within the limit
+  }
+}
+
+void ExpectedResults::set_reference(ArgumentData found) {
+  if (expected_) {
+    check_is_equal(report_of(find_mismatch(found, *expected_), expected_->is_sampled));
+  }
+  bounds_.clear();
+  for (auto& [name, array] : found) {
+    Bounds& bounds = bounds_[name];
+    bounds.right = std::move(array);
+    bounds.allowed.resize(bounds.right.count());
+    const ExpectedArray* expected = expected_ ? &expected_->arrays.at(name) : nullptr;
+    ErrorModel model;
+    for (std::size_t i = 0; expected != nullptr && i < expected->numbers.size(); ++i) {
+      model.add(expected->numbers[i]);
+    }
+    if (expected == nullptr || expected_->is_sampled) {
+      const double tolerance = tolerance_of(bounds.right.kind, tolerance_);
+      const bool is_integer = !cgen::is_floating(bounds.right.kind);
+      for (std::size_t i = 0; i < bounds.allowed.size(); ++i) {
+        const double right = is_integer ? 0 : bounds.right.element(i);
+        bounds.allowed[i] = is_integer       ? 0
+                            : model.is_known ? model.allowed(right)
+                                             : rounded_up(tolerance * (1 + std::fabs(right)));
+      }
+    }
+    for (std::size_t i = 0; expected != nullptr && i < expected->numbers.size(); ++i) {
+      set_exact(name, expected->places.empty() ? i : expected->places[i], expected->numbers[i]);
+    }
+  }
+}
+
+void ExpectedResults::set_exact(const std::string& array, std::size_t place,
+                                const ExpectedNumber& number) {
+  Bounds& bounds = bounds_.at(array);
+  if (is_sampled()) {
+    samples_[array][place] = number;
+  }
+  if (!std::isfinite(number.error) || !std::isfinite(number.value)) {
+    bounds.allowed[place] = std::isfinite(number.error) ? 0 : no_bound;
+    return;
+  }
+  if (number.error == 0) {
+    bounds.allowed[place] = 0;  // the reference has just this number
+    return;
+  }
+  // the nearest number that the array can hold, and what is left to it of the distance
+  bounds.right.set_element(place, static_cast<double>(number.value));
+  const long double off = std::fabs(bounds.right.number(place) - number.value);
+  bounds.allowed[place] = rounded_up(allowed_distance(number) + off);
+}
+
+std::optional<ExpectedNumber> ExpectedResults::exact_number(const std::string& array,
+                                                            std::size_t place) const {
+  if (!expected_) {
+    return std::nullopt;
+  }
+  if (!expected_->is_sampled) {
+    return expected_->arrays.at(array).numbers.at(place);
+  }
+  const auto samples = samples_.find(array);
+  if (samples == samples_.end()) {
+    return std::nullopt;
+  }
+  const auto found = samples->second.find(place);
+  return found == samples->second.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<ExpectedResults::Excess> ExpectedResults::beyond(const Bounds& bounds,
+                                                             const ArrayData& found) {
+  std::vector<Excess> all;
+  if (found.bytes == bounds.right.bytes) {
+    return all;
+  }
+  for_each_beyond(bounds, found, [&](std::size_t place, double distance) {
+    const double ratio = std::isfinite(distance) && bounds.allowed[place] > 0
+                             ? distance / static_cast<double>(bounds.allowed[place])
+                             : std::numeric_limits<double>::infinity();
+    all.push_back({place, distance, ratio});
+  });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Excess& a, const Excess& b) { return a.ratio > b.ratio; });
+  return all;
+}
+
+void ExpectedResults::interpret_places(const std::string& array,
+                                       const std::vector<std::size_t>& places) {
+  InterpretArguments arguments = arguments_;
+  arguments.arrays = random_arguments(kernel_, arguments.parameters, seed_);
+  const Interpretation known =
+      interpret(kernel_, arguments,
+                {.most_operations = most_operations, .seed = seed_, .places = {{array, places}}});
+  const ExpectedArray& numbers = known.arrays.at(array);
+  for (std::size_t i = 0; i < numbers.numbers.size(); ++i) {
+    set_exact(array, numbers.places.at(i), numbers.numbers[i]);
+  }
+  changed_.insert(array);
+}
+
+std::string ExpectedResults::why_wrong(const std::string& array, const ArrayData& found) {
+  Bounds& bounds = bounds_.at(array);
+  const std::vector<Excess> all = beyond(bounds, found);
+  if (all.empty()) {
+    return {};
+  }
+  const auto text = [&](const Excess& worst) {
+    return fmt::format("wrong: {}[{}] is {}, not {} +- {:.3g}", array, worst.place,
+                       found.element(worst.place), bounds.right.element(worst.place),
+                       bounds.allowed[worst.place]);
+  };
+  if (!expected_) {
+    return text(all.front());
+  }
+  // the samples may not have what makes these numbers less certain than others
+  std::vector<std::size_t> doubtful;
+  for (const Excess& each : all) {
+    if (!exact_number(array, each.place) && doubtful.size() < most_doubts) {
+      doubtful.push_back(each.place);
+    }
+  }
+  if (!doubtful.empty()) {
+    try {
+      interpret_places(array, doubtful);
+    } catch (const Error&) {
+      return text(all.front());  // these depend on more than the samples do
+    }
+  }
+  for (const Excess& each : all) {
+    const std::optional<ExpectedNumber> number = exact_number(array, each.place);
+    if (!number) {
+      bounds.allowed[each.place] = std::max(bounds.allowed[each.place], rounded_up(each.distance));
+      changed_.insert(array);
+      continue;
+    }
+    Interpretation one;
+    one.arrays[array] = {found.kind, {each.place}, {*number}};
+    if (!find_mismatch({{array, found}}, one).is_equal()) {
+      return text(each);
+    }
+  }
+  return {};
+}
+
+}  // namespace rtcg::loopy
