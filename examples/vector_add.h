@@ -41,7 +41,7 @@ inline std::string frame(rt::BackendKind kind, const std::string& body) {
          "}\n\n"
          "RTCG_PARAMETER_BYTES(add, 3, sizeof(float *), sizeof(float *), sizeof(float *));\n"
          "RTCG_KERNEL void add(const rtcg_launch *launch, void *const *arguments) {\n"
-         "#pragma omp parallel for\n"
+         "#pragma omp parallel for if(rtcg_is_parallel(launch, 32))\n"
          "  for (unsigned long long block = 0; block < launch->grid[0]; ++block) {\n"
          "    for (unsigned thread = 0; thread < launch->block[0]; ++thread) {\n"
          "      add_thread(*(float **)arguments[0], *(float **)arguments[1], "

@@ -1,5 +1,14 @@
 // A kernel on the host: the function of one thread, and an entry that runs it over a launch.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include <fmt/format.h>
+
 #include "rtcg/cgen/ast/traverse.h"
+#include "rtcg/cgen/ast/walk.h"
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/dialect/lowering.h"
 
@@ -18,6 +27,103 @@ Statement axis_loop(const Type& type, const std::string& counter, const Expr& co
           Statement(Block{{body}}, where),
           {}},
       where);
+}
+
+std::optional<double> literal_of(const std::optional<Expr>& tree) {
+  const auto* literal = tree ? get_if<IntLiteral>(*tree) : nullptr;
+  if (literal == nullptr) {
+    return std::nullopt;
+  }
+  const auto magnitude = static_cast<double>(literal->magnitude);
+  return literal->is_negative ? -magnitude : magnitude;
+}
+
+// The rounds of `for (T i = a; i < b; ++i)`, where a and b are numbers.
+std::optional<double> rounds_of(const For& loop) {
+  const auto* init = loop.init ? get_if<Declaration>(*loop.init) : nullptr;
+  const auto* test = loop.condition ? get_if<Binary>(*loop.condition) : nullptr;
+  const auto* step = loop.step ? get_if<Unary>(*loop.step) : nullptr;
+  if (init == nullptr || test == nullptr || test->op != BinaryOp::less || step == nullptr) {
+    return std::nullopt;
+  }
+  const auto is_counter = [&](const Expr& tree) {
+    const auto* variable = get_if<Variable>(tree);
+    return variable != nullptr && variable->name == init->name;
+  };
+  const auto first = literal_of(init->initializer);
+  const auto end = literal_of(test->right);
+  const bool counts = is_counter(test->left) && is_counter(step->operand) &&
+                      (step->op == UnaryOp::pre_increment || step->op == UnaryOp::post_increment);
+  if (!counts || !first || !end) {
+    return std::nullopt;
+  }
+  return std::max(0.0, *end - *first);
+}
+
+// How many operators, subscripts and assignments run at most. Stays unknown where loops have no
+// length that is a number, and where functions are called or texts stand that may have loops.
+class OperationCount {
+ public:
+  [[nodiscard]] std::optional<double> of(const Statement& body) {
+    add(body, 1);
+    return is_known_ ? std::optional(count_) : std::nullopt;
+  }
+
+ private:
+  // Expressions may be deeper than a stack.
+  void add(const Expr& tree, double times) {
+    auto visit = [&](const auto& part) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(part)>, Expr>) {
+        match(
+            part, [&](const Binary&) { count_ += times; }, [&](const Unary&) { count_ += times; },
+            [&](const Assignment&) { count_ += times; },
+            [&](const Conditional&) { count_ += times; },
+            [&](const Subscript&) { count_ += times; },
+            [&](const IntrinsicCall&) { is_known_ = false; },
+            [&](const Call&) { is_known_ = false; },
+            [&](const KernelLaunch&) { is_known_ = false; },
+            [&](const Lambda&) { is_known_ = false; }, [&](const RawExpr&) { is_known_ = false; },
+            [&](const auto&) {});
+        return is_known_;
+      }
+      return false;
+    };
+    detail::Walk walk(visit);
+    walk(tree);
+  }
+  void add(const Statement& tree, double times) {
+    match(
+        tree,
+        [&](const For& loop) {
+          const auto rounds = rounds_of(loop);
+          is_known_ = is_known_ && rounds;
+          times *= rounds.value_or(1);
+        },
+        [&](const Block&) {}, [&](const Group&) {}, [&](const If&) {},
+        [&](const ExpressionStatement&) {}, [&](const Declaration&) {}, [&](const Comment&) {},
+        [&](const BlankLine&) {}, [&](const Pragma&) {}, [&](const EmptyStatement&) {},
+        [&](const Barrier&) {}, [&](const MemoryFence&) {}, [&](const Return&) {},
+        [&](const Break&) {}, [&](const Continue&) {}, [&](const auto&) { is_known_ = false; });
+    if (!is_known_) {
+      return;
+    }
+    auto visit = [&](const auto& child) {
+      if constexpr (!std::is_same_v<std::decay_t<decltype(child)>, Type>) {
+        add(child, times);
+      }
+    };
+    detail::visit_children(tree, visit);
+  }
+
+  double count_ = 0;
+  bool is_known_ = true;
+};
+
+// In powers of two: a change of a kernel's details leaves the line as it is.
+std::string operations_text(const Statement& body) {
+  const auto count = OperationCount().of(body);
+  return count ? fmt::format("{:.0f}", std::exp2(std::ceil(std::log2(std::max(*count, 1.0)))))
+               : "RTCG_MANY";
 }
 
 }  // namespace
@@ -95,7 +201,10 @@ std::vector<Statement> lower_host_kernel(const Statement& tree, const Function& 
     body.push_back(Statement(
         ExpressionStatement{Expr(Cast{void_type, values, CastStyle::c_style}, where)}, where));
   }
-  body.push_back(Statement(Pragma{"omp parallel for collapse(3)"}, where));
+  body.push_back(
+      Statement(Pragma{fmt::format("omp parallel for collapse(3) if(rtcg_is_parallel({}, {}))",
+                                   indices.launch, operations_text(*kernel.body))},
+                where));
   body.push_back(loops);
   entry.body = Statement(Block{std::move(body)}, where);
 

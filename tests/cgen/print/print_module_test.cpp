@@ -126,7 +126,9 @@ TEST(PrintModule, PrintsAKernelInEachDialect) {
   EXPECT_NE(host.find("#include <rtcg/host_kernel.h>\n\nstatic inline void twice_thread("),
             std::string::npos)
       << host;
-  EXPECT_NE(host.find("#pragma omp parallel for collapse(3)\n"), std::string::npos) << host;
+  EXPECT_NE(host.find("#pragma omp parallel for collapse(3) if(rtcg_is_parallel(launch, 8))\n"),
+            std::string::npos)
+      << host;
   EXPECT_NE(host.find("RTCG_PARAMETER_BYTES(twice, 3, "), std::string::npos) << host;
 }
 

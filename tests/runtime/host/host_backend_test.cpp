@@ -126,5 +126,28 @@ RTCG_KERNEL void shape(const rtcg_launch *launch, void *const *arguments) {
   EXPECT_EQ(out.to_vector(), (std::vector<long>{static_cast<long>(many), 2, 3, 4, 5, 6, 777}));
 }
 
+// Waking threads takes longer than a small launch, milliseconds where the machine is busy.
+TEST(Defect25, SmallLaunchesRunOnOneThread) {
+  const Program program = Program::compile(Device::host(), R"(#include <rtcg/host_kernel.h>
+#include <omp.h>
+RTCG_KERNEL void threads(const rtcg_launch *launch, void *const *arguments) {
+#pragma omp parallel for num_threads(2) if(rtcg_is_parallel(launch, 16))
+  for (unsigned long long block = 0; block < launch->grid[0]; ++block) {
+    (*(int **)arguments[0])[block] = omp_get_num_threads();
+  }
+}
+)");
+  const Buffer<int> count(Device::host(), 1024);
+  const auto threads = program.function<int*>("threads");
+  const auto threads_of = [&](std::uint64_t blocks, unsigned block_size) {
+    threads(Device::host().default_stream(), {blocks, block_size}, count);
+    return count.to_vector()[0];
+  };
+  EXPECT_EQ(threads_of(8, 128), 1);
+  EXPECT_EQ(threads_of(63, 128), 1);
+  EXPECT_EQ(threads_of(64, 128), 2);
+  EXPECT_EQ(threads_of(1, 1 << 20), 1);  // a block is one thread's
+}
+
 }  // namespace
 }  // namespace rtcg::runtime
