@@ -221,8 +221,9 @@ CodeItem make_if(CodeIf conditional) {
   return {std::move(conditional), std::move(variables)};
 }
 
-std::vector<cgen::Statement> place_declarations(CodeBlock block, const Variables& variables) {
-  return Placement(variables).run(join_conditions(std::move(block)));
+std::vector<cgen::Statement> place_declarations(CodeBlock block, const Variables& variables,
+                                                bool gathers) {
+  return Placement(variables).run(join_conditions(std::move(block), gathers));
 }
 
 }  // namespace rtcg::loopy

@@ -79,8 +79,8 @@ struct PrivateVariable {
 [[nodiscard]] CodeBlock without_variables(CodeBlock block, const std::set<std::string>& names);
 
 /// The statements with each variable declared as far in as its life allows, with its first value
-/// where that is assigned at once. Neighbouring conditions are joined.
+/// where that is assigned at once. Conditions are joined, see join_conditions.
 [[nodiscard]] std::vector<cgen::Statement> place_declarations(
-    CodeBlock block, const std::map<std::string, PrivateVariable>& variables);
+    CodeBlock block, const std::map<std::string, PrivateVariable>& variables, bool gathers);
 
 }  // namespace rtcg::loopy

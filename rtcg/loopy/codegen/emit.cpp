@@ -62,7 +62,8 @@ EmittedBody Emitter::run(const LoopTree& tree) {
   declare_local_arrays(tree, body, result);
   CodeBlock code = emit_level(tree, place);
   result.statements = body.statements();
-  const std::vector<cgen::Statement> rest = place_declarations(std::move(code), variables_);
+  const std::vector<cgen::Statement> rest =
+      place_declarations(std::move(code), variables_, target_ != Target::host);
   result.statements.insert(result.statements.end(), rest.begin(), rest.end());
   return result;
 }

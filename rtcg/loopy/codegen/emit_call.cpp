@@ -282,8 +282,8 @@ void Emitter::emit_call(const LoopTree& run, const Place& place, CodeBlock& bloc
       outer.insert(each);
     }
   }
-  const cgen::Statement body =
-      cgen::Block{place_declarations(without_variables(std::move(code), outer), variables_)};
+  const cgen::Statement body = cgen::Block{place_declarations(
+      without_variables(std::move(code), outer), variables_, target_ != Target::host)};
   const std::vector<cgen::Variable> variables = outer_variables(body);
   std::set<std::string> taken = declared_names(body);
   for (const cgen::Variable& each : variables) {

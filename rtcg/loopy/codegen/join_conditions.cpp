@@ -1,8 +1,10 @@
 #include "rtcg/loopy/codegen/join_conditions.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
+#include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/ast/expr_operators.h"
 #include "rtcg/cgen/ast/traverse.h"
 
@@ -261,16 +263,19 @@ void take_out_condition(CodeItem& item) {
   item.kind = std::move(outer);
 }
 
-CodeBlock joined(CodeBlock block) {
+CodeBlock joined(CodeBlock block, bool gathers) {
   CodeBlock result;
+  if (gathers) {
+    block = gather_conditions(std::move(block), Gather::one_store);
+  }
   for (CodeItem& item : block.items) {
     if (auto* loop = find_kind<CodeLoop>(item)) {
-      loop->body = joined(std::move(loop->body));
+      loop->body = joined(std::move(loop->body), gathers);
       take_out_condition(item);
     } else if (auto* conditional = find_kind<CodeIf>(item)) {
-      conditional->then_body = joined(std::move(conditional->then_body));
+      conditional->then_body = joined(std::move(conditional->then_body), gathers);
       if (conditional->else_body) {
-        conditional->else_body = joined(std::move(*conditional->else_body));
+        conditional->else_body = joined(std::move(*conditional->else_body), gathers);
       }
     }
     if (result.items.empty() || !join(result.items.back(), item)) {
@@ -310,33 +315,48 @@ void write_as_one(CodeBlock& block) {
 
 namespace {
 
+// Each item is compared with all conditions before it, so a long text of many would take long.
+constexpr std::size_t most_conditions = 64;
+
 /// Whether equal conditions stand apart.
 bool has_any_to_gather(const CodeBlock& block) {
-  std::vector<const CodeIf*> conditions;
+  const auto conditionals =
+      std::count_if(block.items.begin(), block.items.end(),
+                    [](const CodeItem& item) { return get_if<CodeIf>(item) != nullptr; });
+  if (conditionals < 2) {
+    return false;
+  }
+  std::unordered_set<cgen::Expr, cgen::TreeHash> conditions;
+  const CodeIf* before = nullptr;
+  bool has_any = false;
   for (const CodeItem& item : block.items) {
     const CodeIf* conditional = get_if<CodeIf>(item);
-    if (conditional == nullptr || conditional->else_body) {
-      continue;
+    if (conditional != nullptr && !conditional->else_body) {
+      const bool is_new = conditions.insert(conditional->condition).second;
+      has_any = has_any ||
+                (!is_new && (before == nullptr || !(before->condition == conditional->condition)));
     }
-    for (const CodeIf* other : conditions) {
-      if (other->condition == conditional->condition) {
-        return true;
-      }
-    }
-    conditions.push_back(conditional);
+    before = conditional;
   }
-  return false;
+  return has_any && conditions.size() <= most_conditions;
+}
+
+/// Whether the item writes to what is no private variable.
+bool writes_memory(const CodeItem& item, const Effects& effects) {
+  return std::any_of(effects.writes.begin(), effects.writes.end(),
+                     [&](const std::string& name) { return item.variables.count(name) == 0; });
 }
 
 }  // namespace
 
-CodeBlock gather_conditions(CodeBlock block) {
+CodeBlock gather_conditions(CodeBlock block, Gather which) {
   if (!has_any_to_gather(block)) {
     return block;
   }
   /// A condition that others may join, and what has been written behind it.
   struct Open {
     std::size_t item = 0;
+    bool writes_memory = false;
     Effects own{};
     Effects behind{};
   };
@@ -346,17 +366,22 @@ CodeBlock gather_conditions(CodeBlock block) {
     const Effects effects = effects_of(item);
     const CodeIf* conditional = get_if<CodeIf>(item);
     const bool can_join = conditional != nullptr && !conditional->else_body;
+    const bool is_store = writes_memory(item, effects);
     bool moves_up = false;
     const auto found = std::find_if(open.begin(), open.end(), [&](const Open& each) {
-      moves_up = effects.commutes_with(each.behind);
       CodeItem& first = *items[each.item];
-      return can_join && find_kind<CodeIf>(first)->condition == conditional->condition &&
-             (moves_up || each.own.commutes_with(each.behind)) && join(first, item);
+      if (!can_join || !(find_kind<CodeIf>(first)->condition == conditional->condition) ||
+          (which == Gather::one_store && is_store && each.writes_memory)) {
+        return false;
+      }
+      moves_up = effects.commutes_with(each.behind);
+      return (moves_up || each.own.commutes_with(each.behind)) && join(first, item);
     });
     if (found == open.end()) {
       items.emplace_back(std::move(item));
     } else {
       found->own.add(effects);
+      found->writes_memory = found->writes_memory || is_store;
       if (!moves_up) {  // the first one moves down
         items.push_back(std::exchange(items[found->item], std::nullopt));
         found->item = items.size() - 1;
@@ -369,7 +394,7 @@ CodeBlock gather_conditions(CodeBlock block) {
       }
     }
     if (found == open.end() && can_join) {
-      open.push_back({items.size() - 1, effects, {}});
+      open.push_back({items.size() - 1, is_store, effects, {}});
     }
   }
   CodeBlock result;
@@ -381,8 +406,8 @@ CodeBlock gather_conditions(CodeBlock block) {
   return result;
 }
 
-CodeBlock join_conditions(CodeBlock block) {
-  CodeBlock result = joined(std::move(block));
+CodeBlock join_conditions(CodeBlock block, bool gathers) {
+  CodeBlock result = joined(std::move(block), gathers);
   write_as_one(result);
   return result;
 }

@@ -133,5 +133,84 @@ TEST(JoinConditions, TakesConditionsOutOfTheLoopsThatDoNotChangeThem) {
       << text("a[0] > 0");
 }
 
+Kernel with_lanes(const std::string& statements) {
+  const Kernel kernel =
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}", statements, {.default_type = cgen::f32});
+  return infer_types(apply_recipe(kernel,
+                                  "split_iname(i, 64, outer_tag=g.0)\n"
+                                  "split_iname(i_inner, 32, outer_tag=ilp, inner_tag=l.0)\n"));
+}
+
+std::string lanes_text(const std::string& statements) {
+  const std::string text = generate_text(with_lanes(statements), Target::cuda);
+  return text.substr(text.find("threadIdx.x;\n") + 13);
+}
+
+// Sums of several statements over lanes: each lane is tested once a round, not once a statement.
+TEST(Defect20, LanesOfSeveralSumsAreTestedOnceARound) {
+  EXPECT_EQ(lanes_text("<> p = sum(k, a[i, k])\n<> q = sum(k, a[i, k]*b[k])\nc[i] = p*q"),
+            R"(  float acc_k_lane_0 = 0.0f;
+  float acc_k_lane_1 = 0.0f;
+  float acc_k_1_0 = 0.0f;
+  float acc_k_1_1 = 0.0f;
+  for (int k = 0; k < m; ++k) {
+    if (64 * i_outer + i_inner_inner < n) {
+      acc_k_lane_0 += a[m * (64 * i_outer + i_inner_inner) + k];
+      acc_k_1_0 += a[m * (64 * i_outer + i_inner_inner) + k] * b[k];
+    }
+    if (64 * i_outer + i_inner_inner + 32 < n) {
+      acc_k_lane_1 += a[m * (64 * i_outer + i_inner_inner + 32) + k];
+      acc_k_1_1 += a[m * (64 * i_outer + i_inner_inner + 32) + k] * b[k];
+    }
+  }
+  if (64 * i_outer + i_inner_inner < n) {
+    float p_0 = acc_k_lane_0;
+    float q_0 = acc_k_1_0;
+    c[64 * i_outer + i_inner_inner] = p_0 * q_0;
+  }
+  if (64 * i_outer + i_inner_inner + 32 < n) {
+    float p_1 = acc_k_lane_1;
+    float q_1 = acc_k_1_1;
+    c[64 * i_outer + i_inner_inner + 32] = p_1 * q_1;
+  }
+}
+)");
+}
+
+// gcc makes vectors of threads of the host, and better ones of short conditions.
+TEST(JoinConditions, LeavesSumsOfLanesApartOnTheHost) {
+  const Kernel lanes =
+      with_lanes("<> p = sum(k, a[i, k])\n<> q = sum(k, a[i, k]*b[k])\nc[i] = p*q");
+  const auto tests = [&](Target target) {
+    const std::string text = generate_text(lanes, target);
+    int count = 0;
+    for (std::size_t at = text.find("if ("); at != std::string::npos;
+         at = text.find("if (", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(tests(Target::host), 10);
+  EXPECT_EQ(tests(Target::opencl), 4);
+}
+
+// gcc makes vectors of stores to one array under a condition, but not of stores to several.
+TEST(JoinConditions, LeavesLanesApartThatStoreToSeveralArrays) {
+  const std::string text = lanes_text("b[i] = 2*a[i]\nc[i] = a[i] + 1");
+  EXPECT_EQ(text.find("  if (64"), 0U) << text;
+  EXPECT_NE(text.find("a[64 * i_outer + i_inner_inner];\n  }\n  if ("), std::string::npos) << text;
+}
+
+TEST(JoinConditions, LeavesLanesApartWhereOneReadsWhatTheOtherWrites) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < n}",
+                  "c[i] = a[i] {id=c}\n<> p = c[2*(i//2) + 1] {if=i % 2 < 1, dep=c}\nb[i] = p",
+                  {.default_type = cgen::f32});
+  const std::string text = generate_text(
+      infer_types(apply_recipe(kernel, "split_iname(i, 2, outer_tag=g.0, inner_tag=ilp)")),
+      Target::cuda);
+  EXPECT_LT(text.find("c[2 * i_outer + 1] = "), text.find("p_0 = ")) << text;
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
