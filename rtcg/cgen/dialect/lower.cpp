@@ -128,7 +128,13 @@ Expr Lowering::lower_index(const Expr& tree, const BuiltinIndex& index) {
                                                  "get_num_groups"};
     const Expr value = plain_call(std::string(words[static_cast<int>(index.kind)]), {index.axis},
                                   size_type, tree.where());
-    return Expr(Cast{u32, value, CastStyle::c_style}, tree.where());
+    // Left as they are, NVIDIA's compiler widens sums of them by shifts of 64 bits, and its
+    // assembler gets some of those wrong. Of a block all are below 2^16, of a grid below 2^31.
+    const bool is_of_block =
+        index.kind == BuiltinKind::thread_idx || index.kind == BuiltinKind::block_dim;
+    const Expr known = is_of_block ? Expr(Cast{u16, value, CastStyle::c_style}, tree.where())
+                                   : plain_call("convert_int_sat", {value}, i32, tree.where());
+    return Expr(Cast{u32, known, CastStyle::c_style}, tree.where());
   }
   return variable(indices_.name[static_cast<int>(index.kind)][index.axis], u32, tree.where());
 }
@@ -166,6 +172,24 @@ Expr Lowering::lower_operator(const Expr& tree) {
   return lower_vector_operator(lower_complex_operator(tree, dialect_, needs_), dialect_, needs_);
 }
 
+/// The cast as C writes it: `(int)(uint)(ushort)x` is `(int)(ushort)x`, and `(int)(uint)x` of an
+/// int is x.
+Expr c_cast(const Expr& tree, const Cast& node) {
+  const Cast* inner = get_if<Cast>(node.operand);
+  if (inner != nullptr && inner->type == u32 && node.type == i32) {
+    const Cast* innermost = get_if<Cast>(inner->operand);
+    if (inner->operand.type() == i32) {
+      return inner->operand;
+    }
+    if (innermost != nullptr && innermost->type == u16) {
+      return Expr(Cast{node.type, inner->operand, CastStyle::c_style}, tree.where());
+    }
+  }
+  return node.style == CastStyle::c_style
+             ? tree
+             : Expr(Cast{node.type, node.operand, CastStyle::c_style}, tree.where());
+}
+
 Expr Lowering::lower_expr(const Expr& tree) {
   return match(
       tree, [&](const BuiltinIndex& e) { return lower_index(tree, e); },
@@ -175,11 +199,7 @@ Expr Lowering::lower_expr(const Expr& tree) {
       [&](const Binary&) { return lower_operator(tree); },
       [&](const Assignment&) { return lower_operator(tree); },
       [&](const Unary&) { return lower_vector_operator(tree, dialect_, needs_); },
-      [&](const Cast& e) {
-        const bool is_plain = e.style == CastStyle::c_style || !is_c_like(dialect_);
-        return lower_operator(
-            is_plain ? tree : Expr(Cast{e.type, e.operand, CastStyle::c_style}, tree.where()));
-      },
+      [&](const Cast& e) { return lower_operator(is_c_like(dialect_) ? c_cast(tree, e) : tree); },
       [&](const Member&) { return lower_vector_operator(tree, dialect_, needs_); },
       [&](const Conditional&) { return lower_operator(tree); },
       [&](const New& e) {

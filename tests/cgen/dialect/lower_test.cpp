@@ -115,7 +115,7 @@ TEST(Lower, MakesBarriersAndSharedMemory) {
   EXPECT_EQ(printed(module, Dialect::opencl),
             R"(__kernel void k(__global float *x, __local float *all) {
   __local float tile[16][17];
-  tile[(uint)get_local_id(1)][(uint)get_local_id(0)] = 0.0f;
+  tile[(uint)(ushort)get_local_id(1)][(uint)(ushort)get_local_id(0)] = 0.0f;
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 }
 )");

@@ -116,7 +116,9 @@ TEST(PrintModule, PrintsAKernelInEachDialect) {
   EXPECT_EQ(
       printed(items, Dialect::opencl),
       R"(__kernel void twice(__global float *restrict target, __global const float *restrict source, int n) {
-  int index = (int)((uint)get_local_id(0) + (uint)get_local_size(0) * (uint)get_group_id(0));
+  int index =
+      (int)((uint)(ushort)get_local_id(0) +
+      (uint)(ushort)get_local_size(0) * (uint)convert_int_sat(get_group_id(0)));
   if (index < n) {
     target[index] = 2.0f * source[index];
   }

@@ -39,8 +39,8 @@ TEST(WholeTiles, HaveTheLengthOfTheirLoopsInTheText) {
       generate_text(sums, Target::opencl, {.recipe_comment = false}),
       R"(__kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel_1(__global const float *restrict a,
     __global const float *restrict b, __global float *restrict c, const int n) {
-  const int i_outer = (int)(uint)get_group_id(0);
-  const int i_inner = (int)(uint)get_local_id(0);
+  const int i_outer = convert_int_sat(get_group_id(0));
+  const int i_inner = (int)(ushort)get_local_id(0);
   __local float a_fetch[32] __attribute__((aligned(16)));
   float acc_k_outer = 0.0f;
   for (int k_outer = 0; k_outer < (n + 31) / 32; ++k_outer) {

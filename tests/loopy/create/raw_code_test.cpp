@@ -69,7 +69,7 @@ TEST(RawCode, HasValuesForEachLane) {
       generate_text(kernel, Target::opencl, {.recipe_comment = false}),
       R"(__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void loopy_kernel(__global const float *restrict a,
     __global float *restrict b, const int n) {
-  const int i_outer = (int)(uint)get_group_id(0);
+  const int i_outer = convert_int_sat(get_group_id(0));
   float t_0 = a[2 * i_outer];
   float t_1 = a[2 * i_outer + 1];
   t_0 *= 2;

@@ -36,8 +36,8 @@ TEST(Pipeline, FillsBuffersAheadOfTheLoop) {
       generate_text(piped, Target::opencl, {.recipe_comment = false}),
       R"(__kernel __attribute__((reqd_work_group_size(32, 1, 1))) void row_sums(__global const float *restrict a,
     __global float *restrict out, const int m, const int n) {
-  const int i_outer = (int)(uint)get_group_id(0);
-  const int i_inner = (int)(uint)get_local_id(0);
+  const int i_outer = convert_int_sat(get_group_id(0));
+  const int i_inner = (int)(ushort)get_local_id(0);
   __local float a_fetch[3][32][8] __attribute__((aligned(16)));
   for (int k_outer_ahead = 0; k_outer_ahead < 2; ++k_outer_ahead) {
     if (8 * k_outer_ahead < m) {

@@ -41,7 +41,7 @@ TEST(Vectorize, GoesOneByOneWhereNotAllLanesAreIn) {
       generate_text(after, Target::opencl, {.recipe_comment = false}),
       R"(__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void loopy_kernel(__global const float *restrict a,
     __global float *restrict b, const int n) {
-  const int i_outer = (int)(uint)get_group_id(0);
+  const int i_outer = convert_int_sat(get_group_id(0));
   if (4 * i_outer + 3 < n) {
     const float4 a_vec = *(__global const float4 *)&a[4 * i_outer];
     *(__global float4 *)&b[4 * i_outer] =
