@@ -13,7 +13,7 @@
 namespace rtcg::loopy {
 
 /// A helper function that tells the host's compiler that a loop's iterations hand on elements.
-inline constexpr const char* ordered_iterations = "keep_iterations_in_order";
+inline constexpr const char* ordered_iterations = "rtcg_keep_iterations_in_order";
 
 /// The body of one kernel of the program. Internal to codegen.
 struct EmittedBody {

@@ -6,7 +6,6 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
-#include "rtcg/loopy/codegen/emit.h"
 #include "rtcg/loopy/kernel/variable_index.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -94,8 +93,7 @@ bool is_function(std::string_view name) {
 /// Functions that generated text defines: helper_definition() of generate.cpp.
 bool is_helper(std::string_view name) {
   constexpr std::string_view beginnings[] = {"floor_div_",  "floor_mod_",    "integer_power_",
-                                             "copy_async_", "commit_copies", "wait_for_copies",
-                                             ordered_iterations};
+                                             "copy_async_", "commit_copies", "wait_for_copies"};
   return std::any_of(std::begin(beginnings), std::end(beginnings),
                      [&](std::string_view each) { return name.starts_with(each); });
 }

@@ -9,7 +9,7 @@ namespace rtcg::loopy {
 namespace {
 
 bool keeps_order(const Kernel& kernel) {
-  return count_of("keep_iterations_in_order();", generate_text(kernel, Target::host)) > 0;
+  return count_of("rtcg_keep_iterations_in_order();", generate_text(kernel, Target::host)) > 0;
 }
 
 void expect_reference(const Kernel& kernel) {
@@ -59,12 +59,12 @@ TEST(DefectCarriedElements, AreKeptInOrderInTextsForTheHostAlone) {
   const Kernel diagonal = over_i_and_j("w[i + 1, j + 1] = 0.5*w[i, j]", 5, 7);
   const std::string text = generate_text(diagonal, Target::host);
   EXPECT_NE(text.find("  for (int i = 0; i < 5; ++i) {\n"
-                      "    keep_iterations_in_order();\n"
+                      "    rtcg_keep_iterations_in_order();\n"
                       "    for (int j = 1; j < 8; ++j) {\n"
                       "      w[24 * i + j + 25] = 0.5 * w[24 * i + j];\n"),
             std::string::npos)
       << text;
-  EXPECT_EQ(generate_text(diagonal, Target::cuda).find("keep_iterations_in_order"),
+  EXPECT_EQ(generate_text(diagonal, Target::cuda).find("rtcg_keep_iterations_in_order"),
             std::string::npos);
 }
 
