@@ -1,6 +1,7 @@
 #include "rtcg/arrays/indexing.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -19,11 +20,18 @@ struct Places {
   Expression further;
 };
 
+/// As i64. Those of u64 that i64 does not hold are beyond every axis, and not negative.
+Expression as_places(const AnyArray& indices) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  return cast(indices.dtype() == DType::u64 ? clip(indices, 0, most) : Expression(indices),
+              DType::i64);
+}
+
 void check_range(const AnyArray& indices, std::int64_t length) {
   if (indices.count() == 0) {
     return;
   }
-  const Expression all = cast(indices, DType::i64);
+  const Expression all = as_places(indices);
   const Array<std::int64_t> least(min(all));
   const Array<std::int64_t> greatest(max(all));
   for (const std::int64_t found : {least.item(), greatest.item()}) {
@@ -48,7 +56,7 @@ Expression inside(const AnyArray& indices, std::int64_t length, const IndexOptio
   if (options.checks_range) {
     check_range(indices, length);
   }
-  const Expression i = cast(indices, DType::i64);
+  const Expression i = as_places(indices);
   return clip(where(i < 0, i + length, i), 0, std::max<std::int64_t>(length - 1, 0));
 }
 

@@ -35,6 +35,17 @@ TEST(Take, FindsElementsAlongAnAxis) {
   });
 }
 
+TEST(Take, CountsLargeUnsignedPlacesAsBeyondTheAxis) {
+  on_every_device([] {
+    const auto x = arange<std::int32_t>(12);
+    const Array<std::uint64_t> last({1, ~std::uint64_t{0}, std::uint64_t{1} << 63}, Extents{3});
+    EXPECT_EQ(ints(take(x, last)), (Ints{1, 11, 11}));
+    IndexOptions checked;
+    checked.checks_range = true;
+    EXPECT_ERROR("arrays.take.out_of_range", take(x, last, checked));
+  });
+}
+
 TEST(Take, FusesWithWhatIsAround) {
   on_every_device([] {
     const auto x = arange<float>(1000);
