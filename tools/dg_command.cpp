@@ -21,7 +21,7 @@ namespace {
 
 std::atomic<int> caught_signal = 0;  // set by a signal handler, so it cannot be a member
 
-constexpr int signals_that_stop[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr int signals_that_stop[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 // The first one lets the run keep what there is; the second one, of whatever kind, ends the program
 // as it would without us.
@@ -30,10 +30,11 @@ void catch_signals() {
     const auto before = std::signal(each, [](int number) {
       caught_signal = number;
       for (const int other : signals_that_stop) {
-        std::signal(other, SIG_DFL);
+        // once its reader is gone, the rest of what the run says goes nowhere
+        std::signal(other, other == SIGPIPE && number == SIGPIPE ? SIG_IGN : SIG_DFL);
       }
     });
-    if (each == SIGHUP && before == SIG_IGN) {  // as nohup asks for
+    if ((each == SIGHUP || each == SIGPIPE) && before == SIG_IGN) {  // as nohup asks for
       std::signal(each, SIG_IGN);
     }
   }

@@ -27,7 +27,7 @@ std::atomic<int> caught_count = 0;
 std::atomic<int> ends_by_itself = 0;
 int wake_up = -1;
 
-constexpr std::array handled = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array handled = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 // What a processor raises where a host kernel divides an integer by 0, or where its compiler found
 // that it always does; with what to say of it, made before, since a handler may only write.

@@ -5,8 +5,8 @@
 
 namespace rtcg::tools {
 
-/// From now on SIGINT, SIGTERM and SIGHUP end the program as they would by themselves, with the
-/// exit status 128 + the signal, but remove temporary files and end compilers first; signals that
+/// From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE (the reader of its output is gone) end the
+/// program as they would by themselves, with the exit status 128 + the signal, but remove temporary files and end compilers first; signals that
 /// are ignored stay so. A command may set handlers of its own. Where a kernel of the host divides an
 /// integer by 0, standard error says so before the signal ends the program. Called once, before any
 /// thread starts.

@@ -546,6 +546,14 @@ expect(1 "boundary conditions.*dg.checkpoint.mismatch" dg maxwell box:8 -N 3 -d 
   -b +x=absorbing)
 expect(1 "fluxes.*dg.checkpoint.mismatch" dg maxwell box:8 -N 3 -d host --resume whole_checkpoint --flux central)
 
+# So does the end of what reads its output.
+execute_process(WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE output ERROR_VARIABLE output COMMAND bash -c "
+  rm -f kept; ${endless_line} --checkpoint kept 2>&1 | head -n 1; echo ended with \${PIPESTATUS[0]}
+  [ -s kept ] && echo kept")
+if(NOT output MATCHES "ended with 141.*kept")
+  message(FATAL_ERROR "rtcg dg ends otherwise where its reader goes away:\n${output}")
+endif()
+
 # Killed at any moment, a run goes on from its checkpoint to the same bits; so does one that was
 # stopped in the midst of its steps by Ctrl-C, which writes the checkpoint itself.
 set(wave ${RTCG} dg wave box:12 -N 3 -d host --start pulse --every 0.05)
