@@ -138,6 +138,7 @@ TEST_P(Defect12, OffsetsAndPitchesCount) {
   to({4, 12}, {4, 3, 2});
   to({4, 12, {1, 0, 0}}, {3, 3, 2});
   to({4, 12, {0, 2, 1}}, {4, 1, 1});
+  stream.synchronize();  // until then the copies read `values`
   for (const auto& [layout, extent] :
        std::vector<std::pair<RectLayout, RectExtent>>{{{4, 12, {1, 0, 0}}, {4, 3, 2}},
                                                       {{4, 12, {0, 1, 0}}, {4, 3, 2}},
