@@ -150,6 +150,14 @@ NameSet index_arrays(const Kernel& kernel) {
   return arrays;
 }
 
+NameSet open_index_arrays(const Kernel& kernel, const CompareOptions& options) {
+  NameSet open = index_arrays(kernel);
+  for (const auto& [name, values] : options.values) {
+    open.erase(name);
+  }
+  return open;
+}
+
 enum class IndexValues { permuted, ascending, small, zero };
 
 /// Values below `limit`.
@@ -196,9 +204,7 @@ struct Problem {
   bool is_too_long = false;
 };
 
-/// Random data, and what the kernel makes of it. Arrays of indices that are not given have values
-/// with which no index leaves its array: those of a permutation, or ascending ones, where these
-/// do.
+/// What runnable_arguments() gives, and what the kernel makes of it.
 /// @param kernel  typed
 /// @throws InvalidInput  loopy.interpret.out_of_bounds
 Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
@@ -212,10 +218,7 @@ Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
       problem.is_too_long = error.code() == "loopy.interpret.too_long";
     }
   };
-  NameSet open = index_arrays(kernel);
-  for (const auto& [name, values] : options.values) {
-    open.erase(name);
-  }
+  const NameSet open = open_index_arrays(kernel, options);
   if (open.empty()) {
     try_to_interpret();
     return problem;
@@ -247,10 +250,17 @@ Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
 
 }  // namespace
 
+ArgumentData runnable_arguments(const Kernel& kernel, const IntegerValues& parameters,
+                                const CompareOptions& options) {
+  return open_index_arrays(kernel, options).empty()
+             ? random_data(kernel, parameters, options)
+             : pose_problem(kernel, parameters, options).arrays;
+}
+
 double time_kernel_ms(const Kernel& kernel, const IntegerValues& parameters, runtime::Device device,
                       const CompareOptions& options) {
-  return run_on(kernel, parameters, random_data(kernel, parameters, options), device, options)
-      .time_ms;
+  const ArgumentData arrays = runnable_arguments(infer_types(kernel), parameters, options);
+  return run_on(kernel, parameters, arrays, device, options).time_ms;
 }
 
 ArgumentData run_kernel(const Kernel& kernel, const IntegerValues& parameters,

@@ -67,6 +67,15 @@ void check_is_equal(const ComparisonReport& report);
 /// `interpreter`, `sampled interpreter` or `generated reference`.
 [[nodiscard]] std::string_view name_of(Judge judge);
 
+/// Random data for a typed kernel, as random_arguments gives it, but arrays of indices that are not
+/// among options.values have values with which no index leaves its array, as far as the kernel can
+/// be interpreted: those of a permutation, or ascending ones, where these do.
+///
+/// @throws InvalidInput  loopy.interpret.out_of_bounds: no values were found
+/// @cost   for kernels with arrays of indices, an interpretation or several
+[[nodiscard]] ArgumentData runnable_arguments(const Kernel& kernel, const IntegerValues& parameters,
+                                              const CompareOptions& options = {});
+
 /// Time of one launch on random data, in milliseconds: the mean of options.repetitions after one
 /// that is not timed.
 [[nodiscard]] double time_kernel_ms(const Kernel& kernel, const IntegerValues& parameters,

@@ -191,7 +191,7 @@ std::vector<ExpectedResults::Excess> ExpectedResults::beyond(const Bounds& bound
 void ExpectedResults::interpret_places(const std::string& array,
                                        const std::vector<std::size_t>& places) {
   InterpretArguments arguments = arguments_;
-  arguments.arrays = random_arguments(kernel_, arguments.parameters, seed_);
+  arguments.arrays = runnable_arguments(kernel_, arguments.parameters, {.seed = seed_});
   const Interpretation known =
       interpret(kernel_, arguments,
                 {.most_operations = most_operations, .seed = seed_, .places = {{array, places}}});

@@ -8,6 +8,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/slice/layout_copy.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/device/copy.h"
@@ -54,7 +55,7 @@ Workbench::Workbench(const Kernel& kernel, runtime::Device device, const TuneOpt
     written.merge(written_variables(instruction));
   }
   const ArgumentData initial =
-      random_arguments(typed, options.constraints.parameters, options.seed);
+      runnable_arguments(typed, options.constraints.parameters, {.seed = options.seed});
   for (const auto& [name, array] : initial) {
     add_array(name, array, written.count(name) != 0);
   }
@@ -183,8 +184,7 @@ void Workbench::set_reference(const Executor& reference) {
 bool Workbench::is_compared_there(const Written& written) const {
   const bool is_known =
       written.kind == cgen::ScalarKind::f32 || written.kind == cgen::ScalarKind::f64;
-  return is_known && written.count > 0 &&
-         device_.info().id.kind == runtime::BackendKind::cuda;
+  return is_known && written.count > 0 && device_.info().id.kind == runtime::BackendKind::cuda;
 }
 
 void Workbench::send_bounds(const std::string& name, Written& written) {
@@ -234,14 +234,14 @@ bool Workbench::is_within_bounds(const std::string& name, const Written& written
     wrong_.emplace(device_, 1);
   }
   const auto array = [&](const char* parameter, const auto& buffer, cgen::ScalarKind kind) {
-    return NamedArgument{
-        parameter, NamedArgument::Array{device_, buffer.address(), written.count, kind, {}}};
+    return NamedArgument{parameter,
+                         NamedArgument::Array{device_, buffer.address(), written.count, kind, {}}};
   };
-  comparison->second(stream_, {array("found", buffers_.at(name), written.kind),
-                               array("right", *written.right, written.kind),
-                               array("allowed", *written.allowed, cgen::ScalarKind::f32),
-                               arg("wrong", *wrong_),
-                               arg("n", static_cast<std::int64_t>(written.count))});
+  comparison->second(
+      stream_, {array("found", buffers_.at(name), written.kind),
+                array("right", *written.right, written.kind),
+                array("allowed", *written.allowed, cgen::ScalarKind::f32), arg("wrong", *wrong_),
+                arg("n", static_cast<std::int64_t>(written.count))});
   return wrong_->to_vector(stream_).front() == 0;
 }
 

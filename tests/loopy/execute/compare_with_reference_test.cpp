@@ -182,5 +182,19 @@ TEST(CompareWithReference, TakesSmallerSizesWhereSamplesTakeTooLong) {
   EXPECT_NE(report.note.find("compared for n = "), std::string::npos);
 }
 
+TEST(RunnableArguments, KeepIndicesInTheirArrays) {
+  const Kernel gather = infer_types(
+      make_kernel("{[i]: 0 <= i < n}", "y[i] = x[at[i]] + table[key[i]]",
+                  {.arguments = "x: f64[3]; table: f64[5]; y: f64[n]; at, key: i32[n]; n: i32"}));
+  const ArgumentData data = runnable_arguments(gather, {{"n", 100}});
+  for (std::size_t i = 0; i < 100; ++i) {
+    EXPECT_LT(data.at("at").element(i), 3);
+    EXPECT_LT(data.at("key").element(i), 5);
+  }
+  CompareOptions given;
+  given.values["at"] = {2, 2, 2};
+  EXPECT_EQ(runnable_arguments(gather, {{"n", 3}}, given).at("at").element(0), 2);
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
