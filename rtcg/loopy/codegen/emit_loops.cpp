@@ -210,6 +210,17 @@ void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& blo
 }
 
 bool Emitter::carries_elements(const LoopNode& loop, const Place& place) const {
+  const StatementNode* only =
+      loop.body.size() == 1 ? get_if<StatementNode>(loop.body.front()) : nullptr;
+  if (only != nullptr && tag_of(kernel_, loop.iname).kind == AxisKind::sequential) {
+    const NameSet& inames = kernel_.instructions[only->index].within_inames;
+    const bool has_copies = std::any_of(inames.begin(), inames.end(), [&](const auto& iname) {
+      return tag_of(kernel_, iname).is_lane();
+    });
+    if (!has_copies) {  // compilers know one statement, and keep what it hands on in a register
+      return false;
+    }
+  }
   std::vector<ArrayAccess> accesses;
   for (const std::size_t statement : statements_in(loop.body)) {
     for (ArrayAccess& access : accesses_of(kernel_, kernel_.instructions[statement])) {

@@ -141,8 +141,8 @@ class Emitter {
   void emit_node(const LoopTreeNode& node, const Place& place, CodeBlock& block);
   [[nodiscard]] NameSet shared_inames(const LoopTree& tree) const;
   void emit_loop(const LoopNode& loop, const Place& place, CodeBlock& block);
-  /// Whether an iteration of the loop writes an element that a later one touches by other indices:
-  /// `w[i + 1] = w[i]`.
+  /// Whether an iteration of the loop writes an element that a later one touches by other indices,
+  /// `w[i + 1, j + 1] = w[i, j]`, and does more than one such statement.
   [[nodiscard]] bool carries_elements(const LoopNode& loop, const Place& place) const;
   void emit_copies(const LoopNode& loop, Place& inside, const ConstraintSet& constraints,
                    const LoopBounds& bounds, CodeBlock& block);

@@ -73,6 +73,10 @@ TEST(DefectCarriedElements, OfLoopsThatHandOnNothingAreLeftToTheCompiler) {
   EXPECT_FALSE(keeps_order(over_i_and_j("w[i, j] = 0.5*w[i, j + 12]", 5, 7))) << "two halves";
   EXPECT_FALSE(keeps_order(over_i_and_j("w[i, j] = w[i, j + 1]", 5, 7))) << "read before written";
   EXPECT_FALSE(keeps_order(over_i_and_j("w[j, 0] = w[j, 0] + a[i, j]", 5, 7))) << "sums";
+  const Kernel filter = make_kernel("{[i]: 1 <= i < 100}", "y[i] = 0.5*y[i - 1] + x[i]",
+                                    {.arguments = "x, y: f64[100]"});
+  EXPECT_FALSE(keeps_order(filter)) << "one statement, whose y[i - 1] is kept in a register";
+  EXPECT_TRUE(keeps_order(apply_recipe(filter, "split_iname(i, 4, inner_tag=unr)")));
 }
 
 }  // namespace
