@@ -56,7 +56,7 @@ class StepBuilder {
   int intern(Step step);
   /// A step, with the constant factor that it was given taken out.
   [[nodiscard]] Scaled scaled_of(int step) const;
-  /// Both terms of a step that is a sum or a difference, times a number; none of others.
+  /// Both terms of a step that is a sum or a difference, times a number; empty for other steps.
   [[nodiscard]] std::vector<Scaled> terms_of(Scaled sum) const;
   /// The sum of two values, where it is simpler than they are: a - (a + b), 2*a - (a + b) and such
   /// things times a common factor, over a common divisor, or term by term.
