@@ -2,11 +2,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 get_property(layers GLOBAL PROPERTY RTCG_LAYERS)
-install(TARGETS ${layers} EXPORT rtcg_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${layers} EXPORT rtcg_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET rtcg_fmt)
   install(TARGETS rtcg_fmt EXPORT rtcg_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
-install(DIRECTORY rtcg DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rtcg)
 install(EXPORT rtcg_targets NAMESPACE rtcg:: DESTINATION ${package_dir})
 write_basic_package_version_file(rtcg-config-version.cmake COMPATIBILITY SameMinorVersion)

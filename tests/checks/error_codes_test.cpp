@@ -12,9 +12,9 @@ namespace {
 // Three or more lower-case words with dots between, as a string literal.
 const std::regex code_literal(R"re("([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){2,})")re");
 
-std::set<std::string> codes_below(const std::string& folder) {
+std::set<std::string> codes_in(const std::vector<std::string>& files) {
   std::set<std::string> codes;
-  for (const std::string& file : sources_below(folder)) {
+  for (const std::string& file : files) {
     const std::string text = read(root() / file);
     for (std::sregex_iterator it(text.begin(), text.end(), code_literal), end; it != end; ++it) {
       const std::string code = (*it)[1];
@@ -30,8 +30,8 @@ std::set<std::string> codes_below(const std::string& folder) {
 }
 
 std::set<std::string> thrown_codes() {
-  std::set<std::string> codes = codes_below("rtcg");
-  codes.merge(codes_below("tools"));
+  std::set<std::string> codes = codes_in(library_sources());
+  codes.merge(codes_in(sources_below("tools")));
   return codes;
 }
 
@@ -62,7 +62,7 @@ TEST(ErrorCodes, InTheDocumentationExist) {
 }
 
 TEST(ErrorCodes, AreProvokedByATest) {
-  std::set<std::string> tested = codes_below("tests");
+  std::set<std::string> tested = codes_in(sources_below("tests"));
   const std::regex tools_code(R"(tools\.[a-z_]+\.[a-z_]+)");
   for (const char* script : {"command_line_test.cmake", "reduce_test.cmake"}) {
     const std::string text = read(root() / "tests/tools" / script);

@@ -43,4 +43,17 @@ inline std::vector<std::string> sources_below(const std::string& folder) {
   return files;
 }
 
+/// The folders of the library's layers.
+inline const std::vector<std::string> layers = {"cgen", "loopy", "runtime", "arrays", "dg"};
+
+/// The sources of all layers, as paths from the repository's root.
+inline std::vector<std::string> library_sources() {
+  std::vector<std::string> files;
+  for (const std::string& layer : layers) {
+    const std::vector<std::string> found = sources_below(layer);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
 }  // namespace rtcg::checks

@@ -139,7 +139,7 @@ TEST(TransformsPages, SayWhatEachOptionIs) {
     pages += read_page(path);
   }
   const std::string source =
-      read_page(fs::path(RTCG_SOURCE_DIR) / "rtcg/loopy/transform/apply_recipe.cpp");
+      read_page(fs::path(RTCG_SOURCE_DIR) / "loopy/transform/apply_recipe.cpp");
   const std::regex option("option\\(\"([a-z_]+)\"");
   std::set<std::string> names;
   for (std::sregex_iterator found(source.begin(), source.end(), option), end; found != end;

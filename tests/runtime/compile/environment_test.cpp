@@ -88,10 +88,10 @@ TEST(Attack13, EmptyPartsOfPathAreNotTheCurrentFolder) {
 TEST(Environment, IsReadInOnePlace) {
   const std::filesystem::path root = RTCG_SOURCE_DIR;
   std::string others;
-  for (const char* folder : {"rtcg/runtime", "rtcg/loopy", "rtcg/arrays", "rtcg/dg", "tools"}) {
+  for (const char* folder : {"runtime", "loopy", "arrays", "dg", "tools"}) {
     for (const auto& item : std::filesystem::recursive_directory_iterator(root / folder)) {
       const std::string name = item.path().lexically_relative(root).string();
-      if (item.path().extension() == ".cpp" && name != "rtcg/runtime/compile/environment.cpp" &&
+      if (item.path().extension() == ".cpp" && name != "runtime/compile/environment.cpp" &&
           std::regex_search(read_text(item.path()), std::regex("getenv\\(\"RTCG_"))) {
         others += name + "\n";
       }

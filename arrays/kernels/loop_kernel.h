@@ -1,0 +1,38 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <string>
+#include <vector>
+
+#include "rtcg/arrays/kernels/snippet.h"
+
+// Generators as kernels of the loop engine.
+
+namespace rtcg::loopy {
+struct Kernel;
+}  // namespace rtcg::loopy
+
+namespace rtcg::arrays::detail {
+
+/// @throws Unsupported  arrays.as_loop_kernel.no_loop
+[[noreturn]] void refuse_loop(const std::string& reason);
+
+/// The statements of a snippet. @param has_more  functions or statements outside of it
+/// @throws Unsupported  arrays.as_loop_kernel.no_loop
+[[nodiscard]] std::vector<std::string> loop_statements(const Snippet& snippet, bool has_more);
+
+/// The expression of a snippet that reduces: `reduce(sum, i, x[i])`.
+/// @throws Unsupported  arrays.as_loop_kernel.no_loop
+[[nodiscard]] std::string loop_reduction(const Snippet& reduce, const Snippet& neutral,
+                                         const Snippet& map);
+
+/// A loop over i from 0 to n of these statements.
+///
+/// @param result  the type of out[0], where there is one
+/// @throws Unsupported  arrays.as_loop_kernel.no_loop: the loop engine does not take them
+[[nodiscard]] loopy::Kernel make_loop_kernel(const std::vector<KernelArgument>& arguments,
+                                             const std::vector<std::string>& statements,
+                                             const std::string& name,
+                                             std::optional<DType> result = {});
+
+}  // namespace rtcg::arrays::detail

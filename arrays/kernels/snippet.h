@@ -1,0 +1,123 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/arrays/kernels/kernel_argument.h"
+#include "rtcg/cgen/dialect/dialect.h"
+
+// C text of users: its words, what it does with arrays, and how it reads once
+// arrays have layouts.
+
+namespace rtcg::arrays::detail {
+
+enum class TokenKind { name, number, quoted, symbol, directive };
+
+struct SnippetToken {
+  TokenKind kind = TokenKind::symbol;
+  std::string text{};
+  std::string blanks{};  ///< before it; a comment is a blank
+  friend bool operator==(const SnippetToken&, const SnippetToken&) = default;
+};
+
+/// @throws InvalidInput  arrays.snippet.syntax: a quote or comment without end,
+/// unmatched brackets
+[[nodiscard]] std::vector<SnippetToken> tokenize_snippet(std::string_view text);
+
+/// What a snippet does with an array.
+struct ArrayUse {
+  bool at_i = false;       ///< x[i]
+  bool elsewhere = false;  ///< x[i + 1], x[table[i]]
+  bool bare = false;       ///< x without an index: a pointer
+  bool is_written = false;
+  bool is_addressed = false;  ///< &x[i]
+  bool is_filled = false;     ///< every x[i] is set before anything reads it
+};
+
+/// A piece of C text that is checked against the arguments it may use.
+class Snippet {
+ public:
+  Snippet() = default;
+  /// @throws InvalidInput  arrays.snippet.syntax; arrays.snippet.const_array:
+  /// one that is const is
+  ///         written; arrays.snippet.bad_write: `++` of an element that C
+  ///         cannot compute with; arrays.snippet.return
+  Snippet(std::string_view text, const std::vector<KernelArgument>& arguments);
+
+  [[nodiscard]] const std::map<std::string, ArrayUse>& arrays() const noexcept { return arrays_; }
+  /// All names, arguments or not.
+  [[nodiscard]] const std::set<std::string>& names() const noexcept { return names_; }
+  /// Whether `i` occurs other than as the whole index of an array.
+  [[nodiscard]] bool uses_place() const noexcept { return uses_place_; }
+  [[nodiscard]] const std::vector<SnippetToken>& tokens() const noexcept { return tokens_; }
+
+ private:
+  friend class SnippetStudy;
+  std::vector<SnippetToken> tokens_;
+  std::map<std::string, ArrayUse> arrays_;
+  std::set<std::string> names_;
+  bool uses_place_ = false;
+};
+
+/// What stands for an array in generated text.
+struct ArrayText {
+  DType dtype = DType::f32;
+  std::string element{};  ///< of x[i]; empty when it is found by place
+  std::string pointer{};  ///< for all else
+  /// Of an offset, given the place in C order: `(`, then the place, then `) *
+  /// x_s0`.
+  std::string before_place{};
+  std::string after_place{};
+  bool has_struct = false;  ///< its elements are structs, whatever the dtype
+};
+
+struct SnippetNames {
+  cgen::Dialect dialect = cgen::Dialect::c;
+  std::map<std::string, ArrayText> arrays{};
+  std::map<std::string, std::string> others{};  ///< names that become others
+  /// Numbers and fields of structs that are short vectors.
+  std::set<std::string> vectors{};
+};
+
+/// `float4` and its like.
+[[nodiscard]] std::optional<DType> vector_named(std::string_view name);
+/// Whether x[i] of a short vector cannot stand for the element itself in that dialect: three lanes,
+/// which the language packs more widely than arrays do, and halves are loaded and stored by
+/// functions.
+[[nodiscard]] bool is_packed(DType dtype, cgen::Dialect dialect);
+
+/// The snippet with elements of arrays found where they lie. bool, f16 and bf16
+/// elements convert when they are read and written. `v.x` of a short vector becomes what the
+/// dialect has for it: an element argument, a variable that the snippet declares, or what a bracket
+/// encloses.
+[[nodiscard]] std::string rewrite(const Snippet& snippet, const SnippetNames& names);
+
+/// The same for text without arrays.
+[[nodiscard]] std::string with_components(const std::string& text, const SnippetNames& names);
+/// Text of functions that a snippet calls, for a dialect: `__device__`,
+/// `__host__`,
+/// `__forceinline__` and `__global` may stand in it and go where the dialect
+/// has no such word. Components of short vectors as in snippets.
+///
+/// @param vectors  as of SnippetNames
+[[nodiscard]] std::string portable_preamble(std::string_view text, cgen::Dialect dialect,
+                                            const std::set<std::string>& vectors = {});
+/// What snippets find: constants of C's headers, types and functions: `complex64`, `complex128`
+/// with `complex64_mul(a, b)` and its like, conversions of bf16, and short vectors with
+/// `make_float4` and operators; those that `names` or dtypes need.
+[[nodiscard]] std::string standard_preamble(const std::set<std::string>& names,
+                                            const std::set<DType>& dtypes, cgen::Dialect dialect);
+/// What an element is in memory: `complex64` for c64, `float4` or how the dialect keeps that, else
+/// as storage_type().
+[[nodiscard]] cgen::Type snippet_storage_type(DType dtype, cgen::Dialect dialect);
+/// What a snippet sees of short vectors: of halves those of f32; others stay.
+[[nodiscard]] DType snippet_vector(DType vector);
+/// What is computed with: `complex64`, `float4`, else as value_type().
+[[nodiscard]] cgen::Type snippet_value_type(DType dtype);
+
+}  // namespace rtcg::arrays::detail

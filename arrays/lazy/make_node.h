@@ -1,0 +1,40 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <initializer_list>
+
+#include "rtcg/arrays/lazy/expression.h"
+
+// How functions of expressions are made.
+
+namespace rtcg::arrays::detail {
+
+/// The number that `value` is; null when it is something else.
+[[nodiscard]] const NumberValue* number_of(const Expression& value);
+/// @throws InvalidInput  arrays.expression.dtype
+[[noreturn]] void refuse_dtype(const char* function, DType dtype);
+/// @throws InvalidInput  arrays.evaluate.unbound_argument
+[[noreturn]] void refuse_argument(const ExpressionNode& argument);
+/// @throws InvalidInput  arrays.expression.vector
+[[noreturn]] void refuse_vector(const char* what, DType dtype);
+/// A node whose shape is that to which the operands' shapes broadcast. Of short vectors nothing but
+/// short vectors are made.
+///
+/// @throws InvalidInput  arrays.expression.vector
+[[nodiscard]] Expression make_node(Op op, DType dtype, std::initializer_list<Expression> operands);
+/// Converted; a number becomes one of that type and must fit it.
+[[nodiscard]] Expression as(const Expression& value, DType dtype);
+/// The same where that loses digits at most, as of is_same_kind(): what goes into an array without
+/// a word. A number goes by its kind, 0 and 1 into booleans, too.
+///
+/// @throws InvalidInput  arrays.assign.narrowing, arrays.expression.number_range
+[[nodiscard]] Expression fitted(const Expression& value, DType dtype);
+/// A function of floating-point values, and of complex ones where `takes_complex`.
+///
+/// @throws InvalidInput  arrays.expression.dtype
+[[nodiscard]] Expression floating(Op op, const char* function, const Expression& a,
+                                  bool takes_complex = false);
+/// The type in which two operands meet.
+[[nodiscard]] DType common_dtype(const Expression& a, const Expression& b);
+
+}  // namespace rtcg::arrays::detail

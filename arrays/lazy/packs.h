@@ -1,0 +1,42 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <vector>
+
+#include "rtcg/arrays/dtype.h"
+#include "rtcg/cgen/ast/expr_operators.h"
+#include "rtcg/cgen/dialect/dialect.h"
+
+// Neighbouring elements that one instruction reads or writes.
+
+namespace rtcg::arrays::detail {
+
+/// Elements that lie side by side, 16 bytes at most, and the vector type that holds them.
+///
+/// Elements of one and two bytes are held in words, whose bits are taken apart: not every language
+/// has vectors of them.
+class Pack {
+ public:
+  static constexpr int most_bytes = 16;
+
+  /// @param lanes  a power of two; lanes * size_bytes(dtype) <= most_bytes
+  Pack(DType dtype, int lanes, cgen::Dialect dialect);
+
+  [[nodiscard]] const cgen::Type& type() const noexcept { return type_; }
+  /// An element of a pack, as memory holds it; of a complex one a part (0 or 1).
+  [[nodiscard]] cgen::Expr element(const cgen::Expr& pack, int lane, int part) const;
+  /// The pack of elements as memory holds them; the parts of a complex one follow each other.
+  [[nodiscard]] cgen::Expr join(const std::vector<cgen::Expr>& elements) const;
+
+ private:
+  [[nodiscard]] cgen::Expr lane_of(const cgen::Expr& pack, int lane) const;
+
+  cgen::Type element_;  // of a part
+  int parts_;           // of an element
+  int count_;           // of parts in the pack
+  int parts_each_ = 1;  // in a lane of the vector
+  cgen::Type lane_type_;
+  cgen::Type type_;
+};
+
+}  // namespace rtcg::arrays::detail

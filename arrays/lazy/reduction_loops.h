@@ -1,0 +1,144 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rtcg/arrays/layout.h"
+#include "rtcg/arrays/lazy/kernel_parameters.h"
+#include "rtcg/runtime/device/launch_shape.h"
+
+// Kernels that reduce, whatever they carry along: their loops and trees, and
+// how the work is spread.
+
+namespace rtcg::arrays::detail {
+
+/// What a reduction carries from element to element: variables or values, one
+/// for each part.
+using ReductionState = std::vector<cgen::Expr>;
+
+struct ReductionPart {
+  std::string suffix;  ///< of the names of its variables
+  cgen::Type type;
+  cgen::Expr neutral;
+};
+
+/// What one reduction does with its states; the loops are the same for all.
+class Reducer {
+ public:
+  virtual ~Reducer() = default;
+  [[nodiscard]] virtual std::vector<ReductionPart> parts() const = 0;
+  /// Takes another state into the variables of `state`.
+  virtual void combine(const ReductionState& state, const ReductionState& other,
+                       cgen::BlockBuilder& body) const = 0;
+  /// The same where `other` is an element behind all that `state` has seen.
+  virtual void combine_next(const ReductionState& state, const ReductionState& other,
+                            cgen::BlockBuilder& body) const {
+    combine(state, other, body);
+  }
+  /// The element so far from the first in each operand; `place` is where it is
+  /// among those that go.
+  virtual ReductionState element(const std::vector<cgen::Expr>& offsets, const cgen::Expr& place,
+                                 cgen::BlockBuilder& body) const = 0;
+  /// So many neighbouring elements from these offsets on; of a shape with lanes only.
+  virtual std::vector<ReductionState> elements(const std::vector<cgen::Expr>& /*offsets*/,
+                                               const cgen::Expr& /*place*/, int /*lanes*/,
+                                               cgen::BlockBuilder& /*body*/) const {
+    return {};
+  }
+  /// Writes a result, or that of a segment. @param offset  in a target
+  virtual void store(const ReductionState& state,
+                     const std::function<cgen::Expr(std::size_t target)>& offset,
+                     cgen::BlockBuilder& body) const = 0;
+  /// Where the elements of an output begin and end, when that differs from
+  /// output to output: between 0 and `length`.
+  [[nodiscard]] virtual std::optional<std::pair<cgen::Expr, cgen::Expr>> bounds(
+      const cgen::Expr& /*output*/, const cgen::Expr& /*length*/,
+      cgen::BlockBuilder& /*body*/) const {
+    return std::nullopt;
+  }
+};
+
+/// Which threads work on one result.
+enum class ReductionSpread : std::uint8_t {
+  threads,  ///< one each
+  block,    ///< a block each
+  columns,  ///< a block for some neighbouring results: its threads are rows of so many columns
+};
+
+struct ReductionShape {
+  cgen::Dialect dialect = cgen::Dialect::c;
+  int kept_axes = 0;        ///< the first ones; the others go
+  std::size_t targets = 1;  ///< the first operands
+  ReductionSpread spread = ReductionSpread::threads;
+  bool is_partial = false;  ///< results of segments, for another pass
+  bool is_pairwise = false;
+  /// Neighbouring elements that a thread takes at once, from aligned places on. With a block for
+  /// each result, operands all step by 1 or not at all along the one axis that goes. With columns,
+  /// the kept axis leads nowhere and the one that goes is as long as all elements of all results,
+  /// in rows of a column each: operands step by 1 or not at all along it.
+  int lanes = 1;
+  /// With blocks or columns, and CUDA: the last block that is done with a segment of an output
+  /// takes the results of all, in their order.
+  bool meets_at_once = false;
+  int threads = 256;  ///< of a block, where blocks or columns share the work
+};
+
+/// Takes `other` into the variables of `state`, in braces where that takes variables of its own.
+void emit_combine(const Reducer& reducer, const ReductionState& state, const ReductionState& other,
+                  bool is_next, cgen::BlockBuilder& body);
+
+/// The body of a reduction kernel. Adds the parameters whose values
+/// plan_reduction() gives, and behind them, where segments meet at once, those for an array of each
+/// part with a value for each segment and output, and for an array of u32, which are 0 before and
+/// after, for each output.
+void emit_reduction(const ReductionShape& shape, KernelParameters& parameters,
+                    const Reducer& reducer, cgen::BlockBuilder& body);
+
+/// How the work is spread.
+struct ReductionPlan {
+  ReductionSpread spread = ReductionSpread::threads;
+  std::int64_t segments = 1;
+  runtime::LaunchShape launch{};
+  std::vector<std::int64_t> more{};  ///< values of the parameters that the loops add
+};
+struct ReductionSize {
+  std::int64_t outputs = 1;
+  std::int64_t length = 1;  ///< of what goes, for each output
+  // How far the fastest axis that stays, and that goes, leads in memory; 0
+  // without one.
+  std::int64_t kept_step = 0;
+  std::int64_t reduced_step = 0;
+  bool may_split = true;       ///< into segments, whose results meet in another pass
+  std::int64_t threads = 256;  ///< of a block, where blocks or columns share the work
+};
+[[nodiscard]] ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size);
+
+/// Layouts apart: the axes that stay, with the offsets, and those that go; both
+/// with as few as possible.
+struct SplitLayouts {
+  Extents kept_shape{};
+  Extents reduced_shape{};
+  std::vector<Layout> targets{};  ///< over the kept axes
+  std::vector<Layout> kept{};     ///< of the leaves
+  std::vector<Layout> reduced{};  ///< of the leaves; of offset 0
+  /// Of a leaf over all axes, kept ones first.
+  [[nodiscard]] Layout leaf(std::size_t number) const;
+  [[nodiscard]] ReductionSize size() const;
+  /// Makes these the layouts of another pass, whose leaves hold [segments,
+  /// outputs].
+  void continue_with(std::size_t leaves, std::int64_t segments);
+};
+struct SplitAxes {
+  Extents axes{};           ///< those that go
+  bool keeps_axes = false;  ///< the targets have them, of length 1
+  bool may_reorder = true;  ///< those that go
+};
+[[nodiscard]] SplitLayouts split_layouts(const Extents& shape, const SplitAxes& axes,
+                                         const std::vector<Layout>& targets,
+                                         const std::vector<Layout>& leaves);
+
+}  // namespace rtcg::arrays::detail

@@ -1,0 +1,51 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/tape.h"
+
+// Running tapes.
+
+namespace rtcg::arrays::detail {
+
+struct LaunchRecord;
+
+struct MapOptions {
+  /// There is one target, and another root, of i64, which says how many elements behind its place
+  /// in the target each value goes.
+  bool scatters = false;
+  LaunchRecord* record = nullptr;
+};
+/// Computes the roots of the tape for each index of `shape` into the targets, which have that
+/// shape.
+void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
+             const std::vector<AnyArray>& targets, const MapOptions& options = {});
+/// Whether elements of such memory may be too far apart for 32-bit indices.
+[[nodiscard]] bool reaches_beyond_32_bits(const Storage& storage, DType dtype);
+/// Reduces the root of the tape over `axes` of `shape` into the target, whose shape is what is
+/// left, with or without axes of length 1 in place of those that go.
+void run_reduction(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
+                   const ExpressionNode& reduction, const AnyArray& target, LaunchRecord* record);
+/// Notes down that a run reads an array which lives as long as the run only, whether it takes a
+/// launch to fill it or has no elements: it cannot be prepared.
+void record_memory_of_its_own(LaunchRecord* record);
+/// Notes down the arrays that a tape reads.
+void record_leaves(const Tape& tape, LaunchRecord* record);
+
+/// Whether 32-bit indices reach all elements, counted from that at index 0.
+[[nodiscard]] bool fits_32_bits(DType dtype, const Layout& layout);
+/// How many neighbouring elements along the last axis a thread may take at once; see
+/// KernelForm::lanes.
+[[nodiscard]] std::uint8_t lanes_of(const KernelForm& form, const KernelArguments& arguments);
+/// Numbers of the stream that are 0 whenever its work begins and ends, as ReductionShape's
+/// meets_at_once asks for them; `ticket_count` of u32.
+///
+/// A stream's work uses them one after the other. A graph captured from the stream must not run
+/// beside the stream's later reductions, as it must not for the stream's memory.
+[[nodiscard]] runtime::DeviceAddress tickets_of(runtime::StreamRef stream);
+inline constexpr std::int64_t ticket_count = 4096;
+/// Operands of a form and of a launch for arrays in layouts of the kernel's axes.
+void add_operand(const AnyArray& array, const Layout& layout, std::vector<OperandForm>& forms,
+                 std::vector<KernelArguments::Operand>& arguments, bool& is_wide);
+
+}  // namespace rtcg::arrays::detail

@@ -1,0 +1,17 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <string_view>
+
+namespace rtcg {
+
+/// The text without the blanks, tabs and line ends at its front and back.
+[[nodiscard]] constexpr std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(blanks);
+  return first == std::string_view::npos
+             ? std::string_view()
+             : text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+}  // namespace rtcg

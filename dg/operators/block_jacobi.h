@@ -1,0 +1,28 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <functional>
+#include <vector>
+
+#include "rtcg/dg/operators/discretization.h"
+
+namespace rtcg::dg::detail {
+
+/// A colour for each element, from 0 on, such that elements of one colour are more than `distance`
+/// faces apart.
+[[nodiscard]] std::vector<int> colours_of(const Connectivity& connectivity, int distance);
+
+/// The inverses of an operator's blocks on the diagonal, one an element: what solves the equation
+/// of each element alone. They are self-adjoint and positive in the product of the mass matrix if
+/// the operator is.
+///
+/// @param apply  the operator, on one field: [element][node]
+/// @param reach  how many faces away an element changes what the operator gives
+/// @shape returns [elements, nodes, nodes]
+/// @throws InvalidInput  dg.solve_poisson.not_definite: a block is not positive
+/// @cost   as many applications as colours times nodes; an inverse an element on the host
+[[nodiscard]] std::vector<double> inverse_blocks(
+    const Discretization& on, int reach,
+    const std::function<std::vector<double>(const std::vector<double>&)>& apply);
+
+}  // namespace rtcg::dg::detail

@@ -1,0 +1,29 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/cgen/ast/intrinsic.h"
+
+namespace rtcg::loopy {
+
+// Functions of all lanes of a warp together. No user can write their names: who calls them has to
+// know that all lanes do.
+inline constexpr const char* shuffle_xor_function = "(shuffle_xor)";  ///< value, distance
+inline constexpr const char* shuffle_up_function = "(shuffle_up)";    ///< value, distance
+inline constexpr const char* warp_any_function = "(warp_any)";
+inline constexpr const char* warp_all_function = "(warp_all)";
+
+/// The function that kernels call `name`: the intrinsics of arithmetic under their own names, and
+/// `fabs`, `fmin`, `fmax` beside them, and the functions of warps above.
+[[nodiscard]] std::optional<cgen::Intrinsic> find_function(std::string_view name);
+/// All names that users can write, sorted.
+[[nodiscard]] std::vector<std::string> function_names();
+/// Those of `candidates` that `name` may be a misspelling of, the likeliest first; at most three.
+[[nodiscard]] std::vector<std::string> close_names(std::string_view name,
+                                                   const std::vector<std::string>& candidates);
+
+}  // namespace rtcg::loopy

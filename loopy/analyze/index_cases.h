@@ -1,0 +1,41 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <optional>
+#include <vector>
+
+#include "rtcg/loopy/polyhedral/constraint_set.h"
+#include "rtcg/loopy/symbolic/expr.h"
+
+namespace rtcg::loopy {
+
+/// An integer expression in one part of the space: where `facts` hold it is `value`.
+struct IndexCase {
+  Affine value{};
+  ConstraintSet facts{};
+};
+
+/// An integer expression as affine forms that together cover all points.
+///
+/// `x // c` and `x % c` become a quotient with a name of its own (no name of a kernel; equal
+/// quotients have equal names) between its bounds; `x % n` with symbolic n a value from 0 to n - 1;
+/// abs, min, max and conditionals become two cases each. Empty where the expression reads arrays,
+/// is not affine otherwise, or falls into more than 16 cases.
+[[nodiscard]] std::vector<IndexCase> index_cases(const Expr& index);
+
+/// A comparison of integers as a constraint over names and the quotients that index_cases() names.
+struct ComparisonForm {
+  Expr comparison;
+  Constraint constraint{};
+  /// Between what bounds the quotients lie; unconstrained where there are none.
+  ConstraintSet quotients{};
+};
+
+/// The comparisons that a condition is made of; nothing where it is something else than comparisons
+/// joined by `and`, or where one of them is `!=` or falls into several cases.
+[[nodiscard]] std::optional<std::vector<ComparisonForm>> comparisons_of(const Expr& condition);
+
+/// What follows from `condition`, as far as it is affine: nothing follows from what is not.
+[[nodiscard]] ConstraintSet facts_of(const Expr& condition);
+
+}  // namespace rtcg::loopy

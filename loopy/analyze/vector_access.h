@@ -1,0 +1,52 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// What a statement reads and writes as vectors when the values of an iname are its lanes.
+struct VectorPlan {
+  int lanes = 0;
+  /// Elements that are read; each stands for those of all lanes.
+  std::vector<Expr> loads{};
+  /// Whether the target is written as one vector.
+  bool is_store = false;
+  /// Whether the value is the one load, or 0 where a condition keeps it from being read: a vector
+  /// where all lanes have the same answer.
+  bool is_clipped = false;
+  /// Accesses that differ by lane but have to be done one by one, and why.
+  std::vector<std::string> obstacles{};
+};
+
+/// Why the elements of an access are no vector: an array that neighbours do not lie side by side
+/// in, or of which the first lane's element is not known to be a multiple of `lanes` elements from
+/// the beginning.
+[[nodiscard]] std::optional<std::string> why_not_vector_access(const Kernel& kernel,
+                                                               const Instruction& instruction,
+                                                               const Expr& access,
+                                                               const std::string& iname, int lanes);
+
+/// The plan of a statement within `iname`; nothing where none of its accesses is a vector, where
+/// `iname` does not have 2 or 4 values from 0 on, or where lanes could see what others write.
+[[nodiscard]] std::optional<VectorPlan> find_vector_plan(const Kernel& kernel,
+                                                         const Instruction& instruction,
+                                                         const std::string& iname);
+
+/// The element that an asynchronous copy reads in the first lane, where all lanes of `iname` could
+/// be copied at once, 8 or 16 bytes, given that all or none of them are clipped. Temporaries whose
+/// address space is open count as shared.
+[[nodiscard]] std::optional<Expr> wide_copy_source(const Kernel& kernel,
+                                                   const Instruction& instruction,
+                                                   const std::string& iname);
+
+/// Arguments that the statements within inames tagged `vec` touch as vectors, and the number of
+/// bytes to which their first element has to be aligned.
+[[nodiscard]] std::map<std::string, int> vector_alignments(const Kernel& kernel);
+
+}  // namespace rtcg::loopy

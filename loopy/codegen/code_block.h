@@ -1,0 +1,87 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rtcg/cgen/ast/statement.h"
+
+namespace rtcg::loopy {
+
+struct CodeItem;
+
+/// Statements in the making: before the places of the declarations of a kernel's private variables
+/// are known.
+struct CodeBlock {
+  std::vector<CodeItem> items;  // clang 14 asks for a complete type where braces stand
+};
+
+/// `for (iname = begin; iname < end; iname += step) body`
+struct CodeLoop {
+  std::string name{};
+  cgen::Type type{};
+  cgen::Expr begin;
+  cgen::Expr end;
+  cgen::Expr step = 1;
+  std::optional<int> unroll{};
+  /// Text of a `#pragma` before the loop.
+  std::optional<std::string> pragma{};
+  /// Whether the iterations are threads: what only they use, each has of its own. Declared outside,
+  /// it would be one variable that the lanes of an `omp simd` loop write at once.
+  bool is_over_threads = false;
+  CodeBlock body;
+};
+struct CodeIf {
+  cgen::Expr condition;
+  CodeBlock then_body;
+  std::optional<CodeBlock> else_body;  // as above
+  /// Whether the body is the rest of a statement's condition: `c && rest`, unless others share `c`.
+  bool goes_on = false;
+};
+/// `variable = value` for a private scalar.
+struct CodeScalarAssignment {
+  std::string variable{};
+  cgen::Expr target;
+  cgen::Expr value;
+};
+struct CodeStatement {
+  cgen::Statement statement;
+};
+
+using CodeItemKinds = cgen::KindList<CodeStatement, CodeScalarAssignment, CodeLoop, CodeIf>;
+struct CodeItem {
+  CodeItemKinds::Variant kind;
+  /// Private variables that the item reads or writes, those within included.
+  std::set<std::string> variables{};
+};
+inline const CodeItemKinds::Variant& kinds(const CodeItem& item) {
+  return item.kind;
+}
+
+/// A private variable: a scalar where it has no extents.
+struct PrivateVariable {
+  cgen::Type type{};
+  std::vector<cgen::Expr> extents{};
+  /// Where set, it is declared at the very top: it lives longer than its innermost block.
+  bool is_at_top = false;
+};
+
+[[nodiscard]] CodeItem make_loop(CodeLoop loop);
+/// The block; nullopt where it holds nothing, for a condition that needs no else.
+[[nodiscard]] std::optional<CodeBlock> if_any(CodeBlock block);
+[[nodiscard]] CodeItem make_if(CodeIf conditional);
+
+/// The private variables that a block touches.
+[[nodiscard]] std::set<std::string> variables_of(const CodeBlock& block);
+/// The block as if these variables were not private ones: someone else declares them.
+[[nodiscard]] CodeBlock without_variables(CodeBlock block, const std::set<std::string>& names);
+
+/// The statements with each variable declared as far in as its life allows, with its first value
+/// where that is assigned at once. Conditions are joined, see join_conditions.
+[[nodiscard]] std::vector<cgen::Statement> place_declarations(
+    CodeBlock block, const std::map<std::string, PrivateVariable>& variables, bool gathers);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,64 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <functional>
+#include <set>
+#include <string>
+
+#include "rtcg/cgen/ast/expr_operators.h"
+#include "rtcg/cgen/ast/statement.h"
+#include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// What an expression of a kernel is turned into C against.
+struct ExprScope {
+  const Kernel* kernel = nullptr;
+  /// Type of inames and indices, i32 or i64.
+  cgen::Type index_type = cgen::i32;
+  /// What is known where the expression stands; conditions that follow from it are left out.
+  const ConstraintSet* facts = nullptr;
+  /// Set where the C turned out to depend on them.
+  bool* has_asked_facts = nullptr;
+  /// Inames that have one value here, copies of unrolled loops and lanes among them.
+  const std::map<std::string, Affine, std::less<>>* values = nullptr;
+  /// The C variable of a name that has no value in `values`.
+  std::function<cgen::Expr(const std::string& name)> variable;
+  /// The C lvalue of an element; the indices have been substituted.
+  std::function<cgen::Expr(const std::string& array, const std::vector<Expr>& indices)> element;
+  std::function<cgen::Expr(const std::string& array, const Expr& index)> linear_element;
+  /// Names of helper functions (floor division) that the text needs; added to.
+  std::set<std::string>* helpers = nullptr;
+};
+
+/// The C expression; arithmetic is done in `type`, the type of `expr` where it is Unknown.
+[[nodiscard]] cgen::Expr lower_expr(const ExprScope& scope, const Expr& expr,
+                                    const cgen::Type& type = {});
+/// `value` as C takes it for one of `type`: a number becomes a complex number or a vector only
+/// where that is said.
+[[nodiscard]] cgen::Expr as_value_of(const cgen::Type& type, const cgen::Expr& value);
+/// The same for an index or bound: in the index type, simplified first.
+[[nodiscard]] cgen::Expr lower_index(const ExprScope& scope, const Expr& expr);
+[[nodiscard]] cgen::Expr lower_index(const ExprScope& scope, const Affine& affine);
+/// `numerator / denominator` rounded down, denominator > 0.
+[[nodiscard]] cgen::Expr lower_floor_div(const ExprScope& scope, const Expr& numerator,
+                                         const Expr& denominator);
+
+/// The inames with one value put in.
+[[nodiscard]] Expr with_values(const ExprScope& scope, const Expr& expr);
+[[nodiscard]] Affine with_values(const ExprScope& scope, const Affine& affine);
+
+/// `expr >= 0` or `expr == 0` as a person would write it: `i < n`, `16 * i_outer + i_inner < n`.
+[[nodiscard]] cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint);
+
+/// The same for a comparison of a condition, which may speak of quotients.
+[[nodiscard]] cgen::Expr lower_comparison(const ExprScope& scope, const ComparisonForm& form);
+
+/// Whether the condition holds, where the values put in leave nothing open.
+[[nodiscard]] std::optional<bool> known_condition(const ExprScope& scope, const Expr& condition);
+
+/// Whether the constraint holds nowhere that the facts hold.
+[[nodiscard]] bool is_never(const ConstraintSet& facts, const Constraint& constraint);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,17 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <string_view>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// Arguments as KernelOptions::arguments lists them: `a, out: f32[n, m] {order=F}; n: i32`. The
+/// type may be left out, and so may all but the names: they then state the order of the arguments.
+///
+/// @throws InvalidInput  loopy.make_kernel.arguments
+[[nodiscard]] std::vector<Argument> parse_arguments(std::string_view text);
+
+}  // namespace rtcg::loopy

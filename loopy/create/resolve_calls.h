@@ -1,0 +1,22 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <string_view>
+#include <vector>
+
+#include "rtcg/loopy/create/parse_statements.h"
+
+namespace rtcg::loopy {
+
+/// The statements after what calls in them stand for: `[k]: b[i, k] = f([k]: a[i, k])` with `f` one
+/// of `callees` is a call of it, `s, c = sincos(x)` two assignments, and `a$tag[i]` or `f$tag(x)`
+/// the call of a rule of that name, which is added.
+///
+/// Several values: of sincos, divmod, minmax, make_tuple, and of rules whose body is one of these.
+/// @param text  the statements as they were written
+/// @throws InvalidInput  loopy.make_kernel.result_count, loopy.make_kernel.part_of_array,
+///                       loopy.make_kernel.rank
+[[nodiscard]] ParsedStatements resolve_calls(ParsedStatements parsed, std::string_view text,
+                                             const std::vector<Kernel>& callees);
+
+}  // namespace rtcg::loopy

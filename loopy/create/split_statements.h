@@ -1,0 +1,20 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rtcg::loopy {
+
+/// One statement with its number; a line that ends in an operator or within parentheses goes on.
+struct StatementLine {
+  std::string text;
+  std::size_t number = 0;
+};
+
+/// The statements of a text, without comments. C text in quotes ends none of them.
+[[nodiscard]] std::vector<StatementLine> split_statements(std::string_view text);
+
+}  // namespace rtcg::loopy

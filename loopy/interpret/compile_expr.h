@@ -1,0 +1,63 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/interpret/machine.h"
+
+// Expressions with their names looked up.
+
+namespace rtcg::loopy::interpretation {
+
+using Evaluate = std::function<Value(Machine&)>;
+using EvaluateAll = std::function<std::vector<Value>(Machine&)>;
+/// Of a variable: its place in memory, or -1 where an index is not known.
+using FindElement = std::function<std::int64_t(Machine&)>;
+
+class ExprCompiler {
+ public:
+  /// @param known  inames that have values where the expression stands
+  ExprCompiler(const Machine& machine, NameSet known)
+      : machine_(machine), known_(std::move(known)) {}
+
+  /// @param around  the floating-point type in which constants meet what is around the expression
+  /// @throws Unsupported  loopy.interpret.function
+  [[nodiscard]] Evaluate compile(const Expr& expr, cgen::ScalarKind around);
+  /// One value for each of `count` targets.
+  [[nodiscard]] EvaluateAll compile_all(const Expr& expr, std::size_t count,
+                                        cgen::ScalarKind around);
+  /// Where a target or an element lies.
+  [[nodiscard]] std::pair<int, FindElement> compile_place(const Expr& target);
+
+ private:
+  struct Local {
+    std::size_t number = 0;
+    LooseType type{};
+  };
+  [[nodiscard]] LooseType type_of(const Expr& expr) const;
+  /// The type of the operation itself.
+  [[nodiscard]] cgen::ScalarKind kind_of(const Expr& expr, cgen::ScalarKind around) const;
+  [[nodiscard]] std::vector<Evaluate> compile_each(const std::vector<Expr>& exprs,
+                                                   cgen::ScalarKind around);
+  [[nodiscard]] Evaluate compile_name(const std::string& name);
+  [[nodiscard]] Evaluate compile_power(const Power& power, cgen::ScalarKind kind);
+  [[nodiscard]] Evaluate compile_comparison(const Comparison& comparison, cgen::ScalarKind around);
+  [[nodiscard]] Evaluate compile_bitwise(const Bitwise& bitwise, cgen::ScalarKind kind);
+  [[nodiscard]] Evaluate compile_call(const Call& call, const Expr& expr, cgen::ScalarKind around);
+  [[nodiscard]] Evaluate compile_cast(const Cast& cast);
+  [[nodiscard]] EvaluateAll compile_reduction(const Reduction& reduction, cgen::ScalarKind around);
+  [[nodiscard]] EvaluateAll compile_rule_reduction(const Reduction& reduction,
+                                                   cgen::ScalarKind around);
+  [[nodiscard]] std::function<void(Machine&, const std::function<void(std::vector<Value>)>&)>
+  compile_terms(const Reduction& reduction, cgen::ScalarKind around);
+
+  const Machine& machine_;
+  NameSet known_;
+  std::map<std::string, Local, std::less<>> locals_;
+};
+
+}  // namespace rtcg::loopy::interpretation

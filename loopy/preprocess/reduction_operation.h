@@ -1,0 +1,46 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/cgen/ast/type.h"
+#include "rtcg/loopy/analyze/rule_operation.h"
+
+namespace rtcg::loopy {
+
+/// What a reduction does with values of certain types: one value for most, a value and its place
+/// for argmin and argmax, and what rules say.
+class ReductionOperation {
+ public:
+  /// @param types  of the values, as types_of_targets gives them
+  /// @throws InvalidInput  those of find_rule_operation
+  ReductionOperation(const Kernel& kernel, const Reduction& reduction,
+                     std::vector<cgen::Type> types);
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const std::vector<cgen::Type>& types() const noexcept { return types_; }
+  [[nodiscard]] bool has_place() const noexcept;
+  /// Whether what is combined may stand several times in the result.
+  [[nodiscard]] bool repeats_operands() const noexcept { return has_place() || rule_; }
+  /// Whether a value asks for the old one of a value behind it.
+  [[nodiscard]] bool needs_later_values() const;
+  /// What the names of variables for value `i` end in.
+  [[nodiscard]] std::string suffix(std::size_t i) const;
+
+  /// What changes nothing. The place of nothing is the largest value of its type.
+  [[nodiscard]] std::vector<Expr> neutral() const;
+  /// What is to be assigned to `left`, the last element first: those before it still ask for the
+  /// old values. Of equal values argmin and argmax take the one of the smaller place, in whatever
+  /// order they come.
+  [[nodiscard]] std::vector<Expr> combine(const std::vector<Expr>& left,
+                                          const std::vector<Expr>& right) const;
+
+ private:
+  std::string name_;
+  std::vector<cgen::Type> types_;
+  std::optional<RuleOperation> rule_;
+};
+
+}  // namespace rtcg::loopy

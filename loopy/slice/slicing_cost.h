@@ -1,0 +1,207 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/slice/slicing_choice.h"
+
+// What a slicing takes, counted in closed form from the lengths of its loops.
+
+namespace rtcg::loopy::detail {
+
+/// Keeps references to what it is made of, and remembers what it found out last: not for several
+/// threads at once.
+class SlicingCost {
+ public:
+  SlicingCost(const SlicingProblem& problem, const MachineModel& machine)
+      : problem_(problem), machine_(machine) {}
+
+  [[nodiscard]] double seconds(const SlicingChoice& choice) const {
+    return seconds(choice, shared_bytes(choice));
+  }
+  /// The same where it is known how much shared memory a block takes.
+  [[nodiscard]] double seconds(const SlicingChoice& choice, std::int64_t shared_bytes) const;
+  /// Not more than seconds(), whatever the stages, the order of blocks, how rows lie and what is
+  /// unrolled: one look tells for all of these.
+  [[nodiscard]] double least_run_seconds(const SlicingChoice& choice) const;
+  /// What the unrolled twin of one of so many seconds is ranked by: it is often faster, but takes
+  /// several times as long to compile, and is to be tried where the same without has turned out
+  /// fast, whose neighbour it is.
+  [[nodiscard]] static double unrolled_seconds(double seconds) { return 1.2 * seconds; }
+  /// No launch takes less: one instruction for each step of each result. 0 where that is not known.
+  [[nodiscard]] double least_seconds(const SlicingChoice& choice) const;
+  [[nodiscard]] std::int64_t blocks(const SlicingChoice& choice) const;
+  /// Blocks along one loop of the results.
+  [[nodiscard]] std::int64_t blocks_along(const SlicingChoice& choice, std::size_t loop) const;
+  /// Blocks that share one reduction.
+  [[nodiscard]] std::int64_t sharing_blocks(const SlicingChoice& choice) const;
+  /// Results of one thread.
+  [[nodiscard]] std::int64_t lanes(const SlicingChoice& choice) const;
+  [[nodiscard]] std::int64_t shared_bytes(const SlicingChoice& choice) const;
+  /// Of a thread, 255 at most.
+  [[nodiscard]] double registers(const SlicingChoice& choice) const;
+
+  /// Elements of an array that a thread holds in registers between two steps of the tiles.
+  [[nodiscard]] double kept_elements(const SlicingChoice& choice) const;
+  /// Whether a thread that keeps the array in registers loads much less, and has room for it: its
+  /// lanes and the loops of its reductions read the same elements at different times.
+  [[nodiscard]] bool gains_from_keeping(const SlicingChoice& choice, std::size_t fetchable) const;
+
+  // arrays are told by their places in SlicingProblem::fetchable
+  [[nodiscard]] bool is_fetched(const SlicingChoice& choice, std::size_t fetchable) const;
+  /// Its rows lie along an axis that neighbouring lanes do not: turned round, wide loads fit.
+  [[nodiscard]] bool is_transposed(const SlicingChoice& choice, std::size_t fetchable) const;
+  [[nodiscard]] bool is_any_transposed(const SlicingChoice& choice) const;
+  /// Elements behind each row of a tile, so that threads and lanes that go down its columns find
+  /// other banks.
+  [[nodiscard]] std::int64_t padding(const SlicingChoice& choice, std::size_t fetchable) const;
+  /// Whether the rows of a tile are swizzled in place of that.
+  [[nodiscard]] bool is_swizzled(const SlicingChoice& choice, std::size_t fetchable) const;
+  /// Whether some tile could be: swizzled rows take less memory, and more arithmetic.
+  [[nodiscard]] bool can_be_swizzled(const SlicingChoice& choice) const;
+  /// Elements that copies into a tile read at once; 0: one by one, or as the pipeline chooses.
+  [[nodiscard]] std::int64_t vector_width(const SlicingChoice& choice, std::size_t fetchable) const;
+  /// Whether the arrays can lie so: tiles are copied along axes that are whole, and vectors are
+  /// written along the last axis.
+  [[nodiscard]] bool can_be_laid_out(const SlicingChoice& choice) const;
+  /// Steps along the reduction that belong together, since loads from some tile read so many: they
+  /// are unrolled also where the others are not.
+  [[nodiscard]] std::int64_t steps_at_once(const SlicingChoice& choice) const;
+  /// Whether a tile that is fetched moves along the reduction, so that its copies can run ahead.
+  [[nodiscard]] bool can_pipeline(const SlicingChoice& choice) const;
+
+ private:
+  [[nodiscard]] double cpu_seconds(const SlicingChoice& choice) const;
+  /// What a block does.
+  struct Work {
+    double flop_clocks = 0;
+    double shared_clocks = 0;
+    double cache_clocks = 0;
+    double instructions = 0;
+    double memory_bytes = 0;
+    double tiles = 1;  ///< along the reduction
+    double steps = 1;  ///< of a thread along the reduction
+    double warps = 1;
+    double meeting_clocks = 0;  ///< of threads that share reductions
+    double lanes = 1;
+    double blocks = 1;
+    double residents = 1;  ///< on a multiprocessor, as far as threads and registers say
+    double least_run_seconds = 0;
+  };
+  /// @param resident    blocks on a multiprocessor
+  /// @param last_fill   share of them that has work in the last round
+  /// @param runs_ahead  whether copies do
+  [[nodiscard]] double run_seconds(const SlicingChoice& choice, const Work& work, double resident,
+                                   double last_fill, bool runs_ahead) const;
+  [[nodiscard]] Work make_work(const SlicingChoice& choice) const;
+  [[nodiscard]] const Work& work_of(const SlicingChoice& choice) const;
+  void add_reads(const SlicingChoice& choice, Work& work) const;
+  void add_fetched(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
+                   double block_bytes, Work& work) const;
+  void add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
+                  Work& work) const;
+  /// How an array lies; null where that is not free.
+  [[nodiscard]] const FreeLayout::Way* find_way(const SlicingChoice& choice,
+                                                std::size_t free_layout) const;
+  /// The axis of what is read or written along which neighbours lie side by side, or any_axis.
+  [[nodiscard]] std::size_t fastest_axis(const SlicingChoice& choice, const SlicedRead& read) const;
+  /// Whether neighbouring threads touch neighbouring elements.
+  [[nodiscard]] bool is_along_rows(const SlicingChoice& choice, const SlicedRead& read) const;
+  /// What results cost beyond their bytes where threads write across rows.
+  void add_laid_writes(const SlicingChoice& choice, Work& work) const;
+  /// By which factor a processor is slower for the way that arrays lie.
+  [[nodiscard]] double cpu_layout_factor(const SlicingChoice& choice) const;
+  [[nodiscard]] std::int64_t usual_padding(const SlicingChoice& choice,
+                                           std::size_t fetchable) const;
+  /// Steps of a tile that one load reads where the rows lie along the reduction; 1 elsewhere.
+  [[nodiscard]] std::int64_t steps_of_group(const SlicedRead& read,
+                                            const SlicingChoice& choice) const;
+  /// Elements of one row of a tile in shared memory.
+  [[nodiscard]] double row_elements(const SlicedRead& read, const SlicingChoice& choice) const;
+  [[nodiscard]] double residents_of(const SlicingChoice& choice) const;
+  [[nodiscard]] double length(const SlicedRead::Axis& axis, const SlicingChoice& choice) const;
+  /// Elements that one thread reads along the loops within it.
+  [[nodiscard]] double thread_footprint(const SlicedRead& read, const SlicingChoice& choice) const;
+  [[nodiscard]] bool is_kept(const SlicingChoice& choice, std::size_t fetchable) const;
+  /// What of an array a block holds.
+  struct Tile {
+    double elements = 1;      ///< along the cut loops
+    bool is_matrix = false;   ///< whether it has two axes: those of length 1 are dropped
+    double column_count = 1;  ///< along its last axis, no more than all loops along it reach
+    double row_count = 1;     ///< along the axis before
+  };
+  [[nodiscard]] Tile make_tile(const SlicedRead& read, const SlicingChoice& choice) const;
+
+  /// What tiles depend on. Compared number by number: copies of what has just been written in
+  /// smaller pieces are slow to make.
+  struct TileKey {
+    std::array<std::uint16_t, 3> fast{};
+    std::array<std::uint16_t, 3> slow{};
+    std::uint16_t depth = 0;
+    std::uint8_t side_by_side = 0;
+
+    [[nodiscard]] bool is_of(const SlicingChoice& choice) const {
+      return depth == choice.depth && fast[0] == choice.fast[0] && fast[1] == choice.fast[1] &&
+             fast[2] == choice.fast[2] && slow[0] == choice.slow[0] && slow[1] == choice.slow[1] &&
+             slow[2] == choice.slow[2] && side_by_side == choice.side_by_side;
+    }
+  };
+  struct Tiles {
+    TileKey key{};
+    std::vector<Tile> of_reads{};  // none at first
+    /// Of the arrays that may be fetched: the first read that is a matrix, and whether its tile
+    /// lies the other way round where it may.
+    std::array<std::size_t, 4> matrices{};
+    std::array<bool, 4> turns{};
+  };
+  [[nodiscard]] static TileKey key_of_tiles(const SlicingChoice& choice);
+  void make_tiles(const SlicingChoice& choice) const;
+  [[nodiscard]] const Tiles& tiles_of(const SlicingChoice& choice) const {
+    if (!tiles_.key.is_of(choice) || tiles_.of_reads.empty()) {
+      make_tiles(choice);
+    }
+    return tiles_;
+  }
+  /// @param read  one of the problem's
+  [[nodiscard]] const Tile& tile_of(const SlicedRead& read, const SlicingChoice& choice) const {
+    return tiles_of(choice).of_reads[static_cast<std::size_t>(&read - problem_.reads.data())];
+  }
+
+  /// What work depends on, beside tiles.
+  struct WorkKey {
+    TileKey tiles{};
+    std::uint16_t reduction_threads = 0;
+    std::uint16_t slices = 0;
+    std::uint16_t shared_steps = 0;
+    std::uint8_t fetched = 0;
+    std::uint8_t kept = 0;
+    bool may_turn = false;
+    bool is_vector = false;
+    LayoutNumbers layouts{};
+
+    [[nodiscard]] bool is_of(const SlicingChoice& choice) const {
+      return tiles.is_of(choice) && fetched == choice.fetched && kept == choice.kept &&
+             slices == choice.slices && may_turn == choice.may_turn &&
+             is_vector == choice.is_vector && shared_steps == choice.shared_steps &&
+             reduction_threads == choice.reduction_threads && layouts[0] == choice.layouts[0] &&
+             layouts[1] == choice.layouts[1] && layouts[2] == choice.layouts[2] &&
+             layouts[3] == choice.layouts[3];
+    }
+  };
+  static_assert(most_free_arrays == 4);
+  struct KnownWork {
+    WorkKey key{};
+    Work work{};
+  };
+
+  mutable Tiles tiles_{};
+  // stages and the like come round outside of what tells these apart
+  mutable std::array<KnownWork, 16> works_{};
+  const SlicingProblem& problem_;
+  const MachineModel& machine_;
+};
+
+}  // namespace rtcg::loopy::detail

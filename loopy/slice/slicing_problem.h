@@ -1,0 +1,81 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/slice/free_layouts.h"
+
+// What SlicingStream has to know of a kernel.
+
+namespace rtcg::loopy::detail {
+
+/// The loops that are cut: two of the results, and the longest of the reductions; then two more of
+/// the results, each on the grid or side by side in one thread.
+constexpr std::size_t fast_loop = 0;
+constexpr std::size_t slow_loop = 1;
+constexpr std::size_t reduced_loop = 2;
+constexpr std::size_t first_whole_loop = 3;
+constexpr std::size_t loop_count = 5;
+constexpr std::size_t nowhere = SIZE_MAX;
+
+/// No iname: there is none.
+struct SlicedLoop {
+  std::string iname{};
+  std::int64_t length = 1;
+};
+
+/// How one statement reads an array: which elements along each axis the loops reach.
+struct SlicedRead {
+  struct Axis {
+    std::array<std::int64_t, loop_count> coefficients{};
+    std::int64_t others = 1;  ///< values that all other loops add to the footprint
+  };
+  std::string array{};
+  double element_bytes = 4;
+  std::vector<Axis> axes{};
+  std::array<bool, loop_count> mentions{};
+  /// Times that one result, or one step of the reduction, reads it.
+  double times = 1;
+  /// Neighbours along the last axis that may be read at once wherever the loop along it steps by
+  /// whole runs of them; 0: none.
+  std::int64_t vector_width = 0;
+  /// Places of the array in SlicingProblem::fetchable and free_layouts; `nowhere` where it is none
+  /// of them.
+  std::size_t fetchable = nowhere;
+  std::size_t free_layout = nowhere;
+};
+
+struct SlicingProblem {
+  std::array<SlicedLoop, loop_count> loops{};
+  std::int64_t other_results = 1;  ///< iterations of results' loops that always stay loops
+  std::int64_t other_steps = 1;    ///< those of reductions that are not cut
+  std::vector<SlicedRead> reads{};
+  std::vector<std::string> fetchable{};  ///< arrays, at most 4
+  double flops_per_step = 1;
+  double result_bytes = 4;
+  /// Whether each statement writes neighbours along the fast loop.
+  bool writes_neighbours = false;
+  /// Whether there is one statement with one reduction, which blocks may share.
+  bool can_share_sums = false;
+  /// Arrays that the caller lets the tuner lay out, and how they are written.
+  std::vector<FreeLayout> free_layouts{};
+  std::vector<SlicedRead> laid_writes{};
+
+  [[nodiscard]] bool has(std::size_t loop) const { return !loops[loop].iname.empty(); }
+};
+
+/// @param free_layouts  what SlicingConstraints says
+/// @param piece         of an axis that is cut in memory, in elements
+/// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice,
+///                       loopy.slicings.fixed_layout
+[[nodiscard]] SlicingProblem read_slicing_problem(const Kernel& kernel,
+                                                  const IntegerValues& parameters,
+                                                  const std::vector<std::string>& free_layouts,
+                                                  std::int64_t piece);
+
+}  // namespace rtcg::loopy::detail

@@ -1,0 +1,44 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "rtcg/loopy/symbolic/expr.h"
+
+namespace rtcg::loopy {
+
+/// The operations of reductions and scans that need no rule. argmin and argmax take a value and its
+/// place.
+inline constexpr std::string_view known_operations[] = {"sum", "product", "min",    "max",
+                                                        "any", "all",     "argmin", "argmax"};
+
+[[nodiscard]] inline bool is_known_operation(std::string_view name) {
+  return std::find(std::begin(known_operations), std::end(known_operations), name) !=
+         std::end(known_operations);
+}
+/// Whether `sum(i, x)` is the reduction itself: `min(i, x)` is the function, and other names may be
+/// those of rules.
+[[nodiscard]] inline bool is_written_as_call(std::string_view operation) {
+  return is_known_operation(operation) && operation != "min" && operation != "max";
+}
+
+/// What scans are called; no rule can have the name.
+inline constexpr const char* scan_function = "scan";
+
+/// `scan(sum, j, a[j])`: the value of the reduction, computed from its value in the iteration
+/// before as the loops go on that bound `j` from above. With `0 <= j <= i` a running sum that
+/// includes element i, with `0 <= j < i` one that does not.
+[[nodiscard]] inline Expr scan(Reduction reduction) {
+  return Call{scan_function, {Expr(std::move(reduction))}};
+}
+/// The reduction of a scan; null for other expressions.
+[[nodiscard]] inline const Reduction* as_scan(const Expr& expr) {
+  const Call* call = get_if<Call>(expr);
+  return call != nullptr && call->function == scan_function && call->arguments.size() == 1
+             ? get_if<Reduction>(call->arguments.front())
+             : nullptr;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,24 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <cstdint>
+#include <string>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+// Copies into temporaries that move several neighbours at once.
+
+namespace rtcg::loopy {
+
+/// The kernel with the statement that fills `temporary` reading `lanes` neighbours of its source at
+/// once: the innermost part of one of its inames becomes the lanes of vectors.
+/// @param lanes  2 or 4
+/// @throws InvalidInput  loopy.add_prefetch.no_vector
+[[nodiscard]] Kernel with_wide_loads(Kernel kernel, const std::string& temporary,
+                                     std::int64_t lanes);
+
+/// The kernel with asynchronous copies of 16 bytes, where the one statement that fills `temporary`
+/// has an iname along which both sides are contiguous.
+[[nodiscard]] Kernel with_wide_copies(Kernel kernel, const std::string& temporary);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,78 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "rtcg/loopy/tune/candidate_runner.h"
+#include "rtcg/loopy/tune/tune.h"
+#include "rtcg/loopy/tune/tune_log.h"
+
+
+namespace rtcg::loopy {
+
+/// A candidate that was compiled, was refused, or is known from the log.
+struct Candidate {
+  std::size_t place = 0;
+  TunedSlicing tuned{};
+  CandidateRunner::Prepared prepared{};
+  bool is_resumed = false;
+  /// The least of its samples: what a busy machine adds is in none of a few of them.
+  double least_us = 0;
+};
+
+/// Compiles ahead with several threads, and hands candidates over in the order of the search. Where
+/// candidates run on the cores that compile, as many as there are threads are compiled, and handed
+/// over when all of them are: nothing is compiled while the caller has one. What
+/// nobody wants any more is taken out of the queue; what is being compiled then is told to stop,
+/// and its result is dropped. For one thread.
+class CompileAhead {
+ public:
+  /// What the end does with compiles that go on.
+  enum class AtEnd {
+    wait,   ///< for them
+    leave,  ///< they finish in the background, and keep the runner until then
+  };
+
+  CompileAhead(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
+               const TuneOptions& options, Search& search, const TuneLog& log, AtEnd at_end);
+  ~CompileAhead();
+  CompileAhead(const CompileAhead&) = delete;
+  CompileAhead& operator=(const CompileAhead&) = delete;
+
+  /// The next one; nothing at the end of the search, or when `is_over` says so while it compiles.
+  ///
+  /// @param best_us  of all so far; what cannot be half as fast even in theory is refused without
+  ///                 being compiled. 0: none yet
+  [[nodiscard]] std::optional<Candidate> next(double best_us, const std::function<bool()>& is_over);
+  /// Stops what the new best one leaves no chance.
+  void drop_beaten(double best_us);
+  /// Given by the search and not yet handed over.
+  [[nodiscard]] std::size_t waiting() const { return open_.size(); }
+
+ private:
+  struct Job;
+  struct Queue;
+  static void work(const std::shared_ptr<Queue>& queue,
+                   const std::shared_ptr<CandidateRunner>& runner);
+  void fill(double best_us);
+  [[nodiscard]] bool is_ready(const Job& first) const;
+
+  const SlicingStream& stream_;
+  const TuneOptions& options_;
+  Search& search_;
+  const TuneLog& log_;
+  AtEnd at_end_;
+  std::size_t depth_ = 1;
+  bool shares_cores_;
+  std::size_t given_ = 0;
+  std::shared_ptr<Queue> queue_;
+  std::vector<std::thread> threads_{};
+  std::deque<std::shared_ptr<Job>> open_{};
+};
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,107 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/tune/candidate_runner.h"
+#include "rtcg/loopy/tune/expected_results.h"
+#include "rtcg/loopy/tune/tune.h"
+#include "rtcg/runtime/compile/compile_workers.h"
+#include "rtcg/runtime/device/buffer.h"
+#include "rtcg/runtime/device/stream.h"
+
+namespace rtcg::loopy {
+
+/// Runs the candidates of a kernel on a device: the arrays there, the scalars, and what a run has
+/// to give.
+class Workbench : public CandidateRunner {
+ public:
+  /// @param kernel  described, with its sizes put in
+  Workbench(const Kernel& kernel, runtime::Device device, const TuneOptions& options);
+
+  /// What this gives is what candidates must give. It is compared with the description first, as
+  /// an interpreter has it.
+  /// @throws Error  loopy.compare_with_reference.wrong_numbers
+  void set_reference(const Executor& reference);
+
+  [[nodiscard]] Prepared prepare(const RankedSlicing& ranked, const std::stop_token& stop) override;
+  [[nodiscard]] std::string check(const PreparedCandidate& candidate) override;
+  [[nodiscard]] double time_us(const PreparedCandidate& candidate, int launches) override;
+  [[nodiscard]] bool shares_cores() const override;
+  [[nodiscard]] double seconds() const override;
+
+  /// Why worker processes were wanted and not used; else empty.
+  [[nodiscard]] std::string why_no_workers() const { return workers_.why_given_up(); }
+  /// Why one tolerance holds for all results; else empty.
+  [[nodiscard]] const std::string& why_not_interpreted() const {
+    return expected_->why_not_interpreted();
+  }
+  /// Whether only some results have bounds of their own.
+  [[nodiscard]] bool is_sampled() const { return expected_->is_sampled(); }
+  /// Of all arrays.
+  [[nodiscard]] double memory_bytes() const { return memory_bytes_; }
+
+ private:
+  /// An array that the kernel writes.
+  struct Written {
+    cgen::ScalarKind kind = cgen::ScalarKind::f32;
+    std::size_t count = 0;
+    runtime::Buffer<std::byte> initial;
+    /// ExpectedResults::Bounds, where the device compares.
+    std::optional<runtime::Buffer<std::byte>> right{};
+    std::optional<runtime::Buffer<float>> allowed{};
+  };
+
+  /// An array that does not lie as described.
+  struct Laid {
+    runtime::Buffer<std::byte> buffer;
+    /// Of an array that is written: with the initial values, and what puts it in order.
+    std::optional<runtime::Buffer<std::byte>> initial{};
+    std::optional<BoundCall> put_in_order{};
+  };
+  struct PreparedExecutor;
+
+  [[nodiscard]] std::vector<runtime::KernelResources> compile(const Executor& executor,
+                                                              const std::stop_token& stop);
+  void add_array(const std::string& name, const ArrayData& array, bool is_written);
+  /// One run that began with the initial values, and leaves arrays as described.
+  void run_once(const BoundCall& call, const std::vector<const Laid*>& laid);
+  /// A candidate with its arguments: those that lie otherwise are made when it is first run, since
+  /// only one thread may use the device.
+  const PreparedExecutor& bound(const PreparedCandidate& candidate);
+  const Laid& lay_out(const LayoutPlan& plan);
+  /// An argument of this kernel as one of `other`, at another place in memory.
+  [[nodiscard]] NamedArgument relocated(const std::string& name, const std::string& other_name,
+                                        runtime::DeviceAddress address, const Kernel& other) const;
+  /// Whether the device compares the array: the host does it else.
+  [[nodiscard]] bool is_compared_there(const Written& written) const;
+  void send_bounds(const std::string& name, Written& written);
+  /// Whether the device finds all numbers of an array within their bounds.
+  [[nodiscard]] bool is_within_bounds(const std::string& name, const Written& written);
+  [[nodiscard]] ArrayData to_host(const std::string& name, const Written& written) const;
+
+  Kernel kernel_;
+  runtime::Device device_;
+  runtime::Stream stream_;
+  runtime::WorkerUse worker_use_;
+  runtime::CompileWorkers workers_;
+  std::map<std::string, runtime::Buffer<std::byte>> buffers_{};
+  std::map<std::string, Written> written_{};
+  std::map<std::string, Laid> laid_{};  // by plans, as text
+  std::vector<NamedArgument> arguments_{};
+  std::optional<ExpectedResults> expected_{};  // made by the constructor
+  /// How many numbers a comparison found to be wrong.
+  std::optional<runtime::Buffer<std::int32_t>> wrong_{};
+  double memory_bytes_ = 0;
+  /// Written between launches that are to find nothing in the cache.
+  std::optional<runtime::Buffer<std::byte>> scrubbed_{};
+  std::map<cgen::ScalarKind, Executor> comparisons_{};
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace rtcg::loopy

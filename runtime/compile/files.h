@@ -1,0 +1,62 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rtcg::runtime {
+
+/// The bytes of a regular file, or nothing.
+[[nodiscard]] std::optional<std::string> read_file(const std::string& path);
+
+/// Writes a file anew. Empty, or what failed, e.g. `write: No space left on device`; then there is
+/// no such file.
+[[nodiscard]] std::string write_file(const std::string& path, std::string_view bytes,
+                                     bool sync = false);
+
+/// Writes `path` so that it is either whole or not there: through a file beside it and a rename.
+[[nodiscard]] std::string write_file_atomically(const std::string& path, std::string_view bytes);
+
+/// Why what is in a file or folder is not to be run as code, or followed: another user than this
+/// one and root owns it (or the link that leads to it), or its group or everybody can write to it.
+/// Empty: it may be, or there is no such file.
+[[nodiscard]] std::string why_untrusted(const std::string& path);
+
+/// @param what  what the file is, for the message: `a pack of compiled kernels`
+/// @throws InvalidInput  runtime.files.untrusted
+void check_is_trusted(const std::string& path, std::string_view what);
+
+/// Makes the folder and its parents, with mode 0700. Empty, or what failed.
+[[nodiscard]] std::string make_private_folder(const std::string& path);
+
+/// A folder of its own in TMPDIR or /tmp, removed with everything in it at the end. What killed
+/// processes of this user left there is removed when a process makes its first one.
+class TemporaryFolder {
+ public:
+  /// @throws DeviceError  runtime.files.no_temporary_folder
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Removes what killed processes of this user left in TMPDIR or /tmp.
+void sweep_temporary_folders();
+
+/// Removes the folders of all TemporaryFolder objects, for a process that ends without unwinding:
+/// who makes one from then on waits for ever.
+void remove_temporary_folders() noexcept;
+
+/// Files that write_file_atomically left behind when its process was killed bear this prefix, and
+/// then the machine and the process: `is_abandoned` tells whether that writer is gone.
+inline constexpr std::string_view unfinished_prefix = "unfinished-";
+[[nodiscard]] bool is_abandoned(const std::string& file_name,
+                                std::string_view prefix = unfinished_prefix);
+
+}  // namespace rtcg::runtime

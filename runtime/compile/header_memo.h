@@ -1,0 +1,70 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "rtcg/runtime/compile/cache_key.h"
+#include "rtcg/runtime/compile/file_stamps.h"
+
+namespace rtcg::runtime {
+
+struct IncludeName {
+  std::string_view name;
+  bool is_quoted = false;
+};
+
+/// What one header says by itself, wherever it lies.
+struct ScannedHeader {
+  std::vector<IncludeName> includes;
+  std::shared_ptr<const std::string>
+      names{};  ///< keeps what `includes` points into, if not the text
+  std::string why_uncachable;
+  Digest digest = {};
+};
+
+/// What is known about the compilers' own headers, by path and stamp, so that a lookup need not
+/// read the hundreds of files behind an `#include <vector>` again.
+///
+/// Only headers of the system's folders belong here: the caller's may change twice within one tick
+/// of the file system's clock, so they are always read. A header changed within the last seconds is
+/// not remembered either. Kept in the cache's folder as one checksummed file; a bad one is ignored.
+/// Any thread may use it.
+class HeaderMemo {
+ public:
+  /// The process's own.
+  [[nodiscard]] static HeaderMemo& instance();
+
+  /// Takes what the folder's file knows, when the first header is looked for, and saves there.
+  void use_folder(const std::string& folder);
+  [[nodiscard]] std::shared_ptr<const ScannedHeader> find(const std::string& path,
+                                                          const FileStamp& stamp);
+  void add(const std::string& path, const FileStamp& stamp,
+           std::shared_ptr<const ScannedHeader> header);
+  /// Writes the folder's file when something was added; a disk that refuses is no error.
+  void save();
+  /// Removes the folder's file.
+  static void remove_from(const std::string& folder);
+
+ private:
+  void load();
+  [[nodiscard]] std::string bytes_of_headers() const;
+
+  using Known = std::pair<FileStamp, std::shared_ptr<const ScannedHeader>>;
+
+  std::mutex mutex_;
+  std::string folder_;
+  bool is_load_due_ = false;
+  bool has_news_ = false;
+  std::unordered_map<std::string, Known> headers_;
+};
+
+}  // namespace rtcg::runtime

@@ -1,0 +1,66 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace rtcg::runtime {
+
+/// The functions of NVRTC that we call, found at run time. The declarations are our own, so that a
+/// build without the CUDA toolkit can still use an NVRTC that it meets later; NVRTC's C interface
+/// has kept them since version 11.
+class NvrtcLibrary {
+ public:
+  using Program = void*;
+  using Status = int;
+
+  // Of nvrtcResult.
+  static constexpr Status success = 0;
+  static constexpr Status invalid_option = 5;
+  static constexpr Status compilation = 6;
+
+  Status (*version)(int* major, int* minor) = nullptr;
+  Status (*supported_arch_count)(int* count) = nullptr;
+  Status (*supported_archs)(int* archs) = nullptr;
+  Status (*create)(Program* program, const char* source, const char* name, int headers,
+                   const char* const* header_texts, const char* const* header_names) = nullptr;
+  Status (*destroy)(Program* program) = nullptr;
+  Status (*add_name_expression)(Program program, const char* expression) = nullptr;
+  Status (*compile)(Program program, int options, const char* const* option_texts) = nullptr;
+  Status (*lowered_name)(Program program, const char* expression, const char** name) = nullptr;
+  Status (*log_size)(Program program, std::size_t* size_bytes) = nullptr;
+  Status (*log)(Program program, char* text) = nullptr;
+  Status (*cubin_size)(Program program, std::size_t* size_bytes) = nullptr;
+  Status (*cubin)(Program program, char* bytes) = nullptr;
+  Status (*ptx_size)(Program program, std::size_t* size_bytes) = nullptr;
+  Status (*ptx)(Program program, char* bytes) = nullptr;
+  Status (*lto_ir_size)(Program program, std::size_t* size_bytes) = nullptr;
+  Status (*lto_ir)(Program program, char* bytes) = nullptr;
+  const char* (*status_text)(Status status) = nullptr;
+
+  /// Opens the library; `why_unavailable` says what was missing.
+  explicit NvrtcLibrary(const std::string& path);
+
+  [[nodiscard]] const std::string& why_unavailable() const noexcept { return why_unavailable_; }
+
+ private:
+  std::string why_unavailable_;
+};
+
+/// Where NVRTC lies, found without loading it.
+struct NvrtcPlace {
+  std::string library;                ///< empty: not found
+  std::string builtins;               ///< libnvrtc-builtins beside it, which NVRTC opens by itself
+  std::vector<std::string> includes;  ///< the toolkit's folders of headers
+  std::string why_not_found;          ///< where it was looked for, and the remedy
+  std::string build;                  ///< name and build ids of both libraries
+};
+
+/// Looked up once a process.
+[[nodiscard]] const NvrtcPlace& nvrtc_place();
+
+/// The looking itself, by the environment as it is now.
+[[nodiscard]] NvrtcPlace find_nvrtc();
+
+}  // namespace rtcg::runtime

@@ -1,0 +1,127 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "rtcg/runtime/cuda/cuda_compiler.h"
+#include "rtcg/runtime/cuda/driver_api.h"
+#include "rtcg/runtime/device/backend.h"
+
+namespace rtcg::runtime::cuda {
+
+/// One NVIDIA GPU through the driver.
+///
+/// Works in the device's primary context, which libraries of the runtime API share; it is retained
+/// at first use and never released. Handles: Stream is CUstream, Event CUevent, Kernel CUfunction,
+/// Program CUlibrary (CUmodule where the driver is older than CUDA 12). Any thread may call.
+class CudaBackend final : public Backend {
+ public:
+  /// @throws DeviceError  runtime.cuda.call_failed
+  CudaBackend(const DriverApi& driver, int index);
+
+  [[nodiscard]] const DriverApi& driver() const noexcept { return driver_; }
+  [[nodiscard]] CUdevice device() const noexcept { return device_; }
+  /// The primary context; retained by the first call.
+  [[nodiscard]] CUcontext context() const;
+  /// Our own pool; made by the first call. @throws Unsupported runtime.cuda.no_memory_pools
+  [[nodiscard]] CUmemoryPool pool();
+  [[nodiscard]] bool uses_libraries() const noexcept { return bool(driver_.cuLibraryLoadData); }
+  [[nodiscard]] int attribute(CUdevice_attribute attribute) const;
+  /// The name the driver gives a kernel; `?` where it is too old to tell.
+  [[nodiscard]] std::string kernel_name(CUfunction kernel) const;
+  /// Opts a kernel in to more dynamic shared memory than every kernel has. Needs our context.
+  CUresult opt_in_to_shared(CUfunction kernel, std::size_t shared_bytes) const;
+
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  [[nodiscard]] void* native_context() const override { return context(); }
+
+  DeviceAddress allocate(std::size_t size_bytes, MemoryKind kind) override;
+  void free(DeviceAddress address, MemoryKind kind) noexcept override;
+  DeviceAddress allocate_on(Stream stream, std::size_t size_bytes) override;
+  void free_on(Stream stream, DeviceAddress address) noexcept override;
+  [[nodiscard]] MemoryInfo memory_info() const override;
+  void register_host_memory(void* pointer, std::size_t size_bytes) override;
+  void unregister_host_memory(void* pointer) noexcept override;
+  DeviceAddress device_address_of_host(void* pointer) override;
+
+  Stream create_stream(const StreamOptions& options) override;
+  void destroy_stream(Stream stream) noexcept override;
+  void synchronize(Stream stream) override;
+  [[nodiscard]] bool is_done(Stream stream) override;
+  void wait_event(Stream stream, Event event) override;
+  void synchronize_device() override;
+  Event create_event(const EventOptions& options) override;
+  void destroy_event(Event event) noexcept override;
+  void record(Event event, Stream stream) override;
+  void synchronize_event(Event event) override;
+  [[nodiscard]] bool is_event_done(Event event) override;
+  [[nodiscard]] double elapsed_ms(Event begin, Event end) override;
+
+  void copy(Stream stream, const CopyRegion& region) override;
+  void fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
+            std::size_t count) override;
+
+  [[nodiscard]] Compiler& compiler() override { return compiler_; }
+  [[nodiscard]] OutputKind output_kind() const override { return OutputKind::cubin; }
+  Program load(const CompiledProgram& compiled) override;
+  void unload(Program program) noexcept override;
+  Kernel find_kernel(Program program, const std::string& lowered_name) override;
+  [[nodiscard]] KernelAttributes kernel_attributes(Kernel kernel) override;
+  SymbolAddress find_global(Program program, const std::string& lowered_name) override;
+  void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
+              const ArgumentView& arguments) override;
+
+  [[nodiscard]] int blocks_per_multiprocessor(Kernel kernel, int block_threads,
+                                              std::size_t shared_bytes) override;
+  [[nodiscard]] int suggested_block_threads(Kernel kernel, std::size_t shared_bytes) override;
+
+ private:
+  [[nodiscard]] CUresult try_allocate(CUdeviceptr* address, std::size_t size_bytes,
+                                      MemoryKind kind) const;
+  [[nodiscard]] bool release_cached_memory() const;
+  [[nodiscard]] std::string kernel_list(Program program) const;
+
+  const DriverApi& driver_;
+  CUdevice device_ = 0;
+  DeviceInfo info_;
+  CudaCompiler compiler_;
+  mutable std::mutex mutex_;  // guards the making of the first two below, and the set
+  mutable std::atomic<CUcontext> context_ = nullptr;
+  std::atomic<CUmemoryPool> pool_ = nullptr;
+  std::set<CUevent> events_without_timing_;  // the driver has one status for all bad events
+};
+
+/// Makes a backend's context current on this thread while it lives.
+///
+/// A thread that had none keeps it, as with the runtime API, which makes later calls cheap; a
+/// foreign context is put back.
+class CurrentContext {
+ public:
+  explicit CurrentContext(const CudaBackend& backend);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+ private:
+  const DriverApi& driver_;
+  bool was_pushed_ = false;
+};
+
+/// Everything that is fixed about a device.
+[[nodiscard]] DeviceInfo read_device_info(const DriverApi& driver, CUdevice device, int index);
+
+/// Runs what destroys something: nothing can be done about a failure.
+template <class Action>
+void ignoring_errors(const CudaBackend& backend, const Action& action) noexcept {
+  try {
+    const CurrentContext current(backend);
+    action();
+  } catch (const Error&) {
+    // The context cannot be made current: the driver is shutting down and takes all with it.
+  }
+}
+
+}  // namespace rtcg::runtime::cuda

@@ -1,0 +1,191 @@
+#pragma once
+// Internal header: it is not installed.
+
+// The functions of libcuda that rtcg calls, found at run time; private to this folder.
+//
+// Every function is asked for by its name and the CUDA version that fixed its signature, so that a
+// newer driver never hands out another ABI than the one it is called with.
+#include <string>
+
+#include <cuda.h>
+#include <cudaProfilerTypedefs.h>
+#include <cudaTypedefs.h>
+
+#include "rtcg/cgen/support/error.h"
+
+static_assert(CUDA_VERSION >= 12040, "rtcg needs the headers of CUDA 12.4 or newer, or none");
+
+namespace rtcg::runtime::cuda {
+
+/// The name of a status, `CUDA_ERROR_OUT_OF_MEMORY`; its number where the driver knows no name.
+[[nodiscard]] std::string status_name(CUresult status);
+
+/// Throws for a status that is no success.
+///
+/// @param what  completes `cannot ...`: what was tried, on what
+/// @throws DeviceError  runtime.cuda.call_failed; runtime.cuda.kernel_fault when a kernel launched
+///                      earlier has destroyed the context
+[[noreturn]] void throw_status(CUresult status, const char* function, const std::string& what);
+
+/// @throws Unsupported  runtime.cuda.missing_function
+[[noreturn]] void throw_missing(const char* function, int version);
+
+template <class Pointer>
+class Entry;
+
+/// One function of the driver, which an old driver may lack.
+template <class... Arguments>
+class Entry<CUresult (*)(Arguments...)> {
+ public:
+  using Pointer = CUresult (*)(Arguments...);
+
+  Entry(const char* name, int version) : name_(name), version_(version) {}
+
+  [[nodiscard]] const char* name() const noexcept { return name_; }
+  [[nodiscard]] int version() const noexcept { return version_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return pointer_ != nullptr; }
+  void set(void* address) noexcept { pointer_ = reinterpret_cast<Pointer>(address); }
+
+  /// Calls, and hands the status on.
+  ///
+  /// @throws Unsupported  runtime.cuda.missing_function
+  CUresult operator()(Arguments... arguments) const {
+    if (pointer_ == nullptr) {
+      throw_missing(name_, version_);
+    }
+    return pointer_(arguments...);
+  }
+
+  /// Calls, and throws what `throw_status` makes of a failure; `what` completes `cannot ...`.
+  void must(const char* what, Arguments... arguments) const {
+    if (const CUresult status = (*this)(arguments...); status != CUDA_SUCCESS) {
+      throw_status(status, name_, what);
+    }
+  }
+
+  /// Calls where nothing can be done about a failure: in destructors.
+  void quietly(Arguments... arguments) const noexcept {
+    if (pointer_ != nullptr) {
+      pointer_(arguments...);
+    }
+  }
+
+ private:
+  const char* name_;
+  int version_;
+  Pointer pointer_ = nullptr;
+};
+
+// Name, and the CUDA version of the signature: cudaTypedefs.h has a type for each pair.
+#define RTCG_CUDA_FUNCTIONS(X)                         \
+  X(cuInit, 2000)                                      \
+  X(cuDriverGetVersion, 2020)                          \
+  X(cuGetErrorName, 6000)                              \
+  X(cuGetErrorString, 6000)                            \
+  X(cuDeviceGetCount, 2000)                            \
+  X(cuDeviceGet, 2000)                                 \
+  X(cuDeviceGetName, 2000)                             \
+  X(cuDeviceGetUuid, 11040)                            \
+  X(cuDeviceGetAttribute, 2000)                        \
+  X(cuDeviceTotalMem, 3020)                            \
+  X(cuDeviceGetPCIBusId, 4010)                         \
+  X(cuDevicePrimaryCtxRetain, 7000)                    \
+  X(cuCtxGetCurrent, 4000)                             \
+  X(cuCtxSetCurrent, 4000)                             \
+  X(cuCtxPushCurrent, 4000)                            \
+  X(cuCtxPopCurrent, 4000)                             \
+  X(cuCtxSynchronize, 2000)                            \
+  X(cuCtxGetLimit, 3010)                               \
+  X(cuCtxSetLimit, 3010)                               \
+  X(cuCtxGetCacheConfig, 3020)                         \
+  X(cuCtxSetCacheConfig, 3020)                         \
+  X(cuCtxGetStreamPriorityRange, 5050)                 \
+  X(cuMemAlloc, 3020)                                  \
+  X(cuMemFree, 3020)                                   \
+  X(cuMemAllocPitch, 3020)                             \
+  X(cuMemHostAlloc, 2020)                              \
+  X(cuMemFreeHost, 2000)                               \
+  X(cuMemAllocManaged, 6000)                           \
+  X(cuMemGetInfo, 3020)                                \
+  X(cuMemHostRegister, 6050)                           \
+  X(cuMemHostUnregister, 4000)                         \
+  X(cuMemHostGetDevicePointer, 3020)                   \
+  X(cuPointerGetAttribute, 4000)                       \
+  X(cuMemPrefetchAsync, 12020)                         \
+  X(cuMemAdvise, 12020)                                \
+  X(cuStreamAttachMemAsync, 6000)                      \
+  X(cuMemPoolCreate, 11020)                            \
+  X(cuMemPoolSetAttribute, 11020)                      \
+  X(cuMemPoolGetAttribute, 11020)                      \
+  X(cuMemPoolTrimTo, 11020)                            \
+  X(cuMemAllocFromPoolAsync, 11020)                    \
+  X(cuMemFreeAsync, 11020)                             \
+  X(cuStreamCreateWithPriority, 5050)                  \
+  X(cuStreamDestroy, 4000)                             \
+  X(cuStreamSynchronize, 2000)                         \
+  X(cuStreamQuery, 2000)                               \
+  X(cuStreamWaitEvent, 3020)                           \
+  X(cuEventCreate, 2000)                               \
+  X(cuEventDestroy, 4000)                              \
+  X(cuEventRecord, 2000)                               \
+  X(cuEventSynchronize, 2000)                          \
+  X(cuEventQuery, 2000)                                \
+  X(cuEventElapsedTime, 2000)                          \
+  X(cuMemcpyAsync, 4000)                               \
+  X(cuMemcpyHtoDAsync, 3020)                           \
+  X(cuMemcpyDtoHAsync, 3020)                           \
+  X(cuMemcpyDtoDAsync, 3020)                           \
+  X(cuMemcpy3DAsync, 3020)                             \
+  X(cuMemsetD8Async, 3020)                             \
+  X(cuMemsetD16Async, 3020)                            \
+  X(cuMemsetD32Async, 3020)                            \
+  X(cuMemsetD2D32Async, 3020)                          \
+  X(cuLibraryLoadData, 12000)                          \
+  X(cuLibraryUnload, 12000)                            \
+  X(cuLibraryGetKernel, 12000)                         \
+  X(cuLibraryGetGlobal, 12000)                         \
+  X(cuLibraryGetKernelCount, 12040)                    \
+  X(cuLibraryEnumerateKernels, 12040)                  \
+  X(cuKernelGetFunction, 12000)                        \
+  X(cuKernelGetName, 12030)                            \
+  X(cuModuleLoadDataEx, 2010)                          \
+  X(cuModuleUnload, 2000)                              \
+  X(cuModuleGetFunction, 2000)                         \
+  X(cuModuleGetGlobal, 3020)                           \
+  X(cuFuncGetAttribute, 2020)                          \
+  X(cuFuncSetAttribute, 9000)                          \
+  X(cuFuncSetCacheConfig, 3000)                        \
+  X(cuFuncGetName, 12030)                              \
+  X(cuFuncGetParamInfo, 12040)                         \
+  X(cuLaunchKernel, 4000)                              \
+  X(cuLaunchCooperativeKernel, 9000)                   \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
+  X(cuOccupancyMaxPotentialBlockSize, 6050)            \
+  X(cuLinkCreate, 6050)                                \
+  X(cuLinkAddData, 6050)                               \
+  X(cuLinkComplete, 5050)                              \
+  X(cuLinkDestroy, 5050)                               \
+  X(cuProfilerStart, 4000)                             \
+  X(cuProfilerStop, 4000)
+
+/// libcuda.so.1, or the file that RTCG_LIBCUDA names, opened at the first use and never closed.
+class DriverApi {
+ public:
+  /// The process's own.
+  [[nodiscard]] static const DriverApi& instance();
+
+  /// Empty where the driver is there and cuInit succeeded, else the reason for a person.
+  [[nodiscard]] const std::string& why_unavailable() const noexcept { return why_unavailable_; }
+
+#define RTCG_CUDA_MEMBER(name, version) Entry<PFN_##name##_v##version> name = {#name, version};
+  RTCG_CUDA_FUNCTIONS(RTCG_CUDA_MEMBER)
+#undef RTCG_CUDA_MEMBER
+
+ private:
+  DriverApi();
+  [[nodiscard]] std::string open();
+
+  std::string why_unavailable_;
+};
+
+}  // namespace rtcg::runtime::cuda

@@ -1,0 +1,14 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <vector>
+
+#include "rtcg/runtime/device/backend.h"
+
+namespace rtcg::runtime {
+
+/// The OpenCL devices that are GPUs. Where only drivers for processors are installed, none of them
+/// is loaded to find that out. Does not throw.
+[[nodiscard]] std::vector<Backend*> opencl_gpus();  // runtime/opencl
+
+}  // namespace rtcg::runtime

@@ -1,0 +1,79 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "rtcg/runtime/device/backend.h"
+#include "rtcg/runtime/host/host_queue.h"
+
+namespace rtcg::runtime {
+
+/// The CPU as a device: memory of the process, streams that are threads, kernels that are functions
+/// of a shared object made by the system's compiler (host_kernel_header() says how they look).
+///
+/// Every stream runs its work in order on a thread of its own; a kernel spreads its blocks over
+/// OpenMP threads itself. Work of different streams overlaps. An exception out of a kernel is
+/// reported by the next synchronisation of its stream. Use handles made before a fork() only in the
+/// parent.
+class HostBackend : public Backend {
+ public:
+  HostBackend();
+
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  [[nodiscard]] void* native_context() const override { return nullptr; }
+
+  DeviceAddress allocate(std::size_t size_bytes, MemoryKind kind) override;
+  void free(DeviceAddress address, MemoryKind kind) noexcept override;
+  DeviceAddress allocate_on(Stream stream, std::size_t size_bytes) override;
+  void free_on(Stream stream, DeviceAddress address) noexcept override;
+  [[nodiscard]] MemoryInfo memory_info() const override;
+  void register_host_memory(void* pointer, std::size_t size_bytes) override;
+  void unregister_host_memory(void* pointer) noexcept override;
+  DeviceAddress device_address_of_host(void* pointer) override;
+
+  Stream create_stream(const StreamOptions& options) override;
+  void destroy_stream(Stream stream) noexcept override;
+  void synchronize(Stream stream) override;
+  [[nodiscard]] bool is_done(Stream stream) override;
+  void wait_event(Stream stream, Event event) override;
+  void synchronize_device() override;
+  Event create_event(const EventOptions& options) override;
+  void destroy_event(Event event) noexcept override;
+  void record(Event event, Stream stream) override;
+  void synchronize_event(Event event) override;
+  [[nodiscard]] bool is_event_done(Event event) override;
+  [[nodiscard]] double elapsed_ms(Event begin, Event end) override;
+
+  void copy(Stream stream, const CopyRegion& region) override;
+  void fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
+            std::size_t count) override;
+
+  [[nodiscard]] Compiler& compiler() override;
+  [[nodiscard]] OutputKind output_kind() const override { return OutputKind::host_shared_object; }
+  Program load(const CompiledProgram& compiled) override;
+  void unload(Program program) noexcept override;
+  Kernel find_kernel(Program program, const std::string& lowered_name) override;
+  [[nodiscard]] KernelAttributes kernel_attributes(Kernel kernel) override;
+  SymbolAddress find_global(Program program, const std::string& lowered_name) override;
+  void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
+              const ArgumentView& arguments) override;
+
+  [[nodiscard]] int blocks_per_multiprocessor(Kernel kernel, int block_threads,
+                                              std::size_t shared_bytes) override;
+  [[nodiscard]] int suggested_block_threads(Kernel kernel, std::size_t shared_bytes) override;
+
+ private:
+  // Shared, since a queue may be ended while another thread waits for it.
+  using QueueList = std::vector<std::shared_ptr<HostQueue>>;
+  [[nodiscard]] HostQueue& queue(Stream stream);
+  [[nodiscard]] QueueList queues() const;
+
+  const DeviceInfo info_;
+  const std::shared_ptr<HostQueue> default_queue_;
+  mutable std::mutex mutex_;  // of queues_
+  QueueList queues_;          // of all streams but the default one
+};
+
+}  // namespace rtcg::runtime

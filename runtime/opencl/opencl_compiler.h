@@ -1,0 +1,41 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <string>
+#include <vector>
+
+#include "rtcg/runtime/compile/compiler.h"
+#include "rtcg/runtime/opencl/opencl_api.h"
+
+namespace rtcg::runtime::opencl {
+
+class OpenClBackend;
+
+/// The compiler inside an OpenCL driver, for one device. Its output is what the device calls its
+/// binary, with the kernels' parameters behind it (with_parameters); whether loading it compiles
+/// further is the driver's affair.
+class OpenClCompiler : public Compiler {
+ public:
+  explicit OpenClCompiler(OpenClBackend& backend) noexcept : backend_(backend) {}
+
+  /// Names platform, device and driver with their versions: a new driver misses in the cache
+  /// instead of refusing an old binary.
+  [[nodiscard]] std::string identity(const CompileRequest& request) override;
+
+  /// The first compile for a device runs a self-test on it (run_self_test), whose verdict is kept
+  /// in the cache's folder: an option that mends what is wrong is added, or the device is refused.
+  /// RTCG_TRUST_COMPILER=1 skips this.
+  ///
+  /// @throws CompileFailure  runtime.opencl.refused
+  /// @throws Unsupported     runtime.opencl.miscompiles
+  /// @throws InvalidInput    runtime.opencl.wrong_kind, runtime.opencl.wrong_target,
+  ///                         runtime.opencl.name_expression
+  [[nodiscard]] CompiledProgram compile(const CompileRequest& request) override;
+
+ private:
+  [[nodiscard]] CompiledProgram build(const CompileRequest& request);
+
+  OpenClBackend& backend_;
+};
+
+}  // namespace rtcg::runtime::opencl
