@@ -114,7 +114,9 @@ function(rtcg_add_layer name)
     file(STRINGS ${header} internal LIMIT_COUNT 1 REGEX "^// Internal header")
     if(NOT internal)
       cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
-      string(REGEX REPLACE "^([a-z]+)/\\1\\.h$" "\\1.h" header ${header}) # the header of the layer
+      if(header MATCHES "^([a-z]+)/([a-z]+)\\.h$" AND CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
+        set(header ${CMAKE_MATCH_1}.h) # the header of the layer: rtcg/cgen.h
+      endif()
       list(APPEND headers ${RTCG_INCLUDE_DIR}/rtcg/${header})
     endif()
   endforeach()
