@@ -13,11 +13,11 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
-#include "rtcg/loopy/analyze/statistics.h"
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/measure/statistics.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/schedule/launches.h"

@@ -7,7 +7,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
-#include "rtcg/loopy/analyze/statistics.h"
+#include "rtcg/loopy/measure/statistics.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "rtcg/loopy/tune/run_search.h"

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/analyze/infer_types.h"
-#include "rtcg/loopy/analyze/statistics.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/create/write_kernel_file.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/measure/statistics.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/scan.h"

@@ -1,4 +1,4 @@
-#include "rtcg/loopy/analyze/statistics.h"
+#include "rtcg/loopy/measure/statistics.h"
 
 #include <algorithm>
 #include <map>
