@@ -77,4 +77,9 @@ class ConstraintSet {
   std::vector<Congruence> congruences_;
 };
 
+/// `i < n`, `i == 2*j`.
+[[nodiscard]] std::string to_string(const Constraint& constraint);
+/// Joined by `and`.
+[[nodiscard]] std::string to_string(const ConstraintSet& set);
+
 }  // namespace rtcg::loopy

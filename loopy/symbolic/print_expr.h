@@ -2,8 +2,7 @@
 
 #include <string>
 
-#include "rtcg/loopy/polyhedral/constraint_set.h"
-#include "rtcg/loopy/symbolic/expr.h"
+#include "rtcg/loopy/symbolic/affine.h"
 
 namespace rtcg::loopy {
 
@@ -11,10 +10,6 @@ namespace rtcg::loopy {
 /// gives an equal expression.
 [[nodiscard]] std::string to_string(const Expr& expr);
 [[nodiscard]] std::string to_string(const Affine& affine);
-/// `i < n`, `i == 2*j`.
-[[nodiscard]] std::string to_string(const Constraint& constraint);
-/// Joined by `and`.
-[[nodiscard]] std::string to_string(const ConstraintSet& set);
 
 /// `f32`, `i64`, `c64` (two f32), `f32x4` ...; empty for types that kernels cannot name.
 [[nodiscard]] std::string scalar_type_name(const cgen::Type& type);

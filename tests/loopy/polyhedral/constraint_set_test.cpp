@@ -409,5 +409,16 @@ TEST(ConstraintSet, StaysRightWithHugeCoefficients) {
   EXPECT_LT(refused, set_count / 2);
 }
 
+TEST(ConstraintSet, IsWrittenAsComparisons) {
+  EXPECT_EQ(to_string(Constraint{Affine("n") - Affine("i") - 1}), "i < n");
+  EXPECT_EQ(to_string(Constraint{Affine("n") - Affine("i")}), "i <= n");
+  EXPECT_EQ(to_string(Constraint{Affine("i")}), "i >= 0");
+  EXPECT_EQ(to_string(Constraint{Affine("i") - Affine("j") - 5, true}), "j == i - 5");
+  ConstraintSet set;
+  set.add_nonnegative(Affine("i"));
+  set.add(Congruence{Affine("i"), 4});
+  EXPECT_EQ(to_string(set), "i >= 0 and i % 4 == 0");
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

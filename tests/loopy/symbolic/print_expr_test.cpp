@@ -44,16 +44,5 @@ TEST(PrintExpr, MarksTheTypesOfNumbers) {
   EXPECT_EQ(scalar_type_name(cgen::vector_of(cgen::f32, 4)), "f32x4");
 }
 
-TEST(PrintExpr, WritesConstraintsAsComparisons) {
-  EXPECT_EQ(to_string(Constraint{Affine("n") - Affine("i") - 1}), "i < n");
-  EXPECT_EQ(to_string(Constraint{Affine("n") - Affine("i")}), "i <= n");
-  EXPECT_EQ(to_string(Constraint{Affine("i")}), "i >= 0");
-  EXPECT_EQ(to_string(Constraint{Affine("i") - Affine("j") - 5, true}), "j == i - 5");
-  ConstraintSet set;
-  set.add_nonnegative(Affine("i"));
-  set.add(Congruence{Affine("i"), 4});
-  EXPECT_EQ(to_string(set), "i >= 0 and i % 4 == 0");
-}
-
 }  // namespace
 }  // namespace rtcg::loopy
