@@ -10,7 +10,7 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/find_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
-#include "rtcg/loopy/codegen/launch_axes.h"
+#include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/schedule/launches.h"
 
 namespace rtcg::loopy {

@@ -8,7 +8,7 @@
 #include "rtcg/loopy/codegen/code_block.h"
 #include "rtcg/loopy/codegen/function_table.h"
 #include "rtcg/loopy/codegen/generate.h"
-#include "rtcg/loopy/codegen/launch_axes.h"
+#include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
 
 namespace rtcg::loopy {

@@ -6,20 +6,11 @@
 #include <vector>
 
 #include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/schedule/host_loop.h"
 
 namespace rtcg::loopy {
 
 struct LaunchPlan;
-
-/// A loop that the host runs around launches, since a global barrier stands within. Its iname is an
-/// argument of the kernels that are launched.
-struct HostLoop {
-  std::string iname;
-  /// In terms of scalar parameters and of the host loops around.
-  Expr first = 0;
-  Expr end = 0;  ///< one past the last value
-  std::int64_t step = 1;
-};
 
 /// Calls `launch` for each launch of a program, in order: as often as the loops around it say, with
 /// their inames among the values.

@@ -10,7 +10,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/index_cases.h"
-#include "rtcg/loopy/codegen/bounds.h"
+#include "rtcg/loopy/schedule/loop_bounds.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"

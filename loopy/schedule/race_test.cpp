@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/loopy/analyze/find_point.h"
-#include "rtcg/loopy/codegen/launch_axes.h"
+#include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {

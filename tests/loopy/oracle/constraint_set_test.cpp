@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/codegen/bounds.h"
+#include "rtcg/loopy/schedule/loop_bounds.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "tests/loopy/oracle/isl_set.h"
 #include "tests/loopy/polyhedral/random_set.h"

@@ -14,10 +14,10 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/loopy/analyze/evaluate_integer.h"
-#include "rtcg/loopy/codegen/launch_axes.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
+#include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "tests/loopy/support/combine_values.h"

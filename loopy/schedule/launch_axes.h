@@ -1,13 +1,13 @@
 #pragma once
 // Internal header: it is not installed.
 
-#include <array>
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "rtcg/loopy/codegen/bounds.h"
-#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/schedule/host_loop.h"
+#include "rtcg/loopy/schedule/loop_bounds.h"
 
 namespace rtcg::loopy {
 

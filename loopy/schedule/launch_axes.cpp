@@ -1,4 +1,4 @@
-#include "rtcg/loopy/codegen/launch_axes.h"
+#include "rtcg/loopy/schedule/launch_axes.h"
 
 #include <algorithm>
 

@@ -1,11 +1,12 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "rtcg/loopy/codegen/lower_expr.h"
+#include "rtcg/loopy/polyhedral/constraint_set.h"
 
 namespace rtcg::loopy {
 
@@ -37,10 +38,7 @@ struct LoopBounds {
 [[nodiscard]] std::optional<std::int64_t> constant_lower(const LoopBounds& bounds);
 [[nodiscard]] std::optional<std::int64_t> constant_upper(const LoopBounds& bounds);
 
-/// The first value, and one past the last, as C.
-[[nodiscard]] cgen::Expr lower_first_value(const ExprScope& scope, const LoopBounds& bounds);
-[[nodiscard]] cgen::Expr lower_end_value(const ExprScope& scope, const LoopBounds& bounds);
-/// The same as expressions of the kernel, for launches.
+/// The first value, and one past the last.
 [[nodiscard]] Expr first_value(const LoopBounds& bounds);
 [[nodiscard]] Expr end_value(const LoopBounds& bounds);
 
