@@ -15,11 +15,11 @@
 #include "rtcg/loopy/create/parse_domain.h"
 #include "rtcg/loopy/create/parse_statements.h"
 #include "rtcg/loopy/create/resolve_calls.h"
+#include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
-#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
 
 namespace rtcg::loopy {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/support.h"
 

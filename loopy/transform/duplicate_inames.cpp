@@ -6,6 +6,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/traverse.h"

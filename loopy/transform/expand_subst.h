@@ -24,9 +24,6 @@ namespace rtcg::loopy {
 [[nodiscard]] Kernel expand_subst(Kernel kernel, std::string_view rule = {},
                                   std::string_view within = {});
 
-/// `expr` with the calls of the kernel's rules replaced by their bodies.
-[[nodiscard]] Expr expand_rules(const Kernel& kernel, const Expr& expr, std::string_view rule = {});
-
 /// The kernel with `a$tag(i)`, whatever the tag, as `a[i]`: who asks for the reads of `array` means
 /// these, too.
 [[nodiscard]] Kernel expand_tagged_uses(Kernel kernel, const std::string& array);

@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/footprint.h"
+#include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"

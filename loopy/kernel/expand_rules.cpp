@@ -1,0 +1,55 @@
+#include "rtcg/loopy/kernel/expand_rules.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// `sum(k, ...)` of a rule that is called twice in one expression keeps its iname: both reductions
+/// then share one loop, which is what Loo.py does too.
+/// `open` has the rules whose bodies are being expanded; arguments have no calls left by then.
+Expr expand(const Kernel& kernel, const Expr& expr, std::string_view only,
+            const std::vector<std::string>& open) {
+  return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+    const Call* call = get_if<Call>(part);
+    const Name* name = get_if<Name>(part);
+    const SubstitutionRule* rule = call != nullptr   ? find_rule(kernel, call->function)
+                                   : name != nullptr ? find_rule(kernel, name->name)
+                                                     : nullptr;
+    if (rule == nullptr || (!only.empty() && rule->name != only)) {
+      return std::nullopt;
+    }
+    if (std::find(open.begin(), open.end(), rule->name) != open.end()) {
+      throw InvalidInput("loopy.expand_subst.recursive",
+                         fmt::format("the rules of kernel '{}' call each other in a circle: {}, {}",
+                                     kernel.name, fmt::join(open, ", "), rule->name));
+    }
+    const std::size_t given = call != nullptr ? call->arguments.size() : 0;
+    if (given != rule->parameters.size()) {
+      throw InvalidInput("loopy.expand_subst.argument_count",
+                         fmt::format("rule '{}' takes {} arguments, but is called with {}",
+                                     rule->name, rule->parameters.size(), given));
+    }
+    Substitution values;
+    for (std::size_t i = 0; i < given; ++i) {
+      values.emplace(rule->parameters[i], call->arguments[i]);
+    }
+    std::vector<std::string> all_open = open;
+    all_open.push_back(rule->name);
+    return expand(kernel, substitute(rule->body, values), only, all_open);
+  });
+}
+
+}  // namespace
+
+Expr expand_rules(const Kernel& kernel, const Expr& expr, std::string_view rule) {
+  return kernel.rules.empty() ? expr : expand(kernel, expr, rule, {});
+}
+
+}  // namespace rtcg::loopy
