@@ -5,7 +5,7 @@
 #include "rtcg/loopy/check/check_kernel.h"
 #include "rtcg/loopy/check/check_order.h"
 #include "rtcg/loopy/check/check_races.h"
-#include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 
 namespace rtcg::loopy {

@@ -52,14 +52,4 @@ struct PreprocessOptions {
 ///                       loopy.realize_reductions.scan_form
 [[nodiscard]] Kernel realize_reductions(Kernel kernel, const PreprocessOptions& options = {});
 
-/// Puts each temporary that has no address space yet into one: local where the threads of a block
-/// write different elements of it, private else.
-///
-/// @throws InvalidInput  loopy.choose_address_spaces.ambiguous
-[[nodiscard]] Kernel choose_address_spaces(Kernel kernel);
-
-/// Puts each iname tagged `l.auto` on an axis of the block, innermost array axes on l.0. An iname
-/// longer than its axis is split; one that finds no axis is a loop.
-[[nodiscard]] Kernel assign_auto_axes(Kernel kernel);
-
 }  // namespace rtcg::loopy

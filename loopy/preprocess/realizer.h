@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "rtcg/loopy/analyze/reduction_operation.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
-#include "rtcg/loopy/preprocess/reduction_operation.h"
 
 namespace rtcg::loopy {
 

@@ -8,6 +8,7 @@
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/assign_auto_axes.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/support.h"
 

@@ -195,7 +195,7 @@ std::vector<Instruction> statements_at(const Instruction& call, const Kernel& ca
 }
 
 template <class Item>
-void append(std::vector<Item>& all, const std::vector<Item>& more) {
+void append_all(std::vector<Item>& all, const std::vector<Item>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
@@ -320,10 +320,10 @@ Kernel inline_kernel(Kernel kernel, std::string_view callee_text, std::string_vi
     }
   }
   kernel = with_statements(std::move(kernel), callee, std::string(call));
-  append(kernel.domains, callee.domains);
-  append(kernel.temporaries, callee.temporaries);
-  append(kernel.rules, callee.rules);
-  append(kernel.loop_priorities, callee.loop_priorities);
+  append_all(kernel.domains, callee.domains);
+  append_all(kernel.temporaries, callee.temporaries);
+  append_all(kernel.rules, callee.rules);
+  append_all(kernel.loop_priorities, callee.loop_priorities);
   kernel.iname_tags.insert(callee.iname_tags.begin(), callee.iname_tags.end());
   const std::vector<std::string> assumed = callee.assumptions.names();
   if (std::none_of(assumed.begin(), assumed.end(),

@@ -9,9 +9,9 @@
 #include "rtcg/loopy/analyze/access_overlap.h"
 #include "rtcg/loopy/analyze/find_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
-#include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/support.h"
 

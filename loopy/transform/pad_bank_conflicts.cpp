@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/transform/assign_auto_axes.h"
 #include "rtcg/loopy/transform/shared_banks.h"
 #include "rtcg/loopy/transform/support.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"

@@ -6,8 +6,8 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/reduction_operation.h"
 #include "rtcg/loopy/analyze/type_of.h"
-#include "rtcg/loopy/preprocess/reduction_operation.h"
 #include "rtcg/loopy/schedule/loop_bounds.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"

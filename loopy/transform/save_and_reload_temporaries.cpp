@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/support.h"
 

@@ -7,11 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
-#include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/expand_subst.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -306,14 +303,6 @@ Kernel map_matching(Kernel kernel, std::string_view match,
     }
   }
   return kernel;
-}
-
-Kernel placed_on_axes(const Kernel& kernel) {
-  Kernel placed = expand_subst(kernel);
-  if (!reason_of_failure([&] { static_cast<void>(infer_types(placed)); })) {
-    placed = infer_types(std::move(placed));
-  }
-  return choose_address_spaces(assign_auto_axes(std::move(placed)));
 }
 
 bool depends_on_any(const Kernel& kernel, const NameSet& ids, const NameSet& others) {

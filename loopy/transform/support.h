@@ -82,10 +82,6 @@ void record(Kernel& kernel, std::string transformation, std::vector<std::string>
 [[nodiscard]] Kernel map_matching(Kernel kernel, std::string_view match,
                                   const std::function<void(Instruction&)>& change);
 
-/// The kernel as its threads run it, to ask questions of: rules expanded, `l.auto` inames on axes,
-/// temporaries in address spaces; and with types, where these can be inferred already.
-[[nodiscard]] Kernel placed_on_axes(const Kernel& kernel);
-
 /// Whether the statements with these ids, or what they depend on, depend on one of `others`.
 [[nodiscard]] bool depends_on_any(const Kernel& kernel, const NameSet& ids, const NameSet& others);
 

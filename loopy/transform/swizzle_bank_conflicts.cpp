@@ -6,6 +6,7 @@
 
 #include "rtcg/loopy/analyze/swizzled_columns.h"
 #include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/assign_auto_axes.h"
 #include "rtcg/loopy/transform/shared_banks.h"
 #include "rtcg/loopy/transform/support.h"
 

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/loopy/analyze/vector_access.h"
+#include "rtcg/loopy/transform/assign_auto_axes.h"
 #include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {

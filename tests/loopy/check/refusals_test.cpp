@@ -10,7 +10,7 @@
 #include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/recipe.h"
 #include "tests/support/expect_error.h"
@@ -228,11 +228,11 @@ TEST(Refusals, LeaveTemporariesThatTheFirstIterationSets) {
       {"{[i, j, l]: 0 <= i < 8 and 0 <= j < i and 0 <= l < 8}",
        "<f32> x[8]\nx[i] = a[i] - sum(j, m[i, j]*x[j]) {id=x}\nb[l] = x[l] {dep=x}", ""});
   EXPECT_NE(substituted.find("float x[8]"), std::string::npos) << substituted;
-  const std::string later = checked_text(
-      {"{[i]: 0 <= i < n}",
-       "for i\n<f32> t = 2 - t {id=x, if=i > 0}\nb[i] = t {id=y, dep=x, if=i > 0}\n"
-       "t = 0 {dep=y}\nend",
-       ""});
+  const std::string later =
+      checked_text({"{[i]: 0 <= i < n}",
+                    "for i\n<f32> t = 2 - t {id=x, if=i > 0}\nb[i] = t {id=y, dep=x, if=i > 0}\n"
+                    "t = 0 {dep=y}\nend",
+                    ""});
   EXPECT_NE(later.find("  float t;\n  for "), std::string::npos) << later;
 }
 
@@ -242,7 +242,9 @@ TEST(Refusals, NameLengthsThatAreNoIntegers) {
         "a: f32[n, 16/2]; b: f32[n, 8]", "a: f32[n, 8] {strides=8.5:1}; b: f32[n, 8]",
         "a: f32[n, 8] {offset=inf}; b: f32[n, 8]", "a: f32[n, m]; b: f32[n, 8]; m: f64",
         "a: f32[n, 8]; b: f32[n, 8]; n: f64"}) {
-    const Described kernel{"{[i, j]: 0 <= i < n and 0 <= j < 8}", "b[i, j] = a[i, j]", "",
+    const Described kernel{"{[i, j]: 0 <= i < n and 0 <= j < 8}",
+                           "b[i, j] = a[i, j]",
+                           "",
                            {.arguments = arguments, .default_type = cgen::f32}};
     SCOPED_TRACE(arguments);
     EXPECT_ERROR("loopy.check_kernel.bad_length", checked_text(kernel));
@@ -271,7 +273,9 @@ TEST(Refusals, NameArraysThatAreLengths) {
   EXPECT_ERROR("loopy.make_kernel.mixed_use", checked_text(buffered));
   expect_parts(buffered, {"'c' is an array"});
   for (const char* arguments : {"n: f32[7]", "n: i32[7]", "b: f32[n, 8]; n: i32[7]"}) {
-    const Described kernel{"{[i, j]: 0 <= i < n and 0 <= j < 8}", "b[i, j] = 1", "",
+    const Described kernel{"{[i, j]: 0 <= i < n and 0 <= j < 8}",
+                           "b[i, j] = 1",
+                           "",
                            {.arguments = arguments, .default_type = cgen::f32}};
     SCOPED_TRACE(arguments);
     EXPECT_ERROR("loopy.make_kernel.mixed_use", checked_text(kernel));
@@ -290,9 +294,8 @@ TEST(Refusals, NameTagsOfWhatIsNeitherElementNorCall) {
   }
   for (const char* arguments : {"b$p: f32[n]", "b: f32[n$p]", "b: f32[n] {offset=m$p}"}) {
     SCOPED_TRACE(arguments);
-    EXPECT_ERROR(
-        "loopy.make_kernel.arguments",
-        checked_text({"{[i]: 0 <= i < n}", "b[i] = 1", "", {.arguments = arguments}}));
+    EXPECT_ERROR("loopy.make_kernel.arguments",
+                 checked_text({"{[i]: 0 <= i < n}", "b[i] = 1", "", {.arguments = arguments}}));
   }
   for (const char* statements : {"f(x$p) := 2\nb[i] = f(i)", "b[i] = sum(k$p, a[k])"}) {
     SCOPED_TRACE(statements);

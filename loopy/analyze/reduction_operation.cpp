@@ -1,4 +1,4 @@
-#include "rtcg/loopy/preprocess/reduction_operation.h"
+#include "rtcg/loopy/analyze/reduction_operation.h"
 
 #include <limits>
 

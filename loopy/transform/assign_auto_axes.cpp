@@ -1,0 +1,181 @@
+#include "rtcg/loopy/transform/assign_auto_axes.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/choose_address_spaces.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/join_inames.h"
+#include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/support.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// How far apart in memory neighbours along `iname` are in what the statement reads from global
+/// memory; smallest first.
+std::int64_t stride_of(const Kernel& kernel, const Instruction& instruction,
+                       const std::string& iname) {
+  constexpr std::int64_t unknown = INT64_MAX / 2;
+  std::int64_t best = unknown;
+  for (const ArrayAccess& access : accesses_of(kernel, instruction)) {
+    const Argument* argument = find_argument(kernel, access.array);
+    if (argument == nullptr || !argument->is_array || access.is_linear) {
+      continue;
+    }
+    const std::vector<Expr> strides = argument->strides_elements.empty()
+                                          ? c_order_strides(argument->shape)
+                                          : argument->strides_elements;
+    for (std::size_t axis = 0; axis < access.indices.size(); ++axis) {
+      const auto index = to_affine(access.indices[axis]);
+      const std::int64_t coefficient = index ? index->coefficient(iname) : 0;
+      if (coefficient == 0) {
+        continue;
+      }
+      // a symbolic stride counts as a long one, shorter for inner axes
+      const std::int64_t stride =
+          as_integer(strides[axis])
+              .value_or((std::int64_t{1} << 20) << (access.indices.size() - axis));
+      best = std::min(best, std::abs(coefficient) * stride);
+    }
+  }
+  return best;
+}
+
+std::optional<std::int64_t> range_length(const Kernel& kernel, const std::string& iname) {
+  const auto [smallest, largest] = range_of(constraints_of(kernel, {iname}), Affine(iname));
+  return largest && smallest ? std::optional(*largest - *smallest + 1) : std::nullopt;
+}
+
+/// Lengths of the axes of the block that inames are tagged with.
+std::array<std::int64_t, 3> block_lengths(const Kernel& kernel) {
+  std::array<std::int64_t, 3> lengths = {0, 0, 0};
+  for (const auto& [iname, tag] : kernel.iname_tags) {
+    if (tag.kind == AxisKind::block && is_iname(kernel, iname)) {
+      auto& length = lengths[static_cast<std::size_t>(tag.number)];
+      length = std::max(length, range_length(kernel, iname).value_or(0));
+    }
+  }
+  return lengths;
+}
+
+/// Rows shorter than half of l.0 leave most threads without work: several of them lie side by side
+/// on it then. Takes the iname of the row, the first of `open`, whose name is empty from then on,
+/// and leaves what is left of the rows.
+Kernel side_by_side(Kernel kernel, const std::array<std::int64_t, 3>& lengths,
+                    std::vector<std::pair<std::int64_t, std::string>>& open) {
+  const std::string row = open[0].second;
+  const std::string rows = open[1].second;
+  const auto row_length = range_length(kernel, row);
+  const auto row_count = range_length(kernel, rows);
+  if (!row_length || !row_count || *row_length < 1) {
+    return kernel;
+  }
+  std::int64_t together = std::min(lengths[0] / *row_length, *row_count);
+  while (together > 1 && *row_count % together != 0) {
+    --together;
+  }
+  const std::int64_t down = std::max<std::int64_t>(1, lengths[1]);
+  const auto rounds = [&](std::int64_t count) { return (count + down - 1) / down; };
+  if (together < 2 || rounds(*row_count / together) == rounds(*row_count)) {
+    return kernel;
+  }
+  NameGenerator names = make_name_generator(kernel);
+  const std::string outer = names.make(rows + "_outer");
+  const std::string inner = names.make(rows + "_inner");
+  Kernel joined = kernel;
+  joined.iname_tags.erase(row);
+  joined.iname_tags.erase(rows);
+  joined =
+      split_iname(std::move(joined), rows, together, {.outer_name = outer, .inner_name = inner});
+  const JoinOptions options{.name = names.make(row + "_thread"), .tag = "l.0"};
+  if (why_not_join_inames(joined, {inner, row}, options)) {
+    return kernel;
+  }
+  open[0].second.clear();
+  open[1].second = outer;
+  return join_inames(std::move(joined), {inner, row}, options);
+}
+
+Kernel assign_axes_of(Kernel kernel, const std::string& id,
+                      const std::array<std::int64_t, 3>& lengths) {
+  const Instruction& instruction = *find_instruction(kernel, id);
+  std::vector<std::pair<std::int64_t, std::string>> open;
+  std::array<bool, 3> is_taken = {lengths[0] == 0, lengths[1] == 0, lengths[2] == 0};
+  for (const std::string& iname : instruction.within_inames) {
+    const InameTag tag = tag_of(kernel, iname);
+    if (tag.kind == AxisKind::block_auto) {
+      open.emplace_back(stride_of(kernel, instruction, iname), iname);
+    } else if (tag.kind == AxisKind::block) {
+      is_taken[static_cast<std::size_t>(tag.number)] = true;
+    }
+  }
+  std::sort(open.begin(), open.end());
+  if (!is_taken[0] && open.size() > 1 && is<Assignment>(instruction)) {
+    kernel = side_by_side(std::move(kernel), lengths, open);
+    is_taken[0] = open.front().second.empty();
+  }
+  for (const auto& [stride, iname] : open) {
+    if (iname.empty()) {
+      continue;
+    }
+    const auto axis = std::find(is_taken.begin(), is_taken.end(), false);
+    kernel.iname_tags.erase(iname);
+    if (axis == is_taken.end()) {
+      continue;  // a loop
+    }
+    *axis = true;
+    const int number = static_cast<int>(axis - is_taken.begin());
+    const std::int64_t length = lengths[static_cast<std::size_t>(number)];
+    const auto own = range_length(kernel, iname);
+    if (own && *own <= length) {
+      kernel.iname_tags.insert_or_assign(iname, InameTag{AxisKind::block, number});
+      continue;
+    }
+    SplitOptions options;
+    options.inner_tag = fmt::format("l.{}", number);
+    kernel = split_iname(std::move(kernel), iname, length, options);
+  }
+  return kernel;
+}
+
+}  // namespace
+
+Kernel assign_auto_axes(Kernel kernel) {
+  const bool has_any =
+      std::any_of(kernel.iname_tags.begin(), kernel.iname_tags.end(),
+                  [](const auto& each) { return each.second.kind == AxisKind::block_auto; });
+  if (!has_any) {
+    return kernel;
+  }
+  const std::array<std::int64_t, 3> lengths = block_lengths(kernel);
+  std::vector<std::string> ids;
+  for (const Instruction& instruction : kernel.instructions) {
+    ids.push_back(instruction.id);
+  }
+  const std::vector<RecipeStep> recipe = kernel.recipe;
+  for (const std::string& id : ids) {
+    kernel = assign_axes_of(std::move(kernel), id, lengths);
+  }
+  // what no statement is spread over, such as the loop of a reduction, stays a loop
+  std::erase_if(kernel.iname_tags,
+                [](const auto& each) { return each.second.kind == AxisKind::block_auto; });
+  kernel.recipe = recipe;  // these splits follow from the others
+  return kernel;
+}
+
+Kernel placed_on_axes(const Kernel& kernel) {
+  Kernel placed = expand_subst(kernel);
+  if (!reason_of_failure([&] { static_cast<void>(infer_types(placed)); })) {
+    placed = infer_types(std::move(placed));
+  }
+  return choose_address_spaces(assign_auto_axes(std::move(placed)));
+}
+
+}  // namespace rtcg::loopy

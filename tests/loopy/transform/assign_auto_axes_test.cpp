@@ -1,0 +1,67 @@
+#include "rtcg/loopy/transform/assign_auto_axes.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/recipe.h"
+#include "tests/loopy/support/run_schedule.h"
+#include "tests/loopy/support/same_results.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel described(std::string_view domains, std::string_view statements,
+                 std::string_view recipe = "",
+                 const KernelOptions& options = {.default_type = cgen::f64}) {
+  return apply_recipe(make_kernel(domains, statements, options), recipe);
+}
+
+std::string tags_of(const Kernel& kernel) {
+  std::string text;
+  for (const auto& [iname, tag] : kernel.iname_tags) {
+    text += iname + ":" + to_string(tag) + " ";
+  }
+  return text;
+}
+
+TEST(AssignAutoAxes, PutsTheContiguousAxisOnThreadsSideBySide) {
+  // b's rows are contiguous along j, those of its transpose along i
+  const char* domains = "{[x, y]: 0 <= x, y < 8} {[i, j]: 0 <= i, j < 8}";
+  const char* axes = "tag_inames(x:l.0, y:l.1, i:l.auto, j:l.auto)";
+  EXPECT_EQ(tags_of(assign_auto_axes(described(domains, "a[x, y] = 1.0\nc[i, j] = b[i, j]", axes))),
+            "i:l.1 j:l.0 x:l.0 y:l.1 ");
+  EXPECT_EQ(
+      tags_of(assign_auto_axes(described(domains, "a[x, y] = 1.0\n<> t[i, j] = b[j, i]", axes))),
+      "i:l.0 j:l.1 x:l.0 y:l.1 ");
+}
+
+TEST(AssignAutoAxes, SplitsWhatIsLongerThanItsAxis) {
+  const Kernel kernel = described(
+      "{[x]: 0 <= x < 8} {[i]: 0 <= i < 20}", "<> t[i] = b[i] {id=fetch}\na[x] = t[x + 12]",
+      "tag_inames(x:l.0, i:l.auto)", {.arguments = "b: f64[20]; a: f64[8]"});
+  EXPECT_EQ(tags_of(assign_auto_axes(kernel)), "i_inner:l.0 x:l.0 ");
+  const ScheduleRun run = run_schedule(kernel, {});
+  EXPECT_EQ(run.problem(), "");
+  EXPECT_EQ(run.barriers_passed(), 1);
+  expect_equal(as_results(run.results()), results_of(kernel, {}), kernel);
+}
+
+TEST(AssignAutoAxes, MakesLoopsOfWhatFindsNoAxis) {
+  const char* domains = "{[x]: 0 <= x < 8} {[i, j]: 0 <= i, j < 8}";
+  EXPECT_EQ(tags_of(assign_auto_axes(described(domains, "a[x] = 1.0\nc[i, j] = b[i, j]",
+                                               "tag_inames(x:l.0, i:l.auto, j:l.auto)"))),
+            "j:l.0 x:l.0 ");
+  EXPECT_EQ(tags_of(assign_auto_axes(
+                described(domains, "c[i, j] = b[i, j]", "tag_inames(i:l.auto, j:l.auto)"))),
+            "");
+}
+
+TEST(AssignAutoAxes, LeavesAxesAloneThatTheStatementUses) {
+  EXPECT_EQ(tags_of(assign_auto_axes(described("{[x, y, i]: 0 <= x, y, i < 8}",
+                                               "c[x, i] = b[x, i]\nd[x, y] = 1.0",
+                                               "tag_inames(x:l.0, y:l.1, i:l.auto)"))),
+            "i:l.1 x:l.0 y:l.1 ");
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
