@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "rtcg/dg/operators/system.h"
+#include "rtcg/dg/equations/system.h"
 
 namespace rtcg::dg {
 

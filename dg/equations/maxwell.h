@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "rtcg/dg/operators/system.h"
+#include "rtcg/dg/equations/system.h"
 
 namespace rtcg::dg {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "rtcg/dg/equations/system.h"
 #include "rtcg/dg/mesh/box_mesh.h"
-#include "rtcg/dg/operators/system.h"
 
 namespace rtcg::dg {
 

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "rtcg/cgen/ast/type.h"
-#include "rtcg/dg/operators/system.h"
+#include "rtcg/dg/equations/system.h"
+#include "rtcg/dg/operators/discretization.h"
 
 namespace rtcg::dg::detail {
 

@@ -1,7 +1,7 @@
 // The right-hand side as the formulas say, element by element. Nothing is shared with the
 // generated kernels but the evaluators of the flux.
-#include "rtcg/dg/operators/system.h"
 #include "rtcg/dg/operators/system_evaluators.h"
+#include "rtcg/dg/operators/system_on_mesh.h"
 
 namespace rtcg::dg {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "rtcg/dg/operators/system.h"
+#include "rtcg/dg/operators/system_on_mesh.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/device.h"
 #include "rtcg/runtime/device/stream.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rtcg/cgen/ast/type.h"
-#include "rtcg/dg/operators/system.h"
+#include "rtcg/dg/operators/system_on_mesh.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/kernel.h"
 #include "rtcg/runtime/device/stream.h"

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "rtcg/dg/flux/evaluators.h"
-#include "rtcg/dg/operators/system.h"
+#include "rtcg/dg/flux/interpret_flux.h"
+#include "rtcg/dg/operators/system_on_mesh.h"
 
 // A system as scalar evaluators: what the interpreter and the generated kernels have in common.
 

@@ -1,4 +1,4 @@
-#include "rtcg/dg/operators/system.h"
+#include "rtcg/dg/operators/system_on_mesh.h"
 
 #include <algorithm>
 #include <cmath>
@@ -387,15 +387,6 @@ FluxInputs inputs_of_element(const System& system, const Discretization& on, con
 }
 
 }  // namespace detail
-
-std::map<std::string, double, std::less<>> parameters_at(const SystemData& data, double time) {
-  auto result = data.parameters;
-  for (const auto& [name, signal] : data.signals) {
-    result[name] = signal(time);
-  }
-  result["time"] = time;
-  return result;
-}
 
 void check_system(const System& system, const Discretization& on, const SystemData& data) {
   detail::check_fields(system);

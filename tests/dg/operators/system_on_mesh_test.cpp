@@ -1,4 +1,4 @@
-#include "rtcg/dg/operators/system.h"
+#include "rtcg/dg/operators/system_on_mesh.h"
 
 #include <random>
 
