@@ -9,7 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 
 namespace rtcg::arrays {
 namespace {

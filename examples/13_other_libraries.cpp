@@ -11,7 +11,7 @@
 #include "rtcg/arrays.h"
 #include "rtcg/arrays/interop/dlpack.h"
 #include "rtcg/arrays/interop/foreign_memory.h"
-#include "rtcg/arrays/matmul.h"
+#include "rtcg/arrays/interop/matmul.h"
 #include "rtcg/runtime/cuda/cuda_native.h"
 
 using namespace rtcg::arrays;

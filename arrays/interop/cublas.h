@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "rtcg/arrays/array.h"
+#include "rtcg/arrays/core/array.h"
 
 // Products of matrices by cuBLAS, which is opened at run time.
 

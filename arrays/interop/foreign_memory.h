@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rtcg/arrays/array.h"
+#include "rtcg/arrays/core/array.h"
 
 namespace rtcg::arrays {
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "rtcg/arrays/array.h"
+#include "rtcg/arrays/core/array.h"
 #include "rtcg/runtime/device/buffer.h"
 
 namespace rtcg::arrays {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rtcg/arrays/dtype.h"
+#include "rtcg/arrays/core/dtype.h"
 
 namespace rtcg::cgen {
 struct LaidOutStruct;  // of cgen/build/struct_builder.h, which is long to compile

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "rtcg/arrays/array.h"
+#include "rtcg/arrays/core/array.h"
 
 // Arrays of structs: arrays of bytes whose last axis is one struct long.
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "rtcg/arrays/array.h"
+#include "rtcg/arrays/core/array.h"
 
 namespace rtcg::arrays {
 
@@ -137,6 +137,10 @@ enum class Op : std::uint8_t {
 
 [[nodiscard]] constexpr bool is_reduction(Op op) {
   return op >= Op::sum;
+}
+/// Whether a reduction gives the place of an element instead of a value.
+[[nodiscard]] constexpr bool finds_place(Op op) {
+  return op == Op::argmin || op == Op::argmax;
 }
 
 namespace detail {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "rtcg/arrays/dtype.h"
-#include "rtcg/arrays/extents.h"
+#include "rtcg/arrays/core/dtype.h"
+#include "rtcg/arrays/core/extents.h"
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/dialect/dialect.h"

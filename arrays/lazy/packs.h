@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "rtcg/arrays/dtype.h"
+#include "rtcg/arrays/core/dtype.h"
 #include "rtcg/cgen/ast/expr_operators.h"
 #include "rtcg/cgen/dialect/dialect.h"
 

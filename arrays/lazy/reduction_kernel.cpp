@@ -11,10 +11,6 @@ namespace {
 using cgen::Expr;
 using cgen::select;
 
-bool finds_place(Op op) {
-  return op == Op::argmin || op == Op::argmax;
-}
-
 /// What is carried from element to element: a value and, for argmin and argmax,
 /// its place.
 struct State {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rtcg/arrays/layout.h"
+#include "rtcg/arrays/core/layout.h"
 #include "rtcg/arrays/lazy/kernel_parameters.h"
 #include "rtcg/runtime/device/launch_shape.h"
 

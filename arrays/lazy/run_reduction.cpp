@@ -17,10 +17,6 @@ struct Pass {
   LaunchRecord* record = nullptr;
 };
 
-bool finds_place(Op op) {
-  return op == Op::argmin || op == Op::argmax;
-}
-
 /// Memory for the results of all segments, a part after the other, and the tickets.
 AnyArray add_scratch(runtime::StreamRef stream, const KernelForm& form, std::int64_t count,
                      KernelArguments& arguments) {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "rtcg/arrays/array.h"
+#include "rtcg/arrays/core/array.h"
 #include "rtcg/arrays/random/counter_based.h"
 
 namespace rtcg::arrays {

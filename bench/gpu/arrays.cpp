@@ -6,7 +6,7 @@
 #include "bench/gpu/array_peers.h"
 #include "bench/gpu/compete.h"
 #include "bench/gpu/sections.h"
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/program.h"
 

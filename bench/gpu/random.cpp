@@ -5,7 +5,7 @@
 
 #include "bench/gpu/compete.h"
 #include "bench/gpu/sections.h"
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/random/generator.h"
 
 namespace rtcg::bench {

@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
-#include "rtcg/arrays/indexing.h"
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/create/indexing.h"
+#include "rtcg/arrays/interop/matmul.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
-#include "rtcg/arrays/matmul.h"
 #include "rtcg/arrays/random/generator.h"
 #include "rtcg/runtime/cuda/cuda_native.h"
 #include "tests/arrays/support/gpu.h"

@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
-#include "rtcg/arrays/indexing.h"
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/create/indexing.h"
+#include "rtcg/arrays/interop/matmul.h"
 #include "rtcg/arrays/interop/transfer.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
-#include "rtcg/arrays/matmul.h"
 #include "rtcg/arrays/random/generator.h"
 #include "tests/arrays/support/watched_device.h"
 #include "tests/support/expect_error.h"

@@ -2,8 +2,8 @@
 // arrays of a million elements, so that they are right where nobody has the memory.
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
-#include "rtcg/arrays/indexing.h"
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/random/generator.h"

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
-#include "rtcg/arrays/indexing.h"
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/lazy/functions.h"
 #include "tests/arrays/support/on_every_device.h"
 

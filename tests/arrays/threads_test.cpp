@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
-#include "rtcg/arrays/indexing.h"
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/random/generator.h"

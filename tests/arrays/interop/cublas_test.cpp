@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
-#include "rtcg/arrays/matmul.h"
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/interop/matmul.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::arrays {

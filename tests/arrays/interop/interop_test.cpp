@@ -1,7 +1,7 @@
 // Memory that others own or will own, and copies that nobody waits for.
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/interop/dlpack.h"
 #include "rtcg/arrays/interop/transfer.h"
 #include "tests/arrays/support/on_every_device.h"

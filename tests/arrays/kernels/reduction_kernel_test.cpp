@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/functions.h"
 #include "rtcg/cgen/build/struct_builder.h"
 #include "tests/arrays/support/on_every_device.h"

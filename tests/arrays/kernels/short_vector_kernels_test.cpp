@@ -1,7 +1,7 @@
 // Kernels of snippets on arrays of short vectors and of structs.
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/interop/foreign_memory.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"

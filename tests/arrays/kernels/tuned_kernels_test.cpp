@@ -1,7 +1,7 @@
 // Generators as loop kernels that the tuner slices, against what the generators themselves give.
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/lazy/functions.h"

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/lazy/functions.h"

@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
-#include "rtcg/arrays/indexing.h"
+#include "rtcg/arrays/core/npy.h"
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/interop/dlpack.h"
 #include "rtcg/arrays/interop/foreign_memory.h"
 #include "rtcg/arrays/lazy/functions.h"
-#include "rtcg/arrays/npy.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/print/print_module.h"

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"

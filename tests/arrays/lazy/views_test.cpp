@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/create.h"
+#include "rtcg/arrays/create/create.h"
 #include "tests/arrays/support/on_every_device.h"
 
 namespace rtcg::arrays {

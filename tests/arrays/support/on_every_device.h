@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/arrays/storage.h"
+#include "rtcg/arrays/core/storage.h"
 #include "rtcg/runtime/device/device.h"
 #include "tests/support/judged_devices.h"
 

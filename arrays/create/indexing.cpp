@@ -1,0 +1,295 @@
+#include "rtcg/arrays/create/indexing.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/make_node.h"
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+/// Elements at places: the array seen at indices of the result, all of the axes that are taken from
+/// at 0, and how far behind that each element is.
+struct Places {
+  AnyArray first;
+  Expression further;
+};
+
+/// As i64. Those of u64 that i64 does not hold are beyond every axis, and not negative.
+Expression as_places(const AnyArray& indices) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  return cast(indices.dtype() == DType::u64 ? clip(indices, 0, most) : Expression(indices),
+              DType::i64);
+}
+
+void check_range(const AnyArray& indices, std::int64_t length) {
+  if (indices.count() == 0) {
+    return;
+  }
+  const Expression all = as_places(indices);
+  const Array<std::int64_t> least(min(all));
+  const Array<std::int64_t> greatest(max(all));
+  for (const std::int64_t found : {least.item(), greatest.item()}) {
+    if (found < -length || found >= length) {
+      throw InvalidInput("arrays.take.out_of_range",
+                         fmt::format("index {} is outside an axis of length {}", found, length));
+    }
+  }
+}
+
+/// Between 0 and length - 1.
+Expression inside(const AnyArray& indices, std::int64_t length, const IndexOptions& options) {
+  if (!is_integer(indices.dtype())) {
+    throw InvalidInput("arrays.take.not_integers",
+                       fmt::format("elements are taken at places of integers, not of {}; for a "
+                                   "mask there is select",
+                                   name(indices.dtype())));
+  }
+  if (length == 0 && indices.count() > 0) {
+    throw InvalidInput("arrays.take.empty_axis", "there is nothing to take from an empty axis");
+  }
+  if (options.checks_range) {
+    check_range(indices, length);
+  }
+  const Expression i = as_places(indices);
+  return clip(where(i < 0, i + length, i), 0, std::max<std::int64_t>(length - 1, 0));
+}
+
+Places find_places(const AnyArray& array, const std::vector<AnyArray>& indices,
+                   std::int64_t first_axis, const IndexOptions& options) {
+  const int taken = static_cast<int>(indices.size());
+  const int begin = checked_axis(first_axis, array.axes());
+  if (taken == 0 || begin + taken > array.axes()) {
+    throw InvalidInput("arrays.take.too_many_indices",
+                       fmt::format("{} arrays of indices are given from axis {} on for an array of "
+                                   "shape {}",
+                                   taken, begin, to_string(array.shape())));
+  }
+  Extents common;
+  for (const AnyArray& each : indices) {
+    common = broadcast_shapes(common, each.shape());
+  }
+  Layout layout{{}, {}, array.layout().offset};
+  const auto keep = [&](int from, int to) {
+    for (int axis = from; axis < to; ++axis) {
+      layout.shape.push_back(array.shape()[axis]);
+      layout.strides.push_back(array.strides()[axis]);
+    }
+  };
+  keep(0, begin);
+  for (const std::int64_t length : common) {
+    layout.shape.push_back(length);
+    layout.strides.push_back(0);
+  }
+  keep(begin + taken, array.axes());
+  const int behind = array.axes() - begin - taken;
+  Expression further = 0;
+  for (int i = 0; i < taken; ++i) {
+    AnyArray each = indices[static_cast<std::size_t>(i)];
+    for (int axis = 0; axis < behind; ++axis) {
+      each = each.expand_dims(-1);
+    }
+    const Expression step =
+        inside(each, array.shape()[begin + i], options) * array.strides()[begin + i];
+    further = i == 0 ? step : further + step;
+  }
+  return {array.view(layout), further};
+}
+
+using cgen::Expr;
+
+/// A thread looks at so many elements, one after the other.
+constexpr std::int64_t run_length = 512;
+
+/// Counts what is not 0 in each run, or writes the places of that from `begins` on.
+cgen::Module make_run_module(cgen::Dialect dialect, bool writes) {
+  detail::KernelParameters parameters(true, 0);
+  const detail::OperandForm bytes = detail::form_of(DType::u8, {1});
+  const detail::OperandForm places = detail::form_of(DType::i64, {1});
+  const std::size_t out = parameters.add_operand(places, cgen::i64, "out", true);
+  const std::size_t mask = parameters.add_operand(bytes, cgen::u8, "mask", false);
+  const std::size_t begins =
+      writes ? parameters.add_operand(places, cgen::i64, "begins", false) : mask;
+  const Expr length = parameters.add_index_parameter("length");
+  const cgen::Type& type = parameters.index_type();
+  cgen::BlockBuilder body;
+  const Expr run = parameters.declare_index(
+      "run",
+      cast(type, cgen::block_idx_x) * parameters.index(detail::block_threads(dialect)) +
+          cast(type, cgen::thread_idx_x),
+      body);
+  const Expr begin = parameters.declare_index("begin", run * parameters.index(run_length), body);
+  const Expr rest = length - begin;
+  const Expr end = parameters.declare_index(
+      "end", select(rest < run_length, length, begin + parameters.index(run_length)), body);
+  cgen::BlockBuilder inner;
+  const Expr count = inner.add(cgen::declare(
+      type, "count", writes ? Expr(parameters.pointer(begins)[run]) : parameters.index(0)));
+  inner << cgen::for_(type, "i", begin, end, [&](const Expr& i, cgen::BlockBuilder& loop) {
+    cgen::BlockBuilder found;
+    if (writes) {
+      found << assign(parameters.pointer(out)[count], i);
+    }
+    found << assign(count, count + parameters.index(1));
+    loop << if_(not_equal(parameters.pointer(mask)[i], literal(0, cgen::u8)), found);
+  });
+  if (!writes) {
+    inner << assign(parameters.pointer(out)[run], count);
+  }
+  body << if_(begin < length, inner);
+  return detail::finish_kernel(dialect, parameters, body);
+}
+
+/// Runs such a kernel over a mask of bytes.
+void launch_runs(const AnyArray& out, const AnyArray& mask, const AnyArray* begins) {
+  const runtime::StreamRef stream = current_stream(mask.stream());
+  const cgen::Dialect dialect = detail::dialect_of(stream.device());
+  runtime::ArgumentPack arguments;
+  for (const AnyArray* operand : {&out, &mask, begins}) {
+    if (operand != nullptr) {
+      operand->storage()->use_on(stream);
+      arguments.add(operand->address());
+    }
+  }
+  arguments.add(mask.count());
+  const std::int64_t runs = (mask.count() + run_length - 1) / run_length;
+  const int threads = detail::block_threads(dialect);
+  detail::kernel_of_text(stream.device(), begins != nullptr ? "nonzero.write" : "nonzero.count",
+                         [&] { return make_run_module(dialect, begins != nullptr); })
+      .launch(stream,
+              {{static_cast<std::uint64_t>((runs + threads - 1) / threads)},
+               {static_cast<std::uint64_t>(threads)}},
+              arguments);
+}
+
+/// The mask with an axis of length 1 for each axis of the array that it does not select along.
+void check_mask(const AnyArray& array, const AnyArray& mask) {
+  bool fits = mask.axes() <= array.axes();
+  for (int axis = 0; fits && axis < mask.axes(); ++axis) {
+    fits = mask.shape()[axis] == array.shape()[axis];
+  }
+  if (!fits) {
+    throw InvalidInput("arrays.select.shape_mismatch",
+                       fmt::format("a mask of shape {} selects nothing in an array of shape {}: "
+                                   "their first lengths must be the same",
+                                   to_string(mask.shape()), to_string(array.shape())));
+  }
+}
+
+}  // namespace
+
+Expression take(const AnyArray& array, const AnyArray& indices, std::int64_t axis,
+                const IndexOptions& options) {
+  return take_at(array, {indices}, axis, options);
+}
+
+Expression take(const AnyArray& array, const AnyArray& indices, const IndexOptions& options) {
+  return take_at(array.ravel(), {indices}, 0, options);
+}
+
+Expression take_at(const AnyArray& array, const std::vector<AnyArray>& indices, std::int64_t axis,
+                   const IndexOptions& options) {
+  const Places places = find_places(array, indices, axis, options);
+  return gather(places.first, places.further);
+}
+
+void put(const AnyArray& array, const AnyArray& indices, const Expression& values,
+         const IndexOptions& options) {
+  if (const auto flat = reshape(array.layout(), {-1})) {
+    put_at(array.view(*flat), {indices}, values, 0, options);
+    return;
+  }
+  // places along each axis, from the last on
+  std::vector<AnyArray> each;
+  Expression rest = inside(indices, array.count(), options);
+  for (int axis = array.axes() - 1; axis >= 0; --axis) {
+    const std::int64_t length = array.shape()[axis];
+    each.insert(each.begin(), evaluate(rest % length));
+    rest = floor_divide(rest, length);
+  }
+  put_at(array, each, values);
+}
+
+void put_at(const AnyArray& array, const std::vector<AnyArray>& indices, const Expression& values,
+            std::int64_t axis, const IndexOptions& options) {
+  const Places places = find_places(array, indices, axis, options);
+  scatter(values, places.further, places.first);
+}
+
+Array<std::int64_t> flat_nonzero(const AnyArray& array) {
+  const StreamScope scope(current_stream(array.stream()));
+  const AnyArray mask = evaluate(cast(array, DType::boolean)).ravel();
+  const std::int64_t runs = (mask.count() + run_length - 1) / run_length;
+  const Array<std::int64_t> counts = empty<std::int64_t>({runs});
+  if (runs == 0) {
+    return counts;
+  }
+  launch_runs(counts, mask, nullptr);
+  std::vector<std::int64_t> begins = counts.to_vector();
+  std::int64_t total = 0;
+  for (std::int64_t& begin : begins) {
+    const std::int64_t count = begin;
+    begin = total;
+    total += count;
+  }
+  const Array<std::int64_t> places = empty<std::int64_t>({total});
+  if (total > 0) {
+    const AnyArray from = Array<std::int64_t>(begins);
+    launch_runs(places, mask, &from);
+  }
+  return places;
+}
+
+std::vector<AnyArray> nonzero(const AnyArray& array) {
+  Expression rest = flat_nonzero(array);
+  std::vector<AnyArray> result;
+  for (int axis = array.axes() - 1; axis >= 0; --axis) {
+    const std::int64_t length = std::max<std::int64_t>(array.shape()[axis], 1);
+    result.insert(result.begin(), evaluate(rest % length));
+    rest = floor_divide(rest, length);
+  }
+  return result;
+}
+
+AnyArray select(const AnyArray& array, const AnyArray& mask) {
+  check_mask(array, mask);
+  Extents shape = {mask.count()};
+  for (int axis = mask.axes(); axis < array.axes(); ++axis) {
+    shape.push_back(array.shape()[axis]);
+  }
+  return evaluate(take(array.reshape(shape), flat_nonzero(mask), 0));
+}
+
+void put_where(const AnyArray& array, const AnyArray& mask, const Expression& values) {
+  check_mask(array, mask);
+  if (values.shape().empty()) {
+    const Expression value = detail::fitted(values, array.dtype());
+    AnyArray wide = mask;
+    for (int axis = mask.axes(); axis < array.axes(); ++axis) {
+      wide = wide.expand_dims(-1);
+    }
+    array.assign(cast(where(wide, value, array), array.dtype()));
+    return;
+  }
+  if (mask.axes() == 0) {
+    array.assign(cast(where(mask, detail::fitted(values, array.dtype()), array), array.dtype()));
+    return;
+  }
+  put_at(array, nonzero(mask), values);
+}
+
+AnyArray repeat(const AnyArray& array, std::int64_t times, std::int64_t axis) {
+  const int place = checked_axis(axis, array.axes());
+  Extents shape = array.shape();
+  shape.insert(place + 1, times);
+  Extents merged = array.shape();
+  merged[place] = detail::checked_product(merged[place], times);
+  return array.expand_dims(place + 1).broadcast_to(shape).reshape(merged);
+}
+
+}  // namespace rtcg::arrays

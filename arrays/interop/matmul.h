@@ -1,0 +1,89 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/arrays/core/array.h"
+#include "rtcg/loopy/slice/slicing.h"
+
+namespace rtcg::arrays {
+
+/// Who multiplies matrices of f32 and f64.
+enum class MatmulMethod {
+  /// cuBLAS where it is found and nothing says that our own kernel is faster: what says so is
+  /// wisdom of both, which tune_matmul() makes. Else our own kernel.
+  automatic,
+  engine,  ///< a kernel of the loop engine
+  cublas,  ///< @throws Unsupported  arrays.matmul.no_cublas where it is not found or cannot
+};
+
+struct MatmulOptions {
+  /// How the engine's kernel is cut. Without one, as wisdom says for these sizes or for some that
+  /// are at most twice as large or small; else as the model of slicings likes best. Its inames are
+  /// i (rows), j (columns) and k. With one, the engine multiplies.
+  std::optional<loopy::Slicing> slicing{};
+  MatmulMethod method = MatmulMethod::automatic;
+  std::string wisdom_path{};  ///< as of loopy::Wisdom
+};
+
+struct MatmulSizes {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t depth = 0;  ///< over which products are summed
+  friend auto operator<=>(const MatmulSizes&, const MatmulSizes&) = default;
+};
+
+/// Who multiplies matrices of some sizes, and why.
+struct MatmulPlan {
+  enum class Source {
+    given,   ///< the caller's slicing
+    wisdom,  ///< what a search found
+    model,   ///< the model's best that fits
+    plain,   ///< the product as it is described: there is nothing to slice
+    cublas,
+  };
+  Source source = Source::plain;
+  std::string slicing{};  ///< of the engine's kernel
+  /// Slicings that were to be used and do not fit, each with the reason.
+  std::vector<std::string> refused{};
+};
+
+/// The matrix product of the last two axes; axes before them broadcast, and an array of one axis is
+/// a row on the left and a column on the right, whose axis goes again.
+///
+/// f32 and f64 run cuBLAS or a kernel of the loop engine, made for the sizes at first use; other
+/// types, whose products are summed up as sum() does, run the reduction of their broadcast product.
+///
+/// @throws InvalidInput  arrays.matmul.shape_mismatch; as apply() of a given slicing
+/// @throws Unsupported   arrays.matmul.no_slicing: none of the model's first choices fits;
+///                       arrays.matmul.no_cublas
+/// @throws DeviceError   arrays.cublas.call_failed
+/// @cost   of the engine one launch for all matrices, and a copy of what is not in C order; of
+///         cuBLAS one call where matrices are evenly apart, and a copy where neither rows nor
+///         columns are contiguous. Asynchronous
+[[nodiscard]] AnyArray matmul(const AnyArray& a, const AnyArray& b,
+                              const MatmulOptions& options = {});
+template <Element T>
+requires std::floating_point<T>
+[[nodiscard]] Array<T> matmul(const Array<T>& a, const Array<T>& b,
+                              const MatmulOptions& options = {}) {
+  return Array<T>(matmul(a.any(), b.any(), options));
+}
+
+/// What matmul() does for contiguous matrices of these sizes. @throws  as matmul
+[[nodiscard]] MatmulPlan plan_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device device,
+                                     const MatmulOptions& options = {});
+
+/// Searches the fastest slicing for these sizes by running, times cuBLAS beside it where it is
+/// found, and remembers both: from then on matmul() uses the faster one.
+///
+/// @param dtype  f32 or f64
+/// @throws Unsupported  loopy.tune.nothing_works
+/// @cost   about that many seconds, unless wisdom has these sizes; waits
+MatmulPlan tune_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device device,
+                       double budget_seconds = 30, const std::string& wisdom_path = {});
+
+}  // namespace rtcg::arrays
