@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/runtime/memory/memory_pool.h"
+#include "rtcg/runtime/device/memory_pool.h"
 
 namespace rtcg::arrays {
 namespace {

@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "rtcg/runtime/device/device.h"
+#include "rtcg/runtime/device/memory.h"
 #include "rtcg/runtime/device/stream.h"
-#include "rtcg/runtime/memory/memory.h"
 
 namespace rtcg::arrays {
 

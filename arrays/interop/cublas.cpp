@@ -15,7 +15,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/cuda/cuda_native.h"
-#include "rtcg/runtime/memory/memory_pool.h"
+#include "rtcg/runtime/device/memory_pool.h"
 
 namespace rtcg::arrays::detail {
 namespace {

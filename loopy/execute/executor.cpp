@@ -14,8 +14,8 @@
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/runtime/compile/compiler.h"
 #include "rtcg/runtime/compile/environment.h"
+#include "rtcg/runtime/device/memory_pool.h"
 #include "rtcg/runtime/device/program.h"
-#include "rtcg/runtime/memory/memory_pool.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/runtime/memory/memory_pool.h"
+#include "rtcg/runtime/device/memory_pool.h"
 
 namespace rtcg::runtime::detail {
 namespace {

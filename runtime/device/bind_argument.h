@@ -13,7 +13,7 @@
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/host_data.h"
 #include "rtcg/runtime/device/kernel.h"
-#include "rtcg/runtime/memory/memory.h"
+#include "rtcg/runtime/device/memory.h"
 
 namespace rtcg::runtime::detail {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rtcg/runtime/device/device.h"
-#include "rtcg/runtime/memory/memory.h"
+#include "rtcg/runtime/device/memory.h"
 
 namespace rtcg::runtime {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "rtcg/runtime/memory/memory_pool.h"
+#include "rtcg/runtime/device/memory_pool.h"
 
 namespace rtcg::runtime {
 

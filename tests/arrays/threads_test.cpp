@@ -9,7 +9,7 @@
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/random/generator.h"
-#include "rtcg/runtime/memory/memory_pool.h"
+#include "rtcg/runtime/device/memory_pool.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/judged_devices.h"

@@ -11,7 +11,7 @@
 
 #include "rtcg/runtime/cuda/cuda_native.h"
 #include "rtcg/runtime/device/copy.h"
-#include "rtcg/runtime/memory/memory_pool.h"
+#include "rtcg/runtime/device/memory_pool.h"
 #include "rtcg/runtime/observe/timer.h"
 #include "tests/support/expect_error.h"
 

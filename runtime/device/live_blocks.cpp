@@ -1,4 +1,4 @@
-#include "rtcg/runtime/memory/live_blocks.h"
+#include "rtcg/runtime/device/live_blocks.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "rtcg/runtime/memory/live_blocks.h"
+#include "rtcg/runtime/device/live_blocks.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/runtime/memory/memory_pool.h"
+#include "rtcg/runtime/device/memory_pool.h"
 
 namespace rtcg::runtime {
 namespace {

@@ -1,4 +1,4 @@
-#include "rtcg/runtime/memory/memory_pool.h"
+#include "rtcg/runtime/device/memory_pool.h"
 
 #include <algorithm>
 #include <deque>

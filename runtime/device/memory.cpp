@@ -1,4 +1,4 @@
-#include "rtcg/runtime/memory/memory.h"
+#include "rtcg/runtime/device/memory.h"
 
 #include <algorithm>
 #include <string_view>

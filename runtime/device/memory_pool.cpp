@@ -1,4 +1,4 @@
-#include "rtcg/runtime/memory/memory_pool.h"
+#include "rtcg/runtime/device/memory_pool.h"
 
 #include <algorithm>
 #include <map>
@@ -13,8 +13,8 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/driver_message.h"
 #include "rtcg/runtime/device/event.h"
-#include "rtcg/runtime/memory/live_blocks.h"
-#include "rtcg/runtime/memory/size_class.h"
+#include "rtcg/runtime/device/live_blocks.h"
+#include "rtcg/runtime/device/size_class.h"
 
 namespace rtcg::runtime {
 namespace {

@@ -1,4 +1,4 @@
-#include "rtcg/runtime/memory/size_class.h"
+#include "rtcg/runtime/device/size_class.h"
 
 #include <random>
 

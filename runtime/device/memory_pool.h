@@ -6,8 +6,8 @@
 
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/device.h"
+#include "rtcg/runtime/device/memory.h"
 #include "rtcg/runtime/device/stream.h"
-#include "rtcg/runtime/memory/memory.h"
 
 namespace rtcg::runtime {
 

@@ -1,4 +1,4 @@
-#include "rtcg/runtime/memory/memory.h"
+#include "rtcg/runtime/device/memory.h"
 
 #include "tests/runtime/support/fake_backend.h"
 #include "tests/support/expect_error.h"
