@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "rtcg/cgen.h"
-#include "rtcg/cgen/dialect/lower.h"
+#include "rtcg/cgen/lower/lower.h"
 #include "rtcg/cgen/print/printer.h"
 
 namespace {

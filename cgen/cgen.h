@@ -11,6 +11,6 @@
 #include "rtcg/cgen/check/check_names.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/dialect/dialect.h"
-#include "rtcg/cgen/dialect/lower.h"
+#include "rtcg/cgen/lower/lower.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"

@@ -1,6 +1,6 @@
 #include "rtcg/cgen/print/print_module.h"
 
-#include "rtcg/cgen/dialect/lower.h"
+#include "rtcg/cgen/lower/lower.h"
 #include "rtcg/cgen/print/printer.h"
 
 namespace rtcg::cgen {

@@ -10,7 +10,7 @@
 #include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/ast/walk.h"
 #include "rtcg/cgen/build/block_builder.h"
-#include "rtcg/cgen/dialect/lowering.h"
+#include "rtcg/cgen/lower/lowering.h"
 
 namespace rtcg::cgen {
 

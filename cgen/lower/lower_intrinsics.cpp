@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/describe.h"
-#include "rtcg/cgen/dialect/lowering.h"
+#include "rtcg/cgen/lower/lowering.h"
 
 namespace rtcg::cgen {
 

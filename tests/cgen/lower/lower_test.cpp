@@ -1,4 +1,4 @@
-#include "rtcg/cgen/dialect/lower.h"
+#include "rtcg/cgen/lower/lower.h"
 
 #include <gtest/gtest.h>
 

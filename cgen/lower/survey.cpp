@@ -7,7 +7,7 @@
 
 #include "rtcg/cgen/ast/walk.h"
 #include "rtcg/cgen/check/complain.h"
-#include "rtcg/cgen/dialect/lowering.h"
+#include "rtcg/cgen/lower/lowering.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::cgen {

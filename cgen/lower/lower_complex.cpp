@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/traverse.h"
-#include "rtcg/cgen/dialect/lowering.h"
+#include "rtcg/cgen/lower/lowering.h"
 
 namespace rtcg::cgen {
 namespace {

@@ -1,4 +1,4 @@
-#include "rtcg/cgen/dialect/lower.h"
+#include "rtcg/cgen/lower/lower.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/build/fresh_names.h"
-#include "rtcg/cgen/dialect/lowering.h"
+#include "rtcg/cgen/lower/lowering.h"
 
 namespace rtcg::cgen {
 
