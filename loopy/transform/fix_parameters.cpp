@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/create/parse_domain.h"
+#include "rtcg/loopy/kernel/parse_domain.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/support.h"
 

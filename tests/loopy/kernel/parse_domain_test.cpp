@@ -1,4 +1,4 @@
-#include "rtcg/loopy/create/parse_domain.h"
+#include "rtcg/loopy/kernel/parse_domain.h"
 
 #include <gtest/gtest.h>
 
