@@ -19,8 +19,8 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/check/checked_kernel.h"
-#include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "tools/command.h"
 #include "tools/reduce_text.h"
 

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/print_expr.h"

@@ -11,8 +11,8 @@
 #include "bench/gpu/sections.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/slice/slicing.h"
-#include "rtcg/loopy/transform/recipe.h"
 #include "rtcg/runtime/device/copy.h"
 
 namespace rtcg::bench {

@@ -15,13 +15,13 @@
 #include "rtcg/loopy/codegen/emit.h"
 #include "rtcg/loopy/codegen/lower_expr.h"
 #include "rtcg/loopy/codegen/target_names.h"
-#include "rtcg/loopy/create/write_kernel_file.h"
+#include "rtcg/loopy/kernel/kernel_file.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/kernel/parse_recipe.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/schedule/launches.h"
-#include "rtcg/loopy/transform/recipe.h"
 
 namespace rtcg::loopy {
 

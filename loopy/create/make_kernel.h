@@ -1,31 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/kernel/kernel_options.h"
 
 namespace rtcg::loopy {
-
-struct KernelOptions {
-  std::string name = "loopy_kernel";
-  /// Arguments with types and shapes: `a, out: f32[n, m]; n: i32; table: f64[16] {space=constant}`.
-  /// What it does not list is inferred, and so is what it leaves out: `a, out` states an order
-  /// only. Options: order=C or F, strides=s1:s2, offset=o, space=global or constant. `...` may
-  /// stand for the rest.
-  std::string arguments{};
-  /// Type of the arrays and scalars without a type that no bound, shape or index uses.
-  std::optional<cgen::Type> default_type{};
-  /// Facts about parameters: `n >= 1 and n mod 16 = 0`.
-  std::string assumptions{};
-  /// Every statement runs after the one before it.
-  bool sequential_dependencies = false;
-  /// Parameters with a known value.
-  std::map<std::string, std::int64_t> fixed_parameters{};
-};
 
 /// A kernel from text.
 ///

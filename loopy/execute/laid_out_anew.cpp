@@ -8,8 +8,8 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
-#include "rtcg/loopy/transform/recipe.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/transform/array_support.h"
-#include "rtcg/loopy/transform/recipe.h"
 
 namespace rtcg::loopy {
 namespace {

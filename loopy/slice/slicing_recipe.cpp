@@ -6,10 +6,10 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/loopy/transform/recipe.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/loopy/transform/other_kernel.h"
+#include "rtcg/loopy/kernel/kernel_file.h"
 #include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/with_own_names.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -65,14 +66,13 @@ void append(std::vector<Item>& all, const std::vector<Item>& more) {
 
 }  // namespace
 
-Kernel fuse_kernels(Kernel first, std::string_view second, const FuseOptions& options) {
-  const Kernel plain = kernel_from_text(second);
-  throw_if_refused(find_refusal(first, plain));
+Kernel fuse_kernels(Kernel first, const Kernel& second, const FuseOptions& options) {
+  throw_if_refused(find_refusal(first, second));
   NameGenerator names = make_name_generator(first);
-  for (const Argument& argument : plain.arguments) {
+  for (const Argument& argument : second.arguments) {
     names.reserve(argument.name);  // first: no iname may take the name
   }
-  const Kernel added = with_own_names(plain, names, options.suffix);
+  const Kernel added = with_own_names(second, names, options.suffix);
   for (const Argument& argument : added.arguments) {
     const auto own = std::find_if(first.arguments.begin(), first.arguments.end(),
                                   [&](const Argument& each) { return each.name == argument.name; });
@@ -89,14 +89,9 @@ Kernel fuse_kernels(Kernel first, std::string_view second, const FuseOptions& op
   append(first.loop_priorities, added.loop_priorities);
   first.assumptions.add(added.assumptions);
   first.iname_tags.insert(added.iname_tags.begin(), added.iname_tags.end());
-  record(first, "fuse_kernels", {kernel_text(plain)},
+  record(first, "fuse_kernels", {to_string(to_kernel_file(second))},
          {{"suffix", options.suffix == FuseOptions{}.suffix ? "" : options.suffix}});
   return first;
-}
-
-Kernel fuse_kernels(Kernel first, const Kernel& second, const FuseOptions& options) {
-  // through its text, so that the recipe gives the same
-  return fuse_kernels(std::move(first), kernel_text(second), options);
 }
 
 std::optional<std::string> why_not_fuse_kernels(const Kernel& first, const Kernel& second,

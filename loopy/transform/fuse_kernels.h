@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "rtcg/loopy/kernel/kernel.h"
 
@@ -25,14 +24,11 @@ struct FuseOptions {
 /// Arguments of the same name are the same: what the first kernel writes the second one reads. All
 /// else keeps apart; rename_iname unites loops with the same bounds. Where threads read what others
 /// wrote, a global barrier is to be added between.
+/// @param second  recipes have it as the text of a kernel file, or the path of one
 /// @throws InvalidInput  loopy.fuse_kernels.different_arguments, loopy.fuse_kernels.name_clash
 /// @throws Unsupported   loopy.to_kernel_file.not_sayable
 /// @source Loo.py `fuse_kernels`
 [[nodiscard]] Kernel fuse_kernels(Kernel first, const Kernel& second,
-                                  const FuseOptions& options = {});
-/// With a kernel file as text, or the path of one; its recipe is done first.
-/// @throws  also what reading the file throws
-[[nodiscard]] Kernel fuse_kernels(Kernel first, std::string_view second,
                                   const FuseOptions& options = {});
 [[nodiscard]] std::optional<std::string> why_not_fuse_kernels(const Kernel& first,
                                                               const Kernel& second,

@@ -6,12 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/kernel/kernel_file.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/array_support.h"
-#include "rtcg/loopy/transform/other_kernel.h"
 #include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/with_own_names.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -280,30 +281,29 @@ void check_axes(const Kernel& kernel) {
 
 }  // namespace
 
-Kernel inline_kernel(Kernel kernel, std::string_view callee_text, std::string_view call,
+Kernel inline_kernel(Kernel kernel, const Kernel& callee, std::string_view call,
                      const Bindings& bindings, const InlineOptions& options) {
-  const Kernel plain = kernel_from_text(callee_text);
   const Instruction* place = find_instruction(kernel, call);
   if (place == nullptr || !is<NoOperation>(*place)) {
     refuse("loopy.inline_kernel.no_call",
            fmt::format("kernel '{}' has no statement '{}' that does nothing: write "
                        "... nop {{id={}}} for the call of '{}'",
-                       kernel.name, call, call, plain.name));
+                       kernel.name, call, call, callee.name));
   }
   NameGenerator names = make_name_generator(kernel);
-  for (const Argument& argument : plain.arguments) {
+  for (const Argument& argument : callee.arguments) {
     names.reserve(argument.name);
   }
-  const BoundTo bound = read_bindings(kernel, plain, *place, bindings);
-  Kernel callee = with_bindings(with_own_names(plain, names, "_in"), bound);
+  const BoundTo bound = read_bindings(kernel, callee, *place, bindings);
+  Kernel inlined = with_bindings(with_own_names(callee, names, "_in"), bound);
   if (options.as_function) {
-    check_function(plain);
-    const auto site = call_site_of(kernel, callee, std::string(call), bound);
-    for (Instruction& each : callee.instructions) {
+    check_function(callee);
+    const auto site = call_site_of(kernel, inlined, std::string(call), bound);
+    for (Instruction& each : inlined.instructions) {
       each.call_site = site;
     }
   }
-  for (const Argument& argument : callee.arguments) {
+  for (const Argument& argument : inlined.arguments) {
     const bool is_there = find_argument(kernel, argument.name) != nullptr ||
                           find_temporary(kernel, argument.name) != nullptr;
     if (is_iname(kernel, argument.name) || find_rule(kernel, argument.name) != nullptr) {
@@ -313,37 +313,31 @@ Kernel inline_kernel(Kernel kernel, std::string_view callee_text, std::string_vi
     if (is_there && own && argument.type && !(*own == *argument.type)) {
       refuse("loopy.inline_kernel.different_types",
              fmt::format("'{}' has different types in kernels '{}' and '{}'", argument.name,
-                         plain.name, kernel.name));
+                         callee.name, kernel.name));
     }
     if (!is_there) {
       kernel.arguments.push_back(argument);
     }
   }
-  kernel = with_statements(std::move(kernel), callee, std::string(call));
-  append_all(kernel.domains, callee.domains);
-  append_all(kernel.temporaries, callee.temporaries);
-  append_all(kernel.rules, callee.rules);
-  append_all(kernel.loop_priorities, callee.loop_priorities);
-  kernel.iname_tags.insert(callee.iname_tags.begin(), callee.iname_tags.end());
-  const std::vector<std::string> assumed = callee.assumptions.names();
+  kernel = with_statements(std::move(kernel), inlined, std::string(call));
+  append_all(kernel.domains, inlined.domains);
+  append_all(kernel.temporaries, inlined.temporaries);
+  append_all(kernel.rules, inlined.rules);
+  append_all(kernel.loop_priorities, inlined.loop_priorities);
+  kernel.iname_tags.insert(inlined.iname_tags.begin(), inlined.iname_tags.end());
+  const std::vector<std::string> assumed = inlined.assumptions.names();
   if (std::none_of(assumed.begin(), assumed.end(),
                    [&](const std::string& each) { return is_iname(kernel, each); })) {
-    kernel.assumptions.add(callee.assumptions);
+    kernel.assumptions.add(inlined.assumptions);
   }
   check_axes(kernel);
-  std::vector<std::string> arguments = {kernel_text(plain), std::string(call)};
+  std::vector<std::string> arguments = {to_string(to_kernel_file(callee)), std::string(call)};
   for (const auto& [name, text] : bindings) {
     arguments.push_back(fmt::format("{}:{}", name, to_string(parse_expr(text))));
   }
   record(kernel, "inline_kernel", std::move(arguments),
          {{"as_function", options.as_function ? "yes" : ""}});
   return kernel;
-}
-
-Kernel inline_kernel(Kernel kernel, const Kernel& callee, std::string_view call,
-                     const Bindings& bindings, const InlineOptions& options) {
-  // through its text, so that the recipe gives the same
-  return inline_kernel(std::move(kernel), kernel_text(callee), call, bindings, options);
 }
 
 std::optional<std::string> why_not_inline_kernel(const Kernel& kernel, const Kernel& callee,

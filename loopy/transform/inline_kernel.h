@@ -30,7 +30,7 @@ struct InlineOptions {
 /// The statements are within the inames of the call, under its conditions, and wait for what it
 /// waits for. Arguments that are not bound are those of the same name; the kernel gets them where
 /// it lacks them. Inames, temporaries, rules and ids get new names where theirs are taken.
-/// @param callee    a kernel file as text, or the path of one; its recipe is done first
+/// @param callee    recipes have it as the text of a kernel file, or the path of one
 /// @param call      id of a `nop` statement
 /// @param bindings  `_0`, `_1`, ... stand for the callee's indices
 /// @param options   as a function, it gets pointers to the parts of arrays that it touches, and
@@ -38,11 +38,9 @@ struct InlineOptions {
 /// @throws InvalidInput  loopy.inline_kernel.not_a_function, loopy.inline_kernel.no_call,
 ///                       loopy.inline_kernel.bad_binding,
 ///                       loopy.inline_kernel.different_types, loopy.inline_kernel.axis_used_twice,
-///                       loopy.parse_expr.syntax, and what reading the file throws
+///                       loopy.parse_expr.syntax
+/// @throws Unsupported   loopy.to_kernel_file.not_sayable
 /// @source Loo.py `inline_callable_kernel`
-[[nodiscard]] Kernel inline_kernel(Kernel kernel, std::string_view callee, std::string_view call,
-                                   const Bindings& bindings = {},
-                                   const InlineOptions& options = {});
 [[nodiscard]] Kernel inline_kernel(Kernel kernel, const Kernel& callee, std::string_view call,
                                    const Bindings& bindings = {},
                                    const InlineOptions& options = {});

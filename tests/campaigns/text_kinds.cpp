@@ -12,7 +12,7 @@
 #include "rtcg/dg/flux/parse_flux.h"
 #include "rtcg/loopy.h"
 #include "rtcg/loopy/check/checked_kernel.h"
-#include "rtcg/loopy/create/parse_kernel_file.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/slice/slicing.h"
 #include "tests/campaigns/campaign.h"
 #include "tests/campaigns/mutate.h"

@@ -10,9 +10,9 @@
 #include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/loopy/transform/recipe.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/symbolic/affine.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
-#include "rtcg/loopy/transform/recipe.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

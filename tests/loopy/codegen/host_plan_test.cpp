@@ -5,8 +5,8 @@
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
-#include "rtcg/loopy/transform/recipe.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

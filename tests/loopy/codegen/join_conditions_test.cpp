@@ -5,7 +5,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 
 namespace rtcg::loopy {
 namespace {

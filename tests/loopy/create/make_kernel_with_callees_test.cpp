@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "tests/loopy/support/kernel_text.h"
 #include "tests/support/expect_error.h"
 

@@ -4,9 +4,9 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
-#include "rtcg/loopy/create/parse_kernel_file.h"
-#include "rtcg/loopy/create/write_kernel_file.h"
+#include "rtcg/loopy/kernel/kernel_file.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/precompute.h"
 #include "tests/loopy/support/kernel_text.h"

@@ -6,7 +6,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/support/expect_error.h"
 

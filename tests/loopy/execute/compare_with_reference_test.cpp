@@ -8,8 +8,8 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/create/parse_kernel_file.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

@@ -4,7 +4,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/runtime/compile/nvrtc.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/support/expect_error.h"

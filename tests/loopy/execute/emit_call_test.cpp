@@ -5,10 +5,10 @@
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
-#include "rtcg/loopy/create/parse_kernel_file.h"
-#include "rtcg/loopy/create/write_kernel_file.h"
+#include "rtcg/loopy/kernel/kernel_file.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/support/expect_error.h"
 

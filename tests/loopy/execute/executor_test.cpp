@@ -10,7 +10,7 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/interpret/argument_data.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/judged_devices.h"
 

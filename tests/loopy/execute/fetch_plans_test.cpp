@@ -5,7 +5,7 @@
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/slice/slicing.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/transform/swizzle_bank_conflicts.h"
 #include "tests/loopy/execute/on_every_target.h"
 

@@ -6,7 +6,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/runtime/device/device.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/support/judged_devices.h"

@@ -9,7 +9,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/interpret/argument_data.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/vectorize.h"
 #include "tests/support/expect_error.h"

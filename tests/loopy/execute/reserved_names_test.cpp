@@ -5,7 +5,7 @@
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/judged_devices.h"

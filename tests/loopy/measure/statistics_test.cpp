@@ -5,9 +5,9 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
-#include "rtcg/loopy/transform/recipe.h"
 #include "tests/loopy/check/build_kernel.h"
 #include "tests/support/expect_error.h"
 

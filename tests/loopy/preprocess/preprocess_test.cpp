@@ -4,7 +4,7 @@
 
 #include "rtcg/cgen/ast/describe.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "tests/loopy/support/run_schedule.h"
 #include "tests/loopy/support/same_results.h"
 

@@ -5,7 +5,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "tests/loopy/support/run_schedule.h"
 #include "tests/support/expect_error.h"
 

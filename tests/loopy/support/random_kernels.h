@@ -13,7 +13,7 @@
 #include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 
 // Random kernels and random transformations of them, each from its seed.
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/kernel/print_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 
 namespace rtcg::loopy {
 

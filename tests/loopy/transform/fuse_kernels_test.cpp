@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/create/parse_kernel_file.h"
-#include "rtcg/loopy/create/write_kernel_file.h"
+#include "rtcg/loopy/kernel/kernel_file.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
-#include "rtcg/loopy/transform/recipe.h"
 #include "rtcg/loopy/transform/rename_iname.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/same_results.h"

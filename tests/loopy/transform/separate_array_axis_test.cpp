@@ -6,8 +6,8 @@
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
-#include "rtcg/loopy/transform/recipe.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {

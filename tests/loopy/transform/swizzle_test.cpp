@@ -4,8 +4,8 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/create/parse_kernel_file.h"
-#include "rtcg/loopy/create/write_kernel_file.h"
+#include "rtcg/loopy/kernel/kernel_file.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/support/expect_error.h"

@@ -13,9 +13,9 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/codegen/generate.h"
-#include "rtcg/loopy/create/parse_kernel_file.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -1,4 +1,4 @@
-#include "rtcg/loopy/create/parse_kernel_file.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,31 +1,12 @@
 #pragma once
 
-#include <functional>
-#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/kernel/kernel_file.h"
 
 namespace rtcg::loopy {
-
-/// What a `.loopy` file says: a kernel, and what is to be made of it. docs/kernel_files.md
-/// describes the form.
-struct KernelFile {
-  std::string domains{};
-  std::string statements{};
-  KernelOptions options{};
-  /// As apply_recipe takes it; may be empty.
-  std::string recipe{};
-  /// Kernels that statements call, each with its own recipe.
-  std::vector<KernelFile> callees{};
-  /// Where it was read from, for errors; empty where it was no file.
-  std::string path{};
-  /// The line on which the text of each section begins, for errors.
-  std::map<std::string, int, std::less<>> lines{};
-};
 
 /// @throws InvalidInput  loopy.parse_kernel_file.unknown_section,
 ///         loopy.parse_kernel_file.duplicate_section, loopy.parse_kernel_file.missing_section,
@@ -34,8 +15,6 @@ struct KernelFile {
 [[nodiscard]] KernelFile parse_kernel_file(std::string_view text, const std::string& path = {});
 /// @throws InvalidInput  loopy.read_kernel_file.unreadable; what parse_kernel_file throws
 [[nodiscard]] KernelFile read_kernel_file(const std::string& path);
-/// Text that parse_kernel_file reads as the same kernel and recipe.
-[[nodiscard]] std::string to_string(const KernelFile& file);
 
 /// The kernel as the file describes it, before its recipe.
 /// @throws  what make_kernel_with_callees throws, with the place in the file
@@ -60,5 +39,9 @@ auto with_place_of_statement(const KernelFile& file, const Kernel& described, co
     throw Unsupported(error.code(), message_with_place(file, described, error));
   }
 }
+
+/// The kernel of a kernel file, given as text or by its path, after its recipe.
+/// @throws  what parse_kernel_file, described_kernel and transformed_kernel throw
+[[nodiscard]] Kernel kernel_from_text(std::string_view text_or_path);
 
 }  // namespace rtcg::loopy

@@ -4,25 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rtcg/loopy/kernel/kernel.h"
-
-// Recipes: transformations as text, one a line or separated by `;`. `#` begins a comment.
-//
-//     split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)
-//     prioritize_loops(k, j)
-//     join_inames([i, j], name=ij)
-//     duplicate_inames([i], within="id:a* and not tag:x")
-//
-// Arguments are separated by commas outside of brackets; lists stand in `[ ]`. Quotes go around
-// what would be read otherwise; `\"` and `\\` within them.
+#include "rtcg/loopy/kernel/parse_recipe.h"
 
 namespace rtcg::loopy {
-
-/// `split_iname(i, 16, outer_tag=g.0)`; parse_recipe gives an equal step.
-[[nodiscard]] std::string to_string(const RecipeStep& step);
-
-/// @throws InvalidInput  loopy.parse_recipe.syntax
-[[nodiscard]] std::vector<RecipeStep> parse_recipe(std::string_view text);
 
 /// Transforms a kernel step by step. Kernels record their own recipe: applied to the kernel that
 /// the steps began with, it gives an equal kernel.

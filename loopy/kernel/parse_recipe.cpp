@@ -1,4 +1,4 @@
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/kernel/parse_recipe.h"
 
 #include <algorithm>
 
@@ -189,10 +189,6 @@ std::string to_string(const RecipeStep& step) {
 
 std::vector<RecipeStep> parse_recipe(std::string_view text) {
   return RecipeReader(text).read_all();
-}
-
-Kernel apply_recipe(Kernel kernel, std::string_view text) {
-  return apply_recipe(std::move(kernel), parse_recipe(text));
 }
 
 }  // namespace rtcg::loopy

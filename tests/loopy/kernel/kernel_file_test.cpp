@@ -1,4 +1,4 @@
-#include "rtcg/loopy/create/write_kernel_file.h"
+#include "rtcg/loopy/kernel/kernel_file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "tests/loopy/support/random_kernels.h"
 #include "tests/support/expect_error.h"
 

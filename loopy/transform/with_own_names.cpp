@@ -1,10 +1,8 @@
-#include "rtcg/loopy/transform/other_kernel.h"
+#include "rtcg/loopy/transform/with_own_names.h"
 
 #include <algorithm>
 #include <map>
 
-#include "rtcg/loopy/create/parse_kernel_file.h"
-#include "rtcg/loopy/create/write_kernel_file.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -47,17 +45,6 @@ Instruction renamed(Instruction instruction, const NewNames& names, const NewNam
 }
 
 }  // namespace
-
-Kernel kernel_from_text(std::string_view text_or_path) {
-  const bool is_text = text_or_path.find('\n') != std::string_view::npos;
-  const KernelFile file =
-      is_text ? parse_kernel_file(text_or_path) : read_kernel_file(std::string(text_or_path));
-  return transformed_kernel(file, described_kernel(file));
-}
-
-std::string kernel_text(const Kernel& kernel) {
-  return to_string(to_kernel_file(kernel));
-}
 
 Kernel with_own_names(Kernel kernel, NameGenerator& taken, std::string_view suffix) {
   NewNames names;

@@ -1,4 +1,5 @@
-// One row for each transformation that recipes know: how its arguments and options are read.
+#include "rtcg/loopy/recipe/apply_recipe.h"
+
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -11,6 +12,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/transform/alias_temporaries.h"
 #include "rtcg/loopy/transform/arguments.h"
 #include "rtcg/loopy/transform/assignment_to_subst.h"
@@ -32,7 +34,6 @@
 #include "rtcg/loopy/transform/pipeline.h"
 #include "rtcg/loopy/transform/precompute.h"
 #include "rtcg/loopy/transform/prioritize_loops.h"
-#include "rtcg/loopy/transform/recipe.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/reduction_arg_to_subst_rule.h"
 #include "rtcg/loopy/transform/rename_iname.h"
@@ -51,6 +52,8 @@
 #include "rtcg/loopy/transform/tile.h"
 #include "rtcg/loopy/transform/to_batched.h"
 #include "rtcg/loopy/transform/vectorize.h"
+
+// One row for each transformation that recipes know: how its arguments and options are read.
 
 namespace rtcg::loopy {
 namespace {
@@ -341,7 +344,7 @@ Table loop_rows() {
       {"duplicate_inames", row(duplicate_inames, list, duplicate_options)},
       {"fuse_kernels", row(
                            [](Kernel kernel, const std::string& other, const FuseOptions& options) {
-                             return fuse_kernels(std::move(kernel), std::string_view(other),
+                             return fuse_kernels(std::move(kernel), kernel_from_text(other),
                                                  options);
                            },
                            text, fuse_options)},
@@ -350,7 +353,7 @@ Table loop_rows() {
       {"inline_kernel", row(
                             [](Kernel kernel, const std::string& callee, const std::string& call,
                                const Bindings& bindings, const InlineOptions& options) {
-                              return inline_kernel(std::move(kernel), std::string_view(callee),
+                              return inline_kernel(std::move(kernel), kernel_from_text(callee),
                                                    call, bindings, options);
                             },
                             text, text, pairs, inline_options)},
@@ -449,6 +452,10 @@ Kernel apply_recipe(Kernel kernel, const std::vector<RecipeStep>& steps) {
     kernel = found->second(std::move(kernel), reader);
   }
   return kernel;
+}
+
+Kernel apply_recipe(Kernel kernel, std::string_view text) {
+  return apply_recipe(std::move(kernel), parse_recipe(text));
 }
 
 std::vector<std::string> transformation_names() {

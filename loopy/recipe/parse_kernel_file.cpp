@@ -1,4 +1,4 @@
-#include "rtcg/loopy/create/parse_kernel_file.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 
 #include <algorithm>
 #include <charconv>
@@ -16,9 +16,9 @@
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_statements.h"
 #include "rtcg/loopy/kernel/parse_domain.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
-#include "rtcg/loopy/transform/recipe.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -194,16 +194,6 @@ void read_section(const Section& section, KernelFile& file) {
   }
 }
 
-void write_section(std::string& text, std::string_view name, const std::string& content) {
-  if (content.empty()) {
-    return;
-  }
-  text += std::string(name) + "\n";
-  for (const std::string& line : split_lines(content)) {
-    text += line.empty() ? "\n" : "  " + line + "\n";
-  }
-}
-
 // ---- places in the file ----------------------------------------------------------------------
 
 int line_of(const KernelFile& file, std::string_view section) {
@@ -316,36 +306,6 @@ KernelFile read_kernel_file(const std::string& path) {
   return parse_kernel_file(text.str(), path);
 }
 
-namespace {
-std::string text_of(const KernelFile& file, std::string_view heading) {
-  std::string text = std::string(heading) + " " + file.options.name + "\n";
-  write_section(text, "domains", file.domains);
-  write_section(text, "arguments", file.options.arguments);
-  if (file.options.default_type) {
-    text += "type " + scalar_type_name(*file.options.default_type) + "\n";
-  }
-  write_section(text, "assume", file.options.assumptions);
-  std::string values;
-  for (const auto& [name, value] : file.options.fixed_parameters) {
-    values += fmt::format("{}={}\n", name, value);
-  }
-  write_section(text, "fix", values);
-  if (file.options.sequential_dependencies) {
-    text += "order sequential\n";
-  }
-  write_section(text, "statements", file.statements);
-  write_section(text, "transform", file.recipe);
-  for (const KernelFile& callee : file.callees) {
-    text += text_of(callee, "callee");
-  }
-  return text;
-}
-}  // namespace
-
-std::string to_string(const KernelFile& file) {
-  return text_of(file, "kernel");
-}
-
 Kernel described_kernel(const KernelFile& file) {
   // each section alone first: their errors do not say which of them they are about
   with_place(file, line_of(file, "domains"), [&] { return parse_domains(file.domains); });
@@ -440,6 +400,13 @@ std::string message_with_place(const KernelFile& file, const Kernel& described,
                             is_of("loopy.generate.") || is_of("loopy.realize_reductions.") ||
                             is_of("loopy.choose_address_spaces.") || is_of("loopy.type_of.");
   return file.path.empty() || !is_of_kernel ? message : fmt::format("{}: {}", file.path, message);
+}
+
+Kernel kernel_from_text(std::string_view text_or_path) {
+  const bool is_text = text_or_path.find('\n') != std::string_view::npos;
+  const KernelFile file =
+      is_text ? parse_kernel_file(text_or_path) : read_kernel_file(std::string(text_or_path));
+  return transformed_kernel(file, described_kernel(file));
 }
 
 }  // namespace rtcg::loopy

@@ -1,11 +1,12 @@
 // What recipes read, write and refuse, and refusals of transformations through recipes.
+#include "rtcg/loopy/recipe/apply_recipe.h"
+
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
-#include "rtcg/loopy/transform/recipe.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/support/expect_error.h"
 

@@ -1,14 +1,15 @@
-#include "rtcg/loopy/create/write_kernel_file.h"
+#include "rtcg/loopy/kernel/kernel_file.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/parse_recipe.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
-#include "rtcg/loopy/transform/recipe.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -202,6 +203,41 @@ std::string recipe_text(const Kernel& kernel) {
   return join(lines, "\n");
 }
 
+void write_section(std::string& text, std::string_view name, const std::string& content) {
+  if (content.empty()) {
+    return;
+  }
+  text += std::string(name) + "\n";
+  std::istringstream lines(content);
+  for (std::string line; std::getline(lines, line);) {
+    text += line.empty() ? "\n" : "  " + line + "\n";
+  }
+}
+
+std::string text_of(const KernelFile& file, std::string_view heading) {
+  std::string text = std::string(heading) + " " + file.options.name + "\n";
+  write_section(text, "domains", file.domains);
+  write_section(text, "arguments", file.options.arguments);
+  if (file.options.default_type) {
+    text += "type " + scalar_type_name(*file.options.default_type) + "\n";
+  }
+  write_section(text, "assume", file.options.assumptions);
+  std::string values;
+  for (const auto& [name, value] : file.options.fixed_parameters) {
+    values += fmt::format("{}={}\n", name, value);
+  }
+  write_section(text, "fix", values);
+  if (file.options.sequential_dependencies) {
+    text += "order sequential\n";
+  }
+  write_section(text, "statements", file.statements);
+  write_section(text, "transform", file.recipe);
+  for (const KernelFile& callee : file.callees) {
+    text += text_of(callee, "callee");
+  }
+  return text;
+}
+
 }  // namespace
 
 KernelFile to_kernel_file(const Kernel& kernel) {
@@ -213,6 +249,10 @@ KernelFile to_kernel_file(const Kernel& kernel) {
   file.statements = statements_text(kernel);
   file.recipe = recipe_text(kernel);
   return file;
+}
+
+std::string to_string(const KernelFile& file) {
+  return text_of(file, "kernel");
 }
 
 }  // namespace rtcg::loopy

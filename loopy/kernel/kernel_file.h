@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/kernel/kernel_options.h"
+
+namespace rtcg::loopy {
+
+/// What a `.loopy` file says: a kernel, and what is to be made of it. docs/kernel_files.md
+/// describes the form.
+struct KernelFile {
+  std::string domains{};
+  std::string statements{};
+  KernelOptions options{};
+  /// As apply_recipe takes it; may be empty.
+  std::string recipe{};
+  /// Kernels that statements call, each with its own recipe.
+  std::vector<KernelFile> callees{};
+  /// Where it was read from, for errors; empty where it was no file.
+  std::string path{};
+  /// The line on which the text of each section begins, for errors.
+  std::map<std::string, int, std::less<>> lines{};
+};
+
+/// Text that parse_kernel_file reads as the same kernel and recipe.
+[[nodiscard]] std::string to_string(const KernelFile& file);
+
+/// The file that says what a kernel is now: `described_kernel` of it, with its recipe applied,
+/// computes the same by the same loops, and generates the same text but for the recipe's comment.
+///
+/// Loops, arrays and statements stand as the transformations left them; tags, orders of loops and
+/// the places of temporaries, which statements cannot state, make up its recipe. To keep the kernel
+/// as it was described, with what was done to it, write the KernelFile that it came from.
+/// @throws Unsupported  loopy.to_kernel_file.not_sayable, where a kernel has what text cannot say:
+///                      temporaries in strides that are no constants
+[[nodiscard]] KernelFile to_kernel_file(const Kernel& kernel);
+
+}  // namespace rtcg::loopy
