@@ -84,7 +84,8 @@ TEST(Layers, FollowTheDependencyTable) {
       if (header.starts_with("rtcg/")) {
         const std::string other = folder_of(rules, header.substr(5));
         used.emplace(folder, other);
-        EXPECT_TRUE(std::find(rule.folders.begin(), rule.folders.end(), other) != rule.folders.end())
+        EXPECT_TRUE(std::find(rule.folders.begin(), rule.folders.end(), other) !=
+                    rule.folders.end())
             << file << " includes " << header << ": " << folder << " may not include " << other;
       } else if (starts_with_any(header, third_party_headers)) {
         EXPECT_TRUE(starts_with_any(header, rule.third_party)) << file << " includes " << header;
@@ -106,10 +107,79 @@ TEST(Layers, FollowTheDependencyTable) {
   }
 }
 
+/// An `#include` line: the file that has it, and the header that it names.
+using Include = std::pair<std::string, std::string>;
+/// For each folder the folders that its files include, with one line for each.
+using FolderGraph = std::map<std::string, std::map<std::string, Include>>;
+
+FolderGraph folder_graph() {
+  const auto folder = [](const std::string& file) { return file.substr(0, file.rfind('/')); };
+  const std::regex include("^#include \"rtcg/([^\"]+/[^\"]+)\"");
+  FolderGraph graph;
+  for (const std::string& file : library_sources()) {
+    const std::string layer = file.substr(0, file.find('/'));
+    if (file == layer + "/" + layer + ".h") {
+      continue;  // the header for programs, of the whole layer
+    }
+    for (const std::string& line : lines_of(root() / file)) {
+      std::smatch found;
+      if (std::regex_search(line, found, include) && folder(found[1]) != folder(file)) {
+        graph[folder(file)].emplace(folder(found[1]), Include(file, found[1]));
+      }
+    }
+  }
+  return graph;
+}
+
+/// The includes that lead from `path.back()` to a folder of the path again; empty if none do.
+std::vector<Include> find_circle(const FolderGraph& graph, std::vector<std::string>& path,
+                                 std::set<std::string>& done) {
+  const std::string folder = path.back();
+  const auto edges = graph.find(folder);
+  if (edges == graph.end() || done.contains(folder)) {
+    return {};
+  }
+  for (const auto& [next, include] : edges->second) {
+    const auto again = std::find(path.begin(), path.end(), next);
+    if (again != path.end()) {
+      std::vector<Include> circle;
+      for (auto each = again; std::next(each) != path.end(); ++each) {
+        circle.push_back(graph.at(*each).at(*std::next(each)));
+      }
+      circle.push_back(include);
+      return circle;
+    }
+    path.push_back(next);
+    std::vector<Include> circle = find_circle(graph, path, done);
+    path.pop_back();
+    if (!circle.empty()) {
+      return circle;
+    }
+  }
+  done.insert(folder);
+  return {};
+}
+
+// Folders can be read, and built, in an order in which each uses those before it only.
+TEST(Layers, FoldersDoNotIncludeEachOtherInCircles) {
+  const FolderGraph graph = folder_graph();
+  EXPECT_GT(graph.size(), 30U) << "the scan found few folders";
+  std::set<std::string> done;
+  for (const auto& [folder, edges] : graph) {
+    std::vector<std::string> path = {folder};
+    std::string lines;
+    for (const auto& [file, header] : find_circle(graph, path, done)) {
+      lines += "  " + file + " includes " + header + "\n";
+    }
+    ASSERT_EQ(lines, "") << "a circle of folders";
+  }
+}
+
 // Who includes one header of a layer can catch what its functions throw.
 TEST(Defect22, TheHeaderOfEachLayerDeclaresTheExceptions) {
   for (const std::string header : {"cgen.h", "loopy.h", "runtime.h", "arrays.h", "dg.h"}) {
-    EXPECT_NE(read(root() / header.substr(0, header.size() - 2) / header).find("#include \"rtcg/cgen/support/error.h\""),
+    EXPECT_NE(read(root() / header.substr(0, header.size() - 2) / header)
+                  .find("#include \"rtcg/cgen/support/error.h\""),
               std::string::npos)
         << header;
   }
