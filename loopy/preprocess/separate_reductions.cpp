@@ -6,7 +6,6 @@
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/copy_inames.h"
-#include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -10,7 +10,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
-#include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/array_layout.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 
 namespace rtcg::loopy::detail {

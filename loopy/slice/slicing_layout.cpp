@@ -7,7 +7,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/slice/slicing.h"
-#include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/array_layout.h"
 
 namespace rtcg::loopy {
 namespace {

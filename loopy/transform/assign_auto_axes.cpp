@@ -12,8 +12,8 @@
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/join_inames.h"
+#include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/split_iname.h"
-#include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -7,8 +7,10 @@
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/iteration_order.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

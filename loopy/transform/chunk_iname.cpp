@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/loopy/transform/split_support.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/iname_parts.h"
+#include "rtcg/loopy/transform/map_kernel.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
+#include "rtcg/loopy/transform/replace_iname.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -7,10 +7,33 @@
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/map_kernel.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {
+
+/// Whether the statements with these ids, or what they depend on, depend on one of `others`.
+bool depends_on_any(const Kernel& kernel, const NameSet& ids, const NameSet& others) {
+  NameSet seen;
+  std::vector<std::string> open(ids.begin(), ids.end());
+  while (!open.empty()) {
+    const std::string id = std::move(open.back());
+    open.pop_back();
+    const Instruction* instruction = find_instruction(kernel, id);
+    if (instruction == nullptr || !seen.insert(id).second) {
+      continue;
+    }
+    for (const std::string& each : instruction->depends_on) {
+      if (others.count(each) != 0) {
+        return true;
+      }
+      open.push_back(each);
+    }
+  }
+  return false;
+}
 
 struct Sides {
   NameSet earlier;

@@ -4,7 +4,8 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/kernel/expand_rules.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/map_kernel.h"
+#include "rtcg/loopy/transform/record.h"
 
 namespace rtcg::loopy {
 

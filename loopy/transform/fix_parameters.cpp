@@ -7,7 +7,10 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/kernel/parse_domain.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/map_kernel.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
+#include "rtcg/loopy/transform/replace_iname.h"
 
 namespace rtcg::loopy {
 namespace {

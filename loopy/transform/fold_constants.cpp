@@ -2,7 +2,7 @@
 
 #include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/record.h"
 
 namespace rtcg::loopy {
 namespace {

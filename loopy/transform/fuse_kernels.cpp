@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/kernel/kernel_file.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/with_own_names.h"
 
 namespace rtcg::loopy {

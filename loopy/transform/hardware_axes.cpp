@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/analyze/axis_length.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/map_kernel.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -10,8 +10,9 @@
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/array_support.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/array_layout.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/with_own_names.h"
 
 namespace rtcg::loopy {

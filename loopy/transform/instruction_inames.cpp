@@ -6,7 +6,9 @@
 #include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/map_kernel.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -13,7 +13,7 @@
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/transform/assign_auto_axes.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/shared_banks.h"
-#include "rtcg/loopy/transform/support.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"
 
 namespace rtcg::loopy {

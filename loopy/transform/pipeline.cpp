@@ -6,7 +6,10 @@
 
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
+#include "rtcg/loopy/transform/replace_iname.h"
 #include "rtcg/loopy/transform/wide_copies.h"
 
 namespace rtcg::loopy {

@@ -12,10 +12,11 @@
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/array_layout.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/iteration_order.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/wide_copies.h"
 
 namespace rtcg::loopy {

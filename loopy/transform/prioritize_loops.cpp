@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/transform/iteration_order.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

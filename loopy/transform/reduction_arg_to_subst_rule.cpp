@@ -6,7 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -5,8 +5,12 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/iteration_order.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/map_kernel.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
+#include "rtcg/loopy/transform/replace_iname.h"
 
 namespace rtcg::loopy {
 namespace {

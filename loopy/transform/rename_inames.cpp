@@ -6,8 +6,9 @@
 
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/transform/iteration_order.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/rename_iname.h"
-#include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -9,7 +9,9 @@
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/map_kernel.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

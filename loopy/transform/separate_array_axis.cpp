@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/array_support.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/array_layout.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -218,8 +219,8 @@ Kernel separate_array_axis(Kernel kernel, std::string_view array, std::size_t ax
   return kernel;
 }
 
-std::optional<std::string> why_not_separate_array_axis(const Kernel& kernel,
-                                                       std::string_view array, std::size_t axis) {
+std::optional<std::string> why_not_separate_array_axis(const Kernel& kernel, std::string_view array,
+                                                       std::size_t axis) {
   return reason_of(find_refusal(kernel, array, axis));
 }
 

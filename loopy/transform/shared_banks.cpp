@@ -12,7 +12,7 @@
 #include "rtcg/loopy/analyze/swizzled_columns.h"
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/array_layout.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/array_support.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/array_layout.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -6,9 +6,13 @@
 
 #include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
+#include "rtcg/loopy/transform/iname_parts.h"
+#include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/map_kernel.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
+#include "rtcg/loopy/transform/replace_iname.h"
 #include "rtcg/loopy/transform/separate_loop_head_tail_slab.h"
-#include "rtcg/loopy/transform/split_support.h"
-#include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -5,10 +5,11 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/analyze/swizzled_columns.h"
-#include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/array_layout.h"
 #include "rtcg/loopy/transform/assign_auto_axes.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/shared_banks.h"
-#include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -9,8 +9,9 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/symbolic/affine.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
-#include "rtcg/loopy/transform/array_support.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/array_layout.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

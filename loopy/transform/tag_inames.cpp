@@ -6,7 +6,8 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -8,9 +8,11 @@
 
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/array_layout.h"
 #include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/map_kernel.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

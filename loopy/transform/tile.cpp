@@ -13,8 +13,9 @@
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/pad_bank_conflicts.h"
 #include "rtcg/loopy/transform/precompute.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/split_iname.h"
-#include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -7,7 +7,8 @@
 
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/transform/assign_auto_axes.h"
-#include "rtcg/loopy/transform/support.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
 
 namespace rtcg::loopy {
 namespace {

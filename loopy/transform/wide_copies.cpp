@@ -8,8 +8,9 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/vector_access.h"
+#include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/split_iname.h"
-#include "rtcg/loopy/transform/support.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -1,4 +1,4 @@
-#include "rtcg/loopy/transform/split_support.h"
+#include "rtcg/loopy/transform/iname_parts.h"
 
 #include <fmt/format.h>
 

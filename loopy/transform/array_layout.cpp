@@ -1,4 +1,4 @@
-#include "rtcg/loopy/transform/array_support.h"
+#include "rtcg/loopy/transform/array_layout.h"
 
 #include "rtcg/loopy/symbolic/traverse.h"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/split_iname.h"
-#include "rtcg/loopy/transform/support.h"
 
 // What the transformations share that make an outer and an inner iname out of one.
 
