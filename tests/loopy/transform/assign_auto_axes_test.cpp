@@ -10,9 +10,9 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel described(std::string_view domains, std::string_view statements,
-                 std::string_view recipe = "",
-                 const KernelOptions& options = {.default_type = cgen::f64}) {
+Kernel kernel_on_axes(std::string_view domains, std::string_view statements,
+                      std::string_view recipe = "",
+                      const KernelOptions& options = {.default_type = cgen::f64}) {
   return apply_recipe(make_kernel(domains, statements, options), recipe);
 }
 
@@ -28,15 +28,16 @@ TEST(AssignAutoAxes, PutsTheContiguousAxisOnThreadsSideBySide) {
   // b's rows are contiguous along j, those of its transpose along i
   const char* domains = "{[x, y]: 0 <= x, y < 8} {[i, j]: 0 <= i, j < 8}";
   const char* axes = "tag_inames(x:l.0, y:l.1, i:l.auto, j:l.auto)";
-  EXPECT_EQ(tags_of(assign_auto_axes(described(domains, "a[x, y] = 1.0\nc[i, j] = b[i, j]", axes))),
-            "i:l.1 j:l.0 x:l.0 y:l.1 ");
   EXPECT_EQ(
-      tags_of(assign_auto_axes(described(domains, "a[x, y] = 1.0\n<> t[i, j] = b[j, i]", axes))),
-      "i:l.0 j:l.1 x:l.0 y:l.1 ");
+      tags_of(assign_auto_axes(kernel_on_axes(domains, "a[x, y] = 1.0\nc[i, j] = b[i, j]", axes))),
+      "i:l.1 j:l.0 x:l.0 y:l.1 ");
+  EXPECT_EQ(tags_of(assign_auto_axes(
+                kernel_on_axes(domains, "a[x, y] = 1.0\n<> t[i, j] = b[j, i]", axes))),
+            "i:l.0 j:l.1 x:l.0 y:l.1 ");
 }
 
 TEST(AssignAutoAxes, SplitsWhatIsLongerThanItsAxis) {
-  const Kernel kernel = described(
+  const Kernel kernel = kernel_on_axes(
       "{[x]: 0 <= x < 8} {[i]: 0 <= i < 20}", "<> t[i] = b[i] {id=fetch}\na[x] = t[x + 12]",
       "tag_inames(x:l.0, i:l.auto)", {.arguments = "b: f64[20]; a: f64[8]"});
   EXPECT_EQ(tags_of(assign_auto_axes(kernel)), "i_inner:l.0 x:l.0 ");
@@ -48,18 +49,18 @@ TEST(AssignAutoAxes, SplitsWhatIsLongerThanItsAxis) {
 
 TEST(AssignAutoAxes, MakesLoopsOfWhatFindsNoAxis) {
   const char* domains = "{[x]: 0 <= x < 8} {[i, j]: 0 <= i, j < 8}";
-  EXPECT_EQ(tags_of(assign_auto_axes(described(domains, "a[x] = 1.0\nc[i, j] = b[i, j]",
-                                               "tag_inames(x:l.0, i:l.auto, j:l.auto)"))),
+  EXPECT_EQ(tags_of(assign_auto_axes(kernel_on_axes(domains, "a[x] = 1.0\nc[i, j] = b[i, j]",
+                                                    "tag_inames(x:l.0, i:l.auto, j:l.auto)"))),
             "j:l.0 x:l.0 ");
   EXPECT_EQ(tags_of(assign_auto_axes(
-                described(domains, "c[i, j] = b[i, j]", "tag_inames(i:l.auto, j:l.auto)"))),
+                kernel_on_axes(domains, "c[i, j] = b[i, j]", "tag_inames(i:l.auto, j:l.auto)"))),
             "");
 }
 
 TEST(AssignAutoAxes, LeavesAxesAloneThatTheStatementUses) {
-  EXPECT_EQ(tags_of(assign_auto_axes(described("{[x, y, i]: 0 <= x, y, i < 8}",
-                                               "c[x, i] = b[x, i]\nd[x, y] = 1.0",
-                                               "tag_inames(x:l.0, y:l.1, i:l.auto)"))),
+  EXPECT_EQ(tags_of(assign_auto_axes(kernel_on_axes("{[x, y, i]: 0 <= x, y, i < 8}",
+                                                    "c[x, i] = b[x, i]\nd[x, y] = 1.0",
+                                                    "tag_inames(x:l.0, y:l.1, i:l.auto)"))),
             "i:l.1 x:l.0 y:l.1 ");
 }
 

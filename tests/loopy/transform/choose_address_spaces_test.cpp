@@ -10,9 +10,9 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel described(std::string_view domains, std::string_view statements,
-                 std::string_view recipe = "",
-                 const KernelOptions& options = {.default_type = cgen::f64}) {
+Kernel kernel_with_temporaries(std::string_view domains, std::string_view statements,
+                               std::string_view recipe = "",
+                               const KernelOptions& options = {.default_type = cgen::f64}) {
   return apply_recipe(make_kernel(domains, statements, options), recipe);
 }
 
@@ -24,10 +24,10 @@ AddressSpace space_of(const Kernel& kernel, const std::string& temporary) {
 
 TEST(ChooseAddressSpaces, SharesWhatThreadsWriteElementByElement) {
   const Kernel kernel = choose_address_spaces(
-      described("{[i, j]: 0 <= i, j < 8}",
-                "<> shared[i] = a[i]\n<> scalar = a[i]\n<> row[j] = a[i + j]\n"
-                "b[i, j] = shared[7 - i] + scalar + row[j]",
-                "tag_inames(i:l.0)", {.arguments = "a: f64[16]; b: f64[8, 8]"}));
+      kernel_with_temporaries("{[i, j]: 0 <= i, j < 8}",
+                              "<> shared[i] = a[i]\n<> scalar = a[i]\n<> row[j] = a[i + j]\n"
+                              "b[i, j] = shared[7 - i] + scalar + row[j]",
+                              "tag_inames(i:l.0)", {.arguments = "a: f64[16]; b: f64[8, 8]"}));
   EXPECT_EQ(space_of(kernel, "shared"), AddressSpace::local);
   EXPECT_EQ(space_of(kernel, "scalar"), AddressSpace::private_);
   EXPECT_EQ(space_of(kernel, "row"), AddressSpace::private_);
@@ -37,9 +37,9 @@ TEST(ChooseAddressSpaces, SharesWhatThreadsWriteElementByElement) {
 TEST(ChooseAddressSpaces, SharesWhatIsOnAnAxisByItself) {
   const auto space = [](const char* tags) {
     return space_of(
-        choose_address_spaces(described("{[i, j]: 0 <= i, j < 8}",
-                                        "<> row[j] = a[j] {id=put, inames=j}\nb[i] = row[7 - i]",
-                                        tags, {.arguments = "a: f64[16]; b: f64[8]"})),
+        choose_address_spaces(kernel_with_temporaries(
+            "{[i, j]: 0 <= i, j < 8}", "<> row[j] = a[j] {id=put, inames=j}\nb[i] = row[7 - i]",
+            tags, {.arguments = "a: f64[16]; b: f64[8]"})),
         "row");
   };
   EXPECT_EQ(space("tag_inames(i:l.1, j:l.auto)"), AddressSpace::local);
@@ -48,16 +48,16 @@ TEST(ChooseAddressSpaces, SharesWhatIsOnAnAxisByItself) {
 
 TEST(ChooseAddressSpaces, KeepsWhatIsStated) {
   const Kernel kernel = choose_address_spaces(
-      described("{[i]: 0 <= i < 8}", "<> t[i] = a[i]\nb[i] = t[i]",
-                "tag_inames(i:l.0); set_temporary_address_space([t], private)"));
+      kernel_with_temporaries("{[i]: 0 <= i < 8}", "<> t[i] = a[i]\nb[i] = t[i]",
+                              "tag_inames(i:l.0); set_temporary_address_space([t], private)"));
   EXPECT_EQ(space_of(kernel, "t"), AddressSpace::private_);
 }
 
 TEST(ChooseAddressSpaces, RefusesWhatIsHalfShared) {
-  const Kernel kernel =
-      described("{[i, j]: 0 <= i, j < 16}",
-                "<> t[i] = a[i, j] {id=put, inames=i:j}\nb[i, j] = t[15 - i] {inames=i:j}",
-                "tag_inames(i:l.0, j:l.1)");
+  const Kernel kernel = kernel_with_temporaries(
+      "{[i, j]: 0 <= i, j < 16}",
+      "<> t[i] = a[i, j] {id=put, inames=i:j}\nb[i, j] = t[15 - i] {inames=i:j}",
+      "tag_inames(i:l.0, j:l.1)");
   EXPECT_ERROR("loopy.choose_address_spaces.ambiguous", choose_address_spaces(kernel));
   try {
     static_cast<void>(choose_address_spaces(kernel));
