@@ -8,7 +8,7 @@
 namespace rtcg::loopy {
 
 Emitter::Emitter(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes, Target target,
-                 const GenerateOptions& options, std::set<std::string>& helpers,
+                 const GenerateOptions& options, std::set<HelperFunction>& helpers,
                  FunctionTable& functions)
     : kernel_(kernel),
       axes_(axes),
@@ -115,8 +115,8 @@ cgen::Expr Emitter::swizzled_position(const HardwareAxis& axis) const {
 }
 
 EmittedBody emit_body(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes,
-                      Target target, const GenerateOptions& options, std::set<std::string>& helpers,
-                      FunctionTable& functions) {
+                      Target target, const GenerateOptions& options,
+                      std::set<HelperFunction>& helpers, FunctionTable& functions) {
   return Emitter(kernel, tree, axes, target, options, helpers, functions).run(tree);
 }
 

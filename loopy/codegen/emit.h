@@ -8,13 +8,11 @@
 #include "rtcg/loopy/codegen/code_block.h"
 #include "rtcg/loopy/codegen/function_table.h"
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/codegen/helper_function.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
 
 namespace rtcg::loopy {
-
-/// A helper function that tells the host's compiler that a loop's iterations hand on elements.
-inline constexpr const char* ordered_iterations = "rtcg_keep_iterations_in_order";
 
 /// The body of one kernel of the program.
 struct EmittedBody {
@@ -28,11 +26,11 @@ struct EmittedBody {
 
 /// @param kernel  preprocessed and typed
 /// @param tree    with its barriers; no launch boundaries
-/// @param helpers  names of helper functions that the body calls; added to
+/// @param helpers  functions that the body calls; added to
 /// @param functions  those that calls of the kernel are; added to
 [[nodiscard]] EmittedBody emit_body(const Kernel& kernel, const LoopTree& tree,
                                     const LaunchAxes& axes, Target target,
-                                    const GenerateOptions& options, std::set<std::string>& helpers,
-                                    FunctionTable& functions);
+                                    const GenerateOptions& options,
+                                    std::set<HelperFunction>& helpers, FunctionTable& functions);
 
 }  // namespace rtcg::loopy

@@ -199,10 +199,11 @@ void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& blo
     return;  // the tests around leave nothing to do
   }
   if (target_ == Target::host && carries_elements(loop, place)) {
-    helpers_.insert(ordered_iterations);
+    const HelperFunction order(Helper::ordered_iterations);
+    helpers_.insert(order);
     code.body.items.insert(
         code.body.items.begin(),
-        {CodeStatement{cgen::Statement(cgen::call(ordered_iterations, {}, cgen::void_type))}, {}});
+        {CodeStatement{cgen::Statement(cgen::call(order.name(), {}, cgen::void_type))}, {}});
   }
   CodeItem item = make_loop(std::move(code));
   item.variables.insert(in_bounds.begin(), in_bounds.end());

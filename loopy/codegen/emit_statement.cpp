@@ -168,11 +168,11 @@ CodeItem Emitter::assignment_code(const Assignment& assignment, const ExprScope&
 }
 
 cgen::Statement Emitter::copy_fence(const CopyFence& fence) {
-  const std::string function = fence.kind == CopyFenceKind::commit
-                                   ? "commit_copies"
-                                   : fmt::format("wait_for_copies_{}", fence.open_groups);
+  const HelperFunction function = fence.kind == CopyFenceKind::commit
+                                      ? HelperFunction(Helper::commit_copies)
+                                      : HelperFunction(Helper::wait_for_copies, fence.open_groups);
   helpers_.insert(function);
-  return cgen::Statement(cgen::call(function, {}, cgen::void_type));
+  return cgen::Statement(cgen::call(function.name(), {}, cgen::void_type));
 }
 
 std::optional<cgen::Statement> Emitter::async_copy(const Assignment& assignment,

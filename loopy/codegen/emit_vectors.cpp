@@ -173,11 +173,11 @@ bool Emitter::emit_wide_copy(std::size_t statement, const std::string& lane, con
 cgen::Statement Emitter::copy_call(std::int64_t bytes, const cgen::Expr& target,
                                    const cgen::Expr& source, const Expr* condition,
                                    const ExprScope& scope) {
-  const std::string function = fmt::format("copy_async_{}", bytes);
+  const HelperFunction function(Helper::copy_async, static_cast<int>(bytes));
   helpers_.insert(function);
   const Expr size = condition != nullptr ? Expr(Conditional{*condition, bytes, 0}) : Expr(bytes);
   return cgen::Statement(cgen::call(
-      function,
+      function.name(),
       {cgen::address_of(target), cgen::address_of(source), lower_expr(scope, size, cgen::i32)},
       cgen::void_type));
 }

@@ -47,7 +47,8 @@ using LevelGuards = std::map<const ConstraintSet*, Guards>;
 class Emitter {
  public:
   Emitter(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes, Target target,
-          const GenerateOptions& options, std::set<std::string>& helpers, FunctionTable& functions);
+          const GenerateOptions& options, std::set<HelperFunction>& helpers,
+          FunctionTable& functions);
   EmittedBody run(const LoopTree& tree);
 
  private:
@@ -303,7 +304,7 @@ class Emitter {
   const LaunchAxes& axes_;
   const Target target_;
   const GenerateOptions& options_;
-  std::set<std::string>& helpers_;
+  std::set<HelperFunction>& helpers_;
   FunctionTable& functions_;
   const std::vector<std::size_t> statements_;
   bool has_calls_ = false;

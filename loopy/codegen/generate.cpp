@@ -16,9 +16,9 @@
 #include "rtcg/loopy/codegen/lower_expr.h"
 #include "rtcg/loopy/codegen/target_names.h"
 #include "rtcg/loopy/kernel/kernel_file.h"
+#include "rtcg/loopy/kernel/parse_recipe.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
-#include "rtcg/loopy/kernel/parse_recipe.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/schedule/launches.h"
@@ -259,129 +259,6 @@ cgen::Statement kernel_function(const Kernel& kernel, const GeneratedProgram& pr
   return function;
 }
 
-/// Copies of 4, 8 or 16 bytes from global to shared memory; 0 bytes of source leave zeros. In
-/// shared memory of older devices they are what they say, at once.
-cgen::Statement copy_helper(const std::string& name) {
-  std::string text;
-  if (name.starts_with("copy_async_")) {
-    const std::string bytes = name.substr(std::string("copy_async_").size());
-    text = fmt::format(
-        "static __device__ inline void {}(void *to, const void *from, int bytes) {{\n"
-        "#if __CUDA_ARCH__ >= 800\n"
-        "  asm volatile(\"cp.async.{}.shared.global [%0], [%1], {}, %2;\"\n"
-        "      :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(bytes)\n"
-        "      : \"memory\");\n"
-        "#else\n"
-        "  for (int i = 0; i < {}; ++i) {{\n"
-        "    ((char *)to)[i] = i < bytes ? ((const char *)from)[i] : 0;\n"
-        "  }}\n"
-        "#endif\n"
-        "}}",
-        name, bytes == "16" ? "cg" : "ca", bytes, bytes);
-  } else {
-    const std::string instruction =
-        name == "commit_copies"
-            ? std::string("cp.async.commit_group;")
-            : fmt::format("cp.async.wait_group {};", name.substr(name.rfind('_') + 1));
-    text = fmt::format(
-        "static __device__ inline void {}() {{\n"
-        "#if __CUDA_ARCH__ >= 800\n"
-        "  asm volatile(\"{}\" ::: \"memory\");\n"
-        "#endif\n"
-        "}}",
-        name, instruction);
-  }
-  return cgen::RawStatement{text, {name}, {}};
-}
-
-bool is_signed_type(const cgen::Type& type) {
-  return cgen::is_signed(*cgen::scalar_kind(type));
-}
-
-/// `a / b` rounded down, or what is left. What processors trap on has a value: division by zero
-/// gives 0, and the lowest number by -1 itself, with nothing left.
-void add_floor_division(bool is_quotient, const cgen::Type& type, const cgen::Expr& a,
-                        const cgen::Expr& b, cgen::BlockBuilder& body) {
-  if (!is_signed_type(type)) {
-    body << cgen::return_(cgen::select(cgen::equal(b, 0), 0, is_quotient ? a / b : a % b));
-    return;
-  }
-  const cgen::Type bits = type == cgen::i64 ? cgen::u64 : cgen::u32;
-  const cgen::Expr rest = cgen::variable("rest", type);
-  const cgen::Expr is_off = cgen::not_equal(rest, 0) && cgen::not_equal(rest < 0, b < 0);
-  const cgen::Expr opposite = cgen::cast(type, 0 - cgen::cast(bits, a));
-  body << cgen::if_(
-      cgen::equal(b, 0) || cgen::equal(b, -1),
-      cgen::return_(is_quotient ? cgen::select(cgen::equal(b, 0), 0, opposite) : cgen::Expr(0)));
-  body << cgen::declare(cgen::const_(type), "rest", a % b);
-  body << cgen::return_(is_quotient ? cgen::select(is_off, a / b - 1, a / b)
-                                    : cgen::select(is_off, rest + b, rest));
-}
-
-/// By squaring. A negative exponent gives 0, but for 1 and -1.
-void add_integer_power(const cgen::Type& type, const cgen::Expr& a, const cgen::Expr& b,
-                       cgen::BlockBuilder& body) {
-  const bool is_signed = is_signed_type(type);
-  if (is_signed) {
-    body << cgen::if_(
-        b < 0,
-        cgen::return_(cgen::select(
-            cgen::equal(a, 1), 1,
-            cgen::select(cgen::equal(a, -1), cgen::select(cgen::equal(b & 1, 0), 1, -1), 0))));
-  }
-  const cgen::Expr result = cgen::variable("result", cgen::u64);
-  const cgen::Expr factor = cgen::variable("factor", cgen::u64);
-  const cgen::Expr rest = cgen::variable("rest", cgen::u64);
-  body << cgen::declare(cgen::u64, "result", 1);
-  body << cgen::declare(cgen::u64, "factor", is_signed ? cgen::cast(cgen::u64, a) : a);
-  body << cgen::declare(cgen::u64, "rest", is_signed ? cgen::cast(cgen::u64, b) : b);
-  cgen::BlockBuilder round;
-  round << cgen::if_(cgen::not_equal(rest & 1, 0), cgen::Statement(cgen::compound_assign(
-                                                       cgen::BinaryOp::multiply, result, factor)));
-  round << cgen::Statement(cgen::compound_assign(cgen::BinaryOp::multiply, factor, factor));
-  round << cgen::Statement(cgen::compound_assign(cgen::BinaryOp::shift_right, rest, 1));
-  body << cgen::While{cgen::not_equal(rest, 0), cgen::Block{round.statements()}};
-  body << cgen::return_(is_signed ? cgen::cast(type, result) : result);
-}
-
-/// gcc 12 and 13 with -O3 vectorise some loops that write what a later iteration reads, once the
-/// loops within are unrolled, and get them wrong. A loop that calls this stays as it is written.
-cgen::Statement order_helper(const std::string& name) {
-  return cgen::RawStatement{fmt::format("static inline void {}(void) {{\n"
-                                        "  __asm__ volatile(\"\" ::: \"memory\");\n"
-                                        "}}",
-                                        name),
-                            {name},
-                            {}};
-}
-
-/// Definition of a helper function named by ExprScope::helpers.
-cgen::Statement helper_definition(const std::string& name) {
-  if (name == ordered_iterations) {
-    return order_helper(name);
-  }
-  if (name.find("cop") != std::string::npos) {
-    return copy_helper(name);
-  }
-  const cgen::Type type = name.ends_with("i64")   ? cgen::i64
-                          : name.ends_with("u64") ? cgen::u64
-                          : name.ends_with("u32") ? cgen::u32
-                                                  : cgen::i32;
-  const auto a = cgen::param(type, "a");
-  const auto b = cgen::param(type, "b");
-  cgen::FunctionSpecifiers specifiers;
-  specifiers.is_static = true;
-  specifiers.is_inline = true;
-  specifiers.is_device = true;
-  cgen::BlockBuilder body;
-  if (name.starts_with("integer_power")) {
-    add_integer_power(type, a, b, body);
-  } else {
-    add_floor_division(name.starts_with("floor_div"), type, a, b, body);
-  }
-  return cgen::function(type, name, {a, b}, body, specifiers);
-}
-
 /// Where the kernels come from, and how often the host launches them where it does so in loops.
 std::string head_comment(const Kernel& kernel, const GeneratedProgram& program,
                          const GenerateOptions& options) {
@@ -438,7 +315,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   program.index_type = options.index_type;
   program.module.name = kernel.name;
   program.parameters = parameters_of(kernel, target);
-  std::set<std::string> helpers;
+  std::set<HelperFunction> helpers;
   FunctionTable called(kernel, dialect_of(target));
   std::vector<cgen::Statement> functions;
   for (std::size_t i = 0; i < launches.size(); ++i) {
@@ -462,8 +339,8 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
       items << constant_table(temporary) << cgen::blank_line();
     }
   }
-  for (const std::string& helper : helpers) {
-    items << helper_definition(helper) << cgen::blank_line();
+  for (const HelperFunction& helper : helpers) {
+    items << helper.definition() << cgen::blank_line();
   }
   for (const cgen::Statement& function : called.definitions()) {
     items << function << cgen::blank_line();

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/ast/infer_type.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/support/error.h"
@@ -18,9 +17,6 @@ namespace rtcg::loopy {
 namespace {
 
 using cgen::Type;
-
-constexpr std::string_view floor_div_name = "floor_div";
-constexpr std::string_view floor_mod_name = "floor_mod";
 
 /// Whether values of the type consist of floating-point numbers.
 bool is_floating_type(const Type& type) {
@@ -205,8 +201,8 @@ class Lowering {
 
   /// Rounds down for all signs, in the type that C gives the operands. That both are not negative
   /// and what is divided by is not zero makes C's own operator the same.
-  cgen::Expr divided(std::string_view name, const Expr& expr, const Expr& left_expr,
-                     const Expr& right_expr, const Type& own) const {
+  cgen::Expr divided(Helper kind, const Expr& expr, const Expr& left_expr, const Expr& right_expr,
+                     const Type& own) const {
     const cgen::Expr left = lower(left_expr, own);
     const cgen::Expr right = lower(right_expr, own);
     const auto left_kind = integer_kind(left);
@@ -221,13 +217,13 @@ class Lowering {
     const bool left_is_nonnegative = left_value ? *left_value >= 0 : !cgen::is_signed(*left_kind);
     const bool right_is_positive = right_value && *right_value > 0;
     if (left_is_nonnegative && right_is_positive) {
-      return name == floor_mod_name ? left % right : left / right;
+      return kind == Helper::floor_mod ? left % right : left / right;
     }
     const Type type =
         cgen::Scalar{division_kind(*left_kind, *right_kind, left_value >= 0, right_value >= 0)};
-    const std::string full = fmt::format("{}_{}", name, cgen::describe(type));
-    scope_.helpers->insert(full);
-    const cgen::Expr result = cgen::call(full, {left, right}, type);
+    const HelperFunction function(kind, type);
+    scope_.helpers->insert(function);
+    const cgen::Expr result = cgen::call(function.name(), {left, right}, type);
     const auto own_kind = cgen::scalar_kind(own);
     // i32 and u32 meet in i64; what they are meant to give is unsigned
     return own_kind && !cgen::is_signed(*own_kind) && !(type == own) ? cgen::cast(own, result)
@@ -277,7 +273,7 @@ class Lowering {
     if (is_known_nonnegative(e.numerator) && is_known_positive(e.denominator)) {
       return lower(e.numerator, type) / lower(e.denominator, type);
     }
-    return divided(floor_div_name, expr, e.numerator, e.denominator, type);
+    return divided(Helper::floor_div, expr, e.numerator, e.denominator, type);
   }
 
   cgen::Expr remainder(const Modulo& e, const Expr& expr, const Type& type) const {
@@ -294,7 +290,7 @@ class Lowering {
     if (is_known_nonnegative(e.numerator) && is_known_positive(e.denominator)) {
       return lower(e.numerator, type) % lower(e.denominator, type);
     }
-    return divided(floor_mod_name, expr, e.numerator, e.denominator, type);
+    return divided(Helper::floor_mod, expr, e.numerator, e.denominator, type);
   }
 
   /// Multiplied out where the exponent is a small constant, the values of unrolled loops put in.
@@ -332,9 +328,9 @@ class Lowering {
     const cgen::Expr base = lower(e.base, own_type(e.base));
     const auto kind = integer_kind(base);
     const Type type = kind && !cgen::is_signed(*kind) ? cgen::u64 : cgen::i64;
-    const std::string full = fmt::format("integer_power_{}", cgen::describe(type));
-    scope_.helpers->insert(full);
-    return cgen::call(full, {base, lower(e.exponent, own_type(e.exponent))}, type);
+    const HelperFunction function(Helper::integer_power, type);
+    scope_.helpers->insert(function);
+    return cgen::call(function.name(), {base, lower(e.exponent, own_type(e.exponent))}, type);
   }
 
   /// Constants take the type of what they are compared with.

@@ -8,6 +8,7 @@
 #include "rtcg/cgen/ast/expr_operators.h"
 #include "rtcg/cgen/ast/statement.h"
 #include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/codegen/helper_function.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::loopy {
@@ -28,8 +29,8 @@ struct ExprScope {
   /// The C lvalue of an element; the indices have been substituted.
   std::function<cgen::Expr(const std::string& array, const std::vector<Expr>& indices)> element;
   std::function<cgen::Expr(const std::string& array, const Expr& index)> linear_element;
-  /// Names of helper functions (floor division) that the text needs; added to.
-  std::set<std::string>* helpers = nullptr;
+  /// Functions that the text needs, such as floor division; added to.
+  std::set<HelperFunction>* helpers = nullptr;
 };
 
 /// The C expression; arithmetic is done in `type`, the type of `expr` where it is Unknown.

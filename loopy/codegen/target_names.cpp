@@ -6,6 +6,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/codegen/helper_function.h"
 #include "rtcg/loopy/kernel/variable_index.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -90,18 +91,10 @@ bool is_function(std::string_view name) {
          (base.starts_with('f') && (is_known(base.substr(1)) || is_known(name.substr(1))));
 }
 
-/// Functions that generated text defines: helper_definition() of generate.cpp.
-bool is_helper(std::string_view name) {
-  constexpr std::string_view beginnings[] = {"floor_div_",  "floor_mod_",    "integer_power_",
-                                             "copy_async_", "commit_copies", "wait_for_copies"};
-  return std::any_of(std::begin(beginnings), std::end(beginnings),
-                     [&](std::string_view each) { return name.starts_with(each); });
-}
-
 /// Whether a variable of this name would hide something that the text needs.
 bool is_reserved_name(cgen::Dialect dialect, std::string_view name) {
   return cgen::is_reserved(dialect, name) || name.starts_with("__") || name.starts_with("rtcg_") ||
-         name.starts_with("make_") || has(words_of_texts, name) || is_helper(name) ||
+         name.starts_with("make_") || has(words_of_texts, name) || is_helper_name(name) ||
          is_function(name);
 }
 

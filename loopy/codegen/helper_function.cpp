@@ -1,0 +1,179 @@
+#include "rtcg/loopy/codegen/helper_function.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/ast/describe.h"
+#include "rtcg/cgen/build/block_builder.h"
+
+namespace rtcg::loopy {
+namespace {
+
+std::string_view base_name(Helper kind) {
+  switch (kind) {
+    case Helper::copy_async:
+      return "copy_async";
+    case Helper::commit_copies:
+      return "commit_copies";
+    case Helper::wait_for_copies:
+      return "wait_for_copies";
+    case Helper::floor_div:
+      return "floor_div";
+    case Helper::floor_mod:
+      return "floor_mod";
+    case Helper::integer_power:
+      return "integer_power";
+    case Helper::ordered_iterations:
+      break;
+  }
+  return "rtcg_keep_iterations_in_order";
+}
+
+cgen::Statement copy_definition(const std::string& name, int bytes) {
+  const std::string text = fmt::format(
+      "static __device__ inline void {}(void *to, const void *from, int bytes) {{\n"
+      "#if __CUDA_ARCH__ >= 800\n"
+      "  asm volatile(\"cp.async.{}.shared.global [%0], [%1], {}, %2;\"\n"
+      "      :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(bytes)\n"
+      "      : \"memory\");\n"
+      "#else\n"
+      "  for (int i = 0; i < {}; ++i) {{\n"
+      "    ((char *)to)[i] = i < bytes ? ((const char *)from)[i] : 0;\n"
+      "  }}\n"
+      "#endif\n"
+      "}}",
+      name, bytes == 16 ? "cg" : "ca", bytes, bytes);
+  return cgen::RawStatement{text, {name}, {}};
+}
+
+cgen::Statement fence_definition(const std::string& name, const std::string& instruction) {
+  const std::string text = fmt::format(
+      "static __device__ inline void {}() {{\n"
+      "#if __CUDA_ARCH__ >= 800\n"
+      "  asm volatile(\"{}\" ::: \"memory\");\n"
+      "#endif\n"
+      "}}",
+      name, instruction);
+  return cgen::RawStatement{text, {name}, {}};
+}
+
+bool is_signed_type(const cgen::Type& type) {
+  return cgen::is_signed(*cgen::scalar_kind(type));
+}
+
+/// `a / b` rounded down, or what is left. What processors trap on has a value: division by zero
+/// gives 0, and the lowest number by -1 itself, with nothing left.
+void add_floor_division(bool is_quotient, const cgen::Type& type, const cgen::Expr& a,
+                        const cgen::Expr& b, cgen::BlockBuilder& body) {
+  if (!is_signed_type(type)) {
+    body << cgen::return_(cgen::select(cgen::equal(b, 0), 0, is_quotient ? a / b : a % b));
+    return;
+  }
+  const cgen::Type bits = type == cgen::i64 ? cgen::u64 : cgen::u32;
+  const cgen::Expr rest = cgen::variable("rest", type);
+  const cgen::Expr is_off = cgen::not_equal(rest, 0) && cgen::not_equal(rest < 0, b < 0);
+  const cgen::Expr opposite = cgen::cast(type, 0 - cgen::cast(bits, a));
+  body << cgen::if_(
+      cgen::equal(b, 0) || cgen::equal(b, -1),
+      cgen::return_(is_quotient ? cgen::select(cgen::equal(b, 0), 0, opposite) : cgen::Expr(0)));
+  body << cgen::declare(cgen::const_(type), "rest", a % b);
+  body << cgen::return_(is_quotient ? cgen::select(is_off, a / b - 1, a / b)
+                                    : cgen::select(is_off, rest + b, rest));
+}
+
+/// By squaring. A negative exponent gives 0, but for 1 and -1.
+void add_integer_power(const cgen::Type& type, const cgen::Expr& a, const cgen::Expr& b,
+                       cgen::BlockBuilder& body) {
+  const bool is_signed = is_signed_type(type);
+  if (is_signed) {
+    body << cgen::if_(
+        b < 0,
+        cgen::return_(cgen::select(
+            cgen::equal(a, 1), 1,
+            cgen::select(cgen::equal(a, -1), cgen::select(cgen::equal(b & 1, 0), 1, -1), 0))));
+  }
+  const cgen::Expr result = cgen::variable("result", cgen::u64);
+  const cgen::Expr factor = cgen::variable("factor", cgen::u64);
+  const cgen::Expr rest = cgen::variable("rest", cgen::u64);
+  body << cgen::declare(cgen::u64, "result", 1);
+  body << cgen::declare(cgen::u64, "factor", is_signed ? cgen::cast(cgen::u64, a) : a);
+  body << cgen::declare(cgen::u64, "rest", is_signed ? cgen::cast(cgen::u64, b) : b);
+  cgen::BlockBuilder round;
+  round << cgen::if_(cgen::not_equal(rest & 1, 0), cgen::Statement(cgen::compound_assign(
+                                                       cgen::BinaryOp::multiply, result, factor)));
+  round << cgen::Statement(cgen::compound_assign(cgen::BinaryOp::multiply, factor, factor));
+  round << cgen::Statement(cgen::compound_assign(cgen::BinaryOp::shift_right, rest, 1));
+  body << cgen::While{cgen::not_equal(rest, 0), cgen::Block{round.statements()}};
+  body << cgen::return_(is_signed ? cgen::cast(type, result) : result);
+}
+
+/// gcc 12 and 13 with -O3 vectorise some loops that write what a later iteration reads, once the
+/// loops within are unrolled, and get them wrong. A loop that calls this stays as it is written.
+cgen::Statement order_definition(const std::string& name) {
+  return cgen::RawStatement{fmt::format("static inline void {}(void) {{\n"
+                                        "  __asm__ volatile(\"\" ::: \"memory\");\n"
+                                        "}}",
+                                        name),
+                            {name},
+                            {}};
+}
+
+cgen::Statement integer_definition(Helper kind, const std::string& name, const cgen::Type& type) {
+  const auto a = cgen::param(type, "a");
+  const auto b = cgen::param(type, "b");
+  cgen::FunctionSpecifiers specifiers;
+  specifiers.is_static = true;
+  specifiers.is_inline = true;
+  specifiers.is_device = true;
+  cgen::BlockBuilder body;
+  if (kind == Helper::integer_power) {
+    add_integer_power(type, a, b, body);
+  } else {
+    add_floor_division(kind == Helper::floor_div, type, a, b, body);
+  }
+  return cgen::function(type, name, {a, b}, body, specifiers);
+}
+
+}  // namespace
+
+HelperFunction::HelperFunction(Helper kind) : kind_(kind), name_(base_name(kind)) {}
+
+HelperFunction::HelperFunction(Helper kind, int number)
+    : kind_(kind), number_(number), name_(fmt::format("{}_{}", base_name(kind), number)) {}
+
+HelperFunction::HelperFunction(Helper kind, const cgen::Type& type)
+    : kind_(kind),
+      type_(type),
+      name_(fmt::format("{}_{}", base_name(kind), cgen::describe(type))) {}
+
+cgen::Statement HelperFunction::definition() const {
+  switch (kind_) {
+    case Helper::copy_async:
+      return copy_definition(name_, number_);
+    case Helper::commit_copies:
+      return fence_definition(name_, "cp.async.commit_group;");
+    case Helper::wait_for_copies:
+      return fence_definition(name_, fmt::format("cp.async.wait_group {};", number_));
+    case Helper::floor_div:
+    case Helper::floor_mod:
+    case Helper::integer_power:
+      return integer_definition(kind_, name_, type_);
+    case Helper::ordered_iterations:
+      break;
+  }
+  return order_definition(name_);
+}
+
+bool is_helper_name(std::string_view name) {
+  constexpr Helper with_versions[] = {Helper::copy_async, Helper::wait_for_copies,
+                                      Helper::floor_div, Helper::floor_mod, Helper::integer_power};
+  const auto is_version = [&](Helper each) {
+    const std::string_view base = base_name(each);
+    return name.starts_with(base) && name.substr(base.size()).starts_with('_');
+  };
+  return std::any_of(std::begin(with_versions), std::end(with_versions), is_version) ||
+         name == base_name(Helper::commit_copies) || name == base_name(Helper::ordered_iterations);
+}
+
+}  // namespace rtcg::loopy

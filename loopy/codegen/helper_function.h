@@ -1,0 +1,58 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <string>
+#include <string_view>
+
+#include "rtcg/cgen/ast/statement.h"
+#include "rtcg/cgen/ast/type.h"
+
+namespace rtcg::loopy {
+
+/// What generated text calls and defines itself.
+enum class Helper {
+  /// Copies 4, 8 or 16 bytes from global to shared memory; 0 bytes of source leave zeros. In
+  /// shared memory of older devices the copy is done at once.
+  copy_async,
+  /// Ends a group of such copies.
+  commit_copies,
+  /// Waits until no more than a number of groups are open.
+  wait_for_copies,
+  /// `a / b` rounded down, and what is left. What processors trap on has a value: division by zero
+  /// gives 0, and the lowest number by -1 itself, with nothing left.
+  floor_div,
+  floor_mod,
+  /// A negative exponent gives 0, but for 1 and -1.
+  integer_power,
+  /// Tells the host's compiler that a loop's iterations hand on elements.
+  ordered_iterations,
+};
+
+/// One helper, in the version that a call needs. Ordered by name.
+class HelperFunction {
+ public:
+  /// Of Helper::commit_copies and Helper::ordered_iterations.
+  explicit HelperFunction(Helper kind);
+  /// @param number  Helper::copy_async: bytes; Helper::wait_for_copies: open groups
+  HelperFunction(Helper kind, int number);
+  /// @param type  i32, u32, i64 or u64, of both operands and the result
+  HelperFunction(Helper kind, const cgen::Type& type);
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] cgen::Statement definition() const;
+
+  friend bool operator<(const HelperFunction& left, const HelperFunction& right) {
+    return left.name_ < right.name_;
+  }
+
+ private:
+  Helper kind_;
+  int number_ = 0;
+  cgen::Type type_{};
+  std::string name_;
+};
+
+/// Whether a helper may have that name.
+[[nodiscard]] bool is_helper_name(std::string_view name);
+
+}  // namespace rtcg::loopy
