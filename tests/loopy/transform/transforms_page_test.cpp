@@ -138,8 +138,7 @@ TEST(TransformsPages, SayWhatEachOptionIs) {
   for (const fs::path& path : page_paths()) {
     pages += read_page(path);
   }
-  const std::string source =
-      read_page(fs::path(RTCG_SOURCE_DIR) / "loopy/transform/apply_recipe.cpp");
+  const std::string source = read_page(fs::path(RTCG_SOURCE_DIR) / "loopy/recipe/apply_recipe.cpp");
   const std::regex option("option\\(\"([a-z_]+)\"");
   std::set<std::string> names;
   for (std::sregex_iterator found(source.begin(), source.end(), option), end; found != end;
