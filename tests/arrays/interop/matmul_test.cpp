@@ -19,7 +19,7 @@ namespace {
 using testing::on_every_device;
 
 /// Whole numbers, so that every order of additions gives the same.
-AnyArray numbers(DType dtype, const Extents& shape, std::int64_t factor) {
+AnyArray numbers_to_multiply(DType dtype, const Extents& shape, std::int64_t factor) {
   return evaluate(cast(indices(shape) * factor % 7 - 3, dtype));
 }
 
@@ -34,31 +34,36 @@ void check(const AnyArray& a, const AnyArray& b, const MatmulOptions& options = 
 
 TEST(Matmul, MultipliesMatrices) {
   on_every_device([] {
-    check(numbers(DType::f32, {33, 65}, 5), numbers(DType::f32, {65, 40}, 3));
-    check(numbers(DType::f64, {64, 64}, 5), numbers(DType::f64, {64, 64}, 3));
-    check(numbers(DType::f64, {20, 12}, 5).transposed(), numbers(DType::f32, {20, 17}, 3));
-    check(numbers(DType::i32, {5, 6}, 5), numbers(DType::i32, {6, 7}, 3));
-    check(numbers(DType::c64, {5, 6}, 5), numbers(DType::f32, {6, 7}, 3));
-    check(numbers(DType::f32, {5, 0}, 1), numbers(DType::f32, {0, 3}, 1));
+    check(numbers_to_multiply(DType::f32, {33, 65}, 5),
+          numbers_to_multiply(DType::f32, {65, 40}, 3));
+    check(numbers_to_multiply(DType::f64, {64, 64}, 5),
+          numbers_to_multiply(DType::f64, {64, 64}, 3));
+    check(numbers_to_multiply(DType::f64, {20, 12}, 5).transposed(),
+          numbers_to_multiply(DType::f32, {20, 17}, 3));
+    check(numbers_to_multiply(DType::i32, {5, 6}, 5), numbers_to_multiply(DType::i32, {6, 7}, 3));
+    check(numbers_to_multiply(DType::c64, {5, 6}, 5), numbers_to_multiply(DType::f32, {6, 7}, 3));
+    check(numbers_to_multiply(DType::f32, {5, 0}, 1), numbers_to_multiply(DType::f32, {0, 3}, 1));
   });
 }
 
 TEST(Matmul, TakesVectorsAndBatches) {
   on_every_device([] {
-    const AnyArray a = numbers(DType::f32, {4, 6}, 5);
-    const AnyArray v = numbers(DType::f32, {6}, 3);
+    const AnyArray a = numbers_to_multiply(DType::f32, {4, 6}, 5);
+    const AnyArray v = numbers_to_multiply(DType::f32, {6}, 3);
     EXPECT_EQ(Array<float>(matmul(a, v)).to_vector(),
               Array<float>(sum(a * v, over(1))).to_vector());
     EXPECT_EQ(matmul(v, a.transposed()).shape(), Extents{4});
     EXPECT_EQ(Array<float>(matmul(v, v)).item(), Array<float>(dot(v, v)).item());
-    check(numbers(DType::f32, {3, 1, 4, 6}, 5), numbers(DType::f32, {2, 6, 5}, 3));
+    check(numbers_to_multiply(DType::f32, {3, 1, 4, 6}, 5),
+          numbers_to_multiply(DType::f32, {2, 6, 5}, 3));
   });
 }
 
 TEST(Matmul, UsesAGivenSlicing) {
   on_every_device([] {
     const auto slicing = loopy::parse_slicing("i: g.1 l.1*8; j: g.0 l.0*8; k: for");
-    check(numbers(DType::f32, {30, 20}, 5), numbers(DType::f32, {20, 50}, 3), {slicing});
+    check(numbers_to_multiply(DType::f32, {30, 20}, 5),
+          numbers_to_multiply(DType::f32, {20, 50}, 3), {slicing});
   });
 }
 
@@ -90,7 +95,8 @@ TEST(Matmul, FollowsWisdom) {
   EXPECT_EQ(near.slicing, tuned.slicing);
   EXPECT_EQ(plan_matmul(DType::f32, {320, 24, 16}, device, options).source,
             MatmulPlan::Source::model);
-  check(numbers(DType::f32, {40, 30}, 5), numbers(DType::f32, {30, 24}, 3), options);
+  check(numbers_to_multiply(DType::f32, {40, 30}, 5), numbers_to_multiply(DType::f32, {30, 24}, 3),
+        options);
   std::remove(path.c_str());
 }
 
@@ -149,10 +155,12 @@ TEST(Matmul, RunsCublasWhereItIs) {
     for (const MatmulMethod method :
          {MatmulMethod::cublas, MatmulMethod::engine, MatmulMethod::automatic}) {
       const MatmulOptions options{.method = method};
-      check(numbers(DType::f32, {333, 65}, 5), numbers(DType::f32, {65, 140}, 3), options);
-      check(numbers(DType::f64, {64, 65}, 5).transposed(), numbers(DType::f64, {64, 17}, 3),
-            options);
-      check(numbers(DType::f64, {6, 20, 12}, 5), numbers(DType::f64, {12, 17}, 3), options);
+      check(numbers_to_multiply(DType::f32, {333, 65}, 5),
+            numbers_to_multiply(DType::f32, {65, 140}, 3), options);
+      check(numbers_to_multiply(DType::f64, {64, 65}, 5).transposed(),
+            numbers_to_multiply(DType::f64, {64, 17}, 3), options);
+      check(numbers_to_multiply(DType::f64, {6, 20, 12}, 5),
+            numbers_to_multiply(DType::f64, {12, 17}, 3), options);
     }
   });
 }

@@ -8,6 +8,7 @@
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "tests/loopy/support/random_kernels.h"
 #include "tests/support/expect_error.h"
 

@@ -12,7 +12,7 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel squares() {
+Kernel kernel_with_rules() {
   return make_kernel("{[i, j]: 0 <= i, j < n}", R"(
       sq(x) := x*x
       at(i, j) := sq(a[i, j])
@@ -23,33 +23,33 @@ Kernel squares() {
 }
 
 TEST(ExpandSubst, PutsBodiesInPlaceOfCalls) {
-  const Kernel kernel = expand_subst(squares());
+  const Kernel kernel = expand_subst(kernel_with_rules());
   EXPECT_EQ(statements_of(kernel), "b[i, j] = a[j, i]*a[j, i] + i*i\nc[i] = 2.0*2.0\n");
   EXPECT_TRUE(kernel.rules.empty());
-  expect_recipe(squares(), kernel, "expand_subst()\n");
+  expect_recipe(kernel_with_rules(), kernel, "expand_subst()\n");
 }
 
 TEST(ExpandSubst, ExpandsOneRule) {
-  const Kernel kernel = expand_subst(squares(), "at");
+  const Kernel kernel = expand_subst(kernel_with_rules(), "at");
   EXPECT_EQ(statements_of(kernel), "b[i, j] = sq(a[j, i]) + sq(i)\nc[i] = sq(2.0)\n");
   ASSERT_EQ(kernel.rules.size(), 1U);
   EXPECT_EQ(kernel.rules.front().name, "sq");
-  expect_recipe(squares(), kernel, "expand_subst(at)\n");
+  expect_recipe(kernel_with_rules(), kernel, "expand_subst(at)\n");
 }
 
 TEST(ExpandSubst, ExpandsWithinOtherRules) {
-  const Kernel kernel = expand_subst(squares(), "sq");
+  const Kernel kernel = expand_subst(kernel_with_rules(), "sq");
   ASSERT_EQ(kernel.rules.size(), 1U);
   EXPECT_EQ(to_string(kernel.rules.front().body), "a[i, j]*a[i, j]");
-  expect_same_results(squares(), kernel, {{"n", 3}});
+  expect_same_results(kernel_with_rules(), kernel, {{"n", 3}});
 }
 
 TEST(ExpandSubst, KeepsTheRulesForOtherStatements) {
-  const Kernel kernel = expand_subst(squares(), "", "second");
+  const Kernel kernel = expand_subst(kernel_with_rules(), "", "second");
   EXPECT_EQ(statements_of(kernel), "b[i, j] = at(j, i) + sq(i)\nc[i] = 2.0*2.0\n");
   EXPECT_EQ(kernel.rules.size(), 2U);
-  expect_recipe(squares(), kernel, "expand_subst(within=second)\n");
-  EXPECT_ERROR("loopy.match_instructions.syntax", expand_subst(squares(), "", "a and"));
+  expect_recipe(kernel_with_rules(), kernel, "expand_subst(within=second)\n");
+  EXPECT_ERROR("loopy.match_instructions.syntax", expand_subst(kernel_with_rules(), "", "a and"));
 }
 
 TEST(ExpandSubst, ExpandsIndicesAndPredicates) {
@@ -69,11 +69,11 @@ TEST(ExpandSubst, ChangesNothingWithoutRules) {
 }
 
 TEST(ExpandSubst, RefusesWhatDoesNotFit) {
-  EXPECT_ERROR("loopy.expand_subst.unknown_rule", expand_subst(squares(), "cube"));
-  Kernel count = squares();
+  EXPECT_ERROR("loopy.expand_subst.unknown_rule", expand_subst(kernel_with_rules(), "cube"));
+  Kernel count = kernel_with_rules();
   count.rules.front().parameters.push_back("y");
   EXPECT_ERROR("loopy.expand_subst.argument_count", expand_subst(count));
-  Kernel circle = squares();
+  Kernel circle = kernel_with_rules();
   circle.rules.front().body = parse_expr("at(x, x)");
   EXPECT_ERROR("loopy.expand_subst.recursive", expand_subst(circle));
 }
