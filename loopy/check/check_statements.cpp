@@ -7,6 +7,7 @@
 
 #include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/graph.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/analyze/type_of.h"
@@ -38,46 +39,31 @@ void check_ids(const Kernel& kernel) {
   }
 }
 
-/// Follows dependencies from statement to statement, looking for one that comes again.
-class CycleSearch {
- public:
-  explicit CycleSearch(const Kernel& kernel) : kernel_(kernel) {
-    for (const Instruction& instruction : kernel.instructions) {
-      by_id_.emplace(instruction.id, &instruction);
+void check_dependencies_have_no_cycle(const Kernel& kernel) {
+  const std::vector<Instruction>& statements = kernel.instructions;
+  std::map<std::string_view, std::size_t> number;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    number.emplace(statements[i].id, i);
+  }
+  Edges before(statements.size());
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    for (const std::string& id : statements[i].depends_on) {
+      before[i].push_back(number.at(id));
     }
   }
-
-  void run() {
-    for (const Instruction& instruction : kernel_.instructions) {
-      visit(instruction);
+  const std::vector<std::size_t> cycle = find_cycle(before);
+  if (!cycle.empty()) {
+    std::string text = statements[cycle.back()].id;
+    for (auto each = cycle.rbegin() + 1; each != cycle.rend(); ++each) {
+      text += " -> " + statements[*each].id;
     }
+    text += " -> " + statements[cycle.back()].id;
+    throw InvalidInput("loopy.check_kernel.dependency_cycle",
+                       fmt::format("statements of kernel '{}' wait for each other: {}; "
+                                   "each '->' reads \"depends on\"",
+                                   kernel.name, text));
   }
-
- private:
-  void visit(const Instruction& instruction) {
-    const auto start = std::find(path_.begin(), path_.end(), instruction.id);
-    if (start != path_.end()) {
-      const std::vector<std::string> cycle(start, path_.end());
-      throw InvalidInput("loopy.check_kernel.dependency_cycle",
-                         fmt::format("statements of kernel '{}' wait for each other: {} -> {}; "
-                                     "each '->' reads \"depends on\"",
-                                     kernel_.name, fmt::join(cycle, " -> "), instruction.id));
-    }
-    if (!done_.insert(instruction.id).second) {
-      return;
-    }
-    path_.push_back(instruction.id);
-    for (const std::string& each : instruction.depends_on) {
-      visit(*by_id_.at(each));
-    }
-    path_.pop_back();
-  }
-
-  const Kernel& kernel_;
-  std::map<std::string, const Instruction*, std::less<>> by_id_;
-  std::vector<std::string> path_;
-  NameSet done_;
-};
+}
 
 /// Why nothing can be assigned to `name`; empty where it can.
 std::string why_not_assignable(const Kernel& kernel, const std::string& name) {
@@ -401,7 +387,7 @@ void check_indices(const Kernel& kernel, const ArrayAccess& access) {
 void check_statements(const Kernel& kernel) {
   check_spelling(kernel);
   check_ids(kernel);
-  CycleSearch(kernel).run();
+  check_dependencies_have_no_cycle(kernel);
   const NameSet known = known_names(kernel);
   LengthCheck(kernel, known).run();
   check_calls(kernel);

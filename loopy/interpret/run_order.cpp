@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/graph.h"
 
 namespace rtcg::loopy::interpretation {
 namespace {
@@ -39,7 +40,8 @@ class TurnBuilder {
   void find_order() {
     const std::vector<Instruction>& statements = kernel_.instructions;
     const std::size_t count = statements.size();
-    std::vector<std::vector<bool>> stated(count, std::vector<bool>(count));
+    Edges stated(count);
+    is_before_.assign(count, std::vector<bool>(count));
     std::map<std::string, std::size_t> number;
     for (std::size_t i = 0; i < count; ++i) {
       number.emplace(statements[i].id, i);
@@ -48,16 +50,19 @@ class TurnBuilder {
       for (const std::string& id : statements[i].depends_on) {
         const auto found = number.find(id);
         if (found != number.end() && found->second != i) {
-          stated[found->second][i] = true;
+          stated[found->second].push_back(i);
+          is_before_[found->second][i] = true;
         }
       }
     }
-    const std::vector<std::vector<bool>> through = closure(stated);
+    const Edges stated_after = transitive_closure(stated);
+    const auto is_stated = [&](std::size_t earlier, std::size_t later) {
+      return std::binary_search(stated_after[earlier].begin(), stated_after[earlier].end(), later);
+    };
     std::vector<Touched> touched;
     for (const Instruction& each : statements) {
       touched.push_back({read_variables(kernel_, each), written_variables(each)});
     }
-    is_before_ = stated;
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t j = i + 1; j < count; ++j) {
         const bool is_fence =
@@ -69,7 +74,7 @@ class TurnBuilder {
           continue;
         }
         const bool is_early = !is_fence && !is_met && reads_too_early(touched, i, j);
-        const bool is_turned = through[j][i] || (is_early && !through[i][j]);
+        const bool is_turned = is_stated(j, i) || (is_early && !is_stated(i, j));
         is_before_[is_turned ? j : i][is_turned ? i : j] = true;
       }
     }
@@ -85,17 +90,6 @@ class TurnBuilder {
           return touched[i].read.count(name) == 0 ||
                  (find_temporary(kernel_, name) != nullptr && !is_set_before);
         });
-  }
-
-  static std::vector<std::vector<bool>> closure(std::vector<std::vector<bool>> edges) {
-    for (std::size_t k = 0; k < edges.size(); ++k) {
-      for (std::size_t i = 0; i < edges.size(); ++i) {
-        for (std::size_t j = 0; edges[i][k] && j < edges.size(); ++j) {
-          edges[i][j] = edges[i][j] || edges[k][j];
-        }
-      }
-    }
-    return edges;
   }
 
   /// Loops around more statements are further out; those whose inames bound others as well.

@@ -1,6 +1,7 @@
 // Gives reductions inames of their own where one loop could not serve them all.
 #include <algorithm>
 
+#include "rtcg/cgen/support/graph.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
@@ -46,21 +47,13 @@ class Separator {
   }
 
  private:
-  // for each statement all that must run before it
   void find_order() {
-    const std::vector<std::vector<std::size_t>> direct = statement_order(kernel_);
-    before_.resize(direct.size());
-    for (std::size_t i = 0; i < direct.size(); ++i) {
-      std::vector<std::size_t> open = direct[i];
-      direct_.push_back(direct[i]);
-      while (!open.empty()) {
-        const std::size_t next = open.back();
-        open.pop_back();
-        if (before_[i].insert(next).second) {
-          open.insert(open.end(), direct[next].begin(), direct[next].end());
-        }
-      }
-    }
+    direct_ = statement_order(kernel_);
+    before_ = transitive_closure(direct_);
+  }
+  /// Whether `earlier` must run before `later`, because of others perhaps.
+  [[nodiscard]] bool precedes(std::size_t earlier, std::size_t later) const {
+    return std::binary_search(before_[later].begin(), before_[later].end(), earlier);
   }
 
   [[nodiscard]] NameSet loops_among(const NameSet& inames) const {
@@ -266,7 +259,7 @@ class Separator {
       return false;
     }
     if (!later.reads) {
-      return earlier.reads && before_[later.statement].count(earlier.statement) != 0;
+      return earlier.reads && precedes(earlier.statement, later.statement);
     }
     const Instruction& instruction = kernel_.instructions[later.statement];
     for (const std::size_t each : direct_[later.statement]) {
@@ -276,7 +269,7 @@ class Separator {
           instruction.depends_on.count(previous.id) != 0 || is<BarrierInstruction>(previous) ||
           std::any_of(written.begin(), written.end(),
                       [&](const std::string& name) { return later.reads->count(name) != 0; });
-      if (is_used && (each == earlier.statement || before_[each].count(earlier.statement) != 0)) {
+      if (is_used && (each == earlier.statement || precedes(earlier.statement, each))) {
         return true;
       }
     }
@@ -286,8 +279,8 @@ class Separator {
   Kernel kernel_;
   NameGenerator names_;
   std::size_t statement_ = 0;
-  std::vector<std::vector<std::size_t>> direct_;
-  std::vector<std::set<std::size_t>> before_;
+  Edges direct_;
+  Edges before_;  // the closure of direct_
   std::map<std::string, std::vector<LoopUser>, std::less<>> statements_in_;
   std::map<std::string, std::vector<LoopUser>, std::less<>> users_;
   std::map<std::string, std::vector<NewNames>, std::less<>> copies_of_;

@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/graph.h"
 #include "rtcg/loopy/schedule/launches.h"
-#include "rtcg/loopy/schedule/ordering.h"
+#include "rtcg/loopy/schedule/statement_ids.h"
 
 namespace rtcg::loopy {
 namespace {

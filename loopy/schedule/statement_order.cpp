@@ -6,8 +6,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/graph.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
-#include "rtcg/loopy/schedule/ordering.h"
+#include "rtcg/loopy/schedule/statement_ids.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -37,6 +38,10 @@ Edges stated_order(const Kernel& kernel) {
   return stated;
 }
 
+bool has_edges(const Edges& edges) {
+  return std::any_of(edges.begin(), edges.end(), [](const auto& each) { return !each.empty(); });
+}
+
 }  // namespace
 
 std::vector<std::vector<std::size_t>> statement_order(const Kernel& kernel) {
@@ -51,28 +56,14 @@ std::vector<std::vector<std::size_t>> statement_order(const Kernel& kernel) {
                        fmt::format("statements depend on each other in a circle: {}",
                                    ids_of(kernel, find_cycle(stated))));
   }
-  // whether `later` is stated to run after `earlier`, directly or through others
-  const auto is_stated_after = [&](std::size_t later, std::size_t earlier) {
-    std::vector<std::size_t> open = {later};
-    std::set<std::size_t> seen;
-    while (!open.empty()) {
-      const std::size_t at = open.back();
-      open.pop_back();
-      if (at == earlier) {
-        return true;
-      }
-      if (seen.insert(at).second) {
-        open.insert(open.end(), stated[at].begin(), stated[at].end());
-      }
-    }
-    return false;
-  };
+  const Edges all_stated = has_edges(stated) ? transitive_closure(stated) : stated;
   const auto put_before = [&](std::size_t earlier, std::size_t later) {
     if (earlier == later) {
       return;
     }
     // source order gives way to what is stated
-    const bool is_reversed = !stated[earlier].empty() && is_stated_after(earlier, later);
+    const bool is_reversed =
+        std::binary_search(all_stated[earlier].begin(), all_stated[earlier].end(), later);
     before[is_reversed ? earlier : later].insert(is_reversed ? later : earlier);
   };
 
