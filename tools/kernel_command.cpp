@@ -26,7 +26,8 @@
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "tools/command.h"
-#include "tools/draw_loop_tree.h"
+#include "tools/draw/draw_dependencies.h"
+#include "tools/draw/draw_loop_tree.h"
 #include "tools/json.h"
 #include "tools/progress.h"
 
@@ -43,6 +44,7 @@ struct KernelWords {
   std::string device = "best";
   std::string slicing;
   std::string drawing;
+  std::string dependencies;
   std::vector<std::string> values;
   bool as_described = false;
   bool check = false;
@@ -484,6 +486,9 @@ void explain(const KernelWords& words) {
     }
     draw_loop_tree(explanation.ready, explanation.tree, titles, words.drawing);
   }
+  if (!words.dependencies.empty()) {
+    draw_dependencies(explanation.ready, words.dependencies);
+  }
 }
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help,
@@ -561,10 +566,13 @@ void add_kernel_commands(CLI::App& app) {
         const bool is_known = path.ends_with(".svg") || path.ends_with(".dot");
         return is_known ? "" : fmt::format("'{}' is neither FILE.svg nor FILE.dot", path);
       });
+  explain_command->add_option("--dot", words->dependencies,
+                              "Write the order of the statements as a graph for Graphviz: FILE.dot");
   explain_command->footer(
       "Examples:\n"
       "  rtcg explain matmul.loopy --set n=1024\n"
-      "  rtcg explain matmul.loopy --draw tree.svg");
+      "  rtcg explain matmul.loopy --draw tree.svg\n"
+      "  rtcg explain matmul.loopy --dot order.dot");
   explain_command->callback([words] { explain(*words); });
 }
 

@@ -113,6 +113,16 @@ if(NOT drawing MATCHES "^<svg xmlns=.*for t, on the host.*heat_0.t.: grid.*v.256
   message(FATAL_ERROR "rtcg explain --draw wrote:\n${drawing}")
 endif()
 expect(1 "tools.explain.unwritable_file" explain ${kernels}/axpy.loopy --draw absent/tree.dot)
+# The order of statements: through variables, as stated, around a barrier; `a -> d` follows from others.
+file(WRITE ${WORK}/order.loopy "domains {[i]: 0<=i<16}\nstatements\n  x[i] = 2*y[i] {id=a}\n  z[i] = x[i] {id=b}\n  w[i] = 1.0 {id=c, dep=b}\n  v[i] = w[i] + x[i] {id=d}\ntype f32\n")
+expect(0 "launches" explain order.loopy --dot order.dot)
+file(READ ${WORK}/order.dot drawing)
+string(CONCAT expected "^digraph G {\nnode .shape=box, fontname=monospace.;\n0 .label=\"a: .*\".;\n1 .label=\"b: .*\".;\n"
+  "2 .label=\"c: .*\".;\n3 .label=\"d: .*\".;\n0->1 +.label=\"x\".;\n1->2 +.style=dashed.;\n2->3 +.label=\"w\".;\n}\n$")
+if(NOT drawing MATCHES "${expected}")
+  message(FATAL_ERROR "rtcg explain --dot wrote:\n${drawing}")
+endif()
+expect(1 "tools.explain.unwritable_file" explain ${kernels}/axpy.loopy --dot absent/order.dot)
 expect(1 "tools.rtcg.bad_value" run ${kernels}/axpy.loopy --set n)
 expect(1 "loopy.argument_data.unknown_length" run ${kernels}/axpy.loopy)
 expect(1 "kernel 'matmul' has no scalar 'm' to set: its scalars are n.*tools.rtcg.bad_value"

@@ -1,4 +1,4 @@
-#include "tools/draw_loop_tree.h"
+#include "tools/draw/draw_loop_tree.h"
 
 #include <algorithm>
 
