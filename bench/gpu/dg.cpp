@@ -136,7 +136,7 @@ int distance(const FusedShape& a, const FusedShape& b) {
          (a.row_groups != b.row_groups ? 1 : 0) +
          (a.columns_per_thread != b.columns_per_thread ? 1 : 0) +
          (a.blocks_per_multiprocessor != b.blocks_per_multiprocessor ? 1 : 0) +
-         (a.face_groups != b.face_groups ? 1 : 0) + (a.ahead != b.ahead ? 1 : 0) +
+         (a.face_groups != b.face_groups ? 1 : 0) + (a.prefetch != b.prefetch ? 1 : 0) +
          (a.has_nodal_fluxes != b.has_nodal_fluxes ? 1 : 0) +
          (a.updates_apart != b.updates_apart ? 3 : 0);
 }
@@ -188,7 +188,7 @@ void measure_order(runtime::Device device, Report& report, const Discretization&
   const dg::System system = cavity();
   const dg::detail::KernelShape shape =
       dg::detail::shape_of(dg::detail::evaluators_of(system, on.mesh), on);
-  const FusedShape usual = dg::detail::usual_fused_shape(
+  const FusedShape usual = dg::detail::default_fused_shape(
       shape, real, dg::detail::machine_of(device.info()), wanted.with_split_singles);
   StageRunner runner(system, on, {}, device, real, usual);
   std::vector<FusedShape> candidates;
@@ -256,7 +256,7 @@ void measure_user_flux(runtime::Device device, Report& report) {
     const dg::detail::KernelShape shape =
         dg::detail::shape_of(dg::detail::evaluators_of(cavity(), on.mesh), on);
     const FusedShape usual =
-        dg::detail::usual_fused_shape(shape, real, dg::detail::machine_of(device.info()));
+        dg::detail::default_fused_shape(shape, real, dg::detail::machine_of(device.info()));
     StageRunner shipped(cavity(), on, {}, device, real, usual);
     StageRunner written(cavity_in_words(), on, {}, device, real, usual);
     std::vector<double> shipped_us;

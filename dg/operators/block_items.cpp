@@ -5,7 +5,7 @@ namespace rtcg::dg::detail {
 using cgen::BlockBuilder;
 using cgen::Expr;
 
-BlockItem BlockItems::item(BlockBuilder& body, KernelParameters& parameters, ItemOrder order,
+BlockItem BlockItems::item(BlockBuilder& body, ParameterList& parameters, ItemOrder order,
                            int count, const Expr& round) const {
   const auto constant = [&](const std::string& name, const Expr& value) {
     return body.add(cgen::declare(cgen::const_(cgen::i32), name, value));
@@ -22,7 +22,7 @@ BlockItem BlockItems::item(BlockBuilder& body, KernelParameters& parameters, Ite
   return {round, local, element, place, item < elements_ * count && is_inside};
 }
 
-void BlockItems::for_rounds(BlockBuilder& body, KernelParameters& parameters, ItemOrder order,
+void BlockItems::for_rounds(BlockBuilder& body, ParameterList& parameters, ItemOrder order,
                             int count, const Fill& fill, int unroll) const {
   cgen::ForOptions options;
   if (thread_) {
@@ -36,7 +36,7 @@ void BlockItems::for_rounds(BlockBuilder& body, KernelParameters& parameters, It
       options);
 }
 
-void BlockItems::for_items(BlockBuilder& body, KernelParameters& parameters, ItemOrder order,
+void BlockItems::for_items(BlockBuilder& body, ParameterList& parameters, ItemOrder order,
                            int count, const Fill& fill) const {
   for_rounds(body, parameters, order, count, [&](BlockBuilder& inner, const BlockItem& item) {
     BlockBuilder work;

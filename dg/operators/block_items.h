@@ -36,17 +36,17 @@ class BlockItems {
     return (elements_ * count + threads_ - 1) / threads_;
   }
   /// Declares the item of a round, which may lie behind the last.
-  [[nodiscard]] BlockItem item(cgen::BlockBuilder& body, KernelParameters& parameters,
-                               ItemOrder order, int count, const cgen::Expr& round) const;
+  [[nodiscard]] BlockItem item(cgen::BlockBuilder& body, ParameterList& parameters, ItemOrder order,
+                               int count, const cgen::Expr& round) const;
 
   using Fill = std::function<void(cgen::BlockBuilder& body, const BlockItem& item)>;
   /// A loop over all rounds, asked for with items that may not be there.
   ///
   /// @param unroll  as cgen::For::unroll
-  void for_rounds(cgen::BlockBuilder& body, KernelParameters& parameters, ItemOrder order,
-                  int count, const Fill& fill, int unroll = 1) const;
+  void for_rounds(cgen::BlockBuilder& body, ParameterList& parameters, ItemOrder order, int count,
+                  const Fill& fill, int unroll = 1) const;
   /// The same for items that are there.
-  void for_items(cgen::BlockBuilder& body, KernelParameters& parameters, ItemOrder order, int count,
+  void for_items(cgen::BlockBuilder& body, ParameterList& parameters, ItemOrder order, int count,
                  const Fill& fill) const;
 
  private:

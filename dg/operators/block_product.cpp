@@ -61,8 +61,8 @@ class HostProduct final : public BlockProduct {
                        });
   }
 
-  void add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
-           const Expr& first, const BlockMatrix& work) override {
+  void add(BlockBuilder& body, ParameterList& parameters, const Matrix& matrix, const Expr& first,
+           const BlockMatrix& work) override {
     const Expr operators = parameters.table("operators");
     const auto over_columns = [&](BlockBuilder& row, const auto& fill) {
       row << cgen::for_(cgen::i32, "c", 0, columns_,
@@ -129,8 +129,8 @@ class TileProduct final : public BlockProduct {
     declare_sums(body, rows_ * fused_.columns_per_thread);
   }
 
-  void add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
-           const Expr& first, const BlockMatrix& work) override {
+  void add(BlockBuilder& body, ParameterList& parameters, const Matrix& matrix, const Expr& first,
+           const BlockMatrix& work) override {
     const Type pack = cgen::vector_of(real_, lanes_);
     const Expr operators = parameters.table("operators", pack);
     const int padded = rows_ * fused_.row_groups;
@@ -229,7 +229,7 @@ int BlockProduct::values_stride(int step) const {
   return quiet_stride(shape_, real_, fused_.elements, volume_order(), step);
 }
 
-void BlockProduct::add_volume(BlockBuilder& body, KernelParameters& parameters,
+void BlockProduct::add_volume(BlockBuilder& body, ParameterList& parameters,
                               const std::vector<Matrix>& derivatives,
                               const MakeColumnFlux& make_flux, const BlockMatrix& values) {
   (void)body;

@@ -71,13 +71,13 @@ class BlockProduct {
   virtual void begin(cgen::BlockBuilder& body, const cgen::Expr& thread) = 0;
   /// @param first  number of the matrix's first column in the table, where each of the parts counts
   ///               padded(columns)
-  virtual void add(cgen::BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
+  virtual void add(cgen::BlockBuilder& body, ParameterList& parameters, const Matrix& matrix,
                    const cgen::Expr& first, const BlockMatrix& work) = 0;
   /// Whether add_volume may be called: volume fluxes then need no memory of their own.
   [[nodiscard]] virtual bool takes_values() const { return false; }
   /// Adds the product of the derivatives and fluxes that are linear in `values`, of which
   /// padded(nodes) rows are there.
-  virtual void add_volume(cgen::BlockBuilder& body, KernelParameters& parameters,
+  virtual void add_volume(cgen::BlockBuilder& body, ParameterList& parameters,
                           const std::vector<Matrix>& derivatives, const MakeColumnFlux& make_flux,
                           const BlockMatrix& values);
   /// How volume fluxes are best shared out. With elements first `work` of any stride is met

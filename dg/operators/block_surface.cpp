@@ -5,9 +5,8 @@ namespace rtcg::dg::detail {
 using cgen::BlockBuilder;
 using cgen::Expr;
 
-BlockSurface::BlockSurface(const KernelWriter& writer, KernelParameters& parameters,
-                           BlockItems items, BlockMatrix values, BlockMatrix work, int groups,
-                           bool is_plain)
+BlockSurface::BlockSurface(const KernelWriter& writer, ParameterList& parameters, BlockItems items,
+                           BlockMatrix values, BlockMatrix work, int groups, bool is_plain)
     : writer_(writer),
       parameters_(parameters),
       items_(std::move(items)),
@@ -38,7 +37,7 @@ void BlockSurface::copy_traces(BlockBuilder& body, int group) const {
         writer_.fetch_exterior(copies, parameters_, links[item.round], place_of(item, group),
                                [&](int field, const Expr& index) -> cgen::Statement {
                                  return cgen::call(
-                                     "copy_ahead",
+                                     "async_copy",
                                      {cgen::address_of(slot(work_, item, item.place, field)),
                                       parameters_.table("state") + index},
                                      cgen::void_type);

@@ -10,8 +10,8 @@ class BlockSurface {
  public:
   /// @param values  of the block's elements
   /// @param work    gets the fluxes of a group, one row a place
-  /// @param is_plain  nothing is asked for ahead: a block is one thread of a CPU
-  BlockSurface(const KernelWriter& writer, KernelParameters& parameters, BlockItems items,
+  /// @param is_plain  nothing is prefetched: a block is one thread of a CPU
+  BlockSurface(const KernelWriter& writer, ParameterList& parameters, BlockItems items,
                BlockMatrix values, BlockMatrix work, int groups, bool is_plain);
 
   /// Places of a group.
@@ -38,7 +38,7 @@ class BlockSurface {
   }
 
   const KernelWriter& writer_;
-  KernelParameters& parameters_;
+  ParameterList& parameters_;
   BlockItems items_;
   BlockMatrix values_;
   BlockMatrix work_;

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/compare.h"
+#include "rtcg/dg/operators/async_copy.h"
 #include "rtcg/dg/operators/block_product.h"
 #include "rtcg/dg/operators/block_surface.h"
-#include "rtcg/dg/operators/copy_ahead.h"
 #include "rtcg/dg/operators/stage_kernels.h"
 #include "rtcg/dg/operators/tidy_module.h"
 
@@ -32,7 +32,7 @@ class FusedWriter {
         is_on_host_(fused.product == Product::on_host),
         product_(BlockProduct::make(shape_, real_, fused)),
         memory_(fused_memory(shape_, real_, fused)),
-        copies_ahead_(fused.ahead == Ahead::copies && memory_.combines_values) {}
+        has_async_copies_(fused.prefetch == Prefetch::async_copy && memory_.combines_values) {}
 
   StageKernels write() {
     StageKernels result;
@@ -40,19 +40,19 @@ class FusedWriter {
     result.module.items = writer_.functions(memory_.combines_values);
     const std::vector<cgen::Statement> functions = product_->functions();
     result.module.items.insert(result.module.items.end(), functions.begin(), functions.end());
-    if (fused_.ahead != Ahead::nothing) {
-      const std::vector<cgen::Statement> copies = functions_for_ahead(real_, copies_ahead_);
+    if (fused_.prefetch != Prefetch::none) {
+      const std::vector<cgen::Statement> copies = prefetch_functions(real_, has_async_copies_);
       result.module.items.insert(result.module.items.end(), copies.begin(), copies.end());
     }
     parameters_.number("elements", cgen::i32);
     BlockBuilder body;
     declare_memory(body);
-    if (fused_.ahead != Ahead::nothing) {
+    if (fused_.prefetch != Prefetch::none) {
       prefetch(body);
     }
     load_values(body);
     if (!memory_.combines_values) {
-      finish_copies(body);
+      wait_for_copies(body);
       add_volume_fluxes(body);
     }
     for (int group = 0; group < fused_.face_groups; ++group) {
@@ -128,9 +128,9 @@ class FusedWriter {
   }
 
   // Of copies by this thread and all others.
-  void finish_copies(BlockBuilder& body) const {
-    if (copies_ahead_) {
-      body << cgen::call("finish_copies", {}, cgen::void_type);
+  void wait_for_copies(BlockBuilder& body) const {
+    if (has_async_copies_) {
+      body << cgen::call("wait_for_copies", {}, cgen::void_type);
     }
     meet(body);
   }
@@ -142,15 +142,15 @@ class FusedWriter {
   }
 
   void load_values(BlockBuilder& body) {
-    if (copies_ahead_ || is_on_host_) {
+    if (has_async_copies_ || is_on_host_) {
       for_rounds(body, shape_.nodes, [&](BlockBuilder& inner, const Item& item) {
         BlockBuilder loads;
         const Expr start = start_of(loads, item);
         for (int field = 0; field < shape_.fields; ++field) {
           const Expr to = slot(values_, item.local, item.place, field);
           const Expr from = parameters_.table("state") + (start + field * shape_.nodes);
-          loads << (copies_ahead_
-                        ? cgen::call("copy_ahead", {cgen::address_of(to), from}, cgen::void_type)
+          loads << (has_async_copies_
+                        ? cgen::call("async_copy", {cgen::address_of(to), from}, cgen::void_type)
                         : cgen::assign(to, cgen::deref(from)));
         }
         inner << cgen::if_(item.is_there, loads);
@@ -242,11 +242,11 @@ class FusedWriter {
   void add_surface_fluxes(BlockBuilder& body, int group) {
     const bool is_last = group + 1 == fused_.face_groups;
     fill_up(body, work_, surface().rows());
-    if (copies_ahead_) {
+    if (has_async_copies_) {
       surface().copy_traces(body, group);
     }
     if (memory_.combines_values && group == 0) {
-      finish_copies(body);
+      wait_for_copies(body);
     }
     if (memory_.combines_values && is_last) {
       BlockBuilder volume;
@@ -258,10 +258,10 @@ class FusedWriter {
           values_);
       body << volume.block();
     }
-    if (copies_ahead_ && group > 0) {
-      finish_copies(body);
+    if (has_async_copies_ && group > 0) {
+      wait_for_copies(body);
     }
-    surface().add_fluxes(body, group, copies_ahead_);
+    surface().add_fluxes(body, group, has_async_copies_);
     meet(body);
     multiply(body, lifts_[static_cast<std::size_t>(group)],
              shape_.dimension * product_->padded(shape_.nodes) +
@@ -443,11 +443,11 @@ class FusedWriter {
   const std::vector<Matrix>& derivatives_;
   std::vector<Matrix> lifts_;  // of each group of faces
   FusedShape fused_;
-  KernelParameters parameters_;
+  ParameterList parameters_;
   bool is_on_host_;
   std::unique_ptr<BlockProduct> product_;
   FusedMemory memory_;
-  bool copies_ahead_;
+  bool has_async_copies_;
   BlockMatrix values_{0};
   BlockMatrix work_{0};  // the product's factors
   BlockMatrix sums_{0};  // its result

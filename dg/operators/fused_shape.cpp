@@ -94,16 +94,16 @@ bool is_best_by_reflections(const KernelShape& shape, bool is_single, bool has_t
   return shape.volume_terms > 0 && shape.faces == 4 && shape.nodes <= most_nodes;
 }
 
-FusedShape shape_with_reflections(const KernelShape& shape, Ahead ahead) {
+FusedShape shape_with_reflections(const KernelShape& shape, Prefetch prefetch) {
   FusedShape fused;
   fused.product = Product::reflections;
-  fused.ahead = ahead;
+  fused.prefetch = prefetch;
   // whole warps of columns; what many nodes keep in shared memory leaves room for fewer
   const int columns = shape.nodes <= 20 ? 96 : shape.nodes <= 56 ? 192 : 48;
   fused.elements = std::max(1, columns / shape.fields);
   fused.face_groups = 2;
-  if (shape.nodes == 20 && ahead == Ahead::prefetch) {  // order 3: 4 to 9 % faster
-    fused.ahead = Ahead::copies;
+  if (shape.nodes == 20 && prefetch == Prefetch::l2_cache) {  // order 3: 4 to 9 % faster
+    fused.prefetch = Prefetch::async_copy;
     fused.face_groups = 1;
   } else if (shape.nodes > 56) {
     fused.face_groups = 1;
@@ -114,8 +114,8 @@ FusedShape shape_with_reflections(const KernelShape& shape, Ahead ahead) {
 }  // namespace
 
 // What a search found for Maxwell's equations on an H200 (docs/performance.md).
-FusedShape usual_fused_shape(const KernelShape& shape, const Type& real, Machine machine,
-                             bool with_split_singles) {
+FusedShape default_fused_shape(const KernelShape& shape, const Type& real, Machine machine,
+                               bool with_split_singles) {
   FusedShape fused;
   const bool is_single = real == cgen::f32;
   if (machine == Machine::cpu) {
@@ -124,9 +124,9 @@ FusedShape usual_fused_shape(const KernelShape& shape, const Type& real, Machine
   }
   const bool has_tensor_cores =
       machine == Machine::gpu_with_tensor_cores && (!is_single || with_split_singles);
-  fused.ahead = machine == Machine::gpu_with_tensor_cores ? Ahead::prefetch : Ahead::nothing;
+  fused.prefetch = machine == Machine::gpu_with_tensor_cores ? Prefetch::l2_cache : Prefetch::none;
   if (is_best_by_reflections(shape, is_single, has_tensor_cores)) {
-    return shape_with_reflections(shape, fused.ahead);
+    return shape_with_reflections(shape, fused.prefetch);
   }
   if (shape.nodes <= (is_single ? 35 : (has_tensor_cores ? 10 : 20))) {
     // 96 columns give whole warps one each
@@ -134,7 +134,7 @@ FusedShape usual_fused_shape(const KernelShape& shape, const Type& real, Machine
     fused.elements = std::max(1, (is_single ? (is_large ? 192 : 96) : 48) / shape.fields);
     fused.product = Product::literals;
     fused.face_groups = shape.faces % 2 == 0 ? 2 : 1;
-    fused.blocks_per_multiprocessor = is_large && fused.ahead == Ahead::prefetch ? 3 : 0;
+    fused.blocks_per_multiprocessor = is_large && fused.prefetch == Prefetch::l2_cache ? 3 : 0;
     return fused;
   }
   // so many that packs of columns divide them

@@ -19,20 +19,20 @@ enum class Product {
   /// dg/reference/reflections.h: a third of the products. It needs linear volume fluxes, and all
   /// faces at once or, in three dimensions, in two turns, to spare that much.
   reflections,
-  tiles,     ///< a thread has a tile of sums; matrices are the table `operators`
+  tiles,  ///< a thread has a tile of sums; matrices are the table `operators`
   /// A warp has tiles of 16 rows and 8 columns, the table is in the order of its lanes: CUDA from
   /// sm_90 on. In f64 tensor cores multiply as exactly as others do. In f32 each factor is cut into
   /// two numbers of tf32 and three of their four products are added: the error is that of f32.
   tensor_cores,
 };
 
-/// What a block asks for before it needs it.
-enum class Ahead {
-  nothing,
-  prefetch,  ///< what it wants last goes to the cache of the device: CUDA from sm_90 on
+/// What a block fetches before it needs it.
+enum class Prefetch {
+  none,
+  l2_cache,  ///< what is read last goes to the L2 cache: CUDA from sm_90 on
   /// Also values of elements and neighbours go to shared memory while threads do other things: CUDA
   /// from sm_90 on, where volume fluxes are linear.
-  copies,
+  async_copy,
 };
 
 /// How a fused kernel lies on the machine.
@@ -44,7 +44,7 @@ struct FusedShape {
   int blocks_per_multiprocessor = 0;  ///< registers are kept low enough for so many; 0: any
   /// Faces are lifted in so many turns, which must divide their number: less shared memory.
   int face_groups = 1;
-  Ahead ahead = Ahead::nothing;
+  Prefetch prefetch = Prefetch::none;
   /// Volume fluxes are evaluated at nodes even where they are linear, and the product could make
   /// them of the values: less work where many row groups would do the same.
   bool has_nodal_fluxes = false;
@@ -88,14 +88,14 @@ struct FusedMemory {
 [[nodiscard]] std::optional<FusedShape> fitted(const KernelShape& shape, const cgen::Type& real,
                                                FusedShape fused, std::size_t limit);
 
-/// What usual_fused_shape must know of a machine.
+/// What default_fused_shape must know of a machine.
 enum class Machine { cpu, gpu, gpu_with_tensor_cores };
 [[nodiscard]] Machine machine_of(const runtime::DeviceInfo& device);
 
 /// A shape that is right on the machine and fast enough without a search.
 ///
 /// @param with_split_singles  whether f32 may take tensor cores, see Product::tensor_cores
-[[nodiscard]] FusedShape usual_fused_shape(const KernelShape& shape, const cgen::Type& real,
-                                           Machine machine, bool with_split_singles = false);
+[[nodiscard]] FusedShape default_fused_shape(const KernelShape& shape, const cgen::Type& real,
+                                             Machine machine, bool with_split_singles = false);
 
 }  // namespace rtcg::dg::detail

@@ -39,7 +39,7 @@ KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& o
   return shape;
 }
 
-Expr KernelParameters::add(const std::string& name, const Type& type) {
+Expr ParameterList::add(const std::string& name, const Type& type) {
   const auto known = std::find_if(list_.begin(), list_.end(),
                                   [&](const cgen::Parameter& each) { return each.name == name; });
   if (known == list_.end()) {
@@ -48,17 +48,17 @@ Expr KernelParameters::add(const std::string& name, const Type& type) {
   return cgen::variable(name, type);
 }
 
-Expr KernelParameters::number(const std::string& name, const Type& type) {
+Expr ParameterList::number(const std::string& name, const Type& type) {
   return add(name, type);
 }
-Expr KernelParameters::table(const std::string& name, const Type& element) {
+Expr ParameterList::table(const std::string& name, const Type& element) {
   return add(name, cgen::restrict_pointer_to(cgen::const_(element)));
 }
-Expr KernelParameters::written(const std::string& name) {
+Expr ParameterList::written(const std::string& name) {
   return add(name, cgen::restrict_pointer_to(real_));
 }
 
-std::vector<std::string> KernelParameters::names() const {
+std::vector<std::string> ParameterList::names() const {
   std::vector<std::string> names;
   for (const cgen::Parameter& each : list_) {
     names.push_back(each.name);
@@ -129,7 +129,7 @@ Expr KernelWriter::offset(const Expr& element, const Expr& field) const {
 }
 
 // What is handed over for one parameter of a flux function.
-Expr KernelWriter::argument(BlockBuilder& body, KernelParameters& parameters,
+Expr KernelWriter::argument(BlockBuilder& body, ParameterList& parameters,
                             const FluxArgument& argument, const FluxPoint& at) const {
   const FluxRead& read = argument.read;
   const bool is_exterior = read.side == FluxSide::exterior;
@@ -187,9 +187,8 @@ Expr KernelWriter::argument(BlockBuilder& body, KernelParameters& parameters,
   }
 }
 
-void KernelWriter::call(BlockBuilder& body, KernelParameters& parameters,
-                        const EmittedFlux& function, const FluxPoint& at,
-                        const Expr& result) const {
+void KernelWriter::call(BlockBuilder& body, ParameterList& parameters, const EmittedFlux& function,
+                        const FluxPoint& at, const Expr& result) const {
   std::vector<Expr> arguments;
   for (const FluxArgument& each : function.arguments) {
     arguments.push_back(argument(body, parameters, each, at));
@@ -198,17 +197,17 @@ void KernelWriter::call(BlockBuilder& body, KernelParameters& parameters,
   body << cgen::call(function.module.name, std::move(arguments), cgen::void_type);
 }
 
-void KernelWriter::volume_flux(BlockBuilder& body, KernelParameters& parameters,
-                               const FluxPoint& at, const Expr& result) const {
+void KernelWriter::volume_flux(BlockBuilder& body, ParameterList& parameters, const FluxPoint& at,
+                               const Expr& result) const {
   call(body, parameters, flux_, at, result);
 }
 
-void KernelWriter::volume_weights(BlockBuilder& body, KernelParameters& parameters,
+void KernelWriter::volume_weights(BlockBuilder& body, ParameterList& parameters,
                                   const FluxPoint& at, const Expr& result) const {
   call(body, parameters, weights_, at, result);
 }
 
-void KernelWriter::finish(BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
+void KernelWriter::finish(BlockBuilder& body, ParameterList& parameters, const FluxPoint& at,
                           const Expr& values) const {
   const auto apply = [&](const std::optional<EmittedFlux>& function, const std::string& name,
                          cgen::BinaryOp op) {
@@ -241,7 +240,7 @@ KernelWriter::SurfacePlace KernelWriter::surface_place(BlockBuilder& body, const
 }
 
 std::function<Expr(int field)> KernelWriter::exterior_index(BlockBuilder& body,
-                                                            KernelParameters& parameters,
+                                                            ParameterList& parameters,
                                                             const SurfacePlace& at) const {
   const Expr start = body.add(cgen::declare(
       cgen::const_(cgen::i64), "start",
@@ -250,8 +249,8 @@ std::function<Expr(int field)> KernelWriter::exterior_index(BlockBuilder& body,
   return [this, start](int field) { return start + field * shape_.nodes; };
 }
 
-void KernelWriter::fetch_exterior(BlockBuilder& body, KernelParameters& parameters,
-                                  const Expr& link, const Expr& place, const Store& store) const {
+void KernelWriter::fetch_exterior(BlockBuilder& body, ParameterList& parameters, const Expr& link,
+                                  const Expr& place, const Store& store) const {
   const SurfacePlace at = surface_place(body, link, place);
   BlockBuilder inside;
   const auto index = exterior_index(inside, parameters, at);
@@ -261,15 +260,14 @@ void KernelWriter::fetch_exterior(BlockBuilder& body, KernelParameters& paramete
   body << (boundaries_.empty() ? inside.group() : cgen::if_(at.code < inside_codes, inside));
 }
 
-Expr KernelWriter::link_at(KernelParameters& parameters, const Expr& element,
+Expr KernelWriter::link_at(ParameterList& parameters, const Expr& element,
                            const Expr& place) const {
   return parameters.table("links", cgen::u32)[element * shape_.faces + place / shape_.face_nodes];
 }
 
-void KernelWriter::surface_flux(BlockBuilder& body, KernelParameters& parameters,
-                                const Expr& element, const Expr& place, const Expr& link,
-                                const Load& load, const Store& store,
-                                const Load& exterior_load) const {
+void KernelWriter::surface_flux(BlockBuilder& body, ParameterList& parameters, const Expr& element,
+                                const Expr& place, const Expr& link, const Load& load,
+                                const Store& store, const Load& exterior_load) const {
   const Expr side = body.add(cgen::declare(cgen::const_(cgen::i32), "side",
                                            element * shape_.faces + place / shape_.face_nodes));
   const SurfacePlace on = surface_place(body, link, place);
@@ -312,9 +310,8 @@ void KernelWriter::surface_flux(BlockBuilder& body, KernelParameters& parameters
   }
 }
 
-cgen::Statement KernelWriter::choice_of_boundary(KernelParameters& parameters,
-                                                 const SurfacePlace& on, const FluxPoint& at,
-                                                 const BlockBuilder& inside,
+cgen::Statement KernelWriter::choice_of_boundary(ParameterList& parameters, const SurfacePlace& on,
+                                                 const FluxPoint& at, const BlockBuilder& inside,
                                                  const Expr& result) const {
   if (boundaries_.empty()) {
     return inside.group();

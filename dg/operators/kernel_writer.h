@@ -50,9 +50,9 @@ struct KernelShape {
 [[nodiscard]] KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& on);
 
 /// The parameters of a kernel in the making: each is added when it is first asked for.
-class KernelParameters {
+class ParameterList {
  public:
-  explicit KernelParameters(cgen::Type real) : real_(std::move(real)) {}
+  explicit ParameterList(cgen::Type real) : real_(std::move(real)) {}
 
   cgen::Expr number(const std::string& name, const cgen::Type& type);
   /// What kernels only read.
@@ -110,15 +110,15 @@ class KernelWriter {
 
   /// Fills `result` with the flux through a surface of constant reference coordinate
   /// `at.reference_axis`, at a node, for all fields.
-  void volume_flux(cgen::BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
+  void volume_flux(cgen::BlockBuilder& body, ParameterList& parameters, const FluxPoint& at,
                    const cgen::Expr& result) const;
   /// What the volume flux is made of, where shape().volume_terms says that it is linear.
   [[nodiscard]] const LinearVolume& linear_volume() const { return linear_.value(); }
   /// Fills `result` with the weights of linear_volume() for `at.reference_axis`.
-  void volume_weights(cgen::BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
+  void volume_weights(cgen::BlockBuilder& body, ParameterList& parameters, const FluxPoint& at,
                       const cgen::Expr& result) const;
   /// `value` of each field times scale plus source; the values are changed in place.
-  void finish(cgen::BlockBuilder& body, KernelParameters& parameters, const FluxPoint& at,
+  void finish(cgen::BlockBuilder& body, ParameterList& parameters, const FluxPoint& at,
               const cgen::Expr& values) const;
 
   /// Gives the fields at a node of an element; asked for [0, fields).
@@ -130,18 +130,18 @@ class KernelWriter {
   /// @param load      the element's own values
   /// @param exterior  the neighbour's values at the place, if not to be taken from the state; asked
   ///                  for with the place
-  void surface_flux(cgen::BlockBuilder& body, KernelParameters& parameters,
-                    const cgen::Expr& element, const cgen::Expr& place, const cgen::Expr& link,
-                    const Load& load, const Store& store, const Load& exterior = {}) const;
+  void surface_flux(cgen::BlockBuilder& body, ParameterList& parameters, const cgen::Expr& element,
+                    const cgen::Expr& place, const cgen::Expr& link, const Load& load,
+                    const Store& store, const Load& exterior = {}) const;
   /// The link of the face of `element` that `place` is on.
-  [[nodiscard]] cgen::Expr link_at(KernelParameters& parameters, const cgen::Expr& element,
+  [[nodiscard]] cgen::Expr link_at(ParameterList& parameters, const cgen::Expr& element,
                                    const cgen::Expr& place) const;
   /// Hands the neighbour's values at a place to `store`; nothing where there is no neighbour.
   ///
   /// @param link   of the face
   /// @param store  asked for with the place in the state
-  void fetch_exterior(cgen::BlockBuilder& body, KernelParameters& parameters,
-                      const cgen::Expr& link, const cgen::Expr& place, const Store& store) const;
+  void fetch_exterior(cgen::BlockBuilder& body, ParameterList& parameters, const cgen::Expr& link,
+                      const cgen::Expr& place, const Store& store) const;
 
   /// Where a field of an element begins in the state.
   [[nodiscard]] cgen::Expr offset(const cgen::Expr& element, const cgen::Expr& field) const;
@@ -157,15 +157,15 @@ class KernelWriter {
                              const cgen::Expr& place) const;
   /// Where the neighbour's value of a field lies in the state, by field.
   std::function<cgen::Expr(int field)> exterior_index(cgen::BlockBuilder& body,
-                                                      KernelParameters& parameters,
+                                                      ParameterList& parameters,
                                                       const SurfacePlace& at) const;
   /// `inside` where there is a neighbour, else the flux of the boundary's condition.
-  cgen::Statement choice_of_boundary(KernelParameters& parameters, const SurfacePlace& on,
+  cgen::Statement choice_of_boundary(ParameterList& parameters, const SurfacePlace& on,
                                      const FluxPoint& at, const cgen::BlockBuilder& inside,
                                      const cgen::Expr& result) const;
-  void call(cgen::BlockBuilder& body, KernelParameters& parameters, const EmittedFlux& function,
+  void call(cgen::BlockBuilder& body, ParameterList& parameters, const EmittedFlux& function,
             const FluxPoint& at, const cgen::Expr& result) const;
-  cgen::Expr argument(cgen::BlockBuilder& body, KernelParameters& parameters,
+  cgen::Expr argument(cgen::BlockBuilder& body, ParameterList& parameters,
                       const FluxArgument& argument, const FluxPoint& at) const;
   [[nodiscard]] EmittedFlux emit(const Evaluators& evaluators, const std::string& name) const;
 

@@ -89,7 +89,7 @@ std::vector<Expr> LiteralProduct::waves(BlockBuilder& body, std::vector<Expr> nu
   return numbers;
 }
 
-void LiteralProduct::add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
+void LiteralProduct::add(BlockBuilder& body, ParameterList& parameters, const Matrix& matrix,
                          const Expr& first, const BlockMatrix& work) {
   (void)parameters;
   (void)first;
@@ -156,7 +156,7 @@ ColumnFlux LiteralProduct::directed(BlockBuilder& body, ColumnFlux flux) const {
   return flux;
 }
 
-void LiteralProduct::add_volume(BlockBuilder& body, KernelParameters& parameters,
+void LiteralProduct::add_volume(BlockBuilder& body, ParameterList& parameters,
                                 const std::vector<Matrix>& derivatives,
                                 const MakeColumnFlux& make_flux, const BlockMatrix& values) {
   (void)parameters;

@@ -16,10 +16,10 @@ class LiteralProduct final : public BlockProduct {
   [[nodiscard]] bool has_one_text() const override { return false; }
   [[nodiscard]] int threads() const override { return columns_; }
   void begin(cgen::BlockBuilder& body, const cgen::Expr& thread) override;
-  void add(cgen::BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
+  void add(cgen::BlockBuilder& body, ParameterList& parameters, const Matrix& matrix,
            const cgen::Expr& first, const BlockMatrix& work) override;
   [[nodiscard]] bool takes_values() const override { return true; }
-  void add_volume(cgen::BlockBuilder& body, KernelParameters& parameters,
+  void add_volume(cgen::BlockBuilder& body, ParameterList& parameters,
                   const std::vector<Matrix>& derivatives, const MakeColumnFlux& make_flux,
                   const BlockMatrix& values) override;
   BlockMatrix store(cgen::BlockBuilder& body, const BlockMatrix& work) override;

@@ -9,7 +9,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/checkpoint.h"
-#include "rtcg/dg/operators/speed_kernel.h"
+#include "rtcg/dg/operators/max_wave_speed.h"
 #include "rtcg/dg/operators/step_queue.h"
 #include "rtcg/dg/operators/tune_stages.h"
 
@@ -76,8 +76,8 @@ struct Solver::Impl {
                   ? known
                   : detail::fitted(
                         shape, real,
-                        detail::usual_fused_shape(shape, real, detail::machine_of(info),
-                                                  options.split_singles),
+                        detail::default_fused_shape(shape, real, detail::machine_of(info),
+                                                    options.split_singles),
                         std::max(info.shared_bytes_per_block, info.shared_bytes_per_block_opt_in));
       is_known = known.has_value() || is_apart;
       if (fused && is_apart) {
@@ -292,7 +292,7 @@ struct Solver::Impl {
   std::string head;  ///< of checkpoints; made when first asked for
   bool has_changing_speed = false;
   bool has_nodal_speed = false;
-  std::optional<detail::SpeedKernel> speed;
+  std::optional<detail::MaxWaveSpeed> speed;
 };
 
 Solver::Solver(System system, std::shared_ptr<const Discretization> on, SystemData data,

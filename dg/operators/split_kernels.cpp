@@ -18,36 +18,35 @@ class SplitWriter {
       : writer_(writer), shape_(writer.shape()), real_(writer.real()), result_(result) {}
 
   void volume() {
-    kernel("volume_fluxes_at_nodes", shape_.nodes,
-           [&](BlockBuilder& body, KernelParameters& parameters, const Expr& element,
-               const Expr& node) {
-             const Expr state = parameters.table("state");
-             const Expr target = parameters.written("volume_fluxes");
-             const Expr elements = parameters.number("elements", cgen::i32);
-             const Expr interior = array(body, "interior", shape_.fields);
-             for (int field = 0; field < shape_.fields; ++field) {
-               body << cgen::assign(interior[field], state[writer_.offset(element, field) + node]);
-             }
-             FluxPoint at{element, interior, node};
-             for (int axis = 0; axis < shape_.dimension; ++axis) {
-               at.reference_axis = axis;
-               const Expr flux = array(body, fmt::format("flux_{}", axis), shape_.fields);
-               writer_.volume_flux(body, parameters, at, flux);
-               const Expr first = body.add(cgen::declare(
-                   cgen::const_(cgen::i64), fmt::format("first_{}", axis),
-                   writer_.offset(cgen::cast(cgen::i64, elements) * axis + element, 0) + node));
-               for (int field = 0; field < shape_.fields; ++field) {
-                 body << cgen::assign(target[first + field * shape_.nodes], flux[field]);
-               }
-             }
-           });
+    kernel(
+        "volume_fluxes_at_nodes", shape_.nodes,
+        [&](BlockBuilder& body, ParameterList& parameters, const Expr& element, const Expr& node) {
+          const Expr state = parameters.table("state");
+          const Expr target = parameters.written("volume_fluxes");
+          const Expr elements = parameters.number("elements", cgen::i32);
+          const Expr interior = array(body, "interior", shape_.fields);
+          for (int field = 0; field < shape_.fields; ++field) {
+            body << cgen::assign(interior[field], state[writer_.offset(element, field) + node]);
+          }
+          FluxPoint at{element, interior, node};
+          for (int axis = 0; axis < shape_.dimension; ++axis) {
+            at.reference_axis = axis;
+            const Expr flux = array(body, fmt::format("flux_{}", axis), shape_.fields);
+            writer_.volume_flux(body, parameters, at, flux);
+            const Expr first = body.add(cgen::declare(
+                cgen::const_(cgen::i64), fmt::format("first_{}", axis),
+                writer_.offset(cgen::cast(cgen::i64, elements) * axis + element, 0) + node));
+            for (int field = 0; field < shape_.fields; ++field) {
+              body << cgen::assign(target[first + field * shape_.nodes], flux[field]);
+            }
+          }
+        });
   }
 
   void surface() {
     kernel(
         "surface_fluxes_at_nodes", shape_.lifted(),
-        [&](BlockBuilder& body, KernelParameters& parameters, const Expr& element,
-            const Expr& place) {
+        [&](BlockBuilder& body, ParameterList& parameters, const Expr& element, const Expr& place) {
           const Expr state = parameters.table("state");
           const Expr target = parameters.written("surface_fluxes");
           const auto load = [&](const Expr& node, int field) {
@@ -68,8 +67,7 @@ class SplitWriter {
   void update() {
     kernel(
         "update", shape_.nodes,
-        [&](BlockBuilder& body, KernelParameters& parameters, const Expr& element,
-            const Expr& node) {
+        [&](BlockBuilder& body, ParameterList& parameters, const Expr& element, const Expr& node) {
           const Expr rhs = parameters.table("rhs");
           const Expr residual = parameters.written("residual");
           const Expr state = parameters.written("state");
@@ -102,7 +100,7 @@ class SplitWriter {
   // A kernel with one thread for each of elements * items; fill(body, element, item).
   template <class Fill>
   void kernel(const std::string& name, int items, Fill&& fill) {
-    KernelParameters parameters(real_);
+    ParameterList parameters(real_);
     const Expr elements = parameters.number("elements", cgen::i32);
     const cgen::Declared point = cgen::declare(
         cgen::const_(cgen::i64), "point",

@@ -171,7 +171,7 @@ void TensorProduct::multiply(BlockBuilder& body, const Expr& operators, const Ex
   }
 }
 
-void TensorProduct::add(BlockBuilder& body, KernelParameters& parameters, const Matrix& matrix,
+void TensorProduct::add(BlockBuilder& body, ParameterList& parameters, const Matrix& matrix,
                         const Expr& first, const BlockMatrix& work) {
   const Expr operators = parameters.table("operators", cgen::vector_of(real_, is_double_ ? 2 : 4));
   const int steps = padded(static_cast<int>(matrix.columns)) / depth();
@@ -192,7 +192,7 @@ void TensorProduct::add(BlockBuilder& body, KernelParameters& parameters, const 
   body << cgen::for_(cgen::i32, "k", 0, steps, step, {1, 2});
 }
 
-void TensorProduct::add_volume(BlockBuilder& body, KernelParameters& parameters,
+void TensorProduct::add_volume(BlockBuilder& body, ParameterList& parameters,
                                const std::vector<Matrix>& derivatives,
                                const MakeColumnFlux& make_flux, const BlockMatrix& values) {
   const Expr operators = parameters.table("operators", cgen::vector_of(real_, is_double_ ? 2 : 4));

@@ -17,7 +17,7 @@ namespace {
 
 // as remember_shape writes it
 constexpr const char* slicing_format =
-    "elements=%d product=%15s row_groups=%d columns=%d blocks=%d faces=%d ahead=%d nodal=%d "
+    "elements=%d product=%15s row_groups=%d columns=%d blocks=%d faces=%d prefetch=%d nodal=%d "
     "apart=%d";
 
 constexpr std::array<std::pair<Product, const char*>, 5> product_names = {
@@ -111,7 +111,8 @@ void add_reflections(const KernelShape& shape, const cgen::Type& real,
       add_alike(fused);
     } else if (elements <= 16) {
       fused.face_groups = shape.faces % 2 == 0 ? 2 : 1;
-      fused.ahead = device.id.kind == runtime::BackendKind::cuda ? Ahead::prefetch : Ahead::nothing;
+      fused.prefetch =
+          device.id.kind == runtime::BackendKind::cuda ? Prefetch::l2_cache : Prefetch::none;
       add(fused);
     }
   }
@@ -133,9 +134,10 @@ std::string to_string(const FusedShape& shape) {
   }
   text += shape.has_nodal_fluxes ? ", fluxes at nodes" : "";
   text += shape.updates_apart ? ", update apart" : "";
-  return shape.ahead == Ahead::nothing
+  return shape.prefetch == Prefetch::none
              ? text
-             : text + (shape.ahead == Ahead::copies ? ", copies ahead" : ", prefetch");
+             : text + (shape.prefetch == Prefetch::async_copy ? ", asynchronous copies"
+                                                              : ", prefetch");
 }
 
 std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::Type& real,
@@ -151,13 +153,13 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
     if (columns % fused.columns_per_thread == 0 && threads >= 32 && threads <= 1024 &&
         shared_bytes_of(shape, real, fused) <= limit) {
       result.push_back(fused);
-      if (fused.elements == 8 && fused.ahead != Ahead::copies) {
+      if (fused.elements == 8 && fused.prefetch != Prefetch::async_copy) {
         result.push_back(fused);  // and one of each kind that leaves the update to a second kernel
         result.back().updates_apart = true;
       }
     }
   };
-  // with what may be asked for ahead, and in low orders all faces at once or in two turns
+  // with what may be prefetched, and in low orders all faces at once or in two turns
   const auto add_alike = [&](FusedShape fused) {
     const bool is_cuda = device.id.kind == runtime::BackendKind::cuda;
     const bool is_linear = shape.volume_terms > 0;
@@ -167,10 +169,10 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
         continue;
       }
       fused.face_groups = groups;
-      for (const Ahead ahead : {Ahead::nothing, Ahead::prefetch, Ahead::copies}) {
-        fused.ahead = ahead;
-        if (ahead == Ahead::nothing ? !is_cuda || fused.product == Product::literals
-                                    : is_cuda && (is_linear || ahead == Ahead::prefetch)) {
+      for (const Prefetch prefetch : {Prefetch::none, Prefetch::l2_cache, Prefetch::async_copy}) {
+        fused.prefetch = prefetch;
+        if (prefetch == Prefetch::none ? !is_cuda || fused.product == Product::literals
+                                       : is_cuda && (is_linear || prefetch == Prefetch::l2_cache)) {
           add(fused);
         }
       }
@@ -198,7 +200,7 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
             add_alike(fused);
             if (real == cgen::f64 && shape.volume_terms > 0) {
               fused.has_nodal_fluxes = true;
-              fused.ahead = Ahead::prefetch;
+              fused.prefetch = Prefetch::l2_cache;
               add(fused);
               // so many that each thread has 72 registers; told how many, the compiler puts none of
               // them aside to get there
@@ -230,7 +232,7 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
   double best_us = 0;
   for (const loopy::WisdomEntry& entry : wisdom.entries()) {
     FusedShape shape;
-    int ahead = 0;
+    int prefetch = 0;
     int nodal = 0;
     int apart = 0;
     std::array<char, 16> product{};
@@ -238,7 +240,7 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
         (!result || entry.microseconds < best_us) &&
         std::sscanf(entry.slicing.c_str(), slicing_format, &shape.elements, product.data(),
                     &shape.row_groups, &shape.columns_per_thread, &shape.blocks_per_multiprocessor,
-                    &shape.face_groups, &ahead, &nodal, &apart) == 9) {
+                    &shape.face_groups, &prefetch, &nodal, &apart) == 9) {
       const auto named = std::find_if(
           product_names.begin(), product_names.end(),
           [&](const auto& each) { return std::string_view(each.second) == product.data(); });
@@ -246,7 +248,7 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
         continue;
       }
       shape.product = named->first;
-      shape.ahead = static_cast<Ahead>(ahead);
+      shape.prefetch = static_cast<Prefetch>(prefetch);
       shape.has_nodal_fluxes = nodal != 0;
       shape.updates_apart = apart != 0;
       result = shape;
@@ -264,10 +266,10 @@ void remember_shape(const std::string& key, runtime::Device device, const TimedS
   entry.device = device.identity();
   entry.architecture = device.info().target;
   entry.slicing = fmt::format(
-      "elements={} product={} row_groups={} columns={} blocks={} faces={} ahead={} nodal={} "
+      "elements={} product={} row_groups={} columns={} blocks={} faces={} prefetch={} nodal={} "
       "apart={}",
       shape.elements, name_of(shape.product), shape.row_groups, shape.columns_per_thread,
-      shape.blocks_per_multiprocessor, shape.face_groups, static_cast<int>(shape.ahead),
+      shape.blocks_per_multiprocessor, shape.face_groups, static_cast<int>(shape.prefetch),
       shape.has_nodal_fluxes ? 1 : 0, shape.updates_apart ? 1 : 0);
   entry.microseconds = found.microseconds;
   wisdom.add(entry);

@@ -130,7 +130,7 @@ void expect_on_cuda_text(Draws& draws, const std::optional<Product>& product,
   std::optional<FusedShape> fused;
   if (product) {
     fused = draws.shape(fixture.shape, *product);
-    fused->ahead = static_cast<Ahead>(draws.number(0, 2));
+    fused->prefetch = static_cast<Prefetch>(draws.number(0, 2));
   }
   SCOPED_TRACE(name_of(fixture, fused));
   std::map<std::string, double> numbers = {{"a", 0}, {"b", weight}, {"time_step", step}};

@@ -24,12 +24,21 @@ using Fixture = dg::testing::StageFixture;
 const std::vector<FusedShape>& shapes() {
   static const std::vector<FusedShape> all = {
       {.elements = 5, .product = Product::literals},
-      {.elements = 8, .product = Product::literals, .ahead = Ahead::prefetch},
-      {.elements = 5, .product = Product::literals, .face_groups = 4, .ahead = Ahead::copies},
+      {.elements = 8, .product = Product::literals, .prefetch = Prefetch::l2_cache},
+      {.elements = 5,
+       .product = Product::literals,
+       .face_groups = 4,
+       .prefetch = Prefetch::async_copy},
       {.elements = 7, .product = Product::literals, .face_groups = 2},
       {.elements = 5, .product = Product::reflections},
-      {.elements = 8, .product = Product::reflections, .face_groups = 2, .ahead = Ahead::prefetch},
-      {.elements = 7, .product = Product::reflections, .face_groups = 4, .ahead = Ahead::copies},
+      {.elements = 8,
+       .product = Product::reflections,
+       .face_groups = 2,
+       .prefetch = Prefetch::l2_cache},
+      {.elements = 7,
+       .product = Product::reflections,
+       .face_groups = 4,
+       .prefetch = Prefetch::async_copy},
       {.elements = 5, .product = Product::reflections, .has_nodal_fluxes = true},
       {.elements = 4, .row_groups = 3},
       {.elements = 4, .row_groups = 2, .face_groups = 2},
@@ -37,10 +46,10 @@ const std::vector<FusedShape>& shapes() {
       {.elements = 8, .row_groups = 7, .columns_per_thread = 8, .blocks_per_multiprocessor = 1},
       {4, Product::tensor_cores, 1, 24},
       {8, Product::tensor_cores, 2, 16},
-      {4, Product::tensor_cores, 1, 8, 0, 2, Ahead::copies},
-      {4, Product::tensor_cores, 1, 24, 0, 1, Ahead::prefetch, true},
+      {4, Product::tensor_cores, 1, 8, 0, 2, Prefetch::async_copy},
+      {4, Product::tensor_cores, 1, 24, 0, 1, Prefetch::l2_cache, true},
       {.elements = 4, .row_groups = 2, .updates_apart = true},
-      {4, Product::tensor_cores, 1, 24, 0, 2, Ahead::copies, false, true},
+      {4, Product::tensor_cores, 1, 24, 0, 2, Prefetch::async_copy, false, true},
   };
   return all;
 }
@@ -91,11 +100,11 @@ TEST(FusedKernel, RunsAsCudaWithoutRacesAndOverwritesAll) {
 
 TEST(FusedKernel, RunsInSinglePrecisionToo) {
   expect_reference(small_maxwell(), cgen::f32,
-                   {{.elements = 8, .product = Product::literals, .ahead = Ahead::copies},
+                   {{.elements = 8, .product = Product::literals, .prefetch = Prefetch::async_copy},
                     {.elements = 8, .product = Product::reflections, .face_groups = 2},
                     {8, Product::tiles, 3, 8},
                     {4, Product::tensor_cores, 1, 24},
-                    {4, Product::tensor_cores, 1, 8, 0, 2, Ahead::copies}},
+                    {4, Product::tensor_cores, 1, 8, 0, 2, Prefetch::async_copy}},
                    2e-5);
 }
 
@@ -120,11 +129,11 @@ TEST(FusedKernel, HasEachBoundaryConditionOnce) {
   EXPECT_GT(mixed.evaluators.boundaries.size(), 2U);
 }
 
-TEST(UsualFusedShape, TakesReflectionsWhereTheyBeatTensorCores) {
+TEST(DefaultFusedShape, TakesReflectionsWhereTheyBeatTensorCores) {
   const auto product = [](int order, const cgen::Type& real, bool with_split_singles) {
     const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), order, real);
-    return usual_fused_shape(fixture.shape, real, Machine::gpu_with_tensor_cores,
-                             with_split_singles)
+    return default_fused_shape(fixture.shape, real, Machine::gpu_with_tensor_cores,
+                               with_split_singles)
         .product;
   };
   EXPECT_EQ(product(1, cgen::f32, false), Product::reflections);
@@ -136,13 +145,13 @@ TEST(UsualFusedShape, TakesReflectionsWhereTheyBeatTensorCores) {
   const Fixture flat(
       dg::testing::cavity(MaxwellMode::transverse_magnetic, 1, dg::testing::box(2, 1)), 3,
       cgen::f32);
-  EXPECT_EQ(usual_fused_shape(flat.shape, cgen::f32, Machine::gpu).product, Product::literals);
+  EXPECT_EQ(default_fused_shape(flat.shape, cgen::f32, Machine::gpu).product, Product::literals);
 }
 
-TEST(UsualFusedShape, TakesTensorCoresWhereTheyMultiplyDoubles) {
+TEST(DefaultFusedShape, TakesTensorCoresWhereTheyMultiplyDoubles) {
   const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 7, cgen::f32);
   const auto product = [&](const cgen::Type& real, Machine machine, bool with_split_singles) {
-    return usual_fused_shape(fixture.shape, real, machine, with_split_singles).product;
+    return default_fused_shape(fixture.shape, real, machine, with_split_singles).product;
   };
   EXPECT_EQ(machine_of(hopper()), Machine::gpu_with_tensor_cores);
   runtime::DeviceInfo older = hopper();
@@ -220,14 +229,14 @@ TEST(FusedKernel, SparesProductsByReflections) {
   EXPECT_EQ(products(Product::reflections), 1250U);
 }
 
-TEST(FusedCandidates, AskAheadInCudaOnly) {
+TEST(FusedCandidates, PrefetchInCudaOnly) {
   const auto count = [&](const Case& problem, runtime::BackendKind kind) {
     const Fixture fixture(problem, 2, cgen::f32);
     runtime::DeviceInfo info = hopper();
     info.id.kind = kind;
     const std::vector<FusedShape> all = fused_candidates(fixture.shape, cgen::f32, info);
     return std::count_if(all.begin(), all.end(),
-                         [](const FusedShape& each) { return each.ahead != Ahead::nothing; });
+                         [](const FusedShape& each) { return each.prefetch != Prefetch::none; });
   };
   const Case linear = dg::testing::plain_maxwell(1, dg::testing::box(3, 1));
   EXPECT_GT(count(linear, runtime::BackendKind::cuda), 4);
@@ -235,7 +244,7 @@ TEST(FusedCandidates, AskAheadInCudaOnly) {
   // what a nonlinear flux needs is not copied
   const Fixture fixture({"euler", euler({}), dg::testing::box(2, 1)}, 2, cgen::f32);
   for (const FusedShape& each : fused_candidates(fixture.shape, cgen::f32, hopper())) {
-    EXPECT_NE(each.ahead, Ahead::copies);
+    EXPECT_NE(each.prefetch, Prefetch::async_copy);
   }
 }
 
@@ -243,14 +252,14 @@ TEST(FusedKernel, IsValidInEveryLanguage) {
   for (const Case& each : dg::testing::all_cases()) {
     for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
       const Fixture fixture(each, 3, real);
-      const FusedShape fused = usual_fused_shape(fixture.shape, fixture.real, Machine::gpu);
+      const FusedShape fused = default_fused_shape(fixture.shape, fixture.real, Machine::gpu);
       const StageKernels kernels = fixture.kernels(fused);
       cgen::check_types(kernels.module);
       for (const cgen::Dialect dialect : {cgen::Dialect::cuda, cgen::Dialect::opencl}) {
         cgen::check_names(kernels.module, dialect);
       }
       const StageKernels on_host =
-          fixture.kernels(usual_fused_shape(fixture.shape, fixture.real, Machine::cpu));
+          fixture.kernels(default_fused_shape(fixture.shape, fixture.real, Machine::cpu));
       cgen::check_types(on_host.module);
       cgen::check_names(on_host.module, cgen::Dialect::c);
     }
@@ -278,7 +287,7 @@ TEST(FusedKernel, IsTakenByNvrtc) {
         std::tuple(6, cgen::f32, Machine::gpu_with_tensor_cores),
         std::tuple(5, cgen::f64, Machine::gpu_with_tensor_cores)}) {
     const Fixture fixture(dg::testing::full_maxwell(), order, real);
-    const FusedShape fused = usual_fused_shape(fixture.shape, real, machine, true);
+    const FusedShape fused = default_fused_shape(fixture.shape, real, machine, true);
     const runtime::CompiledProgram compiled = compiled_for_hopper(fixture, fused);
     ASSERT_EQ(compiled.resources.size(), 1U);
     // Without a number of blocks to keep, the compiler puts an index or two of long texts aside to
@@ -301,7 +310,7 @@ TEST(FusedKernel, KeepsSumsOfReflectionsInRegisters) {
         compiled_for_hopper({problem, order, real}, {.elements = 16,
                                                      .product = Product::reflections,
                                                      .face_groups = 2,
-                                                     .ahead = Ahead::prefetch});
+                                                     .prefetch = Prefetch::l2_cache});
     ASSERT_EQ(compiled.resources.size(), 1U);
     // an index or two may lie aside, as with literals
     EXPECT_LE(compiled.resources[0].spill_store_bytes.value_or(0), 64U);
@@ -337,7 +346,7 @@ TEST(TimeShapes, TriesAllAndKeepsTheState) {
 
 TEST(Fitted, TakesFewerElementsWhereMemoryIsShort) {
   const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 5, cgen::f64);
-  const FusedShape usual = usual_fused_shape(fixture.shape, fixture.real, Machine::gpu);
+  const FusedShape usual = default_fused_shape(fixture.shape, fixture.real, Machine::gpu);
   const std::size_t bytes = shared_bytes_of(fixture.shape, fixture.real, usual);
   EXPECT_EQ(fixture.kernels(usual).plans[0].shared_bytes, bytes);
   EXPECT_EQ(fitted(fixture.shape, fixture.real, usual, bytes), usual);
@@ -361,7 +370,7 @@ TEST(KnownShape, IsTheFastestOfThisDeviceAndKernel) {
                            .row_groups = 3,
                            .columns_per_thread = 4,
                            .face_groups = 2,
-                           .ahead = Ahead::copies,
+                           .prefetch = Prefetch::async_copy,
                            .has_nodal_fluxes = true,
                            .updates_apart = true};
   remember_shape(key(fixture), device, {{.product = Product::literals}, 30, 0, {}}, wisdom);
@@ -388,7 +397,7 @@ TEST(FusedKernel, GivesTheReferenceOnEveryDevice) {
           continue;  // a minute of a CPU compiler's time
         }
         const bool is_cuda_only =
-            fused.product == Product::tensor_cores || fused.ahead != Ahead::nothing;
+            fused.product == Product::tensor_cores || fused.prefetch != Prefetch::none;
         if (is_cuda_only && machine_of(device.info()) != Machine::gpu_with_tensor_cores) {
           continue;  // another language
         }

@@ -110,12 +110,13 @@ TEST(Defect24, StagesHaveNoLoopsOfOneRoundAndNoSumsOfLiterals) {
              FusedShape{.elements = 5,
              .product = Product::literals,
              .face_groups = 4,
-             .ahead = Ahead::copies},
-             FusedShape{.elements = 8, .product = Product::reflections, .ahead = Ahead::prefetch},
+             .prefetch = Prefetch::async_copy},
+             FusedShape{
+                 .elements = 8, .product = Product::reflections, .prefetch = Prefetch::l2_cache},
              FusedShape{.elements = 4, .row_groups = 3},
              FusedShape{.elements = 8, .row_groups = 7, .columns_per_thread = 8},
              FusedShape{4, Product::tensor_cores, 1, 24},
-             FusedShape{4, Product::tensor_cores, 1, 8, 0, 2, Ahead::copies},
+             FusedShape{4, Product::tensor_cores, 1, 8, 0, 2, Prefetch::async_copy},
              FusedShape{.elements = 1, .product = Product::on_host},
              FusedShape{.elements = 8, .product = Product::on_host}}) {
       const std::string text = text_of(fixture.kernels(shape).module);

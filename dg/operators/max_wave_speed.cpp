@@ -1,4 +1,4 @@
-#include "rtcg/dg/operators/speed_kernel.h"
+#include "rtcg/dg/operators/max_wave_speed.h"
 
 #include <algorithm>
 
@@ -37,7 +37,7 @@ KernelShape shape_of_speed(const System& system, const SystemEvaluators& evaluat
 }
 
 // One thread an element, which goes through its nodes.
-cgen::Declared speed_kernel(const KernelWriter& writer, KernelParameters& parameters) {
+cgen::Declared max_wave_speed_kernel(const KernelWriter& writer, ParameterList& parameters) {
   const KernelShape& shape = writer.shape();
   const cgen::Type& real = writer.real();
   const Expr elements = parameters.number("elements", cgen::i32);
@@ -90,15 +90,15 @@ bool has_changing_speed(const System& system, const SystemData& data) {
   });
 }
 
-SpeedKernel::SpeedKernel(const System& system, const Discretization& on, const SystemData& data,
-                         runtime::Device device, const cgen::Type& real)
+MaxWaveSpeed::MaxWaveSpeed(const System& system, const Discretization& on, const SystemData& data,
+                           runtime::Device device, const cgen::Type& real)
     : real_(real), elements_(static_cast<std::int32_t>(on.element_count())) {
   const SystemEvaluators evaluators = evaluators_of_speed(system);
   const KernelShape shape = shape_of_speed(system, evaluators, on);
   const KernelWriter writer(evaluators, shape, real, system.definitions);
-  KernelParameters parameters(real);
+  ParameterList parameters(real);
   cgen::Module module{"dg_speed", writer.functions()};
-  module.items.push_back(speed_kernel(writer, parameters));
+  module.items.push_back(max_wave_speed_kernel(writer, parameters));
   module = tidy_module(module);
   cgen::check_types(module);
   const cgen::Dialect dialect = loopy::dialect_of(loopy::target_of(device));
@@ -115,9 +115,9 @@ SpeedKernel::SpeedKernel(const System& system, const Discretization& on, const S
                                 device, as_reals(std::vector<double>(on.element_count()), real)));
 }
 
-std::vector<double> SpeedKernel::speeds(runtime::StreamRef stream,
-                                        runtime::BufferRef<std::byte> state,
-                                        const Parameters& parameters) const {
+std::vector<double> MaxWaveSpeed::speeds(runtime::StreamRef stream,
+                                         runtime::BufferRef<std::byte> state,
+                                         const Parameters& parameters) const {
   runtime::ArgumentPack pack;
   constexpr std::size_t prefix = std::string_view("parameter_").size();
   for (const std::string& name : arguments_) {

@@ -1,4 +1,4 @@
-#include "rtcg/dg/operators/copy_ahead.h"
+#include "rtcg/dg/operators/async_copy.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 
 namespace rtcg::dg::detail {
 
-std::vector<cgen::Statement> functions_for_ahead(const cgen::Type& real, bool with_copies) {
+std::vector<cgen::Statement> prefetch_functions(const cgen::Type& real, bool with_copies) {
   const std::string type = real == cgen::f32 ? "float" : "double";
   const std::string copy = fmt::format(
-      "static __device__ inline void copy_ahead({0} *to, const {0} *from)\n"
+      "static __device__ inline void async_copy({0} *to, const {0} *from)\n"
       "{{\n"
       "#if __CUDA_ARCH__ >= 800\n"
       "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], {1};\"\n"
@@ -20,7 +20,7 @@ std::vector<cgen::Statement> functions_for_ahead(const cgen::Type& real, bool wi
       "}}",
       type, real == cgen::f32 ? 4 : 8);
   constexpr const char* finish =
-      "static __device__ inline void finish_copies()\n"
+      "static __device__ inline void wait_for_copies()\n"
       "{\n"
       "#if __CUDA_ARCH__ >= 800\n"
       "  asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n"
@@ -40,8 +40,8 @@ std::vector<cgen::Statement> functions_for_ahead(const cgen::Type& real, bool wi
       type, real == cgen::f32 ? 4 : 2);
   std::vector<cgen::Statement> result = {cgen::RawStatement{prefetch, {"prefetch"}, {}}};
   if (with_copies) {
-    result.push_back(cgen::RawStatement{copy, {"copy_ahead"}, {}});
-    result.push_back(cgen::RawStatement{finish, {"finish_copies"}, {}});
+    result.push_back(cgen::RawStatement{copy, {"async_copy"}, {}});
+    result.push_back(cgen::RawStatement{finish, {"wait_for_copies"}, {}});
   }
   return result;
 }

@@ -1,4 +1,4 @@
-#include "rtcg/dg/operators/speed_kernel.h"
+#include "rtcg/dg/operators/max_wave_speed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ std::string definition_of_twice(const runtime::Device& device, const cgen::Type&
 
 double fastest(const Case& each, const Discretization& on, const State& state,
                const runtime::Device& device, const cgen::Type& real) {
-  const detail::SpeedKernel kernel(each.system, on, each.data, device, real);
+  const detail::MaxWaveSpeed kernel(each.system, on, each.data, device, real);
   const runtime::Stream stream(device);
   const runtime::Buffer<std::byte> memory(device,
                                           detail::as_reals(detail::to_device_order(state), real));
@@ -45,7 +45,7 @@ double fastest(const Case& each, const Discretization& on, const State& state,
   return *std::max_element(speeds.begin(), speeds.end());
 }
 
-TEST(SpeedKernel, FindsWhatTheInterpreterFinds) {
+TEST(MaxWaveSpeed, FindsWhatTheInterpreterFinds) {
   std::vector<Case> cases = testing::all_cases();
   cases.back() = varied_speed();
   for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
@@ -72,15 +72,15 @@ TEST(SpeedKernel, FindsWhatTheInterpreterFinds) {
   }
 }
 
-TEST(SpeedKernel, IsForSpeedsThatAreOthersAtEachNode) {
+TEST(MaxWaveSpeed, IsForSpeedsThatAreOthersAtEachNode) {
   EXPECT_FALSE(detail::has_nodal_speed(testing::full_maxwell().system));
   EXPECT_TRUE(detail::has_nodal_speed(burgers()));
   EXPECT_TRUE(detail::has_nodal_speed(varied_speed().system));
 }
 
-TEST(SpeedKernel, IsOneLoopOverTheNodes) {
+TEST(MaxWaveSpeed, IsOneLoopOverTheNodes) {
   const Discretization on = discretize(make_box_mesh(testing::box(1, 4)), 2);
-  const detail::SpeedKernel kernel(burgers(), on, {}, runtime::Device::host(), cgen::f64);
+  const detail::MaxWaveSpeed kernel(burgers(), on, {}, runtime::Device::host(), cgen::f64);
   EXPECT_NE(kernel.text().find("for (int node = 0; node < 3; ++node)"), std::string::npos)
       << kernel.text();
 }

@@ -23,11 +23,11 @@ namespace rtcg::dg::detail {
 
 /// The generated kernel that finds the fastest wave in each element, in the precision of the state,
 /// and the tables that it reads.
-class SpeedKernel {
+class MaxWaveSpeed {
  public:
   /// @cost one compilation
-  SpeedKernel(const System& system, const Discretization& on, const SystemData& data,
-              runtime::Device device, const cgen::Type& real);
+  MaxWaveSpeed(const System& system, const Discretization& on, const SystemData& data,
+               runtime::Device device, const cgen::Type& real);
 
   using Parameters = std::map<std::string, double, std::less<>>;
   /// The largest speed of each element; negative or not a number where one of its nodes is so.
