@@ -10,6 +10,7 @@
 #include "rtcg/loopy/check/check_order.h"
 #include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/describe.h"
 #include "rtcg/loopy/create/make_einsum.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"

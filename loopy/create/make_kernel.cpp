@@ -10,6 +10,7 @@
 #include "rtcg/loopy/analyze/rule_operation.h"
 #include "rtcg/loopy/create/infer_arguments.h"
 #include "rtcg/loopy/create/infer_inames.h"
+#include "rtcg/loopy/create/kernel_parts.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_statements.h"
@@ -18,6 +19,7 @@
 #include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/kernel/parse_domain.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
@@ -177,15 +179,14 @@ void refuse_two_readings(const std::vector<OpenReduction>& found, const NameSet&
 
 class KernelMaker {
  public:
-  KernelMaker(std::string_view domains, std::string_view statements, const KernelOptions& options,
-              const std::vector<Kernel>& callees)
-      : options_(options),
+  KernelMaker(KernelParts parts, const std::vector<Kernel>& callees)
+      : parts_(std::move(parts)),
         callees_(callees),
-        parsed_(resolve_calls(parse_statements(statements), statements, callees)) {
-    kernel_.name = options.name;
-    kernel_.domains = separated(parse_domains(domains));
-    kernel_.assumptions = parse_assumptions(options.assumptions);
-    kernel_.arguments = parse_arguments(options.arguments);
+        parsed_(resolve_calls(std::move(parts_.statements), callees)) {
+    kernel_.name = parts_.name;
+    kernel_.domains = separated(parts_.domains);
+    kernel_.assumptions = parts_.assumptions;
+    kernel_.arguments = parts_.arguments;
     kernel_.rules = parsed_.rules;
     for (const SubstitutionRule& rule : kernel_.rules) {
       std::vector<OpenReduction> open;
@@ -221,10 +222,10 @@ class KernelMaker {
     if (!kernel.rules.empty()) {
       check_rule_operations(kernel);
     }
-    if (options_.default_type) {
+    if (parts_.default_type) {
       for (Argument& argument : kernel.arguments) {
         if (!argument.type) {
-          argument.type = options_.default_type;
+          argument.type = parts_.default_type;
         }
       }
     }
@@ -233,11 +234,11 @@ class KernelMaker {
 
  private:
   void fix_parameters() {
-    if (options_.fixed_parameters.empty()) {
+    if (parts_.fixed_parameters.empty()) {
       return;
     }
     Substitution values;
-    for (const auto& [name, value] : options_.fixed_parameters) {
+    for (const auto& [name, value] : parts_.fixed_parameters) {
       values.emplace(name, Expr(value));
       for (Domain& domain : kernel_.domains) {
         domain.constraints = domain.constraints.substitute(name, Affine(value));
@@ -262,7 +263,7 @@ class KernelMaker {
       argument.offset_elements = fixed(argument.offset_elements);
     }
     std::erase_if(kernel_.arguments, [&](const Argument& argument) {
-      return options_.fixed_parameters.count(argument.name) != 0;
+      return parts_.fixed_parameters.count(argument.name) != 0;
     });
   }
 
@@ -273,7 +274,7 @@ class KernelMaker {
       if (!id.empty() && !names.reserve(id)) {
         throw InvalidInput(
             "loopy.make_kernel.duplicate_id",
-            fmt::format("line {}: there is a statement '{}' already", statement.line, id));
+            fmt::format("{}: there is a statement '{}' already", place_of(statement), id));
       }
     }
     for (ParsedStatement& statement : parsed_.statements) {
@@ -356,19 +357,19 @@ class KernelMaker {
 
   NameSet inames_of(const ParsedStatement& statement) const {
     if (statement.stated_inames) {
-      check_inames(*statement.stated_inames, statement.line);
+      check_inames(*statement.stated_inames, statement);
       return with_parent_inames(kernel_, *statement.stated_inames);
     }
     NameSet inames = statement.for_inames;
     inames.insert(statement.additional_inames.begin(), statement.additional_inames.end());
-    check_inames(inames, statement.line);
+    check_inames(inames, statement);
     {
       std::vector<OpenReduction> open;
       NameSet others = inames;
       for_each_expression(statement.instruction, [&](const Expr& expr) {
         find_open_reductions(kernel_, expr, {}, open, others);
       });
-      refuse_two_readings(open, others, fmt::format("line {}:", statement.line));
+      refuse_two_readings(open, others, place_of(statement) + ":");
     }
     const auto add_from = [&](const Expr& expr) {
       for_each_free_name(expand_rules(kernel_, expr), [&](const std::string& each) {
@@ -390,8 +391,8 @@ class KernelMaker {
     for (const std::string& each : bound) {
       if (!is_iname(kernel_, each)) {
         throw InvalidInput("loopy.make_kernel.unknown_iname",
-                           fmt::format("line {}: '{}' reduces over '{}', which no domain has",
-                                       statement.line, instruction.id, each));
+                           fmt::format("{}: '{}' reduces over '{}', which no domain has",
+                                       place_of(statement), instruction.id, each));
       }
     }
     if (!bound.empty()) {
@@ -404,12 +405,13 @@ class KernelMaker {
     return with_parent_inames(kernel_, inames);
   }
 
-  void check_inames(const NameSet& inames, std::size_t line) const {
+  void check_inames(const NameSet& inames, const ParsedStatement& statement) const {
     for (const std::string& each : inames) {
       if (!is_iname(kernel_, each)) {
-        throw InvalidInput("loopy.make_kernel.unknown_iname",
-                           fmt::format("line {}: no domain has iname '{}': there are {}", line,
-                                       each, fmt::join(all_inames(kernel_), ", ")));
+        throw InvalidInput(
+            "loopy.make_kernel.unknown_iname",
+            fmt::format("{}: no domain has iname '{}': there are {}", place_of(statement), each,
+                        fmt::join(all_inames(kernel_), ", ")));
       }
     }
   }
@@ -435,12 +437,12 @@ class KernelMaker {
         }
         if (!found) {
           throw InvalidInput("loopy.make_kernel.unknown_dependency",
-                             fmt::format("line {}: statement '{}' depends on '{}', which is the id "
+                             fmt::format("{}: statement '{}' depends on '{}', which is the id "
                                          "of none",
-                                         statement.line, kernel_.instructions[i].id, pattern));
+                                         place_of(statement), kernel_.instructions[i].id, pattern));
         }
       }
-      if (options_.sequential_dependencies && i > 0) {
+      if (parts_.sequential_dependencies && i > 0) {
         depends_on.insert(kernel_.instructions[i - 1].id);
       }
     }
@@ -460,9 +462,9 @@ class KernelMaker {
         std::erase(found, instruction.id);
         if (found.empty()) {
           throw InvalidInput("loopy.make_kernel.unknown_dependency",
-                             fmt::format("line {}: statement '{}' depends on '{}', which no other "
+                             fmt::format("{}: statement '{}' depends on '{}', which no other "
                                          "statement fits",
-                                         parsed_.statements[i].line, instruction.id, query));
+                                         place_of(parsed_.statements[i]), instruction.id, query));
         }
         instruction.depends_on.insert(found.begin(), found.end());
       }
@@ -475,11 +477,10 @@ class KernelMaker {
     for (std::size_t i = 0; i < parsed_.statements.size(); ++i) {
       const ParsedStatement& statement = parsed_.statements[i];
       if (statement.callee.empty() && statement.is_function) {
-        throw InvalidInput(
-            "loopy.make_kernel.unknown_callee",
-            fmt::format("line {}: '{}' is not a call of a kernel: as_function is for "
-                        "these",
-                        statement.line, ids_[i]));
+        throw InvalidInput("loopy.make_kernel.unknown_callee",
+                           fmt::format("{}: '{}' is not a call of a kernel: as_function is for "
+                                       "these",
+                                       place_of(statement), ids_[i]));
       }
       if (statement.callee.empty()) {
         continue;
@@ -489,7 +490,7 @@ class KernelMaker {
       });
       if (callee == callees_.end()) {
         throw InvalidInput("loopy.make_kernel.unknown_callee",
-                           fmt::format("line {}: there is no kernel '{}' to call", statement.line,
+                           fmt::format("{}: there is no kernel '{}' to call", place_of(statement),
                                        statement.callee));
       }
       try {
@@ -497,7 +498,7 @@ class KernelMaker {
                                {.as_function = statement.is_function});
       } catch (const InvalidInput& error) {
         throw InvalidInput(error.code(),
-                           fmt::format("line {}: {}", statement.line, error.message()));
+                           fmt::format("{}: {}", place_of(statement), error.message()));
       }
       is_any = true;
     }
@@ -537,7 +538,7 @@ class KernelMaker {
     return bindings;
   }
 
-  const KernelOptions& options_;
+  KernelParts parts_;
   const std::vector<Kernel>& callees_;
   ParsedStatements parsed_;
   std::vector<std::string> ids_;  // of the statements
@@ -553,7 +554,19 @@ Kernel make_kernel(std::string_view domains, std::string_view statements,
 
 Kernel make_kernel_with_callees(std::string_view domains, std::string_view statements,
                                 const KernelOptions& options, const std::vector<Kernel>& callees) {
-  return KernelMaker(domains, statements, options, callees).run();
+  return make_kernel_of_parts({.name = options.name,
+                               .statements = parse_statements(statements),
+                               .domains = parse_domains(domains),
+                               .assumptions = parse_assumptions(options.assumptions),
+                               .arguments = parse_arguments(options.arguments),
+                               .default_type = options.default_type,
+                               .sequential_dependencies = options.sequential_dependencies,
+                               .fixed_parameters = options.fixed_parameters},
+                              callees);
+}
+
+Kernel make_kernel_of_parts(KernelParts parts, const std::vector<Kernel>& callees) {
+  return KernelMaker(std::move(parts), callees).run();
 }
 
 }  // namespace rtcg::loopy

@@ -9,14 +9,6 @@
 namespace rtcg::loopy {
 namespace {
 
-std::vector<Expr> fortran_strides(const std::vector<Expr>& shape) {
-  std::vector<Expr> strides(shape.size(), Expr(1));
-  for (std::size_t axis = 1; axis < shape.size(); ++axis) {
-    strides[axis] = simplify_index(strides[axis - 1] * shape[axis - 1]);
-  }
-  return strides;
-}
-
 void read_option(TokenReader& reader, Argument& argument) {
   const std::string key = reader.expect_name("an option");
   reader.expect("=");
@@ -26,7 +18,7 @@ void read_option(TokenReader& reader, Argument& argument) {
       reader.fail(fmt::format("order is C or F, found '{}'", order));
     }
     argument.strides_elements =
-        order == "F" ? fortran_strides(argument.shape) : std::vector<Expr>{};
+        order == "F" ? fortran_order_strides(argument.shape) : std::vector<Expr>{};
   } else if (key == "strides") {
     argument.strides_elements.clear();
     do {
@@ -98,6 +90,14 @@ void read_entry(TokenReader& reader, std::vector<Argument>& arguments) {
 }
 
 }  // namespace
+
+std::vector<Expr> fortran_order_strides(const std::vector<Expr>& shape) {
+  std::vector<Expr> strides(shape.size(), Expr(1));
+  for (std::size_t axis = 1; axis < shape.size(); ++axis) {
+    strides[axis] = simplify_index(strides[axis - 1] * shape[axis - 1]);
+  }
+  return strides;
+}
 
 std::vector<Argument> parse_arguments(std::string_view text) {
   TokenReader reader(text, "loopy.make_kernel.arguments");

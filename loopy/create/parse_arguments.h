@@ -14,4 +14,7 @@ namespace rtcg::loopy {
 /// @throws InvalidInput  loopy.make_kernel.arguments
 [[nodiscard]] std::vector<Argument> parse_arguments(std::string_view text);
 
+/// The strides of an array whose first axis is contiguous, in elements.
+[[nodiscard]] std::vector<Expr> fortran_order_strides(const std::vector<Expr>& shape);
+
 }  // namespace rtcg::loopy

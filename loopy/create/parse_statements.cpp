@@ -9,6 +9,7 @@
 #include "rtcg/loopy/create/parse_special.h"
 #include "rtcg/loopy/create/raw_code.h"
 #include "rtcg/loopy/create/split_statements.h"
+#include "rtcg/loopy/create/statement_scopes.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -23,12 +24,26 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> entries{};
 };
 
+/// Whether the text may hold `[k]: a[i, k]` or `a[i, _0]`.
+bool has_parts(std::string_view text) {
+  if (text.find("_0") != std::string_view::npos) {
+    return true;
+  }
+  for (std::size_t at = text.find(':'); at != std::string_view::npos; at = text.find(':', at + 1)) {
+    const std::size_t before =
+        at == 0 ? std::string_view::npos : text.find_last_not_of(' ', at - 1);
+    if (before != std::string_view::npos && text[before] == ']') {
+      return true;
+    }
+  }
+  return false;
+}
+
 class StatementParser {
  public:
   ParsedStatements run(std::string_view text) {
     const std::vector<StatementLine> lines = split_statements(text);
     lines_ = &lines;
-    result_.statements.reserve(lines.size());
     for (const StatementLine& line : lines) {
       line_ = line.number;
       try {
@@ -40,43 +55,26 @@ class StatementParser {
                                : fmt::format("line {}: {}", line.number, error.message()));
       }
     }
-    if (!scopes_.empty()) {
-      fail(
-          fmt::format("'{}' of line {} has no 'end'", scopes_.back().keyword, scopes_.back().line));
+    if (const StatementScopes::Scope* open = scopes_.innermost()) {
+      fail(fmt::format("'{}' of line {} has no 'end'", open->keyword, open->line));
     }
+    result_.statements = scopes_.take();
+    result_.may_have_tags = text.find('$') != std::string_view::npos;
+    result_.may_have_parts = has_parts(text);
     return std::move(result_);
   }
 
  private:
-  struct Scope {
-    std::string keyword{};
-    std::size_t line = 0;
-    NameSet inames{};
-    std::vector<Expr> conditions{};  // hold within
-    std::vector<Expr> branches{};    // of an if: what its branches so far asked for
-    Options options{};
-    bool has_else = false;
-    std::size_t first_statement = 0;  // the first one within
-  };
-
-  /// A name that is no word of the text.
-  std::string new_name(const std::string& base) {
-    if (!names_) {
-      names_.emplace();
-      for (const StatementLine& line : *lines_) {
-        reserve_words(line.text);
-      }
-    }
-    return names_->make(base);
-  }
-
-  void reserve_words(std::string_view text) {
+  /// Every word of the text.
+  void reserve_words(NameGenerator& names) const {
     const auto is_letter = [](char c) { return is_identifier(std::string{'_', c}); };
-    for (auto begin = text.begin(); begin != text.end();) {
-      begin = std::find_if(begin, text.end(), is_letter);
-      const auto end = std::find_if_not(begin, text.end(), is_letter);
-      names_->reserve(std::string(begin, end));
-      begin = end;
+    for (const StatementLine& line : *lines_) {
+      for (auto begin = line.text.begin(); begin != line.text.end();) {
+        begin = std::find_if(begin, line.text.end(), is_letter);
+        const auto end = std::find_if_not(begin, line.text.end(), is_letter);
+        names.reserve(std::string(begin, end));
+        begin = end;
+      }
     }
   }
 
@@ -89,113 +87,46 @@ class StatementParser {
     const std::string_view word = text.substr(0, word_end);
     const std::string_view rest = trimmed(text.substr(word_end));
     if (word == "for") {
-      Scope scope{.keyword = "for", .line = line_};
+      StatementScopes::Scope scope{.keyword = "for", .line = line_};
       for (const std::string& iname : split_outside_brackets(rest, ',')) {
         if (!is_identifier(iname)) {
           fail(fmt::format("'for' takes inames, found '{}'", iname));
         }
         scope.inames.insert(iname);
       }
-      scopes_.push_back(std::move(scope));
+      scopes_.open(std::move(scope));
     } else if (word == "with") {
-      scopes_.push_back({.keyword = "with", .line = line_, .options = parse_options(rest)});
+      scopes_.open({.keyword = "with",
+                    .line = line_,
+                    .options = [this, options = parse_options(rest)](ParsedStatement& statement) {
+                      apply(options, statement);
+                    }});
     } else if (word == "if" && !rest.empty()) {
-      const Expr condition = parse_expr(rest);
-      scopes_.push_back({.keyword = "if",
-                         .line = line_,
-                         .conditions = {condition},
-                         .branches = {condition},
-                         .first_statement = result_.statements.size()});
+      scopes_.open({.keyword = "if", .line = line_, .conditions = {parse_expr(rest)}});
     } else if (word == "elif" || word == "else") {
       if (word == "else" && !rest.empty()) {
         fail("'else' has no condition; with one it is 'elif'");
       }
       next_branch(word == "elif" ? std::optional(parse_expr(rest)) : std::nullopt);
     } else if (text == "end") {
-      if (scopes_.empty()) {
+      if (scopes_.innermost() == nullptr) {
         fail("'end' without for, if or with");
       }
-      if (scopes_.back().keyword == "if") {
-        keep_conditions(scopes_.back());
-      }
-      scopes_.pop_back();
+      scopes_.close();
     } else {
       parse_statement(text);
     }
   }
 
   void next_branch(const std::optional<Expr>& condition) {
-    if (scopes_.empty() || scopes_.back().keyword != "if") {
+    const StatementScopes::Scope* scope = scopes_.innermost();
+    if (scope == nullptr || scope->keyword != "if") {
       fail("'else' without 'if'");
     }
-    Scope& scope = scopes_.back();
-    if (scope.has_else) {
-      fail(fmt::format("the 'if' of line {} has its 'else' already", scope.line));
+    if (scope->has_else) {
+      fail(fmt::format("the 'if' of line {} has its 'else' already", scope->line));
     }
-    scope.conditions.clear();
-    for (const Expr& earlier : scope.branches) {
-      // not turned into the opposite comparison: neither holds for a NaN
-      scope.conditions.push_back(Not{earlier});
-    }
-    if (condition) {
-      scope.conditions.push_back(*condition);
-      scope.branches.push_back(*condition);
-    } else {
-      scope.has_else = true;
-    }
-  }
-
-  /// Every statement of an `if` asks for its conditions again. Where one of them changes what a
-  /// condition reads, the conditions are computed once before all of them.
-  void keep_conditions(const Scope& scope) {
-    NameSet written;
-    const auto first =
-        result_.statements.begin() + static_cast<std::ptrdiff_t>(scope.first_statement);
-    for (auto each = first; each != result_.statements.end(); ++each) {
-      written.merge(written_variables(each->instruction));
-    }
-    std::vector<std::pair<Expr, Expr>> kept;  // conditions and what stands for them
-    std::vector<ParsedStatement> computed;
-    for (const Expr& condition : scope.branches) {
-      NameSet read = free_names(condition);
-      read.merge(accessed_arrays(condition));
-      if (std::none_of(read.begin(), read.end(),
-                       [&](const std::string& each) { return written.count(each) != 0; })) {
-        continue;
-      }
-      const Expr stored = name(new_name("condition"));
-      ParsedStatement statement;
-      statement.instruction.kind = Assignment{{stored}, condition};
-      statement.line = scope.line;
-      statement.declared = {{.name = target_name(stored), .type = cgen::boolean}};
-      enter_scopes(scopes_.size() - 1, statement);
-      for (const Expr& earlier : scope.branches) {
-        if (&earlier == &condition) {
-          break;
-        }
-        statement.instruction.predicates.push_back(replaced(Not{earlier}, kept));
-      }
-      kept.emplace_back(condition, stored);
-      computed.push_back(std::move(statement));
-    }
-    for (auto each = first; each != result_.statements.end(); ++each) {
-      for (Expr& predicate : each->instruction.predicates) {
-        predicate = replaced(predicate, kept);
-      }
-    }
-    result_.statements.insert(first, computed.begin(), computed.end());
-  }
-
-  static Expr replaced(const Expr& predicate, const std::vector<std::pair<Expr, Expr>>& kept) {
-    for (const auto& [condition, stored] : kept) {
-      if (predicate == condition) {
-        return stored;
-      }
-      if (predicate == Expr(Not{condition})) {
-        return Not{stored};
-      }
-    }
-    return predicate;
+    scopes_.next_branch(condition);
   }
 
   Options parse_options(std::string_view text) const {
@@ -245,23 +176,12 @@ class StatementParser {
     } else if (!parse_assignment(text, statement)) {
       return;
     }
-    enter_scopes(scopes_.size(), statement);
+    statement = scopes_.within_scopes(std::move(statement));
     apply(own, statement);
     if (const RawCode* raw = get_if<RawCode>(statement.instruction)) {
       statement.instruction.kind = with_known_places(*raw);
     }
-    result_.statements.push_back(std::move(statement));
-  }
-
-  /// Puts the statement into the outermost scopes.
-  void enter_scopes(std::size_t count, ParsedStatement& statement) const {
-    for (std::size_t i = 0; i < count; ++i) {
-      const Scope& scope = scopes_[i];
-      statement.for_inames.insert(scope.inames.begin(), scope.inames.end());
-      statement.instruction.predicates.insert(statement.instruction.predicates.end(),
-                                              scope.conditions.begin(), scope.conditions.end());
-      apply(scope.options, statement);
-    }
+    scopes_.add(std::move(statement));
   }
 
   void parse_special(std::string_view word, ParsedStatement& statement) const {
@@ -468,13 +388,22 @@ class StatementParser {
   }
 
   ParsedStatements result_;
-  std::vector<Scope> scopes_;
   const std::vector<StatementLine>* lines_ = nullptr;
-  std::optional<NameGenerator> names_;  // knows all words of the text; made when one is needed
+  StatementScopes scopes_{[this](NameGenerator& names) { reserve_words(names); }};
   std::size_t line_ = 1;
 };
 
 }  // namespace
+
+std::string place_of(const SourceOrigin& origin) {
+  const std::string_view file = origin.file;
+  return fmt::format("{}:{}", file.substr(file.find_last_of('/') + 1), origin.line);
+}
+
+std::string place_of(const ParsedStatement& statement) {
+  return statement.origin.file == nullptr ? fmt::format("line {}", statement.line)
+                                          : place_of(statement.origin);
+}
 
 ParsedStatements parse_statements(std::string_view text) {
   return StatementParser().run(text);

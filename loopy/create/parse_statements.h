@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "rtcg/cgen/support/source_origin.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::loopy {
@@ -35,14 +36,23 @@ struct ParsedStatement {
   /// `dup=i->i2`: inames of which the statement gets copies, and their names, empty where rtcg
   /// chooses them.
   std::vector<std::pair<std::string, std::string>> duplicated{};
-  std::size_t line = 0;  ///< from 1
+  std::size_t line = 0;   ///< from 1; of statements described in C++ their number
+  SourceOrigin origin{};  ///< of statements described in C++
 };
+
+/// `matmul.cpp:12`: the file without its folder. The origin is known.
+[[nodiscard]] std::string place_of(const SourceOrigin& origin);
+/// `line 3`, or `matmul.cpp:12` where the statement was described in C++.
+[[nodiscard]] std::string place_of(const ParsedStatement& statement);
 
 struct ParsedStatements {
   std::vector<ParsedStatement> statements{};
   std::vector<SubstitutionRule> rules{};
   /// Those with a shape: `<f32> m[12]` without a value.
   std::vector<Temporary> temporaries{};
+  /// Whether there may be uses with a tag, `a$near[i]`, and parts of arrays, `a[i, _0]`.
+  bool may_have_tags = true;
+  bool may_have_parts = true;
 };
 
 /// Statements, one a line or separated by `;`. `#` begins a comment.

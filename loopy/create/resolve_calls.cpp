@@ -23,32 +23,14 @@ const SubstitutionRule* find_rule(const std::vector<SubstitutionRule>& rules,
   return found == rules.end() ? nullptr : &*found;
 }
 
-/// Whether the text may hold `[k]: a[i, k]` or `a[i, _0]`.
-bool has_parts(std::string_view text) {
-  if (text.find("_0") != std::string_view::npos) {
-    return true;
-  }
-  for (std::size_t at = text.find(':'); at != std::string_view::npos; at = text.find(':', at + 1)) {
-    const std::size_t before =
-        at == 0 ? std::string_view::npos : text.find_last_not_of(' ', at - 1);
-    if (before != std::string_view::npos && text[before] == ']') {
-      return true;
-    }
-  }
-  return false;
-}
-
 class CallResolver {
  public:
   // most texts have neither tags nor parts of arrays: no expression is looked through then
-  CallResolver(ParsedStatements parsed, std::string_view text, const std::vector<Kernel>& callees)
-      : parsed_(std::move(parsed)),
-        callees_(callees),
-        has_tags_(text.find('$') != std::string_view::npos),
-        may_have_parts_(has_parts(text)) {}
+  CallResolver(ParsedStatements parsed, const std::vector<Kernel>& callees)
+      : parsed_(std::move(parsed)), callees_(callees) {}
 
   ParsedStatements run() {
-    if (has_tags_) {
+    if (parsed_.may_have_tags) {
       name_tagged_uses();
     }
     std::vector<ParsedStatement> statements = std::move(parsed_.statements);
@@ -65,7 +47,7 @@ class CallResolver {
   void name_tagged_uses() {
     const auto map = [this](const Expr& expr) { return with_rules(expr); };
     for (ParsedStatement& statement : parsed_.statements) {
-      line_ = statement.line;
+      place_ = place_of(statement);
       if (has_tagged_use(statement.instruction)) {
         statement.instruction = map_expressions(std::move(statement.instruction), map);
       }
@@ -112,9 +94,9 @@ class CallResolver {
     if (const SubstitutionRule* rule = find_rule(parsed_.rules, name)) {
       if (rule->parameters.size() != count) {
         throw InvalidInput("loopy.make_kernel.rank",
-                           fmt::format("line {}: '{}' has {} indices or arguments here, and {} "
+                           fmt::format("{}: '{}' has {} indices or arguments here, and {} "
                                        "elsewhere",
-                                       line_, name, count, rule->parameters.size()));
+                                       place_, name, count, rule->parameters.size()));
       }
       return;
     }
@@ -134,7 +116,7 @@ class CallResolver {
   // ---- calls
 
   void resolve(ParsedStatement statement) {
-    line_ = statement.line;
+    place_ = place_of(statement);
     const Assignment* assignment = get_if<Assignment>(statement.instruction);
     const Call* call = assignment != nullptr ? get_if<Call>(assignment->value) : nullptr;
     const auto callee =
@@ -146,7 +128,7 @@ class CallResolver {
       parsed_.statements.push_back(as_call(std::move(statement), *callee));
       return;
     }
-    if (may_have_parts_) {
+    if (parsed_.may_have_parts) {
       refuse_parts_of_arrays(statement.instruction);
     }
     if (call != nullptr && assignment->targets.size() > 1 && call->function != scan_function) {
@@ -173,10 +155,9 @@ class CallResolver {
         }
       }
       if (next < values.size()) {
-        throw InvalidInput(
-            "loopy.make_kernel.result_count",
-            fmt::format("line {}: kernel '{}' has {} {}, found {}", line_, callee.name, next,
-                        is_result ? "results" : "arguments", values.size()));
+        throw InvalidInput("loopy.make_kernel.result_count",
+                           fmt::format("{}: kernel '{}' has {} {}, found {}", place_, callee.name,
+                                       next, is_result ? "results" : "arguments", values.size()));
       }
     };
     bind(assignment.targets, true);
@@ -193,9 +174,9 @@ class CallResolver {
                          [&](const std::string& each) { is_there = is_there || each == part; });
       if (is_there) {
         throw InvalidInput("loopy.make_kernel.part_of_array",
-                           fmt::format("line {}: '{}' is a part of an array: only kernels that "
+                           fmt::format("{}: '{}' is a part of an array: only kernels that "
                                        "statements call take one, as an argument of its own",
-                                       line_, to_string(expr)));
+                                       place_, to_string(expr)));
       }
     });
   }
@@ -222,11 +203,11 @@ class CallResolver {
     }
     if (results.size() != count) {
       throw InvalidInput("loopy.make_kernel.result_count",
-                         fmt::format("line {}: '{}' gives {}, for {} targets: several values are "
+                         fmt::format("{}: '{}' gives {}, for {} targets: several values are "
                                      "those of sincos(x), divmod(a, b), minmax(a, b), "
                                      "make_tuple(a, b), of rules that give one of these, and of "
                                      "kernels that are called",
-                                     line_, to_string(Expr(call)),
+                                     place_, to_string(Expr(call)),
                                      results.empty() ? std::string("one value")
                                                      : fmt::format("{} values", results.size()),
                                      count));
@@ -281,16 +262,13 @@ class CallResolver {
 
   ParsedStatements parsed_;
   const std::vector<Kernel>& callees_;
-  const bool has_tags_;
-  const bool may_have_parts_;
-  std::size_t line_ = 0;
+  std::string place_;  // of the statement in work
 };
 
 }  // namespace
 
-ParsedStatements resolve_calls(ParsedStatements parsed, std::string_view text,
-                               const std::vector<Kernel>& callees) {
-  return CallResolver(std::move(parsed), text, callees).run();
+ParsedStatements resolve_calls(ParsedStatements parsed, const std::vector<Kernel>& callees) {
+  return CallResolver(std::move(parsed), callees).run();
 }
 
 }  // namespace rtcg::loopy

@@ -1,7 +1,6 @@
 #pragma once
 // Internal header: it is not installed.
 
-#include <string_view>
 #include <vector>
 
 #include "rtcg/loopy/create/parse_statements.h"
@@ -13,10 +12,9 @@ namespace rtcg::loopy {
 /// the call of a rule of that name, which is added.
 ///
 /// Several values: of sincos, divmod, minmax, make_tuple, and of rules whose body is one of these.
-/// @param text  the statements as they were written
 /// @throws InvalidInput  loopy.make_kernel.result_count, loopy.make_kernel.part_of_array,
 ///                       loopy.make_kernel.rank
-[[nodiscard]] ParsedStatements resolve_calls(ParsedStatements parsed, std::string_view text,
+[[nodiscard]] ParsedStatements resolve_calls(ParsedStatements parsed,
                                              const std::vector<Kernel>& callees);
 
 }  // namespace rtcg::loopy

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/tokenizer.h"
 
 namespace rtcg::loopy {
@@ -43,6 +44,81 @@ Value combined(const Value& left, const Value& right, std::int64_t factor) {
     result.rounded->factor *= factor;
   }
   return result;
+}
+
+Value multiplied(const Value& left, const Value& right) {
+  if (left.affine.is_constant() && !left.rounded) {
+    return combined(Value{}, right, left.affine.constant());
+  }
+  if (right.affine.is_constant() && !right.rounded) {
+    return combined(Value{}, left, right.affine.constant());
+  }
+  throw_not_affine("a product of names in a domain");
+}
+
+/// `numerator // divisor` or, as a remainder, `numerator mod divisor`; divisor > 0.
+Value rounded(const Value& numerator, std::int64_t divisor, bool is_remainder) {
+  if (numerator.rounded) {
+    throw_not_affine("a rounded part within another");
+  }
+  if (divisor == 1) {
+    return is_remainder ? Value{} : numerator;
+  }
+  if (numerator.affine.is_constant()) {
+    const std::int64_t value = numerator.affine.constant();
+    const std::int64_t quotient = divide_rounding_down(value, divisor);
+    return Value{is_remainder ? value - divisor * quotient : quotient, std::nullopt};
+  }
+  return Value{{}, Value::Rounded{numerator.affine, divisor, is_remainder, 1}};
+}
+
+/// x mod d - r = 0: d divides x - r.
+void add_remainder(ConstraintSet& result, const Value& difference, bool is_equality) {
+  const Value::Rounded& part = *difference.rounded;
+  const std::int64_t remainder = -difference.affine.constant() * part.factor;
+  if (!is_equality || std::abs(part.factor) != 1 || !difference.affine.is_constant() ||
+      remainder < 0 || remainder >= part.divisor) {
+    throw Unsupported("loopy.parse_domain.rounding",
+                      fmt::format("'mod' is supported in the form 'x mod {} = 0', with a "
+                                  "remainder from 0 to {}",
+                                  part.divisor, part.divisor - 1));
+  }
+  result.add(Congruence{part.numerator - remainder, part.divisor});
+}
+
+/// x // d + rest >= 0 or == 0, and the same with - x // d.
+void add_quotient(ConstraintSet& result, const Value& difference, bool is_equality) {
+  const Value::Rounded& part = *difference.rounded;
+  if (std::abs(part.factor) != 1) {
+    throw Unsupported("loopy.parse_domain.rounding",
+                      "a multiple of a rounded quotient in a domain is not supported: give the "
+                      "quotient a name by an iname of its own");
+  }
+  const Affine limit = difference.affine * -part.factor;  // x // d against it
+  if (is_equality || part.factor == 1) {                  // x // d >= limit
+    result.add_nonnegative(part.numerator - limit * part.divisor);
+  }
+  if (is_equality || part.factor == -1) {  // x // d <= limit
+    result.add_nonnegative(limit * part.divisor + (part.divisor - 1) - part.numerator);
+  }
+}
+
+void add_comparison(ConstraintSet& result, const Value& left, std::string_view op,
+                    const Value& right) {
+  Value difference = combined(right, left, -1);  // right - left
+  if (op == ">" || op == ">=") {
+    difference = combined(Value{}, difference, -1);
+  }
+  if (op == "<" || op == ">") {
+    difference.affine = difference.affine - 1;
+  }
+  if (!difference.rounded) {
+    result.add(Constraint{difference.affine, op == "="});
+  } else if (difference.rounded->is_remainder) {
+    add_remainder(result, difference, op == "=");
+  } else {
+    add_quotient(result, difference, op == "=");
+  }
 }
 
 class ConditionParser {
@@ -83,7 +159,7 @@ class ConditionParser {
       std::vector<Value> right = side();
       for (const Value& l : left) {
         for (const Value& r : right) {
-          add(result, l, *op, r);
+          add_comparison(result, l, *op, r);
         }
       }
       left = std::move(right);
@@ -145,9 +221,9 @@ class ConditionParser {
       if (reader_.accept("*")) {
         result = multiplied(result, factor());
       } else if (reader_.accept("//")) {
-        result = rounded(result, false);
+        result = rounded_by_next(result, false);
       } else if (reader_.accept("mod") || reader_.accept("%")) {
-        result = rounded(result, true);
+        result = rounded_by_next(result, true);
       } else if (reader_.is_next("/")) {
         reader_.fail("'/' is allowed only in floor(n / 2); n // 2 is the same");
       } else {
@@ -156,35 +232,13 @@ class ConditionParser {
     }
   }
 
-  static Value multiplied(const Value& left, const Value& right) {
-    if (left.affine.is_constant() && !left.rounded) {
-      return combined(Value{}, right, left.affine.constant());
-    }
-    if (right.affine.is_constant() && !right.rounded) {
-      return combined(Value{}, left, right.affine.constant());
-    }
-    throw_not_affine("a product of names in a domain");
-  }
-
-  Value rounded(const Value& numerator, bool is_remainder) {
+  Value rounded_by_next(const Value& numerator, bool is_remainder) {
     const std::size_t column = reader_.peek().column;
     const Value divisor = factor();
     if (divisor.rounded || !divisor.affine.is_constant() || divisor.affine.constant() <= 0) {
       reader_.fail_at(column, "a divisor in a domain is a positive integer");
     }
-    const std::int64_t number = divisor.affine.constant();
-    if (numerator.rounded) {
-      throw_not_affine("a rounded part within another");
-    }
-    if (number == 1) {
-      return is_remainder ? Value{} : numerator;
-    }
-    if (numerator.affine.is_constant()) {
-      const std::int64_t value = numerator.affine.constant();
-      const std::int64_t quotient = divide_rounding_down(value, number);
-      return Value{is_remainder ? value - number * quotient : quotient, std::nullopt};
-    }
-    return Value{{}, Value::Rounded{numerator.affine, number, is_remainder, 1}};
+    return rounded(numerator, divisor.affine.constant(), is_remainder);
   }
 
   Value factor() {
@@ -208,7 +262,7 @@ class ConditionParser {
     if (name == "floor" && reader_.accept("(")) {
       const Value inner = floor_numerator();
       reader_.expect("/");
-      const Value result = rounded(inner, false);
+      const Value result = rounded_by_next(inner, false);
       reader_.expect(")");
       return result;
     }
@@ -252,54 +306,6 @@ class ConditionParser {
       return multiplied(Value{value, std::nullopt}, factor());
     }
     return Value{value, std::nullopt};
-  }
-
-  void add(ConstraintSet& result, const Value& left, const std::string& op, const Value& right) {
-    Value difference = combined(right, left, -1);  // right - left
-    if (op == ">" || op == ">=") {
-      difference = combined(Value{}, difference, -1);
-    }
-    if (op == "<" || op == ">") {
-      difference.affine = difference.affine - 1;
-    }
-    if (!difference.rounded) {
-      result.add(Constraint{difference.affine, op == "="});
-    } else if (difference.rounded->is_remainder) {
-      add_remainder(result, difference, op == "=");
-    } else {
-      add_quotient(result, difference, op == "=");
-    }
-  }
-
-  /// x mod d - r = 0: d divides x - r.
-  void add_remainder(ConstraintSet& result, const Value& difference, bool is_equality) {
-    const Value::Rounded& part = *difference.rounded;
-    const std::int64_t remainder = -difference.affine.constant() * part.factor;
-    if (!is_equality || std::abs(part.factor) != 1 || !difference.affine.is_constant() ||
-        remainder < 0 || remainder >= part.divisor) {
-      throw Unsupported("loopy.parse_domain.rounding",
-                        fmt::format("'mod' is supported in the form 'x mod {} = 0', with a "
-                                    "remainder from 0 to {}",
-                                    part.divisor, part.divisor - 1));
-    }
-    result.add(Congruence{part.numerator - remainder, part.divisor});
-  }
-
-  /// x // d + rest >= 0 or == 0, and the same with - x // d.
-  void add_quotient(ConstraintSet& result, const Value& difference, bool is_equality) {
-    const Value::Rounded& part = *difference.rounded;
-    if (std::abs(part.factor) != 1) {
-      throw Unsupported("loopy.parse_domain.rounding",
-                        "a multiple of a rounded quotient in a domain is not supported: give the "
-                        "quotient a name by an iname of its own");
-    }
-    const Affine limit = difference.affine * -part.factor;  // x // d against it
-    if (is_equality || part.factor == 1) {                  // x // d >= limit
-      result.add_nonnegative(part.numerator - limit * part.divisor);
-    }
-    if (is_equality || part.factor == -1) {  // x // d <= limit
-      result.add_nonnegative(limit * part.divisor + (part.divisor - 1) - part.numerator);
-    }
   }
 
   /// `exists l: i = 2*l`, with or without parentheses.
@@ -375,6 +381,71 @@ class ConditionParser {
   TokenReader& reader_;
   int exists_depth_ = 0;  // how many of them were opened
 };
+
+// ---- conditions as expressions
+
+std::int64_t positive_divisor(const Expr& divisor) {
+  const auto number = as_integer(divisor);
+  if (!number || *number <= 0) {
+    throw_not_affine(fmt::format("the divisor '{}' is not a positive integer", to_string(divisor)));
+  }
+  return *number;
+}
+
+Value value_of(const Expr& expr) {
+  return match(
+      expr,
+      [](const Integer& e) {
+        return Value{e.value, std::nullopt};
+      },
+      [](const Name& e) {
+        return Value{Affine(e.name), std::nullopt};
+      },
+      [](const Sum& e) {
+        Value total;
+        for (const Expr& term : e.terms) {
+          total = combined(total, value_of(term), 1);
+        }
+        return total;
+      },
+      [](const Product& e) {
+        Value total{1, std::nullopt};
+        for (const Expr& factor : e.factors) {
+          total = multiplied(total, value_of(factor));
+        }
+        return total;
+      },
+      [](const FloorDiv& e) {
+        return rounded(value_of(e.numerator), positive_divisor(e.denominator), false);
+      },
+      [](const Modulo& e) {
+        return rounded(value_of(e.numerator), positive_divisor(e.denominator), true);
+      },
+      [&](const auto&) -> Value {
+        throw_not_affine(fmt::format("'{}' in a domain", to_string(expr)));
+      });
+}
+
+void add_conditions(ConstraintSet& result, const Expr& condition) {
+  const Comparison* comparison = get_if<Comparison>(condition);
+  const Logical* logical = get_if<Logical>(condition);
+  if (comparison != nullptr && comparison->op != ComparisonOp::not_equal) {
+    const std::string_view op = spelling(comparison->op);
+    add_comparison(result, value_of(comparison->left), op == "==" ? "=" : op,
+                   value_of(comparison->right));
+  } else if (logical != nullptr && logical->op == LogicalOp::and_) {
+    for (const Expr& operand : logical->operands) {
+      add_conditions(result, operand);
+    }
+  } else if (logical != nullptr || comparison != nullptr) {
+    throw Unsupported("loopy.parse_domain.disjunction",
+                      fmt::format("a domain with '{}' is not supported: describe a domain and a "
+                                  "statement for each part",
+                                  to_string(condition)));
+  } else {
+    throw_not_affine(fmt::format("'{}' is no comparison", to_string(condition)));
+  }
+}
 
 ConstraintSet read_conditions(TokenReader& reader) {
   return ConditionParser(reader).conditions();
@@ -456,6 +527,12 @@ std::vector<Domain> parse_domains(std::string_view text) {
     reader.accept(",");
   }
   return domains;
+}
+
+ConstraintSet to_constraints(const Expr& condition) {
+  ConstraintSet constraints;
+  add_conditions(constraints, condition);
+  return constraints;
 }
 
 ConstraintSet parse_assumptions(std::string_view text) {

@@ -24,4 +24,9 @@ namespace rtcg::loopy {
 /// @throws  as parse_domains
 [[nodiscard]] ConstraintSet parse_assumptions(std::string_view text);
 
+/// The same conditions from an expression: comparisons joined by `and`.
+/// @throws InvalidInput  loopy.parse_domain.not_affine
+/// @throws Unsupported   loopy.parse_domain.disjunction, loopy.parse_domain.rounding
+[[nodiscard]] ConstraintSet to_constraints(const Expr& condition);
+
 }  // namespace rtcg::loopy

@@ -26,7 +26,7 @@ concept LoopyExprKind = is_loopy_expr_kind<Kind>;
 /// An expression of a kernel.
 ///
 /// An immutable value: copying copies a pointer, and threads may share it. Made from one of the
-/// kinds below, from a C++ number or by the operators of expr_operators.h. `==` compares structure.
+/// kinds below, from a C++ number or by the operators below. `==` compares structure.
 class Expr {
  public:
   template <LoopyExprKind Kind>
