@@ -270,7 +270,7 @@ std::string keep(const TuneWords& words, const loopy::Kernel& kernel, const runt
   const loopy::Wisdom wisdom(words.wisdom);
   const auto known = wisdom.find_exact(kernel, device, sizes, options.constraints.free_layouts);
   const std::optional<loopy::Slicing> remembered =
-      known ? std::optional(loopy::parse_slicing(known->slicing)) : std::nullopt;
+      known ? std::optional(loopy::parse_slicing(known->decision)) : std::nullopt;
   const loopy::TunedSlicing& best = result.to_remember(remembered);
   // where no file was named, a folder that cannot be written does not spoil what was found
   const std::string why_not = words.wisdom.empty() ? wisdom.why_unwritable() : std::string();

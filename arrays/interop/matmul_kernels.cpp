@@ -164,7 +164,7 @@ class Planner {
   bool use_wisdom() {
     const auto known = wisdom_.find(kernel_, device_, parameters_of(sizes_));
     return known && is_near(known->parameters, sizes_) &&
-           try_to_use(loopy::parse_slicing(known->slicing), MatmulPlan::Source::wisdom);
+           try_to_use(loopy::parse_slicing(known->decision), MatmulPlan::Source::wisdom);
   }
 
   void use_model() {

@@ -238,7 +238,7 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
     std::array<char, 16> product{};
     if (entry.kernel == key && entry.device == device.identity() &&
         (!result || entry.microseconds < best_us) &&
-        std::sscanf(entry.slicing.c_str(), slicing_format, &shape.elements, product.data(),
+        std::sscanf(entry.decision.c_str(), slicing_format, &shape.elements, product.data(),
                     &shape.row_groups, &shape.columns_per_thread, &shape.blocks_per_multiprocessor,
                     &shape.face_groups, &prefetch, &nodal, &apart) == 9) {
       const auto named = std::find_if(
@@ -265,7 +265,7 @@ void remember_shape(const std::string& key, runtime::Device device, const TimedS
   entry.kernel = key;
   entry.device = device.identity();
   entry.architecture = device.info().target;
-  entry.slicing = fmt::format(
+  entry.decision = fmt::format(
       "elements={} product={} row_groups={} columns={} blocks={} faces={} prefetch={} nodal={} "
       "apart={}",
       shape.elements, name_of(shape.product), shape.row_groups, shape.columns_per_thread,

@@ -98,7 +98,7 @@ std::string to_line(const Packed& packed) {
       {"device", packed.entry.device},
       {"architecture", packed.entry.architecture},
       {"parameters", nlohmann::ordered_json::object()},
-      {"slicing", packed.entry.slicing},
+      {"slicing", packed.entry.decision},
       {"us", packed.entry.microseconds},
       {"text", packed.text_hash},
       {"resources", nlohmann::ordered_json::array()},
@@ -216,16 +216,16 @@ std::optional<PackedKernel> KernelPack::find(const Kernel& kernel, runtime::Devi
   std::erase_if(fitting, [&](const Packed& each) {
     return each.entry.kernel != key || each.entry.architecture != device.info().target ||
            each.entry.parameters != parameters ||
-           !lays_out_only(each.entry.slicing, free_layouts) ||
+           !lays_out_only(each.entry.decision, free_layouts) ||
            (!is_cuda(each.entry.architecture) && each.entry.device != processor());
   });
   std::stable_sort(fitting.begin(), fitting.end(), [](const Packed& a, const Packed& b) {
     return a.entry.microseconds < b.entry.microseconds;
   });
   for (Packed& each : fitting) {
-    const Kernel tuned = tuned_kernel(kernel, parameters, parse_slicing(each.entry.slicing));
+    const Kernel tuned = tuned_kernel(kernel, parameters, parse_slicing(each.entry.decision));
     if (hash_of(generate_text(tuned, target_of(device))) == each.text_hash) {
-      return PackedKernel{Executor(tuned, device, std::move(each.program)), each.entry.slicing};
+      return PackedKernel{Executor(tuned, device, std::move(each.program)), each.entry.decision};
     }
   }
   return std::nullopt;

@@ -183,7 +183,7 @@ std::vector<Slicing> seeds_of(const Wisdom& wisdom, const Kernel& kernel,
   std::vector<Slicing> seeds;
   for (const WisdomEntry& each : wisdom.nearest(kernel, device, parameters, free_layouts)) {
     try {
-      const Slicing slicing = parse_slicing(each.slicing);
+      const Slicing slicing = parse_slicing(each.decision);
       if (seeds.size() < most && std::find(seeds.begin(), seeds.end(), slicing) == seeds.end()) {
         seeds.push_back(slicing);
       }
@@ -199,7 +199,7 @@ Executor tuned_executor(const Kernel& kernel, runtime::Device device, const Tune
   const IntegerValues& sizes = options.constraints.parameters;
   const std::vector<std::string>& free_layouts = options.constraints.free_layouts;
   if (const auto known = wisdom.find_exact(kernel, device, sizes, free_layouts)) {
-    return Executor(tuned_kernel(kernel, sizes, parse_slicing(known->slicing)), device);
+    return Executor(tuned_kernel(kernel, sizes, parse_slicing(known->decision)), device);
   }
   TuneOptions seeded = options;
   const std::vector<Slicing> near = seeds_of(wisdom, kernel, device, sizes, free_layouts);

@@ -33,16 +33,16 @@ struct TunedExecutor::State {
       }
     }
     if (const auto known = options.wisdom.find_exact(kernel, device, sizes, options.free_layouts)) {
-      if (auto executor = try_slicing(sizes, known->slicing)) {
-        return chosen(std::move(*executor), known->slicing, TunedSource::exact);
+      if (auto executor = try_slicing(sizes, known->decision)) {
+        return chosen(std::move(*executor), known->decision, TunedSource::exact);
       }
     }
     if (options.tune) {
       return search(sizes);
     }
     if (const auto known = options.wisdom.find(kernel, device, sizes, options.free_layouts)) {
-      if (auto executor = try_slicing(sizes, known->slicing)) {
-        return chosen(std::move(*executor), known->slicing, TunedSource::nearest);
+      if (auto executor = try_slicing(sizes, known->decision)) {
+        return chosen(std::move(*executor), known->decision, TunedSource::nearest);
       }
     }
     return ask_model(sizes);

@@ -30,7 +30,7 @@ std::string to_line(const WisdomEntry& entry) {
                                  {"device", entry.device},
                                  {"architecture", entry.architecture},
                                  {"parameters", nlohmann::ordered_json::object()},
-                                 {"slicing", entry.slicing},
+                                 {"slicing", entry.decision},
                                  {"us", entry.microseconds}};
   for (const auto& [name, value] : entry.parameters) {
     json["parameters"][name] = value;
@@ -170,9 +170,9 @@ std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::De
   for (WisdomEntry& entry : all) {
     const auto apart = distance(parameters, entry.parameters);
     if (entry.kernel == key && entry.architecture == device.info().target && apart &&
-        lays_out_only(entry.slicing, free_layouts)) {
+        lays_out_only(entry.decision, free_layouts)) {
       const bool is_latest =
-          known.emplace(entry.device, entry.parameters, laid_out_arrays(entry.slicing)).second;
+          known.emplace(entry.device, entry.parameters, laid_out_arrays(entry.decision)).second;
       const Order order{entry.device != device.identity(), *apart, !is_latest,
                         is_latest ? entry.microseconds : 0};
       fitting.emplace_back(order, std::move(entry));

@@ -10,13 +10,14 @@
 
 namespace rtcg::loopy {
 
-/// The best slicing that a search found for a kernel, a device and a size.
+/// What a search decided for a kernel, a device and a size.
 struct WisdomEntry {
   std::string kernel{};        ///< kernel_key
   std::string device{};        ///< Device::identity, which has driver and compiler in it
   std::string architecture{};  ///< DeviceInfo::target
   IntegerValues parameters{};
-  std::string slicing{};
+  /// As text: to_string(Slicing) of a loop kernel. In the file its key is `slicing`.
+  std::string decision{};
   double microseconds = 0;
 };
 

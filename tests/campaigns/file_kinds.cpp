@@ -78,7 +78,7 @@ Kind wisdom(const Places& places) {
       loopy::kernel_key(twice()), "host device", "host", {{"n", 300}}, "i: g.0 l.0*32", 12.5};
   seed.add(entry);
   entry.parameters["n"] = 1000;
-  entry.slicing = "i: for for*8; layout x order 0";
+  entry.decision = "i: for for*8; layout x order 0";
   seed.add(entry);
   const auto mutator = std::make_shared<Mutator>(std::vector<std::string>{read_file(path)});
   return {"wisdom", "files of wisdom, mutated: read, and a slicing looked up",
@@ -88,7 +88,7 @@ Kind wisdom(const Places& places) {
             write_file(file, input);
             const loopy::Wisdom wisdom(file);
             for (const loopy::WisdomEntry& each : wisdom.entries()) {
-              static_cast<void>(loopy::lays_out_only(each.slicing, {}));
+              static_cast<void>(loopy::lays_out_only(each.decision, {}));
             }
             wisdom.check();
           }};

@@ -268,7 +268,7 @@ TEST_F(LayoutsInFiles, AreSearchedForWhereTheyMayBe) {
   EXPECT_EQ(executor.choice(sizes_).source, TunedSource::search);
   EXPECT_EQ(executor.choice(sizes_).layouts.size(), 1U);
   ASSERT_EQ(wisdom().entries().size(), 1U);
-  EXPECT_NE(wisdom().entries()[0].slicing.find("layout a"), std::string::npos);
+  EXPECT_NE(wisdom().entries()[0].decision.find("layout a"), std::string::npos);
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ TEST_F(WisdomFile, RemembersWhatFitsBest) {
   wisdom.add(entry(100, 5, "i: g.0"));
   wisdom.add(entry(1000, 9, "i: g.0 l.0*32"));
   wisdom.add(entry(1000, 8, "i: g.0 l.0*64"));
-  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 90}})->slicing, "i: g.0");
-  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 5000}})->slicing, "i: g.0 l.0*64");
+  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 90}})->decision, "i: g.0");
+  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 5000}})->decision, "i: g.0 l.0*64");
   EXPECT_EQ(wisdom.find_exact(twice(), host, {{"n", 5000}}), std::nullopt);
   EXPECT_EQ(wisdom.find_exact(twice("another name"), host, {{"n", 1000}})->microseconds, 8);
   EXPECT_EQ(wisdom.find(twice(), host, {{"m", 100}}), std::nullopt);
@@ -74,7 +74,7 @@ TEST_F(Attack07Wisdom, WisdomTakesTheLaterWinnerOfASize) {
   wisdom.add(entry(1000, 8, "i: g.0 l.0*64"));
   wisdom.add(entry(1000, 9, "i: g.0 l.0*32"));
   const auto found = wisdom.find_exact(twice(), runtime::Device::host(), {{"n", 1000}});
-  EXPECT_EQ(found->slicing, "i: g.0 l.0*32");
+  EXPECT_EQ(found->decision, "i: g.0 l.0*32");
 }
 
 TEST_F(Attack11Wisdom, WisdomPassesOverWhatIsJsonButNotOurs) {
@@ -109,7 +109,7 @@ TEST_F(WisdomFile, PrefersThisDeviceToItsLikes) {
   wisdom.add(other);
   wisdom.add(entry(400, 7, "i: g.0"));
   const runtime::Device host = runtime::Device::host();
-  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 100}})->slicing, "i: g.0");
+  EXPECT_EQ(wisdom.find(twice(), host, {{"n", 100}})->decision, "i: g.0");
   other.architecture = "another machine";
   other.device = other.architecture;
   std::filesystem::remove(path_);
@@ -125,7 +125,7 @@ TEST_F(WisdomFile, PassesOverLinesThatItCannotRead) {
                                       << "{\"schema\": 1, \"kernel\": 3}\n";
   wisdom.add(entry(2, 2, "i: g.0 l.0*4"));
   ASSERT_EQ(wisdom.entries().size(), 2U);
-  EXPECT_EQ(wisdom.entries()[1].slicing, "i: g.0 l.0*4");
+  EXPECT_EQ(wisdom.entries()[1].decision, "i: g.0 l.0*4");
 }
 
 TEST_F(WisdomFile, TakesManyWritersAtOnce) {
