@@ -20,6 +20,10 @@ namespace {
 using runtime::Buffer;
 using runtime::BufferRef;
 
+constexpr std::string_view element_nodes = "{[e, i]: 0 <= e < elements and 0 <= i < nodes}";
+constexpr std::string_view element_node_pairs =
+    "{[e, i, j]: 0 <= e < elements and 0 <= i < nodes and 0 <= j < nodes}";
+
 // The vectors of the method on the device, [element][node], and the kernels between them.
 class ConjugateGradients {
  public:
@@ -51,19 +55,16 @@ class ConjugateGradients {
   void use_block_jacobi(int reach) {
     write("p", std::vector<double>(on_->element_count() * on_->node_count()));
     apply();
-    run("keep");
+    run("copy_rhs_to_shift");
+    make_kernels_of_preconditioner();
     const auto minus_laplacian = [&](const std::vector<double>& values) {
       write("p", values);
       apply();
-      run("image");
+      run("subtract_rhs_from_shift");
       return detail::from_reals(vectors_.at("image").to_vector(solver_.stream()), real_);
     };
     add_vector("inverse", detail::inverse_blocks(*on_, reach, minus_laplacian));
     add_vector("z", std::vector<double>(on_->element_count() * on_->node_count()));
-    add_kernel("precondition", "z[e, i] = sum(j, inverse[e, i, j]*r[e, j])");
-    add_kernel("begin", "p[e, i] = z[e, i]");
-    add_kernel("turn preconditioned", "p[e, i] = z[e, i] + factor*p[e, i]");
-    add_kernel("both", "partial[e] = jacobian[e]*sum((i, j), r[e, i]*mass[i, j]*z[e, j])");
     write("p", std::vector<double>(on_->element_count() * on_->node_count()));
     is_preconditioned_ = true;
   }
@@ -71,16 +72,16 @@ class ConjugateGradients {
   PoissonSolution solve(const State& f, const PoissonSolverOptions& options) {
     // the residual of x = 0, which is f plus what the boundary values give
     apply();
-    run("keep");
+    run("copy_rhs_to_shift");
     write("r", f.values);
-    run("first");
-    double square = product("r");
+    run("add_shift_to_r");
+    double square = product("dot_r_r");
     const double size = std::sqrt(square);
     double rho = square;
     if (is_preconditioned_) {
-      run("precondition");
-      run("begin");
-      rho = product("both");
+      run("multiply_r_by_inverse");
+      run("copy_z_to_p");
+      rho = product("dot_r_z");
     }
     PoissonSolution result;
     check_finite(square, 0);
@@ -94,18 +95,18 @@ class ConjugateGradients {
       }
       ++result.iterations;
       apply();
-      run("move", rho / product("laplacian"));
-      square = product("r");
+      run("axpy_x_and_r", rho / product("dot_p_image"));
+      square = product("dot_r_r");
       check_finite(square, result.iterations);
       if (options.report) {
         options.report({result.iterations, size > 0 ? std::sqrt(square) / size : 0});
       }
       double next = square;
       if (is_preconditioned_) {
-        run("precondition");
-        next = product("both");
+        run("multiply_r_by_inverse");
+        next = product("dot_r_z");
       }
-      run(is_preconditioned_ ? "turn preconditioned" : "turn", next / rho);
+      run(is_preconditioned_ ? "axpy_z_to_p" : "axpy_r_to_p", next / rho);
       rho = next;
     }
     result.residual = size > 0 ? std::sqrt(square) / size : 0;
@@ -124,59 +125,76 @@ class ConjugateGradients {
     vectors_.at(name).write(detail::as_reals(values, real_));
   }
 
-  // A kernel over elements and nodes, or over elements alone where it sums over both of i and j.
-  // Made for any number of nodes and fields, so that one compilation serves all orders and
-  // dimensions.
-  void add_kernel(const std::string& name, const std::string& statements) {
-    const auto has = [&](const std::string& text) {
-      return statements.find(text) != std::string::npos;
-    };
-    const bool is_sum = has("sum((");
-    const bool has_j = has("sum(");
-    const std::string domains =
-        fmt::format("{{[e, i{}{}]: 0 <= e < elements and 0 <= i < nodes{}{}}}", has_j ? ", j" : "",
-                    has(" f,") ? ", f" : "", has_j ? " and 0 <= j < nodes" : "",
-                    has(" f,") ? " and 2 <= f < fields" : "");
+  // All kernels are made for any number of elements, nodes and fields: one compilation serves all
+  // orders and dimensions.
+
+  [[nodiscard]] loopy::KernelOptions options_of(const std::string& name,
+                                                const std::string& arrays_of_solver) const {
     loopy::KernelOptions options;
-    options.name = "poisson_" + name.substr(0, name.find(' '));
-    const char* real = real_ == cgen::f32 ? "f32" : "f64";
-    for (const auto& [array, shape] : std::map<std::string, std::string>{
-             {"w", "elements, fields, nodes"}, {"rhs", "elements, fields, nodes"}}) {
-      if (has(array + "[")) {
-        options.arguments += fmt::format("{}: {}[{}]; ", array, real, shape);
-      }
-    }
-    options.arguments += "...";
+    options.name = "poisson_" + name;
     options.default_type = real_;
     options.assumptions = "elements >= 1 and nodes >= 1";
-    if (!options.arguments.starts_with("...")) {
+    options.arguments = "...";
+    if (!arrays_of_solver.empty()) {
+      const char* real = real_ == cgen::f32 ? "f32" : "f64";
+      options.arguments =
+          fmt::format("{}: {}[elements, fields, nodes]; ...", arrays_of_solver, real);
       options.assumptions += " and fields >= 2";
     }
-    loopy::Kernel kernel = loopy::make_kernel(domains, statements, options);
-    kernel = loopy::split_iname(std::move(kernel), "e", is_sum ? 128 : 4,
-                                {.outer_tag = "g.0", .inner_tag = is_sum ? "l.0" : "l.1"});
-    if (!is_sum) {
-      kernel = loopy::split_iname(std::move(kernel), "i", 32, {.inner_tag = "l.0"});
-    }
+    return options;
+  }
+
+  /// A kernel with a thread for each node of an element.
+  ///
+  /// @param arrays_of_solver  "rhs" and "w", the state, as far as the statements name them
+  void add_nodal_kernel(const std::string& name, std::string_view domain,
+                        std::string_view statements, const std::string& arrays_of_solver = "") {
+    loopy::Kernel kernel =
+        loopy::make_kernel(domain, statements, options_of(name, arrays_of_solver));
+    kernel =
+        loopy::split_iname(std::move(kernel), "e", 4, {.outer_tag = "g.0", .inner_tag = "l.1"});
+    kernel = loopy::split_iname(std::move(kernel), "i", 32, {.inner_tag = "l.0"});
+    kernels_.emplace(name, loopy::Executor(kernel, solver_.options().device));
+  }
+
+  /// partial[e] = the product of two vectors within each element, with a thread for each.
+  void add_dot_kernel(const std::string& name, std::string_view left, std::string_view right,
+                      const std::string& arrays_of_solver = "") {
+    loopy::Kernel kernel = loopy::make_kernel(
+        element_node_pairs,
+        fmt::format("partial[e] = jacobian[e]*sum((i, j), {}*mass[i, j]*{})", left, right),
+        options_of(name, arrays_of_solver));
+    kernel =
+        loopy::split_iname(std::move(kernel), "e", 128, {.outer_tag = "g.0", .inner_tag = "l.0"});
     kernels_.emplace(name, loopy::Executor(kernel, solver_.options().device));
   }
 
   void make_kernels() {
-    add_kernel("set", "w[e, 0, i] = p[e, i]");
-    add_kernel("gradients", "w[e, f, i] = rhs[e, f, i]");
-    add_kernel("keep", "shift[e, i] = rhs[e, 0, i]");
-    add_kernel("first",
-               "r[e, i] = r[e, i] + shift[e, i] {id=residual}\n"
-               "p[e, i] = r[e, i] {dep=residual}");
-    add_kernel("move",
-               "x[e, i] = x[e, i] + factor*p[e, i]\n"
-               "r[e, i] = r[e, i] + factor*(rhs[e, 0, i] - shift[e, i])");
-    add_kernel("image", "image[e, i] = shift[e, i] - rhs[e, 0, i]");
-    add_kernel("turn", "p[e, i] = r[e, i] + factor*p[e, i]");
-    add_kernel("r", "partial[e] = jacobian[e]*sum((i, j), r[e, i]*mass[i, j]*r[e, j])");
-    add_kernel("laplacian",
-               "partial[e] = jacobian[e]*sum((i, j), p[e, i]*mass[i, j]*(shift[e, j] - "
-               "rhs[e, 0, j]))");
+    add_nodal_kernel("put_p_into_state", element_nodes, "w[e, 0, i] = p[e, i]", "w");
+    add_nodal_kernel("put_gradients_into_state",
+                     "{[e, i, f]: 0 <= e < elements and 0 <= i < nodes and 2 <= f < fields}",
+                     "w[e, f, i] = rhs[e, f, i]", "rhs, w");
+    add_nodal_kernel("copy_rhs_to_shift", element_nodes, "shift[e, i] = rhs[e, 0, i]", "rhs");
+    add_nodal_kernel("add_shift_to_r", element_nodes,
+                     "r[e, i] = r[e, i] + shift[e, i] {id=residual}\n"
+                     "p[e, i] = r[e, i] {dep=residual}");
+    add_nodal_kernel("axpy_x_and_r", element_nodes,
+                     "x[e, i] = x[e, i] + factor*p[e, i]\n"
+                     "r[e, i] = r[e, i] + factor*(rhs[e, 0, i] - shift[e, i])",
+                     "rhs");
+    add_nodal_kernel("axpy_r_to_p", element_nodes, "p[e, i] = r[e, i] + factor*p[e, i]");
+    add_dot_kernel("dot_r_r", "r[e, i]", "r[e, j]");
+    add_dot_kernel("dot_p_image", "p[e, i]", "(shift[e, j] - rhs[e, 0, j])", "rhs");
+  }
+
+  void make_kernels_of_preconditioner() {
+    add_nodal_kernel("subtract_rhs_from_shift", element_nodes,
+                     "image[e, i] = shift[e, i] - rhs[e, 0, i]", "rhs");
+    add_nodal_kernel("multiply_r_by_inverse", element_node_pairs,
+                     "z[e, i] = sum(j, inverse[e, i, j]*r[e, j])");
+    add_nodal_kernel("copy_z_to_p", element_nodes, "p[e, i] = z[e, i]");
+    add_nodal_kernel("axpy_z_to_p", element_nodes, "p[e, i] = z[e, i] + factor*p[e, i]");
+    add_dot_kernel("dot_r_z", "r[e, i]", "z[e, j]");
   }
 
   void add(std::vector<loopy::NamedArgument>& arguments, const std::string& name,
@@ -210,9 +228,9 @@ class ConjugateGradients {
 
   // The Laplacian of p, in the first field of the right-hand side.
   void apply() {
-    run("set");
+    run("put_p_into_state");
     solver_.compute_right_hand_side();
-    run("gradients");
+    run("put_gradients_into_state");
     solver_.compute_right_hand_side();
   }
 
