@@ -13,6 +13,7 @@
 #include "bench/gpu/sections.h"
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/dg/flux/parse_flux.h"
+#include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/dg/operators/solver.h"
 #include "rtcg/dg/operators/tune_stages.h"
 
@@ -188,8 +189,8 @@ void measure_order(runtime::Device device, Report& report, const Discretization&
   const dg::System system = cavity();
   const dg::detail::KernelShape shape =
       dg::detail::shape_of(dg::detail::evaluators_of(system, on.mesh), on);
-  const FusedShape usual = dg::detail::default_fused_shape(
-      shape, real, dg::detail::machine_of(device.info()), wanted.with_split_singles);
+  const FusedShape usual =
+      dg::detail::default_fused_shape(shape, real, device.info(), wanted.with_split_singles);
   StageRunner runner(system, on, {}, device, real, usual);
   std::vector<FusedShape> candidates;
   if (wanted.is_wanted) {
@@ -255,8 +256,7 @@ void measure_user_flux(runtime::Device device, Report& report) {
   for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
     const dg::detail::KernelShape shape =
         dg::detail::shape_of(dg::detail::evaluators_of(cavity(), on.mesh), on);
-    const FusedShape usual =
-        dg::detail::default_fused_shape(shape, real, dg::detail::machine_of(device.info()));
+    const FusedShape usual = dg::detail::default_fused_shape(shape, real, device.info());
     StageRunner shipped(cavity(), on, {}, device, real, usual);
     StageRunner written(cavity_in_words(), on, {}, device, real, usual);
     std::vector<double> shipped_us;

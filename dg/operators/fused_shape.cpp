@@ -1,7 +1,8 @@
 #include "rtcg/dg/operators/fused_shape.h"
 
 #include <algorithm>
-#include <numeric>
+#include <charconv>
+#include <utility>
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/dg/operators/block_product.h"
@@ -9,6 +10,98 @@
 namespace rtcg::dg::detail {
 
 using cgen::Type;
+
+namespace {
+
+template <class Kind>
+using Names = std::vector<std::pair<Kind, std::string_view>>;
+
+const Names<Product>& names(Product /*kind*/) {
+  static const Names<Product> all = {{Product::on_host, "loops"},
+                                     {Product::literals, "literals"},
+                                     {Product::reflections, "reflections"},
+                                     {Product::tiles, "tiles"},
+                                     {Product::tensor_cores, "tensor_cores"}};
+  return all;
+}
+const Names<Prefetch>& names(Prefetch /*kind*/) {
+  static const Names<Prefetch> all = {{Prefetch::none, "none"},
+                                      {Prefetch::l2_cache, "l2_cache"},
+                                      {Prefetch::async_copy, "async_copy"}};
+  return all;
+}
+
+/// Calls `visit(name, member)` for each member.
+template <class Shape, class Visit>
+void for_each_member(Shape& shape, const Visit& visit) {
+  visit("elements", shape.elements);
+  visit("product", shape.product);
+  visit("row_groups", shape.row_groups);
+  visit("columns", shape.columns_per_thread);
+  visit("blocks", shape.blocks_per_multiprocessor);
+  visit("face_groups", shape.face_groups);
+  visit("prefetch", shape.prefetch);
+  visit("nodal_fluxes", shape.has_nodal_fluxes);
+  visit("updates_apart", shape.updates_apart);
+}
+
+std::string text_of(int number) {
+  return std::to_string(number);
+}
+std::string text_of(bool flag) {
+  return flag ? "yes" : "no";
+}
+template <class Kind>
+std::string text_of(Kind kind) {
+  const auto& all = names(kind);
+  return std::string(std::find_if(all.begin(), all.end(), [&](const auto& each) {
+                       return each.first == kind;
+                     })->second);
+}
+
+bool read(std::string_view text, int& number) {
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return status == std::errc() && end == text.data() + text.size();
+}
+bool read(std::string_view text, bool& flag) {
+  flag = text == "yes";
+  return flag || text == "no";
+}
+template <class Kind>
+bool read(std::string_view text, Kind& kind) {
+  for (const auto& [value, name] : names(kind)) {
+    if (name == text) {
+      kind = value;
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string to_string(const FusedShape& shape) {
+  std::string text;
+  for_each_member(shape, [&](const std::string& name, const auto& member) {
+    text += (text.empty() ? "" : " ") + name + "=" + text_of(member);
+  });
+  return text;
+}
+
+std::optional<FusedShape> parse_fused_shape(std::string_view text) {
+  FusedShape shape;
+  std::string blank;  // before each member but the first
+  bool is_fine = true;
+  for_each_member(shape, [&](const std::string& name, auto& member) {
+    const std::string begin = std::exchange(blank, " ") + name + "=";
+    is_fine = is_fine && text.starts_with(begin);
+    text.remove_prefix(std::min(begin.size(), text.size()));
+    const std::string_view value = text.substr(0, text.find(' '));
+    is_fine = is_fine && read(value, member);
+    text.remove_prefix(value.size());
+  });
+  return is_fine && text.empty() ? std::optional(shape) : std::nullopt;
+}
 
 FusedMemory fused_memory(const KernelShape& shape, const Type& real, const FusedShape& fused) {
   const auto product = BlockProduct::make(shape, real, fused);
@@ -70,91 +163,6 @@ std::optional<FusedShape> fitted(const KernelShape& shape, const Type& real, Fus
     fused.product = fused.product == Product::tensor_cores ? Product::tiles : fused.product;
   }
   return shared_bytes_of(shape, real, fused) <= limit ? std::optional(fused) : std::nullopt;
-}
-
-Machine machine_of(const runtime::DeviceInfo& device) {
-  switch (device.id.kind) {
-    case runtime::BackendKind::host:
-      return Machine::cpu;
-    case runtime::BackendKind::cuda:
-      return device.target >= "sm_90" && device.target.size() >= 5 ? Machine::gpu_with_tensor_cores
-                                                                   : Machine::gpu;
-    case runtime::BackendKind::opencl:
-      break;
-  }
-  return Machine::gpu;
-}
-
-namespace {
-
-/// Sums and differences spare the most in three dimensions, where they beat tensor cores up to a
-/// number of nodes.
-bool is_best_by_reflections(const KernelShape& shape, bool is_single, bool has_tensor_cores) {
-  const int most_nodes = !is_single ? 35 : has_tensor_cores ? 56 : 84;
-  return shape.volume_terms > 0 && shape.faces == 4 && shape.nodes <= most_nodes;
-}
-
-FusedShape shape_with_reflections(const KernelShape& shape, Prefetch prefetch) {
-  FusedShape fused;
-  fused.product = Product::reflections;
-  fused.prefetch = prefetch;
-  // whole warps of columns; what many nodes keep in shared memory leaves room for fewer
-  const int columns = shape.nodes <= 20 ? 96 : shape.nodes <= 56 ? 192 : 48;
-  fused.elements = std::max(1, columns / shape.fields);
-  fused.face_groups = 2;
-  if (shape.nodes == 20 && prefetch == Prefetch::l2_cache) {  // order 3: 4 to 9 % faster
-    fused.prefetch = Prefetch::async_copy;
-    fused.face_groups = 1;
-  } else if (shape.nodes > 56) {
-    fused.face_groups = 1;
-  }
-  return fused;
-}
-
-}  // namespace
-
-// What a search found for Maxwell's equations on an H200 (docs/performance.md).
-FusedShape default_fused_shape(const KernelShape& shape, const Type& real, Machine machine,
-                               bool with_split_singles) {
-  FusedShape fused;
-  const bool is_single = real == cgen::f32;
-  if (machine == Machine::cpu) {
-    fused.product = Product::on_host;
-    return fused;
-  }
-  const bool has_tensor_cores =
-      machine == Machine::gpu_with_tensor_cores && (!is_single || with_split_singles);
-  fused.prefetch = machine == Machine::gpu_with_tensor_cores ? Prefetch::l2_cache : Prefetch::none;
-  if (is_best_by_reflections(shape, is_single, has_tensor_cores)) {
-    return shape_with_reflections(shape, fused.prefetch);
-  }
-  if (shape.nodes <= (is_single ? 35 : (has_tensor_cores ? 10 : 20))) {
-    // 96 columns give whole warps one each
-    const bool is_large = is_single && shape.nodes > 20;
-    fused.elements = std::max(1, (is_single ? (is_large ? 192 : 96) : 48) / shape.fields);
-    fused.product = Product::literals;
-    fused.face_groups = shape.faces % 2 == 0 ? 2 : 1;
-    fused.blocks_per_multiprocessor = is_large && fused.prefetch == Prefetch::l2_cache ? 3 : 0;
-    return fused;
-  }
-  // so many that packs of columns divide them
-  const int whole = 8 / std::gcd(8, shape.fields);
-  if (has_tensor_cores) {
-    fused.product = Product::tensor_cores;
-    const int tiles = (shape.nodes + 15) / 16;
-    const bool is_wide = is_single ? tiles <= 8 : tiles <= 3;
-    fused.elements = std::max(1, (is_wide ? 48 : 24) / (whole * shape.fields)) * whole;
-    const int columns = (is_single && tiles <= 4) || (!is_single && tiles <= 3) ? 16 : 24;
-    fused.columns_per_thread = std::gcd(fused.elements * shape.fields, columns);
-    const int of_warp = is_single ? (tiles > 4 && tiles <= 12 ? 3 : 2) : (tiles <= 2 ? 2 : 1);
-    fused.row_groups = (tiles + of_warp - 1) / of_warp;
-    fused.has_nodal_fluxes = !is_single && fused.row_groups > 2;
-    return fused;
-  }
-  fused.elements = std::max(1, (is_single ? 48 : 24) / (whole * shape.fields)) * whole;
-  fused.columns_per_thread = is_single ? 8 : 4;
-  fused.row_groups = (shape.nodes + 3) / 4;
-  return fused;
 }
 
 }  // namespace rtcg::dg::detail

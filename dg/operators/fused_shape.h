@@ -2,10 +2,11 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "rtcg/dg/operators/kernel_tables.h"
-#include "rtcg/runtime/device/device_info.h"
 
 // How a fused kernel lies on a machine, and the memory that this takes.
 
@@ -54,6 +55,11 @@ struct FusedShape {
   friend bool operator==(const FusedShape&, const FusedShape&) = default;
 };
 
+/// `elements=16 product=literals row_groups=1 ...`: every member, in this order.
+[[nodiscard]] std::string to_string(const FusedShape& shape);
+/// The shape that to_string wrote; nullopt: the text is another.
+[[nodiscard]] std::optional<FusedShape> parse_fused_shape(std::string_view text);
+
 /// The memory that a block shares: values of its elements, then fluxes, one row a node or place on
 /// the surface, one column a field of an element.
 struct FusedMemory {
@@ -87,15 +93,5 @@ struct FusedMemory {
 /// The same with so few elements that a block fits into `limit` bytes; nullopt: not even one does.
 [[nodiscard]] std::optional<FusedShape> fitted(const KernelShape& shape, const cgen::Type& real,
                                                FusedShape fused, std::size_t limit);
-
-/// What default_fused_shape must know of a machine.
-enum class Machine { cpu, gpu, gpu_with_tensor_cores };
-[[nodiscard]] Machine machine_of(const runtime::DeviceInfo& device);
-
-/// A shape that is right on the machine and fast enough without a search.
-///
-/// @param with_split_singles  whether f32 may take tensor cores, see Product::tensor_cores
-[[nodiscard]] FusedShape default_fused_shape(const KernelShape& shape, const cgen::Type& real,
-                                             Machine machine, bool with_split_singles = false);
 
 }  // namespace rtcg::dg::detail

@@ -9,6 +9,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/checkpoint.h"
+#include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/dg/operators/max_wave_speed.h"
 #include "rtcg/dg/operators/step_queue.h"
 #include "rtcg/dg/operators/tune_stages.h"
@@ -76,8 +77,7 @@ struct Solver::Impl {
                   ? known
                   : detail::fitted(
                         shape, real,
-                        detail::default_fused_shape(shape, real, detail::machine_of(info),
-                                                    options.split_singles),
+                        detail::default_fused_shape(shape, real, info, options.split_singles),
                         std::max(info.shared_bytes_per_block, info.shared_bytes_per_block_opt_in));
       is_known = known.has_value() || is_apart;
       if (fused && is_apart) {

@@ -1,36 +1,43 @@
 #include "rtcg/dg/operators/tune_stages.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstdio>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/runtime/device/event.h"
 
 namespace rtcg::dg::detail {
 namespace {
 
-// as remember_shape writes it
-constexpr const char* slicing_format =
-    "elements=%d product=%15s row_groups=%d columns=%d blocks=%d faces=%d prefetch=%d nodal=%d "
-    "apart=%d";
+/// How many nodes an element may have for a search to try a product. Beyond that others won.
+struct SearchLimit {
+  Product product;
+  int most_nodes_f32;
+  int most_nodes_f64;
+  const char* device;
+  const char* date;
+  const char* finding;
+};
+constexpr SearchLimit search_limits[] = {
+    {Product::literals, 56, 35, "NVIDIA H200", "2026-11-21", "tiles and tensor cores are faster"},
+    {Product::reflections, 120, 35, "NVIDIA H200", "2026-11-22", "tensor cores are faster"},
+};
+/// Of a thread of tensor cores in f64, if the compiler is told the number of blocks: NVIDIA H200,
+/// 2026-11-21.
+constexpr int registers_kept = 72;
+/// Texts of reflections for more nodes take seconds to compile: the search tries few of them.
+constexpr int most_nodes_of_short_reflections = 84;
 
-constexpr std::array<std::pair<Product, const char*>, 5> product_names = {
-    {{Product::on_host, "loops"},
-     {Product::literals, "literals"},
-     {Product::reflections, "reflections"},
-     {Product::tiles, "tiles"},
-     {Product::tensor_cores, "tensor_cores"}}};
-
-std::string name_of(Product product) {
-  return std::find_if(product_names.begin(), product_names.end(),
-                      [&](const auto& each) { return each.first == product; })
-      ->second;
+bool is_within_limit(Product product, const KernelShape& shape, const cgen::Type& real) {
+  const auto* limit =
+      std::find_if(std::begin(search_limits), std::end(search_limits),
+                   [&](const SearchLimit& each) { return each.product == product; });
+  return shape.nodes <= (real == cgen::f32 ? limit->most_nodes_f32 : limit->most_nodes_f64);
 }
 
 double time_us(StageRunner& runner) {
@@ -97,12 +104,12 @@ void add_tiles(const KernelShape& shape, const cgen::Type& real, const Add& add)
   }
 }
 
-// As far as they were seen to win, and where texts are long, those alone that lie near the best.
+// If texts are long, only shapes like the one that is usually best.
 template <class Add, class AddAlike>
 void add_reflections(const KernelShape& shape, const cgen::Type& real,
                      const runtime::DeviceInfo& device, const Add& add, const AddAlike& add_alike) {
-  const bool is_long = shape.nodes > 84;
-  if (shape.nodes > (real == cgen::f32 ? 120 : 35)) {
+  const bool is_long = shape.nodes > most_nodes_of_short_reflections;
+  if (!is_within_limit(Product::reflections, shape, real)) {
     return;
   }
   for (const int elements : {8, 16, 32}) {
@@ -119,26 +126,6 @@ void add_reflections(const KernelShape& shape, const cgen::Type& real,
 }
 
 }  // namespace
-
-std::string to_string(const FusedShape& shape) {
-  std::string text = fmt::format("{} elements, {}", shape.elements, name_of(shape.product));
-  if (shape.product == Product::tiles || shape.product == Product::tensor_cores) {
-    text +=
-        fmt::format(" of {} columns, {} row groups", shape.columns_per_thread, shape.row_groups);
-  }
-  if (shape.blocks_per_multiprocessor != 0) {
-    text += fmt::format(", {} blocks", shape.blocks_per_multiprocessor);
-  }
-  if (shape.face_groups != 1) {
-    text += fmt::format(", faces in {} groups", shape.face_groups);
-  }
-  text += shape.has_nodal_fluxes ? ", fluxes at nodes" : "";
-  text += shape.updates_apart ? ", update apart" : "";
-  return shape.prefetch == Prefetch::none
-             ? text
-             : text + (shape.prefetch == Prefetch::async_copy ? ", asynchronous copies"
-                                                              : ", prefetch");
-}
 
 std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::Type& real,
                                          const runtime::DeviceInfo& device,
@@ -178,7 +165,7 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
       }
     }
   };
-  if (shape.nodes <= (real == cgen::f32 ? 56 : 35)) {
+  if (is_within_limit(Product::literals, shape, real)) {
     for (const int elements : {8, 16, 32, 64}) {
       add_alike({.elements = elements, .product = Product::literals});
     }
@@ -189,8 +176,7 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
   if (shape.nodes > 20) {
     add_tiles(shape, real, add);
   }
-  if (machine_of(device) == Machine::gpu_with_tensor_cores && shape.nodes >= 16 &&
-      (real == cgen::f64 || with_split_singles)) {
+  if (has_tensor_cores(device) && shape.nodes >= 16 && (real == cgen::f64 || with_split_singles)) {
     for (const int elements : {4, 8, 16}) {
       for (const int columns : {8, 16, 24, 48}) {
         for (const int tiles : {1, 2, 3}) {
@@ -202,10 +188,11 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
               fused.has_nodal_fluxes = true;
               fused.prefetch = Prefetch::l2_cache;
               add(fused);
-              // so many that each thread has 72 registers; told how many, the compiler puts none of
-              // them aside to get there
+              // given a number of blocks, the compiler spills no register to reach it
               const int threads = elements * shape.fields / columns * groups * 32;
-              fused.blocks_per_multiprocessor = threads > 0 ? 65536 / (72 * threads) : 0;
+              fused.blocks_per_multiprocessor =
+                  threads > 0 ? device.registers_per_multiprocessor / (registers_kept * threads)
+                              : 0;
               if (fused.blocks_per_multiprocessor > 1) {
                 add(fused);
               }
@@ -231,28 +218,12 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
   std::optional<FusedShape> result;
   double best_us = 0;
   for (const loopy::WisdomEntry& entry : wisdom.entries()) {
-    FusedShape shape;
-    int prefetch = 0;
-    int nodal = 0;
-    int apart = 0;
-    std::array<char, 16> product{};
     if (entry.kernel == key && entry.device == device.identity() &&
-        (!result || entry.microseconds < best_us) &&
-        std::sscanf(entry.decision.c_str(), slicing_format, &shape.elements, product.data(),
-                    &shape.row_groups, &shape.columns_per_thread, &shape.blocks_per_multiprocessor,
-                    &shape.face_groups, &prefetch, &nodal, &apart) == 9) {
-      const auto named = std::find_if(
-          product_names.begin(), product_names.end(),
-          [&](const auto& each) { return std::string_view(each.second) == product.data(); });
-      if (named == product_names.end()) {
-        continue;
+        (!result || entry.microseconds < best_us)) {
+      if (const std::optional<FusedShape> shape = parse_fused_shape(entry.decision)) {
+        result = shape;
+        best_us = entry.microseconds;
       }
-      shape.product = named->first;
-      shape.prefetch = static_cast<Prefetch>(prefetch);
-      shape.has_nodal_fluxes = nodal != 0;
-      shape.updates_apart = apart != 0;
-      result = shape;
-      best_us = entry.microseconds;
     }
   }
   return result;
@@ -260,17 +231,11 @@ std::optional<FusedShape> known_shape(const std::string& key, runtime::Device de
 
 void remember_shape(const std::string& key, runtime::Device device, const TimedShape& found,
                     const loopy::Wisdom& wisdom) {
-  const FusedShape& shape = found.shape;
   loopy::WisdomEntry entry;
   entry.kernel = key;
   entry.device = device.identity();
   entry.architecture = device.info().target;
-  entry.decision = fmt::format(
-      "elements={} product={} row_groups={} columns={} blocks={} faces={} prefetch={} nodal={} "
-      "apart={}",
-      shape.elements, name_of(shape.product), shape.row_groups, shape.columns_per_thread,
-      shape.blocks_per_multiprocessor, shape.face_groups, static_cast<int>(shape.prefetch),
-      shape.has_nodal_fluxes ? 1 : 0, shape.updates_apart ? 1 : 0);
+  entry.decision = to_string(found.shape);
   entry.microseconds = found.microseconds;
   wisdom.add(entry);
 }

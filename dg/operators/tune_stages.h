@@ -17,9 +17,6 @@ struct TimedShape {
   std::string refusal{};
 };
 
-/// `16 elements, literals`, `8 elements, tiles of 8 columns, 7 row groups`.
-[[nodiscard]] std::string to_string(const FusedShape& shape);
-
 /// Shapes worth trying on a device for kernels of a shape, all within its shared memory.
 ///
 /// @param with_split_singles  whether f32 may take tensor cores, see Product::tensor_cores

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/dg/operators/tune_stages.h"
 #include "tests/dg/operators/stage_fixture.h"
 #include "tests/support/judged_devices.h"
@@ -153,16 +154,15 @@ TEST(EveryStage, GivesTheReferenceAsCudaText) {
 
 // What a device can run: all products but those of other languages.
 std::vector<std::optional<Product>> products_of(const runtime::Device& device) {
-  switch (machine_of(device.info())) {
-    case Machine::cpu:
-      return {std::nullopt, Product::on_host};
-    case Machine::gpu_with_tensor_cores:
-      return {std::nullopt, Product::literals, Product::reflections, Product::tiles,
-              Product::tensor_cores};
-    case Machine::gpu:
-      break;
+  if (device.info().id.kind == runtime::BackendKind::host) {
+    return {std::nullopt, Product::on_host};
   }
-  return {std::nullopt, Product::literals, Product::reflections, Product::tiles};
+  std::vector<std::optional<Product>> products = {std::nullopt, Product::literals,
+                                                  Product::reflections, Product::tiles};
+  if (has_tensor_cores(device.info())) {
+    products.emplace_back(Product::tensor_cores);
+  }
+  return products;
 }
 
 void expect_on_device(Draws& draws, const runtime::Device& device,

@@ -7,6 +7,7 @@
 #include "rtcg/cgen/check/check_names.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/print/print_module.h"
+#include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/dg/operators/tune_stages.h"
 #include "rtcg/runtime/compile/nvrtc.h"
 #include "tests/dg/operators/stage_fixture.h"
@@ -112,8 +113,19 @@ runtime::DeviceInfo hopper() {
   runtime::DeviceInfo info;
   info.id.kind = runtime::BackendKind::cuda;
   info.target = "sm_90";
+  info.compute_capability = {9, 0};
+  info.registers_per_multiprocessor = 65536;
   info.shared_bytes_per_block = 48 << 10;
   info.shared_bytes_per_block_opt_in = 227 << 10;
+  return info;
+}
+
+/// A GPU of which no shape was measured.
+runtime::DeviceInfo other_gpu(int major) {
+  runtime::DeviceInfo info = hopper();
+  info.target = "sm_" + std::to_string(10 * major);
+  info.compute_capability = {major, 0};
+  info.shared_bytes_per_multiprocessor = 228 << 10;
   return info;
 }
 
@@ -132,9 +144,7 @@ TEST(FusedKernel, HasEachBoundaryConditionOnce) {
 TEST(DefaultFusedShape, TakesReflectionsWhereTheyBeatTensorCores) {
   const auto product = [](int order, const cgen::Type& real, bool with_split_singles) {
     const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), order, real);
-    return default_fused_shape(fixture.shape, real, Machine::gpu_with_tensor_cores,
-                               with_split_singles)
-        .product;
+    return default_fused_shape(fixture.shape, real, hopper(), with_split_singles).product;
   };
   EXPECT_EQ(product(1, cgen::f32, false), Product::reflections);
   EXPECT_EQ(product(5, cgen::f32, true), Product::reflections);
@@ -145,24 +155,92 @@ TEST(DefaultFusedShape, TakesReflectionsWhereTheyBeatTensorCores) {
   const Fixture flat(
       dg::testing::cavity(MaxwellMode::transverse_magnetic, 1, dg::testing::box(2, 1)), 3,
       cgen::f32);
-  EXPECT_EQ(default_fused_shape(flat.shape, cgen::f32, Machine::gpu).product, Product::literals);
+  EXPECT_EQ(default_fused_shape(flat.shape, cgen::f32, hopper()).product, Product::literals);
 }
 
 TEST(DefaultFusedShape, TakesTensorCoresWhereTheyMultiplyDoubles) {
   const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 7, cgen::f32);
-  const auto product = [&](const cgen::Type& real, Machine machine, bool with_split_singles) {
-    return default_fused_shape(fixture.shape, real, machine, with_split_singles).product;
+  const auto product = [&](const cgen::Type& real, const runtime::DeviceInfo& device,
+                           bool with_split_singles) {
+    return default_fused_shape(fixture.shape, real, device, with_split_singles).product;
   };
-  EXPECT_EQ(machine_of(hopper()), Machine::gpu_with_tensor_cores);
-  runtime::DeviceInfo older = hopper();
-  older.target = "sm_80";
-  EXPECT_EQ(machine_of(older), Machine::gpu);
-  EXPECT_EQ(machine_of(runtime::Device::host().info()), Machine::cpu);
-  EXPECT_EQ(product(cgen::f64, Machine::gpu_with_tensor_cores, false), Product::tensor_cores);
-  EXPECT_EQ(product(cgen::f32, Machine::gpu_with_tensor_cores, false), Product::tiles);
-  EXPECT_EQ(product(cgen::f32, Machine::gpu_with_tensor_cores, true), Product::tensor_cores);
-  EXPECT_EQ(product(cgen::f64, Machine::gpu, true), Product::tiles);
-  EXPECT_EQ(product(cgen::f64, Machine::cpu, true), Product::on_host);
+  EXPECT_EQ(product(cgen::f64, hopper(), false), Product::tensor_cores);
+  EXPECT_EQ(product(cgen::f32, hopper(), false), Product::tiles);
+  EXPECT_EQ(product(cgen::f32, hopper(), true), Product::tensor_cores);
+  EXPECT_EQ(product(cgen::f32, other_gpu(12), true), Product::tensor_cores);
+  EXPECT_EQ(product(cgen::f32, other_gpu(8), true), Product::tiles);
+  EXPECT_EQ(product(cgen::f64, other_gpu(8), true), Product::tiles);
+  EXPECT_EQ(product(cgen::f64, runtime::Device::host().info(), true), Product::on_host);
+}
+
+TEST(HasTensorCores, ComparesComputeCapabilitiesAsNumbers) {
+  EXPECT_FALSE(has_tensor_cores(other_gpu(8)));
+  EXPECT_TRUE(has_tensor_cores(hopper()));
+  EXPECT_TRUE(has_tensor_cores(other_gpu(10)));
+  EXPECT_TRUE(has_tensor_cores(other_gpu(12)));
+  EXPECT_FALSE(has_tensor_cores(runtime::Device::host().info()));
+}
+
+// The rows of the table are of one architecture, by CUDA; the same device by OpenCL is another one.
+TEST(DefaultFusedShape, IsModelledForDevicesThatTheTableDoesNotKnow) {
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 3, cgen::f32);
+  const auto shape_on = [&](const runtime::DeviceInfo& device) {
+    return default_fused_shape(fixture.shape, cgen::f32, device);
+  };
+  const FusedShape measured = shape_on(hopper());
+  EXPECT_EQ(to_string(measured),
+            "elements=16 product=reflections row_groups=1 columns=1 blocks=0 face_groups=1 "
+            "prefetch=async_copy nodal_fluxes=no updates_apart=no");
+  runtime::DeviceInfo by_opencl = hopper();
+  by_opencl.id.kind = runtime::BackendKind::opencl;
+  by_opencl.target = "NVIDIA H200";
+  by_opencl.compute_capability = {0, 0};
+  const std::string modelled =
+      "elements=21 product=reflections row_groups=1 columns=1 blocks=0 face_groups=1 "
+      "prefetch=none nodal_fluxes=no updates_apart=no";
+  for (const runtime::DeviceInfo& device : {other_gpu(8), other_gpu(12)}) {
+    EXPECT_EQ(to_string(shape_on(device)), modelled);
+  }
+  // a block that leaves half of the shared memory to another one
+  const FusedShape small = shape_on(by_opencl);
+  EXPECT_EQ(small.prefetch, Prefetch::none);
+  EXPECT_LE(shared_bytes_of(fixture.shape, cgen::f32, small), by_opencl.shared_bytes_per_block);
+}
+
+TEST(DefaultFusedShape, FitsEveryGpu) {
+  for (const Case& each : dg::testing::all_cases()) {
+    for (const int order : {1, 4, 7}) {
+      for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
+        const Fixture fixture(each, order, real);
+        for (const runtime::DeviceInfo& device : {hopper(), other_gpu(8), other_gpu(10)}) {
+          const FusedShape fused = default_fused_shape(fixture.shape, real, device, true);
+          EXPECT_EQ(fused.elements * fixture.shape.fields % fused.columns_per_thread, 0);
+          EXPECT_LE(fused.row_groups, fixture.shape.nodes);
+          EXPECT_TRUE(fitted(fixture.shape, real, fused, device.shared_bytes_per_block_opt_in))
+              << to_string(fused);
+        }
+      }
+    }
+  }
+}
+
+TEST(ParseFusedShape, ReadsWhatToStringWrites) {
+  for (const FusedShape& shape : shapes()) {
+    EXPECT_EQ(parse_fused_shape(to_string(shape)), shape) << to_string(shape);
+  }
+  const std::string text = to_string(FusedShape{});
+  EXPECT_EQ(parse_fused_shape(""), std::nullopt);
+  EXPECT_EQ(parse_fused_shape(text + " "), std::nullopt);
+  EXPECT_EQ(parse_fused_shape(text + " more=1"), std::nullopt);
+  EXPECT_EQ(parse_fused_shape(text.substr(0, text.size() - 3)), std::nullopt);
+  EXPECT_EQ(parse_fused_shape("i: g.0 l.0*32"), std::nullopt);
+  for (const auto& [from, to] :
+       {std::pair("elements=8", "elements=8x"), std::pair("product=tiles", "product=tile"),
+        std::pair("prefetch=none", "prefetch=2")}) {
+    std::string wrong = text;
+    wrong.replace(wrong.find(from), std::string_view(from).size(), to);
+    EXPECT_EQ(parse_fused_shape(wrong), std::nullopt) << wrong;
+  }
 }
 
 TEST(FusedCandidates, OfferTensorCoresForSinglesOnRequestOnly) {
@@ -252,14 +330,13 @@ TEST(FusedKernel, IsValidInEveryLanguage) {
   for (const Case& each : dg::testing::all_cases()) {
     for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
       const Fixture fixture(each, 3, real);
-      const FusedShape fused = default_fused_shape(fixture.shape, fixture.real, Machine::gpu);
+      const FusedShape fused = default_fused_shape(fixture.shape, fixture.real, other_gpu(8));
       const StageKernels kernels = fixture.kernels(fused);
       cgen::check_types(kernels.module);
       for (const cgen::Dialect dialect : {cgen::Dialect::cuda, cgen::Dialect::opencl}) {
         cgen::check_names(kernels.module, dialect);
       }
-      const StageKernels on_host =
-          fixture.kernels(default_fused_shape(fixture.shape, fixture.real, Machine::cpu));
+      const StageKernels on_host = fixture.kernels(FusedShape{.product = Product::on_host});
       cgen::check_types(on_host.module);
       cgen::check_names(on_host.module, cgen::Dialect::c);
     }
@@ -281,13 +358,12 @@ TEST(FusedKernel, IsTakenByNvrtc) {
   if (!nvrtc.why_unavailable().empty()) {
     GTEST_SKIP() << nvrtc.why_unavailable();
   }
-  for (const auto& [order, real, machine] :
-       {std::tuple(2, cgen::f32, Machine::gpu), std::tuple(7, cgen::f32, Machine::gpu),
-        std::tuple(5, cgen::f32, Machine::gpu_with_tensor_cores),
-        std::tuple(6, cgen::f32, Machine::gpu_with_tensor_cores),
-        std::tuple(5, cgen::f64, Machine::gpu_with_tensor_cores)}) {
+  for (const auto& [order, real, device] :
+       {std::tuple(2, cgen::f32, other_gpu(8)), std::tuple(7, cgen::f32, other_gpu(8)),
+        std::tuple(5, cgen::f32, hopper()), std::tuple(6, cgen::f32, hopper()),
+        std::tuple(5, cgen::f64, hopper())}) {
     const Fixture fixture(dg::testing::full_maxwell(), order, real);
-    const FusedShape fused = default_fused_shape(fixture.shape, real, machine, true);
+    const FusedShape fused = default_fused_shape(fixture.shape, real, device, true);
     const runtime::CompiledProgram compiled = compiled_for_hopper(fixture, fused);
     ASSERT_EQ(compiled.resources.size(), 1U);
     // Without a number of blocks to keep, the compiler puts an index or two of long texts aside to
@@ -346,7 +422,7 @@ TEST(TimeShapes, TriesAllAndKeepsTheState) {
 
 TEST(Fitted, TakesFewerElementsWhereMemoryIsShort) {
   const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 5, cgen::f64);
-  const FusedShape usual = default_fused_shape(fixture.shape, fixture.real, Machine::gpu);
+  const FusedShape usual = default_fused_shape(fixture.shape, fixture.real, other_gpu(8));
   const std::size_t bytes = shared_bytes_of(fixture.shape, fixture.real, usual);
   EXPECT_EQ(fixture.kernels(usual).plans[0].shared_bytes, bytes);
   EXPECT_EQ(fitted(fixture.shape, fixture.real, usual, bytes), usual);
@@ -398,7 +474,7 @@ TEST(FusedKernel, GivesTheReferenceOnEveryDevice) {
         }
         const bool is_cuda_only =
             fused.product == Product::tensor_cores || fused.prefetch != Prefetch::none;
-        if (is_cuda_only && machine_of(device.info()) != Machine::gpu_with_tensor_cores) {
+        if (is_cuda_only && !has_tensor_cores(device.info())) {
           continue;  // another language
         }
         StageRunner runner(problem.system, fixture.on, problem.data, device, cgen::f64, fused);

@@ -1,0 +1,20 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include "rtcg/dg/operators/fused_shape.h"
+#include "rtcg/runtime/device/device_info.h"
+
+namespace rtcg::dg::detail {
+
+/// Whether fused kernels may use tensor cores on a device: CUDA from compute capability 9.0 on.
+[[nodiscard]] bool has_tensor_cores(const runtime::DeviceInfo& device);
+
+/// A shape that is right on the device and fast enough without a search: the row of a table of
+/// measured shapes if the table knows the device's architecture, otherwise what a model says.
+///
+/// @param with_split_singles  whether f32 may take tensor cores, see Product::tensor_cores
+[[nodiscard]] FusedShape default_fused_shape(const KernelShape& shape, const cgen::Type& real,
+                                             const runtime::DeviceInfo& device,
+                                             bool with_split_singles = false);
+
+}  // namespace rtcg::dg::detail
