@@ -72,7 +72,8 @@ class FusedWriter {
     result.module.items.push_back(is_on_host_
                                       ? cgen::kernel("stage", parameters_.list(), body)
                                       : cgen::kernel("stage", parameters_.list(), body, bounds));
-    result.plans.push_back({"stage", parameters_.names(), fused_.elements, threads, 1, shared});
+    result.launches.emplace_back(
+        KernelPlan{"stage", parameters_.arguments(), fused_.elements, threads, 1, shared});
     if (fused_.updates_apart) {
       add_update_kernel(result, writer_);
     }

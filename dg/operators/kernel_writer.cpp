@@ -58,12 +58,14 @@ Expr ParameterList::written(const std::string& name) {
   return add(name, cgen::restrict_pointer_to(real_));
 }
 
-std::vector<std::string> ParameterList::names() const {
-  std::vector<std::string> names;
+std::vector<KernelArgument> ParameterList::arguments() const {
+  std::vector<KernelArgument> result;
   for (const cgen::Parameter& each : list_) {
-    names.push_back(each.name);
+    result.push_back({each.name, each.type == cgen::i32 ? ArgumentKind::element_count
+                                 : each.type == real_   ? ArgumentKind::number
+                                                        : ArgumentKind::array});
   }
-  return names;
+  return result;
 }
 
 KernelWriter::KernelWriter(const SystemEvaluators& evaluators, const KernelShape& shape, Type real,

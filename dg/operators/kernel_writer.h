@@ -49,6 +49,16 @@ struct KernelShape {
 
 [[nodiscard]] KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& on);
 
+enum class ArgumentKind {
+  element_count,  ///< i32
+  number,         ///< in the precision of the state
+  array,          ///< in device memory
+};
+struct KernelArgument {
+  std::string name{};
+  ArgumentKind kind = ArgumentKind::array;
+};
+
 /// The parameters of a kernel in the making: each is added when it is first asked for.
 class ParameterList {
  public:
@@ -61,7 +71,8 @@ class ParameterList {
   cgen::Expr written(const std::string& name);
 
   [[nodiscard]] const std::vector<cgen::Parameter>& list() const noexcept { return list_; }
-  [[nodiscard]] std::vector<std::string> names() const;
+  /// What a launch passes for them.
+  [[nodiscard]] std::vector<KernelArgument> arguments() const;
 
  private:
   cgen::Expr add(const std::string& name, const cgen::Type& type);
@@ -73,8 +84,8 @@ class ParameterList {
 /// A kernel and how to launch it.
 struct KernelPlan {
   std::string name;
-  std::vector<std::string> arguments;  ///< names of tables and numbers, in order
-  int items_per_block = 1;             ///< of what `items` counts
+  std::vector<KernelArgument> arguments;
+  int items_per_block = 1;  ///< of what `items` counts
   int threads_per_block = 1;
   long long items_per_element = 1;  ///< a launch covers elements * items_per_element items
   std::size_t shared_bytes = 0;     ///< of a block

@@ -1,6 +1,7 @@
 #include "rtcg/dg/operators/max_wave_speed.h"
 
 #include <algorithm>
+#include <set>
 
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/check/verify_module.h"
@@ -106,9 +107,12 @@ MaxWaveSpeed::MaxWaveSpeed(const System& system, const Discretization& on, const
   cgen::verify_module(module, dialect, [&] { return source.text; });
   text_ = source.text;
   kernel_ = runtime::Program::compile(device, source, {}, module.name).kernel("largest_speeds");
-  arguments_ = parameters.names();
-  for (const auto& [name, bytes] :
-       make_tables({arguments_.begin(), arguments_.end()}, shape, evaluators, on, data, real)) {
+  arguments_ = parameters.arguments();
+  std::set<std::string> wanted;
+  for (const KernelArgument& each : arguments_) {
+    wanted.insert(each.name);
+  }
+  for (const auto& [name, bytes] : make_tables(wanted, shape, evaluators, on, data, real)) {
     memory_.emplace(name, runtime::Buffer<std::byte>(device, bytes));
   }
   memory_.emplace("speeds", runtime::Buffer<std::byte>(
@@ -120,17 +124,19 @@ std::vector<double> MaxWaveSpeed::speeds(runtime::StreamRef stream,
                                          const Parameters& parameters) const {
   runtime::ArgumentPack pack;
   constexpr std::size_t prefix = std::string_view("parameter_").size();
-  for (const std::string& name : arguments_) {
-    const auto buffer = memory_.find(name);
-    if (name == "elements") {
-      pack.add(elements_);
-    } else if (name == "state") {
-      pack.add(state);
-    } else if (buffer != memory_.end()) {
-      pack.add(buffer->second);
-    } else {
-      const double value = parameters.find(name.substr(prefix))->second;
-      real_ == cgen::f32 ? pack.add(static_cast<float>(value)) : pack.add(value);
+  for (const auto& [name, kind] : arguments_) {
+    switch (kind) {
+      case ArgumentKind::element_count:
+        pack.add(elements_);
+        break;
+      case ArgumentKind::number: {
+        const double value = parameters.find(name.substr(prefix))->second;
+        real_ == cgen::f32 ? pack.add(static_cast<float>(value)) : pack.add(value);
+        break;
+      }
+      case ArgumentKind::array:
+        name == "state" ? pack.add(state) : pack.add(memory_.at(name));
+        break;
     }
   }
   const auto blocks = static_cast<std::uint64_t>((elements_ + speed_block - 1) / speed_block);

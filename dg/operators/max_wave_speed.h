@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rtcg/cgen/ast/type.h"
+#include "rtcg/dg/operators/kernel_writer.h"
 #include "rtcg/dg/operators/system_on_mesh.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/kernel.h"
@@ -44,7 +45,7 @@ class MaxWaveSpeed {
   cgen::Type real_;
   std::int32_t elements_;
   std::string text_;
-  std::vector<std::string> arguments_;
+  std::vector<KernelArgument> arguments_;
   std::map<std::string, runtime::Buffer<std::byte>> memory_;
   std::optional<runtime::Kernel> kernel_;
 };

@@ -115,7 +115,8 @@ class SplitWriter {
     BlockBuilder body;
     body << point << cgen::if_(point < cgen::cast(cgen::i64, elements) * items, work);
     result_.module.items.push_back(cgen::kernel(name, parameters.list(), body));
-    result_.plans.push_back({name, parameters.names(), split_block, split_block, items});
+    result_.launches.emplace_back(
+        KernelPlan{name, parameters.arguments(), split_block, split_block, items});
   }
 
   Expr array(BlockBuilder& body, const std::string& name, int count) const {
@@ -130,6 +131,16 @@ class SplitWriter {
 
 }  // namespace
 
+std::vector<KernelPlan> StageKernels::plans() const {
+  std::vector<KernelPlan> result;
+  for (const StageLaunch& each : launches) {
+    if (const KernelPlan* plan = std::get_if<KernelPlan>(&each)) {
+      result.push_back(*plan);
+    }
+  }
+  return result;
+}
+
 StageKernels split_kernels(const KernelWriter& writer) {
   StageKernels result;
   result.module.name = "dg_split";
@@ -137,6 +148,7 @@ StageKernels split_kernels(const KernelWriter& writer) {
   SplitWriter split(writer, result);
   split.volume();
   split.surface();
+  result.launches.emplace_back(ApplyOperators{});
   split.update();
   result.module = tidy_module(result.module);
   return result;

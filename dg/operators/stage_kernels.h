@@ -1,5 +1,6 @@
 #pragma once
 
+#include <variant>
 #include <vector>
 
 #include "rtcg/dg/operators/fused_shape.h"
@@ -8,6 +9,10 @@
 
 namespace rtcg::dg::detail {
 
+/// `rhs` becomes the product of operators_kernel.
+struct ApplyOperators {};
+using StageLaunch = std::variant<KernelPlan, ApplyOperators>;
+
 /// Generated kernels that together do one stage of a time step:
 ///
 ///   residual = a * residual + time_step * right-hand side;  state' = state + b * residual
@@ -15,11 +20,14 @@ namespace rtcg::dg::detail {
 /// with `a`, `b` and `time_step` as numbers. Where a is 0 the old residual is not read.
 struct StageKernels {
   cgen::Module module;
-  std::vector<KernelPlan> plans;  ///< in the order of the launches
+  std::vector<StageLaunch> launches;  ///< in their order
+
+  /// Those of the module's kernels.
+  [[nodiscard]] std::vector<KernelPlan> plans() const;
 };
 
 /// Kernels for volume flux, surface flux and update, without barriers and shared memory, for any
-/// target. Between the second and the third, `rhs` must become the product of operators_kernel.
+/// target. The operators are applied before the update.
 ///
 /// Arrays between them: `volume_fluxes` [axis][element][field][node], contravariant;
 /// `surface_fluxes` [element][field][face][node of face]; `rhs` as the state, which is changed in

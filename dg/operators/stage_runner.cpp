@@ -62,8 +62,12 @@ struct StageRunner::Impl {
     const runtime::Program program = compile(fused, kernels);
     source = cgen::print_module(kernels.module, loopy::dialect_of(loopy::target_of(device)));
     launches.clear();
-    for (const KernelPlan& plan : kernels.plans) {
-      launches.push_back({plan, program.kernel(plan.name)});
+    for (const StageLaunch& each : kernels.launches) {
+      if (const KernelPlan* plan = std::get_if<KernelPlan>(&each)) {
+        launches.emplace_back(KernelLaunch{*plan, program.kernel(plan->name)});
+      } else {
+        launches.emplace_back(ApplyOperators{});
+      }
     }
     if (fused) {
       memory.erase("operators");
@@ -91,8 +95,10 @@ struct StageRunner::Impl {
 
   void allocate(const Discretization& on) {
     std::set<std::string> wanted;
-    for (const auto& [plan, kernel] : launches) {
-      wanted.insert(plan.arguments.begin(), plan.arguments.end());
+    for (const KernelLaunch* launch : kernel_launches()) {
+      for (const KernelArgument& argument : launch->plan.arguments) {
+        wanted.insert(argument.name);
+      }
     }
     for (auto& [name, bytes] : make_tables(wanted, shape, evaluators, on, data_of_system, real)) {
       memory.emplace(name, Buffer<std::byte>(device, bytes));
@@ -124,17 +130,36 @@ struct StageRunner::Impl {
     }
   }
 
-  void launch(const KernelPlan& plan, const runtime::Kernel& kernel,
+  struct KernelLaunch {
+    KernelPlan plan;
+    runtime::Kernel kernel;
+  };
+
+  [[nodiscard]] std::vector<const KernelLaunch*> kernel_launches() const {
+    std::vector<const KernelLaunch*> result;
+    for (const auto& each : launches) {
+      if (const KernelLaunch* launch = std::get_if<KernelLaunch>(&each)) {
+        result.push_back(launch);
+      }
+    }
+    return result;
+  }
+
+  void launch(const KernelLaunch& wanted,
               const std::map<std::string, double, std::less<>>& numbers) {
+    const KernelPlan& plan = wanted.plan;
     runtime::ArgumentPack pack;
-    for (const std::string& name : plan.arguments) {
-      const auto buffer = memory.find(name);
-      if (name == "elements") {
-        pack.add(elements);
-      } else if (buffer != memory.end()) {
-        pack.add(buffer->second);
-      } else {
-        add_real(pack, numbers.find(name)->second);
+    for (const auto& [name, kind] : plan.arguments) {
+      switch (kind) {
+        case ArgumentKind::element_count:
+          pack.add(elements);
+          break;
+        case ArgumentKind::number:
+          add_real(pack, numbers.at(name));
+          break;
+        case ArgumentKind::array:
+          pack.add(memory.at(name));
+          break;
       }
     }
     const auto items = static_cast<std::uint64_t>(plan.items_per_element * elements);
@@ -146,7 +171,7 @@ struct StageRunner::Impl {
       // the array is the last parameter there
       pack.add(std::exchange(launch_shape.shared_bytes, std::size_t{0}));
     }
-    kernel.launch(stream, launch_shape, pack);
+    wanted.kernel.launch(stream, launch_shape, pack);
   }
 
   void apply_operators() {
@@ -180,11 +205,12 @@ struct StageRunner::Impl {
     numbers["a"] = a;
     numbers["b"] = b;
     numbers["time_step"] = time_step;
-    for (std::size_t i = 0; i < launches.size(); ++i) {
-      if (i == 2) {  // of split kernels
+    for (const auto& each : launches) {
+      if (const KernelLaunch* kernel = std::get_if<KernelLaunch>(&each)) {
+        launch(*kernel, numbers);
+      } else {
         apply_operators();
       }
-      launch(launches[i].first, launches[i].second, numbers);
     }
   }
 
@@ -202,7 +228,7 @@ struct StageRunner::Impl {
   std::string definitions;
   SourceText source;
   std::optional<loopy::Executor> operators;
-  std::vector<std::pair<KernelPlan, runtime::Kernel>> launches;
+  std::vector<std::variant<KernelLaunch, ApplyOperators>> launches;
   std::map<std::string, Buffer<std::byte>> memory;
 };
 
@@ -243,8 +269,8 @@ const cgen::Type& StageRunner::real() const {
 }
 std::vector<runtime::KernelAttributes> StageRunner::attributes() const {
   std::vector<runtime::KernelAttributes> all;
-  for (const auto& [plan, kernel] : impl_->launches) {
-    all.push_back(kernel.attributes());
+  for (const Impl::KernelLaunch* launch : impl_->kernel_launches()) {
+    all.push_back(launch->kernel.attributes());
   }
   return all;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -267,12 +268,25 @@ TEST(FusedCandidates, LeaveTheUpdateToASecondKernelToo) {
     }));
   }
   const StageKernels kernels = fixture.kernels(FusedShape{.elements = 4, .updates_apart = true});
-  ASSERT_EQ(kernels.plans.size(), 2U);
+  ASSERT_EQ(kernels.launches.size(), 2U);
   // the first neither reads nor writes what the second makes
-  const std::vector<std::string>& names = kernels.plans[0].arguments;
-  for (const char* name : {"residual", "next", "a", "b", "time_step"}) {
-    EXPECT_EQ(std::count(names.begin(), names.end(), name), 0) << name;
+  const std::set<std::string> others = {"residual", "next", "a", "b", "time_step"};
+  for (const KernelArgument& argument : kernels.plans().at(0).arguments) {
+    EXPECT_EQ(others.count(argument.name), 0U) << argument.name;
   }
+}
+
+TEST(SplitKernels, ApplyTheOperatorsBeforeTheUpdate) {
+  const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 1, cgen::f32);
+  const StageKernels kernels = fixture.kernels(std::nullopt);
+  std::vector<std::string> names;
+  for (const StageLaunch& each : kernels.launches) {
+    const KernelPlan* plan = std::get_if<KernelPlan>(&each);
+    names.push_back(plan != nullptr ? plan->name : "operators");
+  }
+  EXPECT_EQ(names.back(), "update");
+  EXPECT_EQ(names.at(names.size() - 2), "operators");
+  EXPECT_EQ(kernels.plans().size() + 1, kernels.launches.size());
 }
 
 TEST(FusedCandidates, ReflectWhereVolumeFluxesAreLinear) {
@@ -424,7 +438,7 @@ TEST(Fitted, TakesFewerElementsWhereMemoryIsShort) {
   const Fixture fixture(dg::testing::plain_maxwell(1, dg::testing::box(3, 1)), 5, cgen::f64);
   const FusedShape usual = default_fused_shape(fixture.shape, fixture.real, other_gpu(8));
   const std::size_t bytes = shared_bytes_of(fixture.shape, fixture.real, usual);
-  EXPECT_EQ(fixture.kernels(usual).plans[0].shared_bytes, bytes);
+  EXPECT_EQ(fixture.kernels(usual).plans().at(0).shared_bytes, bytes);
   EXPECT_EQ(fitted(fixture.shape, fixture.real, usual, bytes), usual);
   const auto smaller = fitted(fixture.shape, fixture.real, usual, bytes / 3);
   ASSERT_TRUE(smaller.has_value());

@@ -68,13 +68,13 @@ inline void launch_on_cpu(rtcg::testing::CudaOnCpu& program, const StageFixture&
   std::vector<void*> arguments;
   std::vector<rtcg::testing::BufferRef> buffers;
   for (std::size_t i = 0; i < plan.arguments.size(); ++i) {
-    const std::string& name = plan.arguments[i];
-    const auto table = memory.find(name);
-    if (table != memory.end()) {
-      pointers[i] = table->second.data();
-      buffers.push_back({table->second.data(), table->second.size()});
+    const auto& [name, kind] = plan.arguments[i];
+    if (kind == detail::ArgumentKind::array) {
+      Bytes& table = memory.at(name);
+      pointers[i] = table.data();
+      buffers.push_back({table.data(), table.size()});
       arguments.push_back(&pointers[i]);
-    } else if (name == "elements") {
+    } else if (kind == detail::ArgumentKind::element_count) {
       arguments.push_back(&elements);
     } else {
       values[i] = numbers.at(name);
@@ -123,8 +123,10 @@ inline std::map<std::string, Bytes> run_on_cpu(const StageFixture& fixture,
   const detail::StageKernels kernels = fixture.kernels(fused);
   rtcg::testing::CudaOnCpu program(cgen::print_module(kernels.module, cgen::Dialect::cuda).text);
   std::set<std::string> wanted;
-  for (const detail::KernelPlan& plan : kernels.plans) {
-    wanted.insert(plan.arguments.begin(), plan.arguments.end());
+  for (const detail::KernelPlan& plan : kernels.plans()) {
+    for (const detail::KernelArgument& argument : plan.arguments) {
+      wanted.insert(argument.name);
+    }
   }
   std::map<std::string, Bytes> memory = detail::make_tables(
       wanted, fixture.shape, fixture.evaluators, fixture.on, fixture.problem.data, fixture.real);
@@ -136,21 +138,21 @@ inline std::map<std::string, Bytes> run_on_cpu(const StageFixture& fixture,
         detail::operators_table(fixture.derivatives, fixture.lift, *fused, fixture.real),
         fixture.real);
     memory[fused->updates_apart ? "rhs" : "next"] = poison(bytes);
-    for (const detail::KernelPlan& plan : kernels.plans) {
-      launch_on_cpu(program, fixture, plan, memory, numbers);
-    }
-    if (fused->updates_apart) {
-      memory["next"] = memory.at("state");
-    }
-    return memory;
+  } else {
+    memory["volume_fluxes"] = poison(bytes * static_cast<std::size_t>(fixture.shape.dimension));
+    memory["surface_fluxes"] = poison(bytes / static_cast<std::size_t>(fixture.shape.nodes) *
+                                      static_cast<std::size_t>(fixture.shape.lifted()));
   }
-  memory["volume_fluxes"] = poison(bytes * static_cast<std::size_t>(fixture.shape.dimension));
-  memory["surface_fluxes"] = poison(bytes / static_cast<std::size_t>(fixture.shape.nodes) *
-                                    static_cast<std::size_t>(fixture.shape.lifted()));
-  launch_on_cpu(program, fixture, kernels.plans.at(0), memory, numbers);
-  launch_on_cpu(program, fixture, kernels.plans.at(1), memory, numbers);
-  apply_operators(fixture, memory);
-  launch_on_cpu(program, fixture, kernels.plans.at(2), memory, numbers);
+  for (const detail::StageLaunch& launch : kernels.launches) {
+    if (const detail::KernelPlan* plan = std::get_if<detail::KernelPlan>(&launch)) {
+      launch_on_cpu(program, fixture, *plan, memory, numbers);
+    } else {
+      apply_operators(fixture, memory);
+    }
+  }
+  if (fused && fused->updates_apart) {
+    memory["next"] = memory.at("state");
+  }
   return memory;
 }
 
