@@ -140,7 +140,7 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   const Clock::time_point begin = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   TuneResult result;
-  result.clocks_before = read_clocks(device);
+  result.clocks_before = runtime::read_clocks(device);
   const auto prepared = std::make_shared<Prepared>(
       Prepared{with_sizes(described, options.constraints.parameters), options});
   if (options.report) {
@@ -162,7 +162,7 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
     result.seconds = seconds();
     return result;
   }
-  const DeviceClocks before = result.clocks_before;
+  const runtime::DeviceClocks before = result.clocks_before;
   const std::shared_ptr<Workbench>& bench = prepared->bench;
   result = run_search(*prepared->stream, bench, options, log_key(described, device, options),
                       &device_thread);
@@ -172,7 +172,7 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   result.is_sampled = bench->is_sampled();
   result.why_no_workers = bench->why_no_workers();
   result.clocks_before = before;
-  result.clocks_after = read_clocks(device);
+  result.clocks_after = runtime::read_clocks(device);
   return result;
 }
 

@@ -9,10 +9,10 @@
 
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
-#include "rtcg/loopy/tune/device_clocks.h"
 #include "rtcg/loopy/tune/search.h"
 #include "rtcg/loopy/tune/wisdom.h"
 #include "rtcg/runtime/compile/compile_workers.h"
+#include "rtcg/runtime/observe/device_clocks.h"
 
 namespace rtcg::loopy {
 
@@ -109,15 +109,15 @@ struct TuneResult {
   /// By which share the later half of those tried shortened the best time; 1: too few were.
   double expected_gain = 1;
   CacheState cache = CacheState::warm;
-  /// Why options.tolerance was all that results were judged by: what kept the description from being
-  /// interpreted. Else empty.
+  /// Why options.tolerance was all that results were judged by: what kept the description from
+  /// being interpreted. Else empty.
   std::string why_not_interpreted{};
   /// Only some of the results were interpreted; the bounds of all others follow from these.
   bool is_sampled = false;
   /// Why threads compiled what worker processes should have; else empty.
   std::string why_no_workers{};
-  DeviceClocks clocks_before{};
-  DeviceClocks clocks_after{};
+  runtime::DeviceClocks clocks_before{};
+  runtime::DeviceClocks clocks_after{};
 
   /// @throws Unsupported  loopy.tune.nothing_works, with the first refusals
   [[nodiscard]] const TunedSlicing& best() const;
@@ -135,9 +135,9 @@ struct TuneResult {
 /// them alone. Candidates are compiled by several threads and processes while the device runs one
 /// at a time; what the best one so far leaves no chance is not compiled, or no more. The results of
 /// every one are compared before it may win: with what the description means and the bounds that
-/// its interpreter gives, or where there are none with those of a plain slicing. Timing stops early for what
-/// is three times slower than the best; a program that ran already is not timed again. The same
-/// seed tries the same candidates in the same order.
+/// its interpreter gives, or where there are none with those of a plain slicing. Timing stops early
+/// for what is three times slower than the best; a program that ran already is not timed again. The
+/// same seed tries the same candidates in the same order.
 /// @throws InvalidInput  loopy.tune.unwritable_log, loopy.tune.foreign_file; what SlicingStream
 /// throws, and what the
 ///                       kernel's own checks throw

@@ -4,7 +4,7 @@
 
 #include "rtcg/runtime/device/device.h"
 
-namespace rtcg::loopy {
+namespace rtcg::runtime {
 
 /// How fast a device ran at some moment, for the record of a measurement. 0: not known.
 struct DeviceClocks {
@@ -13,10 +13,11 @@ struct DeviceClocks {
   int temperature_celsius = 0;
 };
 
-/// What NVIDIA's management library tells of a CUDA device now, else the device's nominal clocks.
-[[nodiscard]] DeviceClocks read_clocks(const runtime::Device& device);
+/// What NVIDIA's management library reports of a CUDA device now, otherwise the device's nominal
+/// clocks.
+[[nodiscard]] DeviceClocks read_clocks(const Device& device);
 
 /// `1980 MHz, memory 3201 MHz, 41 C`, without what is not known.
 [[nodiscard]] std::string to_string(const DeviceClocks& clocks);
 
-}  // namespace rtcg::loopy
+}  // namespace rtcg::runtime

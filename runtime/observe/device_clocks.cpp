@@ -1,10 +1,10 @@
-#include "rtcg/loopy/tune/device_clocks.h"
+#include "rtcg/runtime/observe/device_clocks.h"
 
 #include <dlfcn.h>
 
 #include <fmt/format.h>
 
-namespace rtcg::loopy {
+namespace rtcg::runtime {
 namespace {
 
 /// The few functions of NVIDIA's management library that are needed.
@@ -67,10 +67,10 @@ std::string library_uuid(const std::string& digits) {
 
 }  // namespace
 
-DeviceClocks read_clocks(const runtime::Device& device) {
-  const runtime::DeviceInfo& info = device.info();
+DeviceClocks read_clocks(const Device& device) {
+  const DeviceInfo& info = device.info();
   DeviceClocks clocks{info.clock_khz / 1000, info.memory_clock_khz / 1000, 0};
-  if (info.id.kind == runtime::BackendKind::cuda) {
+  if (info.id.kind == BackendKind::cuda) {
     static const ManagementLibrary library;
     static_cast<void>(library.read(library_uuid(info.uuid), clocks));
   }
@@ -90,4 +90,4 @@ std::string to_string(const DeviceClocks& clocks) {
   return text.empty() ? "clocks unknown" : text;
 }
 
-}  // namespace rtcg::loopy
+}  // namespace rtcg::runtime
