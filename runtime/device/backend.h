@@ -113,13 +113,14 @@ class Backend {
   // @throws DeviceError  runtime.memory.out_of_memory
   virtual DeviceAddress allocate(std::size_t size_bytes, MemoryKind kind) = 0;
   virtual void free(DeviceAddress address, MemoryKind kind) noexcept = 0;
-  /// Ordered on `stream`; only where info().has_stream_ordered_allocation.
-  virtual DeviceAddress allocate_on(Stream stream, std::size_t size_bytes) = 0;
-  virtual void free_on(Stream stream, DeviceAddress address) noexcept = 0;
+  /// Ordered on `stream`, if info().has_stream_ordered_allocation.
+  /// @throws Unsupported  runtime.memory.not_stream_ordered: default
+  virtual DeviceAddress allocate_on(Stream stream, std::size_t size_bytes);
+  virtual void free_on(Stream stream, DeviceAddress address) noexcept;
   [[nodiscard]] virtual MemoryInfo memory_info() const = 0;
-  /// Page-locks memory the caller owns, or ends that.
-  virtual void register_host_memory(void* pointer, std::size_t size_bytes) = 0;
-  virtual void unregister_host_memory(void* pointer) noexcept = 0;
+  /// Page-locks memory the caller owns, or ends that. Default: copies are as fast without.
+  virtual void register_host_memory(void* pointer, std::size_t size_bytes);
+  virtual void unregister_host_memory(void* pointer) noexcept;
   /// The address by which the device reaches pinned or registered host memory (zero-copy).
   virtual DeviceAddress device_address_of_host(void* pointer) = 0;
 
@@ -157,12 +158,12 @@ class Backend {
   virtual void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
                       const ArgumentView& arguments) = 0;
 
-  // Occupancy. @throws Unsupported  runtime.occupancy.unsupported
+  // Occupancy. @throws Unsupported  runtime.occupancy.unsupported: default
   /// Blocks of that many threads that one multiprocessor holds at once.
   [[nodiscard]] virtual int blocks_per_multiprocessor(Kernel kernel, int block_threads,
-                                                      std::size_t shared_bytes) = 0;
+                                                      std::size_t shared_bytes);
   /// The block length with the highest occupancy.
-  [[nodiscard]] virtual int suggested_block_threads(Kernel kernel, std::size_t shared_bytes) = 0;
+  [[nodiscard]] virtual int suggested_block_threads(Kernel kernel, std::size_t shared_bytes);
 };
 
 /// The devices of one back end, or the reason why there are none (in words for a person).

@@ -167,12 +167,6 @@ const HostKernel& host_kernel(Backend::Kernel kernel) {
   return *static_cast<const HostKernel*>(kernel);
 }
 
-[[noreturn]] void throw_no_occupancy() {
-  throw Unsupported("runtime.occupancy.unsupported",
-                    "the host has no multiprocessors that hold several blocks: occupancy is a "
-                    "question for a CUDA device");
-}
-
 }  // namespace
 
 HostBackend::HostBackend() : info_(host_info()), default_queue_(std::make_shared<HostQueue>()) {}
@@ -203,23 +197,9 @@ void HostBackend::free(DeviceAddress address, MemoryKind /*kind*/) noexcept {
   std::free(reinterpret_cast<void*>(address));
 }
 
-DeviceAddress HostBackend::allocate_on(Stream /*stream*/, std::size_t /*size_bytes*/) {
-  throw Unsupported("runtime.memory.not_stream_ordered",
-                    "the host has no stream-ordered allocation: use a MemoryPool");
-}
-
-void HostBackend::free_on(Stream stream, DeviceAddress address) noexcept {
-  queue(stream).wait();
-  std::free(reinterpret_cast<void*>(address));
-}
-
 MemoryInfo HostBackend::memory_info() const {
   return host_memory_info();
 }
-
-void HostBackend::register_host_memory(void* /*pointer*/, std::size_t /*size_bytes*/) {}
-
-void HostBackend::unregister_host_memory(void* /*pointer*/) noexcept {}
 
 DeviceAddress HostBackend::device_address_of_host(void* pointer) {
   return reinterpret_cast<DeviceAddress>(pointer);
@@ -403,15 +383,6 @@ void HostBackend::launch(Stream stream, Kernel kernel, const LaunchShape& shape,
   queue(stream).submit([kernel, launch = host_launch(shape), values = std::move(values)] {
     run_kernel(host_kernel(kernel), launch, values->pointers());
   });
-}
-
-int HostBackend::blocks_per_multiprocessor(Kernel /*kernel*/, int /*block_threads*/,
-                                           std::size_t /*shared_bytes*/) {
-  throw_no_occupancy();
-}
-
-int HostBackend::suggested_block_threads(Kernel /*kernel*/, std::size_t /*shared_bytes*/) {
-  throw_no_occupancy();
 }
 
 const BackendDevices& host_devices() {

@@ -19,12 +19,6 @@ struct ReleaseEvent {
 };
 using HeldEvent = std::unique_ptr<std::remove_pointer_t<cl_event>, ReleaseEvent>;
 
-[[noreturn]] void throw_no_occupancy() {
-  throw Unsupported("runtime.occupancy.unsupported",
-                    "OpenCL does not report how many blocks a compute unit holds: ask a CUDA "
-                    "device for occupancy");
-}
-
 }  // namespace
 
 struct OpenClBackend::RecordedEvent {
@@ -299,15 +293,6 @@ double OpenClBackend::elapsed_ms(Event begin, Event end) {
   }
   const double begin_ms = end_ms(begin);
   return end_ms(end) - begin_ms;
-}
-
-int OpenClBackend::blocks_per_multiprocessor(Kernel /*kernel*/, int /*block_threads*/,
-                                             std::size_t /*shared_bytes*/) {
-  throw_no_occupancy();
-}
-
-int OpenClBackend::suggested_block_threads(Kernel /*kernel*/, std::size_t /*shared_bytes*/) {
-  throw_no_occupancy();
 }
 
 }  // namespace rtcg::runtime::opencl

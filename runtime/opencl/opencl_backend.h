@@ -51,11 +51,7 @@ class OpenClBackend : public Backend {
 
   DeviceAddress allocate(std::size_t size_bytes, MemoryKind kind) override;
   void free(DeviceAddress address, MemoryKind kind) noexcept override;
-  DeviceAddress allocate_on(Stream stream, std::size_t size_bytes) override;
-  void free_on(Stream stream, DeviceAddress address) noexcept override;
   [[nodiscard]] MemoryInfo memory_info() const override;
-  void register_host_memory(void* pointer, std::size_t size_bytes) override;
-  void unregister_host_memory(void* pointer) noexcept override;
   DeviceAddress device_address_of_host(void* pointer) override;
 
   Stream create_stream(const StreamOptions& options) override;
@@ -84,10 +80,6 @@ class OpenClBackend : public Backend {
   SymbolAddress find_global(Program program, const std::string& lowered_name) override;
   void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
               const ArgumentView& arguments) override;
-
-  [[nodiscard]] int blocks_per_multiprocessor(Kernel kernel, int block_threads,
-                                              std::size_t shared_bytes) override;
-  [[nodiscard]] int suggested_block_threads(Kernel kernel, std::size_t shared_bytes) override;
 
  private:
   /// How far a queue is. Submissions of all queues are numbered together, so that a number never

@@ -143,15 +143,6 @@ void OpenClBackend::free(DeviceAddress address, MemoryKind kind) noexcept {
   }
 }
 
-DeviceAddress OpenClBackend::allocate_on(Stream /*stream*/, std::size_t /*size_bytes*/) {
-  throw Unsupported("runtime.memory.not_stream_ordered",
-                    "OpenCL has no stream-ordered allocation: use a MemoryPool");
-}
-
-void OpenClBackend::free_on(Stream /*stream*/, DeviceAddress address) noexcept {
-  free(address, MemoryKind::device);
-}
-
 // OpenCL does not tell what is free: what this process has not taken.
 MemoryInfo OpenClBackend::memory_info() const {
   const std::lock_guard lock(mutex_);
@@ -160,11 +151,6 @@ MemoryInfo OpenClBackend::memory_info() const {
   memory.free_bytes = memory.total_bytes - std::min(memory.total_bytes, allocated_bytes_);
   return memory;
 }
-
-// Host memory is copied from as it is; there is nothing to do that would make that faster.
-void OpenClBackend::register_host_memory(void* /*pointer*/, std::size_t /*size_bytes*/) {}
-
-void OpenClBackend::unregister_host_memory(void* /*pointer*/) noexcept {}
 
 DeviceAddress OpenClBackend::device_address_of_host(void* host_pointer) {
   const auto address = static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(host_pointer));

@@ -1,0 +1,44 @@
+#include "rtcg/runtime/device/backend.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+// What a back end does unless it says otherwise.
+
+namespace rtcg::runtime {
+namespace {
+
+[[noreturn]] void throw_no_occupancy(const DeviceInfo& info) {
+  throw Unsupported("runtime.occupancy.unsupported",
+                    fmt::format("'{}' does not report how many blocks a multiprocessor holds: ask "
+                                "a CUDA device for occupancy",
+                                info.name));
+}
+
+}  // namespace
+
+DeviceAddress Backend::allocate_on(Stream /*stream*/, std::size_t /*size_bytes*/) {
+  throw Unsupported(
+      "runtime.memory.not_stream_ordered",
+      fmt::format("'{}' has no stream-ordered allocation: use a MemoryPool", info().name));
+}
+
+void Backend::free_on(Stream /*stream*/, DeviceAddress address) noexcept {
+  free(address, MemoryKind::device);
+}
+
+void Backend::register_host_memory(void* /*pointer*/, std::size_t /*size_bytes*/) {}
+
+void Backend::unregister_host_memory(void* /*pointer*/) noexcept {}
+
+int Backend::blocks_per_multiprocessor(Kernel /*kernel*/, int /*block_threads*/,
+                                       std::size_t /*shared_bytes*/) {
+  throw_no_occupancy(info());
+}
+
+int Backend::suggested_block_threads(Kernel /*kernel*/, std::size_t /*shared_bytes*/) {
+  throw_no_occupancy(info());
+}
+
+}  // namespace rtcg::runtime
