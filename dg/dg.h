@@ -14,6 +14,5 @@
 #include "rtcg/dg/mesh/read_gmsh.h"
 #include "rtcg/dg/operators/solve_poisson.h"
 #include "rtcg/dg/operators/solver.h"
-#include "rtcg/dg/output/picture.h"
 #include "rtcg/dg/output/write_file.h"
 #include "rtcg/dg/output/write_vtu.h"

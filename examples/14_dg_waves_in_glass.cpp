@@ -1,6 +1,6 @@
 // Lesson 14: a shipped equation with materials. A bump of the electric field spreads through a
 // square, half of which is glass; what reaches the edge leaves. The run is interrupted, and goes on
-// from a checkpoint to the same bits; the end is drawn as a picture.
+// from a checkpoint to the same bits; the end is written for ParaView.
 #include <cmath>
 #include <filesystem>
 
@@ -8,8 +8,7 @@
 #include "rtcg/dg/equations/maxwell.h"
 #include "rtcg/dg/mesh/box_mesh.h"
 #include "rtcg/dg/operators/solver.h"
-#include "rtcg/dg/output/picture.h"
-#include "rtcg/dg/output/write_file.h"
+#include "rtcg/dg/output/write_vtu.h"
 
 using namespace rtcg::dg;
 namespace rt = rtcg::runtime;
@@ -66,11 +65,11 @@ int main(int count, char** arguments) {
     std::printf("at time 0.6, the wave being half gone: energy %.3e\n", resumed.energy());
     std::printf("resumed to the same bits: %s\n", is_same ? "yes" : "no");
 
-    SliceOptions picture;
-    picture.title = "ez of a wave that meets glass";
-    const Picture drawn = draw_slice(*on, resumed.state(), picture);
-    write_file((folder / "rtcg_lesson_14.png").string(), encode_png(drawn));
-    std::printf("drew %d x %d pixels\n", drawn.width_pixels, drawn.height_pixels);
+    const State end = resumed.state();
+    const auto h = end.values.begin() + static_cast<std::ptrdiff_t>(end.elements * end.nodes);
+    write_vtu((folder / "rtcg_lesson_14.vtu").string(), on->mesh, on->element,
+              {{"ez", 1, {end.values.begin(), h}}, {"h", 2, {h, end.values.end()}}});
+    std::printf("wrote %zu elements for ParaView\n", end.elements);
     return is_same;
   });
 }

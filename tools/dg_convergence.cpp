@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "rtcg/dg/operators/solve_poisson.h"
-#include "rtcg/dg/output/picture.h"
 #include "rtcg/dg/output/write_file.h"
 #include "tools/dg_words.h"
+#include "tools/draw/picture.h"
 #include "tools/json.h"
 #include "tools/progress_line.h"
 
@@ -159,21 +159,21 @@ void print_json(const DgWords& words, const ConvergenceTable& found) {
 }
 
 void draw(const DgWords& words, const ConvergenceTable& found) {
-  std::vector<dg::PlotCurve> curves;
+  std::vector<PlotCurve> curves;
   for (std::size_t i = 0; i < found.orders.size(); ++i) {
-    dg::PlotCurve curve{fmt::format("N = {}", found.orders[i]), {}, found.errors[i]};
+    PlotCurve curve{fmt::format("N = {}", found.orders[i]), {}, found.errors[i]};
     if (const std::optional<double> rate = found.rate(i, found.meshes.size() - 1)) {
       curve.name += fmt::format(": order {:.2f}", *rate);
     }
     curve.x.assign(found.meshes.begin(), found.meshes.end());
     curves.push_back(std::move(curve));
   }
-  dg::write_file(words.picture, dg::encode_png(dg::draw_plot(
-                                    curves, {title_of(words),
-                                             "cells along an axis",
-                                             "L2 error",
-                                             true,
-                                             {found.meshes.begin(), found.meshes.end()}})));
+  dg::write_file(words.picture,
+                 encode_png(draw_plot(curves, {title_of(words),
+                                               "cells along an axis",
+                                               "L2 error",
+                                               true,
+                                               {found.meshes.begin(), found.meshes.end()}})));
 }
 
 }  // namespace

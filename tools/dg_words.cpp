@@ -10,9 +10,9 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/mesh/partition.h"
 #include "rtcg/dg/mesh/read_gmsh.h"
-#include "rtcg/dg/output/picture.h"
 #include "rtcg/dg/output/write_file.h"
 #include "rtcg/dg/output/write_vtu.h"
+#include "tools/draw/picture.h"
 
 namespace rtcg::tools {
 namespace {
@@ -289,7 +289,7 @@ void DgFiles::write_vtu(const dg::Discretization& on, const dg::State& state, do
 
 void DgFiles::write_picture(const dg::Discretization& on, const dg::State& state, double time,
                             std::optional<int> number) {
-  dg::SliceOptions options;
+  SliceOptions options;
   options.field = field_;
   options.axis = axis_;
   options.position = position_;
@@ -307,7 +307,7 @@ void DgFiles::write_picture(const dg::Discretization& on, const dg::State& state
     const std::size_t dot = path.find_last_of('.');
     path.insert(dot == std::string::npos ? path.size() : dot, fmt::format("_{:04}", *number));
   }
-  dg::write_file(path, dg::encode_png(dg::draw_slice(on, state, options)));
+  dg::write_file(path, encode_png(draw_slice(on, state, options)));
   written_.push_back(path);
 }
 

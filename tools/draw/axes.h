@@ -1,14 +1,13 @@
 #pragma once
-// Internal header: it is not installed.
 
 #include <string>
 #include <vector>
 
-#include "rtcg/dg/output/canvas.h"
+#include "tools/draw/canvas.h"
 
 // A frame with ticks, which pictures of slices and plots share.
 
-namespace rtcg::dg::detail {
+namespace rtcg::tools::detail {
 
 inline constexpr Color black = {0, 0, 0};
 inline constexpr Color grey = {225, 225, 225};
@@ -43,4 +42,4 @@ struct Frame {
 void draw_axes(Canvas& canvas, const Frame& frame, const std::string& x_name,
                const std::string& y_name, bool has_grid);
 
-}  // namespace rtcg::dg::detail
+}  // namespace rtcg::tools::detail

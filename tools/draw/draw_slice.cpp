@@ -6,13 +6,19 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/dg/output/axes.h"
-#include "rtcg/dg/output/picture.h"
+#include "tools/draw/axes.h"
+#include "tools/draw/picture.h"
 
-namespace rtcg::dg {
+namespace rtcg::tools {
 namespace {
 
 using detail::Frame;
+using dg::Discretization;
+using dg::Mesh;
+using dg::Point;
+using dg::ReferenceElement;
+using dg::ReferencePoint;
+using dg::State;
 
 constexpr double outside = std::numeric_limits<double>::quiet_NaN();
 constexpr int color_steps = 180;  // with the shades of letters fewer than 256
@@ -121,7 +127,7 @@ class Polynomials {
 
  private:
   [[nodiscard]] std::vector<double> products(const ReferencePoint& point) const {
-    std::array<std::array<double, highest_order + 1>, 3> power{};
+    std::array<std::array<double, dg::highest_order + 1>, 3> power{};
     for (std::size_t axis = 0; axis < 3; ++axis) {
       power[axis][0] = 1;
       for (std::size_t i = 1; i < power[axis].size(); ++i) {
@@ -337,12 +343,12 @@ Picture draw_curve(const Discretization& on, const State& state, const SliceOpti
 void check(const Discretization& on, const State& state, const SliceOptions& options) {
   check_state(on, state, state.fields, "the state to draw");
   if (options.field >= state.fields) {
-    throw InvalidInput("dg.draw_slice.bad_field",
+    throw InvalidInput("tools.draw_slice.bad_field",
                        fmt::format("field {} was asked for, but there are {}, counted from 0",
                                    options.field, state.fields));
   }
   if (options.axis >= 3) {
-    throw InvalidInput("dg.draw_slice.bad_axis",
+    throw InvalidInput("tools.draw_slice.bad_axis",
                        fmt::format("a slice across axis {} was asked for: 0, 1 or 2 would be right",
                                    options.axis));
   }
@@ -350,7 +356,7 @@ void check(const Discretization& on, const State& state, const SliceOptions& opt
     const Extent extent = extent_of(on.mesh);
     if (!(*options.position >= extent.low[options.axis] &&
           *options.position <= extent.high[options.axis])) {
-      throw InvalidInput("dg.draw_slice.outside",
+      throw InvalidInput("tools.draw_slice.outside",
                          fmt::format("the domain reaches from {} to {} along {}, so that there is "
                                      "nothing at {}",
                                      extent.low[options.axis], extent.high[options.axis],
@@ -406,4 +412,4 @@ Picture draw_slice(const Discretization& on, const State& state, const SliceOpti
   return canvas.picture();
 }
 
-}  // namespace rtcg::dg
+}  // namespace rtcg::tools

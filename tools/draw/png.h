@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace rtcg::dg {
+namespace rtcg::tools {
 
 /// Red, green and blue, from 0 to 255.
 using Color = std::array<std::uint8_t, 3>;
@@ -32,4 +32,4 @@ struct Picture {
 /// @source ISO/IEC 15948 (PNG), RFC 1950 and RFC 1951 (zlib, deflate)
 [[nodiscard]] std::string encode_png(const Picture& picture);
 
-}  // namespace rtcg::dg
+}  // namespace rtcg::tools

@@ -1,9 +1,9 @@
-#include "rtcg/dg/output/canvas.h"
+#include "tools/draw/canvas.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace rtcg::dg {
+namespace rtcg::tools {
 namespace {
 
 // Characters from '!' to '~': places as two digits, strokes between blanks or bars.
@@ -202,4 +202,4 @@ void Canvas::text(const Spot& base, std::string_view words, double height_pixels
   }
 }
 
-}  // namespace rtcg::dg
+}  // namespace rtcg::tools

@@ -1,4 +1,4 @@
-#include "rtcg/dg/output/png.h"
+#include "tools/draw/png.h"
 
 #include <fstream>
 #include <random>
@@ -7,7 +7,7 @@
 
 #include "tests/support/compile_text.h"
 
-namespace rtcg::dg {
+namespace rtcg::tools {
 namespace {
 
 // Reads a PNG file by Python's own zlib, checks all sums, and prints size, kind and pixels.
@@ -99,4 +99,4 @@ TEST(Png, PacksWhatRepeatsAndKeepsWhatDoesNot) {
 }
 
 }  // namespace
-}  // namespace rtcg::dg
+}  // namespace rtcg::tools

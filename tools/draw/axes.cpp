@@ -1,11 +1,11 @@
-#include "rtcg/dg/output/axes.h"
+#include "tools/draw/axes.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-namespace rtcg::dg::detail {
+namespace rtcg::tools::detail {
 
 std::vector<double> ticks(double low, double high, int count) {
   const double rough = (high - low) / std::max(1, count);
@@ -97,4 +97,4 @@ void draw_axes(Canvas& canvas, const Frame& frame, const std::string& x_name,
   canvas.text({frame.left - 9.0, frame.top - 12.0}, y_name, letters + 1, black, TextAnchor::end);
 }
 
-}  // namespace rtcg::dg::detail
+}  // namespace rtcg::tools::detail

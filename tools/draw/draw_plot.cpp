@@ -3,10 +3,10 @@
 #include <limits>
 
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/dg/output/axes.h"
-#include "rtcg/dg/output/picture.h"
+#include "tools/draw/axes.h"
+#include "tools/draw/picture.h"
 
-namespace rtcg::dg {
+namespace rtcg::tools {
 namespace {
 
 using detail::Frame;
@@ -68,7 +68,7 @@ Picture draw_plot(const std::vector<PlotCurve>& curves, const PlotOptions& optio
     widest = std::max(widest, Canvas::text_width(curve.name, detail::letters));
   }
   if (!(x.low <= x.high)) {
-    throw InvalidInput("dg.draw_plot.empty", "there is no point that the plot could show");
+    throw InvalidInput("tools.draw_plot.empty", "there is no point that the plot could show");
   }
   x = x.widened(options.is_logarithmic);
   y = y.widened(options.is_logarithmic);
@@ -98,4 +98,4 @@ Picture draw_plot(const std::vector<PlotCurve>& curves, const PlotOptions& optio
   return canvas.picture();
 }
 
-}  // namespace rtcg::dg
+}  // namespace rtcg::tools

@@ -1,11 +1,11 @@
-#include "rtcg/dg/output/canvas.h"
+#include "tools/draw/canvas.h"
 
 #include <algorithm>
 #include <set>
 
 #include <gtest/gtest.h>
 
-namespace rtcg::dg {
+namespace rtcg::tools {
 namespace {
 
 constexpr Color black = {0, 0, 0};
@@ -77,4 +77,4 @@ TEST(Canvas, SetsTextAtItsAnchor) {
 }
 
 }  // namespace
-}  // namespace rtcg::dg
+}  // namespace rtcg::tools

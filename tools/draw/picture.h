@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "rtcg/dg/operators/discretization.h"
-#include "rtcg/dg/output/png.h"
+#include "tools/draw/png.h"
 
-namespace rtcg::dg {
+namespace rtcg::tools {
 
 struct SliceOptions {
   std::size_t field = 0;
@@ -22,9 +22,9 @@ struct SliceOptions {
 /// as a curve. Colours run from blue over white to red around 0 where the field has both signs,
 /// else from dark to light. Polynomials are evaluated at every pixel.
 ///
-/// @throws InvalidInput  dg.draw_slice.bad_field, dg.draw_slice.bad_axis,
-///                       dg.draw_slice.outside: the plane misses the domain
-[[nodiscard]] Picture draw_slice(const Discretization& on, const State& state,
+/// @throws InvalidInput  tools.draw_slice.bad_field, tools.draw_slice.bad_axis,
+///                       tools.draw_slice.outside: the plane misses the domain
+[[nodiscard]] Picture draw_slice(const dg::Discretization& on, const dg::State& state,
                                  const SliceOptions& options = {});
 
 struct PlotCurve {
@@ -43,7 +43,7 @@ struct PlotOptions {
 
 /// Curves with marks, axes and a legend. Points that a logarithm cannot show are left out.
 ///
-/// @throws InvalidInput  dg.draw_plot.empty: no point to show
+/// @throws InvalidInput  tools.draw_plot.empty: no point to show
 [[nodiscard]] Picture draw_plot(const std::vector<PlotCurve>& curves, const PlotOptions& options);
 
-}  // namespace rtcg::dg
+}  // namespace rtcg::tools

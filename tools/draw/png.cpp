@@ -1,10 +1,10 @@
-#include "rtcg/dg/output/png.h"
+#include "tools/draw/png.h"
 
 #include <algorithm>
 #include <map>
 #include <string_view>
 
-namespace rtcg::dg {
+namespace rtcg::tools {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -232,4 +232,4 @@ std::string encode_png(const Picture& picture) {
   return file;
 }
 
-}  // namespace rtcg::dg
+}  // namespace rtcg::tools

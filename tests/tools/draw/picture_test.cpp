@@ -1,4 +1,4 @@
-#include "rtcg/dg/output/picture.h"
+#include "tools/draw/picture.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,15 +6,20 @@
 
 #include <gtest/gtest.h>
 
-#include "rtcg/dg/output/axes.h"
 #include "tests/dg/mesh/box_examples.h"
 #include "tests/support/expect_error.h"
+#include "tools/draw/axes.h"
 
-namespace rtcg::dg {
+namespace rtcg::tools {
 namespace {
 
+using dg::Discretization;
+using dg::Mesh;
+using dg::Point;
+using dg::State;
+
 Discretization on_box(int dimension, int order, double perturbation = 0) {
-  return discretize(make_box_mesh(testing::box(dimension, 3, perturbation)), order);
+  return discretize(make_box_mesh(dg::testing::box(dimension, 3, perturbation)), order);
 }
 
 // Where the domain begins in a picture of it.
@@ -106,13 +111,13 @@ TEST(DrawSlice, RefusesWhatIsNotThere) {
   const Discretization on = on_box(3, 1);
   SliceOptions options;
   options.field = 1;
-  EXPECT_ERROR("dg.draw_slice.bad_field", draw_slice(on, State(1, on), options));
+  EXPECT_ERROR("tools.draw_slice.bad_field", draw_slice(on, State(1, on), options));
   options = {};
   options.axis = 3;
-  EXPECT_ERROR("dg.draw_slice.bad_axis", draw_slice(on, State(1, on), options));
+  EXPECT_ERROR("tools.draw_slice.bad_axis", draw_slice(on, State(1, on), options));
   options = {};
   options.position = 1.5;
-  EXPECT_ERROR("dg.draw_slice.outside", draw_slice(on, State(1, on), options));
+  EXPECT_ERROR("tools.draw_slice.outside", draw_slice(on, State(1, on), options));
 }
 
 TEST(DrawPlot, ShowsWhatItCan) {
@@ -122,8 +127,8 @@ TEST(DrawPlot, ShowsWhatItCan) {
   const std::set<Color> colors(both.pixels.begin(), both.pixels.end());
   EXPECT_TRUE(colors.contains(Color{31, 94, 168}));
   EXPECT_TRUE(colors.contains(Color{214, 96, 30}));
-  EXPECT_ERROR("dg.draw_plot.empty", draw_plot({{"a", {1, 2}, {0, -1}}}, options));
-  EXPECT_ERROR("dg.draw_plot.empty", draw_plot({}, options));
+  EXPECT_ERROR("tools.draw_plot.empty", draw_plot({{"a", {1, 2}, {0, -1}}}, options));
+  EXPECT_ERROR("tools.draw_plot.empty", draw_plot({}, options));
 }
 
 TEST(Ticks, AreRoundNumbersWithinTheRange) {
@@ -137,4 +142,4 @@ TEST(Ticks, AreRoundNumbersWithinTheRange) {
 }
 
 }  // namespace
-}  // namespace rtcg::dg
+}  // namespace rtcg::tools

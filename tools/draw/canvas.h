@@ -1,13 +1,12 @@
 #pragma once
-// Internal header: it is not installed.
 
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "rtcg/dg/output/png.h"
+#include "tools/draw/png.h"
 
-namespace rtcg::dg {
+namespace rtcg::tools {
 
 /// A place on a canvas, in pixels from its upper left corner.
 struct Spot {
@@ -52,4 +51,4 @@ namespace detail {
 [[nodiscard]] std::vector<std::vector<std::pair<int, int>>> strokes_of(char character);
 }  // namespace detail
 
-}  // namespace rtcg::dg
+}  // namespace rtcg::tools
