@@ -271,7 +271,8 @@ TEST(FusedCandidates, LeaveTheUpdateToASecondKernelToo) {
   ASSERT_EQ(kernels.launches.size(), 2U);
   // the first neither reads nor writes what the second makes
   const std::set<std::string> others = {"residual", "next", "a", "b", "time_step"};
-  for (const KernelArgument& argument : kernels.plans().at(0).arguments) {
+  const KernelPlan first = kernels.plans().at(0);
+  for (const KernelArgument& argument : first.arguments) {
     EXPECT_EQ(others.count(argument.name), 0U) << argument.name;
   }
 }
