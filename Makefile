@@ -11,11 +11,10 @@ all: packages-build            ## build the library and the command line, build/
 	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
 	cmake --build $(BUILD)
 
-demo: packages-build           ## run a kernel built as a tree, then tune a matrix product on the best device
+demo: packages-build           ## a tree and its text, slicings of a matrix product, a flux: a screen each
 	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
 	cmake --build $(BUILD) --target demo
-	$(BUILD)/bin/lesson_04c_unroll_by_syntax_tree
-	$(BUILD)/bin/rtcg tune examples/kernels/matmul.loopy --set n=512 --budget 20
+	$(BUILD)/bin/demo
 
 test: packages-test            ## build everything and run all tests
 	$(call CMAKE_CONFIGURE,ON)
