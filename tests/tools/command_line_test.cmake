@@ -361,15 +361,15 @@ expect(1 "constraints and budget leave none.*loopy.tune.nothing_works" tune ${ke
   --set n=32 -d host --min-blocks 9999999)
 expect(2 "'-1' is not a number from 0 on" slicings ${kernels}/matmul.loopy --set n=64 --list -1)
 
-# The README's kernel file and what it says that this becomes.
-file(READ ${CMAKE_CURRENT_LIST_DIR}/../../README.md page)
+# The kernel file of docs/kernel_files.md and what the page says that this becomes.
+file(READ ${CMAKE_CURRENT_LIST_DIR}/../../docs/kernel_files.md page)
 string(REGEX MATCH "\nkernel matmul\n[^`]*" matmul "${page}")
 string(REGEX MATCH "// Made from kernel 'matmul'[^`]*" expected "${page}")
 file(WRITE ${WORK}/matmul.loopy "${matmul}")
 execute_process(COMMAND ${RTCG} show matmul.loopy --target cuda WORKING_DIRECTORY ${WORK}
   OUTPUT_VARIABLE output)
 if("${expected}" STREQUAL "" OR NOT output STREQUAL expected)
-  message(FATAL_ERROR "README.md says that its matmul.loopy becomes\n${expected}\nbut it is\n${output}")
+  message(FATAL_ERROR "docs/kernel_files.md says that its matmul.loopy becomes\n${expected}\nbut it is\n${output}")
 endif()
 
 set(maxwell "0.5*cross(n, jump(h) - alpha*cross(n, jump(e)))")
