@@ -5,7 +5,10 @@
 #include <queue>
 
 #include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/depth_first_search.hpp>
+#include <boost/graph/sequential_vertex_coloring.hpp>
+#include <boost/graph/smallest_last_ordering.hpp>
 #include <boost/graph/transitive_closure.hpp>
 #include <boost/graph/transitive_reduction.hpp>
 
@@ -121,6 +124,29 @@ Edges transitive_reduction(const Edges& edges) {
   boost::transitive_reduction(graph, reduced,
                               boost::make_iterator_property_map(place_of.begin(), index), index);
   return edges_of(reduced, place_of);
+}
+
+std::vector<std::size_t> color_nodes(const Edges& neighbours) {
+  using UndirectedGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS>;
+  UndirectedGraph graph(neighbours.size());
+  for (std::size_t i = 0; i < neighbours.size(); ++i) {
+    for (const std::size_t each : neighbours[i]) {
+      if (each > i) {
+        boost::add_edge(i, each, graph);
+      }
+    }
+  }
+  std::vector<std::size_t> order(neighbours.size());
+  const auto in_order =
+      boost::make_iterator_property_map(order.begin(), boost::identity_property_map());
+  if (!order.empty()) {  // Boost counts from the last node down
+    boost::smallest_last_vertex_ordering(graph, in_order);
+  }
+  std::vector<std::size_t> colors(neighbours.size());
+  boost::sequential_vertex_coloring(
+      graph, in_order,
+      boost::make_iterator_property_map(colors.begin(), boost::get(boost::vertex_index, graph)));
+  return colors;
 }
 
 }  // namespace rtcg

@@ -20,8 +20,8 @@ using Edges = std::vector<std::vector<std::size_t>>;
 /// @cost O(edges + nodes log nodes)
 [[nodiscard]] std::optional<std::vector<std::size_t>> sorted_topologically(const Edges& before);
 
-/// The nodes of the first cycle that a depth-first search finds: each is in `before` of the next one,
-/// the last one in that of the first. Empty if there is no cycle.
+/// The nodes of the first cycle that a depth-first search finds: each is in `before` of the next
+/// one, the last one in that of the first. Empty if there is no cycle.
 ///
 /// @cost O(edges + nodes)
 [[nodiscard]] std::vector<std::size_t> find_cycle(const Edges& before);
@@ -38,5 +38,14 @@ using Edges = std::vector<std::vector<std::size_t>>;
 /// @returns the edges that stay, ascending
 /// @cost O(nodes * edges + nodes^2)
 [[nodiscard]] Edges transitive_reduction(const Edges& edges);
+
+/// Colours of the nodes, from 0 on, such that neighbours have different ones. Few of them: nodes
+/// are coloured one by one, those with the fewest neighbours last.
+///
+/// @param neighbours  of each node: each once, not the node itself, each pair in both directions
+/// @source D. W. Matula, L. L. Beck: Smallest-last ordering and clustering and graph coloring
+///         algorithms, J. ACM 30, 1983
+/// @cost O(nodes + pairs)
+[[nodiscard]] std::vector<std::size_t> color_nodes(const Edges& neighbours);
 
 }  // namespace rtcg

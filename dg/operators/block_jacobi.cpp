@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/graph.h"
 
 namespace rtcg::dg::detail {
 namespace {
@@ -35,21 +36,14 @@ std::set<std::size_t> elements_near(const Connectivity& connectivity, std::size_
 
 }  // namespace
 
-std::vector<int> colours_of(const Connectivity& connectivity, int distance) {
-  const std::size_t elements = connectivity.links.size() / connectivity.faces;
-  std::vector<int> colours(elements, -1);
-  for (std::size_t element = 0; element < elements; ++element) {
-    std::set<int> taken;
-    for (const std::size_t near : elements_near(connectivity, element, distance)) {
-      taken.insert(colours[near]);
-    }
-    int colour = 0;
-    while (taken.contains(colour)) {
-      ++colour;
-    }
-    colours[element] = colour;
+std::vector<std::size_t> colors_of(const Connectivity& connectivity, int distance) {
+  Edges neighbours(connectivity.links.size() / connectivity.faces);
+  for (std::size_t element = 0; element < neighbours.size(); ++element) {
+    std::set<std::size_t> near = elements_near(connectivity, element, distance);
+    near.erase(element);
+    neighbours[element].assign(near.begin(), near.end());
   }
-  return colours;
+  return color_nodes(neighbours);
 }
 
 std::vector<double> inverse_blocks(
@@ -57,19 +51,19 @@ std::vector<double> inverse_blocks(
     const std::function<std::vector<double>(const std::vector<double>&)>& apply) {
   const std::size_t elements = on.element_count();
   const std::size_t nodes = on.node_count();
-  const std::vector<int> colours = colours_of(on.connectivity, reach);
-  const int count = *std::max_element(colours.begin(), colours.end()) + 1;
+  const std::vector<std::size_t> colors = colors_of(on.connectivity, reach);
+  const std::size_t count = *std::max_element(colors.begin(), colors.end()) + 1;
   std::vector<double> blocks(elements * nodes * nodes);
   // what an element answers to one of its own nodes, for many elements at once
-  for (int colour = 0; colour < count; ++colour) {
+  for (std::size_t color = 0; color < count; ++color) {
     for (std::size_t node = 0; node < nodes; ++node) {
       std::vector<double> unit(elements * nodes);
       for (std::size_t element = 0; element < elements; ++element) {
-        unit[element * nodes + node] = colours[element] == colour ? 1 : 0;
+        unit[element * nodes + node] = colors[element] == color ? 1 : 0;
       }
       const std::vector<double> image = apply(unit);
       for (std::size_t element = 0; element < elements; ++element) {
-        for (std::size_t row = 0; colours[element] == colour && row < nodes; ++row) {
+        for (std::size_t row = 0; colors[element] == color && row < nodes; ++row) {
           blocks[(element * nodes + row) * nodes + node] = image[element * nodes + row];
         }
       }

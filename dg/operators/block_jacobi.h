@@ -10,7 +10,7 @@ namespace rtcg::dg::detail {
 
 /// A colour for each element, from 0 on, such that elements of one colour are more than `distance`
 /// faces apart.
-[[nodiscard]] std::vector<int> colours_of(const Connectivity& connectivity, int distance);
+[[nodiscard]] std::vector<std::size_t> colors_of(const Connectivity& connectivity, int distance);
 
 /// The inverses of an operator's blocks on the diagonal, one an element: what solves the equation
 /// of each element alone. They are self-adjoint and positive in the product of the mass matrix if

@@ -97,5 +97,35 @@ TEST(TransitiveReduction, LeavesTheEdgesThatNoPathReplaces) {
   }
 }
 
+TEST(ColorNodes, GivesNeighboursDifferentColors) {
+  EXPECT_EQ(color_nodes({}), Nodes{});
+  EXPECT_EQ(color_nodes({{}, {}}), (Nodes{0, 0}));
+  std::mt19937 random(4);
+  for (int i = 0; i < 500; ++i) {
+    const Edges below = transitive_reduction(random_edges(random, false));  // each edge once
+    Edges neighbours = below;
+    for (std::size_t node = 0; node < below.size(); ++node) {
+      for (const std::size_t each : below[node]) {
+        neighbours[each].push_back(node);
+      }
+    }
+    const Nodes colors = color_nodes(neighbours);
+    std::size_t most = 0;
+    for (std::size_t node = 0; node < below.size(); ++node) {
+      most = std::max(most, neighbours[node].size());
+      for (const std::size_t each : below[node]) {
+        EXPECT_NE(colors[node], colors[each]);
+      }
+    }
+    EXPECT_LE(*std::max_element(colors.begin(), colors.end()), most);
+  }
+}
+
+// Nodes 0 and 1 are the ends: coloured in the order of their numbers, 2 would get a third colour.
+TEST(ColorNodes, TakesTwoColorsForAPath) {
+  const Nodes colors = color_nodes({{2}, {3}, {0, 3}, {2, 1}});
+  EXPECT_EQ(*std::max_element(colors.begin(), colors.end()), 1U);
+}
+
 }  // namespace
 }  // namespace rtcg

@@ -307,27 +307,27 @@ TEST(InverseBlocks, AreSymmetricAndInvertTheDiagonal) {
   }
 }
 
-TEST(ColoursOf, KeepsElementsOfOneColourApart) {
+TEST(ColorsOf, KeepsElementsOfOneColorApart) {
   const Discretization on = discretize(make_box_mesh(testing::box(3, 3)), 1);
   for (const int distance : {1, 2}) {
-    const std::vector<int> colours = detail::colours_of(on.connectivity, distance);
-    int most = 0;
+    const std::vector<std::size_t> colors = detail::colors_of(on.connectivity, distance);
+    std::size_t most = 0;
     for (std::size_t element = 0; element < on.element_count(); ++element) {
-      most = std::max(most, colours[element]);
+      most = std::max(most, colors[element]);
       for (std::size_t face = 0; face < 4; ++face) {
         const FaceLink& near = on.connectivity.link(element, face);
         if (near.is_boundary()) {
           continue;
         }
-        EXPECT_NE(colours[static_cast<std::size_t>(near.element)], colours[element]);
+        EXPECT_NE(colors[static_cast<std::size_t>(near.element)], colors[element]);
         for (std::size_t next = 0; distance == 2 && next < 4; ++next) {
           const FaceLink& far = on.connectivity.link(static_cast<std::size_t>(near.element), next);
           EXPECT_TRUE(far.is_boundary() || static_cast<std::size_t>(far.element) == element ||
-                      colours[static_cast<std::size_t>(far.element)] != colours[element]);
+                      colors[static_cast<std::size_t>(far.element)] != colors[element]);
         }
       }
     }
-    EXPECT_LE(most, distance == 1 ? 4 : 16);
+    EXPECT_LE(most, distance == 1 ? 4U : 16U);
   }
 }
 
