@@ -143,7 +143,7 @@ bool has_tensor_cores(const runtime::DeviceInfo& device) {
 
 FusedShape default_fused_shape(const KernelShape& shape, const Type& real,
                                const runtime::DeviceInfo& device, bool with_split_singles) {
-  if (device.id.kind == runtime::BackendKind::host) {
+  if (device.id.kind == runtime::BackendKind::host || device.is_cpu) {
     FusedShape fused;
     fused.product = Product::on_host;
     return fused;

@@ -162,6 +162,9 @@ std::vector<std::optional<Product>> products_of(const runtime::Device& device) {
   if (has_tensor_cores(device.info())) {
     products.emplace_back(Product::tensor_cores);
   }
+  if (device.info().is_cpu) {
+    products.emplace_back(Product::on_host);
+  }
   return products;
 }
 

@@ -202,6 +202,9 @@ TEST(DefaultFusedShape, IsModelledForDevicesThatTheTableDoesNotKnow) {
   for (const runtime::DeviceInfo& device : {other_gpu(8), other_gpu(12)}) {
     EXPECT_EQ(to_string(shape_on(device)), modelled);
   }
+  runtime::DeviceInfo processor = by_opencl;
+  processor.is_cpu = true;
+  EXPECT_EQ(shape_on(processor).product, Product::on_host);
   // a block that leaves half of the shared memory to another one
   const FusedShape small = shape_on(by_opencl);
   EXPECT_EQ(small.prefetch, Prefetch::none);
