@@ -4,9 +4,30 @@
 #include "rtcg/loopy/tune/tune.h"
 
 namespace rtcg::loopy {
+namespace {
+
+/// What OpenCL reports of a device. It does not report the rate of memory: 16 bytes in each clock
+/// of each multiprocessor, as GPUs of the last years have.
+void use_opencl_figures(const runtime::DeviceInfo& info, MachineModel& model) {
+  constexpr double bytes_per_clock = 16;
+  if (info.multiprocessors > 0 && info.clock_khz > 0) {
+    model.multiprocessors = info.multiprocessors;
+    model.clock_hz = info.clock_khz * 1e3;
+    model.memory_bytes_per_second = bytes_per_clock * model.multiprocessors * model.clock_hz;
+  }
+  if (info.shared_bytes_per_block > 0) {
+    model.shared_bytes = static_cast<std::int64_t>(info.shared_bytes_per_block);
+    model.shared_bytes_per_multiprocessor = model.shared_bytes;
+  }
+}
+
+}  // namespace
 
 MachineModel machine_model(const runtime::Device& device) {
-  const runtime::DeviceInfo& info = device.info();
+  return machine_model(device.info());
+}
+
+MachineModel machine_model(const runtime::DeviceInfo& info) {
   MachineModel model;
   if (info.id.kind != runtime::BackendKind::cuda) {
     model.has_async_copies = false;
@@ -14,6 +35,9 @@ MachineModel machine_model(const runtime::Device& device) {
     if (model.is_cpu && info.multiprocessors > 0) {
       model.multiprocessors = info.multiprocessors;
       model.clock_hz = 3e9;
+    }
+    if (info.id.kind == runtime::BackendKind::opencl) {
+      use_opencl_figures(info, model);
     }
     return model;
   }

@@ -183,6 +183,7 @@ class CandidateRunner;
 
 /// The figures of a device for the cost model.
 [[nodiscard]] MachineModel machine_model(const runtime::Device& device);
+[[nodiscard]] MachineModel machine_model(const runtime::DeviceInfo& info);
 
 /// Threads that one multiprocessor holds of a candidate at once, over the most that it can hold;
 /// 0 where that is not known.
