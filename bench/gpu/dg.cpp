@@ -142,16 +142,17 @@ int distance(const FusedShape& a, const FusedShape& b) {
          (a.updates_apart != b.updates_apart ? 3 : 0);
 }
 
-// The usual shape and those like it first, as many as `seconds` allow; the fastest comes first.
-std::vector<TimedShape> search(StageRunner& runner, const FusedShape& usual,
+// The default shape and those like it first, as many as `seconds` allow; the fastest comes first.
+std::vector<TimedShape> search(StageRunner& runner, const FusedShape& default_shape,
                                std::vector<FusedShape> candidates, double seconds) {
   const Clock::time_point begin = Clock::now();
   std::stable_sort(candidates.begin(), candidates.end(),
                    [&](const FusedShape& a, const FusedShape& b) {
-                     return distance(a, usual) < distance(b, usual);
+                     return distance(a, default_shape) < distance(b, default_shape);
                    });
-  candidates.erase(std::remove(candidates.begin(), candidates.end(), usual), candidates.end());
-  candidates.insert(candidates.begin(), usual);
+  candidates.erase(std::remove(candidates.begin(), candidates.end(), default_shape),
+                   candidates.end());
+  candidates.insert(candidates.begin(), default_shape);
   // what all cores compile at once
   const std::size_t batch = std::max(1U, std::thread::hardware_concurrency());
   std::vector<TimedShape> all;
@@ -179,7 +180,7 @@ std::vector<TimedShape> search(StageRunner& runner, const FusedShape& usual,
 }
 
 struct Search {
-  bool is_wanted = false;           // otherwise the usual shape alone
+  bool is_wanted = false;           // otherwise the default shape alone
   double seconds = 1e9;             // for all orders and precisions
   bool with_split_singles = false;  // then nothing but their shapes, in f32
 };
@@ -189,9 +190,9 @@ void measure_order(runtime::Device device, Report& report, const Discretization&
   const dg::System system = cavity();
   const dg::detail::KernelShape shape =
       dg::detail::shape_of(dg::detail::evaluators_of(system, on.mesh), on);
-  const FusedShape usual =
+  const FusedShape default_shape =
       dg::detail::default_fused_shape(shape, real, device.info(), wanted.with_split_singles);
-  StageRunner runner(system, on, {}, device, real, usual);
+  StageRunner runner(system, on, {}, device, real, default_shape);
   std::vector<FusedShape> candidates;
   if (wanted.is_wanted) {
     candidates =
@@ -203,7 +204,7 @@ void measure_order(runtime::Device device, Report& report, const Discretization&
                                       }),
                        candidates.end());
     }
-    // the usual shape and those alone whose names hold a word
+    // the default shape and those alone whose names hold a word
     if (const char* word = std::getenv("RTCG_DG_SHAPES")) {
       candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
                                       [&](const FusedShape& each) {
@@ -213,8 +214,8 @@ void measure_order(runtime::Device device, Report& report, const Discretization&
     }
   }
   const std::vector<TimedShape> tried = wanted.is_wanted
-                                            ? search(runner, usual, candidates, seconds)
-                                            : dg::detail::time_shapes(runner, {usual});
+                                            ? search(runner, default_shape, candidates, seconds)
+                                            : dg::detail::time_shapes(runner, {default_shape});
   if (!tried.at(0).refusal.empty()) {
     throw std::runtime_error("no fused kernel runs: " + tried[0].refusal);
   }
@@ -256,16 +257,17 @@ void measure_user_flux(runtime::Device device, Report& report) {
   for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
     const dg::detail::KernelShape shape =
         dg::detail::shape_of(dg::detail::evaluators_of(cavity(), on.mesh), on);
-    const FusedShape usual = dg::detail::default_fused_shape(shape, real, device.info());
-    StageRunner shipped(cavity(), on, {}, device, real, usual);
-    StageRunner written(cavity_in_words(), on, {}, device, real, usual);
+    const FusedShape default_shape = dg::detail::default_fused_shape(shape, real, device.info());
+    StageRunner shipped(cavity(), on, {}, device, real, default_shape);
+    StageRunner written(cavity_in_words(), on, {}, device, real, default_shape);
     std::vector<double> shipped_us;
     std::vector<double> written_us;
     for (int turn = 0; turn < turns; ++turn) {
-      shipped_us.push_back(dg::detail::time_shapes(shipped, {usual}).at(0).microseconds);
-      written_us.push_back(dg::detail::time_shapes(written, {usual}).at(0).microseconds);
+      shipped_us.push_back(dg::detail::time_shapes(shipped, {default_shape}).at(0).microseconds);
+      written_us.push_back(dg::detail::time_shapes(written, {default_shape}).at(0).microseconds);
     }
-    check_error(error_of(cavity_in_words(), order, device, real, usual), real, "a user's flux");
+    check_error(error_of(cavity_in_words(), order, device, real, default_shape), real,
+                "a user's flux");
     Measurement row;
     row.op = "dg_maxwell flux N=" + std::to_string(order);
     row.dtype = real == cgen::f32 ? "f32" : "f64";
