@@ -5,7 +5,7 @@
 BUILD := build
 CMAKE_CONFIGURE = cmake --preset release -DRTCG_BUILD_TESTS=$(1) -DRTCG_BUILD_BENCH=$(1) -DRTCG_BUILD_EXAMPLES=ON
 
-.PHONY: all demo test bench pages install clean help sanitize packages-build packages-test
+.PHONY: all demo test bench pages install package clean help sanitize packages-build packages-test
 
 all: packages-build            ## build the library and the command line, build/bin/rtcg
 	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
@@ -33,6 +33,9 @@ sanitize: packages-test        ## build and test under the address and undefined
 
 install: all                   ## install to PREFIX (default: CMake's)
 	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
+
+package: all                   ## make the Debian packages rtcg and librtcg-dev, build/*.deb
+	cd $(BUILD) && cpack
 
 clean:                         ## remove the build folder
 	cmake -E rm -rf $(BUILD)

@@ -15,6 +15,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/kernel/kernel_file.h"
 
 namespace rtcg::tools {
 
@@ -247,6 +248,30 @@ void parse_scalars(const std::vector<std::string>& items,
       integers[name] = *whole;
     }
   }
+}
+
+std::vector<std::string> with_sizes(const loopy::KernelFile& file,
+                                    std::vector<std::string> values) {
+  for (const auto& [name, value] : file.sizes) {
+    const bool is_given = std::any_of(values.begin(), values.end(), [&](const std::string& each) {
+      return each.substr(0, each.find('=')) == name;
+    });
+    if (!is_given) {
+      values.push_back(fmt::format("{}={}", name, value));
+    }
+  }
+  return values;
+}
+
+std::string kernel_file_path(const std::string& word) {
+  std::error_code ignored;
+  if (std::filesystem::exists(word, ignored) || word.find_first_of("/.") != std::string::npos) {
+    return word;
+  }
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const std::filesystem::path installed =
+      program.parent_path().parent_path() / "share/rtcg/kernels" / (word + ".loopy");
+  return std::filesystem::exists(installed, ignored) ? installed.string() : word;
 }
 
 void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, double>& values) {

@@ -13,7 +13,8 @@ class App;
 }
 namespace rtcg::loopy {
 struct Kernel;
-}
+struct KernelFile;
+}  // namespace rtcg::loopy
 
 // What the subcommands of `rtcg` share. Each command stands in its own file.
 
@@ -66,6 +67,16 @@ void write_results(const std::string& path, std::string_view bytes, const std::s
 void parse_scalars(const std::vector<std::string>& items,
                    std::map<std::string, std::int64_t, std::less<>>& integers,
                    std::map<std::string, double>& reals);
+/// `values`, as parse_scalars takes them, with the sizes that `file` has for other parameters.
+[[nodiscard]] std::vector<std::string> with_sizes(const loopy::KernelFile& file,
+                                                  std::vector<std::string> values);
+/// Of the argument that kernel_file_path takes.
+inline constexpr const char* kernel_file_help =
+    "A kernel file (docs/kernel_files.md), or the name of one that comes with rtcg:\n"
+    "axpy, heat, matmul, row_sums, stencil, transpose";
+/// The path of a kernel file: `word`, or the file of that name among those installed with rtcg
+/// (`matmul`), if there is no file `word`.
+[[nodiscard]] std::string kernel_file_path(const std::string& word);
 /// @throws InvalidInput  tools.rtcg.bad_value: a name of `values` is no scalar of `kernel`
 void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, double>& values);
 /// For options that are numbers: what is wrong with `text`, or nothing.

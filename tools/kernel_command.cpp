@@ -56,6 +56,8 @@ struct Kernels {
   loopy::KernelFile file;
   Kernel described;
   Kernel transformed;
+  /// Of parameters, as given or else as the file has them.
+  std::vector<std::string> values{};
 
   /// What `body` gives; errors about a statement name its line.
   template <class Body>
@@ -65,12 +67,12 @@ struct Kernels {
 };
 
 Kernels read_kernels(const KernelWords& words) {
-  const loopy::KernelFile file = loopy::read_kernel_file(words.file);
-  Kernels kernels{file, loopy::described_kernel(file), {}};
+  const loopy::KernelFile file = loopy::read_kernel_file(kernel_file_path(words.file));
+  Kernels kernels{file, loopy::described_kernel(file), {}, with_sizes(file, words.values)};
   if (!words.slicing.empty()) {
     loopy::IntegerValues sizes;
     std::map<std::string, double> reals;
-    parse_scalars(words.values, sizes, reals);
+    parse_scalars(kernels.values, sizes, reals);
     kernels.transformed =
         loopy::tuned_kernel(kernels.described, sizes, loopy::parse_slicing(words.slicing));
     return kernels;
@@ -184,7 +186,7 @@ void run(const KernelWords& words) {
   loopy::CompareOptions options;
   options.repetitions = words.repetitions;
   loopy::IntegerValues values;
-  parse_scalars(words.values, values, options.reals);
+  parse_scalars(kernels.values, values, options.reals);
   check_are_scalars(kernels.described, options.reals);
   loopy::ComparisonReport report;
   {
@@ -494,7 +496,7 @@ void explain(const KernelWords& words) {
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help,
                       const std::shared_ptr<KernelWords>& words) {
   CLI::App* command = app.add_subcommand(name, help);
-  command->add_option("FILE", words->file, "A kernel file (docs/kernel_files.md)")->required();
+  command->add_option("FILE", words->file, kernel_file_help)->required();
   CLI::Option* as_described =
       command->add_flag("--as-described", words->as_described, "Ignore the file's transformations");
   command

@@ -147,8 +147,16 @@ void print_slicings(const TuneWords& words, const loopy::SlicingStream& stream) 
               stream.count());
 }
 
-void list_slicings(const TuneWords& words) {
-  const loopy::KernelFile file = loopy::read_kernel_file(words.file);
+/// The file that `words` names; they get its path and sizes.
+loopy::KernelFile read_file(TuneWords& words) {
+  words.file = kernel_file_path(words.file);
+  loopy::KernelFile file = loopy::read_kernel_file(words.file);
+  words.values = with_sizes(file, std::move(words.values));
+  return file;
+}
+
+void list_slicings(TuneWords words) {
+  const loopy::KernelFile file = read_file(words);
   const loopy::Kernel kernel = loopy::described_kernel(file);
   const loopy::SlicingStream stream = loopy::with_place_of_statement(file, kernel, [&] {
     const Progress progress("ranking the slicings of " + words.file);
@@ -358,9 +366,9 @@ loopy::TuneResult search(const TuneWords& words, const loopy::Kernel& kernel,
   return loopy::tune(kernel, device, options);
 }
 
-void tune(const TuneWords& words) {
+void tune(TuneWords words) {
   const EndsByItself by_itself;  // a signal keeps what is known by then
-  const loopy::KernelFile file = loopy::read_kernel_file(words.file);
+  const loopy::KernelFile file = read_file(words);
   const loopy::Kernel kernel = loopy::described_kernel(file);
   const runtime::Device device =
       words.device == "best" ? best_device() : runtime::Device::find(words.device);
@@ -399,7 +407,7 @@ void tune(const TuneWords& words) {
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help,
                       const std::shared_ptr<TuneWords>& words) {
   CLI::App* command = app.add_subcommand(name, help);
-  command->add_option("FILE", words->file, "A kernel file (docs/kernel_files.md)")->required();
+  command->add_option("FILE", words->file, kernel_file_help)->required();
   command->add_option("--set", words->values, "Value of a parameter: n=1000")
       ->allow_extra_args(false);
   command->add_option("--min-threads", words->constraints.min_threads, "Fewest threads of a block")

@@ -214,6 +214,14 @@ void write_section(std::string& text, std::string_view name, const std::string& 
   }
 }
 
+std::string text_of(const std::map<std::string, std::int64_t>& values) {
+  std::string text;
+  for (const auto& [name, value] : values) {
+    text += fmt::format("{}={}\n", name, value);
+  }
+  return text;
+}
+
 std::string text_of(const KernelFile& file, std::string_view heading) {
   std::string text = std::string(heading) + " " + file.options.name + "\n";
   write_section(text, "domains", file.domains);
@@ -222,11 +230,8 @@ std::string text_of(const KernelFile& file, std::string_view heading) {
     text += "type " + scalar_type_name(*file.options.default_type) + "\n";
   }
   write_section(text, "assume", file.options.assumptions);
-  std::string values;
-  for (const auto& [name, value] : file.options.fixed_parameters) {
-    values += fmt::format("{}={}\n", name, value);
-  }
-  write_section(text, "fix", values);
+  write_section(text, "fix", text_of(file.options.fixed_parameters));
+  write_section(text, "sizes", text_of(file.sizes));
   if (file.options.sequential_dependencies) {
     text += "order sequential\n";
   }

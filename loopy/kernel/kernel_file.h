@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -20,6 +21,8 @@ struct KernelFile {
   std::string recipe{};
   /// Kernels that statements call, each with its own recipe.
   std::vector<KernelFile> callees{};
+  /// Values of parameters for commands that run the kernel and are given no others.
+  std::map<std::string, std::int64_t> sizes{};
   /// Where it was read from, for errors; empty where it was no file.
   std::string path{};
   /// The line on which the text of each section begins, for errors.

@@ -24,7 +24,7 @@ namespace rtcg::loopy {
 namespace {
 
 constexpr std::string_view section_names =
-    "kernel, domains, arguments, type, assume, fix, order, statements, transform, callee";
+    "kernel, domains, arguments, type, assume, fix, sizes, order, statements, transform, callee";
 
 /// `axpy.loopy:7`, or `line 7 of the kernel file`.
 std::string place(const std::string& path, int line) {
@@ -179,6 +179,8 @@ void read_section(const Section& section, KernelFile& file) {
     file.options.assumptions = text;
   } else if (name == "fix") {
     file.options.fixed_parameters = parse_values(section);
+  } else if (name == "sizes") {
+    file.sizes = parse_values(section);
   } else if (name == "order") {
     if (text != "sequential" && text != "data") {
       refuse(fmt::format("statements are in no order '{}': write sequential or data", text));
@@ -276,6 +278,18 @@ KernelFile file_of(const std::vector<Section>& sections, const std::string& path
   }
   return file;
 }
+
+void check_sizes(const KernelFile& file, const Kernel& kernel) {
+  for (const auto& [name, value] : file.sizes) {
+    const bool is_scalar =
+        std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
+                    [&](const Argument& each) { return each.name == name && !each.is_array; });
+    if (!is_scalar) {
+      fail("loopy.parse_kernel_file.bad_value", place(file.path, line_of(file, "sizes")),
+           fmt::format("'{}' is not a parameter of kernel '{}'", name, kernel.name));
+    }
+  }
+}
 }  // namespace
 
 KernelFile parse_kernel_file(std::string_view text, const std::string& path) {
@@ -318,10 +332,12 @@ Kernel described_kernel(const KernelFile& file) {
     callees.push_back(transformed_kernel(callee, described_kernel(callee)));
   }
   const int first_line = line_of(file, "statements");
-  return with_place(file, first_line, [&] {
+  Kernel kernel = with_place(file, first_line, [&] {
     return make_kernel_with_callees(file.domains, as_in_file(first_line, file.statements),
                                     file.options, callees);
   });
+  check_sizes(file, kernel);
+  return kernel;
 }
 
 Kernel transformed_kernel(const KernelFile& file, Kernel described) {
