@@ -238,7 +238,7 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
                     "anyway",
                     backend_.info().name, backend_.info().driver_version, verdict.why_refused));
   }
-  return build(with_mend(request, verdict.flags));
+  return build(with_mend(request, mend_for(request, verdict.flags)));
 }
 
 CompiledProgram OpenClCompiler::build(const CompileRequest& request) {

@@ -1,5 +1,6 @@
 #include "rtcg/runtime/opencl/opencl_self_test.h"
 
+#include <cctype>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -311,13 +312,60 @@ const std::vector<std::vector<std::string>>& self_test_mends() {
 
 std::string self_test_identity(const DeviceInfo& info) {
   static const std::string digest = [] {
-    std::string judged_by = fmt::format("{}{}", tiles_text, sums_text);
+    std::string judged_by = fmt::format("{}{}barriers in two loops unoptimised", tiles_text, sums_text);
     for (const std::vector<std::string>& flags : self_test_mends()) {
       judged_by += fmt::format("{}\n", fmt::join(flags, " "));
     }
     return to_hex(sha256(judged_by)).substr(0, 8);
   }();
   return fmt::format("OpenCL {} judged by {}", info.target, digest);
+}
+
+bool has_nested_barrier(std::string_view text) {
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  int depth = 0;
+  char before = '{';  // the last character that is neither blank nor part of a comment
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    if (rest.starts_with("//") || rest.starts_with("/*")) {
+      const std::string_view end = rest[1] == '/' ? "\n" : "*/";
+      const std::size_t at = text.find(end, i + 2);
+      i = at == std::string_view::npos ? text.size() : at + end.size() - 1;
+      continue;
+    }
+    const char c = text[i];
+    if (std::isspace(static_cast<unsigned char>(c)) != 0) {
+      continue;
+    }
+    if (is_word(c)) {
+      std::size_t end = i;
+      while (end < text.size() && is_word(text[end])) {
+        ++end;
+      }
+      const std::string_view word = text.substr(i, end - i);
+      const bool is_barrier = word == "barrier" || word == "work_group_barrier";
+      // `for (...) barrier(...)` has no braces
+      const bool begins_statement = before == ';' || before == '{' || before == '}';
+      if (is_barrier && depth + (begins_statement ? 0 : 1) > 2) {
+        return true;
+      }
+      i = end - 1;
+      before = 'a';
+      continue;
+    }
+    depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    before = c;
+  }
+  return false;
+}
+
+const std::vector<std::string>& mend_for(const CompileRequest& request,
+                                         const std::vector<std::string>& verdict) {
+  const std::vector<std::vector<std::string>>& mends = self_test_mends();
+  return verdict == mends.front() && has_nested_barrier(request.source.text) ? mends.back()
+                                                                             : verdict;
 }
 
 CompileRequest with_mend(CompileRequest request, const std::vector<std::string>& flags) {

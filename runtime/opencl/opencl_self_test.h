@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rtcg/runtime/compile/compiler_judge.h"
@@ -15,6 +16,14 @@ namespace rtcg::runtime::opencl {
 
 /// The sets of flags that may mend a compiler, cheapest first.
 [[nodiscard]] const std::vector<std::vector<std::string>>& self_test_mends();
+
+/// Whether a barrier of OpenCL C is in two or more loops or branches.
+[[nodiscard]] bool has_nested_barrier(std::string_view text);
+
+/// The flags for `request` of a compiler with this verdict. Repeated barriers mend PoCL 3.1 for
+/// barriers in single loops. Texts with other nested barriers are compiled without optimisation.
+[[nodiscard]] const std::vector<std::string>& mend_for(const CompileRequest& request,
+                                                       const std::vector<std::string>& verdict);
 
 /// `request` with the flags of a verdict. `-DNAME=VALUE` becomes a macro before the text: on the
 /// command line it would also apply to the compiler's own header, which declares `barrier`.

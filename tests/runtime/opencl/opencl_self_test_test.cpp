@@ -40,6 +40,49 @@ TEST_F(OpenClSelfTest, SeesThatPocl3PutsABarrierIntoABranch) {
   EXPECT_EQ(trial(opencl::self_test_mends().front()).result, CompilerJudge::Trial::Result::right);
 }
 
+TEST(NestedBarriers, AreThoseInTwoLoopsOrBranches) {
+  const auto is_nested = [](const std::string& body) {
+    return opencl::has_nested_barrier("__kernel void f(__global int *x) {\n" + body + "\n}\n");
+  };
+  EXPECT_TRUE(is_nested("for (;;) { for (;;) { x[0] = 1; barrier(CLK_LOCAL_MEM_FENCE); } }"));
+  EXPECT_TRUE(is_nested("for (;;) { for (;;) barrier(CLK_LOCAL_MEM_FENCE); }"));
+  EXPECT_TRUE(is_nested("for (;;) { if (x[0]) {} else work_group_barrier(CLK_LOCAL_MEM_FENCE); }"));
+  EXPECT_TRUE(
+      is_nested("for (;;) { /* } } */ if (x[0]) { // }\nbarrier(CLK_LOCAL_MEM_FENCE); } }"));
+  EXPECT_FALSE(is_nested("for (;;) { x[0] = 1; barrier(CLK_LOCAL_MEM_FENCE); }"));
+  EXPECT_FALSE(is_nested("for (;;) { for (;;) { x[0] = 1; } barrier(CLK_LOCAL_MEM_FENCE); }"));
+  EXPECT_FALSE(is_nested("// for (;;) { { barrier(0); } }\nbarrier(CLK_LOCAL_MEM_FENCE); // all"));
+  EXPECT_FALSE(is_nested("for (;;) { if (x[0]) { my_barrier(0); barrier_count += 1; } }"));
+}
+
+// Found by random texts of loops and branches: with repeated barriers PoCL 3.1 leaves c[0] at 1.
+constexpr const char* branch_in_loops_text = R"(
+__kernel __attribute__((reqd_work_group_size(8, 1, 1))) void branch_in_loops(
+    __global int *c, const int n) {
+  const int l = (int)(uint)get_local_id(0);
+  __local int s[8];
+  s[l] = 0;
+  for (int i = 0; i < n; ++i) {
+    if (i < 2) {
+      for (int j = 0; j < 1; ++j) {
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        if (l == 1) {
+          c[0] = (c[0] * 5 + s[0]) & 1023;
+        }
+      }
+    }
+  }
+}
+)";
+
+TEST_F(OpenClSelfTest, BarriersInLoopsAndBranchesAreRight) {
+  const auto branch_in_loops =
+      Program::compile(device(), branch_in_loops_text).function<int*, int>("branch_in_loops");
+  const Buffer<int> c(device(), std::vector<int>{1});
+  branch_in_loops(device().default_stream(), {1, 8}, c, 3);
+  EXPECT_EQ(c.to_vector(), std::vector<int>{25});
+}
+
 CompileRequest request_for(const Device& device) {
   CompileRequest request;
   request.kind = OutputKind::opencl_binary;
