@@ -207,8 +207,10 @@ class PartsMaker {
     if (const RawCode* raw = get_if<RawCode>(statement.instruction)) {
       statement.instruction.kind = with_known_places(*raw);
     }
-    for_each_expression(statement.instruction,
-                        [&](const Expr& expr) { refuse_division_by_zero(expr, where); });
+    for_each_expression(statement.instruction, [&](const Expr& expr) {
+      refuse_division_by_zero(expr, where);
+      refuse_another_rank(expr, where);
+    });
     NameSet written = written_variables(statement.instruction);
     if (!statement.callee.empty() && tree.mentions != nullptr) {
       for (const DeclarationPointer& each : *tree.mentions) {
@@ -236,6 +238,25 @@ class PartsMaker {
     }
   }
 
+  /// All accesses give an array as many indices as the first one.
+  void refuse_another_rank(const Expr& expr, const SourceOrigin& where) {
+    walk(expr, [&](const Expr& part) {
+      if (const Access* access = get_if<Access>(part)) {
+        const std::string array = access->array.substr(0, access->array.find('$'));
+        const auto first = ranks_.emplace(array, access->indices.size()).first;
+        if (first->second != access->indices.size()) {
+          fail("loopy.describe.index_count", where,
+               fmt::format("'{}' has {} here and {} in an earlier access", to_string(part),
+                           access->indices.size() == 1
+                               ? "1 index"
+                               : fmt::format("{} indices", access->indices.size()),
+                           first->second));
+        }
+      }
+      return true;
+    });
+  }
+
   void refuse_unbound_inames(const Mentions& mentions, const SourceOrigin& where) const {
     if (mentions == nullptr) {
       return;
@@ -258,6 +279,7 @@ class PartsMaker {
     }
   }};
   NameSet declared_;
+  std::map<std::string, std::size_t> ranks_;
   std::size_t count_ = 0;
 };
 

@@ -395,6 +395,8 @@ class [[nodiscard]] Statement {
   Statement atomic() const;
   /// Sets the element atomically, whatever it held.
   Statement atomic_init() const;
+  /// Copies asynchronously: others need the result only after wait_for_copies.
+  Statement asynchronous() const;
   /// What C text reads and writes.
   template <std::convertible_to<std::string_view>... Names>
   Statement reads(const Names&... names) const {
@@ -440,6 +442,10 @@ Statement local_barrier(SourceOrigin where = SourceOrigin::current());
 /// Ends the launch.
 Statement global_barrier(SourceOrigin where = SourceOrigin::current());
 Statement no_operation(SourceOrigin where = SourceOrigin::current());
+/// Makes one group of the asynchronous copies since the last one.
+Statement commit_copies(SourceOrigin where = SourceOrigin::current());
+/// Waits until all groups but the last `open_groups` have arrived.
+Statement wait_for_copies(int open_groups = 0, SourceOrigin where = SourceOrigin::current());
 /// C text, in which `${0}`, `${1}`, ... stand for `parts`; reads() and writes() say what it
 /// touches.
 /// @throws InvalidInput  loopy.describe.c_text
@@ -503,6 +509,7 @@ class Description {
   Description& add(const Rule& rule);
 
   /// @throws InvalidInput  loopy.describe.two_meanings, loopy.describe.unbound_iname,
+  ///         loopy.describe.index_count,
   ///         loopy.describe.unassigned, loopy.describe.division_by_zero, loopy.describe.option;
   ///         what make_kernel throws for text
   [[nodiscard]] Kernel make() const;

@@ -36,9 +36,9 @@ Statement with_option(const StatementTree& tree, std::function<void(ParsedStatem
   return Statement(std::make_shared<const StatementTree>(std::move(copy)));
 }
 
-void make_atomic(ParsedStatement& statement, const std::string& how) {
+void set_manner(ParsedStatement& statement, const char* manner, const char* how) {
   try {
-    statement.instruction = with_manner(std::move(statement.instruction), "atomic", how);
+    statement.instruction = with_manner(std::move(statement.instruction), manner, how);
   } catch (const InvalidInput& error) {
     fail("loopy.describe.option", statement.origin, error.message());
   }
@@ -120,10 +120,16 @@ Statement Statement::when(const Value& condition) const {
       condition.mentions());
 }
 Statement Statement::atomic() const {
-  return with_option(*tree_, [](ParsedStatement& statement) { make_atomic(statement, ""); });
+  return with_option(*tree_,
+                     [](ParsedStatement& statement) { set_manner(statement, "atomic", ""); });
 }
 Statement Statement::atomic_init() const {
-  return with_option(*tree_, [](ParsedStatement& statement) { make_atomic(statement, "init"); });
+  return with_option(*tree_,
+                     [](ParsedStatement& statement) { set_manner(statement, "atomic", "init"); });
+}
+Statement Statement::asynchronous() const {
+  return with_option(*tree_,
+                     [](ParsedStatement& statement) { set_manner(statement, "asynchronous", ""); });
 }
 Statement Statement::as_function() const {
   return with_option(*tree_, [](ParsedStatement& statement) { statement.is_function = true; });
@@ -232,6 +238,13 @@ Statement global_barrier(SourceOrigin where) {
 }
 Statement no_operation(SourceOrigin where) {
   return single(NoOperation{}, nullptr, where);
+}
+
+Statement commit_copies(SourceOrigin where) {
+  return single(CopyFence{CopyFenceKind::commit, 0}, nullptr, where);
+}
+Statement wait_for_copies(int open_groups, SourceOrigin where) {
+  return single(CopyFence{CopyFenceKind::wait, open_groups}, nullptr, where);
 }
 
 Statement c_text(const std::string& text, const std::vector<Value>& parts, SourceOrigin where) {

@@ -374,6 +374,18 @@ TEST(Describe, HasBarriersAndCText) {
           .add(c_text("${0} = frob(${1}, ${2});", {b(i), a(i), n}).writes(b).reads("table")));
 }
 
+TEST(Describe, CopiesAsynchronously) {
+  const Temp tile("m", f32, {4});
+  expect_same_kernel(
+      text_over_i("<f32> m[4]\nm[0] = a[i] {asynchronous}\n... commit copies {dep=*}\n"
+                  "... wait for copies, but for 1 groups {dep=*}"),
+      over_i()
+          .add((tile(0) = a(i)).asynchronous())
+          .add(commit_copies().depends("*"))
+          .add(wait_for_copies(1).depends("*")));
+  EXPECT_ERROR("loopy.describe.option", over_i().add(no_operation().asynchronous()).make());
+}
+
 TEST(Describe, CallsKernels) {
   const Kernel scale = make_kernel("{[k]: 0 <= k < 8}", "y[k] = s*x[k]",
                                    {.name = "scale", .arguments = "x, y: f32[8]; s: i32"});
@@ -471,7 +483,7 @@ TEST(Describe, RefusesKernelsThatContradictThemselves) {
   EXPECT_ERROR("loopy.describe.option", over_i().add((a(i) = 1).writes("b")).make());
   EXPECT_ERROR("loopy.make_kernel.duplicate_id",
                over_i().add((a(i) = 1).id("x")).add((b(i) = 1).id("x")).make());
-  EXPECT_ERROR("loopy.make_kernel.rank", over_i().add(a(i) = 1).add(b(i) = a(i, 0)).make());
+  EXPECT_ERROR("loopy.describe.index_count", over_i().add(a(i) = 1).add(b(i) = a(i, 0)).make());
 }
 
 TEST(Describe, SaysWhichLineIsWrong) {
