@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rtcg/cgen/support/error.h"
-#include "tools/dg_words.h"
+#include "tools/dg_options.h"
 #include "tools/json.h"
 #include "tools/progress_line.h"
 
@@ -48,99 +48,99 @@ std::string progress_text(const dg::Progress& progress) {
 
 class DgRun {
  public:
-  explicit DgRun(const DgWords& words)
-      : words_(words),
+  explicit DgRun(const DgOptions& given)
+      : given_(given),
         on_(std::make_shared<const dg::Discretization>(
-            dg::discretize(dg_mesh(words), words.order))),
-        problem_(dg_problem(words, on_->mesh)),
-        files_(words, problem_.system.fields, on_->mesh),
-        solver_(problem_.system, on_, problem_.data, dg_solver_options(words)) {}
+            dg::discretize(dg_mesh(given), given.order))),
+        problem_(dg_problem(given, on_->mesh)),
+        files_(given, problem_.system.fields, on_->mesh),
+        solver_(problem_.system, on_, problem_.data, dg_solver_options(given)) {}
 
   void run() {
     const bool is_on_host = solver_.options().device.info().id.kind == runtime::BackendKind::host;
-    if (words_.is_tuning && (is_on_host || words_.strategy != "fused")) {
+    if (given_.is_tuning && (is_on_host || given_.strategy != "fused")) {
       std::fputs(
           "rtcg: there is nothing to tune: only fused kernels have several shapes, and none on the "
           "host\n",
           stderr);
     }
-    if (words_.resume.empty()) {
+    if (given_.resume.empty()) {
       solver_.set_state(state_at(problem_, *on_, 0));
     } else {
-      solver_.load_checkpoint(words_.resume);
+      solver_.load_checkpoint(given_.resume);
     }
     begin_time_ = solver_.time();
-    if (begin_time_ > words_.until) {
+    if (begin_time_ > given_.until) {
       std::fprintf(stderr,
                    "rtcg: the checkpoint is of t = %.6g, after --until %.6g: no step is left\n",
-                   begin_time_, words_.until);
+                   begin_time_, given_.until);
     }
     begin_steps_ = solver_.steps();
     energy_before_ = solver_.energy();
     check_steps();
-    if (words_.every > 0 && words_.resume.empty()) {
+    if (given_.every > 0 && given_.resume.empty()) {
       files_.write(*on_, solver_.state(), 0, 0);
     }
     catch_signals();
-    while (solver_.time() < words_.until) {
+    while (solver_.time() < given_.until) {
       if (!run_to_next_output()) {
         stop();
       }
     }
     progress_.clear();
-    if (words_.every <= 0) {
+    if (given_.every <= 0) {
       files_.write(*on_, solver_.state(), solver_.time(), std::nullopt);
     }
-    words_.output.as_json ? print_json() : print_text();
+    given_.output.as_json ? print_json() : print_text();
     warn_of_growth();
   }
 
  private:
   // A file a step is the most that makes sense; any number of them would fit into less.
   void check_steps() const {
-    if (solver_.time() >= words_.until) {
+    if (solver_.time() >= given_.until) {
       return;
     }
     const double step = solver_.time_step();
-    if (words_.every > 0 && words_.every < step && words_.every < words_.until) {
+    if (given_.every > 0 && given_.every < step && given_.every < given_.until) {
       throw InvalidInput("tools.dg.bad_every",
                          fmt::format("--every {} is less than a time step, which is {:.3g} long",
-                                     words_.every, step));
+                                     given_.every, step));
     }
-    const double steps = (words_.until - solver_.time()) / step;
-    if (!(steps <= static_cast<double>(words_.most_steps))) {
+    const double steps = (given_.until - solver_.time()) / step;
+    if (!(steps <= static_cast<double>(given_.most_steps))) {
       throw InvalidInput(
           "tools.dg.too_many_steps",
           fmt::format(
               "from t = {:.6g} to --until {:.6g} the run takes {:.3g} steps of {:.3g}, more "
               "than {}: end it earlier, look at the smallest element, or allow more by "
               "--most-steps",
-              solver_.time(), words_.until, steps, step, words_.most_steps));
+              solver_.time(), given_.until, steps, step, given_.most_steps));
     }
   }
 
   // The place of the next output in the series, counted so that a resumed run finds the same.
   bool run_to_next_output() {
-    const int number = words_.every > 0
-                           ? static_cast<int>(std::floor(solver_.time() / words_.every + 1e-9)) + 1
+    const int number = given_.every > 0
+                           ? static_cast<int>(std::floor(solver_.time() / given_.every + 1e-9)) + 1
                            : 0;
     const double end =
-        words_.every > 0 ? std::min(words_.until, number * words_.every) : words_.until;
+        given_.every > 0 ? std::min(given_.until, number * given_.every) : given_.until;
     dg::RunOptions options;
     options.report_seconds = 1;
     options.report = [this](const dg::Progress& progress) {
       progress_.show(progress_text(progress));
     };
-    options.most_steps = words_.most_steps;
+    options.most_steps = given_.most_steps;
     options.is_stopped = [] { return caught_signal != 0; };
     const auto begin = std::chrono::steady_clock::now();
     const bool is_there = solver_.run_until(end, options);
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (is_there && words_.every > 0) {
+    if (is_there && given_.every > 0) {
       files_.write(*on_, solver_.state(), solver_.time(), number);
     }
-    if (is_there && !words_.checkpoint.empty()) {
-      solver_.save_checkpoint(words_.checkpoint);
+    if (is_there && !given_.checkpoint.empty()) {
+      solver_.save_checkpoint(given_.checkpoint);
     }
     return is_there;
   }
@@ -148,7 +148,7 @@ class DgRun {
   // Keeps what there is, then ends as a program does that gets the signal.
   [[noreturn]] void stop() {
     const std::string path =
-        words_.checkpoint.empty() ? words_.equation + ".checkpoint" : words_.checkpoint;
+        given_.checkpoint.empty() ? given_.equation + ".checkpoint" : given_.checkpoint;
     solver_.save_checkpoint(path);
     progress_.clear();
     std::fprintf(stderr, "rtcg: stopped at t = %.6g after %s; --resume %s goes on\n",
@@ -176,7 +176,7 @@ class DgRun {
   // No shipped equation gains energy, but for Euler's, whose is no sum of squares.
   void warn_of_growth() const {
     const double growth = solver_.energy() / energy_before_;
-    if (growth > 2 && words_.equation != "euler") {
+    if (growth > 2 && given_.equation != "euler") {
       std::fprintf(stderr,
                    "rtcg: the energy grew by a factor of %.3g, so the run is unstable: a smaller "
                    "--cfl helps\n",
@@ -185,10 +185,10 @@ class DgRun {
   }
 
   void print_json() const {
-    nlohmann::ordered_json json = {{"equation", words_.equation},
+    nlohmann::ordered_json json = {{"equation", given_.equation},
                                    {"device", solver_.options().device.info().name},
-                                   {"dtype", words_.dtype},
-                                   {"order", words_.order},
+                                   {"dtype", given_.dtype},
+                                   {"order", given_.order},
                                    {"elements", on_->element_count()},
                                    {"unknowns", static_cast<long long>(unknowns())},
                                    {"begin", begin_time_},
@@ -206,9 +206,9 @@ class DgRun {
   }
 
   void print_text() const {
-    std::printf("%s on %s of order %d, %.4g unknowns in %s on %s\n", words_.equation.c_str(),
-                counted(on_->element_count(), "element").c_str(), words_.order, unknowns(),
-                words_.dtype.c_str(), solver_.options().device.info().name.c_str());
+    std::printf("%s on %s of order %d, %.4g unknowns in %s on %s\n", given_.equation.c_str(),
+                counted(on_->element_count(), "element").c_str(), given_.order, unknowns(),
+                given_.dtype.c_str(), solver_.options().device.info().name.c_str());
     std::printf("t = %.6g to %.6g, %s in %.3g s: %.3g GDOF/s\n", begin_time_, solver_.time(),
                 counted(static_cast<std::size_t>(steps_done()), "step").c_str(), seconds_, speed());
     std::printf("energy %.10g, before %.10g\n", solver_.energy(), energy_before_);
@@ -220,7 +220,7 @@ class DgRun {
     }
   }
 
-  const DgWords& words_;
+  const DgOptions& given_;
   ProgressLine progress_;
   std::shared_ptr<const dg::Discretization> on_;
   dg::Problem problem_;
@@ -232,8 +232,8 @@ class DgRun {
   double seconds_ = 0;
 };
 
-void run(const DgWords& words) {
-  words.equation == "poisson" ? run_poisson(words) : DgRun(words).run();
+void run(const DgOptions& given) {
+  given.equation == "poisson" ? run_poisson(given) : DgRun(given).run();
 }
 
 // ---- which options an equation uses -------------------------------------------------------------
@@ -252,9 +252,9 @@ std::vector<std::string> unused_options(const std::string& equation) {
 }
 
 // An option of the call that would change nothing is refused, since its author expects something.
-void check_options(const CLI::App& command, const DgWords& words) {
-  const std::vector<std::string> unused = unused_options(words.equation);
-  std::vector<std::string> given;
+void check_options(const CLI::App& command, const DgOptions& given) {
+  const std::vector<std::string> unused = unused_options(given.equation);
+  std::vector<std::string> idle;
   std::vector<std::string> used;
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
@@ -264,20 +264,20 @@ void check_options(const CLI::App& command, const DgWords& words) {
     if (std::find(unused.begin(), unused.end(), name) == unused.end()) {
       used.push_back(name);
     } else if (option->count() > 0) {
-      given.push_back(name);
+      idle.push_back(name);
     }
   }
-  if (!given.empty()) {
+  if (!idle.empty()) {
     throw InvalidInput("tools.dg.unused_option",
-                       fmt::format("'{}' does not use {}: its options are {}", words.equation,
-                                   fmt::join(given, ", "), fmt::join(used, ", ")));
+                       fmt::format("'{}' does not use {}: its options are {}", given.equation,
+                                   fmt::join(idle, ", "), fmt::join(used, ", ")));
   }
-  if (!words.picture.empty() && !words.picture.ends_with(".png") &&
-      !words.picture.ends_with(".PNG")) {
+  if (!given.picture.empty() && !given.picture.ends_with(".png") &&
+      !given.picture.ends_with(".PNG")) {
     throw InvalidInput("tools.dg.bad_picture",
                        fmt::format("'{}' does not end in .png, and pictures are PNG files: "
                                    "write --picture u.png",
-                                   words.picture));
+                                   given.picture));
   }
   const auto needs = [&](const char* name, bool is_there, const char* what) {
     const CLI::Option* option = command.get_option_no_throw(name);
@@ -286,18 +286,18 @@ void check_options(const CLI::App& command, const DgWords& words) {
                          fmt::format("{} has no effect without {}", name, what));
     }
   };
-  needs("--split-singles", words.dtype == "f32", "--dtype f32");
-  needs("--straight", !words.vtu.empty(), "--vtu");
-  needs("--field", !words.picture.empty(), "--picture");
-  needs("--slice", !words.picture.empty(), "--picture");
-  needs("--every", !words.vtu.empty() || !words.picture.empty() || !words.checkpoint.empty(),
+  needs("--split-singles", given.dtype == "f32", "--dtype f32");
+  needs("--straight", !given.vtu.empty(), "--vtu");
+  needs("--field", !given.picture.empty(), "--picture");
+  needs("--slice", !given.picture.empty(), "--picture");
+  needs("--every", !given.vtu.empty() || !given.picture.empty() || !given.checkpoint.empty(),
         "--vtu, --picture or --checkpoint");
-  needs("--vertices-only", !words.mesh.empty() && !is_box(words), "an MSH file for a mesh");
-  needs("--dimension", words.mesh.empty() || is_box(words), "a box for a mesh");
-  needs("--perturb", words.mesh.empty() || is_box(words), "a box for a mesh");
+  needs("--vertices-only", !given.mesh.empty() && !is_box(given), "an MSH file for a mesh");
+  needs("--dimension", given.mesh.empty() || is_box(given), "a box for a mesh");
+  needs("--perturb", given.mesh.empty() || is_box(given), "a box for a mesh");
 }
 
-// ---- words --------------------------------------------------------------------------------------
+// ---- options ------------------------------------------------------------------------------------
 
 std::vector<std::string> equations() {
   std::vector<std::string> names = dg::problem_names();
@@ -305,83 +305,83 @@ std::vector<std::string> equations() {
   return names;
 }
 
-void add_method_options(CLI::App& command, DgWords& words) {
+void add_method_options(CLI::App& command, DgOptions& given) {
   command
-      .add_option("--device,-d", words.device,
+      .add_option("--device,-d", given.device,
                   "host, opencl:0, cuda:0, or best: a GPU if there is one")
       ->capture_default_str();
-  command.add_option("--dtype", words.dtype, "Precision of the state and all computations")
+  command.add_option("--dtype", given.dtype, "Precision of the state and all computations")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
-  command.add_option("--until,-T", words.until, "End time")
+  command.add_option("--until,-T", given.until, "End time")
       ->check(why_negative)
       ->capture_default_str();
-  command.add_option("--cfl", words.cfl, "Factor of the time step; 1 is stable")
+  command.add_option("--cfl", given.cfl, "Factor of the time step; 1 is stable")
       ->check(why_not_positive)
       ->capture_default_str();
   command
-      .add_option("--strategy", words.strategy,
+      .add_option("--strategy", given.strategy,
                   "Kernels per stage: one (fused), two, or four (split)")
       ->check(CLI::IsMember({"fused", "two", "split"}))
       ->capture_default_str();
-  command.add_flag("--split-singles", words.split_singles,
+  command.add_flag("--split-singles", given.split_singles,
                    "With f32: multiply on tensor cores, each number as two of tf32");
-  command.add_option("--flux", words.flux, "Numerical flux of linear equations")
+  command.add_option("--flux", given.flux, "Numerical flux of linear equations")
       ->check(CLI::IsMember({"upwind", "central"}))
       ->capture_default_str();
-  command.add_option("--method", words.method, "poisson: interior penalty or local DG")
+  command.add_option("--method", given.method, "poisson: interior penalty or local DG")
       ->check(CLI::IsMember({"ip", "ldg"}))
       ->capture_default_str();
   command
-      .add_option("--preconditioner", words.preconditioner,
+      .add_option("--preconditioner", given.preconditioner,
                   "poisson: preconditioner of conjugate gradients")
       ->check(CLI::IsMember({"none", "block-jacobi"}))
       ->capture_default_str();
-  command.add_option("--dimension", words.dimension, "Dimension of box:N: 1, 2 or 3")
+  command.add_option("--dimension", given.dimension, "Dimension of box:N: 1, 2 or 3")
       ->check(CLI::Range(1, 3));
-  command.add_option("--perturb", words.perturbation, "Move inner vertices of a box, in cells")
+  command.add_option("--perturb", given.perturbation, "Move inner vertices of a box, in cells")
       ->capture_default_str();
-  command.add_option("--picture,-p", words.picture, "PNG file to draw");
-  command.add_flag("--json", words.output.as_json, "Print JSON");
+  command.add_option("--picture,-p", given.picture, "PNG file to draw");
+  command.add_flag("--json", given.output.as_json, "Print JSON");
 }
 
-void add_run_options(CLI::App& command, DgWords& words) {
-  command.add_option("MESH", words.mesh, "box:16, box:16x8x8, or an MSH file")
+void add_run_options(CLI::App& command, DgOptions& given) {
+  command.add_option("MESH", given.mesh, "box:16, box:16x8x8, or an MSH file")
       ->default_str("box:8");
-  command.add_option("--order,-N", words.order, "Order of the polynomials: 1 to 9")
+  command.add_option("--order,-N", given.order, "Order of the polynomials: 1 to 9")
       ->check(CLI::Range(1, dg::highest_order))
       ->capture_default_str();
-  command.add_option("--start", words.start, "Initial state; default: exact on boxes")
+  command.add_option("--start", given.start, "Initial state; default: exact on boxes")
       ->check(CLI::IsMember({"exact", "pulse"}));
   command
-      .add_option("--boundary,-b", words.boundaries,
+      .add_option("--boundary,-b", given.boundaries,
                   "TAG=CONDITION, such as +x=absorbing; see below")
       ->allow_extra_args(false);
-  command.add_option("--contrast", words.contrast, "poisson: diffusion of every third element")
+  command.add_option("--contrast", given.contrast, "poisson: diffusion of every third element")
       ->check(why_not_positive)
       ->capture_default_str();
   command
-      .add_option("--ordering", words.ordering,
+      .add_option("--ordering", given.ordering,
                   "Order of elements: neighbours close together, or as given")
       ->check(CLI::IsMember({"curve", "metis", "given"}))
       ->capture_default_str();
-  command.add_flag("--tune", words.is_tuning, "Find the fastest kernel first, and remember it");
-  command.add_option("--wisdom", words.wisdom, "File of tuned kernels");
-  command.add_option("--most-steps", words.most_steps, "Refuse a run of more steps")
+  command.add_flag("--tune", given.is_tuning, "Find the fastest kernel first, and remember it");
+  command.add_option("--wisdom", given.wisdom, "File of tuned kernels");
+  command.add_option("--most-steps", given.most_steps, "Refuse a run of more steps")
       ->check(why_not_positive)
       ->capture_default_str();
-  command.add_flag("--vertices-only", words.has_vertices_only,
+  command.add_flag("--vertices-only", given.has_vertices_only,
                    "Use only the vertices of curved elements of an MSH file");
-  command.add_option("--every,-e", words.every, "Time between files; default: at the end only")
+  command.add_option("--every,-e", given.every, "Time between files; default: at the end only")
       ->check(why_not_positive);
-  command.add_option("--vtu", words.vtu, "Folder for VTU files and a series for ParaView");
-  command.add_flag("--straight", words.has_straight_cells,
+  command.add_option("--vtu", given.vtu, "Folder for VTU files and a series for ParaView");
+  command.add_flag("--straight", given.has_straight_cells,
                    "Write straight VTU cells, which every program reads");
-  command.add_option("--field", words.field, "Field of pictures, such as ez");
-  command.add_option("--slice", words.slice, "Plane of pictures: z=0.5");
-  command.add_option("--checkpoint,-c", words.checkpoint,
+  command.add_option("--field", given.field, "Field of pictures, such as ez");
+  command.add_option("--slice", given.slice, "Plane of pictures: z=0.5");
+  command.add_option("--checkpoint,-c", given.checkpoint,
                      "Save the run to this file; Ctrl-C saves it in any case");
-  command.add_option("--resume,-r", words.resume, "Continue from a checkpoint");
+  command.add_option("--resume,-r", given.resume, "Continue from a checkpoint");
 }
 
 std::string about_conditions() {
@@ -397,39 +397,39 @@ std::string about_conditions() {
 }  // namespace
 
 void add_dg_command(CLI::App& app) {
-  const auto words = std::make_shared<DgWords>();
+  const auto given = std::make_shared<DgOptions>();
   CLI::App* command =
       app.add_subcommand("dg", "Solve an equation by discontinuous Galerkin methods");
-  command->add_option("EQUATION", words->equation, "Equation to solve")
+  command->add_option("EQUATION", given->equation, "Equation to solve")
       ->check(CLI::IsMember(equations()));
-  add_run_options(*command, *words);
-  add_method_options(*command, *words);
+  add_run_options(*command, *given);
+  add_method_options(*command, *given);
   command->footer(about_conditions());
   CLI::App* convergence =
       command->add_subcommand("convergence", "Print errors on a series of meshes");
-  convergence->add_option("EQUATION", words->equation, "Equation to solve, as for `rtcg dg`")
+  convergence->add_option("EQUATION", given->equation, "Equation to solve, as for `rtcg dg`")
       ->required()
       ->check(CLI::IsMember(equations()));
-  convergence->add_option("--orders", words->orders, "Orders of the polynomials: 1:4 or 1,3")
+  convergence->add_option("--orders", given->orders, "Orders of the polynomials: 1:4 or 1,3")
       ->capture_default_str();
-  convergence->add_option("--meshes", words->meshes, "Cells along an axis")->capture_default_str();
-  add_method_options(*convergence, *words);
-  convergence->callback([words, convergence] {
-    check_options(*convergence, *words);
-    run_convergence(*words);
+  convergence->add_option("--meshes", given->meshes, "Cells along an axis")->capture_default_str();
+  add_method_options(*convergence, *given);
+  convergence->callback([given, convergence] {
+    check_options(*convergence, *given);
+    run_convergence(*given);
   });
-  command->callback([words, command] {
+  command->callback([given, command] {
     if (!command->get_subcommands().empty()) {
       return;
     }
-    if (words->equation.empty()) {
+    if (given->equation.empty()) {
       throw CLI::RequiredError("EQUATION");
     }
-    if (words->mesh.empty()) {
-      words->mesh = "box:8";
+    if (given->mesh.empty()) {
+      given->mesh = "box:8";
     }
-    check_options(*command, *words);
-    run(*words);
+    check_options(*command, *given);
+    run(*given);
   });
 }
 

@@ -9,7 +9,7 @@
 
 #include "rtcg/dg/operators/solve_poisson.h"
 #include "rtcg/dg/output/write_file.h"
-#include "tools/dg_words.h"
+#include "tools/dg_options.h"
 #include "tools/draw/picture.h"
 #include "tools/json.h"
 #include "tools/progress_line.h"
@@ -19,8 +19,8 @@ namespace {
 
 using std::numbers::pi;
 
-std::shared_ptr<const dg::Discretization> discretization_of(const DgWords& words) {
-  return std::make_shared<const dg::Discretization>(dg::discretize(dg_mesh(words), words.order));
+std::shared_ptr<const dg::Discretization> discretization_of(const DgOptions& given) {
+  return std::make_shared<const dg::Discretization>(dg::discretize(dg_mesh(given), given.order));
 }
 
 // ---- Poisson ------------------------------------------------------------------------------------
@@ -42,29 +42,29 @@ dg::State product_of_sines(const dg::Discretization& on, double factor) {
 }
 
 // On boxes of one diffusion, a product of sines.
-bool has_solution(const DgWords& words) {
-  return is_box(words) && words.contrast == 1;
+bool has_solution(const DgOptions& given) {
+  return is_box(given) && given.contrast == 1;
 }
 
 // On other meshes than boxes the right-hand side is 1.
-PoissonRun solve(const DgWords& words, const std::shared_ptr<const dg::Discretization>& on) {
+PoissonRun solve(const DgOptions& given, const std::shared_ptr<const dg::Discretization>& on) {
   dg::PoissonOptions equation;
   equation.method =
-      words.method == "ip" ? dg::PoissonMethod::interior_penalty : dg::PoissonMethod::local_dg;
+      given.method == "ip" ? dg::PoissonMethod::interior_penalty : dg::PoissonMethod::local_dg;
   for (const std::string& tag : on->mesh.boundary_tags) {
     equation.dirichlet[tag] = 0;
   }
   dg::SystemData data;
-  if (words.contrast != 1) {
+  if (given.contrast != 1) {
     equation.diffusion = {dg::material("k")};
     for (std::size_t element = 0; element < on->element_count(); ++element) {
-      data.materials["k"].push_back(element % 3 == 0 ? words.contrast : 1);
+      data.materials["k"].push_back(element % 3 == 0 ? given.contrast : 1);
     }
   }
   dg::PoissonSolverOptions options;
-  options.solver = dg_solver_options(words);
-  options.tolerance = words.dtype == "f32" ? 1e-5 : 1e-10;
-  options.preconditioner = words.preconditioner == "none" ? dg::PoissonPreconditioner::none
+  options.solver = dg_solver_options(given);
+  options.tolerance = given.dtype == "f32" ? 1e-5 : 1e-10;
+  options.preconditioner = given.preconditioner == "none" ? dg::PoissonPreconditioner::none
                                                           : dg::PoissonPreconditioner::block_jacobi;
   ProgressLine progress;
   options.report = [&](const dg::PoissonProgress& each) {
@@ -73,7 +73,7 @@ PoissonRun solve(const DgWords& words, const std::shared_ptr<const dg::Discretiz
   };
   const double factor = static_cast<double>(on->mesh.dimension) * pi * pi;
   const dg::State f =
-      is_box(words)
+      is_box(given)
           ? product_of_sines(*on, factor)
           : dg::interpolate(*on, 1, [](const dg::Point&) { return std::vector<double>{1}; });
   const auto begin = std::chrono::steady_clock::now();
@@ -81,22 +81,22 @@ PoissonRun solve(const DgWords& words, const std::shared_ptr<const dg::Discretiz
   run.solution = dg::solve_poisson(equation, on, data, f, options);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   run.error =
-      has_solution(words) ? dg::l2_distance(*on, run.solution.u, product_of_sines(*on, 1)) : 0;
+      has_solution(given) ? dg::l2_distance(*on, run.solution.u, product_of_sines(*on, 1)) : 0;
   return run;
 }
 
 // ---- convergence --------------------------------------------------------------------------------
 
-double error_of(const DgWords& words) {
-  const auto on = discretization_of(words);
-  if (words.equation == "poisson") {
-    return solve(words, on).error;
+double error_of(const DgOptions& given) {
+  const auto on = discretization_of(given);
+  if (given.equation == "poisson") {
+    return solve(given, on).error;
   }
-  const dg::Problem problem = dg_problem(words, on->mesh);
-  dg::Solver solver(problem.system, on, problem.data, dg_solver_options(words));
+  const dg::Problem problem = dg_problem(given, on->mesh);
+  dg::Solver solver(problem.system, on, problem.data, dg_solver_options(given));
   solver.set_state(state_at(problem, *on, 0));
-  static_cast<void>(solver.run_until(words.until));
-  return dg::l2_distance(*on, solver.state(), state_at(problem, *on, words.until));
+  static_cast<void>(solver.run_until(given.until));
+  return dg::l2_distance(*on, solver.state(), state_at(problem, *on, given.until));
 }
 
 struct ConvergenceTable {
@@ -114,18 +114,18 @@ struct ConvergenceTable {
   }
 };
 
-std::string title_of(const DgWords& words) {
-  const bool is_poisson = words.equation == "poisson";
-  return fmt::format("{}, {}, {}{}", words.equation,
-                     is_poisson ? words.method == "ip" ? "interior penalty" : "LDG"
-                     : words.equation == "burgers" || words.equation == "euler"
+std::string title_of(const DgOptions& given) {
+  const bool is_poisson = given.equation == "poisson";
+  return fmt::format("{}, {}, {}{}", given.equation,
+                     is_poisson ? given.method == "ip" ? "interior penalty" : "LDG"
+                     : given.equation == "burgers" || given.equation == "euler"
                          ? "Lax-Friedrichs flux"
-                     : words.flux == "upwind" ? "upwind flux"
+                     : given.flux == "upwind" ? "upwind flux"
                                               : "central flux",
-                     words.dtype, is_poisson ? "" : fmt::format(", t = {:.4g}", words.until));
+                     given.dtype, is_poisson ? "" : fmt::format(", t = {:.4g}", given.until));
 }
 
-void print_text(const DgWords& words, const ConvergenceTable& found) {
+void print_text(const DgOptions& given, const ConvergenceTable& found) {
   std::vector<std::vector<std::string>> rows = {{"N"}};
   for (const int cells : found.meshes) {
     rows[0].push_back(fmt::format("n = {}", cells));
@@ -138,10 +138,10 @@ void print_text(const DgWords& words, const ConvergenceTable& found) {
           fmt::format("{:.6e}{}", found.errors[i][j], rate ? fmt::format(" ({:.2f})", *rate) : ""));
     }
   }
-  std::printf("%s: L2 error (order)\n%s", title_of(words).c_str(), table(rows).c_str());
+  std::printf("%s: L2 error (order)\n%s", title_of(given).c_str(), table(rows).c_str());
 }
 
-void print_json(const DgWords& words, const ConvergenceTable& found) {
+void print_json(const DgOptions& given, const ConvergenceTable& found) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < found.orders.size(); ++i) {
     for (std::size_t j = 0; j < found.meshes.size(); ++j) {
@@ -154,11 +154,11 @@ void print_json(const DgWords& words, const ConvergenceTable& found) {
     }
   }
   const nlohmann::ordered_json json = {
-      {"equation", words.equation}, {"what", title_of(words)}, {"errors", rows}};
+      {"equation", given.equation}, {"what", title_of(given)}, {"errors", rows}};
   tools::print_json(json);
 }
 
-void draw(const DgWords& words, const ConvergenceTable& found) {
+void draw(const DgOptions& given, const ConvergenceTable& found) {
   std::vector<PlotCurve> curves;
   for (std::size_t i = 0; i < found.orders.size(); ++i) {
     PlotCurve curve{fmt::format("N = {}", found.orders[i]), {}, found.errors[i]};
@@ -168,8 +168,8 @@ void draw(const DgWords& words, const ConvergenceTable& found) {
     curve.x.assign(found.meshes.begin(), found.meshes.end());
     curves.push_back(std::move(curve));
   }
-  dg::write_file(words.picture,
-                 encode_png(draw_plot(curves, {title_of(words),
+  dg::write_file(given.picture,
+                 encode_png(draw_plot(curves, {title_of(given),
                                                "cells along an axis",
                                                "L2 error",
                                                true,
@@ -178,23 +178,23 @@ void draw(const DgWords& words, const ConvergenceTable& found) {
 
 }  // namespace
 
-void run_poisson(const DgWords& words) {
-  const auto on = discretization_of(words);
-  DgFiles files(words, {"u"}, on->mesh);
-  const PoissonRun run = solve(words, on);
+void run_poisson(const DgOptions& given) {
+  const auto on = discretization_of(given);
+  DgFiles files(given, {"u"}, on->mesh);
+  const PoissonRun run = solve(given, on);
   files.write(*on, run.solution.u, 0, std::nullopt);
   const std::size_t unknowns = on->element_count() * on->node_count();
-  if (words.output.as_json) {
-    nlohmann::ordered_json json = {{"equation", words.equation},
-                                   {"method", words.method},
-                                   {"preconditioner", words.preconditioner},
-                                   {"order", words.order},
+  if (given.output.as_json) {
+    nlohmann::ordered_json json = {{"equation", given.equation},
+                                   {"method", given.method},
+                                   {"preconditioner", given.preconditioner},
+                                   {"order", given.order},
                                    {"elements", on->element_count()},
                                    {"unknowns", unknowns},
                                    {"iterations", run.solution.iterations},
                                    {"residual", run.solution.residual},
                                    {"seconds", run.seconds}};
-    if (has_solution(words)) {
+    if (has_solution(given)) {
       json["error"] = run.error;
     }
     json["files"] = files.written();
@@ -202,11 +202,11 @@ void run_poisson(const DgWords& words) {
     return;
   }
   std::printf("poisson on %s of order %d, %s: %s in %.3g s\n",
-              counted(on->element_count(), "element").c_str(), words.order,
+              counted(on->element_count(), "element").c_str(), given.order,
               counted(unknowns, "unknown").c_str(),
               counted(static_cast<std::size_t>(run.solution.iterations), "iteration").c_str(),
               run.seconds);
-  if (has_solution(words)) {
+  if (has_solution(given)) {
     std::printf("error %.6e\n", run.error);
   }
   for (const std::string& path : files.written()) {
@@ -214,12 +214,12 @@ void run_poisson(const DgWords& words) {
   }
 }
 
-void run_convergence(const DgWords& words) {
+void run_convergence(const DgOptions& given) {
   ConvergenceTable found;
-  found.orders = list_of_numbers(words.orders);
-  found.meshes = list_of_numbers(words.meshes);
+  found.orders = list_of_numbers(given.orders);
+  found.meshes = list_of_numbers(given.meshes);
   const auto with_cells = [&](int cells) {
-    DgWords each = words;
+    DgOptions each = given;
     each.mesh = fmt::format("box:{}", cells);
     return each;
   };
@@ -230,8 +230,8 @@ void run_convergence(const DgWords& words) {
   for (const int cells : found.meshes) {
     static_cast<void>(dg_mesh(with_cells(cells)));
   }
-  if (!words.picture.empty()) {
-    check_folder(words.picture);
+  if (!given.picture.empty()) {
+    check_folder(given.picture);
   }
   ProgressLine progress;
   std::size_t done = 0;
@@ -240,15 +240,15 @@ void run_convergence(const DgWords& words) {
     for (const int cells : found.meshes) {
       progress.show(fmt::format("run {} of {}: N = {}, {} cells along an axis", ++done,
                                 found.orders.size() * found.meshes.size(), order, cells));
-      DgWords each = with_cells(cells);
+      DgOptions each = with_cells(cells);
       each.order = order;
       found.errors.back().push_back(error_of(each));
     }
   }
   progress.clear();
-  words.output.as_json ? print_json(words, found) : print_text(words, found);
-  if (!words.picture.empty()) {
-    draw(words, found);
+  given.output.as_json ? print_json(given, found) : print_text(given, found);
+  if (!given.picture.empty()) {
+    draw(given, found);
   }
 }
 

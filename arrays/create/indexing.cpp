@@ -108,7 +108,7 @@ constexpr std::int64_t run_length = 512;
 
 /// Counts what is not 0 in each run, or writes the places of that from `begins` on.
 cgen::Module make_run_module(cgen::Dialect dialect, bool writes) {
-  detail::KernelParameters parameters(true, 0);
+  detail::KernelSignature parameters(true, 0);
   const detail::OperandForm bytes = detail::form_of(DType::u8, {1});
   const detail::OperandForm places = detail::form_of(DType::i64, {1});
   const std::size_t out = parameters.add_operand(places, cgen::i64, "out", true);

@@ -77,10 +77,10 @@ struct ElementwiseKernel::Program {
 
 struct ElementwiseKernel::Typed {
   std::vector<KernelArgument> arguments;
-  std::vector<Assignment> assignments;
+  std::vector<ElementAssignment> assignments;
 
   /// Which argument an assignment goes to.
-  [[nodiscard]] std::size_t target_of(const Assignment& assignment) const {
+  [[nodiscard]] std::size_t target_of(const ElementAssignment& assignment) const {
     const auto found = std::find_if(
         arguments.begin(), arguments.end(),
         [&](const KernelArgument& argument) { return argument.name == assignment.target; });
@@ -127,7 +127,7 @@ struct ElementwiseKernel::Typed {
     const std::map<std::string, Expression> bound = detail::bind_values(arguments, values);
     std::vector<Expression> results;
     std::vector<AnyArray> targets;
-    for (const Assignment& assignment : assignments) {
+    for (const ElementAssignment& assignment : assignments) {
       const std::size_t target = target_of(assignment);
       detail::check_array(arguments[target], values[target], true);
       targets.push_back(*values[target].node()->array);
@@ -138,10 +138,10 @@ struct ElementwiseKernel::Typed {
 };
 
 ElementwiseKernel::ElementwiseKernel(const ArgumentList& arguments,
-                                     std::vector<Assignment> assignments)
+                                     std::vector<ElementAssignment> assignments)
     : typed_(std::make_shared<Typed>(Typed{arguments.list(), std::move(assignments)})) {
   static_cast<void>(detail::SnippetProgram(typed_->arguments, ""));  // checks the names
-  for (const Assignment& assignment : typed_->assignments) {
+  for (const ElementAssignment& assignment : typed_->assignments) {
     static_cast<void>(typed_->target_of(assignment));
     static_cast<void>(detail::substitute(assignment.value, detail::values_of(typed_->arguments)));
   }
@@ -201,16 +201,16 @@ loopy::Kernel ElementwiseKernel::as_loop_kernel() const {
   if (!typed_) {
     const bool has_more =
         !program_->snippets.preamble.empty() || !program_->before_loop.tokens().empty();
-    return detail::make_loop_kernel(program_->snippets.arguments,
-                                    detail::loop_statements(program_->operation, has_more),
-                                    program_->name);
+    return detail::element_loop_kernel(program_->snippets.arguments,
+                                       detail::loop_statements(program_->operation, has_more),
+                                       program_->name);
   }
   std::vector<std::string> statements;
-  for (const Assignment& assignment : typed_->assignments) {
+  for (const ElementAssignment& assignment : typed_->assignments) {
     statements.push_back(fmt::format("{}[i] = {}", assignment.target,
                                      detail::loop_text(assignment.value, typed_->arguments)));
   }
-  return detail::make_loop_kernel(typed_->arguments, statements, "elementwise");
+  return detail::element_loop_kernel(typed_->arguments, statements, "elementwise");
 }
 
 std::string ElementwiseKernel::text(cgen::Dialect dialect) const {

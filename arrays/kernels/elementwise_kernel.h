@@ -74,7 +74,7 @@ class ElementwiseKernel {
   ///
   /// @throws InvalidInput  arrays.snippet_kernel.bad_name; arrays.elementwise_kernel.bad_target: an
   ///         assignment goes to none of the arrays; arrays.evaluate.unbound_argument
-  ElementwiseKernel(const ArgumentList& arguments, std::vector<Assignment> assignments);
+  ElementwiseKernel(const ArgumentList& arguments, std::vector<ElementAssignment> assignments);
 
   /// Runs it on arrays and C++ numbers, in the order of the arguments. An
   /// expression is evaluated before.

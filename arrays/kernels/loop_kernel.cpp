@@ -104,9 +104,9 @@ std::string loop_reduction(const Snippet& reduce, const Snippet& neutral, const 
                           words(reduce), words(neutral)));
 }
 
-loopy::Kernel make_loop_kernel(const std::vector<KernelArgument>& arguments,
-                               const std::vector<std::string>& statements, const std::string& name,
-                               std::optional<DType> result) {
+loopy::Kernel element_loop_kernel(const std::vector<KernelArgument>& arguments,
+                                  const std::vector<std::string>& statements,
+                                  const std::string& name, std::optional<DType> result) {
   std::string types;
   bool is_exact = false;
   for (const KernelArgument& argument : arguments) {

@@ -30,9 +30,9 @@ namespace rtcg::arrays::detail {
 ///
 /// @param result  the type of out[0], where there is one
 /// @throws Unsupported  arrays.as_loop_kernel.no_loop: the loop engine does not take them
-[[nodiscard]] loopy::Kernel make_loop_kernel(const std::vector<KernelArgument>& arguments,
-                                             const std::vector<std::string>& statements,
-                                             const std::string& name,
-                                             std::optional<DType> result = {});
+[[nodiscard]] loopy::Kernel element_loop_kernel(const std::vector<KernelArgument>& arguments,
+                                                const std::vector<std::string>& statements,
+                                                const std::string& name,
+                                                std::optional<DType> result = {});
 
 }  // namespace rtcg::arrays::detail

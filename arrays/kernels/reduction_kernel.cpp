@@ -217,7 +217,7 @@ class Run {
       if (launch_.offsets && leaves.empty()) {
         plan.more[1] = length;  // not what an output has on average: offsets are cut to it
       }
-      if (plan.segments == 1 || meets_at_once(plan, size.outputs)) {
+      if (plan.segments == 1 || has_last_block_reduce(plan, size.outputs)) {
         launch_pass(binding, layouts, plan, leaves, targets, false, kernels, name);
         return;
       }
@@ -239,10 +239,12 @@ class Run {
   }
 
   /// Whether the blocks of a segmented reduction can bring their results together in one launch.
-  [[nodiscard]] bool meets_at_once(const detail::ReductionPlan& plan, std::int64_t outputs) const {
+  [[nodiscard]] bool has_last_block_reduce(const detail::ReductionPlan& plan,
+                                           std::int64_t outputs) const {
     return detail::dialect_of(stream_->device()) == cgen::Dialect::cuda && plan.segments > 1 &&
            (plan.spread == detail::ReductionSpread::columns ||
-            (plan.spread == detail::ReductionSpread::block && outputs <= detail::ticket_count)) &&
+            (plan.spread == detail::ReductionSpread::block &&
+             outputs <= detail::last_block_counter_count)) &&
            std::all_of(results_.begin(), results_.end(), [](const ResultProgram& result) {
              return result.type.structure() == nullptr && !is_complex(result.type.dtype()) &&
                     !is_vector(result.type.dtype());
@@ -287,7 +289,7 @@ class Run {
                   .spread = plan.spread,
                   .is_partial = is_partial,
                   .is_pairwise = is_pairwise_ && leaves.empty(),
-                  .meets_at_once = !is_partial && plan.segments > 1};
+                  .has_last_block_reduce = !is_partial && plan.segments > 1};
     launch(binding, layouts, plan, leaves, targets, form, element_layouts, kernels, name);
   }
 
@@ -359,7 +361,7 @@ class Run {
                                                   const detail::SplitLayouts& layouts,
                                                   const detail::ReductionShape& shape) const {
     std::vector<AnyArray> scratch;
-    if (!shape.meets_at_once) {
+    if (!shape.has_last_block_reduce) {
       return scratch;
     }
     const std::int64_t count = plan.segments * element_count(layouts.kept_shape);
@@ -371,7 +373,7 @@ class Run {
         pack.add(scratch.back().address());
       }
     }
-    pack.add(detail::tickets_of(*stream_));
+    pack.add(detail::last_block_counters_of(*stream_));
     return scratch;
   }
 
@@ -432,7 +434,7 @@ loopy::Kernel ReductionKernel::as_loop_kernel() const {
       result.type.structure() != nullptr) {
     detail::refuse_loop("it has several results, structs or a preamble");
   }
-  return detail::make_loop_kernel(
+  return detail::element_loop_kernel(
       program_->snippets.arguments,
       {"out[0] = " + detail::loop_reduction(result.reduce, result.neutral, result.map)},
       program_->name, result.type.dtype());

@@ -21,7 +21,7 @@ class SnippetCode {
 
   /// Before add_arguments(): those of the kernel itself, targets of a
   /// reduction.
-  [[nodiscard]] KernelParameters& parameters() noexcept { return parameters_; }
+  [[nodiscard]] KernelSignature& parameters() noexcept { return parameters_; }
   /// Adds what pack_binding() gives values for.
   void add_arguments();
   [[nodiscard]] std::string fresh(const std::string& name) const { return names_->make(name); }
@@ -56,7 +56,7 @@ class SnippetCode {
   const SnippetProgram& program_;
   const SnippetForm& form_;
   std::shared_ptr<NameGenerator> names_;
-  KernelParameters parameters_;
+  KernelSignature parameters_;
   SnippetNames text_;
   std::vector<cgen::Statement> items_;
   std::vector<cgen::Statement> start_;

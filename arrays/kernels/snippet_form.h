@@ -12,7 +12,7 @@
 
 #include "rtcg/arrays/kernels/snippet.h"
 #include "rtcg/arrays/lazy/expression.h"
-#include "rtcg/arrays/lazy/kernel_parameters.h"
+#include "rtcg/arrays/lazy/kernel_signature.h"
 #include "rtcg/arrays/lazy/tape.h"
 #include "rtcg/cgen/support/source_origin.h"
 #include "rtcg/runtime/device/kernel.h"

@@ -22,7 +22,7 @@ class SnippetReducer : public Reducer {
 
   /// Adds the parameters of targets, offsets and what is read.
   void add_parameters() {
-    KernelParameters& parameters = code_.parameters();
+    KernelSignature& parameters = code_.parameters();
     const auto add = [&](const OperandForm& form, const cgen::Type& type, const char* name,
                          bool is_written) {
       parameters.add_operand(form, type, code_.fresh(name), is_written);
@@ -105,7 +105,7 @@ class SnippetReducer : public Reducer {
 
   void store(const ReductionState& state, const std::function<Expr(std::size_t)>& offset,
              cgen::BlockBuilder& body) const override {
-    const KernelParameters& parameters = code_.parameters();
+    const KernelSignature& parameters = code_.parameters();
     std::size_t part = 0;
     std::size_t target = 0;
     for (const ResultProgram& result : results_) {
@@ -142,7 +142,7 @@ class SnippetReducer : public Reducer {
     if (!form_.offsets) {
       return std::nullopt;
     }
-    const KernelParameters& parameters = code_.parameters();
+    const KernelSignature& parameters = code_.parameters();
     // nobody waits to see what the offsets are, so that they are cut here
     const auto place = [&](const char* name, const Expr& index) {
       const Expr given = body.add(cgen::declare(cgen::const_(cgen::i64), code_.fresh("given"),
@@ -248,7 +248,7 @@ std::string key_of(const SnippetReductionForm& form) {
   append(key, form.partials);
   key += fmt::format("{},{},{},{}{}{}", form.shape.kept_axes, static_cast<int>(form.shape.spread),
                      form.shape.targets, form.shape.is_partial ? 'p' : '-',
-                     form.shape.meets_at_once ? 'm' : '-',
+                     form.shape.has_last_block_reduce ? 'm' : '-',
                      form.offsets ? static_cast<int>(*form.offsets) : -1);
   return key;
 }

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/arrays/lazy/kernel_parameters.h"
+#include "rtcg/arrays/lazy/kernel_signature.h"
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"

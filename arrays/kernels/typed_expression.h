@@ -17,7 +17,7 @@ namespace rtcg::arrays {
 [[nodiscard]] Expression value_of(const KernelArgument& argument);
 
 /// `target[i] = value`, where the value is made of value_of() of arguments.
-struct Assignment {
+struct ElementAssignment {
   std::string target;
   Expression value;
 };

@@ -84,10 +84,10 @@ loopy::Kernel TypedReduction::as_loop_kernel() const {
   if (name == nullptr) {
     refuse_loop("the loop engine sums, multiplies and finds the least and the greatest");
   }
-  return make_loop_kernel(arguments_,
-                          {fmt::format("out[0] = reduce({}, i, {})", name,
-                                       loop_text(Expression(root.operands[0]), arguments_))},
-                          "reduction", root.dtype);
+  return element_loop_kernel(arguments_,
+                             {fmt::format("out[0] = reduce({}, i, {})", name,
+                                          loop_text(Expression(root.operands[0]), arguments_))},
+                             "reduction", root.dtype);
 }
 
 }  // namespace rtcg::arrays::detail

@@ -13,7 +13,7 @@ using cgen::Expr;
 
 /// One element a thread. A loop all the same, so that `continue` means the next
 /// element.
-void emit_flat_loop(KernelParameters& parameters, int threads_of_block, const EmitElement& element,
+void emit_flat_loop(KernelSignature& parameters, int threads_of_block, const EmitElement& element,
                     cgen::BlockBuilder& body) {
   const Expr count = parameters.add_index_parameter("count");
   const cgen::Type& type = parameters.index_type();
@@ -32,7 +32,7 @@ void emit_flat_loop(KernelParameters& parameters, int threads_of_block, const Em
                      {.step = cast(type, cgen::grid_dim_x) * threads});
 }
 
-std::vector<Expr> offsets_at(const KernelParameters& parameters, const Expr& place) {
+std::vector<Expr> offsets_at(const KernelSignature& parameters, const Expr& place) {
   std::vector<Expr> offsets;
   for (std::size_t operand = 0; operand < parameters.operands(); ++operand) {
     offsets.push_back(parameters.offset(operand, {place}));
@@ -42,7 +42,7 @@ std::vector<Expr> offsets_at(const KernelParameters& parameters, const Expr& pla
 
 /// A range of rows and one of columns for each call, so that the inner loop is
 /// one that compilers turn into vector code.
-void emit_row_loops(KernelParameters& parameters, const EmitElement& element,
+void emit_row_loops(KernelSignature& parameters, const EmitElement& element,
                     cgen::BlockBuilder& body) {
   const Expr rows = parameters.add_index_parameter("rows");
   const Expr rows_each = parameters.add_index_parameter("rows_each");
@@ -98,7 +98,7 @@ ElementPlan split_rows(runtime::Device device, const Extents& lengths) {
 
 }  // namespace
 
-void emit_element_loops(cgen::Dialect dialect, KernelParameters& parameters,
+void emit_element_loops(cgen::Dialect dialect, KernelSignature& parameters,
                         const EmitElement& element, cgen::BlockBuilder& body) {
   if (dialect == cgen::Dialect::c) {
     emit_row_loops(parameters, element, body);
@@ -107,7 +107,7 @@ void emit_element_loops(cgen::Dialect dialect, KernelParameters& parameters,
   }
 }
 
-void emit_pack_loops(cgen::Dialect dialect, KernelParameters& parameters, int lanes,
+void emit_pack_loops(cgen::Dialect dialect, KernelSignature& parameters, int lanes,
                      const EmitElement& pack, const EmitElement& element,
                      cgen::BlockBuilder& body) {
   const Expr count = parameters.add_index_parameter("count");

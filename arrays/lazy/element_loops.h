@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "rtcg/arrays/lazy/kernel_parameters.h"
+#include "rtcg/arrays/lazy/kernel_signature.h"
 #include "rtcg/runtime/device/launch_shape.h"
 
 // The loops of kernels that do the same for each element.
@@ -17,12 +17,12 @@ using EmitElement = std::function<void(const std::vector<cgen::Expr>& offsets,
 
 /// Loops over all elements of the kernel's axes. Adds the parameters whose
 /// values plan_elements() gives.
-void emit_element_loops(cgen::Dialect dialect, KernelParameters& parameters,
+void emit_element_loops(cgen::Dialect dialect, KernelSignature& parameters,
                         const EmitElement& element, cgen::BlockBuilder& body);
 
 /// The same on a GPU where a thread takes `lanes` neighbours of a single axis at once: `pack` gets
 /// the first of them, and `element` the last elements, which make no pack.
-void emit_pack_loops(cgen::Dialect dialect, KernelParameters& parameters, int lanes,
+void emit_pack_loops(cgen::Dialect dialect, KernelSignature& parameters, int lanes,
                      const EmitElement& pack, const EmitElement& element, cgen::BlockBuilder& body);
 
 struct ElementPlan {

@@ -75,7 +75,7 @@ class Evaluation {
         }
       }
     }
-    detail::run_map(stream_, tape, shape, written, {.record = record_});
+    detail::run_elementwise(stream_, tape, shape, written, {.record = record_});
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (written[i].storage() != targets[i].storage()) {
         run({Expression(written[i]).node()}, shape, {targets[i]});
@@ -93,12 +93,12 @@ class Evaluation {
         // what is read must not have been written
         const std::vector<AnyArray> copies = {AnyArray(target.dtype(), target.shape(), stream_),
                                               AnyArray(DType::i64, target.shape(), stream_)};
-        detail::run_map(stream_, tape, target.shape(), copies);
+        detail::run_elementwise(stream_, tape, target.shape(), copies);
         Evaluation(stream_).run_scatter(copies[0], copies[1], target);
         return;
       }
     }
-    detail::run_map(stream_, tape, target.shape(), {target}, {.scatters = true});
+    detail::run_elementwise(stream_, tape, target.shape(), {target}, {.scatters = true});
   }
 
  private:
@@ -120,7 +120,7 @@ class Evaluation {
     if (tape.uses_indices) {
       detail::record_memory_of_its_own(record_);
       AnyArray values(roots[0]->dtype, shape, stream_);
-      detail::run_map(stream_, tape, shape, {values}, {.record = record_});
+      detail::run_elementwise(stream_, tape, shape, {values}, {.record = record_});
       tape = detail::make_tape({Expression(values).node()}, shape, {});
     }
     bool is_disturbed = false;

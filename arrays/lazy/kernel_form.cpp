@@ -51,13 +51,13 @@ std::uint64_t hash_of(const KernelForm& form) noexcept {
              static_cast<std::uint64_t>(reduction.dtype) << 32 |
              static_cast<std::uint64_t>(reduction.kept_axes) << 16 |
              static_cast<std::uint64_t>(reduction.spread) << 8 | (reduction.is_partial ? 1U : 0U) |
-             (reduction.reads_places ? 2U : 0U) | (reduction.meets_at_once ? 4U : 0U));
+             (reduction.reads_places ? 2U : 0U) | (reduction.has_last_block_reduce ? 4U : 0U));
   }
   return hash.value();
 }
 
 KernelInterface::KernelInterface(const KernelForm& form)
-    : KernelParameters(form.is_wide, form.axes),
+    : KernelSignature(form.is_wide, form.axes),
       dialect_(form.dialect),
       targets_(form.targets.size()) {
   for (std::size_t i = 0; i < form.targets.size(); ++i) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "rtcg/arrays/lazy/kernel_parameters.h"
+#include "rtcg/arrays/lazy/kernel_signature.h"
 #include "rtcg/arrays/lazy/lower_steps.h"
 #include "rtcg/arrays/lazy/packs.h"
 #include "rtcg/arrays/lazy/reduction_loops.h"
@@ -29,7 +29,7 @@ struct ReductionForm {
   bool is_partial = false;
   /// argmin and argmax: places come from the last root instead of the loop.
   bool reads_places = false;
-  bool meets_at_once = false;  ///< as of ReductionShape
+  bool has_last_block_reduce = false;  ///< as of ReductionShape
 
   friend bool operator==(const ReductionForm&, const ReductionForm&) = default;
 };
@@ -70,7 +70,7 @@ struct KernelForm {
 ///
 /// In order: the lengths of all axes; each target, then each leaf; the parts of
 /// all numbers; then what the kernel adds.
-class KernelInterface : public KernelParameters {
+class KernelInterface : public KernelSignature {
  public:
   explicit KernelInterface(const KernelForm& form);
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "rtcg/arrays/lazy/kernel_form.h"
-#include "rtcg/arrays/lazy/kernel_parameters.h"
+#include "rtcg/arrays/lazy/kernel_signature.h"
 #include "rtcg/arrays/lazy/prepared_launch.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/check/verify_module.h"

@@ -281,7 +281,7 @@ cgen::Module make_reduction_module(const KernelForm& form) {
   shape.threads = reduction_threads(form.dialect, reduction.spread);
   shape.is_partial = reduction.is_partial;
   shape.lanes = form.lanes;
-  shape.meets_at_once = reduction.meets_at_once;
+  shape.has_last_block_reduce = reduction.has_last_block_reduce;
   cgen::BlockBuilder body;
   emit_reduction(shape, interface, TapeReducer(form, interface), body);
   return finish_module(form, interface, body);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/arrays/lazy/reduction_meeting.h"
+#include "rtcg/arrays/lazy/block_reduce.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -12,8 +12,7 @@ using cgen::select;
 
 class ReductionEmitter {
  public:
-  ReductionEmitter(const ReductionShape& shape, KernelParameters& parameters,
-                   const Reducer& reducer)
+  ReductionEmitter(const ReductionShape& shape, KernelSignature& parameters, const Reducer& reducer)
       : shape_(shape),
         parameters_(parameters),
         reducer_(reducer),
@@ -385,18 +384,18 @@ class ReductionEmitter {
         shape_.lanes > 1 ? emit_packed_loop(output, from + thread * parameters_.index(shape_.lanes),
                                             parameters_.index(threads * shape_.lanes), to, body)
                          : emit_loop(output, from + thread, parameters_.index(threads), to, body);
-    const BlockMeeting meeting(shape_.dialect, threads, reducer_, parameters_, body);
-    meeting.emit(mine, thread, body);
+    const BlockReduce reduce(shape_.dialect, threads, reducer_, parameters_, body);
+    reduce.emit(mine, thread, body);
     const auto store = [&](const ReductionState& state, cgen::BlockBuilder& last) {
       emit_store(state, output, segment, last);
     };
-    if (shape_.meets_at_once) {
-      const SegmentMeeting segments(reducer_, parameters_);
+    if (shape_.has_last_block_reduce) {
+      const LastBlockReduce segments(reducer_, parameters_);
       const Expr is_first = equal(thread, parameters_.index(0));
       segments.emit(
           mine,
           {thread, output, outputs_, output, is_first, false, thread, parameters_.index(threads),
-           [&](cgen::BlockBuilder& block) { meeting.emit(mine, thread, block); }},
+           [&](cgen::BlockBuilder& block) { reduce.emit(mine, thread, block); }},
           store, body);
     } else {
       body << if_(equal(thread, parameters_.index(0)),
@@ -418,29 +417,29 @@ class ReductionEmitter {
     // threads without a column or a row look at the last output's elements, none of them
     const Expr is_busy = body.add(
         cgen::declare(cgen::const_(cgen::boolean), "is_busy", row < rows && column < outputs_));
-    const ColumnMeeting meeting(reducer_, {thread, row, own, rows, columns, is_busy}, threads,
-                                shape_.lanes, parameters_, body);
+    const ColumnReduce reduce(reducer_, {thread, row, own, rows, columns, is_busy}, threads,
+                              shape_.lanes, parameters_, body);
     ReductionState mine;
     if (has_stream) {
       const std::vector<ReductionState> seen = emit_stream(thread, begin, end, body);
       mine = declare_state("acc", body);
-      meeting.deal(seen, outputs_each_, mine, body);
+      reduce.deal(seen, outputs_each_, mine, body);
     } else {
       const Expr output = parameters_.declare_index(
           "known_output", select(column < outputs_, column, outputs_ - parameters_.index(1)), body);
       mine = emit_loop(output, select(is_busy, begin + row, end), rows, end, body);
     }
-    meeting.emit(mine, body);
+    reduce.emit(mine, body);
     const auto store = [&](const ReductionState& state, cgen::BlockBuilder& last) {
       emit_store(state, column, segment, last);
     };
     const Expr has_one = is_busy && equal(row, parameters_.index(0));
-    if (shape_.meets_at_once) {
-      const SegmentMeeting segments(reducer_, parameters_);
+    if (shape_.has_last_block_reduce) {
+      const LastBlockReduce segments(reducer_, parameters_);
       const Expr first = select(is_busy, row, cast(parameters_.index_type(), cgen::grid_dim_y));
       segments.emit(mine,
                     {thread, column, outputs_, block, has_one, true, first, rows,
-                     [&](cgen::BlockBuilder& inner) { meeting.emit(mine, inner); }},
+                     [&](cgen::BlockBuilder& inner) { reduce.emit(mine, inner); }},
                     store, body);
     } else {
       body << if_(has_one, [&](cgen::BlockBuilder& last) { store(mine, last); });
@@ -469,7 +468,7 @@ class ReductionEmitter {
   }
 
   const ReductionShape& shape_;
-  KernelParameters& parameters_;
+  KernelSignature& parameters_;
   const Reducer& reducer_;
   std::vector<ReductionPart> parts_;
   Expr outputs_;
@@ -491,7 +490,7 @@ void emit_combine(const Reducer& reducer, const ReductionState& state, const Red
   body << (one.statements().size() == 1 ? one.statements()[0] : one.block());
 }
 
-void emit_reduction(const ReductionShape& shape, KernelParameters& parameters,
+void emit_reduction(const ReductionShape& shape, KernelSignature& parameters,
                     const Reducer& reducer, cgen::BlockBuilder& body) {
   ReductionEmitter(shape, parameters, reducer).run(body);
 }

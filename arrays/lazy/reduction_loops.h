@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rtcg/arrays/core/layout.h"
-#include "rtcg/arrays/lazy/kernel_parameters.h"
+#include "rtcg/arrays/lazy/kernel_signature.h"
 #include "rtcg/runtime/device/launch_shape.h"
 
 // Kernels that reduce, whatever they carry along: their loops and trees, and
@@ -83,7 +83,7 @@ struct ReductionShape {
   int lanes = 1;
   /// With blocks or columns, and CUDA: the last block that is done with a segment of an output
   /// takes the results of all, in their order.
-  bool meets_at_once = false;
+  bool has_last_block_reduce = false;
   int threads = 256;  ///< of a block, where blocks or columns share the work
 };
 
@@ -95,7 +95,7 @@ void emit_combine(const Reducer& reducer, const ReductionState& state, const Red
 /// plan_reduction() gives, and behind them, where segments meet at once, those for an array of each
 /// part with a value for each segment and output, and for an array of u32, which are 0 before and
 /// after, for each output.
-void emit_reduction(const ReductionShape& shape, KernelParameters& parameters,
+void emit_reduction(const ReductionShape& shape, KernelSignature& parameters,
                     const Reducer& reducer, cgen::BlockBuilder& body);
 
 /// How the work is spread.

@@ -10,7 +10,7 @@ namespace rtcg::arrays::detail {
 
 struct LaunchRecord;
 
-struct MapOptions {
+struct ElementwiseOptions {
   /// There is one target, and another root, of i64, which says how many elements behind its place
   /// in the target each value goes.
   bool scatters = false;
@@ -18,8 +18,8 @@ struct MapOptions {
 };
 /// Computes the roots of the tape for each index of `shape` into the targets, which have that
 /// shape.
-void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
-             const std::vector<AnyArray>& targets, const MapOptions& options = {});
+void run_elementwise(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
+                     const std::vector<AnyArray>& targets, const ElementwiseOptions& options = {});
 /// Whether elements of such memory may be too far apart for 32-bit indices.
 [[nodiscard]] bool reaches_beyond_32_bits(const Storage& storage, DType dtype);
 /// Reduces the root of the tape over `axes` of `shape` into the target, whose shape is what is
@@ -37,13 +37,14 @@ void record_leaves(const Tape& tape, LaunchRecord* record);
 /// How many neighbouring elements along the last axis a thread may take at once; see
 /// KernelForm::lanes.
 [[nodiscard]] std::uint8_t lanes_of(const KernelForm& form, const KernelArguments& arguments);
-/// Numbers of the stream that are 0 whenever its work begins and ends, as ReductionShape's
-/// meets_at_once asks for them; `ticket_count` of u32.
+/// Counters of the stream by which the last block of a reduction recognises itself
+/// (ReductionShape::has_last_block_reduce): `last_block_counter_count` of u32, 0 before and after
+/// each kernel.
 ///
 /// A stream's work uses them one after the other. A graph captured from the stream must not run
-/// beside the stream's later reductions, as it must not for the stream's memory.
-[[nodiscard]] runtime::DeviceAddress tickets_of(runtime::StreamRef stream);
-inline constexpr std::int64_t ticket_count = 4096;
+/// at the same time as the stream's later reductions, as it must not for the stream's memory.
+[[nodiscard]] runtime::DeviceAddress last_block_counters_of(runtime::StreamRef stream);
+inline constexpr std::int64_t last_block_counter_count = 4096;
 /// Operands of a form and of a launch for arrays in layouts of the kernel's axes.
 void add_operand(const AnyArray& array, const Layout& layout, std::vector<OperandForm>& forms,
                  std::vector<KernelArguments::Operand>& arguments, bool& is_wide);

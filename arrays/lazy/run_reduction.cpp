@@ -17,7 +17,7 @@ struct Pass {
   LaunchRecord* record = nullptr;
 };
 
-/// Memory for the results of all segments, a part after the other, and the tickets.
+/// Memory for the results of all segments, a part after the other, and the counters of last blocks.
 AnyArray add_scratch(runtime::StreamRef stream, const KernelForm& form, std::int64_t count,
                      KernelArguments& arguments) {
   const ReductionForm& reduction = *form.reduction;
@@ -39,7 +39,7 @@ AnyArray add_scratch(runtime::StreamRef stream, const KernelForm& form, std::int
   for (const std::int64_t begin : begins) {
     arguments.scratch.push_back(scratch.address() + static_cast<std::uint64_t>(begin));
   }
-  arguments.scratch.push_back(tickets_of(stream));
+  arguments.scratch.push_back(last_block_counters_of(stream));
   return scratch;
 }
 
@@ -157,7 +157,7 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
     use_stream(pass, form, arguments);
   }
   std::optional<AnyArray> scratch;
-  if (form.reduction->meets_at_once) {
+  if (form.reduction->has_last_block_reduce) {
     scratch = add_scratch(stream, form, plan.segments * size.outputs, arguments);
   }
   launch_kernel(kernel_for(stream.device(), form, make_reduction_module), stream, plan.launch, form,
@@ -169,7 +169,7 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
 bool can_meet_at_once(runtime::Device device, const ReductionPlan& plan, std::int64_t outputs) {
   return dialect_of(device) == cgen::Dialect::cuda &&
          (plan.spread == ReductionSpread::columns ||
-          (plan.spread == ReductionSpread::block && outputs <= ticket_count));
+          (plan.spread == ReductionSpread::block && outputs <= last_block_counter_count));
 }
 
 /// Runs a pass, and further ones over the results of its segments.

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/arrays/lazy/kernel_parameters.h"
+#include "rtcg/arrays/lazy/kernel_signature.h"
 #include "rtcg/arrays/random/random_kernels.h"
 #include "rtcg/cgen/support/error.h"
 

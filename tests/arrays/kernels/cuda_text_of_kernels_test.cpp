@@ -188,7 +188,7 @@ TEST(CudaTextOfKernels, MeetsAtOnceWhereBlocksTakeSegments) {
     detail::ReductionShape shape;
     shape.dialect = cgen::Dialect::cuda;
     shape.spread = detail::ReductionSpread::block;
-    shape.meets_at_once = true;
+    shape.has_last_block_reduce = true;
     const std::string text = text_of_sum(shape, is_compensated);
     float result = 0;
     float scratch[6] = {};

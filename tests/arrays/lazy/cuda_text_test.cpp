@@ -216,7 +216,7 @@ Result reduce_on_cpu(const KernelForm& form, std::vector<float>& x, int segments
   std::uint32_t* ticket_pointer = &ticket;
   std::vector<void*> arguments = {&numbers[0], &result_pointer, &x_pointer, &numbers[1],
                                   &numbers[2], &numbers[3],     &numbers[4]};
-  if (form.reduction->meets_at_once) {
+  if (form.reduction->has_last_block_reduce) {
     arguments.push_back(&values_pointer);
     if (form.reduction->op == Op::argmax) {
       arguments.push_back(&places_pointer);

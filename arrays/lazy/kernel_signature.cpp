@@ -1,4 +1,4 @@
-#include "rtcg/arrays/lazy/kernel_parameters.h"
+#include "rtcg/arrays/lazy/kernel_signature.h"
 
 #include <optional>
 
@@ -20,21 +20,21 @@ OperandForm form_of(DType dtype, const Extents& strides) {
   return form;
 }
 
-KernelParameters::KernelParameters(bool is_wide, int axes, Rename rename)
+KernelSignature::KernelSignature(bool is_wide, int axes, Rename rename)
     : index_type_(is_wide ? cgen::i64 : cgen::i32), rename_(std::move(rename)) {
   for (int axis = 0; axis < axes; ++axis) {
     lengths_.push_back(add_index_parameter(fmt::format("n{}", axis)));
   }
 }
 
-Expr KernelParameters::add(const cgen::Type& type, const std::string& name) {
+Expr KernelSignature::add(const cgen::Type& type, const std::string& name) {
   const auto parameter = cgen::param(cgen::const_(type), name);
   parameters_.push_back(parameter);
   return parameter;
 }
 
-std::size_t KernelParameters::add_operand(const OperandForm& form, cgen::Type element,
-                                          const std::string& name, bool is_written) {
+std::size_t KernelSignature::add_operand(const OperandForm& form, cgen::Type element,
+                                         const std::string& name, bool is_written) {
   element =
       cgen::in_space(cgen::AddressSpace::global, is_written ? element : cgen::const_(element));
   const Expr pointer = add_pointer(element, name);
@@ -43,13 +43,13 @@ std::size_t KernelParameters::add_operand(const OperandForm& form, cgen::Type el
   return operand;
 }
 
-Expr KernelParameters::add_pointer(const cgen::Type& element, const std::string& name) {
+Expr KernelSignature::add_pointer(const cgen::Type& element, const std::string& name) {
   const auto pointer = cgen::param(cgen::pointer_to(element), name);
   parameters_.push_back(pointer);
   return pointer;
 }
 
-std::size_t KernelParameters::add_steps(const OperandForm& form, const std::string& name) {
+std::size_t KernelSignature::add_steps(const OperandForm& form, const std::string& name) {
   Operand operand{form, name, Expr(0), {}};
   for (int axis = 0; axis < form.axes; ++axis) {
     const bool is_other = form.strides[static_cast<std::size_t>(axis)] == StrideClass::other;
@@ -60,8 +60,8 @@ std::size_t KernelParameters::add_steps(const OperandForm& form, const std::stri
   return operands_.size() - 1;
 }
 
-Expr KernelParameters::offset(std::size_t operand, const std::vector<Expr>& index,
-                              int first_axis) const {
+Expr KernelSignature::offset(std::size_t operand, const std::vector<Expr>& index,
+                             int first_axis) const {
   std::optional<Expr> sum;
   for (std::size_t i = 0; i < index.size(); ++i) {
     const std::size_t axis = i + static_cast<std::size_t>(first_axis);
@@ -76,21 +76,21 @@ Expr KernelParameters::offset(std::size_t operand, const std::vector<Expr>& inde
   return sum.value_or(this->index(0));
 }
 
-Expr KernelParameters::object(std::size_t operand, const Expr& offset, const cgen::Type& type,
-                              bool is_written) const {
+Expr KernelSignature::object(std::size_t operand, const Expr& offset, const cgen::Type& type,
+                             bool is_written) const {
   const cgen::Type object =
       cgen::in_space(cgen::AddressSpace::global, is_written ? type : cgen::const_(type));
   return cgen::deref(cgen::cast(cgen::pointer_to(object), pointer(operand) + offset));
 }
 
-Expr KernelParameters::declare_index(const std::string& name, const Expr& value,
-                                     cgen::BlockBuilder& body) const {
+Expr KernelSignature::declare_index(const std::string& name, const Expr& value,
+                                    cgen::BlockBuilder& body) const {
   return body.add(cgen::declare(cgen::const_(index_type_), rename(name), value));
 }
 
-std::vector<Expr> KernelParameters::split_place(const Expr& place, int first_axis, int count,
-                                                const std::string& name,
-                                                cgen::BlockBuilder& body) const {
+std::vector<Expr> KernelSignature::split_place(const Expr& place, int first_axis, int count,
+                                               const std::string& name,
+                                               cgen::BlockBuilder& body) const {
   std::vector<Expr> result(static_cast<std::size_t>(count), place);
   Expr rest = place;
   for (int i = count - 1; i > 0; --i) {
@@ -109,7 +109,7 @@ int block_threads(cgen::Dialect dialect) {
   return dialect == cgen::Dialect::c ? 1 : 256;
 }
 
-cgen::Module finish_kernel(cgen::Dialect dialect, const KernelParameters& parameters,
+cgen::Module finish_kernel(cgen::Dialect dialect, const KernelSignature& parameters,
                            const cgen::BlockBuilder& body,
                            const std::vector<cgen::Statement>& items, int threads) {
   std::vector<cgen::Statement> all;

@@ -11,11 +11,11 @@
 #include "rtcg/dg/operators/solver.h"
 #include "tools/command.h"
 
-// What `rtcg dg` and `rtcg dg convergence` share: the words of the call, and what they mean.
+// What `rtcg dg` and `rtcg dg convergence` share: the options of the command, and what they mean.
 
 namespace rtcg::tools {
 
-struct DgWords {
+struct DgOptions {
   std::string equation;
   std::string mesh;
   int dimension = 0;  ///< of `box:N`; 0: as usual for the equation
@@ -54,13 +54,13 @@ struct DgWords {
 /// The mesh that MESH says: a box, `box:16`, `box:16x8x8`, or the name of an MSH file.
 ///
 /// @throws InvalidInput  tools.dg.bad_mesh, and what read_gmsh and make_box_mesh throw
-[[nodiscard]] dg::Mesh dg_mesh(const DgWords& words);
-[[nodiscard]] bool is_box(const DgWords& words);
+[[nodiscard]] dg::Mesh dg_mesh(const DgOptions& given);
+[[nodiscard]] bool is_box(const DgOptions& given);
 
 /// @throws InvalidInput  tools.dg.bad_boundary, and what make_problem throws
-[[nodiscard]] dg::Problem dg_problem(const DgWords& words, const dg::Mesh& mesh);
+[[nodiscard]] dg::Problem dg_problem(const DgOptions& given, const dg::Mesh& mesh);
 
-[[nodiscard]] dg::SolverOptions dg_solver_options(const DgWords& words);
+[[nodiscard]] dg::SolverOptions dg_solver_options(const DgOptions& given);
 
 /// The numbers of `1:4` or `1,2,8`, all positive.
 ///
@@ -82,7 +82,7 @@ class DgFiles {
   /// Finds out before the run what could not be written after it.
   ///
   /// @throws InvalidInput  tools.dg.unknown_field, tools.dg.bad_slice, tools.dg.unwritable_folder
-  DgFiles(const DgWords& words, std::vector<std::string> fields, const dg::Mesh& mesh);
+  DgFiles(const DgOptions& given, std::vector<std::string> fields, const dg::Mesh& mesh);
 
   /// @param number  of the state in a series; none: there is one only
   void write(const dg::Discretization& on, const dg::State& state, double time,
@@ -94,7 +94,7 @@ class DgFiles {
   void write_picture(const dg::Discretization& on, const dg::State& state, double time,
                      std::optional<int> number);
 
-  const DgWords& words_;
+  const DgOptions& given_;
   std::vector<std::string> fields_;
   std::size_t field_ = 0;  ///< of pictures
   std::size_t axis_ = 2;
@@ -104,8 +104,8 @@ class DgFiles {
 };
 
 /// Solves Poisson's equation: `rtcg dg poisson`.
-void run_poisson(const DgWords& words);
+void run_poisson(const DgOptions& given);
 /// `rtcg dg convergence`: errors on several meshes and their order.
-void run_convergence(const DgWords& words);
+void run_convergence(const DgOptions& given);
 
 }  // namespace rtcg::tools

@@ -6,8 +6,8 @@
 
 #include "rtcg/arrays/lazy/reduction_loops.h"
 
-// How the threads of a block, and the blocks of an output, bring their states together. Internal
-// to arrays.
+// Reductions over the threads of a block, over those of each column of threads, and over the blocks
+// of an output (by the block that finishes last).
 
 namespace rtcg::arrays::detail {
 
@@ -15,7 +15,7 @@ namespace rtcg::arrays::detail {
 class SharedStates {
  public:
   SharedStates(const std::vector<ReductionPart>& parts, int count,
-               const KernelParameters& parameters, cgen::BlockBuilder& body);
+               const KernelSignature& parameters, cgen::BlockBuilder& body);
   void put(const cgen::Expr& at, const ReductionState& state, cgen::BlockBuilder& body) const;
   [[nodiscard]] ReductionState get(const cgen::Expr& at) const;
 
@@ -24,13 +24,13 @@ class SharedStates {
   std::vector<bool> is_boolean_;
 };
 
-/// All threads of a block: by shuffles within warps where there are, else as a tree in shared
-/// memory.
-class BlockMeeting {
+/// Reduces over all threads of a block: by shuffles within warps if the dialect has them, otherwise
+/// as a tree in shared memory.
+class BlockReduce {
  public:
-  BlockMeeting(cgen::Dialect dialect, int threads, const Reducer& reducer,
-               const KernelParameters& parameters, cgen::BlockBuilder& body);
-  /// Leaves what all have seen in the variables of thread 0. To be emitted again only behind a
+  BlockReduce(cgen::Dialect dialect, int threads, const Reducer& reducer,
+              const KernelSignature& parameters, cgen::BlockBuilder& body);
+  /// Leaves what all have seen in the variables of thread 0. To be emitted again only after a
   /// barrier.
   void emit(const ReductionState& mine, const cgen::Expr& thread, cgen::BlockBuilder& body) const;
 
@@ -38,14 +38,14 @@ class BlockMeeting {
   void emit_shuffles(const ReductionState& mine, int lanes, cgen::BlockBuilder& body) const;
 
   const Reducer& reducer_;
-  const KernelParameters& parameters_;
+  const KernelSignature& parameters_;
   std::vector<ReductionPart> parts_;
   int threads_;
   bool has_shuffles_;
   SharedStates shared_;
 };
 
-/// The threads of a block as rows of so many columns, of which each is a result.
+/// The threads of a block as rows of columns; each column has one result.
 struct ColumnGrid {
   cgen::Expr thread;
   cgen::Expr row;
@@ -55,46 +55,46 @@ struct ColumnGrid {
   cgen::Expr is_busy;  ///< whether the thread has a row and a column
 };
 
-/// The threads of each column.
-class ColumnMeeting {
+/// Reduces over the threads of each column.
+class ColumnReduce {
  public:
   /// @param lanes  of what is dealt
-  ColumnMeeting(const Reducer& reducer, const ColumnGrid& grid, int threads, int lanes,
-                const KernelParameters& parameters, cgen::BlockBuilder& body);
+  ColumnReduce(const Reducer& reducer, const ColumnGrid& grid, int threads, int lanes,
+               const KernelSignature& parameters, cgen::BlockBuilder& body);
   /// Takes into `mine` what others have seen of the thread's column: `readers` threads read a
   /// stream of all columns in turns, each so many neighbours at once, of which it has a state each.
   void deal(const std::vector<ReductionState>& lanes, const cgen::Expr& readers,
             const ReductionState& mine, cgen::BlockBuilder& body) const;
   /// Leaves what all of a column have seen in the variables of row 0. To be emitted again only
-  /// behind a barrier.
+  /// after a barrier.
   void emit(const ReductionState& mine, cgen::BlockBuilder& body) const;
 
  private:
   const Reducer& reducer_;
-  const KernelParameters& parameters_;
+  const KernelSignature& parameters_;
   ColumnGrid grid_;
   SharedStates shared_;
 };
 
-/// The blocks that work on segments of the same outputs (blockIdx.y says which): whoever is the
-/// last one takes the states of all, in their order.
-class SegmentMeeting {
+/// Reduces over the blocks that work on segments of the same outputs (blockIdx.y is the segment):
+/// the block that finishes last combines the states of all blocks, in the order of the segments.
+class LastBlockReduce {
  public:
   /// What the threads of a block do with its results.
   struct Block {
     cgen::Expr thread;
     cgen::Expr output;   ///< of this thread
     cgen::Expr outputs;  ///< of all blocks
-    cgen::Expr ticket;   ///< whose number in the array counts these blocks
+    cgen::Expr counter;  ///< whose number in the array counts these blocks
     cgen::Expr has_one;  ///< whether the thread has a result in `mine`
     bool has_more;       ///< several threads have one
     cgen::Expr first;    ///< of the segments that the thread takes in the end
     cgen::Expr step;     ///< to the next of them
-    /// Brings together what all threads took.
-    std::function<void(cgen::BlockBuilder&)> meet;
+    /// Reduces over the threads of the block.
+    std::function<void(cgen::BlockBuilder&)> reduce;
   };
   /// Adds its parameters.
-  SegmentMeeting(const Reducer& reducer, KernelParameters& parameters);
+  LastBlockReduce(const Reducer& reducer, KernelSignature& parameters);
   /// `store(state, body)` writes a result of all.
   void emit(const ReductionState& mine, const Block& block,
             const std::function<void(const ReductionState&, cgen::BlockBuilder&)>& store,
@@ -106,10 +106,10 @@ class SegmentMeeting {
                    cgen::BlockBuilder& finish) const;
 
   const Reducer& reducer_;
-  const KernelParameters& parameters_;
+  const KernelSignature& parameters_;
   std::vector<ReductionPart> parts_;
   std::vector<cgen::Expr> segments_;  // of each part, [segments, outputs]
-  cgen::Expr tickets_;
+  cgen::Expr counters_;
 };
 
 }  // namespace rtcg::arrays::detail

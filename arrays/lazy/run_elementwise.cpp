@@ -146,8 +146,8 @@ bool reaches_beyond_32_bits(const Storage& storage, DType dtype) {
   return storage.size_bytes() / size_bytes(dtype) >= (std::size_t{1} << 29);
 }
 
-void run_map(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
-             const std::vector<AnyArray>& targets, const MapOptions& options) {
+void run_elementwise(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
+                     const std::vector<AnyArray>& targets, const ElementwiseOptions& options) {
   if (shape.contains(0)) {
     return;
   }

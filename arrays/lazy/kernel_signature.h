@@ -36,11 +36,11 @@ struct OperandForm {
 /// The parameters of a kernel over the axes of some loops: lengths, then arrays
 /// with their strides, then whatever else is added, in that order; and code
 /// that finds elements.
-class KernelParameters {
+class KernelSignature {
  public:
   /// Turns a name into one that collides with none of the user's.
   using Rename = std::function<std::string(const std::string&)>;
-  KernelParameters(bool is_wide, int axes, Rename rename = {});
+  KernelSignature(bool is_wide, int axes, Rename rename = {});
 
   [[nodiscard]] const cgen::Type& index_type() const noexcept { return index_type_; }
   [[nodiscard]] const std::vector<cgen::Expr>& lengths() const noexcept { return lengths_; }
@@ -122,11 +122,11 @@ inline constexpr const char* kernel_name = "compute";
 /// Threads of a block; on the host, where a thread runs many elements, 1.
 [[nodiscard]] int block_threads(cgen::Dialect dialect);
 /// The kernel with this body, behind `items`, for blocks of so many threads.
-[[nodiscard]] cgen::Module finish_kernel(cgen::Dialect dialect, const KernelParameters& parameters,
+[[nodiscard]] cgen::Module finish_kernel(cgen::Dialect dialect, const KernelSignature& parameters,
                                          const cgen::BlockBuilder& body,
                                          const std::vector<cgen::Statement>& items, int threads);
 [[nodiscard]] inline cgen::Module finish_kernel(cgen::Dialect dialect,
-                                                const KernelParameters& parameters,
+                                                const KernelSignature& parameters,
                                                 const cgen::BlockBuilder& body,
                                                 const std::vector<cgen::Statement>& items = {}) {
   return finish_kernel(dialect, parameters, body, items, block_threads(dialect));

@@ -1,4 +1,4 @@
-#include "tools/dg_words.h"
+#include "tools/dg_options.h"
 
 #include <algorithm>
 #include <charconv>
@@ -30,9 +30,9 @@ int take_number(std::string_view& text) {
   return number;
 }
 
-std::array<int, 3> cells_of(const DgWords& words) {
+std::array<int, 3> cells_of(const DgOptions& given) {
   std::array<int, 3> cells{};
-  std::string_view text = std::string_view(words.mesh).substr(box_prefix.size());
+  std::string_view text = std::string_view(given.mesh).substr(box_prefix.size());
   std::size_t count = 0;
   bool is_fine = true;
   while (is_fine && count < 3) {
@@ -47,59 +47,59 @@ std::array<int, 3> cells_of(const DgWords& words) {
   if (!is_fine || !text.empty()) {
     throw InvalidInput(
         "tools.dg.bad_mesh",
-        fmt::format("'{}' is not a box: write box:16, box:16x8 or box:16x8x8", words.mesh));
+        fmt::format("'{}' is not a box: write box:16, box:16x8 or box:16x8x8", given.mesh));
   }
-  const int dimension = words.dimension > 0           ? words.dimension
-                        : words.equation == "poisson" ? 2
-                                                      : dg::problem_box(words.equation).dimension;
+  const int dimension = given.dimension > 0           ? given.dimension
+                        : given.equation == "poisson" ? 2
+                                                      : dg::problem_box(given.equation).dimension;
   for (int axis = 1; count == 1 && axis < std::min(dimension, 3); ++axis) {
     cells[static_cast<std::size_t>(axis)] = cells[0];
   }
   return cells;
 }
 
-dg::Mesh box_of(const DgWords& words) {
+dg::Mesh box_of(const DgOptions& given) {
   dg::BoxOptions box;
-  if (words.equation == "poisson") {
-    box.cells = cells_of(words);
+  if (given.equation == "poisson") {
+    box.cells = cells_of(given);
     box.dimension = box.cells[2] > 0 ? 3 : box.cells[1] > 0 ? 2 : 1;
   } else {
-    box = dg::problem_box(words.equation, cells_of(words));
+    box = dg::problem_box(given.equation, cells_of(given));
   }
-  box.perturbation = words.perturbation;
+  box.perturbation = given.perturbation;
   return dg::make_box_mesh(box);
 }
 
-dg::ProblemStart start_of(const DgWords& words) {
-  const bool is_exact = words.start.empty() ? is_box(words) : words.start == "exact";
+dg::ProblemStart start_of(const DgOptions& given) {
+  const bool is_exact = given.start.empty() ? is_box(given) : given.start == "exact";
   return is_exact ? dg::ProblemStart::exact : dg::ProblemStart::pulse;
 }
 
 }  // namespace
 
-bool is_box(const DgWords& words) {
-  return words.mesh.starts_with(box_prefix);
+bool is_box(const DgOptions& given) {
+  return given.mesh.starts_with(box_prefix);
 }
 
-dg::Mesh dg_mesh(const DgWords& words) {
-  const bool is_file = !is_box(words);
-  if (is_file && !std::filesystem::exists(words.mesh)) {
+dg::Mesh dg_mesh(const DgOptions& given) {
+  const bool is_file = !is_box(given);
+  if (is_file && !std::filesystem::exists(given.mesh)) {
     throw InvalidInput(
         "tools.dg.bad_mesh",
-        fmt::format("'{}' is neither a box, such as box:16, nor a file of Gmsh", words.mesh));
+        fmt::format("'{}' is neither a box, such as box:16, nor a file of Gmsh", given.mesh));
   }
-  dg::Mesh mesh = is_file ? dg::read_gmsh(words.mesh, {.vertices_only = words.has_vertices_only})
-                          : box_of(words);
-  return words.ordering == "curve"   ? dg::ordered_along_curve(std::move(mesh))
-         : words.ordering == "metis" ? dg::ordered_by_metis(std::move(mesh))
+  dg::Mesh mesh = is_file ? dg::read_gmsh(given.mesh, {.vertices_only = given.has_vertices_only})
+                          : box_of(given);
+  return given.ordering == "curve"   ? dg::ordered_along_curve(std::move(mesh))
+         : given.ordering == "metis" ? dg::ordered_by_metis(std::move(mesh))
                                      : mesh;
 }
 
-dg::Problem dg_problem(const DgWords& words, const dg::Mesh& mesh) {
+dg::Problem dg_problem(const DgOptions& given, const dg::Mesh& mesh) {
   dg::ProblemOptions options;
-  options.alpha = words.flux == "upwind" ? 1 : 0;
-  options.start = start_of(words);
-  for (const std::string& item : words.boundaries) {
+  options.alpha = given.flux == "upwind" ? 1 : 0;
+  options.start = start_of(given);
+  for (const std::string& item : given.boundaries) {
     const std::size_t equal = item.find('=');
     if (equal == std::string::npos || equal == 0) {
       throw InvalidInput(
@@ -114,24 +114,24 @@ dg::Problem dg_problem(const DgWords& words, const dg::Mesh& mesh) {
                                      place->first, place->second, item.substr(equal + 1)));
     }
   }
-  return dg::make_problem(words.equation, mesh, options);
+  return dg::make_problem(given.equation, mesh, options);
 }
 
-dg::SolverOptions dg_solver_options(const DgWords& words) {
+dg::SolverOptions dg_solver_options(const DgOptions& given) {
   dg::SolverOptions options;
   // without a GPU the host: what a CPU does through OpenCL it does faster as C
-  options.device = words.device != "best" ? runtime::Device::find(words.device)
+  options.device = given.device != "best" ? runtime::Device::find(given.device)
                    : runtime::why_no_devices(runtime::BackendKind::cuda).empty()
                        ? runtime::Device::find("cuda:0")
                        : runtime::Device::host();
-  options.precision = words.dtype == "f32" ? dg::Precision::single : dg::Precision::double_;
-  options.strategy = words.strategy == "split" ? dg::Strategy::split
-                     : words.strategy == "two" ? dg::Strategy::two_kernels
+  options.precision = given.dtype == "f32" ? dg::Precision::single : dg::Precision::double_;
+  options.strategy = given.strategy == "split" ? dg::Strategy::split
+                     : given.strategy == "two" ? dg::Strategy::two_kernels
                                                : dg::Strategy::automatic;
-  options.tune = words.is_tuning;
-  options.split_singles = words.split_singles;
-  options.wisdom_path = words.wisdom;
-  options.courant = words.cfl;
+  options.tune = given.is_tuning;
+  options.split_singles = given.split_singles;
+  options.wisdom_path = given.wisdom;
+  options.courant = given.cfl;
   return options;
 }
 
@@ -196,21 +196,21 @@ void check_folder(const std::filesystem::path& file) {
   }
 }
 
-DgFiles::DgFiles(const DgWords& words, std::vector<std::string> fields, const dg::Mesh& mesh)
-    : words_(words), fields_(std::move(fields)) {
-  if (!words.field.empty()) {
-    const auto place = std::find(fields_.begin(), fields_.end(), words.field);
+DgFiles::DgFiles(const DgOptions& given, std::vector<std::string> fields, const dg::Mesh& mesh)
+    : given_(given), fields_(std::move(fields)) {
+  if (!given.field.empty()) {
+    const auto place = std::find(fields_.begin(), fields_.end(), given.field);
     if (place == fields_.end()) {
       throw InvalidInput("tools.dg.unknown_field",
-                         fmt::format("there is no field '{}': the fields are {}", words.field,
+                         fmt::format("there is no field '{}': the fields are {}", given.field,
                                      fmt::join(fields_, ", ")));
     }
     field_ = static_cast<std::size_t>(place - fields_.begin());
-  } else if (words.equation == "maxwell" && start_of(words) == dg::ProblemStart::pulse) {
+  } else if (given.equation == "maxwell" && start_of(given) == dg::ProblemStart::pulse) {
     field_ = 2;  // the pulse is of E along z; of the cavity's mode that is 0 in the middle
   }
-  if (!words.slice.empty()) {
-    const std::string& text = words.slice;
+  if (!given.slice.empty()) {
+    const std::string& text = given.slice;
     char* end = nullptr;
     const bool is_axis = text.size() > 2 && text[0] >= 'x' && text[0] <= 'z' && text[1] == '=';
     position_ = is_axis ? std::strtod(text.c_str() + 2, &end) : 0;
@@ -222,7 +222,7 @@ DgFiles::DgFiles(const DgWords& words, std::vector<std::string> fields, const dg
     check_is_inside(mesh, axis_, *position_, text);
   }
   for (const std::string& file :
-       {words.vtu.empty() ? "" : words.vtu + "/x.vtu", words.picture, words.checkpoint}) {
+       {given.vtu.empty() ? "" : given.vtu + "/x.vtu", given.picture, given.checkpoint}) {
     if (!file.empty()) {
       check_folder(file);
     }
@@ -231,10 +231,10 @@ DgFiles::DgFiles(const DgWords& words, std::vector<std::string> fields, const dg
 
 void DgFiles::write(const dg::Discretization& on, const dg::State& state, double time,
                     std::optional<int> number) {
-  if (!words_.vtu.empty()) {
+  if (!given_.vtu.empty()) {
     write_vtu(on, state, time, number.value_or(0));
   }
-  if (!words_.picture.empty()) {
+  if (!given_.picture.empty()) {
     write_picture(on, state, time, number);
   }
 }
@@ -260,18 +260,18 @@ void DgFiles::write_vtu(const dg::Discretization& on, const dg::State& state, do
                       {first, first + static_cast<std::ptrdiff_t>(count * points)}});
     i += count;
   }
-  const auto file_of = [&](int each) { return fmt::format("{}_{:04}.vtu", words_.equation, each); };
-  const std::string folder = words_.vtu + (words_.vtu.ends_with("/") ? "" : "/");
+  const auto file_of = [&](int each) { return fmt::format("{}_{:04}.vtu", given_.equation, each); };
+  const std::string folder = given_.vtu + (given_.vtu.ends_with("/") ? "" : "/");
   dg::VtuOptions options;
-  options.high_order = !words_.has_straight_cells;
-  options.single_precision = words_.dtype == "f32";
+  options.high_order = !given_.has_straight_cells;
+  options.single_precision = given_.dtype == "f32";
   dg::write_vtu(folder + file_of(number), on.mesh, on.element, fields, {}, options);
   times_[number] = time;
-  if (words_.every > 0) {
+  if (given_.every > 0) {
     // those of a run that this one goes on with
     for (int before = 0; before < number; ++before) {
       if (!times_.contains(before) && std::filesystem::exists(folder + file_of(before))) {
-        times_[before] = before * words_.every;
+        times_[before] = before * given_.every;
       }
     }
   }
@@ -279,7 +279,7 @@ void DgFiles::write_vtu(const dg::Discretization& on, const dg::State& state, do
   for (const auto& [each, when] : times_) {
     steps.push_back({when, file_of(each)});
   }
-  const std::string series = folder + words_.equation + ".pvd";
+  const std::string series = folder + given_.equation + ".pvd";
   dg::write_pvd(series, steps);
   if (std::find(written_.begin(), written_.end(), series) == written_.end()) {
     written_.push_back(series);
@@ -293,8 +293,8 @@ void DgFiles::write_picture(const dg::Discretization& on, const dg::State& state
   options.field = field_;
   options.axis = axis_;
   options.position = position_;
-  options.title = fmt::format("{}: {}", words_.equation, fields_[field_]);
-  if (words_.equation != "poisson") {
+  options.title = fmt::format("{}: {}", given_.equation, fields_[field_]);
+  if (given_.equation != "poisson") {
     options.title += fmt::format(" at t = {:.4g}", time);
   }
   if (on.mesh.dimension == 3) {
@@ -302,7 +302,7 @@ void DgFiles::write_picture(const dg::Discretization& on, const dg::State& state
                                : fmt::format(", middle of {}", "xyz"[axis_]);
   }
   options.title += fmt::format(", order {}, {} elements", on.element.order, on.element_count());
-  std::string path = words_.picture;
+  std::string path = given_.picture;
   if (number) {
     const std::size_t dot = path.find_last_of('.');
     path.insert(dot == std::string::npos ? path.size() : dot, fmt::format("_{:04}", *number));

@@ -1,4 +1,4 @@
-#include "rtcg/arrays/lazy/reduction_meeting.h"
+#include "rtcg/arrays/lazy/block_reduce.h"
 
 #include <algorithm>
 
@@ -44,7 +44,7 @@ Expr shuffled(const Expr& value, int distance, const ReductionPart& part) {
 }  // namespace
 
 SharedStates::SharedStates(const std::vector<ReductionPart>& parts, int count,
-                           const KernelParameters& parameters, cgen::BlockBuilder& body) {
+                           const KernelSignature& parameters, cgen::BlockBuilder& body) {
   for (const ReductionPart& part : parts) {
     is_boolean_.push_back(part.type == cgen::boolean);
     arrays_.push_back(body.add(
@@ -69,8 +69,8 @@ ReductionState SharedStates::get(const Expr& at) const {
   return state;
 }
 
-BlockMeeting::BlockMeeting(cgen::Dialect dialect, int threads, const Reducer& reducer,
-                           const KernelParameters& parameters, cgen::BlockBuilder& body)
+BlockReduce::BlockReduce(cgen::Dialect dialect, int threads, const Reducer& reducer,
+                         const KernelSignature& parameters, cgen::BlockBuilder& body)
     : reducer_(reducer),
       parameters_(parameters),
       parts_(reducer.parts()),
@@ -79,8 +79,8 @@ BlockMeeting::BlockMeeting(cgen::Dialect dialect, int threads, const Reducer& re
                     std::all_of(parts_.begin(), parts_.end(), can_be_shuffled)),
       shared_(parts_, has_shuffles_ ? threads_ / warp_lanes : threads_, parameters, body) {}
 
-void BlockMeeting::emit_shuffles(const ReductionState& mine, int lanes,
-                                 cgen::BlockBuilder& body) const {
+void BlockReduce::emit_shuffles(const ReductionState& mine, int lanes,
+                                cgen::BlockBuilder& body) const {
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
     cgen::BlockBuilder step;
     ReductionState other;
@@ -94,8 +94,8 @@ void BlockMeeting::emit_shuffles(const ReductionState& mine, int lanes,
   }
 }
 
-void BlockMeeting::emit(const ReductionState& mine, const Expr& thread,
-                        cgen::BlockBuilder& body) const {
+void BlockReduce::emit(const ReductionState& mine, const Expr& thread,
+                       cgen::BlockBuilder& body) const {
   if (!has_shuffles_) {
     shared_.put(thread, mine, body);
     for (int half = threads_ / 2; half > 0; half /= 2) {
@@ -123,15 +123,15 @@ void BlockMeeting::emit(const ReductionState& mine, const Expr& thread,
   body << if_(thread < lanes, first_warp);
 }
 
-ColumnMeeting::ColumnMeeting(const Reducer& reducer, const ColumnGrid& grid, int threads, int lanes,
-                             const KernelParameters& parameters, cgen::BlockBuilder& body)
+ColumnReduce::ColumnReduce(const Reducer& reducer, const ColumnGrid& grid, int threads, int lanes,
+                           const KernelSignature& parameters, cgen::BlockBuilder& body)
     : reducer_(reducer),
       parameters_(parameters),
       grid_(grid),
       shared_(reducer.parts(), threads * lanes, parameters, body) {}
 
-void ColumnMeeting::deal(const std::vector<ReductionState>& lanes, const Expr& readers,
-                         const ReductionState& mine, cgen::BlockBuilder& body) const {
+void ColumnReduce::deal(const std::vector<ReductionState>& lanes, const Expr& readers,
+                        const ReductionState& mine, cgen::BlockBuilder& body) const {
   const Expr count = parameters_.index(static_cast<std::int64_t>(lanes.size()));
   cgen::BlockBuilder put;
   for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
@@ -149,7 +149,7 @@ void ColumnMeeting::deal(const std::vector<ReductionState>& lanes, const Expr& r
   body << cgen::barrier();
 }
 
-void ColumnMeeting::emit(const ReductionState& mine, cgen::BlockBuilder& body) const {
+void ColumnReduce::emit(const ReductionState& mine, cgen::BlockBuilder& body) const {
   shared_.put(grid_.thread, mine, body);
   cgen::BlockBuilder tree;
   const Expr two = parameters_.index(2);
@@ -166,8 +166,8 @@ void ColumnMeeting::emit(const ReductionState& mine, cgen::BlockBuilder& body) c
   body << tree.block();
 }
 
-SegmentMeeting::SegmentMeeting(const Reducer& reducer, KernelParameters& parameters)
-    : reducer_(reducer), parameters_(parameters), parts_(reducer.parts()), tickets_(0) {
+LastBlockReduce::LastBlockReduce(const Reducer& reducer, KernelSignature& parameters)
+    : reducer_(reducer), parameters_(parameters), parts_(reducer.parts()), counters_(0) {
   const auto add_pointer = [&](const cgen::Type& type, const std::string& name) {
     return parameters.add(cgen::pointer_to(cgen::in_space(cgen::AddressSpace::global, type)),
                           parameters.rename(name));
@@ -177,10 +177,10 @@ SegmentMeeting::SegmentMeeting(const Reducer& reducer, KernelParameters& paramet
     segments_.push_back(
         add_pointer(cgen::volatile_(kept_type(part)), "segment_results" + part.suffix));
   }
-  tickets_ = add_pointer(cgen::u32, "tickets");
+  counters_ = add_pointer(cgen::u32, "tickets");
 }
 
-void SegmentMeeting::emit(
+void LastBlockReduce::emit(
     const ReductionState& mine, const Block& block,
     const std::function<void(const ReductionState&, cgen::BlockBuilder&)>& store,
     cgen::BlockBuilder& body) const {
@@ -193,11 +193,12 @@ void SegmentMeeting::emit(
     hand_in << assign(segments_[part][at], to_kept(mine[part], parts_[part]));
   }
   const cgen::Statement fence(cgen::MemoryFence{cgen::FenceScope::device});
-  const Expr ticket = call(cgen::Intrinsic::atomic_add,
-                           {address_of(tickets_[block.ticket]), literal(1, cgen::u32)});
+  const Expr arrived = call(cgen::Intrinsic::atomic_add,
+                            {address_of(counters_[block.counter]), literal(1, cgen::u32)});
   const cgen::Statement draw = assign(
-      is_last[Expr(0)], cast(cgen::u32, equal(ticket, cgen::grid_dim_y - literal(1, cgen::u32))));
-  if (block.has_more) {  // all of them before the ticket: the fence is for what the barrier brought
+      is_last[Expr(0)], cast(cgen::u32, equal(arrived, cgen::grid_dim_y - literal(1, cgen::u32))));
+  if (block
+          .has_more) {  // all of them before the counter: the fence is for what the barrier brought
     body << if_(block.has_one, hand_in) << cgen::barrier()
          << if_(equal(block.thread, parameters_.index(0)), {fence, draw});
   } else {
@@ -210,7 +211,7 @@ void SegmentMeeting::emit(
   body << if_(not_equal(is_last[Expr(0)], literal(0, cgen::u32)), finish);
 }
 
-void SegmentMeeting::emit_finish(
+void LastBlockReduce::emit_finish(
     const ReductionState& mine, const Block& block,
     const std::function<void(const ReductionState&, cgen::BlockBuilder&)>& store,
     cgen::BlockBuilder& finish) const {
@@ -240,10 +241,10 @@ void SegmentMeeting::emit_finish(
   };
   finish << cgen::for_(type, parameters_.rename("s"), block.first, segments, take,
                        {.step = parameters_.index(reads) * block.step, .unroll = 1});
-  block.meet(finish);
+  block.reduce(finish);
   cgen::BlockBuilder last;
   store(mine, last);
-  const cgen::Statement reset = assign(tickets_[block.ticket], literal(0, cgen::u32));
+  const cgen::Statement reset = assign(counters_[block.counter], literal(0, cgen::u32));
   if (block.has_more) {
     finish << if_(block.has_one, last) << if_(equal(block.thread, parameters_.index(0)), reset);
   } else {
