@@ -119,7 +119,7 @@ std::string describe_expr(const Expr& expr, int depth) {
       [&](const Binary& b) {
         return fmt::format("({} {} {})", inner(b.left), spelling(b.op), inner(b.right));
       },
-      [&](const Assignment& a) {
+      [&](const AssignExpr& a) {
         return fmt::format("{} {}= {}", inner(a.target), a.op ? spelling(*a.op) : "",
                            inner(a.value));
       },

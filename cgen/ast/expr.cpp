@@ -27,7 +27,7 @@ bool is_lvalue(const Expr& expr) {
         return unary.op == UnaryOp::dereference || unary.op == UnaryOp::pre_increment ||
                unary.op == UnaryOp::pre_decrement;
       },
-      [](const Assignment&) { return true; }, [](const StringLiteral&) { return true; },
+      [](const AssignExpr&) { return true; }, [](const StringLiteral&) { return true; },
       [](const CompoundLiteral&) { return true; }, [](const RawExpr&) { return true; },
       [](const Conditional& c) { return is_lvalue(c.then_value) && is_lvalue(c.else_value); },
       [&](const Call&) { return is_reference || is_opaque(expr.type()); },

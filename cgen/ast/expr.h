@@ -100,7 +100,7 @@ struct Binary {
 };
 
 /// `target = value`, or `target op= value` with op one of add ... bit_xor.
-struct Assignment {
+struct AssignExpr {
   std::optional<BinaryOp> op{};
   Expr target;
   Expr value;
@@ -259,7 +259,7 @@ struct RawExpr {
 
 using ExprKinds =
     KindList<IntLiteral, FloatLiteral, BoolLiteral, CharLiteral, StringLiteral, NullPointer,
-             Variable, BuiltinIndex, IntrinsicCall, Unary, Binary, Assignment, Conditional, Cast,
+             Variable, BuiltinIndex, IntrinsicCall, Unary, Binary, AssignExpr, Conditional, Cast,
              Call, Subscript, Member, InitializerList, CompoundLiteral, SizeOf, AlignOf,
              KernelLaunch, Lambda, This, New, Delete, Throw, Fold, PackExpansion, RawExpr>;
 

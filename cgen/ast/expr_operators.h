@@ -120,11 +120,11 @@ inline Expr operator!(Operand e) {
 
 /// `target = value`.
 [[nodiscard]] inline Expr assign(Operand target, Operand value) {
-  return Expr(Assignment{{}, target.expr, value.expr}, target.where);
+  return Expr(AssignExpr{{}, target.expr, value.expr}, target.where);
 }
 /// `target op= value`.
 [[nodiscard]] inline Expr compound_assign(BinaryOp op, Operand target, Operand value) {
-  return Expr(Assignment{op, target.expr, value.expr}, target.where);
+  return Expr(AssignExpr{op, target.expr, value.expr}, target.where);
 }
 [[nodiscard]] inline Expr add_assign(Operand target, Operand value) {
   return compound_assign(BinaryOp::add, target, value);

@@ -239,7 +239,7 @@ InferredType infer_unary(const Unary& unary) {
   }
 }
 
-InferredType infer_assignment(const Assignment& assignment) {
+InferredType infer_assignment(const AssignExpr& assignment) {
   const Type& target = assignment.target.type();
   if (is<Invalid>(target) || is<Invalid>(assignment.value.type())) {
     return {Invalid{}, {}};

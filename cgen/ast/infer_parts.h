@@ -24,7 +24,7 @@ inline InferredType problem(const char* code, std::string message) {
 [[nodiscard]] InferredType infer_complex(BinaryOp op, const Expr& left, const Expr& right);
 [[nodiscard]] InferredType infer_binary(BinaryOp op, const Expr& left, const Expr& right);
 [[nodiscard]] InferredType infer_unary(const Unary& unary);
-[[nodiscard]] InferredType infer_assignment(const Assignment& assignment);
+[[nodiscard]] InferredType infer_assignment(const AssignExpr& assignment);
 [[nodiscard]] InferredType infer_conditional(const Conditional& conditional);
 [[nodiscard]] InferredType infer_cast(const Cast& cast);
 [[nodiscard]] InferredType infer_subscript(const Subscript& subscript);

@@ -392,7 +392,7 @@ InferredType infer_type(const ExprNode& node) {
       [](const IntrinsicCall& e) { return detail::infer_intrinsic(e); },
       [](const Unary& e) { return detail::infer_unary(e); },
       [](const Binary& e) { return detail::infer_binary(e.op, e.left, e.right); },
-      [](const Assignment& e) { return detail::infer_assignment(e); },
+      [](const AssignExpr& e) { return detail::infer_assignment(e); },
       [](const Conditional& e) { return detail::infer_conditional(e); },
       [](const Cast& e) { return detail::infer_cast(e); },
       [](const Call& e) { return detail::infer_call(e); },

@@ -181,7 +181,7 @@ template Expr::Expr(BuiltinIndex, SourceOrigin);
 template Expr::Expr(IntrinsicCall, SourceOrigin);
 template Expr::Expr(Unary, SourceOrigin);
 template Expr::Expr(Binary, SourceOrigin);
-template Expr::Expr(Assignment, SourceOrigin);
+template Expr::Expr(AssignExpr, SourceOrigin);
 template Expr::Expr(Conditional, SourceOrigin);
 template Expr::Expr(Cast, SourceOrigin);
 template Expr::Expr(Call, SourceOrigin);

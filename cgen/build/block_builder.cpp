@@ -82,7 +82,7 @@ Statement counted_loop(const Type& type, const std::string& name, const Operand&
   const Expr counter(Variable{name, type}, where);
   const Expr step = is_one(options.step)
                         ? Expr(Unary{UnaryOp::pre_increment, counter}, where)
-                        : Expr(Assignment{BinaryOp::add, counter, options.step}, where);
+                        : Expr(AssignExpr{BinaryOp::add, counter, options.step}, where);
   return Statement(For{Statement(Declaration{type, name, begin.expr}, where),
                        Expr(Binary{BinaryOp::less, counter, end.expr}, where), step, body.block(),
                        options.unroll},

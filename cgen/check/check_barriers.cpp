@@ -76,7 +76,7 @@ class BarrierCheck {
       } else if (const auto* variable = get_if<Variable>(e)) {
         const Entry* entry = find(variable->name);
         depends = depends || (entry != nullptr && divergent_.count(entry->number) != 0);
-      } else if (const auto* assignment = get_if<Assignment>(e)) {
+      } else if (const auto* assignment = get_if<AssignExpr>(e)) {
         assign(assignment->target, expr(assignment->value) || expr(assignment->target));
       } else if (const auto* unary = get_if<Unary>(e)) {
         if (unary->op >= UnaryOp::pre_increment) {

@@ -216,7 +216,7 @@ class BoundsCheck {
           expr(place->index);
           return false;
         }
-      } else if (const auto* assignment = get_if<Assignment>(e)) {
+      } else if (const auto* assignment = get_if<AssignExpr>(e)) {
         if (const auto* target = get_if<Variable>(assignment->target)) {
           const auto names = conditional_;
           add_names(assignment->value);
@@ -272,7 +272,7 @@ class BoundsCheck {
         unary != nullptr && is_variable(unary->operand) &&
         (unary->op == UnaryOp::pre_increment || unary->op == UnaryOp::post_increment)) {
       step = 1;
-    } else if (const auto* assignment = get_if<Assignment>(*f.step);
+    } else if (const auto* assignment = get_if<AssignExpr>(*f.step);
                assignment != nullptr && assignment->op == BinaryOp::add &&
                is_variable(assignment->target)) {
       step = literal_value(assignment->value);

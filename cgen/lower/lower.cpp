@@ -197,7 +197,7 @@ Expr Lowering::lower_expr(const Expr& tree) {
         return lower_intrinsic(tree, with_space_stated(e), dialect_, needs_);
       },
       [&](const Binary&) { return lower_operator(tree); },
-      [&](const Assignment&) { return lower_operator(tree); },
+      [&](const AssignExpr&) { return lower_operator(tree); },
       [&](const Unary&) { return lower_vector_operator(tree, dialect_, needs_); },
       [&](const Cast& e) { return lower_operator(is_c_like(dialect_) ? c_cast(tree, e) : tree); },
       [&](const Member&) { return lower_vector_operator(tree, dialect_, needs_); },

@@ -96,7 +96,7 @@ bool is_pure(const Expr& place) {
                  const auto* callee = call == nullptr ? nullptr : get_if<Variable>(call->callee);
                  const bool is_index = callee != nullptr && callee->name.starts_with("get_");
                  const auto* unary = get_if<Unary>(part);
-                 is_pure = is_pure && !is<Assignment>(part) && (call == nullptr || is_index) &&
+                 is_pure = is_pure && !is<AssignExpr>(part) && (call == nullptr || is_index) &&
                            (unary == nullptr || unary->op < UnaryOp::pre_increment);
                  return is_pure;
                },
@@ -104,14 +104,14 @@ bool is_pure(const Expr& place) {
   return is_pure;
 }
 
-Expr pair_assignment(const Expr& tree, const Assignment& node, const Complex& target,
+Expr pair_assignment(const Expr& tree, const AssignExpr& node, const Complex& target,
                      Needs& needs) {
   const bool is_product = node.op == BinaryOp::multiply || node.op == BinaryOp::divide;
   if (!is_product) {
-    return Expr(Assignment{node.op, node.target, as_pair(node.value, target)}, tree.where());
+    return Expr(AssignExpr{node.op, node.target, as_pair(node.value, target)}, tree.where());
   }
   if (!is_complex(node.value)) {
-    return Expr(Assignment{node.op, node.target, converted(node.value, target.element)},
+    return Expr(AssignExpr{node.op, node.target, converted(node.value, target.element)},
                 tree.where());
   }
   if (!is_pure(node.target)) {
@@ -120,7 +120,7 @@ Expr pair_assignment(const Expr& tree, const Assignment& node, const Complex& ta
            "keep its address in a variable", tree.where());
   }
   return Expr(
-      Assignment{{},
+      AssignExpr{{},
                  node.target,
                  pair_function(*node.op, target, node.target, node.value, needs, tree.where())},
       tree.where());
@@ -241,14 +241,14 @@ Expr lower_complex_operator(const Expr& tree, Dialect dialect, Needs& needs) {
         };
         return Expr(Binary{e.op, operand(e.left), operand(e.right)}, tree.where());
       },
-      [&](const Assignment& e) {
+      [&](const AssignExpr& e) {
         const auto target = complex_of_value(e.target);
         if (!target || (!e.op && !has_pairs)) {
           return tree;
         }
         return has_pairs
                    ? pair_assignment(tree, e, *target, needs)
-                   : Expr(Assignment{e.op, e.target,
+                   : Expr(AssignExpr{e.op, e.target,
                                      converted(e.value, is_complex(e.value) ? Type(*target)
                                                                             : target->element)},
                           tree.where());

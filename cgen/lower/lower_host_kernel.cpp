@@ -76,7 +76,7 @@ class OperationCount {
       if constexpr (std::is_same_v<std::decay_t<decltype(part)>, Expr>) {
         match(
             part, [&](const Binary&) { count_ += times; }, [&](const Unary&) { count_ += times; },
-            [&](const Assignment&) { count_ += times; },
+            [&](const AssignExpr&) { count_ += times; },
             [&](const Conditional&) { count_ += times; },
             [&](const Subscript&) { count_ += times; },
             [&](const IntrinsicCall&) { is_known_ = false; },

@@ -97,7 +97,7 @@ void add_cuda_unary(const Expr& tree, const Vector& vector, UnaryOp op, Needs& n
 }
 
 /// The target comes by reference: what it is computed from happens once.
-void add_cuda_assignment(const Expr& tree, const Vector& vector, const Assignment& node,
+void add_cuda_assignment(const Expr& tree, const Vector& vector, const AssignExpr& node,
                          Needs& needs) {
   const VectorText text = text_of(vector, Dialect::cuda, tree.where());
   const bool is_vector = vector_of_value(node.value).has_value();
@@ -152,12 +152,12 @@ Expr lower_unary(const Expr& tree, const Unary& node, Dialect dialect, Needs& ne
   return tree;
 }
 
-Expr lower_assignment(const Expr& tree, const Assignment& node, Dialect dialect, Needs& needs) {
+Expr lower_assignment(const Expr& tree, const AssignExpr& node, Dialect dialect, Needs& needs) {
   const std::optional<Vector> vector = vector_of_value(node.target);
   if (!vector || !node.op) {
     return tree;
   }
-  const Assignment made{node.op, node.target, as_operand(node.value, *vector)};
+  const AssignExpr made{node.op, node.target, as_operand(node.value, *vector)};
   if (dialect == Dialect::cuda) {
     add_cuda_assignment(tree, *vector, made, needs);
   }
@@ -243,7 +243,7 @@ Expr lower_vector_operator(const Expr& tree, Dialect dialect, Needs& needs) {
   return match(
       tree, [&](const Binary& e) { return lower_binary(tree, e, dialect, needs); },
       [&](const Unary& e) { return lower_unary(tree, e, dialect, needs); },
-      [&](const Assignment& e) { return lower_assignment(tree, e, dialect, needs); },
+      [&](const AssignExpr& e) { return lower_assignment(tree, e, dialect, needs); },
       [&](const Member& e) { return lower_lane(tree, e, dialect); },
       [&](const Cast& e) { return lower_vector_cast(tree, e, dialect, needs); },
       [&](const Conditional& e) { return lower_conditional(tree, e, dialect); },

@@ -258,7 +258,7 @@ bool may_change(const Expr& tree) {
       tree, [](const IntLiteral&) { return false; }, [](const FloatLiteral&) { return false; },
       [](const Variable&) { return false; },
       [](const Binary& e) { return is_compound(e.left) || is_compound(e.right); },
-      [](const Assignment& e) { return is_compound(e.target); },
+      [](const AssignExpr& e) { return is_compound(e.target); },
       [](const Unary& e) { return is_vector(e.operand); },
       [](const Member& e) { return is_lane(e); }, [](const Subscript&) { return false; },
       [](const Call&) { return false; },

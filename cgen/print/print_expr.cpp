@@ -331,7 +331,7 @@ void Printer::expr(const Expr& tree, Level least) {
       [&](const IntrinsicCall&) { require_internal(false, "intrinsics to be lowered"); },
       [&](const Unary& e) { grouped(level_of(e), least, [&] { unary(e); }); },
       [&](const Binary& e) { grouped(cgen::level_of(e.op), least, [&] { binary(tree); }); },
-      [&](const Assignment& e) { grouped(Level::assignment, least, [&] { assignment(e); }); },
+      [&](const AssignExpr& e) { grouped(Level::assignment, least, [&] { assignment(e); }); },
       [&](const Conditional& e) { grouped(Level::conditional, least, [&] { conditional(e); }); },
       [&](const Cast& e) {
         const bool is_unary = e.style == CastStyle::c_style;
@@ -380,7 +380,7 @@ void Printer::expr(const Expr& tree, Level least) {
       });
 }
 
-void Printer::assignment(const Assignment& node) {
+void Printer::assignment(const AssignExpr& node) {
   __builtin_prefetch(&node.value.node());
   expr(node.target, Level::unary);
   out.append(' ');

@@ -53,7 +53,7 @@ class Printer {
   void constraint(const Expr& tree);
   void literal(const IntLiteral& node, Level least_level);
   void literal(const FloatLiteral& node, Level least_level);
-  void assignment(const Assignment& node);
+  void assignment(const AssignExpr& node);
   void conditional(const Conditional& node);
   void call(const Call& node);
   void subscript(const Subscript& node);

@@ -128,7 +128,7 @@ std::optional<Round> only_round(const cgen::For& loop) {
     step = unary->op == cgen::UnaryOp::pre_increment && unary->operand == counter
                ? std::optional<std::int64_t>(1)
                : std::nullopt;
-  } else if (const auto* more = get_if<cgen::Assignment>(*loop.step)) {
+  } else if (const auto* more = get_if<cgen::AssignExpr>(*loop.step)) {
     step = more->op == BinaryOp::add && more->target == counter ? literal_value(more->value)
                                                                 : std::nullopt;
   }
@@ -149,7 +149,7 @@ bool may_dissolve(const Statement& body, const std::string& counter) {
   };
   cgen::WalkVisitor visitor;
   visitor.expr = [&](const Expr& each) {
-    if (const auto* assignment = get_if<cgen::Assignment>(each)) {
+    if (const auto* assignment = get_if<cgen::AssignExpr>(each)) {
       forbid_target(assignment->target);
     } else if (const auto* unary = get_if<cgen::Unary>(each)) {
       forbid_target(unary->operand);

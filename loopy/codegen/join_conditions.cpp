@@ -87,7 +87,7 @@ std::optional<Names> written_names(const cgen::Statement& statement) {
     names.merge(cgen::free_names(object_of(expr)));
   };
   const auto visit_expr = [&](const cgen::Expr& expr) {
-    if (const auto* assignment = get_if<cgen::Assignment>(expr)) {
+    if (const auto* assignment = get_if<cgen::AssignExpr>(expr)) {
       touches(assignment->target);
     } else if (const auto* unary = get_if<cgen::Unary>(expr)) {
       if (unary->op >= cgen::UnaryOp::address_of) {

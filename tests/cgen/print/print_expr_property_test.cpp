@@ -75,7 +75,7 @@ class RandomTrees {
         const Sample target = make(depth - 1);
         const Sample value = make(depth - 1);
         const auto op = which == 4 ? std::optional<BinaryOp>() : operations[which];
-        return {Expr(Assignment{op, target.tree, value.tree}),
+        return {Expr(AssignExpr{op, target.tree, value.tree}),
                 combine(200 + which, target.value, value.value)};
       }
       case 3: {
