@@ -419,7 +419,9 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   command->add_option("--min-blocks", words->constraints.min_blocks, "Fewest blocks of the grid")
       ->check(why_not_positive)
       ->capture_default_str();
-  command->add_option("--max-lanes", words->constraints.max_lanes, "Most results of one thread")
+  command
+      ->add_option("--max-items-per-thread", words->constraints.max_items_per_thread,
+                   "Most results of one thread")
       ->check(why_not_positive)
       ->capture_default_str();
   command

@@ -192,8 +192,8 @@ std::optional<VectorPlan> find_vector_plan(const Kernel& kernel, const Instructi
   return is_any ? std::optional(std::move(plan)) : std::nullopt;
 }
 
-std::optional<Expr> wide_copy_source(const Kernel& kernel, const Instruction& instruction,
-                                     const std::string& iname) {
+std::optional<Expr> vector_copy_source(const Kernel& kernel, const Instruction& instruction,
+                                       const std::string& iname) {
   const Assignment* copy = get_if<Assignment>(instruction);
   const int lanes = lane_count(kernel, iname);
   if (copy == nullptr || !copy->is_async_copy || lanes == 0) {
@@ -233,7 +233,7 @@ std::map<std::string, int> vector_alignments(const Kernel& kernel) {
           accesses.push_back(get_if<Assignment>(instruction)->targets.front());
         }
       }
-      if (const auto source = wide_copy_source(kernel, instruction, iname)) {
+      if (const auto source = vector_copy_source(kernel, instruction, iname)) {
         accesses.push_back(*source);
       }
       for (const Expr& access : accesses) {

@@ -41,9 +41,9 @@ struct VectorPlan {
 /// The element that an asynchronous copy reads in the first lane, where all lanes of `iname` could
 /// be copied at once, 8 or 16 bytes, given that all or none of them are clipped. Temporaries whose
 /// address space is open count as shared.
-[[nodiscard]] std::optional<Expr> wide_copy_source(const Kernel& kernel,
-                                                   const Instruction& instruction,
-                                                   const std::string& iname);
+[[nodiscard]] std::optional<Expr> vector_copy_source(const Kernel& kernel,
+                                                     const Instruction& instruction,
+                                                     const std::string& iname);
 
 /// Arguments that the statements within inames tagged `vec` touch as vectors, and the number of
 /// bytes to which their first element has to be aligned.

@@ -6,7 +6,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
-#include "rtcg/loopy/analyze/find_point.h"
+#include "rtcg/loopy/analyze/find_integer_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -59,7 +59,7 @@ class AxisCheck {
     if (!names) {
       return;
     }
-    const auto witness = find_point(
+    const auto witness = find_integer_point(
         outside, *names, [&](const IntegerValues& values) { return is_outside(values); });
     if (witness) {
       complain(*witness);

@@ -8,7 +8,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/name_generator.h"
 #include "rtcg/loopy/analyze/access.h"
-#include "rtcg/loopy/analyze/find_point.h"
+#include "rtcg/loopy/analyze/find_integer_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/schedule/launches.h"
@@ -246,7 +246,7 @@ class RaceSearch {
         names->push_back(std::move(each));
       }
     }
-    const auto witness = find_point(meeting, *names, [&](const IntegerValues& values) {
+    const auto witness = find_integer_point(meeting, *names, [&](const IntegerValues& values) {
       const auto element = first_.element(values);
       return element && element == second_.element(values);
     });

@@ -31,7 +31,7 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   const std::string& lane = lanes.back();
   const Assignment* assignment = get_if<Assignment>(kernel_.instructions[statement]);
   if (target_ == Target::cuda && assignment != nullptr && assignment->is_async_copy) {
-    return emit_wide_copy(statement, lane, place, block);
+    return emit_vector_copy(statement, lane, place, block);
   }
   std::optional<VectorPlan> plan =
       target_ == Target::host ? std::nullopt
@@ -131,10 +131,10 @@ cgen::Expr Emitter::clipped_vector(const Conditional& clipped, const cgen::Expr&
                    : load;
 }
 
-bool Emitter::emit_wide_copy(std::size_t statement, const std::string& lane, const Place& place,
-                             CodeBlock& block) {
+bool Emitter::emit_vector_copy(std::size_t statement, const std::string& lane, const Place& place,
+                               CodeBlock& block) {
   const Instruction& instruction = kernel_.instructions[statement];
-  const auto source = wide_copy_source(kernel_, instruction, lane);
+  const auto source = vector_copy_source(kernel_, instruction, lane);
   const std::int64_t last = range_of_lane(lane).second;
   Place first = at_lane(place, lane, 0);
   const Guards guards = needed_by_lanes(first);

@@ -211,8 +211,8 @@ class Emitter {
   bool emit_vector(std::size_t statement, const std::vector<std::string>& lanes, const Place& place,
                    CodeBlock& block);
   /// An asynchronous copy of all lanes at once; whether it could be done.
-  bool emit_wide_copy(std::size_t statement, const std::string& lane, const Place& place,
-                      CodeBlock& block);
+  bool emit_vector_copy(std::size_t statement, const std::string& lane, const Place& place,
+                        CodeBlock& block);
   cgen::Statement copy_call(std::int64_t bytes, const cgen::Expr& target, const cgen::Expr& source,
                             const Expr* condition, const ExprScope& scope);
   /// `*(float4*)&element`.

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "rtcg/loopy/analyze/find_point.h"
+#include "rtcg/loopy/analyze/find_integer_point.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -349,7 +349,7 @@ std::string RaceTest::example(const SharedAccess& first, const SharedAccess& sec
       }
     }
   }
-  const auto point = find_point(*race, names, [](const IntegerValues&) { return true; });
+  const auto point = find_integer_point(*race, names, [](const IntegerValues&) { return true; });
   if (!point) {
     return {};
   }

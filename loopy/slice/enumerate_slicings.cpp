@@ -5,12 +5,12 @@
 #include <unordered_map>
 
 #include "rtcg/loopy/slice/loop_cuts.h"
+#include "rtcg/loopy/slice/seed_shapes.h"
 #include "rtcg/loopy/slice/slicing_choice.h"
 #include "rtcg/loopy/slice/slicing_cost.h"
 #include "rtcg/loopy/slice/slicing_hints.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_ranking.h"
-#include "rtcg/loopy/slice/usual_shapes.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -38,14 +38,15 @@ class Enumerator {
         choice_ = {};
         choice_.fast = fast_cut;
         choice_.slow = slow_cut;
-        if (choice_.tile_lanes() > constraints_.max_lanes) {
+        if (choice_.tile_items() > constraints_.max_items_per_thread) {
           continue;
         }
-        for (const std::uint8_t whole : side_by_side_) {
-          choice_.side_by_side = whole;
-          lanes_ = cost_.lanes(choice_);
+        for (const std::uint8_t whole : in_thread_) {
+          choice_.in_thread = whole;
+          items_ = cost_.items_per_thread(choice_);
           blocks_ = cost_.blocks(choice_);
-          if (choice_.threads() <= constraints_.max_threads && lanes_ <= constraints_.max_lanes &&
+          if (choice_.threads() <= constraints_.max_threads &&
+              items_ <= constraints_.max_items_per_thread &&
               cost_.registers(choice_) <= static_cast<double>(constraints_.max_registers) &&
               fits_grid() && hints_.allows_whole_loops(whole)) {
             add_tiles();
@@ -58,7 +59,7 @@ class Enumerator {
   }
 
  private:
-  /// Whether lanes along the loop read rows that lie along the reduction, from tiles.
+  /// Whether the items along the loop read rows along the reduction, from tiles.
   [[nodiscard]] bool has_long_rows(std::size_t loop) const {
     return !constraints_.machine.is_cpu &&
            std::any_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead& read) {
@@ -69,7 +70,7 @@ class Enumerator {
            });
   }
 
-  [[nodiscard]] std::vector<std::uint8_t> side_by_side() const {
+  [[nodiscard]] std::vector<std::uint8_t> in_thread() const {
     std::vector<std::uint8_t> result = {0};
     for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
       const std::int64_t length = problem_.loops[i].length;
@@ -154,7 +155,7 @@ class Enumerator {
     const bool is_whole = choice_.depth == problem_.loops[reduced_loop].length;
     const std::int64_t most_statements = is_whole ? 1728 : 1280;
     return !constraints_.machine.is_cpu && choice_.depth != 0 && choice_.fetched != 0 &&
-           choice_.depth * lanes_ <= most_statements;
+           choice_.depth * items_ <= most_statements;
   }
 
   /// Tiles that several buffers make large; small ones are padded for less.
@@ -174,9 +175,10 @@ class Enumerator {
 
   /// 2 or 4 lanes of at most 16 bytes, in rows that begin at a multiple of them.
   [[nodiscard]] bool can_be_vector() const {
-    const std::uint16_t beside = choice_.fast[2];
-    return (beside == 2 || beside == 4) && problem_.writes_neighbours &&
-           beside * problem_.result_bytes <= 16 && problem_.loops[fast_loop].length % beside == 0;
+    const std::uint16_t contiguous = choice_.fast[2];
+    return (contiguous == 2 || contiguous == 4) && problem_.writes_neighbours &&
+           contiguous * problem_.result_bytes <= 16 &&
+           problem_.loops[fast_loop].length % contiguous == 0;
   }
 
   /// One block a tile, its loops of reductions whole or in tiles of shared memory.
@@ -244,9 +246,9 @@ class Enumerator {
       }
     }
     if (choice_.stages > 1 && cost_.is_any_transposed(choice_)) {
-      choice_.may_turn = false;  // copies of 16 bytes along the rows
+      choice_.may_transpose = false;  // copies of 16 bytes along the rows
       add();
-      choice_.may_turn = true;
+      choice_.may_transpose = true;
     }
   }
   /// Where there are too few blocks for the device, more threads of each make up for it.
@@ -288,8 +290,8 @@ class Enumerator {
     const std::int64_t sharing = cost_.sharing_blocks(choice_);
     const bool has_axis_left =
         !problem_.has(first_whole_loop) ||
-        (choice_.is_side_by_side(first_whole_loop) &&
-         (!problem_.has(first_whole_loop + 1) || choice_.is_side_by_side(first_whole_loop + 1)));
+        (choice_.is_in_thread(first_whole_loop) &&
+         (!problem_.has(first_whole_loop + 1) || choice_.is_in_thread(first_whole_loop + 1)));
     if (problem_.can_share_sums && has_axis_left && sharing > 1 && sharing <= 65535) {
       add();
       choice_.is_atomic = true;
@@ -304,13 +306,13 @@ class Enumerator {
   SlicingCost cost_;
   SlicingChoice choice_{};
   // of the choice: what its lengths say, before blocks share reductions
-  std::int64_t lanes_ = 1;
+  std::int64_t items_ = 1;
   std::int64_t blocks_ = 1;
   const std::int64_t most_shared_bytes_ =
       std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes);
   SlicingHints hints_;
   Lengths depths_ = hints_.depths(depths());
-  std::vector<std::uint8_t> side_by_side_ = side_by_side();
+  std::vector<std::uint8_t> in_thread_ = in_thread();
   SlicingRanking ranking_;
 };
 
@@ -365,8 +367,8 @@ RankedSlicing SlicingStream::at(std::size_t place) const {
           cost.least_seconds(ranked.choice)};
 }
 
-std::vector<std::size_t> SlicingStream::usual() const {
-  return usual_places(state_->problem, state_->ranked);
+std::vector<std::size_t> SlicingStream::seed_shapes() const {
+  return seed_places(state_->problem, state_->ranked);
 }
 
 std::optional<std::size_t> SlicingStream::unrolled(std::size_t place) const {
@@ -403,10 +405,10 @@ std::optional<std::size_t> SlicingStream::find(const Slicing& slicing) const {
   return choice ? state_->place_of(*choice) : std::nullopt;
 }
 
-std::optional<std::size_t> SlicingStream::child(std::size_t mother, std::size_t father,
-                                                std::uint64_t genes) const {
+std::optional<std::size_t> SlicingStream::crossover(std::size_t first, std::size_t second,
+                                                    std::uint64_t mask) const {
   return state_->place_of(
-      child_of(state_->ranked.at(mother).choice, state_->ranked.at(father).choice, genes));
+      detail::crossover(state_->ranked.at(first).choice, state_->ranked.at(second).choice, mask));
 }
 
 std::optional<RankedSlicing> SlicingStream::next() {

@@ -25,7 +25,8 @@ struct MachineModel {
   int threads_per_multiprocessor = 2048;
   int registers_per_multiprocessor = 65536;
   int warp_lanes = 32;
-  /// Whether copies to shared memory go on beside the threads: others gain nothing from stages.
+  /// Whether copies to shared memory run while the threads compute: others gain nothing from
+  /// stages.
   bool has_async_copies = true;
   /// Whether it is a processor, whose threads of a block are lanes of its vectors: 8 are enough,
   /// whatever min_threads says, and multiprocessors are cores.
@@ -34,7 +35,7 @@ struct MachineModel {
 
 /// How one loop is to be cut; empty: any way.
 struct InameHint {
-  /// Iterations of a block, in lanes and threads together, whether they divide the loop or are
+  /// Iterations of a block, in items and threads together, whether they divide the loop or are
   /// guarded; of a tile along a reduction, where the whole length means that it is not cut.
   std::vector<std::int64_t> tiles{};
   /// Threads of a block along the loop.
@@ -56,11 +57,11 @@ struct SlicingConstraints {
   std::int64_t min_threads = 32;
   std::int64_t max_threads = 512;
   std::int64_t min_blocks = 1;
-  /// Statements that one thread does side by side.
-  std::int64_t max_lanes = 96;
+  /// Results that one thread computes.
+  std::int64_t max_items_per_thread = 96;
   /// Of a block; what the machine allows, where that is less.
   std::int64_t max_shared_bytes = 227 * 1024;
-  /// Of a thread, as the model estimates them from its lanes: compilers may need more.
+  /// Of a thread, as the model estimates them from its items: compilers may need more.
   std::int64_t max_registers = 255;
   /// Lanes of the vectors by which results are written; 1: none. Empty: any.
   std::vector<std::int64_t> vector_widths{};
@@ -89,15 +90,15 @@ struct RankedSlicing {
 /// the model likes best first; the same kernel and constraints always give the same stream.
 ///
 /// Cuts the inames that all statements are within and that all results are indexed by: the two that
-/// vary fastest lie on grid, block and lanes, or lanes of a vector; others on the grid, or side by
-/// side in each thread where they are short. Loops of reductions are cut for tiles in shared
-/// memory, or spread over the block, or shared by blocks, whose parts a second launch or atomic
-/// functions add up. Every array that several lanes or threads read at the same place may be
-/// fetched; one whose elements the loops of a reduction read again and again may be kept in the
-/// registers of each thread. Lengths are powers of two, which are guarded where they do not divide,
-/// and others that divide, or what hints say. The model counts arithmetic, traffic of memory, cache
-/// and shared memory, and the fill of the machine, from the lengths alone: no kernel is transformed
-/// and no text is made.
+/// vary fastest are mapped to grid, block and items of each thread (`ilp` or a vector); others to
+/// the grid, or to the items of each thread if they are short. Loops of reductions are cut for
+/// tiles in shared memory, or spread over the block, or shared by blocks, whose parts a second
+/// launch or atomic functions add up. Every array that several items or threads read at the same
+/// place may be fetched; one whose elements the loops of a reduction read again and again may be
+/// kept in the registers of each thread. Lengths are powers of two, which are guarded where they do
+/// not divide, and others that divide, or what hints say. The model counts arithmetic, traffic of
+/// memory, cache and shared memory, and the fill of the machine, from the lengths alone: no kernel
+/// is transformed and no text is made.
 /// @cost about 0.5 us a slicing, when the stream is made
 class SlicingStream {
  public:
@@ -111,10 +112,10 @@ class SlicingStream {
   [[nodiscard]] std::optional<RankedSlicing> next();
   /// The one at a place of the ranking; place < count().
   [[nodiscard]] RankedSlicing at(std::size_t place) const;
-  /// At most 40 of those that matrix products usually run well with, whatever the model says: tiles
-  /// of 16 to 128 rows and columns in shared memory, filled ahead, a few of each shape. Nothing for
-  /// kernels of other kinds.
-  [[nodiscard]] std::vector<std::size_t> usual() const;
+  /// Places that a search tries first, at most 40: tiles of 16 to 128 rows and columns in shared
+  /// memory, filled ahead, which suit matrix products, a few of each shape. Empty for other
+  /// kernels.
+  [[nodiscard]] std::vector<std::size_t> seed_shapes() const;
   /// The place of the same slicing where the compiler is asked to unroll the steps of a tile;
   /// nothing where there is no such or they are unrolled already.
   [[nodiscard]] std::optional<std::size_t> unrolled(std::size_t place) const;
@@ -127,10 +128,10 @@ class SlicingStream {
   [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const;
   /// The place of a slicing; nothing where it is not in the stream.
   [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const;
-  /// The place of the slicing that has each decision from one of two others, as the bits of `genes`
-  /// say; nothing where that one does not keep the constraints.
-  [[nodiscard]] std::optional<std::size_t> child(std::size_t mother, std::size_t father,
-                                                 std::uint64_t genes) const;
+  /// The place of the slicing that takes each decision from one of two others: from `second` if its
+  /// bit of `mask` is set. Nothing if that slicing violates the constraints.
+  [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
+                                                     std::uint64_t mask) const;
 
  private:
   struct State;

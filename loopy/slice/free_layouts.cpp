@@ -72,7 +72,7 @@ class WaysOfArray {
     return order;
   }
 
-  /// The one whose neighbours lie side by side; the last where nobody knows.
+  /// The axis whose neighbours are contiguous; the last one if that is unknown.
   [[nodiscard]] std::size_t described_fastest() const {
     const std::vector<Expr>& strides = argument_.strides_elements;
     const auto one = std::find(strides.begin(), strides.end(), Expr(1));

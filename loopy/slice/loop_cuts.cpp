@@ -31,7 +31,7 @@ std::vector<std::array<std::uint16_t, 3>> cuts_of(const SlicedLoop& loop,
                                                   std::uint16_t most_neighbours,
                                                   bool has_long_rows) {
   std::vector<std::array<std::uint16_t, 3>> result;
-  // short loops lie whole in one thread's lanes and the threads beside it
+  // the items and threads of one block cover short loops
   const bool is_short = loop.length <= 256;
   // tiles of lengths that are no powers of two are there to divide, or nearly so
   const auto nearly_divides = [&](std::int64_t tile) {
@@ -46,38 +46,38 @@ std::vector<std::array<std::uint16_t, 3>> cuts_of(const SlicedLoop& loop,
     }
   }
   std::sort(all_threads.begin(), all_threads.end());
-  Lengths all_apart = with_divisors(powers(loop.length, 4), loop.length, is_short ? 12 : 4);
+  Lengths all_strided = with_divisors(powers(loop.length, 4), loop.length, is_short ? 12 : 4);
   if (has_long_rows) {
     for (std::uint16_t each = 5; each <= 12; ++each) {
       if (is_short || each == 6 || each == 8 || each == 12) {
-        all_apart.push_back(each);
+        all_strided.push_back(each);
       }
     }
-    std::sort(all_apart.begin(), all_apart.end());
-    all_apart.erase(std::unique(all_apart.begin(), all_apart.end()), all_apart.end());
+    std::sort(all_strided.begin(), all_strided.end());
+    all_strided.erase(std::unique(all_strided.begin(), all_strided.end()), all_strided.end());
   }
-  const auto lies_apart = [&](std::int64_t apart, std::int64_t threads) {
-    const std::int64_t tile = apart * threads;
-    return has_long_rows && apart >= 5 && tile < 2 * loop.length &&
+  const auto is_strided = [&](std::int64_t strided, std::int64_t threads) {
+    const std::int64_t tile = strided * threads;
+    return has_long_rows && strided >= 5 && tile < 2 * loop.length &&
            (is_short
                 ? threads >= 6 && threads <= 64 && (loop.length % tile == 0 || nearly_divides(tile))
                 : threads >= 4 && threads <= 32 && is_power(threads));
   };
-  for (const std::uint16_t apart : all_apart) {
+  for (const std::uint16_t strided : all_strided) {
     for (const std::uint16_t threads : all_threads) {
-      for (const std::uint16_t beside :
+      for (const std::uint16_t contiguous :
            with_divisors(powers(loop.length, most_neighbours), loop.length, most_neighbours)) {
-        const std::int64_t tile = std::int64_t{apart} * threads * beside;
+        const std::int64_t tile = std::int64_t{strided} * threads * contiguous;
         const bool divides =
             loop.length % tile == 0 ||
-            (apart * beside >= 4 && is_power(apart * beside) && nearly_divides(tile));
-        // lanes on both sides of no threads are the same lanes
+            (strided * contiguous >= 4 && is_power(strided * contiguous) && nearly_divides(tile));
+        // items on both sides of no threads are the same items
         const bool is_usual =
-            tile < 2 * loop.length && (threads > 1 || apart == 1) &&
-            ((is_power(apart) && apart <= 4) || (beside == 1 && tile == loop.length)) &&
+            tile < 2 * loop.length && (threads > 1 || strided == 1) &&
+            ((is_power(strided) && strided <= 4) || (contiguous == 1 && tile == loop.length)) &&
             (is_power(tile) || divides);
-        if (is_usual || (beside == 1 && lies_apart(apart, threads))) {
-          result.push_back({apart, threads, beside});
+        if (is_usual || (contiguous == 1 && is_strided(strided, threads))) {
+          result.push_back({strided, threads, contiguous});
         }
       }
     }

@@ -19,9 +19,9 @@ using Lengths = std::vector<std::uint16_t>;
 /// With the other divisors of `length` up to `most`.
 [[nodiscard]] Lengths with_divisors(Lengths lengths, std::int64_t length, std::int64_t most);
 
-/// The ways to cut a loop of results into lanes apart, threads, and lanes side by side.
-/// @param has_long_rows  whether lanes of it read rows along the reduction, several steps at once:
-///                       then many of them lie apart
+/// The ways to cut a loop of results into strided items, threads and contiguous items.
+/// @param has_long_rows  whether its items read rows along the reduction, several steps at once:
+///                       then many of them are strided
 [[nodiscard]] std::vector<std::array<std::uint16_t, 3>> cuts_of(const SlicedLoop& loop,
                                                                 std::uint16_t most_threads,
                                                                 std::uint16_t most_neighbours,

@@ -35,7 +35,7 @@ struct FetchPlan {
   bool is_transposed = false;
   /// Elements left free after each row of shared memory.
   std::int64_t padding = 0;
-  /// What the lanes of one thread, and its inner loops, read: each element once.
+  /// What the items of one thread, and its inner loops, read: each element once.
   bool in_registers = false;
   /// Rows of shared memory have their elements in different orders, instead of free ones behind
   /// them, see swizzle_bank_conflicts().
@@ -59,7 +59,7 @@ struct LayoutPlan {
   /// The axes from the slowest varying to the fastest; empty: as described, C order where an axis
   /// is cut.
   std::vector<std::size_t> order{};
-  /// An axis that is cut into pieces of so many elements, which lie side by side for each place
+  /// An axis that is cut into pieces of so many elements, which are contiguous for each place
   /// along the other axes; 0: none is.
   std::int64_t piece = 0;
   std::size_t cut_axis = 0;

@@ -38,7 +38,7 @@ std::vector<std::size_t> loops_on_grid(const SlicingProblem& problem, const Slic
                                        const SlicingChoice& choice) {
   std::vector<std::size_t> loops;
   for (const std::size_t each : {fast_loop, slow_loop, first_whole_loop, first_whole_loop + 1}) {
-    if (problem.has(each) && !choice.is_side_by_side(each) && loops.size() < 3) {
+    if (problem.has(each) && !choice.is_in_thread(each) && loops.size() < 3) {
       loops.push_back(each);
     }
   }
@@ -104,7 +104,7 @@ std::uint16_t as_length(std::int64_t value) {
   return static_cast<std::uint16_t>(std::clamp<std::int64_t>(value, 0, UINT16_MAX));
 }
 
-/// Lanes apart, threads, lanes side by side, from the loops behind the first.
+/// Strided items, threads and contiguous items, from the loops after the first.
 std::array<std::uint16_t, 3> cut_of(const InameSlicing& sliced) {
   std::array<std::uint16_t, 3> lengths = {1, 1, 1};
   const auto is_block = [](const SlicingFactor& each) { return each.axis.kind == AxisKind::block; };
@@ -155,8 +155,8 @@ bool are_neighbours(const SlicingChoice& a, const SlicingChoice& b) {
   steps.compare(a.reduction_threads, b.reduction_threads);
   steps.compare(a.shared_steps, b.shared_steps);
   steps.compare(a.slices, b.slices);
-  const int answers = (a.may_turn != b.may_turn ? 1 : 0) + (a.is_vector != b.is_vector ? 1 : 0) +
-                      (a.is_atomic != b.is_atomic ? 1 : 0) +
+  const int answers = (a.may_transpose != b.may_transpose ? 1 : 0) +
+                      (a.is_vector != b.is_vector ? 1 : 0) + (a.is_atomic != b.is_atomic ? 1 : 0) +
                       (a.is_unrolled != b.is_unrolled ? 1 : 0) +
                       (a.is_swizzled != b.is_swizzled ? 1 : 0) +
                       (a.swizzle_rows != b.swizzle_rows ? 1 : 0) + std::abs(a.stages - b.stages);
@@ -165,21 +165,21 @@ bool are_neighbours(const SlicingChoice& a, const SlicingChoice& b) {
     layouts += a.layouts[i] != b.layouts[i] ? 1 : 0;
   }
   const int plans = layouts + (a.fetched != b.fetched || a.kept != b.kept ? 1 : 0) +
-                    (a.side_by_side != b.side_by_side ? 1 : 0);
+                    (a.in_thread != b.in_thread ? 1 : 0);
   if (answers + plans == 0) {
     return steps.is_one();
   }
   return answers + plans == 1 && steps.moved <= plans;
 }
 
-SlicingChoice child_of(const SlicingChoice& mother, const SlicingChoice& father,
-                       std::uint64_t genes) {
-  SlicingChoice child = mother;
+SlicingChoice crossover(const SlicingChoice& first, const SlicingChoice& second,
+                        std::uint64_t mask) {
+  SlicingChoice result = first;
   const auto take = [&](auto member) {
-    if ((genes & 1) != 0) {
-      child.*member = father.*member;
+    if ((mask & 1) != 0) {
+      result.*member = second.*member;
     }
-    genes >>= 1;
+    mask >>= 1;
   };
   take(&SlicingChoice::fast);
   take(&SlicingChoice::slow);
@@ -189,16 +189,16 @@ SlicingChoice child_of(const SlicingChoice& mother, const SlicingChoice& father,
   take(&SlicingChoice::slices);
   take(&SlicingChoice::fetched);
   take(&SlicingChoice::kept);
-  take(&SlicingChoice::side_by_side);
+  take(&SlicingChoice::in_thread);
   take(&SlicingChoice::stages);
   take(&SlicingChoice::swizzle_rows);
-  take(&SlicingChoice::may_turn);
+  take(&SlicingChoice::may_transpose);
   take(&SlicingChoice::is_vector);
   take(&SlicingChoice::is_atomic);
   take(&SlicingChoice::is_unrolled);
   take(&SlicingChoice::layouts);
   take(&SlicingChoice::is_swizzled);
-  return child;
+  return result;
 }
 
 std::uint64_t key_of(const SlicingChoice& choice) {
@@ -214,11 +214,12 @@ std::uint64_t key_of(const SlicingChoice& choice) {
   add(choice.slices);
   add(choice.fetched);
   add(choice.kept);
-  add(choice.side_by_side);
+  add(choice.in_thread);
   add(choice.stages);
   add(choice.swizzle_rows);
-  add((choice.may_turn ? 1U : 0U) + (choice.is_vector ? 2U : 0U) + (choice.is_atomic ? 4U : 0U) +
-      (choice.is_unrolled ? 8U : 0U) + (choice.is_swizzled ? 16U : 0U));
+  add((choice.may_transpose ? 1U : 0U) + (choice.is_vector ? 2U : 0U) +
+      (choice.is_atomic ? 4U : 0U) + (choice.is_unrolled ? 8U : 0U) +
+      (choice.is_swizzled ? 16U : 0U));
   for (const std::uint8_t layout : choice.layouts) {
     add(layout);
   }
@@ -238,16 +239,16 @@ std::vector<std::int64_t> numbers_of(const SlicingChoice& choice, std::size_t fr
                                        choice.shared_steps,
                                        choice.fetched,
                                        choice.kept,
-                                       choice.side_by_side,
+                                       choice.in_thread,
                                        choice.stages,
                                        choice.swizzle_rows,
-                                       choice.may_turn ? 1 : 0,
+                                       choice.may_transpose ? 1 : 0,
                                        choice.is_vector ? 1 : 0,
                                        choice.is_atomic ? 1 : 0,
                                        choice.is_unrolled ? 1 : 0,
                                        choice.is_swizzled ? 1 : 0,
                                        choice.threads(),
-                                       choice.tile_lanes()};
+                                       choice.tile_items()};
   numbers.insert(numbers.end(), choice.layouts.begin(),
                  choice.layouts.begin() + static_cast<std::ptrdiff_t>(free_arrays));
   return numbers;
@@ -270,7 +271,7 @@ Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
   }
   for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
     const std::string& iname = problem.loops[i].iname;
-    if (choice.is_side_by_side(i)) {
+    if (choice.is_in_thread(i)) {
       slicing.inames.push_back({iname, {{0, {AxisKind::ilp, 0}}}});
     } else if (problem.has(i) && axis_of(i) < static_cast<int>(on_grid.size())) {
       slicing.inames.push_back({iname, {{0, {AxisKind::grid, axis_of(i)}}}});
@@ -319,7 +320,7 @@ std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const Slic
     } else if (which == reduced_loop) {
       read_reduction(each, choice);
     } else if (each.factors.front().axis.kind == AxisKind::ilp) {
-      choice.side_by_side |= static_cast<std::uint8_t>(1U << (which - first_whole_loop));
+      choice.in_thread |= static_cast<std::uint8_t>(1U << (which - first_whole_loop));
     }
   }
   for (const FetchPlan& fetch : slicing.fetches) {
@@ -340,8 +341,8 @@ std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const Slic
           way == ways.end() ? choice.layouts[i] : static_cast<std::uint8_t>(way - ways.begin());
     }
   }
-  for (const bool may_turn : {true, false}) {
-    choice.may_turn = may_turn;
+  for (const bool may_transpose : {true, false}) {
+    choice.may_transpose = may_transpose;
     if (slicing_of(problem, cost, choice) == slicing) {
       return choice;
     }

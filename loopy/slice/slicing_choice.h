@@ -14,35 +14,36 @@
 namespace rtcg::loopy::detail {
 
 struct SlicingChoice {
-  std::array<std::uint16_t, 3> fast{1, 1, 1};  ///< lanes apart, threads, lanes side by side
+  std::array<std::uint16_t, 3> fast{1, 1, 1};  ///< strided items, threads, contiguous items
   std::array<std::uint16_t, 3> slow{1, 1, 1};
   std::uint16_t depth = 0;  ///< of a tile along the reduction; 0: not cut
   std::uint16_t reduction_threads = 1;
   std::uint16_t slices = 1;  ///< groups of threads that share the steps of each tile
   /// Steps of each thread, where several blocks share a reduction; 0: they do not.
   std::uint16_t shared_steps = 0;
-  std::uint8_t fetched = 0;       ///< a bit for each array that may be fetched
-  std::uint8_t kept = 0;          ///< others of them, that each thread copies to registers
-  std::uint8_t side_by_side = 0;  ///< a bit for each whole loop that one thread does
-  std::uint8_t stages = 1;        ///< buffers of each tile
+  std::uint8_t fetched = 0;    ///< a bit for each array that may be fetched
+  std::uint8_t kept = 0;       ///< others of them, that each thread copies to registers
+  std::uint8_t in_thread = 0;  ///< a bit for each whole loop that is an iname of items of a thread
+  std::uint8_t stages = 1;     ///< buffers of each tile
   std::uint8_t swizzle_rows = 0;  ///< of blocks; 0: the order of the hardware
-  bool may_turn = true;           ///< whether tiles lie in shared memory as lanes read them
-  bool is_vector = false;         ///< whether the lanes side by side are those of a vector
-  bool is_atomic = false;         ///< how blocks share a reduction
-  bool is_unrolled = false;       ///< whether the compiler is asked to unroll the steps of a tile
-  bool is_swizzled = false;       ///< whether rows of tiles are swizzled rather than padded
-  LayoutNumbers layouts{};        ///< of the arrays whose layout is free
+  bool may_transpose =
+      true;  ///< whether a tile whose rows are not along the fast loop is stored transposed
+  bool is_vector = false;    ///< whether the contiguous items are the lanes of a vector
+  bool is_atomic = false;    ///< how blocks share a reduction
+  bool is_unrolled = false;  ///< whether the compiler is asked to unroll the steps of a tile
+  bool is_swizzled = false;  ///< whether rows of tiles are swizzled rather than padded
+  LayoutNumbers layouts{};   ///< of the arrays whose layout is free
 
   [[nodiscard]] std::int64_t fast_tile() const { return std::int64_t{fast[0]} * fast[1] * fast[2]; }
   [[nodiscard]] std::int64_t slow_tile() const { return std::int64_t{slow[0]} * slow[1] * slow[2]; }
-  [[nodiscard]] std::int64_t tile_lanes() const {
+  [[nodiscard]] std::int64_t tile_items() const {
     return std::int64_t{fast[0]} * fast[2] * slow[0] * slow[2];
   }
   [[nodiscard]] std::int64_t threads() const {
     return std::int64_t{fast[1]} * slow[1] * reduction_threads * slices;
   }
-  [[nodiscard]] bool is_side_by_side(std::size_t loop) const {
-    return loop >= first_whole_loop && (side_by_side >> (loop - first_whole_loop) & 1) != 0;
+  [[nodiscard]] bool is_in_thread(std::size_t loop) const {
+    return loop >= first_whole_loop && (in_thread >> (loop - first_whole_loop) & 1) != 0;
   }
   friend bool operator==(const SlicingChoice&, const SlicingChoice&) = default;
 };
@@ -51,13 +52,14 @@ struct SlicingChoice {
 /// larger one, a factor moved from one length to another, or one of the yes-or-no questions.
 [[nodiscard]] bool are_neighbours(const SlicingChoice& a, const SlicingChoice& b);
 
-/// Each decision from one of two choices, as the bits of `genes` say.
-[[nodiscard]] SlicingChoice child_of(const SlicingChoice& mother, const SlicingChoice& father,
-                                     std::uint64_t genes);
+/// Takes each decision from one of two choices: from `second` if its bit of `mask` is set.
+[[nodiscard]] SlicingChoice crossover(const SlicingChoice& first, const SlicingChoice& second,
+                                      std::uint64_t mask);
 /// Equal for equal choices, and seldom for others.
 [[nodiscard]] std::uint64_t key_of(const SlicingChoice& choice);
 
-/// All decisions in a fixed order, then threads and lanes, then the layouts of so many arrays.
+/// All decisions in a fixed order, then threads and items per thread, then the layouts of so many
+/// arrays.
 [[nodiscard]] std::vector<std::int64_t> numbers_of(const SlicingChoice& choice,
                                                    std::size_t free_arrays);
 

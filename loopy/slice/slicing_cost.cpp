@@ -21,10 +21,10 @@ std::int64_t SlicingCost::sharing_blocks(const SlicingChoice& choice) const {
 
 std::int64_t SlicingCost::blocks_along(const SlicingChoice& choice, std::size_t loop) const {
   const std::int64_t length = problem_.loops[loop].length;
-  return loop == fast_loop              ? ceil_div(length, choice.fast_tile())
-         : loop == slow_loop            ? ceil_div(length, choice.slow_tile())
-         : choice.is_side_by_side(loop) ? 1
-                                        : length;
+  return loop == fast_loop           ? ceil_div(length, choice.fast_tile())
+         : loop == slow_loop         ? ceil_div(length, choice.slow_tile())
+         : choice.is_in_thread(loop) ? 1
+                                     : length;
 }
 
 std::int64_t SlicingCost::blocks(const SlicingChoice& choice) const {
@@ -35,10 +35,10 @@ std::int64_t SlicingCost::blocks(const SlicingChoice& choice) const {
   return count;
 }
 
-std::int64_t SlicingCost::lanes(const SlicingChoice& choice) const {
-  std::int64_t count = choice.tile_lanes();
+std::int64_t SlicingCost::items_per_thread(const SlicingChoice& choice) const {
+  std::int64_t count = choice.tile_items();
   for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
-    count *= choice.is_side_by_side(i) ? problem_.loops[i].length : 1;
+    count *= choice.is_in_thread(i) ? problem_.loops[i].length : 1;
   }
   return count;
 }
@@ -54,7 +54,7 @@ double SlicingCost::length(const SlicedRead::Axis& axis, const SlicingChoice& ch
         : i == slow_loop ? choice.slow_tile()
         : i == reduced_loop
             ? (choice.depth != 0 ? std::int64_t{choice.depth} : problem_.loops[i].length)
-            : (choice.is_side_by_side(i) ? problem_.loops[i].length : 1);
+            : (choice.is_in_thread(i) ? problem_.loops[i].length : 1);
     length += static_cast<double>(std::abs(axis.coefficients[i]) * (values - 1));
   }
   return length;
@@ -70,7 +70,7 @@ double SlicingCost::thread_footprint(const SlicedRead& read, const SlicingChoice
           : i == slow_loop ? choice.slow[2]
           : i == reduced_loop
               ? (choice.depth != 0 ? std::int64_t{choice.depth} : problem_.loops[i].length)
-              : (choice.is_side_by_side(i) ? problem_.loops[i].length : 1);
+              : (choice.is_in_thread(i) ? problem_.loops[i].length : 1);
       length += static_cast<double>(std::abs(axis.coefficients[i]) * (values - 1));
     }
     elements *= length;
@@ -195,9 +195,9 @@ bool SlicingCost::can_pipeline(const SlicingChoice& choice) const {
 }
 
 std::int64_t SlicingCost::shared_bytes(const SlicingChoice& choice) const {
-  // the threads of a reduction meet in shared memory, each with all its lanes
+  // the threads of a reduction meet in shared memory, each with all its items
   double bytes = choice.reduction_threads > 1 || choice.slices > 1
-                     ? 8.0 * static_cast<double>(choice.threads() * lanes(choice))
+                     ? 8.0 * static_cast<double>(choice.threads() * items_per_thread(choice))
                      : 0;
   for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
     for (const SlicedRead& read : problem_.reads) {
@@ -239,10 +239,10 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
   // sectors of 32 bytes that a warp's load touches
   const bool is_along = is_along_rows(choice, read);
   const double stride = is_along ? choice.fast[2] * read.element_bytes : 32;
-  const double apart = read.mentions[fast_loop] ? std::min<double>(choice.fast[1], 32) : 1;
+  const double strided = read.mentions[fast_loop] ? std::min<double>(choice.fast[1], 32) : 1;
   const double rows = read.mentions[slow_loop] ? std::max(1.0, 32.0 / choice.fast[1]) : 1;
   double sectors =
-      std::max(1.0, apart * std::min(stride, 32.0) / 32) * std::min<double>(rows, choice.slow[1]);
+      std::max(1.0, strided * std::min(stride, 32.0) / 32) * std::min<double>(rows, choice.slow[1]);
   if (choice.reduction_threads > 1 && read.mentions[reduced_loop]) {
     const bool is_ideal = fastest_axis(choice, read) == any_axis;
     sectors = is_along && !is_ideal ? 32 : 4 * read.element_bytes / 4;
@@ -257,41 +257,41 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
 
 SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   const double threads = static_cast<double>(choice.threads());
-  const double lanes_count = static_cast<double>(lanes(choice));
+  const double items = static_cast<double>(items_per_thread(choice));
   const double reduction_length = static_cast<double>(problem_.loops[reduced_loop].length);
   Work work;
-  work.lanes = lanes_count;
+  work.items = items;
   work.blocks = static_cast<double>(blocks(choice));
   work.residents = residents_of(choice);
   work.meeting_clocks =
       (choice.reduction_threads > 1 ? 40 * std::log2(choice.reduction_threads) : 0) +
-      (choice.slices > 1 ? (40 + 8 * lanes_count) * std::log2(choice.slices) : 0);
+      (choice.slices > 1 ? (40 + 8 * items) * std::log2(choice.slices) : 0);
   work.warps = std::ceil(threads / machine_.warp_lanes);
   work.steps = choice.shared_steps != 0
                    ? choice.shared_steps * static_cast<double>(problem_.other_steps)
                    : reduction_length * static_cast<double>(problem_.other_steps) /
                          (choice.reduction_threads * choice.slices);
   work.tiles = choice.depth != 0 ? std::ceil(reduction_length / choice.depth) : 1;
-  work.flop_clocks = problem_.flops_per_step * 2 * lanes_count * work.steps * work.warps *
+  work.flop_clocks = problem_.flops_per_step * 2 * items * work.steps * work.warps *
                      machine_.warp_lanes / machine_.flops_per_clock;
   work.memory_bytes =
-      lanes_count * threads / (choice.reduction_threads * choice.slices) * problem_.result_bytes;
+      items * threads / (choice.reduction_threads * choice.slices) * problem_.result_bytes;
   add_laid_writes(choice, work);
-  work.instructions = problem_.flops_per_step * lanes_count * work.steps * work.warps;
+  work.instructions = problem_.flops_per_step * items * work.steps * work.warps;
   add_reads(choice, work);
   return work;
 }
 
 void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
-  const double whole_lanes = work.lanes / static_cast<double>(choice.tile_lanes());
+  const double whole_items = work.items / static_cast<double>(choice.tile_items());
   for (const SlicedRead& read : problem_.reads) {
     const bool is_whole = read.mentions[first_whole_loop] || read.mentions[first_whole_loop + 1];
-    const double own_lanes = (read.mentions[fast_loop] ? choice.fast[0] * choice.fast[2] : 1) *
+    const double own_items = (read.mentions[fast_loop] ? choice.fast[0] * choice.fast[2] : 1) *
                              (read.mentions[slow_loop] ? choice.slow[0] * choice.slow[2] : 1) *
-                             (is_whole ? whole_lanes : 1);
+                             (is_whole ? whole_items : 1);
     const double own_steps = read.mentions[reduced_loop] || read.times > 1 ? work.steps : 1;
-    // what neighbouring lanes read, too, stays in a register
-    const double per_warp = own_steps * (own_lanes + (read.times - 1) * std::sqrt(own_lanes));
+    // what neighbouring items read, too, stays in a register
+    const double per_warp = own_steps * (own_items + (read.times - 1) * std::sqrt(own_items));
     const double block_bytes = tile_of(read, choice).elements * read.element_bytes *
                                (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) /
                                static_cast<double>(sharing_blocks(choice));
@@ -314,7 +314,7 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
 
 const SlicingCost::Work& SlicingCost::work_of(const SlicingChoice& choice) const {
   const std::size_t place =
-      (choice.slices & 6U) * 2U + (choice.may_turn ? 2U : 0U) + (choice.is_vector ? 1U : 0U);
+      (choice.slices & 6U) * 2U + (choice.may_transpose ? 2U : 0U) + (choice.is_vector ? 1U : 0U);
   KnownWork& known = works_[place % works_.size()];
   if (!known.key.is_of(choice)) {
     known.work = make_work(choice);
@@ -323,14 +323,14 @@ const SlicingCost::Work& SlicingCost::work_of(const SlicingChoice& choice) const
         0.999999 * run_seconds(choice, known.work, std::max(1.0, known.work.residents), 1, true);
     known.key = {key_of_tiles(choice), choice.reduction_threads, choice.slices,
                  choice.shared_steps,  choice.fetched,           choice.kept,
-                 choice.may_turn,      choice.is_vector,         choice.layouts};
+                 choice.may_transpose, choice.is_vector,         choice.layouts};
   }
   return known.work;
 }
 
 double SlicingCost::registers(const SlicingChoice& choice) const {
   return std::min(255.0,
-                  24 + kept_elements(choice) + 1.3 * static_cast<double>(lanes(choice)) +
+                  24 + kept_elements(choice) + 1.3 * static_cast<double>(items_per_thread(choice)) +
                       2 * (choice.fast[0] * choice.fast[2] + choice.slow[0] * choice.slow[2]));
 }
 
@@ -341,27 +341,27 @@ double SlicingCost::residents_of(const SlicingChoice& choice) const {
        std::floor(machine_.registers_per_multiprocessor / (registers(choice) * threads))});
 }
 
-// Fast is what keeps its sums in vector registers: one row of threads as long as a vector, a few
-// lanes that share what is read along it, no guards, and no copies.
+// Fast slicings keep their sums in vector registers: one row of threads as long as a vector, a few
+// items that share what is read along it, no guards and no copies.
 double SlicingCost::cpu_seconds(const SlicingChoice& choice) const {
   constexpr double vector_lanes = 16;
   constexpr double register_bytes = 2048;
   const double threads = static_cast<double>(choice.threads());
-  const double lanes_count = static_cast<double>(lanes(choice));
+  const double items = static_cast<double>(items_per_thread(choice));
   const double row = choice.fast[1] * choice.reduction_threads;
-  double slowdown =
-      std::max(1.0, vector_lanes / row) * (choice.slow[1] > 1 ? 2 : 1) *
-      (choice.fetched != 0 ? 3 : 1) * (choice.fast[0] * choice.fast[2] > 1 ? 1.5 : 1) *
-      (lanes_count * threads * 4 > register_bytes ? 4 : 1) * cpu_layout_factor(choice);
+  double slowdown = std::max(1.0, vector_lanes / row) * (choice.slow[1] > 1 ? 2 : 1) *
+                    (choice.fetched != 0 ? 3 : 1) *
+                    (choice.fast[0] * choice.fast[2] > 1 ? 1.5 : 1) *
+                    (items * threads * 4 > register_bytes ? 4 : 1) * cpu_layout_factor(choice);
   for (const std::size_t loop : {fast_loop, slow_loop}) {
     const std::int64_t tile = loop == fast_loop ? choice.fast_tile() : choice.slow_tile();
     slowdown *= problem_.loops[loop].length % tile == 0 ? 1 : 10;
   }
-  const double loads = 1.0 / std::max(1.0, lanes_count) + vector_lanes / (8 * std::max(8.0, row));
+  const double loads = 1.0 / std::max(1.0, items) + vector_lanes / (8 * std::max(8.0, row));
   const double steps =
       static_cast<double>(problem_.loops[reduced_loop].length * problem_.other_steps) /
       (choice.reduction_threads * static_cast<double>(sharing_blocks(choice)));
-  const double block_clocks = 20 + problem_.flops_per_step * lanes_count * threads * steps /
+  const double block_clocks = 20 + problem_.flops_per_step * items * threads * steps /
                                        vector_lanes * slowdown * (0.5 + loads);
   const double cores = std::max(1, machine_.multiprocessors);
   const double rounds = std::ceil(static_cast<double>(blocks(choice)) / cores);
@@ -388,12 +388,12 @@ double SlicingCost::least_seconds(const SlicingChoice& choice) const {
 double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work, double resident,
                                 double last_fill, bool runs_ahead) const {
   const double blocks_count = work.blocks;
-  const double lanes_count = work.lanes;
+  const double items = work.items;
   const double barrier_clocks =
       (choice.fetched != 0 ? work.tiles * (runs_ahead ? 1 : 2) * 30 : 0) + work.meeting_clocks;
-  // each warp hides about as much latency as its independent lanes allow
-  const double filled = std::min(1.0, resident * work.warps * std::min(8.0, 1 + lanes_count / 4) *
-                                          (runs_ahead ? 1.5 : 1.0) / 48.0);
+  // each warp hides about as much latency as its independent items allow
+  const double filled = std::min(
+      1.0, resident * work.warps * std::min(8.0, 1 + items / 4) * (runs_ahead ? 1.5 : 1.0) / 48.0);
   const double clocks =
       std::max({work.flop_clocks, work.shared_clocks, work.cache_clocks, work.instructions / 4}) /
           std::max(0.05, filled) +
@@ -407,7 +407,7 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work, d
                               std::max(last_fill, spread_fill) / machine_.clock_hz;
   const double streams =
       std::min(1.0, std::min(blocks_count, slots) * static_cast<double>(choice.threads()) *
-                        std::min(4.0, lanes_count) / (machine_.multiprocessors * 1024.0));
+                        std::min(4.0, items) / (machine_.multiprocessors * 1024.0));
   // the second-level cache serves what several blocks read
   const double traffic_share =
       problem_.has(reduced_loop) && choice.shared_steps == 0 && choice.reduction_threads == 1 ? 0.35

@@ -39,7 +39,7 @@ class SlicingCost {
   /// Blocks that share one reduction.
   [[nodiscard]] std::int64_t sharing_blocks(const SlicingChoice& choice) const;
   /// Results of one thread.
-  [[nodiscard]] std::int64_t lanes(const SlicingChoice& choice) const;
+  [[nodiscard]] std::int64_t items_per_thread(const SlicingChoice& choice) const;
   [[nodiscard]] std::int64_t shared_bytes(const SlicingChoice& choice) const;
   /// Of a thread, 255 at most.
   [[nodiscard]] double registers(const SlicingChoice& choice) const;
@@ -52,10 +52,10 @@ class SlicingCost {
 
   // arrays are told by their places in SlicingProblem::fetchable
   [[nodiscard]] bool is_fetched(const SlicingChoice& choice, std::size_t fetchable) const;
-  /// Its rows lie along an axis that neighbouring lanes do not: turned round, wide loads fit.
+  /// Its rows are along another axis than neighbouring items: stored transposed, vector loads fit.
   [[nodiscard]] bool is_transposed(const SlicingChoice& choice, std::size_t fetchable) const;
   [[nodiscard]] bool is_any_transposed(const SlicingChoice& choice) const;
-  /// Elements behind each row of a tile, so that threads and lanes that go down its columns find
+  /// Elements behind each row of a tile, so that threads and items that go down its columns find
   /// other banks.
   [[nodiscard]] std::int64_t padding(const SlicingChoice& choice, std::size_t fetchable) const;
   /// Whether the rows of a tile are swizzled in place of that.
@@ -86,7 +86,7 @@ class SlicingCost {
     double steps = 1;  ///< of a thread along the reduction
     double warps = 1;
     double meeting_clocks = 0;  ///< of threads that share reductions
-    double lanes = 1;
+    double items = 1;           ///< of a thread
     double blocks = 1;
     double residents = 1;  ///< on a multiprocessor, as far as threads and registers say
     double least_run_seconds = 0;
@@ -106,7 +106,7 @@ class SlicingCost {
   /// How an array lies; null where that is not free.
   [[nodiscard]] const FreeLayout::Way* find_way(const SlicingChoice& choice,
                                                 std::size_t free_layout) const;
-  /// The axis of what is read or written along which neighbours lie side by side, or any_axis.
+  /// The axis of what is read or written along which neighbours are contiguous, or any_axis.
   [[nodiscard]] std::size_t fastest_axis(const SlicingChoice& choice, const SlicedRead& read) const;
   /// Whether neighbouring threads touch neighbouring elements.
   [[nodiscard]] bool is_along_rows(const SlicingChoice& choice, const SlicedRead& read) const;
@@ -114,8 +114,8 @@ class SlicingCost {
   void add_laid_writes(const SlicingChoice& choice, Work& work) const;
   /// By which factor a processor is slower for the way that arrays lie.
   [[nodiscard]] double cpu_layout_factor(const SlicingChoice& choice) const;
-  [[nodiscard]] std::int64_t usual_padding(const SlicingChoice& choice,
-                                           std::size_t fetchable) const;
+  [[nodiscard]] std::int64_t default_padding(const SlicingChoice& choice,
+                                             std::size_t fetchable) const;
   /// Steps of a tile that one load reads where the rows lie along the reduction; 1 elsewhere.
   [[nodiscard]] std::int64_t steps_of_group(const SlicedRead& read,
                                             const SlicingChoice& choice) const;
@@ -141,12 +141,12 @@ class SlicingCost {
     std::array<std::uint16_t, 3> fast{};
     std::array<std::uint16_t, 3> slow{};
     std::uint16_t depth = 0;
-    std::uint8_t side_by_side = 0;
+    std::uint8_t in_thread = 0;
 
     [[nodiscard]] bool is_of(const SlicingChoice& choice) const {
       return depth == choice.depth && fast[0] == choice.fast[0] && fast[1] == choice.fast[1] &&
              fast[2] == choice.fast[2] && slow[0] == choice.slow[0] && slow[1] == choice.slow[1] &&
-             slow[2] == choice.slow[2] && side_by_side == choice.side_by_side;
+             slow[2] == choice.slow[2] && in_thread == choice.in_thread;
     }
   };
   struct Tiles {
@@ -155,7 +155,7 @@ class SlicingCost {
     /// Of the arrays that may be fetched: the first read that is a matrix, and whether its tile
     /// lies the other way round where it may.
     std::array<std::size_t, 4> matrices{};
-    std::array<bool, 4> turns{};
+    std::array<bool, 4> transposes{};
   };
   [[nodiscard]] static TileKey key_of_tiles(const SlicingChoice& choice);
   void make_tiles(const SlicingChoice& choice) const;
@@ -170,7 +170,7 @@ class SlicingCost {
     return tiles_of(choice).of_reads[static_cast<std::size_t>(&read - problem_.reads.data())];
   }
 
-  /// What work depends on, beside tiles.
+  /// What work depends on, besides tiles.
   struct WorkKey {
     TileKey tiles{};
     std::uint16_t reduction_threads = 0;
@@ -178,13 +178,13 @@ class SlicingCost {
     std::uint16_t shared_steps = 0;
     std::uint8_t fetched = 0;
     std::uint8_t kept = 0;
-    bool may_turn = false;
+    bool may_transpose = false;
     bool is_vector = false;
     LayoutNumbers layouts{};
 
     [[nodiscard]] bool is_of(const SlicingChoice& choice) const {
       return tiles.is_of(choice) && fetched == choice.fetched && kept == choice.kept &&
-             slices == choice.slices && may_turn == choice.may_turn &&
+             slices == choice.slices && may_transpose == choice.may_transpose &&
              is_vector == choice.is_vector && shared_steps == choice.shared_steps &&
              reduction_threads == choice.reduction_threads && layouts[0] == choice.layouts[0] &&
              layouts[1] == choice.layouts[1] && layouts[2] == choice.layouts[2] &&

@@ -57,36 +57,37 @@ const InameHint* SlicingHints::find(std::size_t loop) const {
 }
 
 std::vector<std::array<std::uint16_t, 3>> SlicingHints::cuts(
-    std::size_t loop, std::vector<std::array<std::uint16_t, 3>> usual) const {
+    std::size_t loop, std::vector<std::array<std::uint16_t, 3>> defaults) const {
   const InameHint* hint = find(loop);
   if (hint == nullptr) {
-    return usual;
+    return defaults;
   }
   if (!hint->tiles.empty()) {
-    usual.clear();
+    defaults.clear();
     for (const std::int64_t tile : hint->tiles) {
-      for (std::int64_t lanes = 1; lanes <= std::min(tile, constraints_.max_lanes); ++lanes) {
-        for (std::int64_t beside = 1; tile % lanes == 0 && beside <= lanes; ++beside) {
-          const std::int64_t threads = tile / lanes;
-          // lanes on both sides of no threads are the same lanes
-          if (lanes % beside == 0 && threads <= constraints_.max_threads &&
-              (threads > 1 || beside == lanes)) {
-            usual.push_back({static_cast<std::uint16_t>(lanes / beside),
-                             static_cast<std::uint16_t>(threads),
-                             static_cast<std::uint16_t>(beside)});
+      for (std::int64_t items = 1; items <= std::min(tile, constraints_.max_items_per_thread);
+           ++items) {
+        for (std::int64_t contiguous = 1; tile % items == 0 && contiguous <= items; ++contiguous) {
+          const std::int64_t threads = tile / items;
+          // items on both sides of no threads are the same items
+          if (items % contiguous == 0 && threads <= constraints_.max_threads &&
+              (threads > 1 || contiguous == items)) {
+            defaults.push_back({static_cast<std::uint16_t>(items / contiguous),
+                                static_cast<std::uint16_t>(threads),
+                                static_cast<std::uint16_t>(contiguous)});
           }
         }
       }
     }
   }
-  std::erase_if(usual, [&](const auto& cut) { return !is_allowed(hint->threads, cut[1]); });
-  return usual;
+  std::erase_if(defaults, [&](const auto& cut) { return !is_allowed(hint->threads, cut[1]); });
+  return defaults;
 }
 
-Lengths SlicingHints::depths(Lengths usual) const {
+Lengths SlicingHints::depths(Lengths defaults) const {
   const InameHint* hint = find(reduced_loop);
   if (hint == nullptr || hint->tiles.empty()) {
-    return usual;
+    return defaults;
   }
   Lengths result;
   for (const std::int64_t tile : hint->tiles) {
@@ -101,10 +102,10 @@ Lengths SlicingHints::depths(Lengths usual) const {
   return result;
 }
 
-bool SlicingHints::allows_whole_loops(std::uint8_t side_by_side) const {
+bool SlicingHints::allows_whole_loops(std::uint8_t in_thread) const {
   for (std::size_t loop = first_whole_loop; loop < loop_count; ++loop) {
     const InameHint* hint = find(loop);
-    const bool is_whole = (side_by_side >> (loop - first_whole_loop) & 1) != 0;
+    const bool is_whole = (in_thread >> (loop - first_whole_loop) & 1) != 0;
     if (hint != nullptr && (!is_allowed(hint->tiles, is_whole ? problem_.loops[loop].length : 1) ||
                             !is_allowed(hint->threads, 1))) {
       return false;

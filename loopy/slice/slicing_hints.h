@@ -19,14 +19,14 @@ class SlicingHints {
   /// @throws InvalidInput  loopy.slicings.unknown_hint
   SlicingHints(const SlicingProblem& problem, const SlicingConstraints& constraints);
 
-  /// The ways to cut a loop of results: those of `usual`, or all that give the tiles that are asked
-  /// for, with as many lanes at most as a thread may have.
+  /// The ways to cut a loop of results: `defaults`, or all that give the tiles that are asked
+  /// for, with at most as many items as a thread may have.
   [[nodiscard]] std::vector<std::array<std::uint16_t, 3>> cuts(
-      std::size_t loop, std::vector<std::array<std::uint16_t, 3>> usual) const;
+      std::size_t loop, std::vector<std::array<std::uint16_t, 3>> defaults) const;
   /// Of tiles along the reduction; 0: not cut.
-  [[nodiscard]] Lengths depths(Lengths usual) const;
+  [[nodiscard]] Lengths depths(Lengths defaults) const;
   /// Whether loops that are not cut may be done so.
-  [[nodiscard]] bool allows_whole_loops(std::uint8_t side_by_side) const;
+  [[nodiscard]] bool allows_whole_loops(std::uint8_t in_thread) const;
   /// What the others do not see to: arrays, vectors, reductions.
   [[nodiscard]] bool allows(const SlicingChoice& choice) const;
 

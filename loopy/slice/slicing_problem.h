@@ -15,7 +15,7 @@
 namespace rtcg::loopy::detail {
 
 /// The loops that are cut: two of the results, and the longest of the reductions; then two more of
-/// the results, each on the grid or side by side in one thread.
+/// the results, each on the grid or as items of one thread.
 constexpr std::size_t fast_loop = 0;
 constexpr std::size_t slow_loop = 1;
 constexpr std::size_t reduced_loop = 2;

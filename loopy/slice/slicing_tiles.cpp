@@ -60,14 +60,14 @@ SlicingCost::Tile SlicingCost::make_tile(const SlicedRead& read,
 }
 
 SlicingCost::TileKey SlicingCost::key_of_tiles(const SlicingChoice& choice) {
-  return {choice.fast, choice.slow, choice.depth, choice.side_by_side};
+  return {choice.fast, choice.slow, choice.depth, choice.in_thread};
 }
 
 void SlicingCost::make_tiles(const SlicingChoice& choice) const {
   tiles_.key = key_of_tiles(choice);
   tiles_.of_reads.clear();
   tiles_.matrices.fill(nowhere);
-  tiles_.turns.fill(false);
+  tiles_.transposes.fill(false);
   for (const SlicedRead& read : problem_.reads) {
     tiles_.of_reads.push_back(make_tile(read, choice));
     if (!tiles_.of_reads.back().is_matrix || read.fetchable == nowhere ||
@@ -75,15 +75,15 @@ void SlicingCost::make_tiles(const SlicingChoice& choice) const {
       continue;
     }
     tiles_.matrices[read.fetchable] = tiles_.of_reads.size() - 1;
-    tiles_.turns[read.fetchable] = columns(read).coefficients[reduced_loop] != 0 &&
-                                   rows(read).coefficients[reduced_loop] == 0 &&
-                                   ((read.mentions[fast_loop] && choice.fast[2] > 1) ||
-                                    (read.mentions[slow_loop] && choice.slow[2] > 1));
+    tiles_.transposes[read.fetchable] = columns(read).coefficients[reduced_loop] != 0 &&
+                                        rows(read).coefficients[reduced_loop] == 0 &&
+                                        ((read.mentions[fast_loop] && choice.fast[2] > 1) ||
+                                         (read.mentions[slow_loop] && choice.slow[2] > 1));
   }
 }
 
 bool SlicingCost::is_transposed(const SlicingChoice& choice, std::size_t fetchable) const {
-  return choice.may_turn && tiles_of(choice).turns[fetchable];
+  return choice.may_transpose && tiles_of(choice).transposes[fetchable];
 }
 
 bool SlicingCost::is_any_transposed(const SlicingChoice& choice) const {
@@ -95,7 +95,8 @@ bool SlicingCost::is_any_transposed(const SlicingChoice& choice) const {
   return false;
 }
 
-std::int64_t SlicingCost::usual_padding(const SlicingChoice& choice, std::size_t fetchable) const {
+std::int64_t SlicingCost::default_padding(const SlicingChoice& choice,
+                                          std::size_t fetchable) const {
   if (is_transposed(choice, fetchable)) {
     return 4;
   }
@@ -105,10 +106,10 @@ std::int64_t SlicingCost::usual_padding(const SlicingChoice& choice, std::size_t
     if (read.fetchable != fetchable || !tiles.of_reads[i].is_matrix) {
       continue;
     }
-    // threads, or lanes that keep their rows, go down the columns of the tile
+    // threads, or items that keep their rows, go down the columns of the tile
     const bool goes_down =
         rows(read).coefficients[fast_loop] != 0 && columns(read).coefficients[fast_loop] == 0;
-    const bool is_unrolled = choice.is_unrolled || !choice.may_turn;
+    const bool is_unrolled = choice.is_unrolled || !choice.may_transpose;
     if (columns(read).coefficients[reduced_loop] != 0 &&
         (is_unrolled || steps_of_group(read, choice) > 1)) {
       return gap_to_odd_groups(tiles.of_reads[i].column_count, read.element_bytes);
@@ -141,7 +142,7 @@ std::int64_t SlicingCost::steps_at_once(const SlicingChoice& choice) const {
 }
 
 std::int64_t SlicingCost::padding(const SlicingChoice& choice, std::size_t fetchable) const {
-  return is_swizzled(choice, fetchable) ? 0 : usual_padding(choice, fetchable);
+  return is_swizzled(choice, fetchable) ? 0 : default_padding(choice, fetchable);
 }
 
 double SlicingCost::row_elements(const SlicedRead& read, const SlicingChoice& choice) const {
@@ -151,7 +152,7 @@ double SlicingCost::row_elements(const SlicedRead& read, const SlicingChoice& ch
 
 bool SlicingCost::is_swizzled(const SlicingChoice& choice, std::size_t fetchable) const {
   // tiles of one thread are not shared
-  if (!choice.is_swizzled || choice.threads() == 1 || usual_padding(choice, fetchable) == 0) {
+  if (!choice.is_swizzled || choice.threads() == 1 || default_padding(choice, fetchable) == 0) {
     return false;
   }
   const SlicedRead& read = problem_.reads[tiles_of(choice).matrices[fetchable]];

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/loopy/analyze/access_overlap.h"
-#include "rtcg/loopy/analyze/find_point.h"
+#include "rtcg/loopy/analyze/find_integer_point.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -45,7 +45,8 @@ class CarriedSearch {
         }
       }
     }
-    const auto point = find_point(meeting, names, [](const IntegerValues&) { return true; });
+    const auto point =
+        find_integer_point(meeting, names, [](const IntegerValues&) { return true; });
     std::vector<std::string> values[2];
     for (const std::string& name : names) {
       if (point && name.find('\'') != std::string::npos) {

@@ -7,7 +7,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access_overlap.h"
-#include "rtcg/loopy/analyze/find_point.h"
+#include "rtcg/loopy/analyze/find_integer_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -405,7 +405,7 @@ class DependenceSearch {
         }
       }
     }
-    return find_point(meeting, names, [](const IntegerValues&) { return true; });
+    return find_integer_point(meeting, names, [](const IntegerValues&) { return true; });
   }
   [[nodiscard]] std::string describe(const ArrayAccess& early, const ArrayAccess& late,
                                      const std::optional<IntegerValues>& point) const {

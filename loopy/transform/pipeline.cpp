@@ -10,7 +10,7 @@
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/replace_iname.h"
-#include "rtcg/loopy/transform/wide_copies.h"
+#include "rtcg/loopy/transform/vector_copies.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -419,7 +419,7 @@ Kernel pipeline(Kernel kernel, const std::vector<std::string>& temporaries, std:
                 std::int64_t stages) {
   throw_if_refused(find_refusal(kernel, temporaries, iname, stages));
   for (const std::string& each : temporaries) {
-    kernel = with_wide_copies(std::move(kernel), each);
+    kernel = with_vector_copies(std::move(kernel), each);
   }
   kernel = Pipeliner(std::move(kernel), temporaries, std::string(iname), stages).run();
   record(kernel, "pipeline", {list_text(temporaries), std::string(iname), std::to_string(stages)});

@@ -17,7 +17,7 @@
 #include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/refusal.h"
-#include "rtcg/loopy/transform/wide_copies.h"
+#include "rtcg/loopy/transform/vector_copies.h"
 
 namespace rtcg::loopy {
 namespace {

@@ -6,10 +6,10 @@
 namespace rtcg::loopy {
 namespace {
 
-/// A value that was never tried is thought to be a little better than the others, so that it is.
-constexpr double hope = 0.03;
-/// As many samples of no correction stand against those of a value.
-constexpr double doubt = 0.7;
+/// The logarithm by which the model expects an untried value to be faster than the others.
+constexpr double exploration_bonus = 0.03;
+/// The weight of the prior of no correction, in samples (as of ridge regression).
+constexpr double shrinkage = 0.7;
 
 }  // namespace
 
@@ -57,11 +57,11 @@ void LearnedModel::fit_decision(std::size_t decision, std::vector<double>& rest)
   }
   for (std::size_t s = 0; s < samples_.size(); ++s) {
     const std::uint16_t value = value_of(samples_[s]);
-    rest[s] += log_factors_[value] - sums[value] / (counts[value] + doubt);
+    rest[s] += log_factors_[value] - sums[value] / (counts[value] + shrinkage);
   }
   for (std::size_t value = 0; value < counts.size(); ++value) {
     if (counts[value] != 0) {
-      log_factors_[value] = sums[value] / (counts[value] + doubt);
+      log_factors_[value] = sums[value] / (counts[value] + shrinkage);
     }
   }
 }
@@ -110,7 +110,7 @@ void LearnedModel::fit() {
     }
   }
   for (std::size_t value = 0; value < is_tried.size(); ++value) {
-    log_factors_[value] = is_tried[value] ? log_factors_[value] : -hope;
+    log_factors_[value] = is_tried[value] ? log_factors_[value] : -exploration_bonus;
   }
   fitted_ = samples_.size();
 }

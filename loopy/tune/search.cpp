@@ -46,14 +46,14 @@ std::vector<std::size_t> shuffled(std::vector<std::size_t> places, std::uint64_t
   return places;
 }
 
-/// The usual ones, and their unrolled twins; then the model's choices, those of the model as
-/// corrected by what was measured, the unrolled twins of the fastest ones, and steps from them.
+/// The seed shapes, and their unrolled variants; then the model's choices, those of the model as
+/// corrected by what was measured, the unrolled variants of the fastest ones, and steps from them.
 class Guided : public Search {
  public:
   explicit Guided(const SlicingStream& stream)
-      : stream_(stream), learned_(stream), usual_(stream.usual()) {
-    std::reverse(usual_.begin(), usual_.end());
-    are_usual_.insert(usual_.begin(), usual_.end());
+      : stream_(stream), learned_(stream), seed_shapes_(stream.seed_shapes()) {
+    std::reverse(seed_shapes_.begin(), seed_shapes_.end());
+    are_seed_shapes_.insert(seed_shapes_.begin(), seed_shapes_.end());
   }
 
   std::optional<std::size_t> next() override {
@@ -63,7 +63,7 @@ class Guided : public Search {
     const std::size_t turn = turn_++;
     constexpr std::size_t first_ones = 12;  // of the model's own, to learn from
     const bool explores = turn < first_ones || turn % 8 == 0;
-    std::optional<std::size_t> place = take(usual_);
+    std::optional<std::size_t> place = take(seed_shapes_);
     if (!place && !explores && turn % 2 == 1) {
       place = learned_.best(given_);
     }
@@ -93,8 +93,8 @@ class Guided : public Search {
     learned_.learn(place, *microseconds);
     if (best_us_ == 0 || *microseconds < most_gained * best_us_) {
       if (const auto twin = stream_.unrolled(place)) {
-        if (are_usual_.count(place) != 0) {
-          usual_.push_back(*twin);
+        if (are_seed_shapes_.count(place) != 0) {
+          seed_shapes_.push_back(*twin);
         } else {
           twins_.emplace(*microseconds, *twin);
         }
@@ -158,8 +158,8 @@ class Guided : public Search {
 
   const SlicingStream& stream_;
   LearnedModel learned_;
-  std::vector<std::size_t> usual_;  // that have not been given, the next one last
-  std::unordered_set<std::size_t> are_usual_{};
+  std::vector<std::size_t> seed_shapes_;  // that have not been given, the next one last
+  std::unordered_set<std::size_t> are_seed_shapes_{};
   std::unordered_set<std::size_t> given_{};
   std::deque<std::size_t> wanted_{};
   std::set<std::pair<double, std::size_t>>
@@ -175,7 +175,7 @@ class Guided : public Search {
 class Evolutionary : public Search {
  public:
   Evolutionary(const SlicingStream& stream, std::uint64_t seed)
-      : stream_(stream), usual_(stream.usual()), random_(seed) {}
+      : stream_(stream), seed_shapes_(stream.seed_shapes()), random_(seed) {}
 
   std::optional<std::size_t> next() override {
     if (given_.size() >= stream_.count()) {
@@ -208,9 +208,9 @@ class Evolutionary : public Search {
 
   /// A place that nobody has led to: every other one is the model's next choice.
   std::size_t newcomer() {
-    while (!usual_.empty()) {
-      const std::size_t place = usual_.back();
-      usual_.pop_back();
+    while (!seed_shapes_.empty()) {
+      const std::size_t place = seed_shapes_.back();
+      seed_shapes_.pop_back();
       if (given_.insert(place).second) {
         return place;
       }
@@ -236,24 +236,24 @@ class Evolutionary : public Search {
     if (random_() % 20 == 0) {
       return below(stream_.count(), random_);
     }
-    const std::size_t mother = winner();
+    const std::size_t parent = winner();
     if (random_() % 2 == 0) {
-      return stream_.child(mother, winner(), random_());
+      return stream_.crossover(parent, winner(), random_());
     }
-    const auto [found, is_new] = near_.try_emplace(mother);
+    const auto [found, is_new] = near_.try_emplace(parent);
     if (is_new) {
-      found->second = stream_.neighbours(mother);
+      found->second = stream_.neighbours(parent);
     }
     const std::vector<std::size_t>& near = found->second;
     return near.empty() ? std::nullopt : std::optional(near[below(near.size(), random_)]);
   }
 
   const SlicingStream& stream_;
-  std::vector<std::size_t> usual_;  // those that have not been given
+  std::vector<std::size_t> seed_shapes_;  // those that have not been given
   std::mt19937_64 random_;
   std::unordered_set<std::size_t> given_{};
   std::vector<Parent> parents_{};
-  std::unordered_map<std::size_t, std::vector<std::size_t>> near_{};  // of those that were mothers
+  std::unordered_map<std::size_t, std::vector<std::size_t>> near_{};  // of those that were parents
   std::size_t next_ranked_ = 0;
 };
 

@@ -10,8 +10,8 @@
 #include "rtcg/loopy/measure/statistics.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
+#include "rtcg/loopy/tune/device_runner.h"
 #include "rtcg/loopy/tune/run_search.h"
-#include "rtcg/loopy/tune/workbench.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -120,13 +120,13 @@ namespace {
 struct Prepared {
   Kernel kernel;
   TuneOptions options;
-  std::shared_ptr<Workbench> bench{};
+  std::shared_ptr<DeviceRunner> runner{};
   std::optional<SlicingStream> stream{};
 
   void make(const runtime::Device& device) {
-    bench = std::make_shared<Workbench>(kernel, device, options);
+    runner = std::make_shared<DeviceRunner>(kernel, device, options);
     stream.emplace(kernel, options.constraints);
-    bench->set_reference(Executor(
+    runner->set_reference(Executor(
         stream->count() == 0 ? kernel
                              : apply(kernel, plain_slicing(kernel, *stream, options.constraints)),
         device));
@@ -163,14 +163,14 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
     return result;
   }
   const runtime::DeviceClocks before = result.clocks_before;
-  const std::shared_ptr<Workbench>& bench = prepared->bench;
-  result = run_search(*prepared->stream, bench, options, log_key(described, device, options),
+  const std::shared_ptr<DeviceRunner>& runner = prepared->runner;
+  result = run_search(*prepared->stream, runner, options, log_key(described, device, options),
                       &device_thread);
   result.flops = count_flops(prepared->kernel);
-  result.memory_bytes = bench->memory_bytes();
-  result.why_not_interpreted = bench->why_not_interpreted();
-  result.is_sampled = bench->is_sampled();
-  result.why_no_workers = bench->why_no_workers();
+  result.memory_bytes = runner->memory_bytes();
+  result.why_not_interpreted = runner->why_not_interpreted();
+  result.is_sampled = runner->is_sampled();
+  result.why_no_workers = runner->why_no_workers();
   result.clocks_before = before;
   result.clocks_after = runtime::read_clocks(device);
   return result;

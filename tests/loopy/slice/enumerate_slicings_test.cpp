@@ -38,7 +38,7 @@ TEST(SlicingStream, IsDeterministicAndHasNothingTwice) {
   constraints.parameters = {{"n", 4096}};
   constraints.min_threads = 1;
   constraints.max_threads = 1024;
-  constraints.max_lanes = 256;
+  constraints.max_items_per_thread = 256;
   constraints.max_shared_bytes = 200 * 1024;
   const std::vector<std::string> all = first(matmul(), constraints, SIZE_MAX);
   EXPECT_GT(all.size(), 50000U);
@@ -103,7 +103,7 @@ SlicingConstraints few(std::int64_t n, std::int64_t threads, std::int64_t lanes)
   SlicingConstraints constraints{.parameters = {{"n", n}}};
   constraints.min_threads = threads;
   constraints.max_threads = threads;
-  constraints.max_lanes = lanes;
+  constraints.max_items_per_thread = lanes;
   return constraints;
 }
 
@@ -247,10 +247,10 @@ TEST(SlicingStream, FindsTheUnrolledTwin) {
 // no bank.
 TEST(SlicingStream, KnowsWhatMatrixProductsUsuallyTake) {
   const SlicingStream stream(matmul(), {.parameters = {{"n", 1000}}});
-  const std::vector<std::size_t> usual = stream.usual();
-  EXPECT_GT(usual.size(), 10U);
-  EXPECT_LE(usual.size(), 40U);
-  for (const std::size_t each : usual) {
+  const std::vector<std::size_t> seeds = stream.seed_shapes();
+  EXPECT_GT(seeds.size(), 10U);
+  EXPECT_LE(seeds.size(), 40U);
+  for (const std::size_t each : seeds) {
     EXPECT_EQ(stream.at(each).slicing.fetches.size(), 2U);
   }
   // shapes that the model ranks far down are among them
@@ -258,10 +258,10 @@ TEST(SlicingStream, KnowsWhatMatrixProductsUsuallyTake) {
     return to_string(stream.at(each).slicing)
                .find("j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4;") == 0;
   };
-  EXPECT_EQ(std::count_if(usual.begin(), usual.end(), has_shape), 2);
+  EXPECT_EQ(std::count_if(seeds.begin(), seeds.end(), has_shape), 2);
   const Kernel sum =
       make_kernel("{[i]: 0 <= i < n}", "c[0] = sum(i, a[i])", {.default_type = cgen::f32});
-  EXPECT_TRUE(SlicingStream(sum, {.parameters = {{"n", 1000}}}).usual().empty());
+  EXPECT_TRUE(SlicingStream(sum, {.parameters = {{"n", 1000}}}).seed_shapes().empty());
 }
 
 TEST(SlicingStream, SharesTilesWhereThereAreFewBlocks) {
@@ -409,7 +409,7 @@ TEST(SlicingStream, LaysOutWhatItMay) {
 TEST(SlicingStream, FindsLayoutsAndTheirNeighbours) {
   SlicingConstraints constraints{.parameters = {{"n", 72}}};
   constraints.max_threads = 64;
-  constraints.max_lanes = 4;
+  constraints.max_items_per_thread = 4;
   const std::size_t described = SlicingStream(matmul(), constraints).count();
   constraints.free_layouts = {"a", "b", "c"};
   for (const bool is_cpu : {false, true}) {

@@ -81,9 +81,9 @@ TEST(SlicingStream, ReadsSeveralStepsAtOnceWhereRowsLieAlongThem) {
   EXPECT_FALSE(has("for*5 unr_hint*4; fetch m pad 4; fetch u pad 4; stages 2"));
   EXPECT_TRUE(has("unr_hint*20; fetch m; fetch u; stages 2"));
   EXPECT_FALSE(has("for*24; fetch m pad 4; fetch u pad 4; stages 2"));
-  const std::vector<std::size_t> usual = stream.usual();
-  ASSERT_FALSE(usual.empty());
-  const std::string first = to_string(stream.at(usual.front()).slicing);
+  const std::vector<std::size_t> seeds = stream.seed_shapes();
+  ASSERT_FALSE(seeds.empty());
+  const std::string first = to_string(stream.at(seeds.front()).slicing);
   EXPECT_NE(first.find("unr_hint*4; fetch m"), std::string::npos) << first;
   // rows of no whole loads
   constraints.min_threads = constraints.max_threads = 144;

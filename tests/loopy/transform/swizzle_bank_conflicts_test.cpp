@@ -87,7 +87,7 @@ TEST(SwizzleBankConflicts, KeepsTogetherWhatAThreadReadsAtOnce) {
       << text;
 }
 
-TEST(SwizzleBankConflicts, LeavesWideCopiesWhole) {
+TEST(SwizzleBankConflicts, LeavesVectorCopiesWhole) {
   const std::string piped = "pipeline([a_fetch, b_fetch], k_outer, 2)\n";
   const Kernel kernel =
       apply_recipe(product(), piped + "swizzle_bank_conflicts(b_fetch, patterns=8)");

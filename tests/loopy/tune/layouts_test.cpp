@@ -61,7 +61,7 @@ TEST(Layouts, GiveTheSameNumbersEverywhere) {
     SlicingConstraints constraints{.parameters = each.parameters};
     constraints.min_threads = 8;
     constraints.max_threads = 64;
-    constraints.max_lanes = 4;
+    constraints.max_items_per_thread = 4;
     constraints.free_layouts = each.free;
     const auto slicings = one_of_each_layout(SlicingStream(each.kernel, constraints));
     EXPECT_GE(slicings.size(), each.free.size() == 1 ? 4U : 12U);
@@ -133,7 +133,7 @@ TEST(Layouts, OfWhatIsUpdatedAreTimedAndChecked) {
   options.constraints.free_layouts = {"u", "a"};
   options.constraints.min_threads = 8;
   options.constraints.max_threads = 64;
-  options.constraints.max_lanes = 2;
+  options.constraints.max_items_per_thread = 2;
   options.max_candidates = 12;
   options.budget_seconds = 300;
   options.search = SearchMethod::random;

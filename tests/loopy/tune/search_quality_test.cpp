@@ -82,7 +82,7 @@ SlicingStream all_matmul_slicings() {
   return SlicingStream(
       make_kernel("{[i, j, k]: 0 <= i, j, k < 1024}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
                   {.default_type = cgen::f32}),
-      {.min_threads = 128, .max_threads = 256, .max_lanes = 16});
+      {.min_threads = 128, .max_threads = 256, .max_items_per_thread = 16});
 }
 
 // E4: a kernel of the DG method with 128 nodes and 22000 elements.

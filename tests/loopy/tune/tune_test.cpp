@@ -203,7 +203,7 @@ TEST(Slicings, GiveTheSameNumbersEverywhere) {
     constraints.parameters = each.parameters;
     constraints.min_threads = 1;
     constraints.max_threads = 128;
-    constraints.max_lanes = 16;
+    constraints.max_items_per_thread = 16;
     const SlicingStream stream(each.kernel, constraints);
     ASSERT_GT(stream.count(), 20U);
     // RTCG_ALL_SLICINGS=1 runs every one, which takes hours

@@ -19,10 +19,10 @@ namespace rtcg::loopy {
 
 /// Runs the candidates of a kernel on a device: the arrays there, the scalars, and what a run has
 /// to give.
-class Workbench : public CandidateRunner {
+class DeviceRunner : public CandidateRunner {
  public:
   /// @param kernel  described, with its sizes put in
-  Workbench(const Kernel& kernel, runtime::Device device, const TuneOptions& options);
+  DeviceRunner(const Kernel& kernel, runtime::Device device, const TuneOptions& options);
 
   /// What this gives is what candidates must give. It is compared with the description first, as
   /// an interpreter has it.

@@ -1,4 +1,4 @@
-#include "rtcg/loopy/transform/wide_copies.h"
+#include "rtcg/loopy/transform/vector_copies.h"
 
 #include <algorithm>
 #include <optional>
@@ -97,7 +97,7 @@ Kernel with_wide_loads(Kernel kernel, const std::string& temporary, std::int64_t
   return kernel;
 }
 
-Kernel with_wide_copies(Kernel kernel, const std::string& temporary) {
+Kernel with_vector_copies(Kernel kernel, const std::string& temporary) {
   const std::size_t writer = filling_statement(kernel, temporary);
   const Temporary* target = find_temporary(kernel, temporary);
   const auto kind = target->type ? cgen::scalar_kind(*target->type) : std::nullopt;
@@ -114,7 +114,7 @@ Kernel with_wide_copies(Kernel kernel, const std::string& temporary) {
     Assignment copy = *get_if<Assignment>(trial.instructions[writer]);
     copy.is_async_copy = true;
     trial.instructions[writer].kind = std::move(copy);
-    if (wide_copy_source(trial, trial.instructions[writer], lane)) {
+    if (vector_copy_source(trial, trial.instructions[writer], lane)) {
       return std::move(trial);
     }
   }

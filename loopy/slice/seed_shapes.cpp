@@ -1,4 +1,4 @@
-#include "rtcg/loopy/slice/usual_shapes.h"
+#include "rtcg/loopy/slice/seed_shapes.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 namespace rtcg::loopy::detail {
 namespace {
 
-using Cut = std::array<std::uint16_t, 3>;  // lanes apart, threads, lanes side by side
+using Cut = std::array<std::uint16_t, 3>;  // strided items, threads, contiguous items
 using Shape = std::array<Cut, 2>;
 
 bool is_one_of(const Cut& cut, std::initializer_list<Cut> all) {
@@ -24,22 +24,22 @@ bool has_threads(const SlicingChoice& choice, std::int64_t least, std::int64_t m
 /// Short rows and a short reduction, which is fetched whole.
 std::optional<Shape> whole_rows(const SlicingChoice& choice) {
   const bool has_lanes = choice.fast[2] == 1 && (choice.fast[0] == 1 || choice.fast[0] >= 5);
-  return has_lanes && choice.side_by_side != 0 && has_threads(choice, 96, 320) &&
+  return has_lanes && choice.in_thread != 0 && has_threads(choice, 96, 320) &&
                  is_one_of(choice.slow, {{2, 8, 8}, {4, 32, 1}, {6, 16, 1}, {4, 8, 2}})
              ? std::optional(Shape{choice.fast, choice.slow})
              : std::nullopt;
 }
 
-/// Both operands' rows lie along the reduction, of which a load takes several steps.
-std::optional<Shape> lanes_apart(const SlicingChoice& choice) {
-  return choice.fast[2] == 1 && choice.fast[0] >= 4 && choice.side_by_side == 0 &&
+/// The rows of both operands are along the reduction, and a load covers several steps of it.
+std::optional<Shape> strided_items(const SlicingChoice& choice) {
+  return choice.fast[2] == 1 && choice.fast[0] >= 4 && choice.in_thread == 0 &&
                  choice.depth % 4 == 0 && has_threads(choice, 64, 256) &&
                  is_one_of(choice.slow, {{6, 16, 1}, {8, 8, 1}, {8, 16, 1}, {12, 8, 1}})
              ? std::optional(Shape{choice.fast, choice.slow})
              : std::nullopt;
 }
 
-/// Short rows that lie whole in a block, or half of them do.
+/// A block covers short rows, or half of one.
 std::optional<Shape> short_rows(const SlicingChoice& choice) {
   const Cut fast = {choice.fast[0], 0, choice.fast[2]};
   const bool has_lanes = is_one_of(fast, {{2, 0, 4}, {1, 0, 4}}) || fast[0] > 4;
@@ -69,14 +69,14 @@ bool is_tiled(const SlicingProblem& problem, const SlicingChoice& choice) {
           : choice.depth >= 10 && choice.depth <= 44 && (choice.stages == 2 || choice.stages == 3);
   return has_depth && choice.fetched == (1U << problem.fetchable.size()) - 1 &&
          choice.fetched > 1 && choice.slices == 1 && choice.swizzle_rows == 0 && choice.kept == 0 &&
-         choice.may_turn && !choice.is_vector && !choice.is_unrolled && !choice.is_swizzled &&
+         choice.may_transpose && !choice.is_vector && !choice.is_unrolled && !choice.is_swizzled &&
          choice.layouts == LayoutNumbers{};
 }
 
 }  // namespace
 
-std::vector<std::size_t> usual_places(const SlicingProblem& problem,
-                                      const std::vector<RankedChoice>& ranked) {
+std::vector<std::size_t> seed_places(const SlicingProblem& problem,
+                                     const std::vector<RankedChoice>& ranked) {
   std::vector<std::size_t> places;
   const auto add_first_of_shapes = [&](const auto& shape_of, int most_of_a_shape,
                                        std::size_t most) {
@@ -94,7 +94,7 @@ std::vector<std::size_t> usual_places(const SlicingProblem& problem,
   if (has_short_rows && is_short(problem)) {
     add_first_of_shapes(whole_rows, 1, 16);
   } else if (has_short_rows) {
-    add_first_of_shapes(lanes_apart, 1, 16);
+    add_first_of_shapes(strided_items, 1, 16);
     add_first_of_shapes(short_rows, 3, 40);
   } else {
     add_first_of_shapes(long_rows, 2, 40);

@@ -1,4 +1,4 @@
-#include "rtcg/loopy/analyze/find_point.h"
+#include "rtcg/loopy/analyze/find_integer_point.h"
 
 #include <gtest/gtest.h>
 
@@ -11,29 +11,29 @@ bool anything(const IntegerValues&) {
   return true;
 }
 
-TEST(FindPoint, PrefersSmallValues) {
+TEST(FindIntegerPoint, PrefersSmallValues) {
   ConstraintSet set;
   set.add_nonnegative(Affine("n") - Affine("i") - 1);
   set.add_nonnegative(Affine("i") - 2);
-  EXPECT_EQ(find_point(set, {"n", "i"}, anything), (IntegerValues{{"n", 3}, {"i", 2}}));
+  EXPECT_EQ(find_integer_point(set, {"n", "i"}, anything), (IntegerValues{{"n", 3}, {"i", 2}}));
   set.add_nonnegative(Affine(-1) - Affine("k"));
-  EXPECT_EQ(find_point(set, {"k"}, anything), (IntegerValues{{"k", -1}}));
+  EXPECT_EQ(find_integer_point(set, {"k"}, anything), (IntegerValues{{"k", -1}}));
 }
 
-TEST(FindPoint, LooksOnUntilAPointIsAccepted) {
+TEST(FindIntegerPoint, LooksOnUntilAPointIsAccepted) {
   ConstraintSet set;
   set.add_nonnegative(Affine("i"));
   const auto is_seven = [](const IntegerValues& values) { return values.at("i") == 7; };
-  EXPECT_EQ(find_point(set, {"i"}, is_seven), (IntegerValues{{"i", 7}}));
+  EXPECT_EQ(find_integer_point(set, {"i"}, is_seven), (IntegerValues{{"i", 7}}));
   set.add_nonnegative(Affine(6) - Affine("i"));
-  EXPECT_FALSE(find_point(set, {"i"}, is_seven));
+  EXPECT_FALSE(find_integer_point(set, {"i"}, is_seven));
 }
 
-TEST(FindPoint, FindsNothingInAnEmptySet) {
+TEST(FindIntegerPoint, FindsNothingInAnEmptySet) {
   ConstraintSet set;
   set.add_nonnegative(Affine("i"));
   set.add_nonnegative(Affine(-1) - Affine("i"));
-  EXPECT_FALSE(find_point(set, {"i"}, anything));
+  EXPECT_FALSE(find_integer_point(set, {"i"}, anything));
 }
 
 TEST(WitnessNames, PutsParametersBeforeInames) {

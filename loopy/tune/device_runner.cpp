@@ -1,4 +1,4 @@
-#include "rtcg/loopy/tune/workbench.h"
+#include "rtcg/loopy/tune/device_runner.h"
 
 #include <algorithm>
 
@@ -32,7 +32,7 @@ Executor make_comparison(cgen::ScalarKind kind, runtime::Device device) {
 
 }  // namespace
 
-struct Workbench::PreparedExecutor : PreparedCandidate {
+struct DeviceRunner::PreparedExecutor : PreparedCandidate {
   Executor executor;
   std::vector<LayoutPlan> layouts;
   // made by the thread that runs it, where prepare has not
@@ -43,7 +43,7 @@ struct Workbench::PreparedExecutor : PreparedCandidate {
       : executor(std::move(given)), layouts(std::move(plans)) {}
 };
 
-Workbench::Workbench(const Kernel& kernel, runtime::Device device, const TuneOptions& options)
+DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const TuneOptions& options)
     : kernel_(kernel),
       device_(device),
       stream_(device),
@@ -78,7 +78,7 @@ Workbench::Workbench(const Kernel& kernel, runtime::Device device, const TuneOpt
   }
 }
 
-void Workbench::add_array(const std::string& name, const ArrayData& array, bool is_written) {
+void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bool is_written) {
   const auto& buffer =
       buffers_.emplace(name, runtime::Buffer<std::byte>(device_, array.bytes)).first->second;
   const auto numbers = static_cast<std::size_t>(array.numbers_an_element);
@@ -95,7 +95,7 @@ void Workbench::add_array(const std::string& name, const ArrayData& array, bool 
   }
 }
 
-void Workbench::run_once(const BoundCall& call, const std::vector<const Laid*>& laid) {
+void DeviceRunner::run_once(const BoundCall& call, const std::vector<const Laid*>& laid) {
   for (const auto& [name, written] : written_) {
     runtime::copy_on_device(stream_, written.initial, buffers_.at(name));
   }
@@ -108,7 +108,7 @@ void Workbench::run_once(const BoundCall& call, const std::vector<const Laid*>& 
   }
 }
 
-const Workbench::Laid& Workbench::lay_out(const LayoutPlan& plan) {
+const DeviceRunner::Laid& DeviceRunner::lay_out(const LayoutPlan& plan) {
   const auto known = laid_.find(to_string(plan));
   if (known != laid_.end()) {
     return known->second;
@@ -136,8 +136,8 @@ const Workbench::Laid& Workbench::lay_out(const LayoutPlan& plan) {
   return laid_.emplace(to_string(plan), std::move(laid)).first->second;
 }
 
-NamedArgument Workbench::relocated(const std::string& name, const std::string& other_name,
-                                   runtime::DeviceAddress address, const Kernel& other) const {
+NamedArgument DeviceRunner::relocated(const std::string& name, const std::string& other_name,
+                                      runtime::DeviceAddress address, const Kernel& other) const {
   NamedArgument argument =
       *std::find_if(arguments_.begin(), arguments_.end(),
                     [&](const NamedArgument& each) { return each.name == name; });
@@ -148,7 +148,7 @@ NamedArgument Workbench::relocated(const std::string& name, const std::string& o
   return argument;
 }
 
-const Workbench::PreparedExecutor& Workbench::bound(const PreparedCandidate& candidate) {
+const DeviceRunner::PreparedExecutor& DeviceRunner::bound(const PreparedCandidate& candidate) {
   const auto& prepared = static_cast<const PreparedExecutor&>(candidate);
   if (!prepared.call) {
     std::vector<NamedArgument> arguments = arguments_;
@@ -169,7 +169,7 @@ const Workbench::PreparedExecutor& Workbench::bound(const PreparedCandidate& can
   return prepared;
 }
 
-void Workbench::set_reference(const Executor& reference) {
+void DeviceRunner::set_reference(const Executor& reference) {
   run_once(reference.bind(arguments_), {});
   ArgumentData found;
   for (const auto& [name, written] : written_) {
@@ -181,13 +181,13 @@ void Workbench::set_reference(const Executor& reference) {
   }
 }
 
-bool Workbench::is_compared_there(const Written& written) const {
+bool DeviceRunner::is_compared_there(const Written& written) const {
   const bool is_known =
       written.kind == cgen::ScalarKind::f32 || written.kind == cgen::ScalarKind::f64;
   return is_known && written.count > 0 && device_.info().id.kind == runtime::BackendKind::cuda;
 }
 
-void Workbench::send_bounds(const std::string& name, Written& written) {
+void DeviceRunner::send_bounds(const std::string& name, Written& written) {
   if (is_compared_there(written)) {
     const ExpectedResults::Bounds& bounds = expected_->bounds_of(name);
     written.right.emplace(device_, bounds.right.bytes);
@@ -195,8 +195,8 @@ void Workbench::send_bounds(const std::string& name, Written& written) {
   }
 }
 
-std::vector<runtime::KernelResources> Workbench::compile(const Executor& executor,
-                                                         const std::stop_token& stop) {
+std::vector<runtime::KernelResources> DeviceRunner::compile(const Executor& executor,
+                                                            const std::stop_token& stop) {
   for (;;) {
     runtime::WorkerCompiler compiler(device_.backend().compiler(), &workers_, worker_use_, stop);
     try {
@@ -210,8 +210,8 @@ std::vector<runtime::KernelResources> Workbench::compile(const Executor& executo
   }
 }
 
-CandidateRunner::Prepared Workbench::prepare(const RankedSlicing& ranked,
-                                             const std::stop_token& stop) {
+CandidateRunner::Prepared DeviceRunner::prepare(const RankedSlicing& ranked,
+                                                const std::stop_token& stop) {
   const Executor executor(apply(kernel_, ranked.slicing), device_);
   const std::vector<runtime::KernelResources> resources = compile(executor, stop);
   auto prepared = std::make_shared<PreparedExecutor>(executor, ranked.slicing.layouts);
@@ -225,7 +225,7 @@ CandidateRunner::Prepared Workbench::prepare(const RankedSlicing& ranked,
   return prepared;
 }
 
-bool Workbench::is_within_bounds(const std::string& name, const Written& written) {
+bool DeviceRunner::is_within_bounds(const std::string& name, const Written& written) {
   auto comparison = comparisons_.find(written.kind);
   if (comparison == comparisons_.end()) {
     comparison = comparisons_.emplace(written.kind, make_comparison(written.kind, device_)).first;
@@ -245,11 +245,11 @@ bool Workbench::is_within_bounds(const std::string& name, const Written& written
   return wrong_->to_vector(stream_).front() == 0;
 }
 
-ArrayData Workbench::to_host(const std::string& name, const Written& written) const {
+ArrayData DeviceRunner::to_host(const std::string& name, const Written& written) const {
   return {written.kind, buffers_.at(name).to_vector(stream_)};
 }
 
-std::string Workbench::check(const PreparedCandidate& candidate) {
+std::string DeviceRunner::check(const PreparedCandidate& candidate) {
   const PreparedExecutor& prepared = bound(candidate);
   run_once(*prepared.call, prepared.laid);
   for (auto& [name, written] : written_) {
@@ -267,7 +267,7 @@ std::string Workbench::check(const PreparedCandidate& candidate) {
   return {};
 }
 
-double Workbench::time_us(const PreparedCandidate& candidate, int launches) {
+double DeviceRunner::time_us(const PreparedCandidate& candidate, int launches) {
   const BoundCall& call = *bound(candidate).call;
   const auto launch = [&] { call(stream_); };
   if (!scrubbed_) {
@@ -281,11 +281,11 @@ double Workbench::time_us(const PreparedCandidate& candidate, int launches) {
   return sum_ms * 1e3 / launches;
 }
 
-bool Workbench::shares_cores() const {
+bool DeviceRunner::shares_cores() const {
   return device_.info().is_cpu;
 }
 
-double Workbench::seconds() const {
+double DeviceRunner::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 

@@ -19,6 +19,6 @@ namespace rtcg::loopy {
 
 /// The kernel with asynchronous copies of 16 bytes, where the one statement that fills `temporary`
 /// has an iname along which both sides are contiguous.
-[[nodiscard]] Kernel with_wide_copies(Kernel kernel, const std::string& temporary);
+[[nodiscard]] Kernel with_vector_copies(Kernel kernel, const std::string& temporary);
 
 }  // namespace rtcg::loopy

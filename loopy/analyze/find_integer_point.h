@@ -14,7 +14,7 @@ namespace rtcg::loopy {
 /// first. `set` may mention other names; the point leaves these open.
 ///
 /// The search is cut off after some hundred steps: nothing found does not mean that there is none.
-[[nodiscard]] std::optional<IntegerValues> find_point(
+[[nodiscard]] std::optional<IntegerValues> find_integer_point(
     const ConstraintSet& set, const std::vector<std::string>& names,
     const std::function<bool(const IntegerValues&)>& accepts);
 

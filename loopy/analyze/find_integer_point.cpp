@@ -1,4 +1,4 @@
-#include "rtcg/loopy/analyze/find_point.h"
+#include "rtcg/loopy/analyze/find_integer_point.h"
 
 #include <algorithm>
 
@@ -69,9 +69,9 @@ bool is_computed(const Kernel& kernel, const std::string& name) {
 
 }  // namespace
 
-std::optional<IntegerValues> find_point(const ConstraintSet& set,
-                                        const std::vector<std::string>& names,
-                                        const std::function<bool(const IntegerValues&)>& accepts) {
+std::optional<IntegerValues> find_integer_point(
+    const ConstraintSet& set, const std::vector<std::string>& names,
+    const std::function<bool(const IntegerValues&)>& accepts) {
   PointSearch search(names, accepts);
   return !set.is_empty() && search.search(set, 0) ? std::optional(search.take()) : std::nullopt;
 }

@@ -1,0 +1,19 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <cstddef>
+#include <vector>
+
+#include "rtcg/loopy/slice/slicing_problem.h"
+#include "rtcg/loopy/slice/slicing_ranking.h"
+
+// The shapes that a search tries first, whatever the model says.
+
+namespace rtcg::loopy::detail {
+
+/// The places in the ranking of the tiles that hand-written matrix products use: the model's first
+/// ones of each shape, because the model orders the variants of a shape better than the shapes.
+[[nodiscard]] std::vector<std::size_t> seed_places(const SlicingProblem& problem,
+                                                   const std::vector<RankedChoice>& ranked);
+
+}  // namespace rtcg::loopy::detail
