@@ -12,7 +12,7 @@ std::string instance_name(const Kernel& kernel, const std::string& name, const c
 ConstraintSet instances(const Kernel& kernel, const ArrayAccess& access, const char* suffix) {
   ConstraintSet set = constraints_of(kernel, access.inames);
   for (const Expr& condition : access.conditions) {
-    set.add(facts_of(condition));
+    set.add(context_of(condition));
   }
   return with_suffix(kernel, set, suffix);
 }
@@ -40,8 +40,8 @@ ConstraintSet at_one_element(const Kernel& kernel, const ArrayAccess& one,
     if (left.size() == 1 && right.size() == 1) {
       set.add_zero(with_suffix(kernel, left.front().value, "'1") -
                    with_suffix(kernel, right.front().value, "'2"));
-      set.add(with_suffix(kernel, left.front().facts, "'1"));
-      set.add(with_suffix(kernel, right.front().facts, "'2"));
+      set.add(with_suffix(kernel, left.front().context, "'1"));
+      set.add(with_suffix(kernel, right.front().context, "'2"));
     }
   }
   return set;

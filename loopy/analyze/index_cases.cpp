@@ -22,9 +22,9 @@ Cases combined(const Cases& left, const Cases& right, const Combine& combine) {
   }
   for (const IndexCase& l : left) {
     for (const IndexCase& r : right) {
-      ConstraintSet facts = l.facts;
-      facts.add(r.facts);
-      combine(all, l.value, r.value, std::move(facts));
+      ConstraintSet context = l.context;
+      context.add(r.context);
+      combine(all, l.value, r.value, std::move(context));
     }
   }
   return all;
@@ -34,8 +34,8 @@ Cases sum_of(const std::vector<Expr>& terms) {
   Cases sum = cases_of(terms.front());
   for (std::size_t i = 1; i < terms.size(); ++i) {
     sum = combined(sum, cases_of(terms[i]),
-                   [](Cases& all, const Affine& l, const Affine& r, ConstraintSet facts) {
-                     all.push_back({l + r, std::move(facts)});
+                   [](Cases& all, const Affine& l, const Affine& r, ConstraintSet context) {
+                     all.push_back({l + r, std::move(context)});
                    });
   }
   return sum;
@@ -45,12 +45,12 @@ Cases product_of(const std::vector<Expr>& factors) {
   Cases product = cases_of(factors.front());
   for (std::size_t i = 1; i < factors.size(); ++i) {
     bool is_affine = true;
-    product = combined(
-        product, cases_of(factors[i]),
-        [&](Cases& all, const Affine& l, const Affine& r, ConstraintSet facts) {
-          is_affine = is_affine && (l.is_constant() || r.is_constant());
-          all.push_back({l.is_constant() ? r * l.constant() : l * r.constant(), std::move(facts)});
-        });
+    product = combined(product, cases_of(factors[i]),
+                       [&](Cases& all, const Affine& l, const Affine& r, ConstraintSet context) {
+                         is_affine = is_affine && (l.is_constant() || r.is_constant());
+                         all.push_back({l.is_constant() ? r * l.constant() : l * r.constant(),
+                                        std::move(context)});
+                       });
     if (!is_affine) {
       return {};
     }
@@ -67,8 +67,8 @@ Cases quotient_of(const Expr& numerator, std::int64_t divisor, bool is_remainder
   Cases cases = cases_of(numerator);
   for (IndexCase& each : cases) {
     const Affine remainder = each.value - quotient * divisor;
-    each.facts.add_nonnegative(remainder);
-    each.facts.add_nonnegative(Affine(divisor - 1) - remainder);
+    each.context.add_nonnegative(remainder);
+    each.context.add_nonnegative(Affine(divisor - 1) - remainder);
     each.value = is_remainder ? remainder : quotient;
   }
   return cases;
@@ -82,8 +82,8 @@ Cases modulo_of(const Modulo& modulo) {
   const Affine remainder(fmt::format("%{:016x}", Expr(modulo).hash()));
   for (IndexCase& each : cases) {
     // of the divisor's sign, whatever is divided; a divisor below 1 gets no claim
-    each.facts.add_nonnegative(remainder);
-    each.facts.add_nonnegative(each.value - remainder - 1);
+    each.context.add_nonnegative(remainder);
+    each.context.add_nonnegative(each.value - remainder - 1);
     each.value = remainder;
   }
   return cases;
@@ -93,11 +93,11 @@ Cases larger_of(const Cases& left, const Cases& right) {
   return 2 * left.size() * right.size() > most_cases
              ? Cases{}
              : combined(left, right,
-                        [](Cases& all, const Affine& l, const Affine& r, ConstraintSet facts) {
-                          all.push_back({l, facts});
-                          all.back().facts.add_nonnegative(l - r);
-                          all.push_back({r, std::move(facts)});
-                          all.back().facts.add_nonnegative(r - l - 1);
+                        [](Cases& all, const Affine& l, const Affine& r, ConstraintSet context) {
+                          all.push_back({l, context});
+                          all.back().context.add_nonnegative(l - r);
+                          all.push_back({r, std::move(context)});
+                          all.back().context.add_nonnegative(r - l - 1);
                         });
 }
 
@@ -114,8 +114,8 @@ Cases cases_of_call(const Call& call) {
     Cases all;
     for (const IndexCase& each : cases_of(call.arguments[0])) {
       for (const Affine& value : {each.value, -each.value}) {
-        all.push_back({value, each.facts});
-        all.back().facts.add_nonnegative(value);
+        all.push_back({value, each.context});
+        all.back().context.add_nonnegative(value);
       }
     }
     return all.size() > most_cases ? Cases{} : all;
@@ -136,13 +136,13 @@ Cases cases_of_conditional(const Conditional& conditional) {
   if (all.empty() || others.empty() || all.size() + others.size() > most_cases) {
     return {};
   }
-  const ConstraintSet held = facts_of(conditional.condition);
-  const ConstraintSet failed = facts_of(logical_not(conditional.condition));
+  const ConstraintSet held = context_of(conditional.condition);
+  const ConstraintSet failed = context_of(logical_not(conditional.condition));
   for (IndexCase& each : all) {
-    each.facts.add(held);
+    each.context.add(held);
   }
   for (IndexCase& each : others) {
-    each.facts.add(failed);
+    each.context.add(failed);
     all.push_back(std::move(each));
   }
   return all;
@@ -155,7 +155,7 @@ std::optional<ComparisonForm> form_of(const Comparison& comparison, const Expr& 
     return std::nullopt;
   }
   const Affine& value = difference.front().value;
-  const ConstraintSet& quotients = difference.front().facts;
+  const ConstraintSet& quotients = difference.front().context;
   switch (comparison.op) {
     case ComparisonOp::less:
       return ComparisonForm{expr, {-value - 1, false}, quotients};
@@ -173,24 +173,24 @@ std::optional<ComparisonForm> form_of(const Comparison& comparison, const Expr& 
   return std::nullopt;
 }
 
-void add_facts(const Expr& condition, ConstraintSet& facts) {
+void add_context(const Expr& condition, ConstraintSet& context) {
   if (const Comparison* comparison = get_if<Comparison>(condition)) {
     if (const auto form = form_of(*comparison, condition)) {
-      facts.add(form->constraint);
-      facts.add(form->quotients);
+      context.add(form->constraint);
+      context.add(form->quotients);
     }
   }
   if (const Logical* logical = get_if<Logical>(condition);
       logical != nullptr && logical->op == LogicalOp::and_) {
     for (const Expr& operand : logical->operands) {
-      add_facts(operand, facts);
+      add_context(operand, context);
     }
   }
   if (const Not* negation = get_if<Not>(condition)) {
     const Logical* either = get_if<Logical>(negation->operand);
     if (either != nullptr && either->op == LogicalOp::or_) {
       for (const Expr& operand : either->operands) {
-        add_facts(logical_not(operand), facts);
+        add_context(logical_not(operand), context);
       }
     }
   }
@@ -250,10 +250,10 @@ std::optional<std::vector<ComparisonForm>> comparisons_of(const Expr& condition)
   return all;
 }
 
-ConstraintSet facts_of(const Expr& condition) {
-  ConstraintSet facts;
-  add_facts(condition, facts);
-  return facts;
+ConstraintSet context_of(const Expr& condition) {
+  ConstraintSet context;
+  add_context(condition, context);
+  return context;
 }
 
 }  // namespace rtcg::loopy

@@ -9,10 +9,10 @@
 
 namespace rtcg::loopy {
 
-/// An integer expression in one part of the space: where `facts` hold it is `value`.
+/// An integer expression in one part of the space: where `context` holds it is `value`.
 struct IndexCase {
   Affine value{};
-  ConstraintSet facts{};
+  ConstraintSet context{};
 };
 
 /// An integer expression as affine forms that together cover all points.
@@ -36,6 +36,6 @@ struct ComparisonForm {
 [[nodiscard]] std::optional<std::vector<ComparisonForm>> comparisons_of(const Expr& condition);
 
 /// What follows from `condition`, as far as it is affine: nothing follows from what is not.
-[[nodiscard]] ConstraintSet facts_of(const Expr& condition);
+[[nodiscard]] ConstraintSet context_of(const Expr& condition);
 
 }  // namespace rtcg::loopy

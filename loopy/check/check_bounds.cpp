@@ -36,13 +36,13 @@ class AxisCheck {
       return;
     }
     ConstraintSet instances = constraints_of(kernel_, access_.inames);
-    instances.add(lengths.front().facts);
+    instances.add(lengths.front().context);
     for (const Expr& condition : access_.conditions) {
-      instances.add(facts_of(condition));
+      instances.add(context_of(condition));
     }
     for (const IndexCase& index : indices) {
       ConstraintSet here = instances;
-      here.add(index.facts);
+      here.add(index.context);
       require_nonnegative(here, index.value);
       require_nonnegative(here, lengths.front().value - index.value - 1);
     }

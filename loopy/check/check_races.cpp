@@ -19,20 +19,20 @@ namespace {
 /// The indices of an access, in one part of the space.
 struct PointCase {
   std::vector<Affine> indices{};
-  ConstraintSet facts{};
+  ConstraintSet context{};
 };
 
 std::vector<PointCase> point_cases(const ArrayAccess& access) {
   std::vector<PointCase> points(1);
   for (const Expr& condition : access.conditions) {
-    points.front().facts.add(facts_of(condition));
+    points.front().context.add(context_of(condition));
   }
   for (const Expr& index : access.indices) {
     std::vector<PointCase> longer;
     for (const IndexCase& each : index_cases(index)) {
       for (PointCase point : points) {
         point.indices.push_back(each.value);
-        point.facts.add(each.facts);
+        point.context.add(each.context);
         longer.push_back(std::move(point));
       }
     }
@@ -182,8 +182,8 @@ class RaceSearch {
     }
     set.add(first_.domain());
     set.add(second_.domain());
-    set.add(first_.renamed(a.facts));
-    set.add(second_.renamed(b.facts));
+    set.add(first_.renamed(a.context));
+    set.add(second_.renamed(b.context));
     return set;
   }
 

@@ -41,8 +41,8 @@ cgen::Type Emitter::type_of(const Expr& expr) const {
 
 EmittedBody Emitter::run(const LoopTree& tree) {
   Place place;
-  place.facts = kernel_.assumptions;
-  place.facts.add(axes_.facts);
+  place.context = kernel_.assumptions;
+  place.context.add(axes_.context);
   place.values = axes_.values;
   for (const auto& [iname, value] : axes_.values) {
     place.known.insert(iname);

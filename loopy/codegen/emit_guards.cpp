@@ -42,7 +42,7 @@ const Guards& Emitter::needed_of(const ConstraintSet& constraints, const Place& 
       continue;
     }
     const Constraint here{with_values(scope, constraint.expr), constraint.is_equality};
-    if (!place.facts.implies(here)) {
+    if (!place.context.implies(here)) {
       needed.push_back(here);
     }
   }
@@ -59,7 +59,7 @@ Guards Emitter::needed_by(std::size_t statement, const ConstraintSet& constraint
     }
     const auto first = to_affine(axis->first);
     const Constraint at_first{Affine(axis->variable) - first.value_or(Affine(0)), true};
-    if (!place.facts.implies(at_first)) {
+    if (!place.context.implies(at_first)) {
       needed.push_back(at_first);
     }
   }
@@ -91,7 +91,7 @@ void Emitter::settle_lanes(std::size_t statement, const Place& place) {
     }
     const auto is_settled = [&] {
       return has_range && is_testable(worst, place) &&
-             place.facts.implies_nonnegative(with_values(scope, worst));
+             place.context.implies_nonnegative(with_values(scope, worst));
     };
     if (has_lane && !is_settled()) {
       unsettled_.push_back(&constraint);
@@ -110,7 +110,7 @@ Guards Emitter::needed_by_lanes(const Place& place) {
       continue;
     }
     const Constraint here{with_values(scope, constraint->expr), constraint->is_equality};
-    if (!place.facts.implies(here)) {
+    if (!place.context.implies(here)) {
       needed.push_back(here);
     }
   }

@@ -64,7 +64,7 @@ void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& l
   for (const Constraint& guard : guards) {
     const cgen::Expr test = lower_constraint(scope_of(place), guard);
     condition = condition ? *condition && test : test;
-    inside.facts.add(guard);
+    inside.context.add(guard);
   }
   const std::size_t loaded = loaded_.size();
   CodeBlock code;
@@ -96,19 +96,19 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
   }
   const Place& place = learnt ? *learnt : outside;
   for (const Constraint& guard : guards) {
-    if (condition && place.facts.implies(guard)) {
+    if (condition && place.context.implies(guard)) {
       continue;  // the tests before say so
     }
-    if (is_never(place.facts, guard)) {
+    if (is_never(place.context, guard)) {
       return;
     }
     require(lower_constraint(scope_of(place), guard));
-    learnt->facts.add(guard);
+    learnt->context.add(guard);
   }
   const ExprScope scope = scope_of(place);
   for (const Congruence& congruence : facts_.guards(statement).congruences()) {
     const Congruence here{with_values(scope, congruence.expr), congruence.modulus};
-    if (is_testable(congruence.expr, place) && !place.facts.implies(here)) {
+    if (is_testable(congruence.expr, place) && !place.context.implies(here)) {
       require(cgen::equal(lower_index(scope, modulo(to_expr(here.expr), here.modulus)), 0));
     }
   }
@@ -126,17 +126,17 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
     const auto parts = comparisons_of(with_values(scope, predicate));
     bool is_known = parts.has_value();
     for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
-      learnt->facts.add(part.quotients);
-      if (is_never(place.facts, part.constraint)) {
+      learnt->context.add(part.quotients);
+      if (is_never(place.context, part.constraint)) {
         return;
       }
-      is_known = is_known && place.facts.implies(part.constraint);
+      is_known = is_known && place.context.implies(part.constraint);
     }
     if (!is_known) {
       conditions.push_back(lower_expr(scope, predicate, cgen::boolean));
     }
     for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
-      learnt->facts.add(part.constraint);
+      learnt->context.add(part.constraint);
     }
   }
   CodeBlock own;

@@ -108,12 +108,12 @@ CodeItem Emitter::emit_guarded(const LoopTree& run, const Guards& guards, Place 
   std::optional<cgen::Expr> condition;
   touched_.clear();
   for (const Constraint& guard : guards) {
-    if (place.facts.implies(guard)) {
+    if (place.context.implies(guard)) {
       continue;
     }
     const cgen::Expr test = lower_constraint(scope_of(place), guard);
     condition = condition ? *condition && test : test;
-    place.facts.add(guard);
+    place.context.add(guard);
   }
   const std::set<std::string> in_condition = touched_;
   CodeItem item = make_if({*condition, emit_level(run, place), std::nullopt, false});
@@ -164,7 +164,7 @@ void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& blo
   for (const auto& [iname, value] : place.values) {
     constraints = constraints.substitute(iname, value);
   }
-  const LoopBounds bounds = loop_bounds(constraints, loop.iname, unknown, place.facts);
+  const LoopBounds bounds = loop_bounds(constraints, loop.iname, unknown, place.context);
   const InameTag tag = tag_of(kernel_, loop.iname);
   const auto first = constant_lower(bounds);
   const auto last = constant_upper(bounds);
@@ -176,7 +176,7 @@ void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& blo
     return;
   }
   inside.in_loop = place.in_loop || !first || !last || *last - *first >= fewest_repetitions;
-  inside.facts.add(bounds.implemented);
+  inside.context.add(bounds.implemented);
   touched_.clear();
   CodeLoop code{loop.iname,
                 options_.index_type,
@@ -283,14 +283,14 @@ void Emitter::emit_copies(const LoopNode& loop, Place& inside, const ConstraintS
 std::optional<std::int64_t> Emitter::smallest(const ConstraintSet& constraints, const Place& place,
                                               const std::string& iname) const {
   ConstraintSet all = constraints;
-  all.add(place.facts);
+  all.add(place.context);
   return all.minimum(Affine(iname));
 }
 
 std::optional<std::int64_t> Emitter::largest(const ConstraintSet& constraints, const Place& place,
                                              const std::string& iname) const {
   ConstraintSet all = constraints;
-  all.add(place.facts);
+  all.add(place.context);
   return all.maximum(Affine(iname));
 }
 

@@ -132,9 +132,9 @@ void Emitter::emit_lane_body(std::size_t statement, const ExprScope& scope, Code
     }
   }
   const std::set<std::string> before = std::exchange(touched_, {});
-  has_asked_facts_ = false;
+  has_asked_context_ = false;
   CodeItem item = assignment_code(*assignment, scope);
-  if (!has_asked_facts_) {
+  if (!has_asked_context_) {
     WrittenLane written{statement, {scope.values->begin(), scope.values->end()}, item};
     written_.emplace(key, std::move(written));
   }

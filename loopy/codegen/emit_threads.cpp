@@ -100,7 +100,7 @@ void Emitter::emit_uniform(const LoopTree& segment, Place place, CodeBlock& bloc
   for (const HardwareAxis* axis : thread_axes()) {
     const auto first = to_affine(axis->first);
     place.values.insert_or_assign(axis->variable, first.value_or(Affine(0)));
-    place.facts.add_zero(Affine(axis->variable) - first.value_or(Affine(0)));
+    place.context.add_zero(Affine(axis->variable) - first.value_or(Affine(0)));
   }
   CodeBlock code = emit_level(segment, place);
   for (CodeItem& item : code.items) {

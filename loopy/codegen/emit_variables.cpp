@@ -281,8 +281,8 @@ ExprScope Emitter::scope_of(const Place& place) {
   ExprScope scope;
   scope.kernel = &kernel_;
   scope.index_type = options_.index_type;
-  scope.facts = &place.facts;
-  scope.has_asked_facts = &has_asked_facts_;
+  scope.context = &place.context;
+  scope.has_asked_context = &has_asked_context_;
   scope.values = &place.values;
   scope.helpers = &helpers_;
   scope.variable = [this, &place](const std::string& name) { return variable_of(name, place); };
@@ -398,7 +398,7 @@ cgen::Expr Emitter::element_of(const std::string& name, const std::vector<Expr>&
   const IndexedArray& array = indexed_array(name);
   const std::vector<Expr> indices =
       array.swizzle ? swizzled_indices(array.swizzle->first, array.swizzle->second, logical_indices,
-                                       place.facts)
+                                       place.context)
                     : logical_indices;
   cgen::Expr result =
       array.variable ? *array.variable : private_variable(*named_.find_temporary(name), place);

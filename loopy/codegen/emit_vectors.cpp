@@ -12,9 +12,9 @@ namespace rtcg::loopy {
 namespace {
 
 /// Whether the constraints of one lane hold exactly where those of the other do.
-bool hold_together(const Guards& ones, const Guards& others, const ConstraintSet& facts) {
+bool hold_together(const Guards& ones, const Guards& others, const ConstraintSet& context) {
   const auto implies = [&](const Guards& given, const Guards& wanted) {
-    ConstraintSet all = facts;
+    ConstraintSet all = context;
     for (const Constraint& each : given) {
       all.add(each);
     }
@@ -45,7 +45,7 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   }
   const std::vector<Congruence>& congruences = facts_.guards(statement).congruences();
   if (std::any_of(congruences.begin(), congruences.end(), [&](const Congruence& each) {
-        return !place.facts.implies(
+        return !place.context.implies(
             Congruence{with_values(scope_of(place), each.expr), each.modulus});
       })) {
     return false;
@@ -57,15 +57,15 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   for (const std::int64_t value : {0, plan->lanes - 1}) {
     // what holds for the first and the last lane holds for those between
     for (const Constraint& guard : needed_by_lanes(at_lane(whole, lane, value))) {
-      if (guard.is_equality || whole.facts.implies_nonnegative(-guard.expr - 1)) {
+      if (guard.is_equality || whole.context.implies_nonnegative(-guard.expr - 1)) {
         return false;
       }
       const cgen::Expr test = lower_constraint(scope_of(whole), guard);
       condition = condition ? *condition && test : test;
-      if (!whole.facts.implies(guard)) {
+      if (!whole.context.implies(guard)) {
         tested.push_back(guard.expr);
       }
-      whole.facts.add(guard);
+      whole.context.add(guard);
     }
   }
   if (!condition) {
@@ -79,7 +79,7 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   forget_loads(loaded);
   Place rest = place;
   if (tested.size() == 1) {
-    rest.facts.add_nonnegative(-tested.front() - 1);
+    rest.context.add_nonnegative(-tested.front() - 1);
   }
   CodeBlock one_by_one;
   emit_each_lane(statement, lanes, lanes.size() - 1, rest, one_by_one);
@@ -93,7 +93,7 @@ bool Emitter::clips_together(const Assignment& assignment, const std::string& la
                              std::int64_t lanes, const Place& place) {
   const Conditional& clipped = *get_if<Conditional>(assignment.value);
   std::array<Guards, 2> tests;
-  ConstraintSet facts = place.facts;
+  ConstraintSet context = place.context;
   for (const bool is_last : {false, true}) {
     const Place here = at_lane(place, lane, is_last ? lanes - 1 : 0);
     const auto parts = comparisons_of(with_values(scope_of(here), clipped.condition));
@@ -102,10 +102,10 @@ bool Emitter::clips_together(const Assignment& assignment, const std::string& la
     }
     for (const ComparisonForm& part : *parts) {
       tests[is_last ? 1 : 0].push_back(part.constraint);
-      facts.add(part.quotients);
+      context.add(part.quotients);
     }
   }
-  return hold_together(tests[0], tests[1], facts);
+  return hold_together(tests[0], tests[1], context);
 }
 
 cgen::Expr Emitter::clipped_vector(const Conditional& clipped, const cgen::Expr& load,
@@ -116,11 +116,11 @@ cgen::Expr Emitter::clipped_vector(const Conditional& clipped, const cgen::Expr&
     const Place here = at_lane(place, lane, value);
     const auto parts = comparisons_of(with_values(scope_of(here), clipped.condition));
     for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
-      place.facts.add(part.quotients);
-      if (!place.facts.implies(part.constraint)) {
+      place.context.add(part.quotients);
+      if (!place.context.implies(part.constraint)) {
         const cgen::Expr test = lower_comparison(scope_of(place), part);
         condition = condition ? *condition && test : test;
-        place.facts.add(part.constraint);
+        place.context.add(part.constraint);
       }
     }
   }
@@ -139,7 +139,7 @@ bool Emitter::emit_vector_copy(std::size_t statement, const std::string& lane, c
   Place first = at_lane(place, lane, 0);
   const Guards guards = needed_by_lanes(first);
   const Guards others = needed_by_lanes(at_lane(place, lane, last));
-  if (!source || !hold_together(guards, others, place.facts)) {
+  if (!source || !hold_together(guards, others, place.context)) {
     return false;
   }
   touched_.clear();
@@ -147,7 +147,7 @@ bool Emitter::emit_vector_copy(std::size_t statement, const std::string& lane, c
   for (const Constraint& guard : guards) {
     const cgen::Expr test = lower_constraint(scope_of(first), guard);
     condition = condition ? *condition && test : test;
-    first.facts.add(guard);
+    first.context.add(guard);
   }
   const Assignment& copy = *get_if<Assignment>(instruction);
   const Conditional* clipped = get_if<Conditional>(copy.value);

@@ -28,7 +28,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> Emitter::constant_range(
     return known->second;
   }
   ConstraintSet constraints = constraints_of(kernel_, {iname});
-  constraints.add(axes_.facts);
+  constraints.add(axes_.context);
   const auto [first, last] = range_of(constraints, Affine(iname));
   std::optional<std::pair<std::int64_t, std::int64_t>> range;
   if (first && last) {
@@ -88,7 +88,7 @@ void Emitter::add_tile_tests(std::size_t statement, std::int64_t runs, const Pla
   for (const Constraint& constraint : facts_.tested(statement)) {
     const Constraint here{with_values(scope, constraint.expr), constraint.is_equality};
     const auto test = here.is_equality ? std::nullopt : at_worst(here.expr, place);
-    if (!test || place.facts.implies(here) || place.facts.implies_nonnegative(*test)) {
+    if (!test || place.context.implies(here) || place.context.implies_nonnegative(*test)) {
       continue;
     }
     found.saved += runs;
@@ -136,7 +136,7 @@ Emitter::TileTests Emitter::whole_tile_tests(const LoopTreeNode& node, const Pla
       node, place, is_written || place.in_loop ? fewest_runs : fewest_runs_of_loops_at_top);
   const bool never = std::any_of(
       found.tests.begin(), found.tests.end(),
-      [&](const Constraint& each) { return place.facts.implies_nonnegative(-each.expr - 1); });
+      [&](const Constraint& each) { return place.context.implies_nonnegative(-each.expr - 1); });
   const bool pays = found.differ && found.saved >= fewest_tests && found.written <= most_written;
   return pays && !never ? found : TileTests{};
 }
@@ -185,15 +185,15 @@ std::size_t Emitter::emit_tile(const LoopTree& nodes, std::size_t first,
   touched_.clear();
   std::vector<Affine> tested;
   for (const Constraint& test : tile.tests) {
-    if (!whole.facts.implies(test)) {
+    if (!whole.context.implies(test)) {
       const cgen::Expr lowered = lower_constraint(scope_of(whole), test);
       condition = condition ? *condition && lowered : lowered;
-      whole.facts.add(test);
+      whole.context.add(test);
       tested.push_back(test.expr);
     }
   }
   if (tested.size() == 1) {
-    partial.facts.add_nonnegative(-tested.front() - 1);
+    partial.context.add_nonnegative(-tested.front() - 1);
   }
   const std::set<std::string> in_condition = touched_;
   CodeBlock without_tests;

@@ -27,7 +27,7 @@ constexpr std::int64_t most_copies = 1024;
 
 /// Where code is being written.
 struct Place {
-  ConstraintSet facts;
+  ConstraintSet context;
   /// Inames with a C variable, or a value.
   NameSet known;
   std::map<std::string, Affine, std::less<>> values;
@@ -333,8 +333,8 @@ class Emitter {
   };
   std::unordered_multimap<std::size_t, WrittenLane> written_;
   std::int64_t written_statements_ = 0;
-  bool has_asked_facts_ = false;   // since it was last cleared: ExprScope::has_asked_facts
-  std::set<std::string> touched_;  // private variables of the statement being written
+  bool has_asked_context_ = false;  // since it was last cleared: ExprScope::has_asked_context
+  std::set<std::string> touched_;   // private variables of the statement being written
   std::vector<const Constraint*> unsettled_;  // constraints that its lanes have to ask for
   struct LoadedVector {
     cgen::Expr value;

@@ -7,7 +7,7 @@ namespace {
 /// out as 0 or less, which ends a loop from 0 as well.
 cgen::Expr lower_end(const ExprScope& scope, const Bound& bound, bool starts_at_zero) {
   const Affine numerator = with_values(scope, bound.numerator) + Affine(bound.divisor);
-  if (bound.divisor == 1 || (!starts_at_zero && !scope.facts->implies_nonnegative(numerator))) {
+  if (bound.divisor == 1 || (!starts_at_zero && !scope.context->implies_nonnegative(numerator))) {
     return lower_floor_div(scope, to_expr(numerator), bound.divisor);
   }
   return lower_index(scope, numerator) / static_cast<int>(bound.divisor);

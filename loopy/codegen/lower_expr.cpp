@@ -106,11 +106,11 @@ class Lowering {
     return loose_types_of_targets(*scope_.kernel, lookup, expr).front().firmness != Firmness::fixed;
   }
 
-  [[nodiscard]] const ConstraintSet& facts() const {
-    if (scope_.has_asked_facts != nullptr) {
-      *scope_.has_asked_facts = true;
+  [[nodiscard]] const ConstraintSet& context() const {
+    if (scope_.has_asked_context != nullptr) {
+      *scope_.has_asked_context = true;
     }
-    return *scope_.facts;
+    return *scope_.context;
   }
 
   [[nodiscard]] static cgen::Expr integer(std::int64_t value, const Type& type) {
@@ -188,15 +188,15 @@ class Lowering {
   /// Whether 0 <= expr, and expr < bound, are known.
   [[nodiscard]] bool is_known_nonnegative(const Expr& expr) const {
     const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
-    return affine && facts().implies_nonnegative(*affine);
+    return affine && context().implies_nonnegative(*affine);
   }
   [[nodiscard]] bool is_known_positive(const Expr& expr) const {
     const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
-    return affine && facts().implies_nonnegative(*affine - 1);
+    return affine && context().implies_nonnegative(*affine - 1);
   }
   [[nodiscard]] bool is_known_below(const Expr& expr, std::int64_t bound) const {
     const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
-    return affine && facts().implies_nonnegative(Affine(bound - 1) - *affine);
+    return affine && context().implies_nonnegative(Affine(bound - 1) - *affine);
   }
 
   /// Rounds down for all signs, in the type that C gives the operands. That both are not negative
@@ -432,10 +432,10 @@ class Lowering {
     for (const ComparisonForm& part : *parts) {
       std::optional<ConstraintSet> wider;
       if (!part.quotients.is_unconstrained()) {
-        wider = facts();
+        wider = context();
         wider->add(part.quotients);
       }
-      const ConstraintSet& known = wider ? *wider : facts();
+      const ConstraintSet& known = wider ? *wider : context();
       if (known.implies(part.constraint)) {
         continue;
       }
@@ -505,9 +505,9 @@ std::optional<bool> known_condition(const ExprScope& scope, const Expr& conditio
   return value ? std::optional(*value != 0) : std::nullopt;
 }
 
-bool is_never(const ConstraintSet& facts, const Constraint& constraint) {
-  return facts.implies_nonnegative(-constraint.expr - 1) ||
-         (constraint.is_equality && facts.implies_nonnegative(constraint.expr - 1));
+bool is_never(const ConstraintSet& context, const Constraint& constraint) {
+  return context.implies_nonnegative(-constraint.expr - 1) ||
+         (constraint.is_equality && context.implies_nonnegative(constraint.expr - 1));
 }
 
 Expr with_values(const ExprScope& scope, const Expr& expr) {

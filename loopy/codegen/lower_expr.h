@@ -19,9 +19,9 @@ struct ExprScope {
   /// Type of inames and indices, i32 or i64.
   cgen::Type index_type = cgen::i32;
   /// What is known where the expression stands; conditions that follow from it are left out.
-  const ConstraintSet* facts = nullptr;
+  const ConstraintSet* context = nullptr;
   /// Set where the C turned out to depend on them.
-  bool* has_asked_facts = nullptr;
+  bool* has_asked_context = nullptr;
   /// Inames that have one value here, copies of unrolled loops and lanes among them.
   const std::map<std::string, Affine, std::less<>>* values = nullptr;
   /// The C variable of a name that has no value in `values`.
@@ -59,7 +59,7 @@ struct ExprScope {
 /// Whether the condition holds, where the values put in leave nothing open.
 [[nodiscard]] std::optional<bool> known_condition(const ExprScope& scope, const Expr& condition);
 
-/// Whether the constraint holds nowhere that the facts hold.
-[[nodiscard]] bool is_never(const ConstraintSet& facts, const Constraint& constraint);
+/// Whether the constraint holds nowhere that the context holds.
+[[nodiscard]] bool is_never(const ConstraintSet& context, const Constraint& constraint);
 
 }  // namespace rtcg::loopy

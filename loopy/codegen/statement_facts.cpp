@@ -29,13 +29,13 @@ bool may_trap(const Expr& expr) {
   return found;
 }
 
-/// Whether an index lies on its axis wherever the facts hold.
-bool is_within(const ConstraintSet& facts, const Expr& index, const Expr& axis_length) {
+/// Whether an index lies on its axis wherever the context holds.
+bool is_within(const ConstraintSet& context, const Expr& index, const Expr& axis_length) {
   const auto length = to_affine(axis_length);
   const std::vector<IndexCase> cases = length ? index_cases(index) : std::vector<IndexCase>{};
   return !cases.empty() && std::all_of(cases.begin(), cases.end(), [&](const IndexCase& each) {
-    ConstraintSet here = facts;
-    here.add(each.facts);
+    ConstraintSet here = context;
+    here.add(each.context);
     return here.implies_nonnegative(each.value) &&
            here.implies_nonnegative(*length - each.value - 1);
   });
@@ -246,7 +246,7 @@ bool StatementFacts::is_safe_outside(std::size_t statement, const ConstraintSet&
     }
     ConstraintSet here = kept;
     for (const Expr& condition : access.conditions) {
-      here.add(facts_of(condition));
+      here.add(context_of(condition));
     }
     for (std::size_t axis = 0; axis < shape->size(); ++axis) {
       if (!is_within(here, access.indices[axis], (*shape)[axis])) {

@@ -142,12 +142,12 @@ void OperationCounter::add_here(Count& count) const {
   }
   points = points.project_out(others);
   for (const Expr& condition : conditions_) {
-    const ConstraintSet facts = facts_of(condition);
-    const std::vector<std::string> names = facts.names();
+    const ConstraintSet context = context_of(condition);
+    const std::vector<std::string> names = context.names();
     // quotients would be counted as if they were loops
     if (std::all_of(names.begin(), names.end(),
                     [](const auto& name) { return is_identifier(name); })) {
-      points.add(facts);
+      points.add(context);
     }
   }
   count.add(std::move(points), {all.begin(), all.end()});

@@ -88,16 +88,16 @@ class AxisFinder {
 
  private:
   void add_host_loops(const std::vector<std::string>& host_loops) {
-    ConstraintSet facts = kernel_.assumptions;
+    ConstraintSet context = kernel_.assumptions;
     std::vector<std::string> unknown = inames_but(kernel_, "");
     for (const std::string& iname : host_loops) {
       const ConstraintSet constraints = constraints_of(kernel_, {iname});
       check_host_loop(constraints, iname);
-      const LoopBounds bounds = loop_bounds(constraints, iname, unknown, facts);
+      const LoopBounds bounds = loop_bounds(constraints, iname, unknown, context);
       result_.host_loops.push_back({iname, simplify_index(first_value(bounds)),
                                     simplify_index(end_value(bounds)), bounds.step});
-      facts.add(bounds.implemented);
-      result_.facts.add(bounds.implemented);
+      context.add(bounds.implemented);
+      result_.context.add(bounds.implemented);
       std::erase(unknown, iname);
     }
   }
@@ -129,7 +129,7 @@ class AxisFinder {
     }
     const Affine offset = Affine(axis.variable) - starts.front();
     axis.first = to_expr(starts.front());
-    result_.facts.add_nonnegative(offset);
+    result_.context.add_nonnegative(offset);
     for (std::size_t i = 1; i < inames.size(); ++i) {
       result_.values.emplace(inames[i], offset + starts[i]);
     }
@@ -139,7 +139,7 @@ class AxisFinder {
         extent = std::max(extent, constant_extent(constraints[i], inames[i], starts[i]));
       }
       axis.extent = extent;
-      result_.facts.add_nonnegative(Affine(extent - 1) - offset);
+      result_.context.add_nonnegative(Affine(extent - 1) - offset);
     } else {
       set_grid_extent(axis, bounds, starts);
     }
@@ -162,7 +162,7 @@ class AxisFinder {
     if (extents.size() == 1) {
       // the launch has exactly these blocks
       for (const Constraint& constraint : bounds.front().implemented.constraints()) {
-        result_.facts.add(constraint);
+        result_.context.add(constraint);
       }
     }
   }

@@ -27,7 +27,7 @@ struct HardwareAxis {
 struct LaunchAxes {
   std::vector<HardwareAxis> axes{};  ///< grid first, then block, by number
   /// What is known of their variables: 0 <= variable - first < extent.
-  ConstraintSet facts{};
+  ConstraintSet context{};
   /// Further inames on an axis, in terms of its variable.
   std::map<std::string, Affine, std::less<>> values{};
   /// Loops around the launch, outermost first: their inames are arguments, and of these too

@@ -11,7 +11,7 @@ namespace rtcg::loopy {
 namespace {
 
 /// Bounds that another one makes superfluous are dropped: with several left, the first stays.
-void drop_redundant(std::vector<Bound>& bounds, bool is_lower, const ConstraintSet& facts) {
+void drop_redundant(std::vector<Bound>& bounds, bool is_lower, const ConstraintSet& context) {
   for (std::size_t i = bounds.size(); i-- > 0 && bounds.size() > 1;) {
     const bool is_redundant = std::any_of(bounds.begin(), bounds.end(), [&](const Bound& other) {
       if (&other == &bounds[i]) {
@@ -20,7 +20,7 @@ void drop_redundant(std::vector<Bound>& bounds, bool is_lower, const ConstraintS
       // numerator_i / divisor_i against other, both over the product of the divisors
       const Affine difference =
           bounds[i].numerator * other.divisor - other.numerator * bounds[i].divisor;
-      return facts.implies_nonnegative(is_lower ? -difference : difference);
+      return context.implies_nonnegative(is_lower ? -difference : difference);
     });
     if (is_redundant) {
       bounds.erase(bounds.begin() + static_cast<std::ptrdiff_t>(i));
@@ -29,13 +29,13 @@ void drop_redundant(std::vector<Bound>& bounds, bool is_lower, const ConstraintS
 }
 
 /// `(63 - t) / 16` is 3 for all threads t from 0 to 15.
-void settle(std::vector<Bound>& bounds, bool is_lower, const ConstraintSet& facts) {
+void settle(std::vector<Bound>& bounds, bool is_lower, const ConstraintSet& context) {
   const auto divide = is_lower ? divide_rounding_up : divide_rounding_down;
   for (Bound& bound : bounds) {
     if (bound.divisor == 1 || bound.numerator.is_constant()) {
       continue;
     }
-    const auto [smallest, largest] = range_of(facts, bound.numerator);
+    const auto [smallest, largest] = range_of(context, bound.numerator);
     if (smallest && largest &&
         divide(*smallest, bound.divisor) == divide(*largest, bound.divisor)) {
       bound = {Affine(divide(*smallest, bound.divisor)), 1};
@@ -63,7 +63,7 @@ Expr lower_first(const Bound& bound) {
 }  // namespace
 
 LoopBounds loop_bounds(const ConstraintSet& constraints, const std::string& iname,
-                       std::vector<std::string> unknown, const ConstraintSet& facts) {
+                       std::vector<std::string> unknown, const ConstraintSet& context) {
   unknown.erase(std::remove(unknown.begin(), unknown.end(), iname), unknown.end());
   const ConstraintSet known = constraints.project_out(unknown);
   LoopBounds bounds;
@@ -89,10 +89,10 @@ LoopBounds loop_bounds(const ConstraintSet& constraints, const std::string& inam
                     "one in its domain",
                     iname, bounds.lower.empty() ? "lower" : "upper"));
   }
-  settle(bounds.lower, true, facts);
-  settle(bounds.upper, false, facts);
-  drop_redundant(bounds.lower, true, facts);
-  drop_redundant(bounds.upper, false, facts);
+  settle(bounds.lower, true, context);
+  settle(bounds.upper, false, context);
+  drop_redundant(bounds.lower, true, context);
+  drop_redundant(bounds.upper, false, context);
   for (const Bound& bound : bounds.lower) {
     bounds.implemented.add_nonnegative(Affine(iname, bound.divisor) - bound.numerator);
   }

@@ -28,11 +28,12 @@ struct LoopBounds {
 };
 
 /// The bounds of `iname` where `constraints` holds, in names other than `unknown`. Bounds that
-/// others imply under `facts` are left out.
+/// others imply under `context` are left out.
 ///
 /// @throws InvalidInput  loopy.generate.unbounded
 [[nodiscard]] LoopBounds loop_bounds(const ConstraintSet& constraints, const std::string& iname,
-                                     std::vector<std::string> unknown, const ConstraintSet& facts);
+                                     std::vector<std::string> unknown,
+                                     const ConstraintSet& context);
 
 /// The smallest value, where it is a constant.
 [[nodiscard]] std::optional<std::int64_t> constant_lower(const LoopBounds& bounds);

@@ -250,8 +250,8 @@ ConstraintSet RaceTest::meeting(const SharedAccess& first, const SharedAccess& s
     if (first.indices[axis] && second.indices[axis]) {
       both.add_zero(renamed(first.indices[axis]->value, "'1") -
                     renamed(second.indices[axis]->value, "'2"));
-      both.add(renamed(first.indices[axis]->facts, "'1"));
-      both.add(renamed(second.indices[axis]->facts, "'2"));
+      both.add(renamed(first.indices[axis]->context, "'1"));
+      both.add(renamed(second.indices[axis]->context, "'2"));
     }
   }
   for (const std::string& loop : relation.same_iteration) {

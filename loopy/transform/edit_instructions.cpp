@@ -238,7 +238,7 @@ bool is_implied(const Expr& condition, const ConstraintSet& known) {
                        [&](const Expr& each) { return is_implied(each, known); });
   }
   // no point where it does not hold
-  ConstraintSet otherwise = facts_of(logical_not(condition));
+  ConstraintSet otherwise = context_of(logical_not(condition));
   if (otherwise.is_unconstrained()) {
     return false;
   }

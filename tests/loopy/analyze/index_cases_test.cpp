@@ -22,7 +22,7 @@ void expect_covers(const Expr& index) {
       ASSERT_TRUE(expected);
       bool is_covered = false;
       for (const IndexCase& each : cases) {
-        ConstraintSet here = each.facts;
+        ConstraintSet here = each.context;
         for (const auto& [name, value] : values) {
           here.add_zero(Affine(name) - value);
         }
@@ -39,7 +39,7 @@ TEST(IndexCases, KeepsAffineExpressionsWhole) {
   const auto cases = index_cases(2 * x - y + 3);
   ASSERT_EQ(cases.size(), 1U);
   EXPECT_EQ(cases[0].value, Affine("x", 2) - Affine("y") + 3);
-  EXPECT_TRUE(cases[0].facts.is_unconstrained());
+  EXPECT_TRUE(cases[0].context.is_unconstrained());
 }
 
 TEST(IndexCases, CoversEveryPoint) {
@@ -73,11 +73,11 @@ TEST(ComparisonsOf, NamesQuotients) {
   ASSERT_EQ(parts->size(), 2U);
   EXPECT_EQ(parts->front().comparison, row);
   // both speak of the same quotient: x is 4 of it and a rest from 0 to 3
-  ConstraintSet facts = parts->front().quotients;
-  EXPECT_EQ(facts, parts->back().quotients);
-  facts.add_nonnegative(Affine("n") - 15);
-  EXPECT_TRUE(facts.implies(parts->back().constraint));
-  EXPECT_FALSE(facts.implies(parts->front().constraint));
+  ConstraintSet context = parts->front().quotients;
+  EXPECT_EQ(context, parts->back().quotients);
+  context.add_nonnegative(Affine("n") - 15);
+  EXPECT_TRUE(context.implies(parts->back().constraint));
+  EXPECT_FALSE(context.implies(parts->front().constraint));
   EXPECT_TRUE(
       comparisons_of(compare(ComparisonOp::less, x, y))->front().quotients.is_unconstrained());
   EXPECT_TRUE(comparisons_of(Integer{1})->empty());
@@ -89,14 +89,14 @@ TEST(ComparisonsOf, NamesQuotients) {
 TEST(FactsOf, TakesWhatIsAffine) {
   const Expr is_low = compare(ComparisonOp::less, x, y);
   const Expr is_read = compare(ComparisonOp::less, access("a", {x}), 1);
-  EXPECT_TRUE(
-      facts_of(logical_and({is_low, is_read})).implies_nonnegative(Affine("y") - Affine("x") - 1));
-  EXPECT_TRUE(facts_of(logical_or({is_low, is_read})).is_unconstrained());
+  EXPECT_TRUE(context_of(logical_and({is_low, is_read}))
+                  .implies_nonnegative(Affine("y") - Affine("x") - 1));
+  EXPECT_TRUE(context_of(logical_or({is_low, is_read})).is_unconstrained());
   const Expr neither = Not{logical_or({is_low, is_read})};
-  EXPECT_TRUE(facts_of(neither).implies_nonnegative(Affine("x") - Affine("y")));
-  EXPECT_TRUE(facts_of(compare(ComparisonOp::equal, x, y))
+  EXPECT_TRUE(context_of(neither).implies_nonnegative(Affine("x") - Affine("y")));
+  EXPECT_TRUE(context_of(compare(ComparisonOp::equal, x, y))
                   .implies(Constraint{Affine("x") - Affine("y"), true}));
-  EXPECT_TRUE(facts_of(compare(ComparisonOp::not_equal, x, y)).is_unconstrained());
+  EXPECT_TRUE(context_of(compare(ComparisonOp::not_equal, x, y)).is_unconstrained());
 }
 
 }  // namespace

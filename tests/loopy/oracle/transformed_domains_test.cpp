@@ -30,7 +30,7 @@ std::optional<IslSet> written_elements(const Kernel& kernel, const Instruction& 
     if (!is<Comparison>(predicate)) {
       return std::nullopt;
     }
-    set.add(facts_of(predicate));
+    set.add(context_of(predicate));
   }
   std::vector<std::string> elements = {"n"};
   for (std::size_t axis = 0; axis < target->indices.size(); ++axis) {
@@ -40,7 +40,7 @@ std::optional<IslSet> written_elements(const Kernel& kernel, const Instruction& 
     }
     elements.push_back(fmt::format("element {}", axis));
     set.add_zero(cases.front().value - Affine(elements.back()));
-    set.add(cases.front().facts);
+    set.add(cases.front().context);
   }
   std::vector<std::string> names = set.names();
   for (const std::string& each : elements) {
