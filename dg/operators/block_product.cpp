@@ -118,7 +118,7 @@ class TileProduct final : public BlockProduct {
         pack_(std::gcd(fused.columns_per_thread, lanes_)) {}
 
   int stride() const override {
-    return quiet_stride(shape_, real_, fused_.elements, volume_order(), pack_);
+    return least_conflict_stride(shape_, real_, fused_.elements, volume_order(), pack_);
   }
   int threads() const override { return groups_ * fused_.row_groups; }
 
@@ -198,8 +198,8 @@ class TileProduct final : public BlockProduct {
 
 }  // namespace
 
-int quiet_stride(const KernelShape& shape, const Type& real, int elements, ItemOrder volume_order,
-                 int step) {
+int least_conflict_stride(const KernelShape& shape, const Type& real, int elements,
+                          ItemOrder volume_order, int step) {
   const int words = real == cgen::f32 ? 1 : 2;
   const int columns = (elements * shape.fields + step - 1) / step * step;
   int best = columns;
@@ -222,11 +222,11 @@ BlockProduct::BlockProduct(const KernelShape& shape, Type real, const FusedShape
       columns_(fused.elements * shape.fields) {}
 
 int BlockProduct::stride() const {
-  return quiet_stride(shape_, real_, fused_.elements, volume_order());
+  return least_conflict_stride(shape_, real_, fused_.elements, volume_order());
 }
 
 int BlockProduct::values_stride(int step) const {
-  return quiet_stride(shape_, real_, fused_.elements, volume_order(), step);
+  return least_conflict_stride(shape_, real_, fused_.elements, volume_order(), step);
 }
 
 void BlockProduct::add_volume(BlockBuilder& body, ParameterList& parameters,

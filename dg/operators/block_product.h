@@ -30,8 +30,8 @@ struct BlockMatrix {
 /// The distance of rows, a multiple of `step`, at which threads meet the fewest banks of shared
 /// memory when each reads or writes the fields of an element at a node: nodes first, and also in
 /// the order in which volume fluxes are shared out.
-[[nodiscard]] int quiet_stride(const KernelShape& shape, const cgen::Type& real, int elements,
-                               ItemOrder volume_order, int step = 1);
+[[nodiscard]] int least_conflict_stride(const KernelShape& shape, const cgen::Type& real,
+                                        int elements, ItemOrder volume_order, int step = 1);
 
 /// How the volume fluxes of a column are made of an element's values: along `axis` at a node, the
 /// sum over terms of weights[axis * terms + term] * values.at(node, places[term]).
