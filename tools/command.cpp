@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/kernel/kernel.h"
 #include "rtcg/loopy/kernel/kernel_file.h"
 
@@ -117,6 +118,12 @@ bool has_colors() {
          (kind == nullptr || std::string_view(kind) != "dumb");
 }
 }  // namespace
+
+loopy::Target parse_target(const std::string& text) {
+  return text == "cuda"     ? loopy::Target::cuda
+         : text == "opencl" ? loopy::Target::opencl
+                            : loopy::Target::host;
+}
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;

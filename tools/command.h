@@ -14,6 +14,7 @@ class App;
 namespace rtcg::loopy {
 struct Kernel;
 struct KernelFile;
+enum class Target;
 }  // namespace rtcg::loopy
 
 // What the subcommands of `rtcg` share. Each command stands in its own file.
@@ -49,6 +50,9 @@ void add_cache_why_command(CLI::App& cache);
 ///
 /// @throws InvalidInput  `code`
 void write_results(const std::string& path, std::string_view bytes, const std::string& code);
+
+/// The target that --target names: `cuda`, `opencl` or `host`.
+[[nodiscard]] loopy::Target parse_target(const std::string& text);
 
 /// Rows with aligned columns, the first row in bold when a terminal reads and NO_COLOR is not set.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);

@@ -14,6 +14,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/flux/emit_flux.h"
 #include "rtcg/dg/flux/parse_flux.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "tools/command.h"
 #include "tools/json.h"
 
@@ -71,12 +72,6 @@ dg::FluxNames names_of(const FluxWords& words) {
     check_is_used(words, names, name);
   }
   return names;
-}
-
-cgen::Dialect dialect_of(const std::string& target) {
-  return target == "cuda"     ? cgen::Dialect::cuda
-         : target == "opencl" ? cgen::Dialect::opencl
-                              : cgen::Dialect::c;
 }
 
 std::vector<std::string> names_read(const dg::Evaluators& evaluators, bool only_fields) {
@@ -152,7 +147,7 @@ void print_flux(const FluxWords& words) {
   const cgen::Module module = (words.with_kernel ? dg::emit_flux_kernel(evaluators, emit_options)
                                                  : dg::emit_flux(evaluators, emit_options))
                                   .module;
-  const cgen::Dialect dialect = dialect_of(words.target);
+  const cgen::Dialect dialect = loopy::dialect_of(parse_target(words.target));
   cgen::check_types(module);
   cgen::check_names(module, dialect);
   const std::string source = cgen::print_module(module, dialect).text;

@@ -84,10 +84,6 @@ Kernels read_kernels(const KernelWords& words) {
 
 // ---- show ------------------------------------------------------------------------------------
 
-Target parse_target(const std::string& text) {
-  return text == "cuda" ? Target::cuda : text == "opencl" ? Target::opencl : Target::host;
-}
-
 loopy::LoopTree scheduled(const Kernel& preprocessed) {
   return loopy::insert_barriers(preprocessed, loopy::build_loop_tree(preprocessed));
 }

@@ -70,10 +70,7 @@ Failure serve(const std::string& text, const ReduceWords& words) {
     const Kernel described = loopy::described_kernel(file);
     const Kernel transformed = loopy::transformed_kernel(file, described);
     static_cast<void>(loopy::checked_kernel(transformed));
-    const loopy::Target target = words.target == "cuda"     ? loopy::Target::cuda
-                                 : words.target == "opencl" ? loopy::Target::opencl
-                                                            : loopy::Target::host;
-    static_cast<void>(loopy::generate_text(transformed, target));
+    static_cast<void>(loopy::generate_text(transformed, parse_target(words.target)));
     if (!words.check) {
       return {};
     }

@@ -9,6 +9,8 @@
 #include "rtcg/arrays/lazy/kernel_form.h"
 #include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/execute/target_of.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -148,7 +150,7 @@ cgen::Module make_run_module(cgen::Dialect dialect, bool writes) {
 /// Runs such a kernel over a mask of bytes.
 void launch_runs(const AnyArray& out, const AnyArray& mask, const AnyArray* begins) {
   const runtime::StreamRef stream = current_stream(mask.stream());
-  const cgen::Dialect dialect = detail::dialect_of(stream.device());
+  const cgen::Dialect dialect = loopy::dialect_of(stream.device());
   runtime::ArgumentPack arguments;
   for (const AnyArray* operand : {&out, &mask, begins}) {
     if (operand != nullptr) {
@@ -157,12 +159,12 @@ void launch_runs(const AnyArray& out, const AnyArray& mask, const AnyArray* begi
     }
   }
   arguments.add(mask.count());
-  const std::int64_t runs = (mask.count() + run_length - 1) / run_length;
+  const std::int64_t runs = ceil_divide(mask.count(), run_length);
   const int threads = detail::block_threads(dialect);
   detail::kernel_of_text(stream.device(), begins != nullptr ? "nonzero.write" : "nonzero.count",
                          [&] { return make_run_module(dialect, begins != nullptr); })
       .launch(stream,
-              {{static_cast<std::uint64_t>((runs + threads - 1) / threads)},
+              {{static_cast<std::uint64_t>(ceil_divide(runs, threads))},
                {static_cast<std::uint64_t>(threads)}},
               arguments);
 }
@@ -224,7 +226,7 @@ void put_at(const AnyArray& array, const std::vector<AnyArray>& indices, const E
 Array<std::int64_t> flat_nonzero(const AnyArray& array) {
   const StreamScope scope(current_stream(array.stream()));
   const AnyArray mask = evaluate(cast(array, DType::boolean)).ravel();
-  const std::int64_t runs = (mask.count() + run_length - 1) / run_length;
+  const std::int64_t runs = ceil_divide(mask.count(), run_length);
   const Array<std::int64_t> counts = empty<std::int64_t>({runs});
   if (runs == 0) {
     return counts;

@@ -10,6 +10,7 @@
 #include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/execute/target_of.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -256,7 +257,7 @@ class Binder {
 
   /// Devices read short vectors and structs as one where they are aligned as their types are.
   void check_alignment(const KernelArgument& argument, runtime::DeviceAddress address) const {
-    const cgen::Dialect dialect = dialect_of(arrays_[0].second.device());
+    const cgen::Dialect dialect = loopy::dialect_of(arrays_[0].second.device());
     const std::size_t element = size_bytes(element_of(argument.dtype));
     std::size_t alignment = 1;
     if (argument.structure) {

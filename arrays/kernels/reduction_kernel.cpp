@@ -13,6 +13,7 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/execute/target_of.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::arrays {
@@ -241,7 +242,7 @@ class Run {
   /// Whether the blocks of a segmented reduction can bring their results together in one launch.
   [[nodiscard]] bool has_last_block_reduce(const detail::ReductionPlan& plan,
                                            std::int64_t outputs) const {
-    return detail::dialect_of(stream_->device()) == cgen::Dialect::cuda && plan.segments > 1 &&
+    return loopy::dialect_of(stream_->device()) == cgen::Dialect::cuda && plan.segments > 1 &&
            (plan.spread == detail::ReductionSpread::columns ||
             (plan.spread == detail::ReductionSpread::block &&
              outputs <= detail::last_block_counter_count)) &&
@@ -264,7 +265,7 @@ class Run {
       form.snippets = form_of(binding, element_layouts);
     }
     detail::SnippetForm& all = form.snippets;
-    all.dialect = detail::dialect_of(stream_->device());
+    all.dialect = loopy::dialect_of(stream_->device());
     all.axes = static_cast<std::uint8_t>(layouts.kept_shape.size() + layouts.reduced_shape.size());
     const std::int64_t outputs = element_count(layouts.kept_shape);
     all.is_wide = all.is_wide || outputs >= (1 << 29) || plan.segments * outputs >= (1 << 29) ||

@@ -13,6 +13,7 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/name_generator.h"
+#include "rtcg/loopy/execute/target_of.h"
 #include "rtcg/runtime/device/program.h"
 
 namespace rtcg::arrays::detail {
@@ -163,7 +164,7 @@ std::vector<Layout> SnippetBinding::layouts() const {
 
 SnippetForm form_of(const SnippetBinding& binding, const std::vector<Layout>& layouts) {
   SnippetForm form;
-  form.dialect = dialect_of(binding.stream.device());
+  form.dialect = loopy::dialect_of(binding.stream.device());
   auto layout = layouts.begin();
   const auto add = [&](DType dtype, const Layout& one) {
     form.is_wide = form.is_wide || !fits_32_bits(dtype, one);
@@ -274,7 +275,7 @@ const runtime::Kernel& KernelTable::get(runtime::Device device, const std::strin
   if (!entry->kernel) {
     const cgen::Module module = make_module();
     cgen::check_types(module);
-    const cgen::Dialect dialect = dialect_of(device);
+    const cgen::Dialect dialect = loopy::dialect_of(device);
     SourceText source = cgen::print_module(module, dialect);
     cgen::verify_module(
         module, dialect, [&] { return source.text; }, verify_options());

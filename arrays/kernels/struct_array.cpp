@@ -10,6 +10,7 @@
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/execute/target_of.h"
 #include "rtcg/runtime/device/program.h"
 
 namespace rtcg::arrays {
@@ -51,7 +52,7 @@ class KnownLayouts {
 
 void check_struct_layout(runtime::StreamRef stream, const cgen::LaidOutStruct& type) {
   const runtime::Device device = stream.device();
-  const cgen::Dialect dialect = detail::dialect_of(device);
+  const cgen::Dialect dialect = loopy::dialect_of(device);
   const std::vector<std::int32_t> expected = cgen::expected_layout(type);
   const cgen::Module module{"layout", {type.definition, cgen::layout_kernel(type)}};
   const SourceText text = cgen::print_module(module, dialect);

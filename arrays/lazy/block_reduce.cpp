@@ -5,13 +5,12 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 
 namespace rtcg::arrays::detail {
 namespace {
 
 using cgen::Expr;
-
-constexpr int warp_lanes = 32;
 
 /// As memory holds a part.
 cgen::Type kept_type(const ReductionPart& part) {
@@ -77,7 +76,7 @@ BlockReduce::BlockReduce(cgen::Dialect dialect, int threads, const Reducer& redu
       threads_(threads),
       has_shuffles_(dialect == cgen::Dialect::cuda &&
                     std::all_of(parts_.begin(), parts_.end(), can_be_shuffled)),
-      shared_(parts_, has_shuffles_ ? threads_ / warp_lanes : threads_, parameters, body) {}
+      shared_(parts_, has_shuffles_ ? threads_ / warp_size : threads_, parameters, body) {}
 
 void BlockReduce::emit_shuffles(const ReductionState& mine, int lanes,
                                 cgen::BlockBuilder& body) const {
@@ -107,12 +106,12 @@ void BlockReduce::emit(const ReductionState& mine, const Expr& thread,
     }
     return;
   }
-  emit_shuffles(mine, warp_lanes, body);
-  const Expr lanes = parameters_.index(warp_lanes);
+  emit_shuffles(mine, warp_size, body);
+  const Expr lanes = parameters_.index(warp_size);
   cgen::BlockBuilder put;
   shared_.put(thread / lanes, mine, put);
   body << if_(equal(thread % lanes, parameters_.index(0)), put) << cgen::barrier();
-  const int warps = threads_ / warp_lanes;
+  const int warps = threads_ / warp_size;
   cgen::BlockBuilder first_warp;
   // all lanes take part in the shuffles; what those behind the warps' states hold counts for nobody
   const ReductionState of_warp = shared_.get(thread % parameters_.index(warps));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/execute/target_of.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -134,7 +135,7 @@ void emit_pack_loops(cgen::Dialect dialect, KernelSignature& parameters, int lan
 }
 
 ElementPlan plan_elements(runtime::Device device, const Extents& lengths, int lanes) {
-  const cgen::Dialect dialect = dialect_of(device);
+  const cgen::Dialect dialect = loopy::dialect_of(device);
   if (dialect == cgen::Dialect::c) {
     return split_rows(device, lengths);
   }

@@ -115,7 +115,6 @@ class KernelSignature {
 };
 
 inline constexpr const char* kernel_name = "compute";
-[[nodiscard]] cgen::Dialect dialect_of(runtime::Device device);
 /// How kernels of arrays are verified: they call functions of the language, such as `erfinv`, and
 /// of preambles.
 [[nodiscard]] cgen::VerifyOptions verify_options();

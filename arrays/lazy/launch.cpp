@@ -9,6 +9,7 @@
 #include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/execute/target_of.h"
 #include "rtcg/runtime/device/program.h"
 
 namespace rtcg::arrays::detail {
@@ -126,7 +127,8 @@ const runtime::Kernel& kernel_of_text(runtime::Device device, const char* name,
   const std::lock_guard lock(named.mutex);
   auto found = named.kernels.find(key);
   if (found == named.kernels.end()) {
-    found = named.kernels.emplace(key, compile(device, make_module(), dialect_of(device))).first;
+    found =
+        named.kernels.emplace(key, compile(device, make_module(), loopy::dialect_of(device))).first;
   }
   return found->second;
 }
@@ -161,17 +163,6 @@ void launch_kernel(const runtime::Kernel& kernel, runtime::StreamRef stream,
     record->kernel = &kernel;
     record->shape = shape;
     record->arguments = std::move(pack);
-  }
-}
-
-cgen::Dialect dialect_of(runtime::Device device) {
-  switch (device.backend().output_kind()) {
-    case runtime::OutputKind::cubin:
-      return cgen::Dialect::cuda;
-    case runtime::OutputKind::opencl_binary:
-      return cgen::Dialect::opencl;
-    default:
-      return cgen::Dialect::c;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "rtcg/arrays/lazy/reduction_loops.h"
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/execute/target_of.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -23,7 +24,7 @@ ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size) 
   const std::int64_t outputs = size.outputs;
   const std::int64_t length = size.length;
   const std::int64_t processors = std::max(device.info().multiprocessors, 1);
-  const bool is_host = dialect_of(device) == cgen::Dialect::c;
+  const bool is_host = loopy::dialect_of(device) == cgen::Dialect::c;
   ReductionPlan plan;
   // neighbouring threads should read neighbouring elements
   const bool reads_along_kept = size.kept_step != 0 && size.kept_step < size.reduced_step;
@@ -54,7 +55,7 @@ ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size) 
     segment_length = std::max(ceil_divide(length, wanted), least);
     // each begins where packs do: at the first lane, or where all threads are at their first
     const std::int64_t turn = by_columns ? 16 : 4096;
-    segment_length = ceil_divide(segment_length, turn) * turn;
+    segment_length = round_up(segment_length, turn);
   }
   plan.segments = std::max<std::int64_t>(ceil_divide(length, segment_length), 1);
   const auto segments = static_cast<std::uint64_t>(plan.segments);

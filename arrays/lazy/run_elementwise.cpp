@@ -4,6 +4,7 @@
 #include "rtcg/arrays/lazy/prepared_launch.h"
 #include "rtcg/arrays/lazy/run.h"
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/execute/target_of.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -174,7 +175,7 @@ void run_elementwise(runtime::StreamRef stream, const Tape& tape, const Extents&
   form.scatters = options.scatters;
   form.is_wide =
       options.scatters && reaches_beyond_32_bits(*targets[0].storage(), targets[0].dtype());
-  form.dialect = dialect_of(stream.device());
+  form.dialect = loopy::dialect_of(stream.device());
   form.axes = static_cast<std::uint8_t>(layouts[0].axes());
   for (std::size_t i = 0; i < targets.size(); ++i) {
     targets[i].storage()->use_on(stream);

@@ -3,6 +3,7 @@
 #include "rtcg/arrays/lazy/reduction_loops.h"
 #include "rtcg/arrays/lazy/run.h"
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/execute/target_of.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -32,7 +33,7 @@ AnyArray add_scratch(runtime::StreamRef stream, const KernelForm& form, std::int
   std::vector<std::int64_t> begins;
   for (const std::int64_t size : sizes_bytes) {
     begins.push_back(bytes);
-    bytes += ceil_divide(count * size, alignment) * alignment;
+    bytes += round_up(count * size, alignment);
   }
   AnyArray scratch(DType::u8, {bytes}, stream);
   scratch.storage()->use_on(stream);
@@ -117,7 +118,7 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
                  const std::vector<AnyArray>& targets, const Layout* target_layout) {
   KernelForm form;
   KernelArguments arguments;
-  form.dialect = dialect_of(stream.device());
+  form.dialect = loopy::dialect_of(stream.device());
   const SplitLayouts& layouts = pass.layouts;
   form.axes = static_cast<std::uint8_t>(layouts.kept_shape.size() + layouts.reduced_shape.size());
   for (const AnyArray& target : targets) {
@@ -167,7 +168,7 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
 
 /// Whether the blocks of a segmented reduction can bring their results together in one launch.
 bool can_meet_at_once(runtime::Device device, const ReductionPlan& plan, std::int64_t outputs) {
-  return dialect_of(device) == cgen::Dialect::cuda &&
+  return loopy::dialect_of(device) == cgen::Dialect::cuda &&
          (plan.spread == ReductionSpread::columns ||
           (plan.spread == ReductionSpread::block && outputs <= last_block_counter_count));
 }
@@ -178,7 +179,7 @@ void run_passes(runtime::StreamRef stream, Pass pass, const AnyArray& target) {
   Tape tape;
   while (true) {
     ReductionSize size = pass.layouts.size();
-    size.threads = reduction_threads(dialect_of(stream.device()), ReductionSpread::block);
+    size.threads = reduction_threads(loopy::dialect_of(stream.device()), ReductionSpread::block);
     const ReductionPlan plan = plan_reduction(stream.device(), size);
     const std::int64_t outputs = element_count(pass.layouts.kept_shape);
     if (plan.segments == 1 || can_meet_at_once(stream.device(), plan, outputs)) {

@@ -9,6 +9,7 @@
 #include "rtcg/arrays/lazy/kernel_signature.h"
 #include "rtcg/arrays/random/random_kernels.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/execute/target_of.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -63,8 +64,7 @@ AnyArray Generator::make(const Request& request) {
   std::vector<Expression> values;
   if (detail::is_by_block(request.kind)) {
     const std::int64_t lanes = size_bytes(request.dtype) == 4 ? 4 : 2;
-    const std::int64_t turns =
-        detail::blocks_of_thread(detail::dialect_of(request.stream.device()));
+    const std::int64_t turns = detail::blocks_of_thread(loopy::dialect_of(request.stream.device()));
     threads = count / (lanes * turns) + (count % (lanes * turns) != 0 ? 1 : 0);
     has_wide_blocks = threads * turns > std::numeric_limits<std::uint32_t>::max();
     values = {result, threads, count / lanes, count % lanes, call_, key0, key1};

@@ -7,13 +7,10 @@
 
 #include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/integer.h"
 
 namespace rtcg::cgen {
 namespace {
-
-std::size_t rounded_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 [[noreturn]] void unknown_layout(const Type& type) {
   throw InvalidInput("cgen.layout_of.unknown_layout",
@@ -57,11 +54,11 @@ TypeLayout record_layout(const Record& record) {
   for (const RecordField& field : record.fields) {
     const TypeLayout part = layout_of(field.type);
     const bool is_union = record.tag == RecordTag::union_;
-    const std::size_t start = is_union ? 0 : rounded_up(whole.size_bytes, part.alignment_bytes);
+    const std::size_t start = is_union ? 0 : round_up(whole.size_bytes, part.alignment_bytes);
     whole.size_bytes = std::max(whole.size_bytes, start + part.size_bytes);
     whole.alignment_bytes = std::max(whole.alignment_bytes, part.alignment_bytes);
   }
-  whole.size_bytes = rounded_up(std::max<std::size_t>(whole.size_bytes, 1), whole.alignment_bytes);
+  whole.size_bytes = round_up(std::max<std::size_t>(whole.size_bytes, 1), whole.alignment_bytes);
   return whole;
 }
 
@@ -71,7 +68,7 @@ class Placement {
   explicit Placement(std::string name) { result_.name = std::move(name); }
 
   std::size_t next_offset(const Type& type) const {
-    return rounded_up(cursor_, layout_of(type).alignment_bytes);
+    return round_up(cursor_, layout_of(type).alignment_bytes);
   }
 
   void place(const std::string& name, const Type& type) {
@@ -94,7 +91,7 @@ class Placement {
       definition.align_bytes = static_cast<int>(alignment_bytes);
       result_.alignment_bytes = alignment_bytes;
     }
-    result_.size_bytes = rounded_up(cursor_, result_.alignment_bytes);
+    result_.size_bytes = round_up(cursor_, result_.alignment_bytes);
     result_.type = type_of(definition);
     result_.definition = Statement(std::move(definition));
     return std::move(result_);
@@ -103,7 +100,7 @@ class Placement {
  private:
   std::size_t add(const std::string& name, const Type& type) {
     const TypeLayout layout = layout_of(type);
-    const std::size_t offset = rounded_up(cursor_, layout.alignment_bytes);
+    const std::size_t offset = round_up(cursor_, layout.alignment_bytes);
     members_.push_back(Declaration{type, name});
     cursor_ = offset + layout.size_bytes;
     result_.alignment_bytes = std::max(result_.alignment_bytes, layout.alignment_bytes);
@@ -220,7 +217,7 @@ LaidOutStruct lay_out_struct(std::string name, const std::vector<RecordField>& f
                                    "bytes, or a divisor is less than 1",
                                    placement.alignment(), align));
   }
-  std::size_t count = std::max<std::size_t>(rounded_up(placement.cursor(), unit) / unit, 1);
+  std::size_t count = std::max<std::size_t>(round_up(placement.cursor(), unit) / unit, 1);
   while (!is_prime_to(count, options.aligned_prime_to)) {
     ++count;
   }
@@ -253,9 +250,9 @@ LaidOutStruct match_host(const std::string& name, std::vector<HostField> fields,
     placement.place(field.name, field.type);
   }
   if (alignment_bytes < placement.alignment()) {
-    bad_layout(name, "the end", size_bytes, rounded_up(placement.cursor(), placement.alignment()));
+    bad_layout(name, "the end", size_bytes, round_up(placement.cursor(), placement.alignment()));
   }
-  if (rounded_up(placement.cursor(), alignment_bytes) < size_bytes) {
+  if (round_up(placement.cursor(), alignment_bytes) < size_bytes) {
     placement.pad(size_bytes - placement.cursor());
   }
   return placement.finish(alignment_bytes);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/integer.h"
 
 namespace rtcg::dg {
 namespace {
@@ -155,8 +156,7 @@ Mesh ordered_by_metis(Mesh mesh) {
   constexpr std::size_t elements_of_part = 64;
   // along the curve first: it decides the order within parts and among them
   mesh = ordered_along_curve(std::move(mesh));
-  const auto parts =
-      static_cast<int>((mesh.element_count() + elements_of_part - 1) / elements_of_part);
+  const auto parts = static_cast<int>(ceil_divide(mesh.element_count(), elements_of_part));
   std::vector<int> part_of =
       partition(mesh, find_connectivity(mesh), parts, PartitionMethod::metis);
   std::vector<int> number(static_cast<std::size_t>(parts), -1);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/dg/operators/kernel_writer.h"
 
 namespace rtcg::dg::detail {
@@ -32,9 +33,7 @@ class BlockItems {
         thread_(std::move(thread)) {}
 
   [[nodiscard]] const cgen::Expr& first() const noexcept { return first_; }
-  [[nodiscard]] int rounds(int count) const {
-    return (elements_ * count + threads_ - 1) / threads_;
-  }
+  [[nodiscard]] int rounds(int count) const { return ceil_divide(elements_ * count, threads_); }
   /// Declares the item of a round, which may lie behind the last.
   [[nodiscard]] BlockItem item(cgen::BlockBuilder& body, ParameterList& parameters, ItemOrder order,
                                int count, const cgen::Expr& round) const;

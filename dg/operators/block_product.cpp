@@ -8,6 +8,8 @@
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/dg/operators/literal_product.h"
 #include "rtcg/dg/operators/tensor_product.h"
 
@@ -17,8 +19,6 @@ namespace {
 using cgen::BlockBuilder;
 using cgen::Expr;
 using cgen::Type;
-
-constexpr int warp_size = 32;
 
 // Passes through shared memory in which a warp reads or writes all fields, two at once where they
 // lie so.
@@ -201,7 +201,7 @@ class TileProduct final : public BlockProduct {
 int least_conflict_stride(const KernelShape& shape, const Type& real, int elements,
                           ItemOrder volume_order, int step) {
   const int words = real == cgen::f32 ? 1 : 2;
-  const int columns = (elements * shape.fields + step - 1) / step * step;
+  const int columns = round_up(elements * shape.fields, step);
   int best = columns;
   int fewest = 0;
   for (int stride = columns; stride < columns + 8 * step; stride += step) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/dg/operators/async_copy.h"
 #include "rtcg/dg/operators/block_product.h"
 #include "rtcg/dg/operators/block_surface.h"
@@ -169,8 +170,8 @@ class FusedWriter {
   void load_values_in_batches(BlockBuilder& body) {
     constexpr int most = 6;
     const int rounds = rounds_of(shape_.nodes);
-    const int batches = (rounds + most - 1) / most;
-    const int length = (rounds + batches - 1) / batches;
+    const int batches = ceil_divide(rounds, most);
+    const int length = ceil_divide(rounds, batches);
     body << cgen::for_(
         cgen::i32, "batch", 0, batches,
         [&](const Expr& batch, BlockBuilder& inner) {

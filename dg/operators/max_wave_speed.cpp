@@ -102,7 +102,7 @@ MaxWaveSpeed::MaxWaveSpeed(const System& system, const Discretization& on, const
   module.items.push_back(max_wave_speed_kernel(writer, parameters));
   module = tidy_module(module);
   cgen::check_types(module);
-  const cgen::Dialect dialect = loopy::dialect_of(loopy::target_of(device));
+  const cgen::Dialect dialect = loopy::dialect_of(device);
   const SourceText source = cgen::print_module(module, dialect);
   cgen::verify_module(module, dialect, [&] { return source.text; });
   text_ = source.text;

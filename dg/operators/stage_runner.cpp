@@ -50,7 +50,7 @@ struct StageRunner::Impl {
                                          StageKernels& kernels) const {
     const KernelWriter writer(evaluators, shape, real, definitions);
     kernels = wanted ? fused_kernel(writer, derivatives, lift, *wanted) : split_kernels(writer);
-    const cgen::Dialect dialect = loopy::dialect_of(loopy::target_of(device));
+    const cgen::Dialect dialect = loopy::dialect_of(device);
     cgen::verify_module(kernels.module, dialect,
                         [&] { return cgen::print_module(kernels.module, dialect).text; });
     return runtime::Program::compile(device, cgen::print_module(kernels.module, dialect), {},
@@ -60,7 +60,7 @@ struct StageRunner::Impl {
   void load() {
     StageKernels kernels;
     const runtime::Program program = compile(fused, kernels);
-    source = cgen::print_module(kernels.module, loopy::dialect_of(loopy::target_of(device)));
+    source = cgen::print_module(kernels.module, loopy::dialect_of(device));
     launches.clear();
     for (const StageLaunch& each : kernels.launches) {
       if (const KernelPlan* plan = std::get_if<KernelPlan>(&each)) {

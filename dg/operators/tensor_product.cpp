@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/cgen/support/integer.h"
 
 namespace rtcg::dg::detail {
 namespace {
@@ -12,8 +14,6 @@ namespace {
 using cgen::BlockBuilder;
 using cgen::Expr;
 using cgen::Type;
-
-constexpr int warp_size = 32;
 
 // Lane l has rows l / 4 and l / 4 + 8 of a tile of weights, at depth l % 4; of the factors column
 // l / 4 at depth l % 4; of the sums rows l / 4 and l / 4 + 8 of columns 2 (l % 4) and the next.
@@ -100,14 +100,14 @@ double rounded_to_tf32(double x) {
 
 TensorProduct::TensorProduct(const KernelShape& shape, const Type& real, const FusedShape& fused)
     : BlockProduct(shape, real, fused), is_double_(real == cgen::f64) {
-  const int tiles = (shape.nodes + tile_rows - 1) / tile_rows;
+  const int tiles = ceil_divide(shape.nodes, tile_rows);
   tiles_of_warp_ = (tiles + fused.row_groups - 1) / fused.row_groups;
 }
 
 int TensorProduct::stride() const {
   // rows are 4 numbers apart in the banks, those of a step's lanes 8 in f32
   constexpr int step = 4;
-  int stride = (columns_ + step - 1) / step * step;
+  int stride = round_up(columns_, step);
   while (stride / step % 2 == 0) {
     stride += step;
   }

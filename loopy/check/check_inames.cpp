@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/axis_length.h"
 #include "rtcg/loopy/check/check_kernel.h"

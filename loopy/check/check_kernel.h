@@ -6,9 +6,6 @@
 
 namespace rtcg::loopy {
 
-/// Most threads that a block has on any device that rtcg knows.
-inline constexpr std::int64_t most_threads_of_block = 1024;
-
 /// Refuses kernels that mean nothing: names that nobody declares, statements outside of the loops
 /// whose inames they use, dependencies without an order, axes without a length.
 ///

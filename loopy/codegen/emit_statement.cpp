@@ -7,6 +7,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/codegen/emitter.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -62,9 +63,7 @@ void Emitter::emit_statement(std::size_t statement, const Place& place, CodeBloc
 }
 
 cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scope) const {
-  const cgen::Dialect dialect = target_ == Target::cuda     ? cgen::Dialect::cuda
-                                : target_ == Target::opencl ? cgen::Dialect::opencl
-                                                            : cgen::Dialect::c;
+  const cgen::Dialect dialect = dialect_of(target_);
   cgen::RawStatement statement;
   for (const NameSet* names : {&raw.reads, &raw.writes}) {
     statement.names_used.insert(statement.names_used.end(), names->begin(), names->end());

@@ -7,6 +7,7 @@
 
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/codegen/emitter.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -66,7 +67,7 @@ std::int64_t declare_in_dynamic_memory(const std::vector<SharedArray>& arrays,
     body << cgen::declare(
         cgen::const_(row), each.name,
         cgen::cast(row, offset == 0 ? memory : memory + static_cast<int>(offset)));
-    offset += (each.bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+    offset += round_up(each.bytes, alignment_bytes);
   }
   return offset;
 }

@@ -11,6 +11,7 @@
 #include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/codegen/emit.h"
 #include "rtcg/loopy/codegen/lower_expr.h"
@@ -210,11 +211,12 @@ LaunchPlan plan_of(const LaunchAxes& axes, Target target, std::string name,
     }
   }
   const std::int64_t threads = plan.block[0] * plan.block[1] * plan.block[2];
-  if (threads > 1024) {
-    throw InvalidInput("loopy.generate.too_many_threads",
-                       fmt::format("a block would have {}x{}x{} = {} threads, and no device takes "
-                                   "more than 1024: use shorter axes, or ilp for a part of them",
-                                   plan.block[0], plan.block[1], plan.block[2], threads));
+  if (threads > most_threads_of_block) {
+    throw InvalidInput(
+        "loopy.generate.too_many_threads",
+        fmt::format("a block would have {}x{}x{} = {} threads, and no device takes "
+                    "more than {}: use shorter axes, or ilp for a part of them",
+                    plan.block[0], plan.block[1], plan.block[2], threads, most_threads_of_block));
   }
   return plan;
 }

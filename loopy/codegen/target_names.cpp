@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/codegen/helper_function.h"
 #include "rtcg/loopy/kernel/variable_index.h"
@@ -110,11 +111,7 @@ bool is_reserved_kernel(cgen::Dialect dialect, std::string_view name) {
 constexpr std::size_t longest_kernel_name = 100;
 
 std::string cut_name(const std::string& name) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : name) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  }
-  return fmt::format("{}_{:016x}", name.substr(0, longest_kernel_name - 20), hash);
+  return fmt::format("{}_{:016x}", name.substr(0, longest_kernel_name - 20), text_hash(name));
 }
 
 std::string new_name(const NewNames& names, const std::string& old) {

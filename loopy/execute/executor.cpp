@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/structural_hash.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/execute/launch_arguments.h"
@@ -28,27 +29,20 @@ struct Variant {
   std::uint64_t hash = 0;  // of the binary
 };
 
-/// FNV-1a of the binary and of its launches: how often, and in which shapes.
+/// Of the binary and of its launches: how often, and in which shapes.
 std::uint64_t hash_of(const runtime::CompiledProgram& compiled, const GeneratedProgram& generated) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  const auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; };
-  for (const std::byte each : compiled.binary) {
-    add(std::to_integer<std::uint64_t>(each));
-  }
-  for (const char c : plan_text(generated.launches, call_text)) {
-    add(static_cast<unsigned char>(c));
-  }
+  StructuralHash hash;
+  hash.add({reinterpret_cast<const char*>(compiled.binary.data()), compiled.binary.size()});
+  hash.add(plan_text(generated.launches, call_text));
   for (const LaunchPlan& launch : generated.launches) {
     for (const std::int64_t each : launch.block) {
-      add(static_cast<std::uint64_t>(each));
+      hash.add(static_cast<std::uint64_t>(each));
     }
     for (const Expr& each : launch.grid) {
-      for (const char c : to_string(each)) {
-        add(static_cast<unsigned char>(c));
-      }
+      hash.add(to_string(each));
     }
   }
-  return hash;
+  return hash.value();
 }
 
 /// RTCG_MOST_STATEMENTS, or `otherwise` where that is not set; 20K is 20480.
@@ -188,17 +182,6 @@ struct Executor::State {
   std::mutex mutex;                                  // of variants
   std::optional<Variant> variants[2];
 };
-
-Target target_of(runtime::Device device) {
-  switch (device.backend().output_kind()) {
-    case runtime::OutputKind::cubin:
-      return Target::cuda;
-    case runtime::OutputKind::opencl_binary:
-      return Target::opencl;
-    default:
-      return Target::host;
-  }
-}
 
 Executor::Executor(const Kernel& kernel, runtime::Device device) {
   state_ = std::make_shared<State>(checked_kernel(kernel), device);

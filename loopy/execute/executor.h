@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/execute/target_of.h"
 #include "rtcg/runtime/compile/compile_request.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/device.h"
@@ -172,8 +173,5 @@ class Executor {
   struct State;
   std::shared_ptr<State> state_;
 };
-
-/// The target whose programs a device runs.
-[[nodiscard]] Target target_of(runtime::Device device);
 
 }  // namespace rtcg::loopy

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/axis_length.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/preprocess/realizer.h"
@@ -9,8 +10,6 @@
 
 namespace rtcg::loopy {
 namespace {
-
-constexpr std::int64_t warp_threads = 32;
 
 std::int64_t next_power_of_two(std::int64_t value) {
   std::int64_t power = 1;
@@ -139,12 +138,12 @@ bool Realizer::can_shuffle(const ReductionOperation& operation, const std::strin
   }
   // rows of threads that are no multiple of 32 would begin within a warp
   const std::int64_t length = length_of(iname);
-  if (length % warp_threads != 0) {
+  if (length % warp_size != 0) {
     return false;
   }
   for (const std::string& other : inames_on_axis(kernel_, InameTag{AxisKind::block, 0})) {
     const auto others_length = constant_length(kernel_, other);
-    if (!others_length || (*others_length > length && *others_length % warp_threads != 0)) {
+    if (!others_length || (*others_length > length && *others_length % warp_size != 0)) {
       return false;
     }
   }
@@ -186,18 +185,17 @@ std::vector<Expr> Realizer::by_shuffles(const ReductionOperation& operation,
                                         const Accumulated& accumulated, const std::string& iname,
                                         const Instruction& around) {
   Accumulated own = accumulated;
-  const std::int64_t warps = length_of(iname) / warp_threads;
+  const std::int64_t warps = length_of(iname) / warp_size;
   const Expr thread = Name{whole_axis(iname)};
   NameSet within = around.within_inames;
   within.insert(whole_axis(iname));
-  combine_lanes(operation, own, warp_threads, within, around);
+  combine_lanes(operation, own, warp_size, within, around);
   if (warps > 1) {
     const SharedParts parts = add_parts(operation, own, warps, around);
     Instruction first_lane = around;
-    first_lane.predicates.push_back(
-        Comparison{ComparisonOp::equal, modulo(thread, warp_threads), 0});
-    own.last = add_statements("_store", parts.at(floor_div(thread, warp_threads)),
-                              as_names(own.names), parts.arrays, within, first_lane, own.last);
+    first_lane.predicates.push_back(Comparison{ComparisonOp::equal, modulo(thread, warp_size), 0});
+    own.last = add_statements("_store", parts.at(floor_div(thread, warp_size)), as_names(own.names),
+                              parts.arrays, within, first_lane, own.last);
     Accumulated total{{}, own.last};
     for (std::size_t i = 0; i < own.names.size(); ++i) {
       total.names.push_back(add_temporary(own.names[i] + "_total", operation.types()[i]));

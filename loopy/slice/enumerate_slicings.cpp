@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/seed_shapes.h"
 #include "rtcg/loopy/slice/slicing_choice.h"
@@ -164,11 +165,11 @@ class Enumerator {
            cost_.can_be_swizzled(choice_);
   }
 
-  /// Only one axis of a grid may have more than 65535 blocks.
+  /// Only one axis of a grid may have more than most_blocks_across blocks.
   [[nodiscard]] bool fits_grid() const {
     int long_axes = 0;
     for (const std::size_t loop : {fast_loop, slow_loop, first_whole_loop, first_whole_loop + 1}) {
-      long_axes += cost_.blocks_along(choice_, loop) > 65535 ? 1 : 0;
+      long_axes += cost_.blocks_along(choice_, loop) > most_blocks_across ? 1 : 0;
     }
     return long_axes <= 1;
   }
@@ -264,7 +265,7 @@ class Enumerator {
     return choice_.fetched != 0 && problem_.has(reduced_loop) &&
            cost_.blocks_along(choice_, slow_loop) >= 16 &&
            cost_.blocks_along(choice_, fast_loop) >= 16 &&
-           cost_.blocks_along(choice_, slow_loop) <= 65535;
+           cost_.blocks_along(choice_, slow_loop) <= most_blocks_across;
   }
 
   /// The threads of a block, or of several blocks, share each reduction.
@@ -273,7 +274,7 @@ class Enumerator {
       return;
     }
     const std::int64_t length = problem_.loops[reduced_loop].length;
-    for (const std::uint16_t threads : powers(length, 1024)) {
+    for (const std::uint16_t threads : powers(length, most_threads_of_block)) {
       if (threads < 32) {
         continue;
       }
@@ -292,7 +293,7 @@ class Enumerator {
         !problem_.has(first_whole_loop) ||
         (choice_.is_in_thread(first_whole_loop) &&
          (!problem_.has(first_whole_loop + 1) || choice_.is_in_thread(first_whole_loop + 1)));
-    if (problem_.can_share_sums && has_axis_left && sharing > 1 && sharing <= 65535) {
+    if (problem_.can_share_sums && has_axis_left && sharing > 1 && sharing <= most_blocks_across) {
       add();
       choice_.is_atomic = true;
       add();

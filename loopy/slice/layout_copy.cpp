@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
@@ -22,7 +23,6 @@ std::string iname_of(std::size_t axis) {
 /// The longest axis on the grid and the block, the next one that fits on the grid, too; an axis
 /// whose length is a parameter counts as longer than any number.
 Slicing plain_slicing(const std::vector<Expr>& shape) {
-  constexpr std::int64_t most_blocks_across = 65535;
   std::vector<std::pair<std::int64_t, std::size_t>> axes;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     axes.emplace_back(as_integer(shape[axis]).value_or(INT64_MAX), axis);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rtcg/cgen/support/integer.h"
+
 namespace rtcg::loopy::detail {
 
 Lengths powers(std::int64_t length, std::uint16_t most) {
@@ -36,7 +38,7 @@ std::vector<std::array<std::uint16_t, 3>> cuts_of(const SlicedLoop& loop,
   // tiles of lengths that are no powers of two are there to divide, or nearly so
   const auto nearly_divides = [&](std::int64_t tile) {
     constexpr std::int64_t most_waste = 50;  // one in so many
-    const std::int64_t covered = (loop.length + tile - 1) / tile * tile;
+    const std::int64_t covered = round_up(loop.length, tile);
     return is_short && covered - loop.length <= loop.length / most_waste;
   };
   Lengths all_threads = powers(loop.length, most_threads);

@@ -4,13 +4,12 @@
 #include <cstdlib>
 #include <vector>
 
+#include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/cgen/support/structural_hash.h"
 #include "rtcg/loopy/slice/slicing_cost.h"
 
 namespace rtcg::loopy::detail {
 namespace {
-
-/// Blocks along all but the first axis of a grid, on CUDA devices.
-constexpr std::int64_t most_blocks_across = 65535;
 
 /// Counts lengths that differ.
 struct Steps {
@@ -202,28 +201,22 @@ SlicingChoice crossover(const SlicingChoice& first, const SlicingChoice& second,
 }
 
 std::uint64_t key_of(const SlicingChoice& choice) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  const auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; };
-  for (std::size_t i = 0; i < 3; ++i) {
-    add(choice.fast[i]);
-    add(choice.slow[i]);
-  }
-  add(choice.depth);
-  add(choice.reduction_threads);
-  add(choice.shared_steps);
-  add(choice.slices);
-  add(choice.fetched);
-  add(choice.kept);
-  add(choice.in_thread);
-  add(choice.stages);
-  add(choice.swizzle_rows);
-  add((choice.may_transpose ? 1U : 0U) + (choice.is_vector ? 2U : 0U) +
-      (choice.is_atomic ? 4U : 0U) + (choice.is_unrolled ? 8U : 0U) +
-      (choice.is_swizzled ? 16U : 0U));
+  // one word for several numbers: there are millions of choices
+  const auto word = [](std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
+    return a << 48 | b << 32 | c << 16 | d;
+  };
+  const std::uint64_t answers = (choice.may_transpose ? 1U : 0U) + (choice.is_vector ? 2U : 0U) +
+                                (choice.is_atomic ? 4U : 0U) + (choice.is_unrolled ? 8U : 0U) +
+                                (choice.is_swizzled ? 16U : 0U);
+  StructuralHash hash;
+  hash.add(word(choice.fast[0], choice.fast[1], choice.fast[2], choice.depth))
+      .add(word(choice.slow[0], choice.slow[1], choice.slow[2], choice.reduction_threads))
+      .add(word(choice.shared_steps, choice.slices, choice.fetched, choice.kept))
+      .add(word(choice.in_thread, choice.stages, choice.swizzle_rows, answers));
   for (const std::uint8_t layout : choice.layouts) {
-    add(layout);
+    hash.add(layout);
   }
-  return hash;
+  return hash.value();
 }
 
 std::vector<std::int64_t> numbers_of(const SlicingChoice& choice, std::size_t free_arrays) {

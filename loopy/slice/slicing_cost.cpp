@@ -3,26 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rtcg/cgen/support/integer.h"
+
 namespace rtcg::loopy::detail {
-namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
-}  // namespace
-
 std::int64_t SlicingCost::sharing_blocks(const SlicingChoice& choice) const {
   return choice.shared_steps == 0
              ? 1
-             : ceil_div(problem_.loops[reduced_loop].length,
-                        std::int64_t{choice.shared_steps} * choice.reduction_threads);
+             : ceil_divide(problem_.loops[reduced_loop].length,
+                           std::int64_t{choice.shared_steps} * choice.reduction_threads);
 }
 
 std::int64_t SlicingCost::blocks_along(const SlicingChoice& choice, std::size_t loop) const {
   const std::int64_t length = problem_.loops[loop].length;
-  return loop == fast_loop           ? ceil_div(length, choice.fast_tile())
-         : loop == slow_loop         ? ceil_div(length, choice.slow_tile())
+  return loop == fast_loop           ? ceil_divide(length, choice.fast_tile())
+         : loop == slow_loop         ? ceil_divide(length, choice.slow_tile())
          : choice.is_in_thread(loop) ? 1
                                      : length;
 }

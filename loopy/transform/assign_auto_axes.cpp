@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
@@ -82,7 +83,7 @@ Kernel side_by_side(Kernel kernel, const std::array<std::int64_t, 3>& lengths,
     --together;
   }
   const std::int64_t down = std::max<std::int64_t>(1, lengths[1]);
-  const auto rounds = [&](std::int64_t count) { return (count + down - 1) / down; };
+  const auto rounds = [&](std::int64_t count) { return ceil_divide(count, down); };
   if (together < 2 || rounds(*row_count / together) == rounds(*row_count)) {
     return kernel;
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/reduction_operation.h"
 #include "rtcg/loopy/analyze/type_of.h"
@@ -205,9 +206,10 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname
                                iname, to_string(tag_of(kernel, iname)))};
   }
   const std::int64_t threads = options.threads;
-  if (threads < 1 || threads > 1024 || (threads & (threads - 1)) != 0) {
-    return Refusal{"loopy.reduce_over_grid.threads",
-                   fmt::format("{} threads are no power of two up to 1024", threads)};
+  if (threads < 1 || threads > most_threads_of_block || (threads & (threads - 1)) != 0) {
+    return Refusal{
+        "loopy.reduce_over_grid.threads",
+        fmt::format("{} threads are no power of two up to {}", threads, most_threads_of_block)};
   }
   bool is_found = false;
   for (const Instruction& instruction : kernel.instructions) {

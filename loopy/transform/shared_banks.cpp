@@ -6,6 +6,7 @@
 #include <set>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/axis_length.h"
 #include "rtcg/loopy/analyze/evaluate_integer.h"
@@ -17,7 +18,6 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr std::int64_t warp_threads = 32;
 constexpr std::int64_t banks = 32;
 constexpr std::int64_t bank_bytes = 4;
 constexpr std::int64_t widest_access_bytes = 16;
@@ -32,7 +32,7 @@ std::vector<Place> first_warp(const Kernel& kernel) {
         std::max<std::int64_t>(block_length(kernel, axis).value_or(1), 1);
   }
   std::vector<Place> warp;
-  for (std::int64_t i = 0; i < warp_threads && i < lengths[0] * lengths[1] * lengths[2]; ++i) {
+  for (std::int64_t i = 0; i < warp_size && i < lengths[0] * lengths[1] * lengths[2]; ++i) {
     warp.push_back({i % lengths[0], i / lengths[0] % lengths[1], i / lengths[0] / lengths[1]});
   }
   return warp;
@@ -130,7 +130,7 @@ WarpAccesses::WarpAccesses(const Kernel& placed, const std::string& array, Joine
 std::int64_t WarpAccesses::turns_of(const OfWarp& access, const ConstantStrides& strides,
                                     const ColumnSwizzle& swizzle) const {
   const std::int64_t words = std::max<std::int64_t>(access.bytes / bank_bytes, 1);
-  const std::int64_t threads_at_a_time = warp_threads / words;
+  const std::int64_t threads_at_a_time = warp_size / words;
   const std::optional<RowAxes> axes =
       swizzle.patterns > 1 ? find_row_axes(temporary_) : std::nullopt;
   std::int64_t worst = 1;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -19,8 +20,6 @@
 
 namespace rtcg::loopy {
 namespace {
-
-constexpr std::int64_t most_threads = 1024;
 
 bool is_reduced(const Kernel& kernel, const std::string& iname) {
   return std::any_of(
@@ -54,17 +53,17 @@ std::optional<Refusal> find_refusal_of_lengths(const std::vector<TiledIname>& in
   }
   std::int64_t threads = 1;
   for (const TiledIname& each : inames) {
-    if (each.threads < 1 || each.threads > most_threads || each.lanes < 1) {
+    if (each.threads < 1 || each.threads > most_threads_of_block || each.lanes < 1) {
       return Refusal{"loopy.tile.bad_length",
                      fmt::format("a tile cannot have {} threads and {} lanes along '{}'",
                                  each.threads, each.lanes, each.iname)};
     }
     threads *= each.threads;
   }
-  if (threads > most_threads) {
+  if (threads > most_threads_of_block) {
     return Refusal{"loopy.tile.bad_length",
                    fmt::format("a tile of {} threads does not fit into a block, of at most {}",
-                               threads, most_threads)};
+                               threads, most_threads_of_block)};
   }
   for (const auto& [iname, length] : options.reductions) {
     if (length < 1) {

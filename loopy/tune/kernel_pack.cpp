@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/tune/append_line.h"
 #include "rtcg/loopy/tune/json_line.h"
 #include "rtcg/loopy/tune/tune.h"
@@ -22,11 +23,7 @@ constexpr std::string_view digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 std::string hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const unsigned char c : text) {
-    hash = (hash ^ c) * 1099511628211ULL;
-  }
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", text_hash(text));
 }
 
 std::string to_base64(const std::vector<std::byte>& bytes) {

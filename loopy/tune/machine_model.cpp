@@ -1,6 +1,7 @@
 // What the cost model has to know of a device.
 #include <algorithm>
 
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/tune/tune.h"
 
 namespace rtcg::loopy {
@@ -64,10 +65,10 @@ double occupancy(const TunedSlicing& tuned, const MachineModel& machine) {
     return one <= 0 ? INT64_MAX : all / one;
   };
   constexpr std::int64_t most_blocks = 32;
-  const std::int64_t warps = (tuned.threads + machine.warp_lanes - 1) / machine.warp_lanes;
+  const std::int64_t warps = ceil_divide(tuned.threads, machine.warp_lanes);
   // registers are given out by warps, 256 at a time; 1 KiB of each block's shared memory is taken
   const std::int64_t registers_of_warp =
-      (std::int64_t{*tuned.resources.registers} * machine.warp_lanes + 255) / 256 * 256;
+      round_up(std::int64_t{*tuned.resources.registers} * machine.warp_lanes, 256);
   const auto shared = static_cast<std::int64_t>(tuned.resources.shared_bytes.value_or(0)) + 1024;
   const std::int64_t blocks = std::min(
       {most_blocks, blocks_of(machine.threads_per_multiprocessor, warps * machine.warp_lanes),

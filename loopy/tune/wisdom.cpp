@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -81,12 +82,7 @@ std::string kernel_key(const Kernel& kernel) {
   typed.recipe.clear();
   typed.iname_tags.clear();
   typed.loop_priorities.clear();
-  // FNV-1a: the key only has to tell kernels of one user apart
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const unsigned char c : to_string(typed)) {
-    hash = (hash ^ c) * 1099511628211ULL;
-  }
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", text_hash(to_string(typed)));
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/integer.h"
 
 namespace rtcg::runtime {
 
@@ -102,7 +103,7 @@ DeviceAddress RegisteredMemory::kernel_address() const {
 
 std::size_t padded_pitch_bytes(Device device, std::size_t row_bytes) {
   const std::size_t step = std::max<std::size_t>(device.info().memory_alignment_bytes, 1);
-  return (row_bytes + step - 1) / step * step;
+  return round_up(row_bytes, step);
 }
 
 }  // namespace rtcg::runtime

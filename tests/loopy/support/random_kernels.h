@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
@@ -139,11 +140,7 @@ inline Kernel random_kernel(Random& random) {
   std::string arguments = "a, b, c: f64[24, 24]";
   const std::vector<std::string> extents(inames.size(), "24");
   // from its own stream, so that seeds keep the rest of their kernels
-  std::uint64_t seed = 14695981039346656037ULL;
-  for (const char c : statements) {
-    seed = (seed ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  }
-  Random own(seed);
+  Random own(text_hash(statements));
   if (own.chance(25)) {  // what iterations hand on
     std::vector<std::string> here;
     std::vector<std::string> there;
