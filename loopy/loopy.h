@@ -58,3 +58,4 @@
 #include "rtcg/loopy/transform/tile.h"
 #include "rtcg/loopy/transform/to_batched.h"
 #include "rtcg/loopy/transform/vectorize.h"
+#include "rtcg/loopy/transform/why_not.h"

@@ -4,6 +4,7 @@
 
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/copy_inames.h"
+#include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/temporaries.h"
 
 namespace rtcg::loopy {
@@ -131,7 +132,7 @@ Kernel make_lane_loops(Kernel kernel) {
   if (lanes.empty()) {
     return kernel;
   }
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   NameGenerator names = make_name_generator(kernel);
   for (const std::string& lane : lanes) {
     kernel = with_lane_loops(std::move(kernel), lane, names);
@@ -140,7 +141,7 @@ Kernel make_lane_loops(Kernel kernel) {
     remove_lane(kernel, lane);
   }
   std::erase_if(kernel.domains, [](const Domain& domain) { return domain.inames.empty(); });
-  kernel.recipe = recipe;
+  step.remove_parts(kernel);
   return kernel;
 }
 

@@ -8,7 +8,9 @@
 #include "rtcg/loopy/transform/assign_auto_axes.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
+#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -22,8 +24,8 @@ Kernel reduce_over_grids(Kernel kernel) {
     const bool is_reduced = std::any_of(
         kernel.instructions.begin(), kernel.instructions.end(),
         [&](const Instruction& each) { return reduction_inames(each).count(iname) != 0; });
-    if (is_reduced && !why_not_reduce_over_grid(kernel, iname)) {
-      kernel = reduce_over_grid(std::move(kernel), iname);
+    if (is_reduced) {  // where it refuses, realize_reductions says what is wrong
+      static_cast<void>(why_not([&] { return kernel = reduce_over_grid(kernel, iname); }));
     }
   }
   return kernel;
@@ -32,9 +34,9 @@ Kernel reduce_over_grids(Kernel kernel) {
 }  // namespace
 
 Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   kernel = reduce_over_grids(expand_subst(std::move(kernel)));
-  kernel.recipe = recipe;
+  step.remove_parts(kernel);
   kernel = separate_reductions(fill_tables(infer_types(std::move(kernel))));
   // before realize_reductions: it asks which inames are axes of the block
   kernel = assign_auto_axes(std::move(kernel));

@@ -237,7 +237,7 @@ Kernel with_storage(Kernel kernel, const Temporary& temporary, const std::string
 
 Kernel alias_temporaries(Kernel kernel, const std::vector<std::string>& temporaries) {
   throw_if_refused(find_refusal(kernel, temporaries));
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   kernel = expand_subst(std::move(kernel));
   const bool is_linear = !have_one_layout(kernel, temporaries);
   const std::string& storage = temporaries.front();
@@ -258,14 +258,8 @@ Kernel alias_temporaries(Kernel kernel, const std::vector<std::string>& temporar
       temporary.swizzle = {};
     }
   }
-  kernel.recipe = recipe;
-  record(kernel, "alias_temporaries", {list_text(temporaries)});
+  step.record(kernel, "alias_temporaries", {list_text(temporaries)});
   return kernel;
-}
-
-std::optional<std::string> why_not_alias_temporaries(const Kernel& kernel,
-                                                     const std::vector<std::string>& temporaries) {
-  return reason_of_failure([&] { static_cast<void>(alias_temporaries(kernel, temporaries)); });
 }
 
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +24,5 @@ namespace rtcg::loopy {
 ///                       loopy.alias_temporaries.needed_together
 /// @source Loo.py `alias_temporaries`
 [[nodiscard]] Kernel alias_temporaries(Kernel kernel, const std::vector<std::string>& temporaries);
-[[nodiscard]] std::optional<std::string> why_not_alias_temporaries(
-    const Kernel& kernel, const std::vector<std::string>& temporaries);
 
 }  // namespace rtcg::loopy

@@ -143,11 +143,6 @@ Kernel rename_argument(Kernel kernel, std::string_view argument, std::string_vie
   return kernel;
 }
 
-std::optional<std::string> why_not_rename_argument(const Kernel& kernel, std::string_view argument,
-                                                   std::string_view new_name) {
-  return reason_of(find_rename_refusal(kernel, argument, new_name));
-}
-
 Kernel set_argument_order(Kernel kernel, const std::vector<std::string>& arguments) {
   throw_if_refused(find_order_refusal(kernel, arguments));
   const auto place = [&](const Argument& argument) {
@@ -157,11 +152,6 @@ Kernel set_argument_order(Kernel kernel, const std::vector<std::string>& argumen
                    [&](const Argument& l, const Argument& r) { return place(l) < place(r); });
   record(kernel, "set_argument_order", {list_text(arguments)});
   return kernel;
-}
-
-std::optional<std::string> why_not_set_argument_order(const Kernel& kernel,
-                                                      const std::vector<std::string>& arguments) {
-  return reason_of(find_order_refusal(kernel, arguments));
 }
 
 Kernel add_dtypes(Kernel kernel, const std::vector<std::pair<std::string, std::string>>& types) {
@@ -182,11 +172,6 @@ Kernel add_dtypes(Kernel kernel, const std::vector<std::pair<std::string, std::s
   }
   record(kernel, "add_dtypes", std::move(arguments));
   return kernel;
-}
-
-std::optional<std::string> why_not_add_dtypes(
-    const Kernel& kernel, const std::vector<std::pair<std::string, std::string>>& types) {
-  return reason_of(find_types_refusal(kernel, types));
 }
 
 }  // namespace rtcg::loopy

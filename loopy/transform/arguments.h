@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,9 +22,6 @@ namespace rtcg::loopy {
 /// @source Loo.py `rename_argument`
 [[nodiscard]] Kernel rename_argument(Kernel kernel, std::string_view argument,
                                      std::string_view new_name);
-[[nodiscard]] std::optional<std::string> why_not_rename_argument(const Kernel& kernel,
-                                                                 std::string_view argument,
-                                                                 std::string_view new_name);
 
 /// Puts the arguments into an order.
 ///
@@ -33,8 +29,6 @@ namespace rtcg::loopy {
 /// @throws InvalidInput  loopy.set_argument_order.unknown_argument
 /// @source Loo.py `set_argument_order`
 [[nodiscard]] Kernel set_argument_order(Kernel kernel, const std::vector<std::string>& arguments);
-[[nodiscard]] std::optional<std::string> why_not_set_argument_order(
-    const Kernel& kernel, const std::vector<std::string>& arguments);
 
 /// States types of arguments and temporaries, in place of those they may have.
 ///
@@ -43,7 +37,5 @@ namespace rtcg::loopy {
 /// @source Loo.py `add_dtypes`
 [[nodiscard]] Kernel add_dtypes(Kernel kernel,
                                 const std::vector<std::pair<std::string, std::string>>& types);
-[[nodiscard]] std::optional<std::string> why_not_add_dtypes(
-    const Kernel& kernel, const std::vector<std::pair<std::string, std::string>>& types);
 
 }  // namespace rtcg::loopy

@@ -13,8 +13,10 @@
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/join_inames.h"
+#include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -96,7 +98,7 @@ Kernel side_by_side(Kernel kernel, const std::array<std::int64_t, 3>& lengths,
   joined =
       split_iname(std::move(joined), rows, together, {.outer_name = outer, .inner_name = inner});
   const JoinOptions options{.name = names.make(row + "_thread"), .tag = "l.0"};
-  if (why_not_join_inames(joined, {inner, row}, options)) {
+  if (why_not([&] { return join_inames(joined, {inner, row}, options); })) {
     return kernel;
   }
   open[0].second.clear();
@@ -160,20 +162,20 @@ Kernel assign_auto_axes(Kernel kernel) {
   for (const Instruction& instruction : kernel.instructions) {
     ids.push_back(instruction.id);
   }
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   for (const std::string& id : ids) {
     kernel = assign_axes_of(std::move(kernel), id, lengths);
   }
   // what no statement is spread over, such as the loop of a reduction, stays a loop
   std::erase_if(kernel.iname_tags,
                 [](const auto& each) { return each.second.kind == AxisKind::block_auto; });
-  kernel.recipe = recipe;  // these splits follow from the others
+  step.remove_parts(kernel);  // these splits follow from the others
   return kernel;
 }
 
 Kernel placed_on_axes(const Kernel& kernel) {
   Kernel placed = expand_subst(kernel);
-  if (!reason_of_failure([&] { static_cast<void>(infer_types(placed)); })) {
+  if (!why_not([&] { return infer_types(placed); })) {
     placed = infer_types(std::move(placed));
   }
   return choose_address_spaces(assign_auto_axes(std::move(placed)));

@@ -224,11 +224,4 @@ Kernel assignment_to_subst(Kernel kernel, std::string_view temporary, std::strin
   return kernel;
 }
 
-std::optional<std::string> why_not_assignment_to_subst(const Kernel& kernel,
-                                                       std::string_view temporary,
-                                                       std::string_view rule) {
-  return reason_of_failure(
-      [&] { static_cast<void>(assignment_to_subst(kernel, temporary, rule)); });
-}
-
 }  // namespace rtcg::loopy

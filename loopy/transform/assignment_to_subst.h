@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "rtcg/loopy/kernel/kernel.h"
@@ -32,8 +30,5 @@ namespace rtcg::loopy {
 /// @source Loo.py `assignment_to_subst`
 [[nodiscard]] Kernel assignment_to_subst(Kernel kernel, std::string_view temporary,
                                          std::string_view rule = {});
-[[nodiscard]] std::optional<std::string> why_not_assignment_to_subst(const Kernel& kernel,
-                                                                     std::string_view temporary,
-                                                                     std::string_view rule = {});
 
 }  // namespace rtcg::loopy

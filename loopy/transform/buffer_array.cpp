@@ -257,7 +257,7 @@ Kernel buffer_array(Kernel kernel, std::string_view array, const std::vector<std
                     const BufferOptions& options) {
   const std::string name(array);
   const Kernel before = kernel;
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   const bool is_in_rules = std::any_of(
       kernel.rules.begin(), kernel.rules.end(),
       [&](const SubstitutionRule& rule) { return accessed_arrays(rule.body).count(name) != 0; });
@@ -268,20 +268,12 @@ Kernel buffer_array(Kernel kernel, std::string_view array, const std::vector<std
   throw_if_refused(find_refusal(kernel, name, inames, options, use));
   kernel = Buffering(std::move(kernel), name, inames, options, std::move(use)).run();
   refuse_reordering(before, kernel, "loopy.buffer_array.reorders_loops");
-  kernel.recipe = recipe;
   const BufferOptions usual;
-  record(kernel, "buffer_array", {name, list_text(inames)},
-         {{"init", options.init == usual.init ? "" : options.init},
-          {"store", options.store == usual.store ? "" : options.store},
-          {"temporary_name", options.temporary_name}});
+  step.record(kernel, "buffer_array", {name, list_text(inames)},
+              {{"init", options.init == usual.init ? "" : options.init},
+               {"store", options.store == usual.store ? "" : options.store},
+               {"temporary_name", options.temporary_name}});
   return kernel;
-}
-
-std::optional<std::string> why_not_buffer_array(const Kernel& kernel, std::string_view array,
-                                                const std::vector<std::string>& inames,
-                                                const BufferOptions& options) {
-  return reason_of_failure(
-      [&] { static_cast<void>(buffer_array(kernel, array, inames, options)); });
 }
 
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,8 +41,5 @@ struct BufferOptions {
 [[nodiscard]] Kernel buffer_array(Kernel kernel, std::string_view array,
                                   const std::vector<std::string>& inames = {},
                                   const BufferOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_buffer_array(
-    const Kernel& kernel, std::string_view array, const std::vector<std::string>& inames = {},
-    const BufferOptions& options = {});
 
 }  // namespace rtcg::loopy

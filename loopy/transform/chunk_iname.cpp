@@ -76,9 +76,4 @@ Kernel chunk_iname(Kernel kernel, std::string_view iname, std::int64_t chunks,
   return kernel;
 }
 
-std::optional<std::string> why_not_chunk_iname(const Kernel& kernel, std::string_view iname,
-                                               std::int64_t chunks, const SplitOptions& options) {
-  return reason_of(find_refusal(kernel, iname, chunks, options));
-}
-
 }  // namespace rtcg::loopy

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "rtcg/loopy/kernel/kernel.h"
@@ -27,9 +25,5 @@ namespace rtcg::loopy {
 /// @source Loo.py `chunk_iname`
 [[nodiscard]] Kernel chunk_iname(Kernel kernel, std::string_view iname, std::int64_t chunks,
                                  const SplitOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_chunk_iname(const Kernel& kernel,
-                                                             std::string_view iname,
-                                                             std::int64_t chunks,
-                                                             const SplitOptions& options = {});
 
 }  // namespace rtcg::loopy

@@ -332,12 +332,6 @@ Kernel duplicate_inames(Kernel kernel, const std::vector<std::string>& inames,
   return kernel;
 }
 
-std::optional<std::string> why_not_duplicate_inames(const Kernel& kernel,
-                                                    const std::vector<std::string>& inames,
-                                                    const DuplicateOptions& options) {
-  return reason_of_failure([&] { static_cast<void>(duplicate_inames(kernel, inames, options)); });
-}
-
 Kernel make_reduction_inames_unique(Kernel kernel) {
   std::vector<Instruction> instructions = kernel.instructions;
   UniqueReductions unique(kernel);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +33,6 @@ struct DuplicateOptions {
 /// @source Loo.py `duplicate_inames`
 [[nodiscard]] Kernel duplicate_inames(Kernel kernel, const std::vector<std::string>& inames,
                                       const DuplicateOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_duplicate_inames(
-    const Kernel& kernel, const std::vector<std::string>& inames,
-    const DuplicateOptions& options = {});
 
 /// Gives each reduction inames of its own: none is shared with another reduction, nor with the
 /// loops around a statement.

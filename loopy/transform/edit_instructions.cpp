@@ -159,12 +159,6 @@ Kernel add_dependency(Kernel kernel, std::string_view later, std::string_view ea
   return kernel;
 }
 
-std::optional<std::string> why_not_add_dependency(const Kernel& kernel, std::string_view later,
-                                                  std::string_view earlier) {
-  Sides sides;
-  return reason_of(find_dependency_refusal(kernel, later, earlier, sides));
-}
-
 Kernel remove_instructions(Kernel kernel, std::string_view match) {
   std::optional<Refusal> refusal;
   const NameSet removed = matching_ids(kernel, match, refusal);
@@ -181,13 +175,6 @@ Kernel remove_instructions(Kernel kernel, std::string_view match) {
                 [&](const Instruction& each) { return removed.count(each.id) != 0; });
   record(kernel, "remove_instructions", {std::string(match)});
   return kernel;
-}
-
-std::optional<std::string> why_not_remove_instructions(const Kernel& kernel,
-                                                       std::string_view match) {
-  std::optional<Refusal> refusal;
-  static_cast<void>(matching_ids(kernel, match, refusal));
-  return reason_of(std::move(refusal));
 }
 
 Kernel replace_instruction_ids(Kernel kernel, const std::map<std::string, std::string>& new_ids) {
@@ -212,21 +199,11 @@ Kernel replace_instruction_ids(Kernel kernel, const std::map<std::string, std::s
   return kernel;
 }
 
-std::optional<std::string> why_not_replace_instruction_ids(
-    const Kernel& kernel, const std::map<std::string, std::string>& new_ids) {
-  return reason_of(find_ids_refusal(kernel, new_ids));
-}
-
 Kernel tag_instructions(Kernel kernel, std::string_view tag, std::string_view match) {
   kernel = map_matching(std::move(kernel), match,
                         [&](Instruction& instruction) { instruction.tags.emplace(tag); });
   record(kernel, "tag_instructions", {std::string(tag)}, {{"match", std::string(match)}});
   return kernel;
-}
-
-std::optional<std::string> why_not_tag_instructions(const Kernel& kernel, std::string_view,
-                                                    std::string_view match) {
-  return why_not_remove_instructions(kernel, match);
 }
 
 namespace {
@@ -281,10 +258,6 @@ Kernel remove_predicates(Kernel kernel, std::string_view match) {
   return kernel;
 }
 
-std::optional<std::string> why_not_remove_predicates(const Kernel& kernel, std::string_view match) {
-  return reason_of(find_predicates_refusal(kernel, match));
-}
-
 Kernel add_barrier(Kernel kernel, std::string_view earlier, std::string_view later,
                    const BarrierOptions& options) {
   Sides sides;
@@ -307,13 +280,6 @@ Kernel add_barrier(Kernel kernel, std::string_view earlier, std::string_view lat
   record(kernel, "add_barrier", {std::string(earlier), std::string(later)},
          {{"scope", options.scope == "global" ? "" : options.scope}, {"id", options.id}});
   return kernel;
-}
-
-std::optional<std::string> why_not_add_barrier(const Kernel& kernel, std::string_view earlier,
-                                               std::string_view later,
-                                               const BarrierOptions& options) {
-  Sides sides;
-  return reason_of(find_barrier_refusal(kernel, earlier, later, options, sides));
 }
 
 }  // namespace rtcg::loopy

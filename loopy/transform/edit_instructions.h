@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,17 +19,12 @@ namespace rtcg::loopy {
 /// @source Loo.py `add_dependency`
 [[nodiscard]] Kernel add_dependency(Kernel kernel, std::string_view later,
                                     std::string_view earlier);
-[[nodiscard]] std::optional<std::string> why_not_add_dependency(const Kernel& kernel,
-                                                                std::string_view later,
-                                                                std::string_view earlier);
 
 /// Removes statements. What waited for one waits for what that waited for.
 ///
 /// @throws InvalidInput  loopy.match_instructions.syntax
 /// @source Loo.py `remove_instructions`
 [[nodiscard]] Kernel remove_instructions(Kernel kernel, std::string_view match);
-[[nodiscard]] std::optional<std::string> why_not_remove_instructions(const Kernel& kernel,
-                                                                     std::string_view match);
 
 /// Gives statements other ids.
 ///
@@ -40,8 +34,6 @@ namespace rtcg::loopy {
 /// @source Loo.py `replace_instruction_ids`
 [[nodiscard]] Kernel replace_instruction_ids(Kernel kernel,
                                              const std::map<std::string, std::string>& new_ids);
-[[nodiscard]] std::optional<std::string> why_not_replace_instruction_ids(
-    const Kernel& kernel, const std::map<std::string, std::string>& new_ids);
 
 /// Adds a tag to statements, for others to choose them by.
 ///
@@ -49,9 +41,6 @@ namespace rtcg::loopy {
 /// @source Loo.py `tag_instructions`
 [[nodiscard]] Kernel tag_instructions(Kernel kernel, std::string_view tag,
                                       std::string_view match = {});
-[[nodiscard]] std::optional<std::string> why_not_tag_instructions(const Kernel& kernel,
-                                                                  std::string_view tag,
-                                                                  std::string_view match = {});
 
 /// Takes away conditions that hold wherever the statements run.
 ///
@@ -64,8 +53,6 @@ namespace rtcg::loopy {
 ///                       loopy.match_instructions.syntax
 /// @source Loo.py `remove_predicates_from_insn`, which does not ask whether they hold
 [[nodiscard]] Kernel remove_predicates(Kernel kernel, std::string_view match = {});
-[[nodiscard]] std::optional<std::string> why_not_remove_predicates(const Kernel& kernel,
-                                                                   std::string_view match = {});
 
 struct BarrierOptions {
   /// `local`, for the threads of a block, or `global`, for all.
@@ -81,9 +68,5 @@ struct BarrierOptions {
 /// @source Loo.py `add_barrier`
 [[nodiscard]] Kernel add_barrier(Kernel kernel, std::string_view earlier, std::string_view later,
                                  const BarrierOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_add_barrier(const Kernel& kernel,
-                                                             std::string_view earlier,
-                                                             std::string_view later,
-                                                             const BarrierOptions& options = {});
 
 }  // namespace rtcg::loopy

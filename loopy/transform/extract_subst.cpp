@@ -208,17 +208,4 @@ Kernel extract_subst(Kernel kernel, std::string_view rule, std::string_view form
   return kernel;
 }
 
-std::optional<std::string> why_not_extract_subst(const Kernel& kernel, std::string_view rule,
-                                                 std::string_view form,
-                                                 const std::vector<std::string>& parameters,
-                                                 std::string_view within) {
-  std::optional<Refusal> refusal;
-  try {
-    static_cast<void>(extracted(kernel, rule, form, parameters, within, refusal));
-  } catch (const InvalidInput& error) {
-    return error.message();
-  }
-  return reason_of(std::move(refusal));
-}
-
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +27,5 @@ namespace rtcg::loopy {
 [[nodiscard]] Kernel extract_subst(Kernel kernel, std::string_view rule, std::string_view form,
                                    const std::vector<std::string>& parameters,
                                    std::string_view within = {});
-[[nodiscard]] std::optional<std::string> why_not_extract_subst(
-    const Kernel& kernel, std::string_view rule, std::string_view form,
-    const std::vector<std::string>& parameters, std::string_view within = {});
 
 }  // namespace rtcg::loopy

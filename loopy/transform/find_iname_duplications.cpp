@@ -7,6 +7,7 @@
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/iteration_order.h"
+#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy {
 
@@ -40,7 +41,7 @@ std::vector<InameDuplication> find_iname_duplications(const Kernel& kernel) {
         }
       }
       const DuplicateOptions options{.within = option.within};
-      if (count < all && !why_not_duplicate_inames(kernel, {iname}, options) &&
+      if (count < all && !why_not([&] { return duplicate_inames(kernel, {iname}, options); }) &&
           has_schedulable_iname_nesting(duplicate_inames(kernel, {iname}, options))) {
         found.push_back(std::move(option));
       }

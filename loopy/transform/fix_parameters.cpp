@@ -116,20 +116,11 @@ Kernel fix_parameters(Kernel kernel, const std::map<std::string, std::int64_t>& 
   return kernel;
 }
 
-std::optional<std::string> why_not_fix_parameters(
-    const Kernel& kernel, const std::map<std::string, std::int64_t>& values) {
-  return reason_of(find_fix_refusal(kernel, values));
-}
-
 Kernel assume(Kernel kernel, std::string_view facts) {
   throw_if_refused(find_assume_refusal(kernel, facts));
   kernel.assumptions.add(parse_assumptions(facts));
   record(kernel, "assume", {std::string(facts)});
   return kernel;
-}
-
-std::optional<std::string> why_not_assume(const Kernel& kernel, std::string_view facts) {
-  return reason_of(find_assume_refusal(kernel, facts));
 }
 
 }  // namespace rtcg::loopy

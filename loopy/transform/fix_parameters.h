@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,8 +21,6 @@ namespace rtcg::loopy {
 /// @source Loo.py `fix_parameters`
 [[nodiscard]] Kernel fix_parameters(Kernel kernel,
                                     const std::map<std::string, std::int64_t>& values);
-[[nodiscard]] std::optional<std::string> why_not_fix_parameters(
-    const Kernel& kernel, const std::map<std::string, std::int64_t>& values);
 
 /// Adds facts about parameters, which bounds and guards may rely on: a call with other values is
 /// the caller's mistake.
@@ -33,7 +30,5 @@ namespace rtcg::loopy {
 ///                       parse_assumptions throws
 /// @source Loo.py `assume`
 [[nodiscard]] Kernel assume(Kernel kernel, std::string_view facts);
-[[nodiscard]] std::optional<std::string> why_not_assume(const Kernel& kernel,
-                                                        std::string_view facts);
 
 }  // namespace rtcg::loopy

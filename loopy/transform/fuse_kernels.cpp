@@ -95,9 +95,4 @@ Kernel fuse_kernels(Kernel first, const Kernel& second, const FuseOptions& optio
   return first;
 }
 
-std::optional<std::string> why_not_fuse_kernels(const Kernel& first, const Kernel& second,
-                                                const FuseOptions& options) {
-  return reason_of_failure([&] { static_cast<void>(fuse_kernels(first, second, options)); });
-}
-
 }  // namespace rtcg::loopy

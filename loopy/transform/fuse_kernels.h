@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "rtcg/loopy/kernel/kernel.h"
@@ -30,8 +29,5 @@ struct FuseOptions {
 /// @source Loo.py `fuse_kernels`
 [[nodiscard]] Kernel fuse_kernels(Kernel first, const Kernel& second,
                                   const FuseOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_fuse_kernels(const Kernel& first,
-                                                              const Kernel& second,
-                                                              const FuseOptions& options = {});
 
 }  // namespace rtcg::loopy

@@ -66,11 +66,4 @@ Kernel add_inames_for_unused_hardware_axes(Kernel kernel, std::string_view withi
   return kernel;
 }
 
-std::optional<std::string> why_not_add_inames_for_unused_hardware_axes(const Kernel& kernel,
-                                                                       std::string_view within) {
-  std::optional<Refusal> refusal;
-  static_cast<void>(find_missing(kernel, within, refusal));
-  return reason_of(std::move(refusal));
-}
-
 }  // namespace rtcg::loopy

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "rtcg/loopy/kernel/kernel.h"
@@ -19,7 +17,5 @@ namespace rtcg::loopy {
 /// @source Loo.py `add_inames_for_unused_hw_axes`
 [[nodiscard]] Kernel add_inames_for_unused_hardware_axes(Kernel kernel,
                                                          std::string_view within = {});
-[[nodiscard]] std::optional<std::string> why_not_add_inames_for_unused_hardware_axes(
-    const Kernel& kernel, std::string_view within = {});
 
 }  // namespace rtcg::loopy

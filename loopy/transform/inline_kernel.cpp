@@ -341,11 +341,4 @@ Kernel inline_kernel(Kernel kernel, const Kernel& callee, std::string_view call,
   return kernel;
 }
 
-std::optional<std::string> why_not_inline_kernel(const Kernel& kernel, const Kernel& callee,
-                                                 std::string_view call, const Bindings& bindings,
-                                                 const InlineOptions& options) {
-  return reason_of_failure(
-      [&] { static_cast<void>(inline_kernel(kernel, callee, call, bindings, options)); });
-}
-
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,10 +43,5 @@ struct InlineOptions {
 [[nodiscard]] Kernel inline_kernel(Kernel kernel, const Kernel& callee, std::string_view call,
                                    const Bindings& bindings = {},
                                    const InlineOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_inline_kernel(const Kernel& kernel,
-                                                               const Kernel& callee,
-                                                               std::string_view call,
-                                                               const Bindings& bindings = {},
-                                                               const InlineOptions& options = {});
 
 }  // namespace rtcg::loopy

@@ -97,11 +97,6 @@ Kernel add_inames_to_instructions(Kernel kernel, const std::vector<std::string>&
   return kernel;
 }
 
-std::optional<std::string> why_not_add_inames_to_instructions(
-    const Kernel& kernel, const std::vector<std::string>& inames, std::string_view within) {
-  return reason_of(find_add_refusal(kernel, inames, within));
-}
-
 Kernel remove_inames_from_instructions(Kernel kernel, const std::vector<std::string>& inames,
                                        std::string_view within) {
   throw_if_refused(find_remove_refusal(kernel, inames, within));
@@ -112,11 +107,6 @@ Kernel remove_inames_from_instructions(Kernel kernel, const std::vector<std::str
   });
   record(kernel, "remove_inames_from_instructions", {list_text(inames), std::string(within)});
   return kernel;
-}
-
-std::optional<std::string> why_not_remove_inames_from_instructions(
-    const Kernel& kernel, const std::vector<std::string>& inames, std::string_view within) {
-  return reason_of(find_remove_refusal(kernel, inames, within));
 }
 
 }  // namespace rtcg::loopy

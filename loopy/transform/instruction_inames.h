@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +18,6 @@ namespace rtcg::loopy {
 [[nodiscard]] Kernel add_inames_to_instructions(Kernel kernel,
                                                 const std::vector<std::string>& inames,
                                                 std::string_view within);
-[[nodiscard]] std::optional<std::string> why_not_add_inames_to_instructions(
-    const Kernel& kernel, const std::vector<std::string>& inames, std::string_view within);
 
 /// Takes statements out of inames that they do not use: they run once for all of their values.
 ///
@@ -32,7 +29,5 @@ namespace rtcg::loopy {
 [[nodiscard]] Kernel remove_inames_from_instructions(Kernel kernel,
                                                      const std::vector<std::string>& inames,
                                                      std::string_view within);
-[[nodiscard]] std::optional<std::string> why_not_remove_inames_from_instructions(
-    const Kernel& kernel, const std::vector<std::string>& inames, std::string_view within);
 
 }  // namespace rtcg::loopy

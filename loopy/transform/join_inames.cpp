@@ -298,10 +298,4 @@ Kernel join_inames(Kernel kernel, const std::vector<std::string>& inames,
   return kernel;
 }
 
-std::optional<std::string> why_not_join_inames(const Kernel& kernel,
-                                               const std::vector<std::string>& inames,
-                                               const JoinOptions& options) {
-  return reason_of_failure([&] { static_cast<void>(join_inames(kernel, inames, options)); });
-}
-
 }  // namespace rtcg::loopy

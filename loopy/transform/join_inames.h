@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +33,5 @@ struct JoinOptions {
 /// @source Loo.py `join_inames`
 [[nodiscard]] Kernel join_inames(Kernel kernel, const std::vector<std::string>& inames,
                                  const JoinOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_join_inames(const Kernel& kernel,
-                                                             const std::vector<std::string>& inames,
-                                                             const JoinOptions& options = {});
 
 }  // namespace rtcg::loopy

@@ -357,8 +357,4 @@ Kernel map_domain(Kernel kernel, const InameMap& map) {
   return kernel;
 }
 
-std::optional<std::string> why_not_map_domain(const Kernel& kernel, const InameMap& map) {
-  return reason_of_failure([&] { static_cast<void>(map_domain(kernel, map)); });
-}
-
 }  // namespace rtcg::loopy

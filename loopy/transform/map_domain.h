@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +29,5 @@ using InameMap = std::vector<std::pair<std::string, std::string>>;
 ///                       loopy.parse_expr.syntax
 /// @source Loo.py `map_domain`
 [[nodiscard]] Kernel map_domain(Kernel kernel, const InameMap& map);
-[[nodiscard]] std::optional<std::string> why_not_map_domain(const Kernel& kernel,
-                                                            const InameMap& map);
 
 }  // namespace rtcg::loopy

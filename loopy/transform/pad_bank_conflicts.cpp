@@ -74,18 +74,12 @@ Kernel pad_bank_conflicts(Kernel kernel, const std::vector<std::string>& tempora
       chosen.push_back(each.name);
     }
   }
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   for (const std::string& name : chosen) {
     kernel = padded(std::move(kernel), placed, name);
   }
-  kernel.recipe = recipe;
-  record(kernel, "pad_bank_conflicts", temporaries);
+  step.record(kernel, "pad_bank_conflicts", temporaries);
   return kernel;
-}
-
-std::optional<std::string> why_not_pad_bank_conflicts(const Kernel& kernel,
-                                                      const std::vector<std::string>& temporaries) {
-  return reason_of_failure([&] { static_cast<void>(pad_bank_conflicts(kernel, temporaries)); });
 }
 
 std::int64_t bank_conflicts(const Kernel& kernel, const std::string& temporary) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +27,6 @@ namespace rtcg::loopy {
 ///         threads, CUDA C++ Programming Guide, "Shared Memory"
 [[nodiscard]] Kernel pad_bank_conflicts(Kernel kernel,
                                         const std::vector<std::string>& temporaries = {});
-[[nodiscard]] std::optional<std::string> why_not_pad_bank_conflicts(
-    const Kernel& kernel, const std::vector<std::string>& temporaries = {});
 
 /// The most turns that an access to the array takes: threads of the first warp whose elements lie
 /// in one bank take turns. 1 where there are no conflicts.

@@ -426,10 +426,4 @@ Kernel pipeline(Kernel kernel, const std::vector<std::string>& temporaries, std:
   return kernel;
 }
 
-std::optional<std::string> why_not_pipeline(const Kernel& kernel,
-                                            const std::vector<std::string>& temporaries,
-                                            std::string_view iname, std::int64_t stages) {
-  return reason_of(find_refusal(kernel, temporaries, iname, stages));
-}
-
 }  // namespace rtcg::loopy

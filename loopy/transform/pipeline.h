@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,9 +30,5 @@ namespace rtcg::loopy {
 ///         NVIDIA's documentation of CUTLASS
 [[nodiscard]] Kernel pipeline(Kernel kernel, const std::vector<std::string>& temporaries,
                               std::string_view iname, std::int64_t stages);
-
-[[nodiscard]] std::optional<std::string> why_not_pipeline(
-    const Kernel& kernel, const std::vector<std::string>& temporaries, std::string_view iname,
-    std::int64_t stages);
 
 }  // namespace rtcg::loopy

@@ -16,6 +16,7 @@
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/iteration_order.h"
+#include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/vector_copies.h"
 
@@ -357,13 +358,10 @@ std::optional<std::string> why_not_arguments(const Kernel& kernel,
   return std::nullopt;
 }
 
-RecipeStep recipe_step(const char* name, std::string_view what,
-                       const std::vector<std::string>& sweep, const PrecomputeOptions& options) {
-  RecipeStep step{name, {std::string(what), fmt::format("{}", fmt::join(sweep, ":"))}, {}};
+std::map<std::string, std::string> recorded_options(const PrecomputeOptions& options) {
+  std::map<std::string, std::string> recorded;
   const auto note = [&](const char* option, const std::string& value) {
-    if (!value.empty()) {
-      step.options.emplace(option, value);
-    }
+    recorded.emplace(option, value);
   };
   note("default_tag", options.default_tag);
   note("inames", fmt::format("{}", fmt::join(options.inames, ":")));
@@ -383,7 +381,7 @@ RecipeStep recipe_step(const char* name, std::string_view what,
     default:
       break;
   }
-  return step;
+  return recorded;
 }
 
 }  // namespace
@@ -425,14 +423,14 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
       others.push_back(each.name);
     }
   }
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   for (const std::string& other : others) {
     kernel = expand_subst(std::move(kernel), other);
   }
   kernel = Stager(std::move(kernel), source, sweep, options).run();
   refuse_reordering(before, kernel, "loopy.precompute.reorders_loops");
-  kernel.recipe = recipe;
-  kernel.recipe.push_back(recipe_step("precompute", rule, sweep, options));
+  step.record(kernel, "precompute", {std::string(rule), fmt::format("{}", fmt::join(sweep, ":"))},
+              recorded_options(options));
   return kernel;
 }
 
@@ -469,7 +467,7 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
   source.value = [&](const std::vector<Expr>& indices, const ConstraintSet& box) {
     return clipped_element(argument, indices, box);
   };
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   if (!is_tagged) {
     kernel = expand_tagged_uses(std::move(kernel), argument.name);
   }
@@ -482,21 +480,10 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
     kernel = with_wide_loads(std::move(kernel), temporary, options.vector_width);
   }
   refuse_reordering(before, kernel, "loopy.add_prefetch.reorders_loops");
-  kernel.recipe = recipe;
-  kernel.recipe.push_back(recipe_step("add_prefetch", array, sweep, options));
+  step.record(kernel, "add_prefetch",
+              {std::string(array), fmt::format("{}", fmt::join(sweep, ":"))},
+              recorded_options(options));
   return kernel;
-}
-
-std::optional<std::string> why_not_precompute(const Kernel& kernel, std::string_view rule,
-                                              const std::vector<std::string>& sweep,
-                                              const PrecomputeOptions& options) {
-  return reason_of_failure([&] { static_cast<void>(precompute(kernel, rule, sweep, options)); });
-}
-
-std::optional<std::string> why_not_add_prefetch(const Kernel& kernel, std::string_view array,
-                                                const std::vector<std::string>& sweep,
-                                                const PrecomputeOptions& options) {
-  return reason_of_failure([&] { static_cast<void>(add_prefetch(kernel, array, sweep, options)); });
 }
 
 }  // namespace rtcg::loopy

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,13 +70,5 @@ struct PrecomputeOptions {
 [[nodiscard]] Kernel add_prefetch(Kernel kernel, std::string_view array,
                                   const std::vector<std::string>& sweep,
                                   const PrecomputeOptions& options = {});
-
-[[nodiscard]] std::optional<std::string> why_not_precompute(const Kernel& kernel,
-                                                            std::string_view rule,
-                                                            const std::vector<std::string>& sweep,
-                                                            const PrecomputeOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_add_prefetch(
-    const Kernel& kernel, std::string_view array, const std::vector<std::string>& sweep,
-    const PrecomputeOptions& options = {});
 
 }  // namespace rtcg::loopy

@@ -64,9 +64,4 @@ Kernel prioritize_loops(Kernel kernel, const std::vector<std::string>& inames) {
   return kernel;
 }
 
-std::optional<std::string> why_not_prioritize_loops(const Kernel& kernel,
-                                                    const std::vector<std::string>& inames) {
-  return reason_of(find_refusal(kernel, inames));
-}
-
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +22,5 @@ namespace rtcg::loopy {
 ///                       loopy.prioritize_loops.carried_value
 /// @source Loo.py `prioritize_loops`
 [[nodiscard]] Kernel prioritize_loops(Kernel kernel, const std::vector<std::string>& inames);
-[[nodiscard]] std::optional<std::string> why_not_prioritize_loops(
-    const Kernel& kernel, const std::vector<std::string>& inames);
 
 }  // namespace rtcg::loopy

@@ -555,23 +555,14 @@ Kernel typed_for(Kernel kernel, const ReduceOverGridOptions& options) {
 
 Kernel reduce_over_grid(Kernel kernel, std::string_view iname,
                         const ReduceOverGridOptions& options) {
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   kernel = typed_for(std::move(kernel), options);
   throw_if_refused(find_refusal(kernel, iname, options));
   kernel = GridReducer(std::move(kernel), std::string(iname), options).run();
-  kernel.recipe = recipe;
-  record(kernel, "reduce_over_grid", {std::string(iname)},
-         {{"how", options.how == GridReduction::atomic ? "atomic" : ""},
-          {"threads", options.threads == 256 ? "" : std::to_string(options.threads)}});
+  step.record(kernel, "reduce_over_grid", {std::string(iname)},
+              {{"how", options.how == GridReduction::atomic ? "atomic" : ""},
+               {"threads", options.threads == 256 ? "" : std::to_string(options.threads)}});
   return kernel;
-}
-
-std::optional<std::string> why_not_reduce_over_grid(const Kernel& kernel, std::string_view iname,
-                                                    const ReduceOverGridOptions& options) {
-  std::optional<std::string> reason;
-  const auto failure = reason_of_failure(
-      [&] { reason = reason_of(find_refusal(typed_for(kernel, options), iname, options)); });
-  return failure ? failure : reason;
 }
 
 }  // namespace rtcg::loopy

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "rtcg/loopy/kernel/kernel.h"
@@ -46,7 +44,5 @@ struct ReduceOverGridOptions {
 ///                       loopy.reduce_over_grid.value_of_an_iteration
 [[nodiscard]] Kernel reduce_over_grid(Kernel kernel, std::string_view iname,
                                       const ReduceOverGridOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_reduce_over_grid(
-    const Kernel& kernel, std::string_view iname, const ReduceOverGridOptions& options = {});
 
 }  // namespace rtcg::loopy

@@ -98,9 +98,4 @@ Kernel reduction_arg_to_subst_rule(Kernel kernel, const std::vector<std::string>
   return kernel;
 }
 
-std::optional<std::string> why_not_reduction_arg_to_subst_rule(
-    const Kernel& kernel, const std::vector<std::string>& inames, std::string_view rule) {
-  return reason_of(find_refusal(kernel, inames, rule));
-}
-
 }  // namespace rtcg::loopy

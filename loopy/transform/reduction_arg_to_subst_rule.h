@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +24,5 @@ namespace rtcg::loopy {
 [[nodiscard]] Kernel reduction_arg_to_subst_rule(Kernel kernel,
                                                  const std::vector<std::string>& inames,
                                                  std::string_view rule = {});
-[[nodiscard]] std::optional<std::string> why_not_reduction_arg_to_subst_rule(
-    const Kernel& kernel, const std::vector<std::string>& inames, std::string_view rule = {});
 
 }  // namespace rtcg::loopy

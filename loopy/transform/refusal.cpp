@@ -24,17 +24,6 @@ std::optional<std::string> reason_of(std::optional<Refusal> refusal) {
   return refusal ? std::optional(std::move(refusal->reason)) : std::nullopt;
 }
 
-std::optional<std::string> reason_of_failure(const std::function<void()>& attempt) {
-  try {
-    attempt();
-    return std::nullopt;
-  } catch (const InvalidInput& error) {
-    return error.message();
-  } catch (const Unsupported& error) {
-    return error.message();
-  }
-}
-
 std::string unknown_iname_text(const Kernel& kernel, std::string_view iname) {
   return fmt::format("kernel '{}' has no iname '{}': its inames are {}", kernel.name, iname,
                      fmt::join(all_inames(kernel), ", "));

@@ -1,7 +1,6 @@
 #pragma once
 // Internal header: it is not installed.
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,8 +22,6 @@ void throw_if_refused(const std::optional<Refusal>& refusal);
 /// @throws InvalidInput  always
 [[noreturn]] void refuse(const char* code, std::string reason);
 [[nodiscard]] std::optional<std::string> reason_of(std::optional<Refusal> refusal);
-/// The words with which `attempt` refuses; nothing where it goes through.
-[[nodiscard]] std::optional<std::string> reason_of_failure(const std::function<void()>& attempt);
 
 /// `kernel 'k' has no iname 'q': its inames are i, j`.
 [[nodiscard]] std::string unknown_iname_text(const Kernel& kernel, std::string_view iname);

@@ -61,17 +61,10 @@ Kernel rename_inames(Kernel kernel, const std::vector<std::string>& inames,
   if (inames.empty()) {
     throw_if_refused(Refusal{"loopy.rename_inames.too_few", "there is no iname to rename"});
   }
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   kernel = renamed_to_one(std::move(kernel), inames, std::string(new_name));
-  kernel.recipe = recipe;
-  record(kernel, "rename_inames", {list_text(inames), std::string(new_name)});
+  step.record(kernel, "rename_inames", {list_text(inames), std::string(new_name)});
   return kernel;
-}
-
-std::optional<std::string> why_not_rename_inames(const Kernel& kernel,
-                                                 const std::vector<std::string>& inames,
-                                                 std::string_view new_name) {
-  return reason_of_failure([&] { static_cast<void>(rename_inames(kernel, inames, new_name)); });
 }
 
 std::vector<std::vector<std::string>> find_fusion_candidates(
@@ -116,18 +109,12 @@ std::vector<std::vector<std::string>> find_fusion_candidates(
 
 Kernel fuse_loops(Kernel kernel, const std::vector<std::string>& candidates) {
   throw_if_refused(find_fusion_refusal(kernel, candidates));
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   for (const Names& group : find_fusion_candidates(kernel, candidates)) {
     kernel = renamed_to_one(std::move(kernel), {group.begin() + 1, group.end()}, group.front());
   }
-  kernel.recipe = recipe;
-  record(kernel, "fuse_loops", candidates);
+  step.record(kernel, "fuse_loops", candidates);
   return kernel;
-}
-
-std::optional<std::string> why_not_fuse_loops(const Kernel& kernel,
-                                              const std::vector<std::string>& candidates) {
-  return reason_of(find_fusion_refusal(kernel, candidates));
 }
 
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +21,6 @@ namespace rtcg::loopy {
 /// @source Loo.py `rename_inames`, `rename_inames_in_batch`
 [[nodiscard]] Kernel rename_inames(Kernel kernel, const std::vector<std::string>& inames,
                                    std::string_view new_name);
-[[nodiscard]] std::optional<std::string> why_not_rename_inames(
-    const Kernel& kernel, const std::vector<std::string>& inames, std::string_view new_name);
 
 /// Which of the loops may become one: groups of two and more, each for rename_inames, in the order
 /// in which the loops run. A loop joins the first group that can take it: with the same bounds, no
@@ -39,7 +36,5 @@ namespace rtcg::loopy {
 ///
 /// @throws InvalidInput  loopy.fuse_loops.unknown_iname, loopy.fuse_loops.nothing_to_fuse
 [[nodiscard]] Kernel fuse_loops(Kernel kernel, const std::vector<std::string>& candidates = {});
-[[nodiscard]] std::optional<std::string> why_not_fuse_loops(
-    const Kernel& kernel, const std::vector<std::string>& candidates = {});
 
 }  // namespace rtcg::loopy

@@ -206,10 +206,4 @@ Kernel save_and_reload_temporaries(Kernel kernel, const std::vector<std::string>
   return kernel;
 }
 
-std::optional<std::string> why_not_save_and_reload_temporaries(
-    const Kernel& kernel, const std::vector<std::string>& temporaries) {
-  return reason_of_failure(
-      [&] { static_cast<void>(save_and_reload_temporaries(kernel, temporaries)); });
-}
-
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +25,5 @@ namespace rtcg::loopy {
 /// @source Loo.py `save_and_reload_temporaries`
 [[nodiscard]] Kernel save_and_reload_temporaries(Kernel kernel,
                                                  const std::vector<std::string>& temporaries = {});
-[[nodiscard]] std::optional<std::string> why_not_save_and_reload_temporaries(
-    const Kernel& kernel, const std::vector<std::string>& temporaries = {});
 
 }  // namespace rtcg::loopy

@@ -219,9 +219,4 @@ Kernel separate_array_axis(Kernel kernel, std::string_view array, std::size_t ax
   return kernel;
 }
 
-std::optional<std::string> why_not_separate_array_axis(const Kernel& kernel, std::string_view array,
-                                                       std::size_t axis) {
-  return reason_of(find_refusal(kernel, array, axis));
-}
-
 }  // namespace rtcg::loopy

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "rtcg/loopy/kernel/kernel.h"
@@ -27,8 +25,5 @@ namespace rtcg::loopy {
 ///                       loopy.separate_array_axis.name_taken
 /// @source Loo.py `tag_array_axes` with `sep`
 [[nodiscard]] Kernel separate_array_axis(Kernel kernel, std::string_view array, std::size_t axis);
-[[nodiscard]] std::optional<std::string> why_not_separate_array_axis(const Kernel& kernel,
-                                                                     std::string_view array,
-                                                                     std::size_t axis);
 
 }  // namespace rtcg::loopy

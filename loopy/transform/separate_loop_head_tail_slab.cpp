@@ -299,22 +299,14 @@ Kernel separate_loop_head_tail_slab(Kernel kernel, std::string_view iname, std::
            fmt::format("{} first and {} last iterations of '{}' cannot be separated", head, tail,
                        iname));
   }
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   if (!kernel.rules.empty()) {
     kernel = expand_subst(std::move(kernel));  // rules may use the iname
   }
   kernel = SlabSeparation(std::move(kernel), old, head, tail).run();
-  kernel.recipe = recipe;
-  record(kernel, "separate_loop_head_tail_slab", {old, std::to_string(head), std::to_string(tail)});
+  step.record(kernel, "separate_loop_head_tail_slab",
+              {old, std::to_string(head), std::to_string(tail)});
   return kernel;
-}
-
-std::optional<std::string> why_not_separate_loop_head_tail_slab(const Kernel& kernel,
-                                                                std::string_view iname,
-                                                                std::int64_t head,
-                                                                std::int64_t tail) {
-  return reason_of_failure(
-      [&] { static_cast<void>(separate_loop_head_tail_slab(kernel, iname, head, tail)); });
 }
 
 }  // namespace rtcg::loopy

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "rtcg/loopy/kernel/kernel.h"
@@ -32,7 +30,5 @@ namespace rtcg::loopy {
 /// @source Loo.py `separate_loop_head_tail_slab`
 [[nodiscard]] Kernel separate_loop_head_tail_slab(Kernel kernel, std::string_view iname,
                                                   std::int64_t head, std::int64_t tail);
-[[nodiscard]] std::optional<std::string> why_not_separate_loop_head_tail_slab(
-    const Kernel& kernel, std::string_view iname, std::int64_t head, std::int64_t tail);
 
 }  // namespace rtcg::loopy

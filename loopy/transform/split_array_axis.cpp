@@ -89,9 +89,4 @@ Kernel split_array_axis(Kernel kernel, std::string_view array, std::size_t axis,
   return kernel;
 }
 
-std::optional<std::string> why_not_split_array_axis(const Kernel& kernel, std::string_view array,
-                                                    std::size_t axis, std::int64_t length) {
-  return reason_of(find_refusal(kernel, array, axis, length));
-}
-
 }  // namespace rtcg::loopy

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "rtcg/loopy/kernel/kernel.h"
@@ -24,9 +22,5 @@ namespace rtcg::loopy {
 /// @source Loo.py `split_array_axis`
 [[nodiscard]] Kernel split_array_axis(Kernel kernel, std::string_view array, std::size_t axis,
                                       std::int64_t length);
-[[nodiscard]] std::optional<std::string> why_not_split_array_axis(const Kernel& kernel,
-                                                                  std::string_view array,
-                                                                  std::size_t axis,
-                                                                  std::int64_t length);
 
 }  // namespace rtcg::loopy

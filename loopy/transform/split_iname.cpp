@@ -107,7 +107,7 @@ std::map<std::string, std::string> all_recorded_options(const SplitOptions& opti
 Kernel split_iname(Kernel kernel, std::string_view iname, std::int64_t length,
                    const SplitOptions& options) {
   throw_if_refused(find_refusal(kernel, iname, length, options));
-  const std::size_t steps = kernel.recipe.size();
+  const RecordedStep step(kernel);
   std::string chosen(iname);
   const auto parts = names_of_parts(kernel, chosen, options);
   if (is_for_some(kernel, chosen, options.within)) {
@@ -121,18 +121,9 @@ Kernel split_iname(Kernel kernel, std::string_view iname, std::int64_t length,
     kernel = separate_loop_head_tail_slab(std::move(kernel), parts.first, options.head_slabs,
                                           options.tail_slabs);
   }
-  kernel.recipe.resize(steps);
-  record(kernel, "split_iname", {std::string(iname), std::to_string(length)},
-         all_recorded_options(options));
+  step.record(kernel, "split_iname", {std::string(iname), std::to_string(length)},
+              all_recorded_options(options));
   return kernel;
-}
-
-std::optional<std::string> why_not_split_iname(const Kernel& kernel, std::string_view iname,
-                                               std::int64_t length, const SplitOptions& options) {
-  if (options.within.empty() && options.head_slabs == 0 && options.tail_slabs == 0) {
-    return reason_of(find_refusal(kernel, iname, length, options));
-  }
-  return reason_of_failure([&] { static_cast<void>(split_iname(kernel, iname, length, options)); });
 }
 
 }  // namespace rtcg::loopy

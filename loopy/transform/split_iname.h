@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,9 +44,5 @@ struct SplitOptions {
 /// @source Loo.py `split_iname`; Kloeckner 2014, arXiv:1405.7470
 [[nodiscard]] Kernel split_iname(Kernel kernel, std::string_view iname, std::int64_t length,
                                  const SplitOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_split_iname(const Kernel& kernel,
-                                                             std::string_view iname,
-                                                             std::int64_t length,
-                                                             const SplitOptions& options = {});
 
 }  // namespace rtcg::loopy

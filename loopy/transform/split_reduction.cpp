@@ -89,22 +89,12 @@ Kernel split_reduction_inward(Kernel kernel, const std::vector<std::string>& ina
   return kernel;
 }
 
-std::optional<std::string> why_not_split_reduction_inward(const Kernel& kernel,
-                                                          const std::vector<std::string>& inames) {
-  return reason_of(find_inward_refusal(kernel, inames));
-}
-
 Kernel split_reduction_outward(Kernel kernel, const std::vector<std::string>& inames) {
   throw_if_refused(find_outward_refusal(kernel, inames));
   kernel = map_expressions(std::move(kernel),
                            [&](const Expr& expr) { return split(expr, inames, false); });
   record(kernel, "split_reduction_outward", inames);
   return kernel;
-}
-
-std::optional<std::string> why_not_split_reduction_outward(const Kernel& kernel,
-                                                           const std::vector<std::string>& inames) {
-  return reason_of(find_outward_refusal(kernel, inames));
 }
 
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +19,6 @@ namespace rtcg::loopy {
 ///                       loopy.split_reduction_inward.no_reduction
 /// @source Loo.py `split_reduction_inward`
 [[nodiscard]] Kernel split_reduction_inward(Kernel kernel, const std::vector<std::string>& inames);
-[[nodiscard]] std::optional<std::string> why_not_split_reduction_inward(
-    const Kernel& kernel, const std::vector<std::string>& inames);
 
 /// Makes an outer reduction over some of the inames of each reduction that has them and others.
 ///
@@ -35,7 +32,5 @@ namespace rtcg::loopy {
 ///                       loopy.split_reduction_outward.no_reduction
 /// @source Loo.py `split_reduction_outward`
 [[nodiscard]] Kernel split_reduction_outward(Kernel kernel, const std::vector<std::string>& inames);
-[[nodiscard]] std::optional<std::string> why_not_split_reduction_outward(
-    const Kernel& kernel, const std::vector<std::string>& inames);
 
 }  // namespace rtcg::loopy

@@ -35,8 +35,4 @@ Kernel swizzle(Kernel kernel, std::int64_t rows) {
   return kernel;
 }
 
-std::optional<std::string> why_not_swizzle(const Kernel& kernel, std::int64_t rows) {
-  return reason_of(find_refusal(kernel, rows));
-}
-
 }  // namespace rtcg::loopy

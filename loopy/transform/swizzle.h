@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "rtcg/loopy/kernel/kernel.h"
 
@@ -21,6 +19,5 @@ namespace rtcg::loopy {
 /// @throws InvalidInput  loopy.swizzle.no_grid, loopy.swizzle.bad_length
 /// @source Triton, "Matrix Multiplication" tutorial: grouped ordering of programs
 [[nodiscard]] Kernel swizzle(Kernel kernel, std::int64_t rows);
-[[nodiscard]] std::optional<std::string> why_not_swizzle(const Kernel& kernel, std::int64_t rows);
 
 }  // namespace rtcg::loopy

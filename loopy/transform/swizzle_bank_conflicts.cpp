@@ -137,11 +137,4 @@ Kernel swizzle_bank_conflicts(Kernel kernel, const std::vector<std::string>& tem
   return kernel;
 }
 
-std::optional<std::string> why_not_swizzle_bank_conflicts(
-    const Kernel& kernel, const std::vector<std::string>& temporaries,
-    const SwizzleOptions& options) {
-  return reason_of_failure(
-      [&] { static_cast<void>(swizzle_bank_conflicts(kernel, temporaries, options)); });
-}
-
 }  // namespace rtcg::loopy

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,8 +44,5 @@ struct SwizzleOptions {
 [[nodiscard]] Kernel swizzle_bank_conflicts(Kernel kernel,
                                             const std::vector<std::string>& temporaries = {},
                                             const SwizzleOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_swizzle_bank_conflicts(
-    const Kernel& kernel, const std::vector<std::string>& temporaries = {},
-    const SwizzleOptions& options = {});
 
 }  // namespace rtcg::loopy

@@ -197,12 +197,6 @@ Kernel tag_array_axes(Kernel kernel, const std::vector<std::string>& arrays,
   return kernel;
 }
 
-std::optional<std::string> why_not_tag_array_axes(const Kernel& kernel,
-                                                  const std::vector<std::string>& arrays,
-                                                  std::string_view layout) {
-  return reason_of(find_refusal(kernel, arrays, layout));
-}
-
 Kernel add_padding(Kernel kernel, std::string_view array, std::size_t axis, std::int64_t count) {
   throw_if_refused(find_padding_refusal(kernel, array, axis, count));
   ArrayLayout layout = *find_layout(kernel, array);
@@ -222,11 +216,6 @@ Kernel add_padding(Kernel kernel, std::string_view array, std::size_t axis, std:
   kernel = with_layout(std::move(kernel), array, std::move(layout));
   record(kernel, "add_padding", {std::string(array), std::to_string(axis), std::to_string(count)});
   return kernel;
-}
-
-std::optional<std::string> why_not_add_padding(const Kernel& kernel, std::string_view array,
-                                               std::size_t axis, std::int64_t count) {
-  return reason_of(find_padding_refusal(kernel, array, axis, count));
 }
 
 std::int64_t find_padding_multiple(const Kernel& kernel, std::string_view array, std::size_t axis,

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +26,6 @@ namespace rtcg::loopy {
 /// @source Loo.py `tag_array_axes`
 [[nodiscard]] Kernel tag_array_axes(Kernel kernel, const std::vector<std::string>& arrays,
                                     std::string_view layout);
-[[nodiscard]] std::optional<std::string> why_not_tag_array_axes(
-    const Kernel& kernel, const std::vector<std::string>& arrays, std::string_view layout);
 
 /// Leaves unused elements between the rows of an array, so that neighbours across the rows fall
 /// into different banks of shared memory, or rows start at aligned places.
@@ -46,9 +43,6 @@ namespace rtcg::loopy {
 /// @source Loo.py `add_padding`
 [[nodiscard]] Kernel add_padding(Kernel kernel, std::string_view array, std::size_t axis,
                                  std::int64_t count);
-[[nodiscard]] std::optional<std::string> why_not_add_padding(const Kernel& kernel,
-                                                             std::string_view array,
-                                                             std::size_t axis, std::int64_t count);
 
 /// The smallest length of a piece of an axis with which pieces begin at aligned places and little
 /// is wasted: what to give split_array_axis.

@@ -107,10 +107,6 @@ Kernel tag_inames(Kernel kernel, std::string_view tags) {
   return tag_inames(std::move(kernel), parse_iname_tags(tags));
 }
 
-std::optional<std::string> why_not_tag_inames(const Kernel& kernel, const InameTags& tags) {
-  return reason_of(find_refusal(kernel, without_patterns(kernel, tags)));
-}
-
 InameTags parse_iname_tags(std::string_view text) {
   InameTags tags;
   while (!text.empty()) {
@@ -138,11 +134,6 @@ Kernel untag_inames(Kernel kernel, const std::vector<std::string>& inames) {
   }
   record(kernel, "untag_inames", inames);
   return kernel;
-}
-
-std::optional<std::string> why_not_untag_inames(const Kernel& kernel,
-                                                const std::vector<std::string>& inames) {
-  return reason_of(find_untag_refusal(kernel, inames));
 }
 
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,8 +30,6 @@ using InameTags = std::vector<std::pair<std::string, std::string>>;
 /// @param tags  `i:g.0, j:l.0`
 /// @throws InvalidInput  also loopy.tag_inames.syntax
 [[nodiscard]] Kernel tag_inames(Kernel kernel, std::string_view tags);
-[[nodiscard]] std::optional<std::string> why_not_tag_inames(const Kernel& kernel,
-                                                            const InameTags& tags);
 [[nodiscard]] InameTags parse_iname_tags(std::string_view text);
 
 /// Makes inames sequential loops again.
@@ -40,7 +37,5 @@ using InameTags = std::vector<std::pair<std::string, std::string>>;
 /// @throws InvalidInput  loopy.untag_inames.unknown_iname
 /// @source Loo.py `untag_inames`
 [[nodiscard]] Kernel untag_inames(Kernel kernel, const std::vector<std::string>& inames);
-[[nodiscard]] std::optional<std::string> why_not_untag_inames(
-    const Kernel& kernel, const std::vector<std::string>& inames);
 
 }  // namespace rtcg::loopy

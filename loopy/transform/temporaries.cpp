@@ -248,11 +248,6 @@ Kernel set_temporary_address_space(Kernel kernel, const std::vector<std::string>
   return kernel;
 }
 
-std::optional<std::string> why_not_set_temporary_address_space(
-    const Kernel& kernel, const std::vector<std::string>& temporaries, std::string_view space) {
-  return reason_of(find_space_refusal(kernel, temporaries, space));
-}
-
 Kernel privatize_temporaries(Kernel kernel, const std::vector<std::string>& inames,
                              const std::vector<std::string>& temporaries) {
   throw_if_refused(find_privatize_refusal(kernel, inames, temporaries));
@@ -286,7 +281,7 @@ Kernel privatize_temporaries(Kernel kernel, const std::vector<std::string>& inam
 
 Kernel unprivatize_temporaries(Kernel kernel, std::string_view iname,
                                const std::vector<std::string>& temporaries) {
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   Kernel expanded = expand_subst(kernel);
   throw_if_refused(find_unprivatize_refusal(expanded, iname, temporaries));
   kernel = std::move(expanded);
@@ -303,21 +298,8 @@ Kernel unprivatize_temporaries(Kernel kernel, std::string_view iname,
       }
     }
   }
-  kernel.recipe = recipe;
-  record(kernel, "unprivatize_temporaries", {std::string(iname), list_text(temporaries)});
+  step.record(kernel, "unprivatize_temporaries", {std::string(iname), list_text(temporaries)});
   return kernel;
-}
-
-std::optional<std::string> why_not_unprivatize_temporaries(
-    const Kernel& kernel, std::string_view iname, const std::vector<std::string>& temporaries) {
-  return reason_of_failure(
-      [&] { static_cast<void>(unprivatize_temporaries(kernel, iname, temporaries)); });
-}
-
-std::optional<std::string> why_not_privatize_temporaries(
-    const Kernel& kernel, const std::vector<std::string>& inames,
-    const std::vector<std::string>& temporaries) {
-  return reason_of(find_privatize_refusal(kernel, inames, temporaries));
 }
 
 }  // namespace rtcg::loopy

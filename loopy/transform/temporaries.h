@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +17,6 @@ namespace rtcg::loopy {
 [[nodiscard]] Kernel set_temporary_address_space(Kernel kernel,
                                                  const std::vector<std::string>& temporaries,
                                                  std::string_view space);
-[[nodiscard]] std::optional<std::string> why_not_set_temporary_address_space(
-    const Kernel& kernel, const std::vector<std::string>& temporaries, std::string_view space);
 
 /// Gives temporaries an axis for each of some inames: each iteration has its own elements.
 ///
@@ -38,9 +35,6 @@ namespace rtcg::loopy {
 /// @source Loo.py `privatize_temporaries_with_inames`
 [[nodiscard]] Kernel privatize_temporaries(Kernel kernel, const std::vector<std::string>& inames,
                                            const std::vector<std::string>& temporaries = {});
-[[nodiscard]] std::optional<std::string> why_not_privatize_temporaries(
-    const Kernel& kernel, const std::vector<std::string>& inames,
-    const std::vector<std::string>& temporaries = {});
 
 /// Takes an axis away from temporaries that have an element for each value of an iname, where each
 /// iteration uses but its own: the inverse of privatize_temporaries.
@@ -59,7 +53,5 @@ namespace rtcg::loopy {
 /// @source Loo.py `unprivatize_temporaries_with_inames`
 [[nodiscard]] Kernel unprivatize_temporaries(Kernel kernel, std::string_view iname,
                                              const std::vector<std::string>& temporaries);
-[[nodiscard]] std::optional<std::string> why_not_unprivatize_temporaries(
-    const Kernel& kernel, std::string_view iname, const std::vector<std::string>& temporaries);
 
 }  // namespace rtcg::loopy

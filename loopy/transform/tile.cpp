@@ -17,6 +17,7 @@
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -281,7 +282,7 @@ class Tiler {
   }
 
   bool try_fetch(const std::string& what, const std::vector<std::string>& sweep) {
-    if (why_not_add_prefetch(kernel_, what, sweep)) {
+    if (why_not([&] { return add_prefetch(kernel_, what, sweep); })) {
       return false;
     }
     kernel_ = add_prefetch(std::move(kernel_), what, sweep);
@@ -301,7 +302,7 @@ class Tiler {
   void pad(std::size_t first_new) {
     for (std::size_t i = first_new; i < kernel_.temporaries.size(); ++i) {
       const std::vector<std::string> name = {kernel_.temporaries[i].name};
-      if (!why_not_pad_bank_conflicts(kernel_, name)) {
+      if (!why_not([&] { return pad_bank_conflicts(kernel_, name); })) {
         kernel_ = pad_bank_conflicts(std::move(kernel_), name);
       }
     }
@@ -322,9 +323,8 @@ std::string text_of(const TiledIname& tiled) {
 
 Kernel tile(Kernel kernel, const std::vector<TiledIname>& inames, const TileOptions& options) {
   throw_if_refused(find_refusal(expand_subst(kernel), inames, options));
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   kernel = Tiler(expand_subst(std::move(kernel)), options).run(inames);
-  kernel.recipe = recipe;
   std::vector<std::string> tiles;
   for (const TiledIname& each : inames) {
     tiles.push_back(text_of(each));
@@ -333,16 +333,11 @@ Kernel tile(Kernel kernel, const std::vector<TiledIname>& inames, const TileOpti
   for (const auto& [iname, length] : options.reductions) {
     reductions.push_back(fmt::format("{}:{}", iname, length));
   }
-  record(kernel, "tile", {list_text(tiles)},
-         {{"reductions", reductions.empty() ? "" : list_text(reductions)},
-          {"fetch", options.fetch ? list_text(*options.fetch) : ""},
-          {"pad", options.pad ? "" : "no"}});
+  step.record(kernel, "tile", {list_text(tiles)},
+              {{"reductions", reductions.empty() ? "" : list_text(reductions)},
+               {"fetch", options.fetch ? list_text(*options.fetch) : ""},
+               {"pad", options.pad ? "" : "no"}});
   return kernel;
-}
-
-std::optional<std::string> why_not_tile(const Kernel& kernel, const std::vector<TiledIname>& inames,
-                                        const TileOptions& options) {
-  return reason_of_failure([&] { static_cast<void>(tile(kernel, inames, options)); });
 }
 
 TiledIname parse_tiled_iname(std::string_view text) {

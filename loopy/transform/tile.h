@@ -50,9 +50,6 @@ struct TileOptions {
 ///                       for, what add_prefetch throws
 [[nodiscard]] Kernel tile(Kernel kernel, const std::vector<TiledIname>& inames,
                           const TileOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_tile(const Kernel& kernel,
-                                                      const std::vector<TiledIname>& inames,
-                                                      const TileOptions& options = {});
 
 /// `i:16` or `i:16*4`: threads, and lanes where there are several.
 /// @throws InvalidInput  loopy.tile.syntax

@@ -200,10 +200,4 @@ Kernel to_batched(Kernel kernel, const std::vector<std::string>& arguments,
   return kernel;
 }
 
-std::optional<std::string> why_not_to_batched(const Kernel& kernel,
-                                              const std::vector<std::string>& arguments,
-                                              const BatchOptions& options) {
-  return reason_of(find_refusal(kernel, arguments, options));
-}
-
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +32,5 @@ struct BatchOptions {
 /// @source Loo.py `to_batched`
 [[nodiscard]] Kernel to_batched(Kernel kernel, const std::vector<std::string>& arguments,
                                 const BatchOptions& options = {});
-[[nodiscard]] std::optional<std::string> why_not_to_batched(
-    const Kernel& kernel, const std::vector<std::string>& arguments,
-    const BatchOptions& options = {});
 
 }  // namespace rtcg::loopy

@@ -9,6 +9,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/split_iname.h"
 
@@ -47,7 +48,7 @@ bool can_be_cut(const Kernel& kernel, const std::string& iname, std::int64_t lan
 /// The kernel with `iname` as an outer part, which keeps its tag, and the name of its lanes.
 std::pair<Kernel, std::string> with_lanes(Kernel kernel, const std::string& iname,
                                           std::int64_t lanes) {
-  const std::vector<RecipeStep> recipe = kernel.recipe;
+  const RecordedStep step(kernel);
   const InameTag tag = tag_of(kernel, iname);
   kernel.iname_tags.erase(iname);
   const std::string outer = make_name_generator(kernel).make(iname + "_outer");
@@ -57,7 +58,7 @@ std::pair<Kernel, std::string> with_lanes(Kernel kernel, const std::string& inam
   if (tag.kind != AxisKind::sequential) {
     kernel.iname_tags.insert_or_assign(outer, tag);
   }
-  kernel.recipe = recipe;
+  step.remove_parts(kernel);
   return {std::move(kernel), std::move(lane)};
 }
 

@@ -99,9 +99,4 @@ Kernel vectorize(Kernel kernel, std::string_view iname, const std::vector<std::s
   return kernel;
 }
 
-std::optional<std::string> why_not_vectorize(const Kernel& kernel, std::string_view iname,
-                                             const std::vector<std::string>& arrays) {
-  return reason_of_failure([&] { static_cast<void>(vectorize(kernel, iname, arrays)); });
-}
-
 }  // namespace rtcg::loopy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +28,5 @@ namespace rtcg::loopy {
 /// @source Loo.py tag `vec`
 [[nodiscard]] Kernel vectorize(Kernel kernel, std::string_view iname,
                                const std::vector<std::string>& arrays = {});
-[[nodiscard]] std::optional<std::string> why_not_vectorize(
-    const Kernel& kernel, std::string_view iname, const std::vector<std::string>& arrays = {});
 
 }  // namespace rtcg::loopy

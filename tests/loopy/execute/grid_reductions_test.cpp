@@ -7,6 +7,7 @@
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/support/expect_error.h"
@@ -172,8 +173,8 @@ TEST(GridReductions, RefuseWhatTheyCannotDo) {
   const Kernel tagged = sliced(sum);
   EXPECT_ERROR("loopy.reduce_over_grid.unknown_iname", reduce_over_grid(tagged, "q"));
   EXPECT_ERROR("loopy.reduce_over_grid.not_on_grid", reduce_over_grid(sum, "i"));
-  EXPECT_TRUE(why_not_reduce_over_grid(sum, "i").has_value());
-  EXPECT_FALSE(why_not_reduce_over_grid(tagged, "i_outer").has_value());
+  EXPECT_TRUE(why_not([&] { return reduce_over_grid(sum, "i"); }).has_value());
+  EXPECT_FALSE(why_not([&] { return reduce_over_grid(tagged, "i_outer"); }).has_value());
   ReduceOverGridOptions odd;
   odd.threads = 100;
   EXPECT_ERROR("loopy.reduce_over_grid.threads", reduce_over_grid(tagged, "i_outer", odd));

@@ -8,6 +8,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "rtcg/loopy/tune/wisdom.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/support/expect_error.h"
@@ -127,7 +128,7 @@ TEST(RuleReductions, OverTheGridHaveNoAtomicFunction) {
   ReduceOverGridOptions atomic;
   atomic.how = GridReduction::atomic;
   EXPECT_ERROR("loopy.reduce_over_grid.no_atomic", reduce_over_grid(sliced, "i_outer", atomic));
-  const auto reason = why_not_reduce_over_grid(sliced, "i_outer", atomic);
+  const auto reason = why_not([&] { return reduce_over_grid(sliced, "i_outer", atomic); });
   ASSERT_TRUE(reason.has_value());
   EXPECT_NE(reason->find("use two_stage"), std::string::npos) << *reason;
 }

@@ -4,6 +4,7 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/loopy/support/same_results.h"
@@ -84,8 +85,8 @@ TEST(BufferArray, SeesThroughRules) {
 TEST(BufferArray, RefusesWhatIsNotWritten) {
   EXPECT_ERROR("loopy.buffer_array.unknown_array", buffer_array(row_sums(), "q"));
   EXPECT_ERROR("loopy.buffer_array.not_written", buffer_array(row_sums(), "a"));
-  EXPECT_TRUE(why_not_buffer_array(row_sums(), "a").has_value());
-  EXPECT_EQ(why_not_buffer_array(row_sums(), "c"), std::nullopt);
+  EXPECT_TRUE(why_not([&] { return buffer_array(row_sums(), "a"); }).has_value());
+  EXPECT_EQ(why_not([&] { return buffer_array(row_sums(), "c"); }), std::nullopt);
 }
 
 TEST(BufferArray, RefusesAccessesToDifferentElements) {

@@ -5,6 +5,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/same_results.h"
 #include "tests/support/expect_error.h"
@@ -88,8 +89,9 @@ x[p] = 2*p
 TEST(InlineKernel, RefusesStatementsThatAreNoCalls) {
   EXPECT_ERROR("loopy.inline_kernel.no_call", inline_kernel(caller_of_rows(), scale(), "q"));
   EXPECT_ERROR("loopy.inline_kernel.no_call", inline_kernel(caller_of_rows(), scale(), "set_t"));
-  EXPECT_TRUE(why_not_inline_kernel(caller_of_rows(), scale(), "q").has_value());
-  EXPECT_EQ(why_not_inline_kernel(caller_of_rows(), scale(), "call", by_row), std::nullopt);
+  EXPECT_TRUE(why_not([&] { return inline_kernel(caller_of_rows(), scale(), "q"); }).has_value());
+  EXPECT_EQ(why_not([&] { return inline_kernel(caller_of_rows(), scale(), "call", by_row); }),
+            std::nullopt);
 }
 
 TEST(InlineKernel, RefusesBindingsThatDoNotFit) {

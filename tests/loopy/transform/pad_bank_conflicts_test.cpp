@@ -9,6 +9,7 @@
 #include "rtcg/loopy/transform/tag_array_axes.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "rtcg/loopy/transform/temporaries.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/support/expect_error.h"
 
@@ -77,8 +78,10 @@ TEST(PadBankConflicts, RefusesWhatHasNoBanks) {
                pad_bank_conflicts(set_temporary_address_space(transposition(cgen::f32, 16),
                                                               {"a_fetch"}, "private"),
                                   {"a_fetch"}));
-  EXPECT_TRUE(why_not_pad_bank_conflicts(transposition(cgen::f32, 16), {"b"}).has_value());
-  EXPECT_EQ(why_not_pad_bank_conflicts(transposition(cgen::f32, 16), {"a_fetch"}), std::nullopt);
+  EXPECT_TRUE(
+      why_not([&] { return pad_bank_conflicts(transposition(cgen::f32, 16), {"b"}); }).has_value());
+  EXPECT_EQ(why_not([&] { return pad_bank_conflicts(transposition(cgen::f32, 16), {"a_fetch"}); }),
+            std::nullopt);
 }
 
 TEST(PadBankConflicts, RefusesStridesThatAreNoConstants) {

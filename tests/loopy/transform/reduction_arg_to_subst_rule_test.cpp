@@ -4,6 +4,7 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/loopy/support/same_results.h"
@@ -37,7 +38,7 @@ TEST(ReductionArgToSubstRule, RefusesWhatItCannotName) {
                reduction_arg_to_subst_rule(products(), {"i"}));
   EXPECT_ERROR("loopy.reduction_arg_to_subst_rule.name_taken",
                reduction_arg_to_subst_rule(products(), {"k"}, "a"));
-  EXPECT_EQ(why_not_reduction_arg_to_subst_rule(products(), {"k"}, "term"),
+  EXPECT_EQ(why_not([&] { return reduction_arg_to_subst_rule(products(), {"k"}, "term"); }),
             "2 reductions cannot all have the rule 'term'");
 }
 

@@ -5,6 +5,7 @@
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/loopy/support/same_results.h"
@@ -85,7 +86,7 @@ TEST(SeparateLoopHeadTailSlab, RefusesWhatItCannotSeparate) {
                                   {.arguments = "a, b: f32[n]; n, m: i32"});
   EXPECT_ERROR("loopy.separate_loop_head_tail_slab.several_bounds",
                separate_loop_head_tail_slab(both, "i", 0, 1));
-  EXPECT_EQ(why_not_separate_loop_head_tail_slab(both, "i", 1, 0), std::nullopt);
+  EXPECT_EQ(why_not([&] { return separate_loop_head_tail_slab(both, "i", 1, 0); }), std::nullopt);
   const Kernel triangle =
       make_kernel("{[i, j]: 0 <= i < n and 0 <= j <= i}", "b[i, j] = 1\nc[j] = 2 {inames=j}",
                   {.arguments = "b: f32[n, n]; c: f32[n]; n: i32"});
@@ -102,7 +103,7 @@ TEST(SplitIname, SplitsForSomeStatements) {
             "b[i] = 2*a[i]\nc[4*i_outer + i_inner] = 3*a[4*i_outer + i_inner]\n");
   expect_same_results(kernel, split, {{"n", 7}});
   expect_recipe(kernel, split, "split_iname(i, 4, inner_tag=unr, within=id:second)\n");
-  EXPECT_NE(why_not_split_iname(kernel, "i", 4, {.within = "id:"}), std::nullopt);
+  EXPECT_NE(why_not([&] { return split_iname(kernel, "i", 4, {.within = "id:"}); }), std::nullopt);
 }
 
 TEST(SplitIname, RefusesSlabsThatAreNone) {

@@ -4,6 +4,7 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/tag_inames.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/same_results.h"
 #include "tests/support/expect_error.h"
@@ -92,9 +93,9 @@ TEST(SplitIname, LeavesParametersOfRulesAlone) {
 
 TEST(SplitIname, RefusesUnknownIname) {
   EXPECT_ERROR("loopy.split_iname.unknown_iname", split_iname(twice_each(), "q", 16));
-  EXPECT_EQ(why_not_split_iname(twice_each(), "q", 16),
+  EXPECT_EQ(why_not([&] { return split_iname(twice_each(), "q", 16); }),
             "kernel 'loopy_kernel' has no iname 'q': its inames are i");
-  EXPECT_EQ(why_not_split_iname(twice_each(), "i", 16), std::nullopt);
+  EXPECT_EQ(why_not([&] { return split_iname(twice_each(), "i", 16); }), std::nullopt);
 }
 
 TEST(SplitIname, RefusesBadLength) {
@@ -124,7 +125,9 @@ TEST(SplitIname, RefusesOneAxisForTwoInames) {
 
 TEST(SplitIname, RefusesUnknownTag) {
   EXPECT_ERROR("loopy.iname_tag.unknown", split_iname(twice_each(), "i", 16, {.outer_tag = "x.0"}));
-  EXPECT_TRUE(why_not_split_iname(twice_each(), "i", 16, {.outer_tag = "x.0"}).has_value());
+  EXPECT_TRUE(why_not([&] {
+                return split_iname(twice_each(), "i", 16, {.outer_tag = "x.0"});
+              }).has_value());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "rtcg/loopy/kernel/kernel_file.h"
 #include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/support/expect_error.h"
 
@@ -53,9 +54,9 @@ TEST(Swizzle, RefusesGridsWithoutTwoAxes) {
   kernel = split_iname(kernel, "i", 8, {.outer_tag = "g.0", .inner_tag = "l.0"});
   EXPECT_ERROR("loopy.swizzle.no_grid", swizzle(kernel, 4));
   EXPECT_ERROR("loopy.swizzle.bad_length", swizzle(tiles(), 0));
-  EXPECT_EQ(why_not_swizzle(tiles(), 0),
+  EXPECT_EQ(why_not([&] { return swizzle(tiles(), 0); }),
             "0 rows of blocks cannot come together: at least one is needed");
-  EXPECT_EQ(why_not_swizzle(tiles(), 8), std::nullopt);
+  EXPECT_EQ(why_not([&] { return swizzle(tiles(), 8); }), std::nullopt);
 }
 
 }  // namespace

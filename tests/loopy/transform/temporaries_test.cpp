@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/loopy/support/same_results.h"
@@ -34,16 +35,18 @@ TEST(SetTemporaryAddressSpace, SetsTheSpace) {
 TEST(SetTemporaryAddressSpace, RefusesUnknownTemporary) {
   EXPECT_ERROR("loopy.set_temporary_address_space.unknown_temporary",
                set_temporary_address_space(through_scalar(), {"t", "a"}, "local"));
-  EXPECT_EQ(why_not_set_temporary_address_space(through_scalar(), {"a"}, "local"),
+  EXPECT_EQ(why_not([&] { return set_temporary_address_space(through_scalar(), {"a"}, "local"); }),
             "kernel 'loopy_kernel' has no temporary 'a'");
 }
 
 TEST(SetTemporaryAddressSpace, RefusesUnknownSpace) {
   EXPECT_ERROR("loopy.set_temporary_address_space.unknown_space",
                set_temporary_address_space(through_scalar(), {"t"}, "shared"));
-  EXPECT_EQ(why_not_set_temporary_address_space(through_scalar(), {"t"}, "shared"),
-            "'shared' is not an address space for temporaries: write private, local, global or auto");
-  EXPECT_EQ(why_not_set_temporary_address_space(through_scalar(), {"t"}, "local"), std::nullopt);
+  EXPECT_EQ(
+      why_not([&] { return set_temporary_address_space(through_scalar(), {"t"}, "shared"); }),
+      "'shared' is not an address space for temporaries: write private, local, global or auto");
+  EXPECT_EQ(why_not([&] { return set_temporary_address_space(through_scalar(), {"t"}, "local"); }),
+            std::nullopt);
 }
 
 TEST(PrivatizeTemporaries, GivesScalarsAnAxis) {
@@ -82,9 +85,9 @@ TEST(PrivatizeTemporaries, LeavesParametersOfRulesAlone) {
 TEST(PrivatizeTemporaries, RefusesUnknownIname) {
   EXPECT_ERROR("loopy.privatize_temporaries.unknown_iname",
                privatize_temporaries(through_scalar(), {"q"}));
-  EXPECT_EQ(why_not_privatize_temporaries(through_scalar(), {"q"}),
+  EXPECT_EQ(why_not([&] { return privatize_temporaries(through_scalar(), {"q"}); }),
             "kernel 'loopy_kernel' has no iname 'q': its inames are p, i");
-  EXPECT_EQ(why_not_privatize_temporaries(through_scalar(), {"i"}), std::nullopt);
+  EXPECT_EQ(why_not([&] { return privatize_temporaries(through_scalar(), {"i"}); }), std::nullopt);
 }
 
 TEST(PrivatizeTemporaries, RefusesUnknownTemporary) {
@@ -102,13 +105,13 @@ TEST(PrivatizeTemporaries, RefusesTemporariesOfOtherPlaces) {
       make_kernel("{[i]: 0 <= i < 8}", "<f32> t = 0\nt = t + a[i] {inames=i}\nb[0] = t",
                   {.default_type = cgen::f32});
   EXPECT_ERROR("loopy.privatize_temporaries.used_outside", privatize_temporaries(outside, {"i"}));
-  EXPECT_EQ(why_not_privatize_temporaries(outside, {"i"}),
+  EXPECT_EQ(why_not([&] { return privatize_temporaries(outside, {"i"}); }),
             "statement 'set_t' touches 't' outside of 'i'");
   const Kernel bound = make_kernel(
       "{[i]: 0 <= i < 8} {[j]: 0 <= j < len}", "<i32> len = lengths[i]\nb[i] = sum(j, a[i, j])",
       {.arguments = "lengths: i32[8]; a: f32[8, 8]", .default_type = cgen::f32});
   EXPECT_ERROR("loopy.privatize_temporaries.used_outside", privatize_temporaries(bound, {"i"}));
-  EXPECT_EQ(why_not_privatize_temporaries(bound, {"i"}),
+  EXPECT_EQ(why_not([&] { return privatize_temporaries(bound, {"i"}); }),
             "'len' bounds a loop and cannot get another axis");
   const Kernel linear = make_kernel("{[i]: 0 <= i < 8}",
                                     "<f32> t[2]\nt[0] = a[i]\nt[1] = 0 {inames=i}\nb[i] = t[[1]]",

@@ -5,6 +5,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/loopy/support/same_results.h"
 #include "tests/support/expect_error.h"
@@ -77,8 +78,8 @@ TEST(ToBatched, RefusesArgumentsThatCannotDiffer) {
   const Kernel linear = make_kernel("{[i]: 0 <= i < n}", "b[[i]] = 1",
                                     {.arguments = "b: f32[n]", .default_type = cgen::f32});
   EXPECT_ERROR("loopy.to_batched.linear_access", to_batched(linear, {"b"}));
-  EXPECT_TRUE(why_not_to_batched(scaled(), {"q"}).has_value());
-  EXPECT_EQ(why_not_to_batched(scaled(), {"a", "b"}), std::nullopt);
+  EXPECT_TRUE(why_not([&] { return to_batched(scaled(), {"q"}); }).has_value());
+  EXPECT_EQ(why_not([&] { return to_batched(scaled(), {"a", "b"}); }), std::nullopt);
 }
 
 TEST(ToBatched, RefusesResultsThatBatchesWouldShare) {

@@ -2,6 +2,7 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/temporaries.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/loopy/support/same_results.h"
@@ -27,8 +28,8 @@ TEST(UnprivatizeTemporaries, TakesAnAxisAway) {
 
 TEST(UnprivatizeTemporaries, RefusesWhatItDoesNotKnow) {
   const Kernel with_axis = privatize_temporaries(squares(), {"i"});
-  EXPECT_TRUE(why_not_unprivatize_temporaries(with_axis, "q", {"t"}).has_value());
-  EXPECT_EQ(why_not_unprivatize_temporaries(with_axis, "i", {"t"}), std::nullopt);
+  EXPECT_TRUE(why_not([&] { return unprivatize_temporaries(with_axis, "q", {"t"}); }).has_value());
+  EXPECT_EQ(why_not([&] { return unprivatize_temporaries(with_axis, "i", {"t"}); }), std::nullopt);
   EXPECT_ERROR("loopy.unprivatize_temporaries.unknown_iname",
                unprivatize_temporaries(with_axis, "q", {"t"}));
   EXPECT_ERROR("loopy.unprivatize_temporaries.unknown_temporary",
