@@ -116,8 +116,6 @@ class KernelWriter {
   ///
   /// @param with_weights  volume_weights is called, not volume_flux
   [[nodiscard]] std::vector<cgen::Statement> functions(bool with_weights = false) const;
-  [[nodiscard]] bool has_scale() const noexcept { return scale_.has_value(); }
-  [[nodiscard]] bool has_source() const noexcept { return source_.has_value(); }
 
   /// Fills `result` with the flux through a surface of constant reference coordinate
   /// `at.reference_axis`, at a node, for all fields.

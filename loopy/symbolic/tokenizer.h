@@ -52,7 +52,6 @@ class TokenReader {
   [[noreturn]] void fail(const std::string& problem) const;
   [[noreturn]] void fail_at(std::size_t column, const std::string& problem) const;
   [[nodiscard]] std::size_t position() const noexcept { return position_; }
-  void go_back_to(std::size_t position) noexcept { position_ = position; }
 
  private:
   std::string text_;

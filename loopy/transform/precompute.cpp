@@ -358,7 +358,7 @@ std::optional<std::string> why_not_arguments(const Kernel& kernel,
   return std::nullopt;
 }
 
-std::map<std::string, std::string> recorded_options(const PrecomputeOptions& options) {
+std::map<std::string, std::string> recorded_precompute_options(const PrecomputeOptions& options) {
   std::map<std::string, std::string> recorded;
   const auto note = [&](const char* option, const std::string& value) {
     recorded.emplace(option, value);
@@ -430,7 +430,7 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
   kernel = Stager(std::move(kernel), source, sweep, options).run();
   refuse_reordering(before, kernel, "loopy.precompute.reorders_loops");
   step.record(kernel, "precompute", {std::string(rule), fmt::format("{}", fmt::join(sweep, ":"))},
-              recorded_options(options));
+              recorded_precompute_options(options));
   return kernel;
 }
 
@@ -482,7 +482,7 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
   refuse_reordering(before, kernel, "loopy.add_prefetch.reorders_loops");
   step.record(kernel, "add_prefetch",
               {std::string(array), fmt::format("{}", fmt::join(sweep, ":"))},
-              recorded_options(options));
+              recorded_precompute_options(options));
   return kernel;
 }
 

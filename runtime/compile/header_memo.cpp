@@ -152,8 +152,4 @@ void HeaderMemo::save() {
       target, fmt::format("{}{}{}", header_magic, view(sha256(bytes)), bytes)));
 }
 
-void HeaderMemo::remove_from(const std::string& folder) {
-  ::unlink(file_of(folder).c_str());
-}
-
 }  // namespace rtcg::runtime

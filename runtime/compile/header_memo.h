@@ -51,8 +51,6 @@ class HeaderMemo {
            std::shared_ptr<const ScannedHeader> header);
   /// Writes the folder's file when something was added; a disk that refuses is no error.
   void save();
-  /// Removes the folder's file.
-  static void remove_from(const std::string& folder);
 
  private:
   void load();
