@@ -169,7 +169,7 @@ std::optional<VectorPlan> find_vector_plan(const Kernel& kernel, const Instructi
       return std::nullopt;  // what a lane reads another may write
     }
     if (auto why_not = why_not_vector_access(kernel, instruction, access, iname, plan.lanes)) {
-      plan.obstacles.push_back(std::move(*why_not));
+      plan.obstacles.push_back({target_name(access), std::move(*why_not)});
     } else {
       plan.loads.push_back(access);
     }
@@ -183,7 +183,7 @@ std::optional<VectorPlan> find_vector_plan(const Kernel& kernel, const Instructi
   }
   if (is<Access>(target) && mentions(target, iname)) {
     if (auto why_not = why_not_vector_access(kernel, instruction, target, iname, plan.lanes)) {
-      plan.obstacles.push_back(std::move(*why_not));
+      plan.obstacles.push_back({target_name(target), std::move(*why_not)});
     } else {
       plan.is_store = true;
     }

@@ -10,6 +10,12 @@
 
 namespace rtcg::loopy {
 
+/// An access that differs by lane but has to be done one by one.
+struct VectorObstacle {
+  std::string array{};
+  std::string reason{};
+};
+
 /// What a statement reads and writes as vectors when the values of an iname are its lanes.
 struct VectorPlan {
   int lanes = 0;
@@ -20,8 +26,7 @@ struct VectorPlan {
   /// Whether the value is the one load, or 0 where a condition keeps it from being read: a vector
   /// where all lanes have the same answer.
   bool is_clipped = false;
-  /// Accesses that differ by lane but have to be done one by one, and why.
-  std::vector<std::string> obstacles{};
+  std::vector<VectorObstacle> obstacles{};
 };
 
 /// Why the elements of an access are no vector: an array that neighbours do not lie side by side

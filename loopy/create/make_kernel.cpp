@@ -158,23 +158,25 @@ void find_open_reductions(const Kernel& kernel, const Expr& expr, const NameSet&
       expr, [&](const Expr& child) { find_open_reductions(kernel, child, inside, found, others); });
 }
 
-/// Refuses what is the larger one of two numbers and a maximum over a loop alike.
-void refuse_two_readings(const std::vector<OpenReduction>& found, const NameSet& others,
-                         const std::string& where) {
+constexpr const char* two_readings = "loopy.make_kernel.two_readings";
+
+/// What can be the larger one of two numbers or a maximum over a loop.
+std::optional<std::string> find_two_readings(const std::vector<OpenReduction>& found,
+                                             const NameSet& others) {
   for (const OpenReduction& each : found) {
     if (others.count(each.iname) != 0) {
       continue;
     }
     const Call& call = *get_if<Call>(each.call);
     const std::string value = to_string(call.arguments.back());
-    throw InvalidInput(
-        "loopy.make_kernel.two_readings",
-        fmt::format("{} '{}' can be the {} of '{}' over the loop '{}' and the {} one of '{}' and "
-                    "'{}': write reduce({}, {}, {}) for the loop, {}({}, {}) for the two",
-                    where, to_string(each.call), call.function == "max" ? "maximum" : "minimum",
-                    value, each.iname, call.function == "max" ? "larger" : "smaller", each.iname,
-                    value, call.function, each.iname, value, call.function, value, each.iname));
+    return fmt::format(
+        "'{}' can be the {} of '{}' over the loop '{}' and the {} one of '{}' and '{}': write "
+        "reduce({}, {}, {}) for the loop, {}({}, {}) for the two",
+        to_string(each.call), call.function == "max" ? "maximum" : "minimum", value, each.iname,
+        call.function == "max" ? "larger" : "smaller", each.iname, value, call.function, each.iname,
+        value, call.function, value, each.iname);
   }
+  return std::nullopt;
 }
 
 class KernelMaker {
@@ -193,7 +195,9 @@ class KernelMaker {
       NameSet others;
       find_open_reductions(kernel_, rule.body, {rule.parameters.begin(), rule.parameters.end()},
                            open, others);
-      refuse_two_readings(open, others, fmt::format("rule '{}':", rule.name));
+      if (const auto problem = find_two_readings(open, others)) {
+        throw InvalidInput(two_readings, fmt::format("rule '{}': {}", rule.name, *problem));
+      }
     }
     fix_parameters();
   }
@@ -272,9 +276,8 @@ class KernelMaker {
     for (const ParsedStatement& statement : parsed_.statements) {
       const std::string& id = statement.instruction.id;
       if (!id.empty() && !names.reserve(id)) {
-        throw InvalidInput(
-            "loopy.make_kernel.duplicate_id",
-            fmt::format("{}: there is a statement '{}' already", place_of(statement), id));
+        throw invalid_at(statement, "loopy.make_kernel.duplicate_id",
+                         fmt::format("there is a statement '{}' already", id));
       }
     }
     for (ParsedStatement& statement : parsed_.statements) {
@@ -369,7 +372,9 @@ class KernelMaker {
       for_each_expression(statement.instruction, [&](const Expr& expr) {
         find_open_reductions(kernel_, expr, {}, open, others);
       });
-      refuse_two_readings(open, others, place_of(statement) + ":");
+      if (const auto problem = find_two_readings(open, others)) {
+        throw invalid_at(statement, two_readings, *problem);
+      }
     }
     const auto add_from = [&](const Expr& expr) {
       for_each_free_name(expand_rules(kernel_, expr), [&](const std::string& each) {
@@ -390,9 +395,9 @@ class KernelMaker {
     });
     for (const std::string& each : bound) {
       if (!is_iname(kernel_, each)) {
-        throw InvalidInput("loopy.make_kernel.unknown_iname",
-                           fmt::format("{}: '{}' reduces over '{}', which no domain has",
-                                       place_of(statement), instruction.id, each));
+        throw invalid_at(
+            statement, "loopy.make_kernel.unknown_iname",
+            fmt::format("'{}' reduces over '{}', which no domain has", instruction.id, each));
       }
     }
     if (!bound.empty()) {
@@ -408,10 +413,9 @@ class KernelMaker {
   void check_inames(const NameSet& inames, const ParsedStatement& statement) const {
     for (const std::string& each : inames) {
       if (!is_iname(kernel_, each)) {
-        throw InvalidInput(
-            "loopy.make_kernel.unknown_iname",
-            fmt::format("{}: no domain has iname '{}': there are {}", place_of(statement), each,
-                        fmt::join(all_inames(kernel_), ", ")));
+        throw invalid_at(statement, "loopy.make_kernel.unknown_iname",
+                         fmt::format("no domain has iname '{}': there are {}", each,
+                                     fmt::join(all_inames(kernel_), ", ")));
       }
     }
   }
@@ -436,10 +440,10 @@ class KernelMaker {
           found = found || is_all;
         }
         if (!found) {
-          throw InvalidInput("loopy.make_kernel.unknown_dependency",
-                             fmt::format("{}: statement '{}' depends on '{}', which is the id "
-                                         "of none",
-                                         place_of(statement), kernel_.instructions[i].id, pattern));
+          throw invalid_at(statement, "loopy.make_kernel.unknown_dependency",
+                           fmt::format("statement '{}' depends on '{}', which is the id "
+                                       "of none",
+                                       kernel_.instructions[i].id, pattern));
         }
       }
       if (parts_.sequential_dependencies && i > 0) {
@@ -461,10 +465,10 @@ class KernelMaker {
         std::vector<std::string> found = match_instructions(*expanded, query);
         std::erase(found, instruction.id);
         if (found.empty()) {
-          throw InvalidInput("loopy.make_kernel.unknown_dependency",
-                             fmt::format("{}: statement '{}' depends on '{}', which no other "
-                                         "statement fits",
-                                         place_of(parsed_.statements[i]), instruction.id, query));
+          throw invalid_at(parsed_.statements[i], "loopy.make_kernel.unknown_dependency",
+                           fmt::format("statement '{}' depends on '{}', which no other "
+                                       "statement fits",
+                                       instruction.id, query));
         }
         instruction.depends_on.insert(found.begin(), found.end());
       }
@@ -477,10 +481,10 @@ class KernelMaker {
     for (std::size_t i = 0; i < parsed_.statements.size(); ++i) {
       const ParsedStatement& statement = parsed_.statements[i];
       if (statement.callee.empty() && statement.is_function) {
-        throw InvalidInput("loopy.make_kernel.unknown_callee",
-                           fmt::format("{}: '{}' is not a call of a kernel: as_function is for "
-                                       "these",
-                                       place_of(statement), ids_[i]));
+        throw invalid_at(statement, "loopy.make_kernel.unknown_callee",
+                         fmt::format("'{}' is not a call of a kernel: as_function is for "
+                                     "these",
+                                     ids_[i]));
       }
       if (statement.callee.empty()) {
         continue;
@@ -489,16 +493,14 @@ class KernelMaker {
         return each.name == statement.callee;
       });
       if (callee == callees_.end()) {
-        throw InvalidInput("loopy.make_kernel.unknown_callee",
-                           fmt::format("{}: there is no kernel '{}' to call", place_of(statement),
-                                       statement.callee));
+        throw invalid_at(statement, "loopy.make_kernel.unknown_callee",
+                         fmt::format("there is no kernel '{}' to call", statement.callee));
       }
       try {
         kernel = inline_kernel(std::move(kernel), *callee, ids_[i], bindings_of(statement, *callee),
                                {.as_function = statement.is_function});
       } catch (const InvalidInput& error) {
-        throw InvalidInput(error.code(),
-                           fmt::format("{}: {}", place_of(statement), error.message()));
+        throw invalid_at(statement, error.code(), error.message());
       }
       is_any = true;
     }

@@ -48,11 +48,10 @@ class StatementParser {
       line_ = line.number;
       try {
         parse_line(line.text);
+      } catch (const InvalidLine&) {
+        throw;
       } catch (const InvalidInput& error) {
-        throw InvalidInput(error.code(),
-                           error.code() == syntax && error.message().starts_with("line ")
-                               ? error.message()
-                               : fmt::format("line {}: {}", line.number, error.message()));
+        throw InvalidLine(error.code(), line.number, error.message());
       }
     }
     if (const StatementScopes::Scope* open = scopes_.innermost()) {
@@ -79,7 +78,7 @@ class StatementParser {
   }
 
   [[noreturn]] void fail(const std::string& problem) const {
-    throw InvalidInput(syntax, fmt::format("line {}: {}", line_, problem));
+    throw InvalidLine(syntax, line_, problem);
   }
 
   void parse_line(std::string_view text) {
@@ -403,6 +402,13 @@ std::string place_of(const SourceOrigin& origin) {
 std::string place_of(const ParsedStatement& statement) {
   return statement.origin.file == nullptr ? fmt::format("line {}", statement.line)
                                           : place_of(statement.origin);
+}
+
+InvalidLine invalid_at(const ParsedStatement& statement, std::string code, std::string problem) {
+  return {std::move(code), place_of(statement),
+          statement.origin.file == nullptr ? statement.line
+                                           : static_cast<std::size_t>(statement.origin.line),
+          std::move(problem)};
 }
 
 ParsedStatements parse_statements(std::string_view text) {

@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/source_origin.h"
 #include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/symbolic/invalid_line.h"
 
 namespace rtcg::loopy {
 
@@ -44,6 +45,10 @@ struct ParsedStatement {
 [[nodiscard]] std::string place_of(const SourceOrigin& origin);
 /// `line 3`, or `matmul.cpp:12` where the statement was described in C++.
 [[nodiscard]] std::string place_of(const ParsedStatement& statement);
+
+/// An error of the statement.
+[[nodiscard]] InvalidLine invalid_at(const ParsedStatement& statement, std::string code,
+                                     std::string problem);
 
 struct ParsedStatements {
   std::vector<ParsedStatement> statements{};

@@ -47,7 +47,7 @@ class CallResolver {
   void name_tagged_uses() {
     const auto map = [this](const Expr& expr) { return with_rules(expr); };
     for (ParsedStatement& statement : parsed_.statements) {
-      place_ = place_of(statement);
+      statement_ = &statement;
       if (has_tagged_use(statement.instruction)) {
         statement.instruction = map_expressions(std::move(statement.instruction), map);
       }
@@ -93,10 +93,10 @@ class CallResolver {
   void require_rule(const std::string& name, std::size_t count, bool is_element) {
     if (const SubstitutionRule* rule = find_rule(parsed_.rules, name)) {
       if (rule->parameters.size() != count) {
-        throw InvalidInput("loopy.make_kernel.rank",
-                           fmt::format("{}: '{}' has {} indices or arguments here, and {} "
-                                       "elsewhere",
-                                       place_, name, count, rule->parameters.size()));
+        throw invalid_at(*statement_, "loopy.make_kernel.rank",
+                         fmt::format("'{}' has {} indices or arguments here, and {} "
+                                     "elsewhere",
+                                     name, count, rule->parameters.size()));
       }
       return;
     }
@@ -116,7 +116,7 @@ class CallResolver {
   // ---- calls
 
   void resolve(ParsedStatement statement) {
-    place_ = place_of(statement);
+    statement_ = &statement;
     const Assignment* assignment = get_if<Assignment>(statement.instruction);
     const Call* call = assignment != nullptr ? get_if<Call>(assignment->value) : nullptr;
     const auto callee =
@@ -155,9 +155,9 @@ class CallResolver {
         }
       }
       if (next < values.size()) {
-        throw InvalidInput("loopy.make_kernel.result_count",
-                           fmt::format("{}: kernel '{}' has {} {}, found {}", place_, callee.name,
-                                       next, is_result ? "results" : "arguments", values.size()));
+        throw invalid_at(*statement_, "loopy.make_kernel.result_count",
+                         fmt::format("kernel '{}' has {} {}, found {}", callee.name, next,
+                                     is_result ? "results" : "arguments", values.size()));
       }
     };
     bind(assignment.targets, true);
@@ -173,10 +173,10 @@ class CallResolver {
       for_each_free_name(expr,
                          [&](const std::string& each) { is_there = is_there || each == part; });
       if (is_there) {
-        throw InvalidInput("loopy.make_kernel.part_of_array",
-                           fmt::format("{}: '{}' is a part of an array: only kernels that "
-                                       "statements call take one, as an argument of its own",
-                                       place_, to_string(expr)));
+        throw invalid_at(*statement_, "loopy.make_kernel.part_of_array",
+                         fmt::format("'{}' is a part of an array: only kernels that "
+                                     "statements call take one, as an argument of its own",
+                                     to_string(expr)));
       }
     });
   }
@@ -202,15 +202,15 @@ class CallResolver {
       return results_of(*get_if<Call>(body), count);
     }
     if (results.size() != count) {
-      throw InvalidInput("loopy.make_kernel.result_count",
-                         fmt::format("{}: '{}' gives {}, for {} targets: several values are "
-                                     "those of sincos(x), divmod(a, b), minmax(a, b), "
-                                     "make_tuple(a, b), of rules that give one of these, and of "
-                                     "kernels that are called",
-                                     place_, to_string(Expr(call)),
-                                     results.empty() ? std::string("one value")
-                                                     : fmt::format("{} values", results.size()),
-                                     count));
+      throw invalid_at(*statement_, "loopy.make_kernel.result_count",
+                       fmt::format("'{}' gives {}, for {} targets: several values are "
+                                   "those of sincos(x), divmod(a, b), minmax(a, b), "
+                                   "make_tuple(a, b), of rules that give one of these, and of "
+                                   "kernels that are called",
+                                   to_string(Expr(call)),
+                                   results.empty() ? std::string("one value")
+                                                   : fmt::format("{} values", results.size()),
+                                   count));
     }
     return results;
   }
@@ -262,7 +262,7 @@ class CallResolver {
 
   ParsedStatements parsed_;
   const std::vector<Kernel>& callees_;
-  std::string place_;  // of the statement in work
+  const ParsedStatement* statement_ = nullptr;  // in work
 };
 
 }  // namespace

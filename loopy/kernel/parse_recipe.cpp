@@ -7,6 +7,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/trimmed.h"
+#include "rtcg/loopy/symbolic/invalid_line.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -74,8 +75,8 @@ class RecipeReader {
   [[noreturn]] void fail(const std::string& what) const {
     const auto line =
         1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(place_), '\n');
-    throw InvalidInput("loopy.parse_recipe.syntax",
-                       fmt::format("line {} of the recipe: {}", line, what));
+    throw InvalidLine("loopy.parse_recipe.syntax", fmt::format("line {} of the recipe", line),
+                      static_cast<std::size_t>(line), what);
   }
   void skip(std::string_view characters) {
     place_ = std::min(text_.find_first_not_of(characters, place_), text_.size());

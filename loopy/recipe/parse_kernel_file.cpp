@@ -17,6 +17,7 @@
 #include "rtcg/loopy/create/parse_statements.h"
 #include "rtcg/loopy/kernel/parse_domain.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/symbolic/invalid_line.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 
@@ -32,7 +33,7 @@ std::string place(const std::string& path, int line) {
                       : fmt::format("{}:{}", path, line);
 }
 
-[[noreturn]] void fail(const char* code, const std::string& place, const std::string& what) {
+[[noreturn]] void fail(const std::string& code, const std::string& place, const std::string& what) {
   throw InvalidInput(code, fmt::format("{}: {}", place, what));
 }
 
@@ -208,32 +209,17 @@ std::string as_in_file(int first_line, const std::string& text) {
   return std::string(static_cast<std::size_t>(first_line - 1), '\n') + text;
 }
 
-/// The message of an error with its place: on the line that it begins with, else on `line`.
-std::string located(const KernelFile& file, const std::string& message, int line) {
-  constexpr std::string_view word = "line ";
-  constexpr std::string_view in_recipe = " of the recipe";
-  const std::size_t digits_end =
-      message.starts_with(word) ? message.find_first_not_of("0123456789", word.size()) : 0;
-  if (digits_end == 0 || digits_end == word.size() || digits_end == std::string::npos) {
-    return fmt::format("{}: {}", place(file.path, line), message);
-  }
-  std::string_view rest = std::string_view(message).substr(digits_end);
-  if (rest.starts_with(in_recipe)) {
-    rest.remove_prefix(in_recipe.size());
-  }
-  const int number = std::stoi(message.substr(word.size(), digits_end - word.size()));
-  return place(file.path, number) + std::string(rest);
-}
-
 /// What `body` gives; its errors say where in the file they come from.
 template <class Body>
 auto with_place(const KernelFile& file, int line, const Body& body) {
   try {
     return body();
+  } catch (const InvalidLine& error) {
+    fail(error.code(), place(file.path, static_cast<int>(error.line())), error.problem());
   } catch (const InvalidInput& error) {
-    throw InvalidInput(error.code(), located(file, error.message(), line));
+    fail(error.code(), place(file.path, line), error.message());
   } catch (const Unsupported& error) {
-    throw Unsupported(error.code(), located(file, error.message(), line));
+    throw Unsupported(error.code(), fmt::format("{}: {}", place(file.path, line), error.message()));
   }
 }
 

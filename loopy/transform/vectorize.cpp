@@ -16,7 +16,7 @@ namespace {
 /// What statements make of the iname's lanes.
 struct Outcome {
   NameSet vectors{};  ///< arrays
-  std::vector<std::string> obstacles{};
+  std::vector<VectorObstacle> obstacles{};
 };
 
 Outcome outcome_of(const Kernel& kernel, const std::string& iname) {
@@ -36,16 +36,13 @@ Outcome outcome_of(const Kernel& kernel, const std::string& iname) {
                                plan->obstacles.end());
     } else {
       outcome.obstacles.push_back(
-          fmt::format("statement '{}' touches no arrays by '{}', has conditions, is atomic, or "
-                      "reads elsewhere in what it writes",
-                      instruction.id, iname));
+          {"",
+           fmt::format("statement '{}' touches no arrays by '{}', has conditions, is atomic, or "
+                       "reads elsewhere in what it writes",
+                       instruction.id, iname)});
     }
   }
   return outcome;
-}
-
-bool names_array(const std::string& obstacle, const std::string& array) {
-  return obstacle.starts_with("'" + array + "[");
 }
 
 std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& iname,
@@ -73,16 +70,16 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& ina
     return Refusal{"loopy.vectorize.no_vector",
                    fmt::format("no access becomes a vector along '{}': {}", iname,
                                outcome.obstacles.empty() ? "no statement is within it"
-                                                         : outcome.obstacles.front())};
+                                                         : outcome.obstacles.front().reason)};
   }
   for (const std::string& array : arrays) {
     const auto obstacle =
         std::find_if(outcome.obstacles.begin(), outcome.obstacles.end(),
-                     [&](const std::string& each) { return names_array(each, array); });
+                     [&](const VectorObstacle& each) { return each.array == array; });
     if (obstacle != outcome.obstacles.end() || outcome.vectors.count(array) == 0) {
       return Refusal{"loopy.vectorize.no_vector",
                      obstacle != outcome.obstacles.end()
-                         ? *obstacle
+                         ? obstacle->reason
                          : fmt::format("'{}' is not touched along '{}'", array, iname)};
     }
   }
