@@ -258,7 +258,7 @@ class RaceSearch {
   /// What gives each lane elements of its own, where a transformation does.
   [[nodiscard]] std::string remedy(const std::string& iname) const {
     const std::string& array = first_.access().array;
-    const bool is_filled = first_.access().statement.starts_with("fill_");  // by a fetch
+    const bool is_filled = find_instruction(kernel_, first_.access().statement)->is_fill;
     if (!tag_of(kernel_, iname).is_lane() || find_temporary(kernel_, array) == nullptr) {
       return {};
     }

@@ -375,6 +375,8 @@ class StatementParser {
         statement.duplicated = parse_duplicates(value);
       } else if (key == "as_function") {
         statement.is_function = true;
+      } else if (key == "fill") {
+        instruction.is_fill = true;
       } else if (key == "call") {
         instruction.call_site = parse_call_site(value);
       } else {

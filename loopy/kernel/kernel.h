@@ -149,6 +149,8 @@ struct Instruction {
   NameSet tags{};
   /// The call that it is part of; null where it stands in the kernel itself.
   std::shared_ptr<const CallSite> call_site{};
+  /// Whether add_prefetch or precompute made it: it stores values before they are used.
+  bool is_fill = false;
 };
 inline const InstructionKinds::Variant& kinds(const Instruction& instruction) {
   return instruction.kind;

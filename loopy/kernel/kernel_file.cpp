@@ -97,6 +97,9 @@ std::string options_text(const Instruction& instruction) {
   if (assignment != nullptr && assignment->is_async_copy) {
     options.emplace_back("asynchronous");
   }
+  if (instruction.is_fill) {
+    options.emplace_back("fill");
+  }
   if (instruction.call_site != nullptr) {
     options.push_back("call=" + to_string(*instruction.call_site));
   }

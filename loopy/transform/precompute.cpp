@@ -189,6 +189,7 @@ class Stager {
     Instruction store;
     store.id = names.make("fill_" + temporary_);
     store.kind = Assignment{{target}, value};
+    store.is_fill = true;
     NameSet within = std::move(filling.outer_inames);
     for (const std::string& each : free_names(value)) {
       if (is_iname(kernel_, each)) {
@@ -215,7 +216,7 @@ class Stager {
   /// The loops that both statements are within; a user is within its reductions for what is filled
   /// there.
   [[nodiscard]] static NameSet shared_inames(const Instruction& writer, const Instruction& user) {
-    NameSet shared = writer.id.starts_with("fill_") ? used_inames(user) : user.within_inames;
+    NameSet shared = writer.is_fill ? used_inames(user) : user.within_inames;
     std::erase_if(shared, [&](const auto& each) { return writer.within_inames.count(each) == 0; });
     return shared;
   }
@@ -260,7 +261,7 @@ class Stager {
       const bool feeds = std::any_of(written.begin(), written.end(), [&](const std::string& each) {
         return reads.count(each) != 0;
       });
-      if (feeds || is<BarrierInstruction>(earlier) || earlier.id.starts_with("fill_")) {
+      if (feeds || is<BarrierInstruction>(earlier) || earlier.is_fill) {
         place = i + 1;
       }
     }

@@ -116,7 +116,10 @@ Expr length_of(const Kernel& kernel, const std::string& iname) {
   return *length;
 }
 
-Kernel with_saved(Kernel kernel, const std::string& old, bool is_private) {
+/// @param is_scalar_alone  whether it is a scalar of all threads together, which is saved in an
+/// array of one
+///                         element
+Kernel with_saved(Kernel kernel, const std::string& old, bool is_private, bool is_scalar_alone) {
   std::optional<NameSet> axes;
   for (const Instruction& each : kernel.instructions) {
     if (!touches(kernel, each, old)) {
@@ -147,6 +150,9 @@ Kernel with_saved(Kernel kernel, const std::string& old, bool is_private) {
       temporary.strides_elements.clear();
       temporary.swizzle = {};
       temporary.shape.insert(temporary.shape.begin(), lengths.begin(), lengths.end());
+      if (is_scalar_alone && temporary.shape.empty()) {
+        temporary.shape = {1};
+      }
     }
   }
   return map_expressions_unless_shadowed(std::move(kernel), old, [&](const Expr& expr) {
@@ -192,14 +198,8 @@ Kernel save_and_reload_temporaries(Kernel kernel, const std::vector<std::string>
                              [&](const Instruction& one) { return touches(placed, one, each); }),
                true)
             .empty();
-    kernel = with_saved(std::move(kernel), each, temporary.address_space == AddressSpace::private_);
-    if (is_scalar_alone) {
-      for (Temporary& own : kernel.temporaries) {
-        if (own.name.starts_with(each + "_saved") && own.shape.empty()) {
-          own.shape = {1};
-        }
-      }
-    }
+    kernel = with_saved(std::move(kernel), each, temporary.address_space == AddressSpace::private_,
+                        is_scalar_alone);
   }
   record(kernel, "save_and_reload_temporaries",
          temporaries.empty() ? Names{} : Names{list_text(temporaries)});

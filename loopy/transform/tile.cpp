@@ -291,9 +291,10 @@ class Tiler {
 
   /// An array that was asked for and cannot be fetched is refused, in the words of add_prefetch.
   void require_asked_for(const std::string& array, const std::vector<std::string>& sweep) {
-    const bool is_fetched =
-        std::any_of(kernel_.temporaries.begin(), kernel_.temporaries.end(),
-                    [&](const Temporary& each) { return each.name.starts_with(array + "_fetch"); });
+    const bool is_fetched = std::any_of(
+        kernel_.instructions.begin(), kernel_.instructions.end(), [&](const Instruction& each) {
+          return each.is_fill && read_variables(kernel_, each).count(array) != 0;
+        });
     if (options_.fetch && !is_fetched) {
       kernel_ = add_prefetch(std::move(kernel_), array, sweep.empty() ? within_block_ : sweep);
     }

@@ -59,16 +59,18 @@ TEST(CheckRaces, RefusesATargetThatDoesNotMentionALane) {
 }
 
 TEST(CheckRaces, SaysWhatGivesLanesElementsOfTheirOwn) {
-  const auto end_of_message = [](const char* statement) {
+  const auto end_of_message = [](const char* statement, bool is_fill) {
     Kernel kernel = kernel_of(access("tile", {j}), {AxisKind::ilp, 0});
     kernel.temporaries = {temporary("tile", {4})};
     kernel.temporaries[0].address_space = AddressSpace::local;
     kernel.instructions[0].id = statement;
+    kernel.instructions[0].is_fill = is_fill;
     const std::string message = message_of(kernel);
     return message.substr(std::min(message.rfind(": "), message.size()));
   };
-  EXPECT_EQ(end_of_message("s"), ": give 'tile' an axis for it by privatize_temporaries");
-  EXPECT_EQ(end_of_message("fill_tile"),
+  EXPECT_EQ(end_of_message("s", false), ": give 'tile' an axis for it by privatize_temporaries");
+  EXPECT_EQ(end_of_message("fill_tile", false), end_of_message("s", false));
+  EXPECT_EQ(end_of_message("s", true),
             ": let what fetches 'tile' sweep 'i', too, or give 'tile' an axis for it by "
             "privatize_temporaries");
 }

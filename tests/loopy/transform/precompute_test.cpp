@@ -225,6 +225,19 @@ TEST(Precompute, FillsBehindALoopWhoseInameIsSummedOver) {
   expect_same_results(before, done, {});
 }
 
+TEST(Precompute, TakesNoStatementForAFillByItsName) {
+  const auto done = [](const std::string& id) {
+    return add_prefetch(make_kernel("{[i, j]: 0 <= i, j < 8}",
+                                    "b[j] = 2*j {id=" + id + "}\nd[i] = i {id=" + id +
+                                        "_d}\nout[i] = sum(j, b[j])*i",
+                                    {.default_type = cgen::f32}),
+                        "b", {"j"});
+  };
+  EXPECT_EQ(statements_of(done("fill_b")), statements_of(done("set_b")));
+  EXPECT_EQ(find_instruction(done("fill_b"), "fill_b_fetch")->within_inames,
+            (NameSet{"b_fetch_0"}));
+}
+
 TEST(Precompute, FillsFromWhatIsFilledWithinASum) {
   const Kernel before = split_iname(
       make_kernel("{[i, k]: 0 <= i < 4 and 0 <= k < 8}", "f(x) := a[x]*2\nout[i] = sum(k, f(k))*i",

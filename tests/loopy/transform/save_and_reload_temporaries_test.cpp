@@ -75,6 +75,17 @@ TEST(SaveAndReloadTemporaries, KeepsWhatTheFirstIterationSets) {
   EXPECT_EQ(generate(save_and_reload_temporaries(spread), Target::cuda).launches.size(), 2U);
 }
 
+TEST(SaveAndReloadTemporaries, ChangesNoTemporaryWithASimilarName) {
+  const Kernel described =
+      make_kernel("{[i]: 0 <= i < n}",
+                  "<> s = a[0] {id=take, inames=}\n<> s_saved_too = 2.0 {inames=}\n... gbarrier\n"
+                  "b[i] = s*s_saved_too {inames=i}",
+                  {.default_type = cgen::f32});
+  const Kernel saved = save_and_reload_temporaries(described, {"s"});
+  EXPECT_EQ(find_temporary(saved, "s_saved")->shape.size(), 1U);
+  EXPECT_TRUE(find_temporary(saved, "s_saved_too")->shape.empty());
+}
+
 TEST(SaveAndReloadTemporaries, RefusesWhatItCannotSave) {
   EXPECT_ERROR("loopy.save_and_reload_temporaries.unknown_temporary",
                save_and_reload_temporaries(rotation(), {"q"}));

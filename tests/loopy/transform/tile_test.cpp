@@ -124,6 +124,17 @@ TEST(Tile, FetchesWhatIsAskedForAndNoMore) {
   EXPECT_TRUE(tile(matrix_product(), {{"i", 16}, {"j", 16}}).temporaries.empty());
 }
 
+TEST(Tile, TakesNoTemporaryForAFetchByItsName) {
+  // one element at a time would be fetched: refused, unless an array was fetched before
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < n}",
+                  "<> a_fetch_of_mine = 2*x[i] {inames=i:j}\n"
+                  "c[i, j] = sum(k, a[i, k]*b[k, j]) + a_fetch_of_mine {inames=i:j}",
+                  {.default_type = cgen::f32});
+  const Kernel tiled = tile(kernel, {{"i", 16}, {"j", 16}}, {.fetch = {{"a"}}});
+  EXPECT_NE(find_temporary(tiled, "a_fetch"), nullptr);
+}
+
 TEST(Tile, FetchesOneArrayForSeveralReads) {
   const Kernel squares =
       make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*a[j, k])",
