@@ -23,7 +23,7 @@ void time_to_near_best(benchmark::State& state) {
   rtcg::loopy::SlicingConstraints constraints;
   constraints.min_threads = 8;
   constraints.max_threads = 16;
-  constraints.max_lanes = 8;
+  constraints.max_items_per_thread = 8;
   constraints.max_shared_bytes = 0;
   for (auto _ : state) {
     const rtcg::bench::NearBest measured =

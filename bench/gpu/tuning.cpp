@@ -257,7 +257,7 @@ void measure_search_quality(Device device, Report& report) {
   loopy::SlicingConstraints constraints;
   constraints.min_threads = 256;
   constraints.max_threads = 256;
-  constraints.max_lanes = 2;
+  constraints.max_items_per_thread = 2;
   constraints.max_shared_bytes = 4096;  // some 3000 slicings, which all can be tried in a minute
   const NearBest measured = measure_near_best(device, 512, constraints, 0.05);
   std::printf(

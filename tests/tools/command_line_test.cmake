@@ -346,7 +346,7 @@ foreach(share 0 1 -1% 100% many)
   expect(2 "a share is written as 1% or 0.01" tune ${kernels}/matmul.loopy --set n=32
     --until-gain=${share})
 endforeach()
-expect(0 "layout a order 1,0" slicings ${kernels}/matmul.loopy --set n=64 --max-lanes 1 --max-threads 32
+expect(0 "layout a order 1,0" slicings ${kernels}/matmul.loopy --set n=64 --max-items-per-thread 1 --max-threads 32
   --max-shared-bytes 0 --free-layout a --list 1000)
 expect(0 "layout b order 0,1 pad 31: b.33, 33. has the strides 64, 1\n" tune
   ${kernels}/matmul.loopy --set n=33 -d host --max-candidates 1 --search exhaustive --free-layout b

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/symbolic/invalid_line.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "tests/support/expect_error.h"
 
@@ -26,6 +27,16 @@ ParsedStatement only(std::string_view text) {
   const ParsedStatements parsed = parse_statements(text);
   EXPECT_EQ(parsed.statements.size(), 1U);
   return parsed.statements.at(0);
+}
+
+TEST(ParseStatements, SaysInWhichLineAMistakeIs) {
+  try {
+    static_cast<void>(parse_statements("out[i] = 2*a[i]\n\nb[i] = (i {id=x}"));
+    FAIL() << "expected an error";
+  } catch (const InvalidLine& error) {
+    EXPECT_EQ(error.line(), 3U);
+    EXPECT_EQ(error.message(), "line 3: " + error.problem());
+  }
 }
 
 TEST(ParseStatements, ReadsAssignmentsByLineAndSemicolon) {

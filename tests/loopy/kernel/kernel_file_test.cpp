@@ -9,6 +9,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/recipe/parse_kernel_file.h"
+#include "rtcg/loopy/transform/precompute.h"
 #include "tests/loopy/support/random_kernels.h"
 #include "tests/support/expect_error.h"
 
@@ -97,6 +98,16 @@ TEST(WriteKernelFile, SurvivesReadingAfterTransformations) {
     ++count;
   }
   EXPECT_GE(count, 5);
+}
+
+TEST(WriteKernelFile, SaysWhichStatementsFillCopies) {
+  const Kernel kernel =
+      add_prefetch(make_kernel("{[i, j]: 0 <= i, j < 8}", "out[i] = sum(j, b[j])*i",
+                               {.default_type = cgen::f32}),
+                   "b", {"j"});
+  const Kernel again = read(to_string(to_kernel_file(kernel)));
+  EXPECT_TRUE(find_instruction(again, "fill_b_fetch")->is_fill);
+  EXPECT_FALSE(find_instruction(again, "set_out")->is_fill);
 }
 
 TEST(WriteKernelFile, WritesCText) {
