@@ -6,6 +6,7 @@
 #include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/codegen/emitter.h"
+#include "rtcg/loopy/kernel/call_loops.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -64,16 +65,6 @@ cgen::Type pointer_to_rows(cgen::Type element, const std::vector<cgen::Expr>& ex
   return cgen::pointer_to(element);
 }
 
-/// Whether the call has the loop of its own: `k`, or what became of it, `k_outer`. Others stand
-/// around the call.
-bool is_loop_of(const CallSite& call, const std::string& iname) {
-  return std::any_of(call.parameter_names.begin(), call.parameter_names.end(),
-                     [&](const auto& each) {
-                       const std::string& own = each.first;
-                       return each.second.empty() && (iname == own || iname.starts_with(own + "_"));
-                     });
-}
-
 }  // namespace
 
 bool Emitter::is_beginning(std::size_t statement) const {
@@ -98,7 +89,7 @@ std::size_t Emitter::end_of_call(const LoopTree& nodes, std::size_t begin) const
           return own != nullptr && *own == *call;
         });
     const LoopNode* loop = get_if<LoopNode>(nodes[end]);
-    if (!is_same || (loop != nullptr && !is_loop_of(*call, loop->iname))) {
+    if (!is_same || (loop != nullptr && !has_loop(*call, loop->iname))) {
       break;
     }
   }

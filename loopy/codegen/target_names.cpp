@@ -8,6 +8,7 @@
 #include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/codegen/helper_function.h"
+#include "rtcg/loopy/kernel/call_loops.h"
 #include "rtcg/loopy/kernel/variable_index.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -191,6 +192,9 @@ void rename_inames(const NewNames& names, Kernel& kernel) {
 
 Kernel renamed(Kernel kernel, const NewNames& names) {
   rename_inames(names, kernel);
+  for (const auto& [old, other] : names) {
+    replace_call_loop(kernel, old, {other});
+  }
   kernel = map_expressions(std::move(kernel),
                            [&](const Expr& expr) { return rename_variables(expr, names); });
   for (Instruction& instruction : kernel.instructions) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/kernel/call_loops.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -55,6 +56,9 @@ Kernel with_copied_inames(Kernel kernel, const NewNames& names, const NameSet& u
     }
   }
   kernel.domains.insert(kernel.domains.end(), copies.begin(), copies.end());
+  for (const auto& [iname, copy] : names) {
+    add_call_loops(kernel, iname, {copy});
+  }
   return kernel;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "rtcg/loopy/kernel/call_loops.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -330,6 +331,9 @@ Kernel map_domain(Kernel kernel, const InameMap& map) {
       }
       within.insert(mapping.new_inames.begin(), mapping.new_inames.end());
     }
+  }
+  for (const std::string& iname : mapping.old_inames) {
+    replace_call_loop(kernel, iname, mapping.new_inames);
   }
   for (SubstitutionRule& rule : kernel.rules) {
     Substitution visible = values;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "rtcg/loopy/kernel/call_loops.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/map_kernel.h"
 
@@ -117,6 +118,7 @@ Kernel replace_iname(Kernel kernel, std::string_view iname, const Expr& value,
   for (std::vector<std::string>& priority : kernel.loop_priorities) {
     priority = replaced(priority, iname, new_inames);
   }
+  replace_call_loop(kernel, iname, new_inames);
   return kernel;
 }
 

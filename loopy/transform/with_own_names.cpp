@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rtcg/loopy/kernel/call_loops.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -73,6 +74,9 @@ Kernel with_own_names(Kernel kernel, NameGenerator& taken, std::string_view suff
   }
   for (Instruction& instruction : kernel.instructions) {
     instruction = renamed(std::move(instruction), names, ids);
+  }
+  for (const auto& [old, other] : names) {
+    replace_call_loop(kernel, old, {other});
   }
   for (Temporary& temporary : kernel.temporaries) {
     temporary.name = new_name(names, temporary.name);

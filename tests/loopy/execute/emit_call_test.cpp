@@ -95,6 +95,19 @@ TEST(EmitCall, PassesSumsTablesSharedArraysAndScalars) {
   expect_same_everywhere(kernel, with(""), {{"n", 5}});
 }
 
+TEST(EmitCall, TakesNoLoopAroundACallForOneOfItsOwn) {
+  const auto text = [](const std::string& around) {
+    const Kernel kernel = make_kernel_with_callees(
+        "{[" + around + "]: 0 <= " + around + " < n}",
+        "[k]: b[" + around + ", k] = scale([k]: a[" + around + ", 7 - k], 3) {as_function}",
+        {.name = "rows", .arguments = arguments}, {scale()});
+    return generate_text(infer_types(apply_recipe(kernel, "split_iname(k, 4, inner_tag=unr)")),
+                         Target::cuda, {.recipe_comment = false});
+  };
+  EXPECT_NE(text("r").find("scale(&b[8 * r], &a[8 * r]);"), std::string::npos) << text("r");
+  EXPECT_NE(text("k_r").find("scale(&b[8 * k_r], &a[8 * k_r]);"), std::string::npos) << text("k_r");
+}
+
 TEST(EmitCall, IsKeptInKernelFiles) {
   const Kernel kernel = apply_recipe(calling(" {as_function}"), calls_on_threads);
   const KernelFile file = to_kernel_file(kernel);
