@@ -398,21 +398,14 @@ Kernel Description::make() const {
       kernel.arguments.push_back(each->argument);
     }
   }
-  NameSet places;
-  for (const ParsedStatement& each : kernel.statements.statements) {
-    places.insert(place_of(each));
-  }
-  // errors about a statement have its place
-  const auto placed = [&](const std::string& message) {
-    const bool has_place = places.count(message.substr(0, message.find(": "))) != 0;
-    return has_place ? message : message_at(parts_->where, message);
-  };
   try {
     return make_kernel_of_parts(std::move(kernel), parts_->callees);
+  } catch (const InvalidLine&) {
+    throw;  // has the place of the statement
   } catch (const InvalidInput& error) {
-    throw InvalidInput(error.code(), placed(error.message()));
+    throw InvalidInput(error.code(), message_at(parts_->where, error.message()));
   } catch (const Unsupported& error) {
-    throw Unsupported(error.code(), placed(error.message()));
+    throw Unsupported(error.code(), message_at(parts_->where, error.message()));
   }
 }
 
