@@ -32,7 +32,7 @@ int main(int count, char** arguments) {
         .parameters = {{"n", 500}},
         .min_threads = 128,
         .max_threads = 256,
-        .max_lanes = 16,
+        .max_items_per_thread = 16,
         .inames = {{"k", {.tiles = {16}}}},
         .arrays = {{"a", ArrayUse::shared}, {"b", ArrayUse::shared}}};
     const SlicingStream stream(product, constraints);
