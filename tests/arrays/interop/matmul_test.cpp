@@ -23,7 +23,7 @@ AnyArray numbers_to_multiply(DType dtype, const Extents& shape, std::int64_t fac
   return evaluate(cast(indices(shape) * factor % 7 - 3, dtype));
 }
 
-void check(const AnyArray& a, const AnyArray& b, const MatmulOptions& options = {}) {
+void check_product(const AnyArray& a, const AnyArray& b, const MatmulOptions& options = {}) {
   const AnyArray found = matmul(a, b, options);
   const Expression expected = sum(a.expand_dims(-1) * b.expand_dims(b.axes() - 2), over(-2));
   EXPECT_EQ(found.dtype(), promote(a.dtype(), b.dtype()));
@@ -34,15 +34,18 @@ void check(const AnyArray& a, const AnyArray& b, const MatmulOptions& options = 
 
 TEST(Matmul, MultipliesMatrices) {
   on_every_device([] {
-    check(numbers_to_multiply(DType::f32, {33, 65}, 5),
-          numbers_to_multiply(DType::f32, {65, 40}, 3));
-    check(numbers_to_multiply(DType::f64, {64, 64}, 5),
-          numbers_to_multiply(DType::f64, {64, 64}, 3));
-    check(numbers_to_multiply(DType::f64, {20, 12}, 5).transposed(),
-          numbers_to_multiply(DType::f32, {20, 17}, 3));
-    check(numbers_to_multiply(DType::i32, {5, 6}, 5), numbers_to_multiply(DType::i32, {6, 7}, 3));
-    check(numbers_to_multiply(DType::c64, {5, 6}, 5), numbers_to_multiply(DType::f32, {6, 7}, 3));
-    check(numbers_to_multiply(DType::f32, {5, 0}, 1), numbers_to_multiply(DType::f32, {0, 3}, 1));
+    check_product(numbers_to_multiply(DType::f32, {33, 65}, 5),
+                  numbers_to_multiply(DType::f32, {65, 40}, 3));
+    check_product(numbers_to_multiply(DType::f64, {64, 64}, 5),
+                  numbers_to_multiply(DType::f64, {64, 64}, 3));
+    check_product(numbers_to_multiply(DType::f64, {20, 12}, 5).transposed(),
+                  numbers_to_multiply(DType::f32, {20, 17}, 3));
+    check_product(numbers_to_multiply(DType::i32, {5, 6}, 5),
+                  numbers_to_multiply(DType::i32, {6, 7}, 3));
+    check_product(numbers_to_multiply(DType::c64, {5, 6}, 5),
+                  numbers_to_multiply(DType::f32, {6, 7}, 3));
+    check_product(numbers_to_multiply(DType::f32, {5, 0}, 1),
+                  numbers_to_multiply(DType::f32, {0, 3}, 1));
   });
 }
 
@@ -54,16 +57,16 @@ TEST(Matmul, TakesVectorsAndBatches) {
               Array<float>(sum(a * v, over(1))).to_vector());
     EXPECT_EQ(matmul(v, a.transposed()).shape(), Extents{4});
     EXPECT_EQ(Array<float>(matmul(v, v)).item(), Array<float>(dot(v, v)).item());
-    check(numbers_to_multiply(DType::f32, {3, 1, 4, 6}, 5),
-          numbers_to_multiply(DType::f32, {2, 6, 5}, 3));
+    check_product(numbers_to_multiply(DType::f32, {3, 1, 4, 6}, 5),
+                  numbers_to_multiply(DType::f32, {2, 6, 5}, 3));
   });
 }
 
 TEST(Matmul, UsesAGivenSlicing) {
   on_every_device([] {
     const auto slicing = loopy::parse_slicing("i: g.1 l.1*8; j: g.0 l.0*8; k: for");
-    check(numbers_to_multiply(DType::f32, {30, 20}, 5),
-          numbers_to_multiply(DType::f32, {20, 50}, 3), {slicing});
+    check_product(numbers_to_multiply(DType::f32, {30, 20}, 5),
+                  numbers_to_multiply(DType::f32, {20, 50}, 3), {slicing});
   });
 }
 
@@ -95,8 +98,8 @@ TEST(Matmul, FollowsWisdom) {
   EXPECT_EQ(near.slicing, tuned.slicing);
   EXPECT_EQ(plan_matmul(DType::f32, {320, 24, 16}, device, options).source,
             MatmulPlan::Source::model);
-  check(numbers_to_multiply(DType::f32, {40, 30}, 5), numbers_to_multiply(DType::f32, {30, 24}, 3),
-        options);
+  check_product(numbers_to_multiply(DType::f32, {40, 30}, 5),
+                numbers_to_multiply(DType::f32, {30, 24}, 3), options);
   std::remove(path.c_str());
 }
 
@@ -155,12 +158,12 @@ TEST(Matmul, RunsCublasWhereItIs) {
     for (const MatmulMethod method :
          {MatmulMethod::cublas, MatmulMethod::engine, MatmulMethod::automatic}) {
       const MatmulOptions options{.method = method};
-      check(numbers_to_multiply(DType::f32, {333, 65}, 5),
-            numbers_to_multiply(DType::f32, {65, 140}, 3), options);
-      check(numbers_to_multiply(DType::f64, {64, 65}, 5).transposed(),
-            numbers_to_multiply(DType::f64, {64, 17}, 3), options);
-      check(numbers_to_multiply(DType::f64, {6, 20, 12}, 5),
-            numbers_to_multiply(DType::f64, {12, 17}, 3), options);
+      check_product(numbers_to_multiply(DType::f32, {333, 65}, 5),
+                    numbers_to_multiply(DType::f32, {65, 140}, 3), options);
+      check_product(numbers_to_multiply(DType::f64, {64, 65}, 5).transposed(),
+                    numbers_to_multiply(DType::f64, {64, 17}, 3), options);
+      check_product(numbers_to_multiply(DType::f64, {6, 20, 12}, 5),
+                    numbers_to_multiply(DType::f64, {12, 17}, 3), options);
     }
   });
 }

@@ -35,7 +35,7 @@ void expect_round_trip(const Kernel& kernel) {
   }
 }
 
-TEST(WriteKernelFile, SaysWhatAKernelIs) {
+TEST(ToKernelFile, SaysWhatAKernelIs) {
   const Kernel kernel =
       apply_recipe(make_kernel("{[i]: 0 <= i < n and i mod 2 = 0} {[j]: 0 <= j < 16}",
                                "twice(x) := 2*x\n"
@@ -66,7 +66,7 @@ transform
 )");
 }
 
-TEST(WriteKernelFile, SurvivesReading) {
+TEST(ToKernelFile, SurvivesReading) {
   KernelOptions f32;
   f32.default_type = cgen::f32;
   expect_round_trip(make_kernel("{[i]: 0 <= i < n}", "out[i] = 2*a[i]", f32));
@@ -87,7 +87,7 @@ TEST(WriteKernelFile, SurvivesReading) {
                                 f32));
 }
 
-TEST(WriteKernelFile, SurvivesReadingAfterTransformations) {
+TEST(ToKernelFile, SurvivesReadingAfterTransformations) {
   int count = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(RTCG_SOURCE_DIR "/examples/kernels")) {
@@ -100,7 +100,7 @@ TEST(WriteKernelFile, SurvivesReadingAfterTransformations) {
   EXPECT_GE(count, 5);
 }
 
-TEST(WriteKernelFile, SaysWhichStatementsFillCopies) {
+TEST(ToKernelFile, SaysWhichStatementsFillCopies) {
   const Kernel kernel =
       add_prefetch(make_kernel("{[i, j]: 0 <= i, j < 8}", "out[i] = sum(j, b[j])*i",
                                {.default_type = cgen::f32}),
@@ -110,7 +110,7 @@ TEST(WriteKernelFile, SaysWhichStatementsFillCopies) {
   EXPECT_FALSE(find_instruction(again, "set_out")->is_fill);
 }
 
-TEST(WriteKernelFile, WritesCText) {
+TEST(ToKernelFile, WritesCText) {
   const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", R"(
       ... c "${out[i]} = \"x\"[0] + ${a[i]};\n" {writes=out, reads=b, id=text}
       out[i] = 2*out[i]
@@ -119,7 +119,7 @@ TEST(WriteKernelFile, WritesCText) {
   expect_round_trip(kernel);
 }
 
-TEST(WriteKernelFile, WritesTablesAndAsynchronousCopies) {
+TEST(ToKernelFile, WritesTablesAndAsynchronousCopies) {
   const Kernel table = make_kernel("{[i]: 1 <= i < n - 1} {[k]: 0 <= k < 3}",
                                    "<f32> w[3] = table(0.25, 0.5, 0.25)\n"
                                    "out[i] = sum(k, w[k]*a[i + k - 1])",
@@ -136,7 +136,7 @@ TEST(WriteKernelFile, WritesTablesAndAsynchronousCopies) {
 }
 
 /// Kernels, and what random transformations make of them: each file says the same kernel.
-TEST(WriteKernelFile, SaysTheSameOfRandomKernels) {
+TEST(ToKernelFile, SaysTheSameOfRandomKernels) {
   std::map<std::string, int> refusals;
   int count = 0;
   for (std::uint64_t seed = 2000001; seed < 2000201 && !HasFailure(); ++seed) {
@@ -166,7 +166,7 @@ TEST(WriteKernelFile, SaysTheSameOfRandomKernels) {
   EXPECT_GE(count, 400);
 }
 
-TEST(WriteKernelFile, RefusesWhatTextCannotSay) {
+TEST(ToKernelFile, RefusesWhatTextCannotSay) {
   Kernel kernel =
       make_kernel("{[i]: 0 <= i < n}", "<f32> t[4, 4]\nt[0, 0] = a[i]\nout[i] = t[0, 0]",
                   {.default_type = cgen::f32});
