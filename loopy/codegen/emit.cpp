@@ -40,7 +40,7 @@ cgen::Type Emitter::type_of(const Expr& expr) const {
 }
 
 EmittedBody Emitter::run(const LoopTree& tree) {
-  Place place;
+  EmitContext place;
   place.context = kernel_.assumptions;
   place.context.add(axes_.context);
   place.values = axes_.values;
@@ -75,7 +75,7 @@ cgen::Expr Emitter::position_of(const HardwareAxis& axis) const {
                                        axis.number});
 }
 
-cgen::Statement Emitter::declare_axis(const HardwareAxis& axis, const Place& place,
+cgen::Statement Emitter::declare_axis(const HardwareAxis& axis, const EmitContext& place,
                                       const cgen::Expr& position) {
   const bool starts_at_zero = as_integer(axis.first) == 0;
   const ExprScope scope = scope_of(place);
@@ -84,7 +84,7 @@ cgen::Statement Emitter::declare_axis(const HardwareAxis& axis, const Place& pla
       .declaration();
 }
 
-bool Emitter::declare_block_order(cgen::BlockBuilder& body, const Place& place) {
+bool Emitter::declare_block_order(cgen::BlockBuilder& body, const EmitContext& place) {
   const HardwareAxis* across = axes_.find(AxisKind::grid, 0);
   const HardwareAxis* down = axes_.find(AxisKind::grid, 1);
   if (kernel_.swizzle_blocks == 0 || across == nullptr || down == nullptr) {

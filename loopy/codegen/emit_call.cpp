@@ -195,7 +195,7 @@ bool Emitter::is_touched_outside(const std::string& temporary, const LoopTree& r
 
 Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
                                                const NameSet& written, const CallFrame& frame,
-                                               const Place& place) {
+                                               const EmitContext& place) {
   const auto owner = owners_.find(variable.name);
   const std::string& name = owner != owners_.end() ? owner->second : variable.name;
   const bool is_written = written.count(name) != 0;
@@ -248,7 +248,7 @@ Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
   return {name, {cgen::const_(variable.type), {}}, itself};
 }
 
-void Emitter::emit_call(const LoopTree& run, const Place& place, CodeBlock& block) {
+void Emitter::emit_call(const LoopTree& run, const EmitContext& place, CodeBlock& block) {
   check_call(run);
   const std::vector<std::size_t> statements = statements_in(run);
   const CallSite& call = *kernel_.instructions[statements.front()].call_site;

@@ -5,7 +5,8 @@
 
 namespace rtcg::loopy {
 
-Guards Emitter::needed_guards(const LoopTreeNode& node, const Place& place, LevelGuards& known) {
+Guards Emitter::needed_guards(const LoopTreeNode& node, const EmitContext& place,
+                              LevelGuards& known) {
   if (is<BarrierNode>(node)) {
     return {};
   }
@@ -29,7 +30,7 @@ Guards Emitter::needed_guards(const LoopTreeNode& node, const Place& place, Leve
   return common.value_or(Guards{});
 }
 
-const Guards& Emitter::needed_of(const ConstraintSet& constraints, const Place& place,
+const Guards& Emitter::needed_of(const ConstraintSet& constraints, const EmitContext& place,
                                  LevelGuards& known) {
   const auto found = known.find(&constraints);
   if (found != known.end()) {
@@ -50,7 +51,7 @@ const Guards& Emitter::needed_of(const ConstraintSet& constraints, const Place& 
 }
 
 Guards Emitter::needed_by(std::size_t statement, const ConstraintSet& constraints,
-                          const Place& place, LevelGuards& known) {
+                          const EmitContext& place, LevelGuards& known) {
   Guards needed = needed_of(constraints, place, known);
   for (const auto& [kind, number] : unused_axes(statement)) {
     const HardwareAxis* axis = axes_.find(kind, number);
@@ -66,7 +67,7 @@ Guards Emitter::needed_by(std::size_t statement, const ConstraintSet& constraint
   return needed;
 }
 
-void Emitter::settle_lanes(std::size_t statement, const Place& place) {
+void Emitter::settle_lanes(std::size_t statement, const EmitContext& place) {
   unsettled_.clear();
   const std::vector<std::string>& lanes = facts_.lanes(statement);
   if (lanes.empty()) {
@@ -99,7 +100,7 @@ void Emitter::settle_lanes(std::size_t statement, const Place& place) {
   }
 }
 
-Guards Emitter::needed_by_lanes(const Place& place) {
+Guards Emitter::needed_by_lanes(const EmitContext& place) {
   Guards needed;
   if (unsettled_.empty()) {
     return needed;
@@ -151,7 +152,7 @@ const std::vector<std::pair<AxisKind, int>>& Emitter::unused_axes(std::size_t st
   return unused;
 }
 
-bool Emitter::is_testable(const Affine& expr, const Place& place) const {
+bool Emitter::is_testable(const Affine& expr, const EmitContext& place) const {
   return std::all_of(expr.terms().begin(), expr.terms().end(), [&](const Affine::Term& term) {
     return place.known.count(term.name) != 0 || !is_iname(kernel_, term.name);
   });
@@ -164,7 +165,7 @@ bool Emitter::differs_by_thread(const Affine& expr) const {
 }
 
 Guards Emitter::guards_of_run(const LoopTree& nodes, const std::vector<Guards>& needed,
-                              std::size_t first, const Place& place, LevelGuards& known) {
+                              std::size_t first, const EmitContext& place, LevelGuards& known) {
   std::size_t in_need = first;
   while (in_need < nodes.size() && needed[in_need].empty()) {
     if (is<BarrierNode>(nodes[in_need]) || !has_lane_domain(nodes[in_need])) {
@@ -189,8 +190,8 @@ bool Emitter::has_lane_domain(const LoopTreeNode& node) const {
                      [&](std::size_t statement) { return facts_.is_relaxed(statement); });
 }
 
-bool Emitter::may_stand_under(const LoopTreeNode& node, const Guards& guards, const Place& place,
-                              LevelGuards& known) {
+bool Emitter::may_stand_under(const LoopTreeNode& node, const Guards& guards,
+                              const EmitContext& place, LevelGuards& known) {
   if (is<BarrierNode>(node)) {
     return false;
   }

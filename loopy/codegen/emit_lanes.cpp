@@ -9,7 +9,7 @@
 namespace rtcg::loopy {
 
 void Emitter::emit_lanes(std::size_t statement, const std::vector<std::string>& lanes,
-                         std::size_t depth, Place& place, CodeBlock& block) {
+                         std::size_t depth, EmitContext& place, CodeBlock& block) {
   if (depth == lanes.size()) {
     emit_instance(statement, place, block);
     return;
@@ -22,7 +22,7 @@ void Emitter::emit_lanes(std::size_t statement, const std::vector<std::string>& 
 }
 
 void Emitter::emit_each_lane(std::size_t statement, const std::vector<std::string>& lanes,
-                             std::size_t depth, Place& place, CodeBlock& block) {
+                             std::size_t depth, EmitContext& place, CodeBlock& block) {
   const auto [first, last] = range_of_lane(lanes[depth]);
   place.known.insert(lanes[depth]);
   for (std::int64_t value = first; value <= last; ++value) {
@@ -33,7 +33,7 @@ void Emitter::emit_each_lane(std::size_t statement, const std::vector<std::strin
   place.values.erase(lanes[depth]);
 }
 
-Place Emitter::at_lane(Place place, const std::string& lane, std::int64_t value) {
+EmitContext Emitter::at_lane(EmitContext place, const std::string& lane, std::int64_t value) {
   place.known.insert(lane);
   place.values.insert_or_assign(lane, Affine(value));
   return place;
@@ -53,13 +53,13 @@ std::pair<std::int64_t, std::int64_t> Emitter::range_of_lane(const std::string& 
 }
 
 void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& lanes,
-                        std::size_t depth, Place& place, CodeBlock& block) {
+                        std::size_t depth, EmitContext& place, CodeBlock& block) {
   const Guards guards = depth + 1 < lanes.size() ? needed_by_lanes(place) : Guards{};
   if (guards.empty()) {
     emit_lanes(statement, lanes, depth + 1, place, block);
     return;
   }
-  Place inside = place;
+  EmitContext inside = place;
   std::optional<cgen::Expr> condition;
   for (const Constraint& guard : guards) {
     const cgen::Expr test = lower_constraint(scope_of(place), guard);
@@ -73,7 +73,7 @@ void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& l
   block.items.push_back(make_if({*condition, std::move(code), std::nullopt, false}));
 }
 
-void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlock& block) {
+void Emitter::emit_instance(std::size_t statement, const EmitContext& outside, CodeBlock& block) {
   const Instruction& instruction = kernel_.instructions[statement];
   if (++written_statements_ > options_.most_statements) {
     throw InvalidInput(
@@ -90,11 +90,11 @@ void Emitter::emit_instance(std::size_t statement, const Place& outside, CodeBlo
     condition = condition ? *condition && test : test;
   };
   const Guards guards = needed_by_lanes(outside);
-  std::optional<Place> learnt;  // a copy only where something is
+  std::optional<EmitContext> learnt;  // a copy only where something is
   if (!guards.empty() || !instruction.predicates.empty()) {
     learnt = outside;
   }
-  const Place& place = learnt ? *learnt : outside;
+  const EmitContext& place = learnt ? *learnt : outside;
   for (const Constraint& guard : guards) {
     if (condition && place.context.implies(guard)) {
       continue;  // the tests before say so

@@ -60,7 +60,7 @@ Guards shared_guards(const std::vector<Guards>& needed, std::size_t begin, std::
 
 }  // namespace
 
-CodeBlock Emitter::emit_level(const LoopTree& nodes, const Place& place) {
+CodeBlock Emitter::emit_level(const LoopTree& nodes, const EmitContext& place) {
   if (splits_threads() && !place.in_threads) {
     return emit_split(nodes, place);
   }
@@ -103,7 +103,7 @@ CodeBlock Emitter::emit_level(const LoopTree& nodes, const Place& place) {
   return block;
 }
 
-CodeItem Emitter::emit_guarded(const LoopTree& run, const Guards& guards, Place place) {
+CodeItem Emitter::emit_guarded(const LoopTree& run, const Guards& guards, EmitContext place) {
   // tested one after the other, so that what the first ones say may make later ones superfluous
   std::optional<cgen::Expr> condition;
   touched_.clear();
@@ -121,7 +121,7 @@ CodeItem Emitter::emit_guarded(const LoopTree& run, const Guards& guards, Place 
   return item;
 }
 
-void Emitter::emit_node(const LoopTreeNode& node, const Place& place, CodeBlock& block) {
+void Emitter::emit_node(const LoopTreeNode& node, const EmitContext& place, CodeBlock& block) {
   match(
       node, [&](const LoopNode& loop) { emit_loop(loop, place, block); },
       [&](const StatementNode& statement) { emit_statement(statement.index, place, block); },
@@ -146,7 +146,7 @@ NameSet Emitter::shared_inames(const LoopTree& tree) const {
   return shared.value_or(NameSet{});
 }
 
-void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& block) {
+void Emitter::emit_loop(const LoopNode& loop, const EmitContext& place, CodeBlock& block) {
   // the bounds cover all statements within, so they speak only of inames that all share; with a
   // barrier within, they are the same for all threads
   const NameSet shared = shared_inames(loop.body);
@@ -169,7 +169,7 @@ void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& blo
   const auto first = constant_lower(bounds);
   const auto last = constant_upper(bounds);
   const bool runs_once = first && last && *first + bounds.step > *last && *first <= *last;
-  Place inside = place;
+  EmitContext inside = place;
   inside.known.insert(loop.iname);
   if (tag.kind == AxisKind::unroll || runs_once) {
     emit_copies(loop, inside, constraints, bounds, block);
@@ -210,7 +210,7 @@ void Emitter::emit_loop(const LoopNode& loop, const Place& place, CodeBlock& blo
   block.items.push_back(std::move(item));
 }
 
-bool Emitter::carries_elements(const LoopNode& loop, const Place& place) const {
+bool Emitter::carries_elements(const LoopNode& loop, const EmitContext& place) const {
   const StatementNode* only =
       loop.body.size() == 1 ? get_if<StatementNode>(loop.body.front()) : nullptr;
   if (only != nullptr && tag_of(kernel_, loop.iname).kind == AxisKind::sequential) {
@@ -254,8 +254,9 @@ bool Emitter::carries_elements(const LoopNode& loop, const Place& place) const {
   });
 }
 
-void Emitter::emit_copies(const LoopNode& loop, Place& inside, const ConstraintSet& constraints,
-                          const LoopBounds& bounds, CodeBlock& block) {
+void Emitter::emit_copies(const LoopNode& loop, EmitContext& inside,
+                          const ConstraintSet& constraints, const LoopBounds& bounds,
+                          CodeBlock& block) {
   const std::optional<std::int64_t> first = smallest(constraints, inside, loop.iname);
   const std::optional<std::int64_t> last = largest(constraints, inside, loop.iname);
   if (!first || !last || *last - *first >= most_copies) {
@@ -272,7 +273,7 @@ void Emitter::emit_copies(const LoopNode& loop, Place& inside, const ConstraintS
       continue;
     }
     inside.values.insert_or_assign(loop.iname, Affine(value));
-    Place copy = inside;
+    EmitContext copy = inside;
     CodeBlock code = emit_level(loop.body, copy);
     for (CodeItem& item : code.items) {
       block.items.push_back(std::move(item));
@@ -280,14 +281,16 @@ void Emitter::emit_copies(const LoopNode& loop, Place& inside, const ConstraintS
   }
 }
 
-std::optional<std::int64_t> Emitter::smallest(const ConstraintSet& constraints, const Place& place,
+std::optional<std::int64_t> Emitter::smallest(const ConstraintSet& constraints,
+                                              const EmitContext& place,
                                               const std::string& iname) const {
   ConstraintSet all = constraints;
   all.add(place.context);
   return all.minimum(Affine(iname));
 }
 
-std::optional<std::int64_t> Emitter::largest(const ConstraintSet& constraints, const Place& place,
+std::optional<std::int64_t> Emitter::largest(const ConstraintSet& constraints,
+                                             const EmitContext& place,
                                              const std::string& iname) const {
   ConstraintSet all = constraints;
   all.add(place.context);

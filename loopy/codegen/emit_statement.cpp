@@ -47,7 +47,7 @@ std::optional<cgen::Expr> as_update(const Assignment& assignment, const cgen::Ex
 
 }  // namespace
 
-void Emitter::emit_statement(std::size_t statement, const Place& place, CodeBlock& block) {
+void Emitter::emit_statement(std::size_t statement, const EmitContext& place, CodeBlock& block) {
   const Instruction& instruction = kernel_.instructions[statement];
   if (options_.statement_comments) {
     block.items.push_back({CodeStatement{cgen::comment(describe(instruction))}, {}});
@@ -58,7 +58,7 @@ void Emitter::emit_statement(std::size_t statement, const Place& place, CodeBloc
     emit_instance(statement, place, block);
     return;
   }
-  Place inside = place;
+  EmitContext inside = place;
   emit_lanes(statement, facts_.lanes(statement), 0, inside, block);
 }
 

@@ -70,13 +70,13 @@ void Emitter::number_segments(const LoopTree& nodes, std::map<std::string, int>&
   }
 }
 
-CodeBlock Emitter::emit_split(const LoopTree& nodes, const Place& place) {
+CodeBlock Emitter::emit_split(const LoopTree& nodes, const EmitContext& place) {
   CodeBlock block;
   for (const LoopTree& segment : segments_of(nodes)) {
     switch (share_of(segment.front())) {
       case Share::none: {
         // the same for all threads: done once
-        Place inside = place;
+        EmitContext inside = place;
         inside.in_threads = true;
         for (const HardwareAxis* axis : thread_axes()) {
           inside.known.erase(axis->variable);
@@ -95,7 +95,7 @@ CodeBlock Emitter::emit_split(const LoopTree& nodes, const Place& place) {
   return block;
 }
 
-void Emitter::emit_uniform(const LoopTree& segment, Place place, CodeBlock& block) {
+void Emitter::emit_uniform(const LoopTree& segment, EmitContext place, CodeBlock& block) {
   // the first thread stands for all
   for (const HardwareAxis* axis : thread_axes()) {
     const auto first = to_affine(axis->first);
@@ -108,8 +108,8 @@ void Emitter::emit_uniform(const LoopTree& segment, Place place, CodeBlock& bloc
   }
 }
 
-CodeItem Emitter::thread_loops(const LoopTree& segment, const Place& place) {
-  Place inside = place;
+CodeItem Emitter::thread_loops(const LoopTree& segment, const EmitContext& place) {
+  EmitContext inside = place;
   inside.in_threads = true;
   CodeBlock body = emit_level(segment, inside);
   std::optional<CodeItem> item;

@@ -278,7 +278,7 @@ void Emitter::declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& bod
   }
 }
 
-ExprScope Emitter::scope_of(const Place& place) {
+ExprScope Emitter::scope_of(const EmitContext& place) {
   ExprScope scope;
   scope.kernel = &kernel_;
   scope.index_type = options_.index_type;
@@ -299,7 +299,7 @@ ExprScope Emitter::scope_of(const Place& place) {
   return scope;
 }
 
-cgen::Expr Emitter::variable_of(const std::string& name, const Place& place) {
+cgen::Expr Emitter::variable_of(const std::string& name, const EmitContext& place) {
   if (const Temporary* temporary = named_.find_temporary(name)) {
     if (temporary->address_space == AddressSpace::local ||
         temporary->address_space == AddressSpace::global) {
@@ -313,7 +313,7 @@ cgen::Expr Emitter::variable_of(const std::string& name, const Place& place) {
   return cgen::variable(name, options_.index_type);
 }
 
-cgen::Expr Emitter::private_variable(const Temporary& temporary, const Place& place) {
+cgen::Expr Emitter::private_variable(const Temporary& temporary, const EmitContext& place) {
   const std::string name = private_name(temporary, place);
   PrivateVariable variable{*temporary.type, {}, false};
   cgen::Type type = *temporary.type;
@@ -375,7 +375,7 @@ std::string Emitter::lane_base(const std::string& temporary) const {
   return base;
 }
 
-std::string Emitter::private_name(const Temporary& temporary, const Place& place) const {
+std::string Emitter::private_name(const Temporary& temporary, const EmitContext& place) const {
   std::string name = lane_base(temporary.name);
   for (const std::string& lane : facts_.lanes_of_temporary(temporary.name)) {
     const auto value = place.values.find(lane);
@@ -394,7 +394,7 @@ std::string Emitter::private_name(const Temporary& temporary, const Place& place
 }
 
 cgen::Expr Emitter::element_of(const std::string& name, const std::vector<Expr>& logical_indices,
-                               const Place& place) {
+                               const EmitContext& place) {
   const ExprScope scope = scope_of(place);
   const IndexedArray& array = indexed_array(name);
   const std::vector<Expr> indices =

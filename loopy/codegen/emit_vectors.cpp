@@ -27,7 +27,7 @@ bool hold_together(const Guards& ones, const Guards& others, const ConstraintSet
 }  // namespace
 
 bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>& lanes,
-                          const Place& place, CodeBlock& block) {
+                          const EmitContext& place, CodeBlock& block) {
   const std::string& lane = lanes.back();
   const Assignment* assignment = get_if<Assignment>(kernel_.instructions[statement]);
   if (target_ == Target::cuda && assignment != nullptr && assignment->is_async_copy) {
@@ -51,7 +51,7 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
     return false;
   }
   touched_.clear();
-  Place whole = place;
+  EmitContext whole = place;
   std::optional<cgen::Expr> condition;
   std::vector<Affine> tested;
   for (const std::int64_t value : {0, plan->lanes - 1}) {
@@ -77,7 +77,7 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   CodeBlock vectors;
   emit_vector_body(kernel_.instructions[statement], lane, *plan, whole, vectors);
   forget_loads(loaded);
-  Place rest = place;
+  EmitContext rest = place;
   if (tested.size() == 1) {
     rest.context.add_nonnegative(-tested.front() - 1);
   }
@@ -90,12 +90,12 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
 }
 
 bool Emitter::clips_together(const Assignment& assignment, const std::string& lane,
-                             std::int64_t lanes, const Place& place) {
+                             std::int64_t lanes, const EmitContext& place) {
   const Conditional& clipped = *get_if<Conditional>(assignment.value);
   std::array<Guards, 2> tests;
   ConstraintSet context = place.context;
   for (const bool is_last : {false, true}) {
-    const Place here = at_lane(place, lane, is_last ? lanes - 1 : 0);
+    const EmitContext here = at_lane(place, lane, is_last ? lanes - 1 : 0);
     const auto parts = comparisons_of(with_values(scope_of(here), clipped.condition));
     if (!parts) {
       return false;
@@ -110,10 +110,10 @@ bool Emitter::clips_together(const Assignment& assignment, const std::string& la
 
 cgen::Expr Emitter::clipped_vector(const Conditional& clipped, const cgen::Expr& load,
                                    const cgen::Type& element, const std::string& lane, int lanes,
-                                   Place& place) {
+                                   EmitContext& place) {
   std::optional<cgen::Expr> condition;
   for (const std::int64_t value : {0, lanes - 1}) {
-    const Place here = at_lane(place, lane, value);
+    const EmitContext here = at_lane(place, lane, value);
     const auto parts = comparisons_of(with_values(scope_of(here), clipped.condition));
     for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
       place.context.add(part.quotients);
@@ -131,12 +131,12 @@ cgen::Expr Emitter::clipped_vector(const Conditional& clipped, const cgen::Expr&
                    : load;
 }
 
-bool Emitter::emit_vector_copy(std::size_t statement, const std::string& lane, const Place& place,
-                               CodeBlock& block) {
+bool Emitter::emit_vector_copy(std::size_t statement, const std::string& lane,
+                               const EmitContext& place, CodeBlock& block) {
   const Instruction& instruction = kernel_.instructions[statement];
   const auto source = vector_copy_source(kernel_, instruction, lane);
   const std::int64_t last = range_of_lane(lane).second;
-  Place first = at_lane(place, lane, 0);
+  EmitContext first = at_lane(place, lane, 0);
   const Guards guards = needed_by_lanes(first);
   const Guards others = needed_by_lanes(at_lane(place, lane, last));
   if (!source || !hold_together(guards, others, place.context)) {
@@ -182,7 +182,8 @@ cgen::Statement Emitter::copy_call(std::int64_t bytes, const cgen::Expr& target,
       cgen::void_type));
 }
 
-cgen::Expr Emitter::as_vector(const Expr& access, int lanes, const Place& place, bool is_read) {
+cgen::Expr Emitter::as_vector(const Expr& access, int lanes, const EmitContext& place,
+                              bool is_read) {
   const std::string& array = target_name(access);
   const Argument* argument = find_argument(kernel_, array);
   cgen::Type type = cgen::vector_of(type_of(access), lanes);
@@ -219,9 +220,9 @@ void Emitter::forget_loads(std::size_t kept) {
 }
 
 void Emitter::emit_vector_body(const Instruction& instruction, const std::string& lane,
-                               const VectorPlan& plan, Place place, CodeBlock& block) {
+                               const VectorPlan& plan, EmitContext place, CodeBlock& block) {
   touched_.clear();
-  const Place first = at_lane(place, lane, 0);
+  const EmitContext first = at_lane(place, lane, 0);
   const Assignment& assignment = *get_if<Assignment>(instruction);
   const Expr& target = assignment.targets.front();
   std::vector<cgen::Expr> vectors;
@@ -236,7 +237,7 @@ void Emitter::emit_vector_body(const Instruction& instruction, const std::string
   const cgen::Type type = type_of(target);
   std::vector<cgen::Expr> values;
   for (int number = 0; number < plan.lanes; ++number) {
-    const Place here = at_lane(place, lane, number);
+    const EmitContext here = at_lane(place, lane, number);
     ExprScope scope = scope_of(here);
     const auto of_memory = scope.element;
     const ExprScope plain = scope;

@@ -37,7 +37,8 @@ std::optional<std::pair<std::int64_t, std::int64_t>> Emitter::constant_range(
   return ranges_.emplace(iname, range).first->second;
 }
 
-std::int64_t Emitter::runs_within(std::size_t statement, const Place& place, bool only_written) {
+std::int64_t Emitter::runs_within(std::size_t statement, const EmitContext& place,
+                                  bool only_written) {
   std::int64_t runs = 1;
   for (const std::string& iname : kernel_.instructions[statement].within_inames) {
     const InameTag tag = tag_of(kernel_, iname);
@@ -53,7 +54,7 @@ std::int64_t Emitter::runs_within(std::size_t statement, const Place& place, boo
   return runs;
 }
 
-std::optional<Affine> Emitter::at_worst(const Affine& expr, const Place& place) {
+std::optional<Affine> Emitter::at_worst(const Affine& expr, const EmitContext& place) {
   Affine rest = expr;
   std::int64_t extent = 0;
   for (const Affine::Term& term : expr.terms()) {
@@ -82,7 +83,7 @@ std::optional<Affine> Emitter::at_worst(const Affine& expr, const Place& place) 
   return rest.terms().size() == 1 ? rest.divided_rounding_down(rest.coefficient_gcd()) : rest;
 }
 
-void Emitter::add_tile_tests(std::size_t statement, std::int64_t runs, const Place& place,
+void Emitter::add_tile_tests(std::size_t statement, std::int64_t runs, const EmitContext& place,
                              TileTests& found) {
   const ExprScope scope = scope_of(place);
   for (const Constraint& constraint : facts_.tested(statement)) {
@@ -100,7 +101,7 @@ void Emitter::add_tile_tests(std::size_t statement, std::int64_t runs, const Pla
   }
 }
 
-Emitter::TileTests Emitter::find_tile_tests(const LoopTreeNode& node, const Place& place,
+Emitter::TileTests Emitter::find_tile_tests(const LoopTreeNode& node, const EmitContext& place,
                                             std::int64_t fewest) {
   const bool has_threads = target_ != Target::host && axes_.has_block_axes();
   const bool is_one = is<StatementNode>(node);
@@ -125,7 +126,7 @@ Emitter::TileTests Emitter::find_tile_tests(const LoopTreeNode& node, const Plac
   return found;
 }
 
-Emitter::TileTests Emitter::whole_tile_tests(const LoopTreeNode& node, const Place& place) {
+Emitter::TileTests Emitter::whole_tile_tests(const LoopTreeNode& node, const EmitContext& place) {
   if (!options_.test_whole_tiles || place.is_partial_tile || place.in_threads ||
       contains_barrier(node)) {
     return {};
@@ -143,7 +144,7 @@ Emitter::TileTests Emitter::whole_tile_tests(const LoopTreeNode& node, const Pla
 
 std::size_t Emitter::end_of_tile(const LoopTree& nodes, std::size_t first,
                                  const std::vector<Guards>& needed, const TileTests& tile,
-                                 const Place& place) {
+                                 const EmitContext& place) {
   std::size_t end = first + 1;
   std::int64_t written = tile.written;
   for (std::size_t next = end; next < nodes.size(); ++next) {
@@ -170,7 +171,7 @@ std::size_t Emitter::end_of_tile(const LoopTree& nodes, std::size_t first,
 }
 
 std::size_t Emitter::emit_tile(const LoopTree& nodes, std::size_t first,
-                               const std::vector<Guards>& needed, const Place& place,
+                               const std::vector<Guards>& needed, const EmitContext& place,
                                CodeBlock& block) {
   const TileTests tile = whole_tile_tests(nodes[first], place);
   if (tile.tests.empty()) {
@@ -178,8 +179,8 @@ std::size_t Emitter::emit_tile(const LoopTree& nodes, std::size_t first,
     return first + 1;
   }
   const std::size_t end = end_of_tile(nodes, first, needed, tile, place);
-  Place whole = place;
-  Place partial = place;
+  EmitContext whole = place;
+  EmitContext partial = place;
   partial.is_partial_tile = true;
   std::optional<cgen::Expr> condition;
   touched_.clear();

@@ -25,8 +25,8 @@ namespace rtcg::loopy {
 /// Loops of more iterations, and lanes of more values, are not written out.
 constexpr std::int64_t most_copies = 1024;
 
-/// Where code is being written.
-struct Place {
+/// What holds where code is being written.
+struct EmitContext {
   ConstraintSet context;
   /// Inames with a C variable, or a value.
   NameSet known;
@@ -57,11 +57,11 @@ class Emitter {
     return target_ == Target::host && axes_.has_block_axes();
   }
   [[nodiscard]] cgen::Expr position_of(const HardwareAxis& axis) const;
-  cgen::Statement declare_axis(const HardwareAxis& axis, const Place& place,
+  cgen::Statement declare_axis(const HardwareAxis& axis, const EmitContext& place,
                                const cgen::Expr& position);
   /// Where the kernel asks for another order of blocks: the place of the block in the launch, and
   /// what swizzled_position needs of it. Whether there is another order.
-  bool declare_block_order(cgen::BlockBuilder& body, const Place& place);
+  bool declare_block_order(cgen::BlockBuilder& body, const EmitContext& place);
   [[nodiscard]] cgen::Expr swizzled_position(const HardwareAxis& axis) const;
 
   // ---- arrays and private variables (emit_variables.cpp)
@@ -70,15 +70,16 @@ class Emitter {
   [[nodiscard]] std::int64_t constant_length(const Temporary& temporary, const Expr& length) const;
   [[nodiscard]] std::int64_t linear_length(const Temporary& temporary) const;
   void declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& body, EmittedBody& result);
-  [[nodiscard]] ExprScope scope_of(const Place& place);
-  [[nodiscard]] cgen::Expr variable_of(const std::string& name, const Place& place);
+  [[nodiscard]] ExprScope scope_of(const EmitContext& place);
+  [[nodiscard]] cgen::Expr variable_of(const std::string& name, const EmitContext& place);
   /// The C variable of a private temporary in a lane; on the host, where it outlives a loop over
   /// the threads of a block, its element for the thread.
-  [[nodiscard]] cgen::Expr private_variable(const Temporary& temporary, const Place& place);
+  [[nodiscard]] cgen::Expr private_variable(const Temporary& temporary, const EmitContext& place);
   /// What the names of a temporary's lanes begin with: `t` gives t_0, t_1, ... unless the kernel
   /// has a name that looks like one of these.
   [[nodiscard]] std::string lane_base(const std::string& temporary) const;
-  [[nodiscard]] std::string private_name(const Temporary& temporary, const Place& place) const;
+  [[nodiscard]] std::string private_name(const Temporary& temporary,
+                                         const EmitContext& place) const;
   /// An array of the kernel as it is indexed in C.
   struct IndexedArray {
     /// The variable; nothing for private arrays, which have one for each lane.
@@ -101,7 +102,7 @@ class Emitter {
   [[nodiscard]] cgen::Expr lower_once(std::size_t layout, const std::vector<Expr>& indices,
                                       const MakeIndex& make_index, const ExprScope& scope);
   [[nodiscard]] cgen::Expr element_of(const std::string& array, const std::vector<Expr>& indices,
-                                      const Place& place);
+                                      const EmitContext& place);
   /// As loopy::type_of.
   [[nodiscard]] cgen::Type type_of(const Expr& expr) const;
   /// `base`, or with a number where the kernel or the code has that name.
@@ -110,56 +111,57 @@ class Emitter {
   // ---- guards (emit_guards.cpp)
   /// Constraints that all statements below need, that are not known to hold, and that can be tested
   /// here.
-  [[nodiscard]] Guards needed_guards(const LoopTreeNode& node, const Place& place,
+  [[nodiscard]] Guards needed_guards(const LoopTreeNode& node, const EmitContext& place,
                                      LevelGuards& known);
-  [[nodiscard]] const Guards& needed_of(const ConstraintSet& constraints, const Place& place,
+  [[nodiscard]] const Guards& needed_of(const ConstraintSet& constraints, const EmitContext& place,
                                         LevelGuards& known);
   [[nodiscard]] Guards needed_by(std::size_t statement, const ConstraintSet& constraints,
-                                 const Place& place, LevelGuards& known);
+                                 const EmitContext& place, LevelGuards& known);
   /// The same of the constraints that speak of lanes: all others have been seen to where the
   /// statement stands in the tree.
-  [[nodiscard]] Guards needed_by_lanes(const Place& place);
+  [[nodiscard]] Guards needed_by_lanes(const EmitContext& place);
   /// Finds the constraints that speak of the statement's lanes and do not hold for all values of
   /// them: unsettled_.
-  void settle_lanes(std::size_t statement, const Place& place);
+  void settle_lanes(std::size_t statement, const EmitContext& place);
   /// Axes that a statement is not spread over although it writes to memory that others see: it
   /// runs in their first block or thread.
   [[nodiscard]] const std::vector<std::pair<AxisKind, int>>& unused_axes(std::size_t statement);
-  [[nodiscard]] bool is_testable(const Affine& expr, const Place& place) const;
+  [[nodiscard]] bool is_testable(const Affine& expr, const EmitContext& place) const;
   [[nodiscard]] bool differs_by_thread(const Affine& expr) const;
   /// The guards under which the node at `first` goes: its own, or, where it could do without, those
   /// of a later node that all in between may share.
   [[nodiscard]] Guards guards_of_run(const LoopTree& nodes, const std::vector<Guards>& needed,
-                                     std::size_t first, const Place& place, LevelGuards& known);
+                                     std::size_t first, const EmitContext& place,
+                                     LevelGuards& known);
   /// Whether the node's statements were relaxed: they may run outside of their domains.
   [[nodiscard]] bool has_lane_domain(const LoopTreeNode& node) const;
   /// Whether all statements of the node run only where the guards hold.
   [[nodiscard]] bool may_stand_under(const LoopTreeNode& node, const Guards& guards,
-                                     const Place& place, LevelGuards& known);
+                                     const EmitContext& place, LevelGuards& known);
 
   // ---- the tree (emit_loops.cpp)
-  CodeBlock emit_level(const LoopTree& nodes, const Place& place);
-  CodeItem emit_guarded(const LoopTree& run, const Guards& guards, Place place);
-  void emit_node(const LoopTreeNode& node, const Place& place, CodeBlock& block);
+  CodeBlock emit_level(const LoopTree& nodes, const EmitContext& place);
+  CodeItem emit_guarded(const LoopTree& run, const Guards& guards, EmitContext place);
+  void emit_node(const LoopTreeNode& node, const EmitContext& place, CodeBlock& block);
   [[nodiscard]] NameSet shared_inames(const LoopTree& tree) const;
-  void emit_loop(const LoopNode& loop, const Place& place, CodeBlock& block);
+  void emit_loop(const LoopNode& loop, const EmitContext& place, CodeBlock& block);
   /// Whether an iteration of the loop writes an element that a later one touches by other indices,
   /// `w[i + 1, j + 1] = w[i, j]`, and does more than one such statement.
-  [[nodiscard]] bool carries_elements(const LoopNode& loop, const Place& place) const;
-  void emit_copies(const LoopNode& loop, Place& inside, const ConstraintSet& constraints,
+  [[nodiscard]] bool carries_elements(const LoopNode& loop, const EmitContext& place) const;
+  void emit_copies(const LoopNode& loop, EmitContext& inside, const ConstraintSet& constraints,
                    const LoopBounds& bounds, CodeBlock& block);
   [[nodiscard]] std::optional<std::int64_t> smallest(const ConstraintSet& constraints,
-                                                     const Place& place,
+                                                     const EmitContext& place,
                                                      const std::string& iname) const;
   [[nodiscard]] std::optional<std::int64_t> largest(const ConstraintSet& constraints,
-                                                    const Place& place,
+                                                    const EmitContext& place,
                                                     const std::string& iname) const;
 
   // ---- whole tiles (emit_whole_tiles.cpp)
   /// The node at `first`; twice, where one test tells whether all tests within are superfluous,
   /// and with it those behind it that this test serves as well. Gives the first node left.
   std::size_t emit_tile(const LoopTree& nodes, std::size_t first, const std::vector<Guards>& needed,
-                        const Place& place, CodeBlock& block);
+                        const EmitContext& place, CodeBlock& block);
   struct TileTests {
     /// What a tile must meet so that nothing within needs a test of its own.
     Guards tests{};
@@ -173,21 +175,21 @@ class Emitter {
     bool has_versions = false;
   };
   /// Of the node; without tests where two versions of it do not pay.
-  [[nodiscard]] TileTests whole_tile_tests(const LoopTreeNode& node, const Place& place);
+  [[nodiscard]] TileTests whole_tile_tests(const LoopTreeNode& node, const EmitContext& place);
   /// @param fewest  runs of a statement that a test is to be saved for
-  [[nodiscard]] TileTests find_tile_tests(const LoopTreeNode& node, const Place& place,
+  [[nodiscard]] TileTests find_tile_tests(const LoopTreeNode& node, const EmitContext& place,
                                           std::int64_t fewest);
   [[nodiscard]] std::size_t end_of_tile(const LoopTree& nodes, std::size_t first,
                                         const std::vector<Guards>& needed, const TileTests& tile,
-                                        const Place& place);
+                                        const EmitContext& place);
   /// @param runs  of the statement
-  void add_tile_tests(std::size_t statement, std::int64_t runs, const Place& place,
+  void add_tile_tests(std::size_t statement, std::int64_t runs, const EmitContext& place,
                       TileTests& found);
   /// The smallest value of `expr` for all values of the inames that are not known here, where what
   /// is known steps from tile to tile.
-  [[nodiscard]] std::optional<Affine> at_worst(const Affine& expr, const Place& place);
+  [[nodiscard]] std::optional<Affine> at_worst(const Affine& expr, const EmitContext& place);
   /// How often the statement runs for what is known here, or how often its text is written.
-  [[nodiscard]] std::int64_t runs_within(std::size_t statement, const Place& place,
+  [[nodiscard]] std::int64_t runs_within(std::size_t statement, const EmitContext& place,
                                          bool only_written);
   /// First and last value, where they are constants.
   [[nodiscard]] std::optional<std::pair<std::int64_t, std::int64_t>> constant_range(
@@ -195,28 +197,29 @@ class Emitter {
 
   // ---- copies of a statement (emit_lanes.cpp): these leave a place as it was
   void emit_lanes(std::size_t statement, const std::vector<std::string>& lanes, std::size_t depth,
-                  Place& place, CodeBlock& block);
+                  EmitContext& place, CodeBlock& block);
   void emit_each_lane(std::size_t statement, const std::vector<std::string>& lanes,
-                      std::size_t depth, Place& place, CodeBlock& block);
-  [[nodiscard]] static Place at_lane(Place place, const std::string& lane, std::int64_t value);
+                      std::size_t depth, EmitContext& place, CodeBlock& block);
+  [[nodiscard]] static EmitContext at_lane(EmitContext place, const std::string& lane,
+                                           std::int64_t value);
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> range_of_lane(const std::string& lane);
   /// One value of a lane: what it must meet is tested before the other lanes are.
   void emit_lane(std::size_t statement, const std::vector<std::string>& lanes, std::size_t depth,
-                 Place& place, CodeBlock& block);
-  void emit_instance(std::size_t statement, const Place& place, CodeBlock& block);
+                 EmitContext& place, CodeBlock& block);
+  void emit_instance(std::size_t statement, const EmitContext& place, CodeBlock& block);
 
   // ---- lanes in one access (emit_vectors.cpp)
   /// All values of the innermost lane at once, where the statement's accesses are vectors; whether
   /// it could be done. Where guards may keep lanes out, vectors are for when all come through.
-  bool emit_vector(std::size_t statement, const std::vector<std::string>& lanes, const Place& place,
-                   CodeBlock& block);
+  bool emit_vector(std::size_t statement, const std::vector<std::string>& lanes,
+                   const EmitContext& place, CodeBlock& block);
   /// An asynchronous copy of all lanes at once; whether it could be done.
-  bool emit_vector_copy(std::size_t statement, const std::string& lane, const Place& place,
+  bool emit_vector_copy(std::size_t statement, const std::string& lane, const EmitContext& place,
                         CodeBlock& block);
   cgen::Statement copy_call(std::int64_t bytes, const cgen::Expr& target, const cgen::Expr& source,
                             const Expr* condition, const ExprScope& scope);
   /// `*(float4*)&element`.
-  [[nodiscard]] cgen::Expr as_vector(const Expr& access, int lanes, const Place& place,
+  [[nodiscard]] cgen::Expr as_vector(const Expr& access, int lanes, const EmitContext& place,
                                      bool is_read);
   /// The variable of a vector that the statement loads: the one of an earlier row of its lanes
   /// where that is equal.
@@ -227,17 +230,17 @@ class Emitter {
   void forget_loads(std::size_t kept);
   /// Loads, then each lane's value from the loaded vectors, then a store of all or of each.
   void emit_vector_body(const Instruction& instruction, const std::string& lane,
-                        const VectorPlan& plan, Place place, CodeBlock& block);
+                        const VectorPlan& plan, EmitContext place, CodeBlock& block);
   /// Whether the condition of a clipped value holds for all lanes or for none.
   [[nodiscard]] bool clips_together(const Assignment& assignment, const std::string& lane,
-                                    std::int64_t lanes, const Place& place);
+                                    std::int64_t lanes, const EmitContext& place);
   /// `load`, or zeros where the condition does not hold; afterwards it is known to hold.
   [[nodiscard]] cgen::Expr clipped_vector(const Conditional& clipped, const cgen::Expr& load,
                                           const cgen::Type& element, const std::string& lane,
-                                          int lanes, Place& place);
+                                          int lanes, EmitContext& place);
 
   // ---- statements (emit_statement.cpp)
-  void emit_statement(std::size_t statement, const Place& place, CodeBlock& block);
+  void emit_statement(std::size_t statement, const EmitContext& place, CodeBlock& block);
   /// C text with the C of its parts put in.
   [[nodiscard]] cgen::Statement raw_statement(const RawCode& raw, const ExprScope& scope) const;
   void emit_body_of(const Instruction& instruction, const ExprScope& scope, CodeBlock& block);
@@ -266,9 +269,9 @@ class Emitter {
   /// Finds the private values that live from one loop over the threads to another: spread_.
   void number_segments(const LoopTree& nodes);
   void number_segments(const LoopTree& nodes, std::map<std::string, int>& segment_of, int& next);
-  CodeBlock emit_split(const LoopTree& nodes, const Place& place);
-  void emit_uniform(const LoopTree& segment, Place place, CodeBlock& block);
-  CodeItem thread_loops(const LoopTree& segment, const Place& place);
+  CodeBlock emit_split(const LoopTree& nodes, const EmitContext& place);
+  void emit_uniform(const LoopTree& segment, EmitContext place, CodeBlock& block);
+  CodeItem thread_loops(const LoopTree& segment, const EmitContext& place);
 
   // ---- functions of the text (emit_call.cpp)
   /// The call whose function is being written.
@@ -297,8 +300,8 @@ class Emitter {
   [[nodiscard]] cgen::Expr index_in_frame(const std::string& name, const IndexedArray& array,
                                           const std::vector<Expr>& indices, const ExprScope& scope);
   [[nodiscard]] CallParameter call_parameter(const cgen::Variable& variable, const NameSet& written,
-                                             const CallFrame& frame, const Place& place);
-  void emit_call(const LoopTree& run, const Place& place, CodeBlock& block);
+                                             const CallFrame& frame, const EmitContext& place);
+  void emit_call(const LoopTree& run, const EmitContext& place, CodeBlock& block);
 
   const Kernel& kernel_;
   const LaunchAxes& axes_;
