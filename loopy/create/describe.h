@@ -421,7 +421,7 @@ class [[nodiscard]] Statement {
 /// @throws InvalidInput  loopy.describe.targets
 Statement assign(const std::vector<Value>& targets, const Value& value,
                  SourceOrigin where = SourceOrigin::current());
-/// `options of all`: `block({...}).tags("x")`.
+/// `with ... end`: options hold for each statement, `block({...}).tags("x")`.
 Statement block(const std::vector<Statement>& statements,
                 SourceOrigin where = SourceOrigin::current());
 /// `for i, j ... end`: the statements are within these inames.
