@@ -369,7 +369,7 @@ RankedSlicing SlicingStream::at(std::size_t place) const {
 }
 
 std::vector<std::size_t> SlicingStream::seed_shapes() const {
-  return seed_places(state_->problem, state_->ranked);
+  return seed_places(state_->problem, state_->ranked, state_->constraints.machine.architecture);
 }
 
 std::optional<std::size_t> SlicingStream::unrolled(std::size_t place) const {

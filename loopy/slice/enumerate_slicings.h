@@ -31,6 +31,9 @@ struct MachineModel {
   /// Whether it is a processor, whose threads of a block are lanes of its vectors: 8 are enough,
   /// whatever min_threads says, and multiprocessors are cores.
   bool is_cpu = false;
+  /// DeviceInfo::target of a CUDA device, otherwise empty: searches begin with shapes that were
+  /// measured on it.
+  std::string architecture = "sm_90";
 };
 
 /// How one loop is to be cut; empty: any way.
@@ -114,7 +117,7 @@ class SlicingStream {
   [[nodiscard]] RankedSlicing at(std::size_t place) const;
   /// Places that a search tries first, at most 40: tiles of 16 to 128 rows and columns in shared
   /// memory, filled ahead, which suit matrix products, a few of each shape. Empty for other
-  /// kernels.
+  /// kernels, and for devices of which no shape was measured.
   [[nodiscard]] std::vector<std::size_t> seed_shapes() const;
   /// The place of the same slicing where the compiler is asked to unroll the steps of a tile;
   /// nothing where there is no such or they are unrolled already.

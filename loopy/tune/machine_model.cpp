@@ -30,6 +30,7 @@ MachineModel machine_model(const runtime::Device& device) {
 
 MachineModel machine_model(const runtime::DeviceInfo& info) {
   MachineModel model;
+  model.architecture = info.id.kind == runtime::BackendKind::cuda ? info.target : std::string();
   if (info.id.kind != runtime::BackendKind::cuda) {
     model.has_async_copies = false;
     model.is_cpu = info.id.kind == runtime::BackendKind::host;

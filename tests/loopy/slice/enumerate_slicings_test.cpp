@@ -259,6 +259,10 @@ TEST(SlicingStream, KnowsWhatMatrixProductsUsuallyTake) {
                .find("j: g.0 ilp*2 l.0*16 ilp*4; i: g.1 ilp*2 l.1*8 ilp*4;") == 0;
   };
   EXPECT_EQ(std::count_if(seeds.begin(), seeds.end(), has_shape), 2);
+  // of other devices no shape was measured: the model alone ranks
+  SlicingConstraints other = {.parameters = {{"n", 1000}}};
+  other.machine.architecture = "sm_80";
+  EXPECT_TRUE(SlicingStream(matmul(), other).seed_shapes().empty());
   const Kernel sum =
       make_kernel("{[i]: 0 <= i < n}", "c[0] = sum(i, a[i])", {.default_type = cgen::f32});
   EXPECT_TRUE(SlicingStream(sum, {.parameters = {{"n", 1000}}}).seed_shapes().empty());

@@ -19,6 +19,7 @@ TEST(MachineModel, HasTheFiguresOfAnOpenClDevice) {
   EXPECT_LT(model.memory_bytes_per_second, MachineModel{}.memory_bytes_per_second / 5);
   EXPECT_FALSE(model.has_async_copies);
   EXPECT_FALSE(model.is_cpu);
+  EXPECT_EQ(model.architecture, "");
 }
 
 TEST(MachineModel, HasTheCoresOfTheHost) {
