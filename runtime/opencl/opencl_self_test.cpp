@@ -312,7 +312,7 @@ const std::vector<std::vector<std::string>>& self_test_mends() {
 
 std::string self_test_identity(const DeviceInfo& info) {
   static const std::string digest = [] {
-    std::string judged_by = fmt::format("{}{}barriers in two loops unoptimised", tiles_text, sums_text);
+    std::string judged_by = fmt::format("{}{}barriers in loops unoptimised", tiles_text, sums_text);
     for (const std::vector<std::string>& flags : self_test_mends()) {
       judged_by += fmt::format("{}\n", fmt::join(flags, " "));
     }
@@ -348,7 +348,7 @@ bool has_nested_barrier(std::string_view text) {
       const bool is_barrier = word == "barrier" || word == "work_group_barrier";
       // `for (...) barrier(...)` has no braces
       const bool begins_statement = before == ';' || before == '{' || before == '}';
-      if (is_barrier && depth + (begins_statement ? 0 : 1) > 2) {
+      if (is_barrier && depth + (begins_statement ? 0 : 1) > 1) {
         return true;
       }
       i = end - 1;

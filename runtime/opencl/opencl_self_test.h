@@ -17,11 +17,11 @@ namespace rtcg::runtime::opencl {
 /// The sets of flags that may mend a compiler, cheapest first.
 [[nodiscard]] const std::vector<std::vector<std::string>>& self_test_mends();
 
-/// Whether a barrier of OpenCL C is in two or more loops or branches.
+/// Whether a barrier of OpenCL C is in a loop or a branch.
 [[nodiscard]] bool has_nested_barrier(std::string_view text);
 
-/// The flags for `request` of a compiler with this verdict. Repeated barriers mend PoCL 3.1 for
-/// barriers in single loops. Texts with other nested barriers are compiled without optimisation.
+/// The flags for `request` of a compiler with this verdict. Repeated barriers mend the self-test of
+/// PoCL 3.1, but not every loop or branch with barriers: these are compiled without optimisation.
 [[nodiscard]] const std::vector<std::string>& mend_for(const CompileRequest& request,
                                                        const std::vector<std::string>& verdict);
 
