@@ -13,6 +13,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "tools/dg_options.h"
+#include "tools/ending.h"
 #include "tools/json.h"
 #include "tools/progress_line.h"
 
@@ -28,10 +29,17 @@ constexpr int signals_that_stop[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 void catch_signals() {
   for (const int each : signals_that_stop) {
     const auto before = std::signal(each, [](int number) {
+      if (is_same_request()) {
+        return;
+      }
+      if (caught_signal != 0) {
+        std::signal(number, SIG_DFL);
+        std::raise(number);
+        return;
+      }
       caught_signal = number;
-      for (const int other : signals_that_stop) {
-        // once its reader is gone, the rest of what the run says goes nowhere
-        std::signal(other, other == SIGPIPE && number == SIGPIPE ? SIG_IGN : SIG_DFL);
+      if (number == SIGPIPE) {  // its reader is gone: the rest of what the run says goes nowhere
+        std::signal(SIGPIPE, SIG_IGN);
       }
     });
     if ((each == SIGHUP || each == SIGPIPE) && before == SIG_IGN) {  // as nohup asks for

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <iostream>
 #include <poll.h>
@@ -24,6 +26,7 @@ namespace {
 // Of signal handlers and the thread that they wake, so that they cannot be members.
 std::atomic<int> caught_signal = 0;
 std::atomic<int> caught_count = 0;
+std::atomic<std::int64_t> first_caught_ms = 0;
 std::atomic<int> ends_by_itself = 0;
 int wake_up = -1;
 
@@ -39,6 +42,10 @@ std::array<Trap, 2> traps;
 
 void handle(int number) {
   const int kept = errno;
+  if (is_same_request()) {
+    errno = kept;
+    return;
+  }
   const int before = caught_count.fetch_add(1);
   if (before == 0) {
     caught_signal = number;
@@ -157,6 +164,15 @@ EndsByItself::EndsByItself() {
 }
 EndsByItself::~EndsByItself() {
   --ends_by_itself;
+}
+
+bool is_same_request() {
+  constexpr std::int64_t same_ms = 200;
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t now_ms = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+  std::int64_t first_ms = 0;
+  return !first_caught_ms.compare_exchange_strong(first_ms, now_ms) && now_ms - first_ms < same_ms;
 }
 
 bool is_interrupted() {
