@@ -34,7 +34,7 @@ sanitize: packages-test        ## build and test under the address and undefined
 install: all                   ## install to PREFIX (default: CMake's)
 	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 
-package: all                   ## make the Debian packages rtcg and librtcg-dev, build/*.deb
+package: packages-test all     ## make the Debian packages rtcg and librtcg-dev, build/*.deb
 	cd $(BUILD) && cpack
 
 clean:                         ## remove the build folder
