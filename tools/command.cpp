@@ -259,12 +259,12 @@ void parse_scalars(const std::vector<std::string>& items,
 
 std::vector<std::string> with_sizes(const loopy::KernelFile& file,
                                     std::vector<std::string> values) {
-  for (const auto& [name, value] : file.sizes) {
+  for (const auto& size : file.sizes) {
     const bool is_given = std::any_of(values.begin(), values.end(), [&](const std::string& each) {
-      return each.substr(0, each.find('=')) == name;
+      return each.substr(0, each.find('=')) == size.first;
     });
     if (!is_given) {
-      values.push_back(fmt::format("{}={}", name, value));
+      values.push_back(fmt::format("{}={}", size.first, size.second));
     }
   }
   return values;

@@ -266,7 +266,8 @@ KernelFile file_of(const std::vector<Section>& sections, const std::string& path
 }
 
 void check_sizes(const KernelFile& file, const Kernel& kernel) {
-  for (const auto& [name, value] : file.sizes) {
+  for (const auto& size : file.sizes) {
+    const std::string& name = size.first;
     const bool is_scalar =
         std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
                     [&](const Argument& each) { return each.name == name && !each.is_array; });
