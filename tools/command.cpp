@@ -278,7 +278,15 @@ std::string kernel_file_path(const std::string& word) {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const std::filesystem::path installed =
       program.parent_path().parent_path() / "share/rtcg/kernels" / (word + ".loopy");
-  return std::filesystem::exists(installed, ignored) ? installed.string() : word;
+  if (!std::filesystem::exists(installed, ignored)) {
+    return word;
+  }
+  if (std::filesystem::exists(word + ".loopy", ignored)) {
+    throw InvalidInput("tools.rtcg.two_kernel_files",
+                       fmt::format("'{}' can be './{}.loopy' and '{}': write one of the two paths",
+                                   word, word, installed.string()));
+  }
+  return installed.string();
 }
 
 void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, double>& values) {
