@@ -4,7 +4,7 @@
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/random/counter_based.h"
 
-// The kernels behind Generator.
+// The kernels of Generator.
 
 namespace rtcg::arrays::detail {
 

@@ -109,7 +109,7 @@ FusedMemory fused_memory(const KernelShape& shape, const Type& real, const Fused
   memory.combines_values =
       shape.volume_terms > 0 && product->takes_values() && !fused.has_nodal_fluxes;
   memory.values_rows = memory.combines_values ? product->padded(shape.nodes) : shape.nodes;
-  // `work` behind the values begins at 16 bytes, an even number of packs
+  // `work` follows the values and begins at 16 bytes, an even number of packs
   const int rows = memory.values_rows;
   memory.values_stride = product->values_stride(rows % 4 == 0 ? 1 : (rows % 2 == 0 ? 2 : 4));
   memory.first_row_of_weights = product->padded(shape.lifted() / fused.face_groups);

@@ -29,7 +29,7 @@ bool may_trap(const Expr& expr) {
   return found;
 }
 
-/// Whether an index lies on its axis wherever the context holds.
+/// Whether an index is within its axis wherever the context holds.
 bool is_within(const ConstraintSet& context, const Expr& index, const Expr& axis_length) {
   const auto length = to_affine(axis_length);
   const std::vector<IndexCase> cases = length ? index_cases(index) : std::vector<IndexCase>{};

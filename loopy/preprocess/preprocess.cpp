@@ -41,7 +41,7 @@ Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
   // before realize_reductions: it asks which inames are axes of the block
   kernel = assign_auto_axes(std::move(kernel));
   kernel = realize_reductions(std::move(kernel), options);
-  // an axis that no statement lies on is none
+  // an axis without statements does not count
   std::erase_if(kernel.iname_tags, [&](const auto& tagged) {
     return std::none_of(
         kernel.instructions.begin(), kernel.instructions.end(),
