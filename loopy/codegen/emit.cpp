@@ -7,12 +7,12 @@
 
 namespace rtcg::loopy {
 
-Emitter::Emitter(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes, Target target,
-                 const GenerateOptions& options, std::set<HelperFunction>& helpers,
-                 FunctionTable& functions)
+Emitter::Emitter(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes,
+                 const TargetRules& rules, const GenerateOptions& options,
+                 std::set<HelperFunction>& helpers, FunctionTable& functions)
     : kernel_(kernel),
       axes_(axes),
-      target_(target),
+      rules_(rules),
       options_(options),
       helpers_(helpers),
       functions_(functions),
@@ -63,7 +63,7 @@ EmittedBody Emitter::run(const LoopTree& tree) {
   CodeBlock code = emit_level(tree, place);
   result.statements = body.statements();
   const std::vector<cgen::Statement> rest =
-      place_declarations(std::move(code), variables_, target_ != Target::host);
+      place_declarations(std::move(code), variables_, rules_.gathers_conditions);
   result.statements.insert(result.statements.end(), rest.begin(), rest.end());
   return result;
 }
@@ -115,9 +115,9 @@ cgen::Expr Emitter::swizzled_position(const HardwareAxis& axis) const {
 }
 
 EmittedBody emit_body(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes,
-                      Target target, const GenerateOptions& options,
+                      const TargetRules& rules, const GenerateOptions& options,
                       std::set<HelperFunction>& helpers, FunctionTable& functions) {
-  return Emitter(kernel, tree, axes, target, options, helpers, functions).run(tree);
+  return Emitter(kernel, tree, axes, rules, options, helpers, functions).run(tree);
 }
 
 }  // namespace rtcg::loopy

@@ -9,6 +9,7 @@
 #include "rtcg/loopy/codegen/function_table.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/codegen/helper_function.h"
+#include "rtcg/loopy/codegen/target_rules.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/schedule/loop_tree.h"
 
@@ -29,7 +30,7 @@ struct EmittedBody {
 /// @param helpers  functions that the body calls; added to
 /// @param functions  those that calls of the kernel are; added to
 [[nodiscard]] EmittedBody emit_body(const Kernel& kernel, const LoopTree& tree,
-                                    const LaunchAxes& axes, Target target,
+                                    const LaunchAxes& axes, const TargetRules& rules,
                                     const GenerateOptions& options,
                                     std::set<HelperFunction>& helpers, FunctionTable& functions);
 

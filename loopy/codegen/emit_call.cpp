@@ -274,7 +274,7 @@ void Emitter::emit_call(const LoopTree& run, const EmitContext& place, CodeBlock
     }
   }
   const cgen::Statement body = cgen::Block{place_declarations(
-      without_variables(std::move(code), outer), variables_, target_ != Target::host)};
+      without_variables(std::move(code), outer), variables_, rules_.gathers_conditions)};
   const std::vector<cgen::Variable> variables = outer_variables(body);
   std::set<std::string> taken = declared_names(body);
   for (const cgen::Variable& each : variables) {

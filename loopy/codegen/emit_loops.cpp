@@ -25,7 +25,7 @@ constexpr std::int64_t most_copies_asked_for = 64;
 
 /// The factor of a hint: what is written, or the loop's length. "All" of a loop whose length
 /// nobody knows would be as many copies as the compiler can make.
-int unroll_factor(int written, const LoopBounds& bounds, Target target) {
+int unroll_factor(int written, const LoopBounds& bounds, const TargetRules& rules) {
   const auto first = constant_lower(bounds);
   std::optional<std::int64_t> longest;
   for (const Bound& bound : bounds.upper) {
@@ -41,9 +41,8 @@ int unroll_factor(int written, const LoopBounds& bounds, Target target) {
   if (!longest) {
     return copies_of_unknown_length;
   }
-  // compilers for devices know short loops by their bounds
   return *longest > most_copies_asked_for ? most_copies_asked_for
-         : target == Target::host         ? static_cast<int>(*longest)
+         : rules.states_short_lengths     ? static_cast<int>(*longest)
                                           : 0;
 }
 
@@ -126,7 +125,7 @@ void Emitter::emit_node(const LoopTreeNode& node, const EmitContext& place, Code
       node, [&](const LoopNode& loop) { emit_loop(loop, place, block); },
       [&](const StatementNode& statement) { emit_statement(statement.index, place, block); },
       [&](const BarrierNode&) {
-        if (target_ != Target::host) {  // a block of one thread waits for nobody
+        if (rules_.has_threads) {
           block.items.push_back({CodeStatement{cgen::barrier()}, {}});
         }
       },
@@ -191,14 +190,14 @@ void Emitter::emit_loop(const LoopNode& loop, const EmitContext& place, CodeBloc
     code.step = static_cast<int>(bounds.step);
   }
   if (tag.kind == AxisKind::unroll_hint) {
-    code.unroll = unroll_factor(tag.number, bounds, target_);
+    code.unroll = unroll_factor(tag.number, bounds, rules_);
   }
   const std::set<std::string> in_bounds = touched_;
   code.body = emit_level(loop.body, inside);
   if (code.body.items.empty()) {
     return;  // the tests around leave nothing to do
   }
-  if (target_ == Target::host && carries_elements(loop, place)) {
+  if (rules_.marks_ordered_iterations && carries_elements(loop, place)) {
     const HelperFunction order(Helper::ordered_iterations);
     helpers_.insert(order);
     code.body.items.insert(

@@ -63,7 +63,6 @@ void Emitter::emit_statement(std::size_t statement, const EmitContext& place, Co
 }
 
 cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scope) const {
-  const cgen::Dialect dialect = dialect_of(target_);
   cgen::RawStatement statement;
   for (const NameSet* names : {&raw.reads, &raw.writes}) {
     statement.names_used.insert(statement.names_used.end(), names->begin(), names->end());
@@ -76,7 +75,7 @@ cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scop
     statement.text += raw.text.substr(begin, at - begin);
     const RawPart& part = raw.parts.at(std::stoul(number));
     const cgen::Expr lowered = lower_expr(scope, part.expr);
-    const std::string code = cgen::print_expr(lowered, dialect);
+    const std::string code = cgen::print_expr(lowered, rules_.dialect);
     const bool stands_alone = is<cgen::Variable>(lowered) || is<cgen::Subscript>(lowered);
     statement.text += stands_alone ? code : "(" + code + ")";
     for (const std::string& name : accessed_arrays(part.expr)) {
@@ -180,7 +179,7 @@ std::optional<cgen::Statement> Emitter::async_copy(const Assignment& assignment,
   const Temporary* target = find_temporary(kernel_, target_name(assignment.targets.front()));
   const int bytes = size_bytes(type);
   const bool has_size = bytes == 4 || bytes == 8 || bytes == 16;
-  if (!assignment.is_async_copy || target_ != Target::cuda || target == nullptr ||
+  if (!assignment.is_async_copy || !rules_.has_async_copies || target == nullptr ||
       target->address_space != AddressSpace::local || !has_size) {
     return std::nullopt;
   }

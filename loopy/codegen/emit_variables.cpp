@@ -15,8 +15,6 @@
 namespace rtcg::loopy {
 namespace {
 
-/// Of arrays of a fixed size, on every CUDA device.
-constexpr std::int64_t most_static_shared_bytes = 48 * 1024;
 /// Aligned as the widest load takes it: compilers then join loads of neighbours by themselves.
 constexpr int alignment_bytes = 16;
 
@@ -148,9 +146,8 @@ const Emitter::IndexedArray& Emitter::indexed_array(const std::string& array) {
         temporary->address_space == AddressSpace::constant) {
       made.variable = cgen::variable(array, made.extents.empty() ? cgen::pointer_to(type) : type);
     }
-    // a host has no banks
     if (temporary->address_space == AddressSpace::local && temporary->swizzle.patterns > 1 &&
-        target_ != Target::host) {
+        rules_.has_banks) {
       const std::optional<RowAxes> axes = find_row_axes(*temporary);
       require_internal(axes && fits_rows(temporary->swizzle, *axes), "rows that a swizzle fits");
       made.swizzle = std::pair(temporary->swizzle, *axes);
@@ -264,16 +261,16 @@ void Emitter::declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& bod
     result.shared_arrays.emplace_back(temporary.name, bytes);
     arrays.push_back({*temporary.type, temporary.name, std::move(lengths), bytes});
   }
-  if (target_ == Target::cuda && result.shared_bytes > most_static_shared_bytes) {
+  if (result.shared_bytes > rules_.most_static_shared_bytes) {
     result.is_shared_dynamic = true;
     result.shared_bytes = declare_in_dynamic_memory(arrays, new_name("block_memory"), body);
     return;
   }
   for (const SharedArray& each : arrays) {
-    if (target_ == Target::host) {
-      body << cgen::declare(each.with_axes_from(0), each.name);
-    } else {
+    if (rules_.has_threads) {
       body << shared_array(each);
+    } else {
+      body << cgen::declare(each.with_axes_from(0), each.name);
     }
   }
 }

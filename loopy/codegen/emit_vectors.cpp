@@ -30,12 +30,12 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
                           const EmitContext& place, CodeBlock& block) {
   const std::string& lane = lanes.back();
   const Assignment* assignment = get_if<Assignment>(kernel_.instructions[statement]);
-  if (target_ == Target::cuda && assignment != nullptr && assignment->is_async_copy) {
+  if (rules_.has_async_copies && assignment != nullptr && assignment->is_async_copy) {
     return emit_vector_copy(statement, lane, place, block);
   }
   std::optional<VectorPlan> plan =
-      target_ == Target::host ? std::nullopt
-                              : find_vector_plan(kernel_, kernel_.instructions[statement], lane);
+      rules_.has_vectors ? find_vector_plan(kernel_, kernel_.instructions[statement], lane)
+                         : std::nullopt;
   if (plan && plan->is_clipped && !clips_together(*assignment, lane, plan->lanes, place)) {
     plan->is_clipped = false;
     plan->loads.clear();

@@ -103,7 +103,7 @@ void Emitter::add_tile_tests(std::size_t statement, std::int64_t runs, const Emi
 
 Emitter::TileTests Emitter::find_tile_tests(const LoopTreeNode& node, const EmitContext& place,
                                             std::int64_t fewest) {
-  const bool has_threads = target_ != Target::host && axes_.has_block_axes();
+  const bool has_threads = rules_.has_threads && axes_.has_block_axes();
   const bool is_one = is<StatementNode>(node);
   TileTests found;
   for (const std::size_t statement : statements_in(node)) {
@@ -112,7 +112,7 @@ Emitter::TileTests Emitter::find_tile_tests(const LoopTreeNode& node, const Emit
         is_one && lanes.size() == 1 && tag_of(kernel_, lanes[0]).kind == AxisKind::vec;
     const Assignment* assignment = get_if<Assignment>(kernel_.instructions[statement]);
     const bool is_async =
-        target_ == Target::cuda && assignment != nullptr && assignment->is_async_copy;
+        rules_.has_async_copies && assignment != nullptr && assignment->is_async_copy;
     found.has_versions = found.has_versions || is_vector || is_async;
     if (is_vector || is_async || (lanes.empty() && (is_one || !has_threads))) {
       continue;  // vectors have two versions of their own, copies have a length as an operand

@@ -46,15 +46,15 @@ using LevelGuards = std::map<const ConstraintSet*, Guards>;
 /// Writes the body of one kernel of the program.
 class Emitter {
  public:
-  Emitter(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes, Target target,
-          const GenerateOptions& options, std::set<HelperFunction>& helpers,
-          FunctionTable& functions);
+  Emitter(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes,
+          const TargetRules& rules, const GenerateOptions& options,
+          std::set<HelperFunction>& helpers, FunctionTable& functions);
   EmittedBody run(const LoopTree& tree);
 
  private:
   // ---- axes (emit.cpp)
   [[nodiscard]] bool splits_threads() const {
-    return target_ == Target::host && axes_.has_block_axes();
+    return !rules_.has_threads && axes_.has_block_axes();
   }
   [[nodiscard]] cgen::Expr position_of(const HardwareAxis& axis) const;
   cgen::Statement declare_axis(const HardwareAxis& axis, const EmitContext& place,
@@ -305,7 +305,7 @@ class Emitter {
 
   const Kernel& kernel_;
   const LaunchAxes& axes_;
-  const Target target_;
+  const TargetRules& rules_;
   const GenerateOptions& options_;
   std::set<HelperFunction>& helpers_;
   FunctionTable& functions_;

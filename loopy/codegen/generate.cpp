@@ -26,15 +26,8 @@
 
 namespace rtcg::loopy {
 
-cgen::Dialect dialect_of(Target target) {
-  return target == Target::cuda     ? cgen::Dialect::cuda
-         : target == Target::opencl ? cgen::Dialect::opencl
-                                    : cgen::Dialect::c;
-}
-
 namespace {
 
-/// Only CUDA has copies that need fences.
 LoopTree without_copy_fences(const Kernel& kernel, LoopTree tree) {
   std::erase_if(tree, [&](const LoopTreeNode& node) {
     const StatementNode* statement = get_if<StatementNode>(node);
@@ -113,9 +106,9 @@ Expr length_of(const Temporary& temporary) {
   return simplify_index(length);
 }
 
-std::vector<KernelParameter> parameters_of(const Kernel& kernel, Target target) {
+std::vector<KernelParameter> parameters_of(const Kernel& kernel, const TargetRules& rules) {
   const std::map<std::string, int> alignments =
-      target == Target::host ? std::map<std::string, int>{} : vector_alignments(kernel);
+      rules.has_vectors ? vector_alignments(kernel) : std::map<std::string, int>{};
   std::unordered_set<std::string_view> written;
   for (const Instruction& instruction : kernel.instructions) {
     for_each_target(instruction, [&](const Expr& target) { written.insert(target_name(target)); });
@@ -195,7 +188,7 @@ cgen::Statement constant_table(const Temporary& table) {
                            .memory = cgen::MemorySpace::constant};
 }
 
-LaunchPlan plan_of(const LaunchAxes& axes, Target target, std::string name,
+LaunchPlan plan_of(const LaunchAxes& axes, const TargetRules& rules, std::string name,
                    const EmittedBody& body) {
   LaunchPlan plan;
   plan.kernel_name = std::move(name);
@@ -206,7 +199,7 @@ LaunchPlan plan_of(const LaunchAxes& axes, Target target, std::string name,
     const auto number = static_cast<std::size_t>(axis.number);
     if (axis.kind == AxisKind::grid) {
       plan.grid[number] = axis.extent;
-    } else if (target != Target::host) {
+    } else if (rules.has_threads) {
       plan.block[number] = *as_integer(axis.extent);
     }
   }
@@ -221,9 +214,9 @@ LaunchPlan plan_of(const LaunchAxes& axes, Target target, std::string name,
   return plan;
 }
 
-void check_shared_memory(const Kernel& kernel, const EmittedBody& body, Target target,
+void check_shared_memory(const Kernel& kernel, const EmittedBody& body, const TargetRules& rules,
                          const GenerateOptions& options) {
-  if (target == Target::host || body.shared_bytes <= options.most_shared_bytes) {
+  if (!rules.has_threads || body.shared_bytes <= options.most_shared_bytes) {
     return;
   }
   std::vector<std::string> arrays;
@@ -238,7 +231,8 @@ void check_shared_memory(const Kernel& kernel, const EmittedBody& body, Target t
 }
 
 cgen::Statement kernel_function(const Kernel& kernel, const GeneratedProgram& program,
-                                const LaunchPlan& plan, EmittedBody body) {
+                                const LaunchPlan& plan, const TargetRules& rules,
+                                EmittedBody body) {
   cgen::Function function;
   function.result = cgen::void_type;
   function.name = plan.kernel_name;
@@ -248,12 +242,12 @@ cgen::Statement kernel_function(const Kernel& kernel, const GeneratedProgram& pr
   }
   function.body = cgen::Block{std::move(body.statements)};
   function.specifiers.is_kernel = true;
-  function.specifiers.is_extern_c = program.target != Target::opencl;
-  if (program.target == Target::cuda) {
+  function.specifiers.is_extern_c = rules.has_extern_c;
+  if (rules.has_launch_bounds) {
     function.launch_bounds =
         cgen::LaunchBounds{static_cast<int>(plan.block[0] * plan.block[1] * plan.block[2]), 0};
   }
-  if (program.target == Target::opencl) {
+  if (rules.has_work_group_size) {
     function.required_work_group_size = {static_cast<int>(plan.block[0]),
                                          static_cast<int>(plan.block[1]),
                                          static_cast<int>(plan.block[2])};
@@ -296,11 +290,12 @@ std::string story_of(const Kernel& kernel) {
 }  // namespace
 
 GeneratedProgram generate(const Kernel& described, Target target, const GenerateOptions& options) {
+  const TargetRules rules = target_rules(target);
   const TargetNames names = with_target_names(
-      preprocess(described, {.has_warp_shuffles = target == Target::cuda}), dialect_of(target));
+      preprocess(described, {.has_warp_shuffles = rules.has_warp_shuffles}), rules.dialect);
   const Kernel& kernel = names.kernel;
   LoopTree tree = insert_barriers(kernel, build_loop_tree(kernel));
-  if (target != Target::cuda) {
+  if (!rules.has_async_copies) {
     tree = without_copy_fences(kernel, std::move(tree));
   }
   const std::vector<LaunchTree> launches = launches_of(tree);
@@ -316,21 +311,22 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   program.target = target;
   program.index_type = options.index_type;
   program.module.name = kernel.name;
-  program.parameters = parameters_of(kernel, target);
+  program.parameters = parameters_of(kernel, rules);
   std::set<HelperFunction> helpers;
-  FunctionTable called(kernel, dialect_of(target));
+  FunctionTable called(kernel, rules.dialect);
   std::vector<cgen::Statement> functions;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     EmittedBody body =
-        emit_body(kernel, launches[i].tree, axes[i], target, options, helpers, called);
-    check_shared_memory(kernel, body, target, options);
+        emit_body(kernel, launches[i].tree, axes[i], rules, options, helpers, called);
+    check_shared_memory(kernel, body, rules, options);
     program.launches.push_back(
-        plan_of(axes[i], target,
+        plan_of(axes[i], rules,
                 launches.size() == 1 ? kernel.name : fmt::format("{}_{}", kernel.name, i), body));
     if (i > 0) {
       functions.push_back(cgen::blank_line());
     }
-    functions.push_back(kernel_function(kernel, program, program.launches.back(), std::move(body)));
+    functions.push_back(
+        kernel_function(kernel, program, program.launches.back(), rules, std::move(body)));
   }
   cgen::BlockBuilder items;
   if (const std::string text = head_comment(kernel, program, options); !text.empty()) {
@@ -349,7 +345,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   }
   program.module.items = items.statements();
   program.module.items.insert(program.module.items.end(), functions.begin(), functions.end());
-  cgen::verify_module(program.module, dialect_of(target), [&] { return story_of(described); });
+  cgen::verify_module(program.module, rules.dialect, [&] { return story_of(described); });
   restore_user_names(names, program);
   return program;
 }
