@@ -17,16 +17,13 @@
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::arrays {
-namespace {
+namespace detail {
 
-using detail::ResultProgram;
-using detail::SnippetProgram;
-
-}  // namespace
-
-struct ReductionKernel::Program {
-  Program(const std::vector<Reduction>& reductions, const std::vector<KernelArgument>& arguments,
-          ReductionOptions options, SourceOrigin where)
+/// The texts of a ReductionKernel, and the kernels made from them so far.
+struct ReductionProgram {
+  ReductionProgram(const std::vector<Reduction>& reductions,
+                   const std::vector<KernelArgument>& arguments, ReductionOptions options,
+                   SourceOrigin where)
       : snippets(arguments, std::move(options.preamble), where),
         is_pairwise(options.accuracy == Accuracy::pairwise),
         name(std::move(options.name)) {
@@ -35,7 +32,7 @@ struct ReductionKernel::Program {
                          "a reduction gives one result at least");
     }
     for (const Reduction& reduction : reductions) {
-      results.push_back(detail::read_result(reduction, arguments, options.accuracy));
+      results.push_back(read_result(reduction, arguments, options.accuracy));
       if (reduction.type.shared_structure()) {
         snippets.add(reduction.type.shared_structure());
       } else {
@@ -45,7 +42,7 @@ struct ReductionKernel::Program {
       snippets.add(results.back().reduce);
       snippets.add(results.back().neutral);
     }
-    // a pointer may be read through, and that is all a reduction does
+    // a reduction only reads its arguments
     for (auto& [array, use] : snippets.arrays) {
       use.is_written = false;
     }
@@ -55,56 +52,83 @@ struct ReductionKernel::Program {
   std::vector<ResultProgram> results;
   bool is_pairwise;
   std::string name;
-  mutable detail::KernelTable kernels;
+  mutable KernelTable kernels;
+};
+
+}  // namespace detail
+
+struct ReductionKernel::Program : detail::ReductionProgram {
+  using ReductionProgram::ReductionProgram;
 };
 
 namespace {
 
-/// What a pass writes to, and how that lies.
+using detail::ResultProgram;
+
+/// Memory for results, or for those of segments.
 struct Target {
   AnyArray array;
-  Layout layout;  ///< in elements of the result, structs too
+  Layout layout;  ///< in elements of the result, also of structs
+};
+
+/// One launch. The first reads the elements, each further one the results of segments.
+struct Pass {
+  detail::SplitLayouts layouts{};
+  detail::ReductionPlan plan{};
+  std::vector<Target> partials{};  ///< what the launch before wrote; empty in the first
+  std::vector<Target> targets{};
+  bool is_partial = false;  ///< writes results of segments
+
+  [[nodiscard]] bool is_first() const { return partials.empty(); }
+  /// Of the elements, over all axes of the loops.
+  [[nodiscard]] std::vector<Layout> element_layouts() const {
+    std::vector<Layout> result;
+    for (std::size_t k = 0; is_first() && k < layouts.kept.size(); ++k) {
+      result.push_back(layouts.leaf(k));
+    }
+    return result;
+  }
 };
 
 /// One call of a kernel.
 class Run {
  public:
-  Run(const SnippetProgram& program, const std::vector<ResultProgram>& results, bool is_pairwise,
-      const ReductionLaunch& launch)
-      : program_(program), results_(results), is_pairwise_(is_pairwise), launch_(launch) {}
+  Run(const detail::ReductionProgram& program, const ReductionLaunch& launch,
+      const std::vector<Expression>& values)
+      : program_(program),
+        launch_(launch),
+        binding_(detail::bind(program.snippets, values, bind_options(launch))),
+        stream_(binding_.stream) {}
 
-  std::vector<AnyArray> operator()(const std::vector<Expression>& values,
-                                   detail::KernelTable& kernels, const std::string& name) {
-    detail::BindOptions options{launch_.range, launch_.stream};
-    if (launch_.offsets && !options.range) {
-      options.range = Slice{};  // one axis
-    }
-    const detail::SnippetBinding binding = detail::bind(program_, values, options);
-    stream_.emplace(binding.stream);
-    choose_results(binding);
+  std::vector<AnyArray> operator()() {
+    choose_results();
     if (element_count(kept_shape_) == 0) {
       return outputs_;
     }
-    std::vector<Layout> leaves = binding.layouts();
+    const std::vector<Layout> leaves = binding_.layouts();
     std::vector<Layout> targets;
     for (std::size_t k = 0; k < outputs_.size(); ++k) {
       targets.push_back(layout_of_result(k));
     }
-    detail::SplitLayouts layouts;
-    if (launch_.offsets) {
-      layouts = segmented_layouts(binding, leaves, targets);
-    } else {
-      layouts =
-          detail::split_layouts(binding.shape, {axes_, launch_.keeps_axes, true}, targets, leaves);
-    }
-    run_passes(binding, std::move(layouts), kernels, name);
+    run_passes(launch_.offsets
+                   ? segmented_layouts(leaves, std::move(targets))
+                   : detail::split_layouts(binding_.shape, {axes_, launch_.keeps_axes, true},
+                                           targets, leaves));
     return outputs_;
   }
 
  private:
-  /// Sets the axes that go, the shape that stays, and where results go.
-  void choose_results(const detail::SnippetBinding& binding) {
-    const int count = binding.shape.size();
+  [[nodiscard]] static detail::BindOptions bind_options(const ReductionLaunch& launch) {
+    detail::BindOptions options{launch.range, launch.stream};
+    if (launch.offsets && !options.range) {
+      options.range = Slice{};  // one axis
+    }
+    return options;
+  }
+
+  /// Sets the reduced axes, the shape of the results, and their arrays.
+  void choose_results() {
+    const int count = binding_.shape.size();
     if (launch_.offsets) {
       check_offsets();
       kept_shape_ = {launch_.offsets->shape()[0] - 1};
@@ -115,17 +139,17 @@ class Run {
           axes_.push_back(axis);
         }
         if (!goes || launch_.keeps_axes) {
-          kept_shape_.push_back(goes ? 1 : binding.shape[axis]);
+          kept_shape_.push_back(goes ? 1 : binding_.shape[axis]);
         }
       }
     }
     if (launch_.out.empty()) {
-      for (const ResultProgram& result : results_) {
+      for (const ResultProgram& result : program_.results) {
         Extents shape = kept_shape_;
         if (result.type.structure() != nullptr) {
           shape.push_back(static_cast<std::int64_t>(result.type.structure()->size_bytes));
         }
-        outputs_.emplace_back(result.type.dtype(), shape, *stream_);
+        outputs_.emplace_back(result.type.dtype(), shape, stream_);
       }
     } else {
       outputs_ = launch_.out;
@@ -162,11 +186,10 @@ class Run {
   }
 
   void check_out() const {
-    bool fits = outputs_.size() == results_.size();
+    bool fits = outputs_.size() == program_.results.size();
     for (std::size_t k = 0; fits && k < outputs_.size(); ++k) {
-      fits = outputs_[k].dtype() == results_[k].type.dtype() &&
-             layout_of_result(k).shape == kept_shape_ &&
-             outputs_[k].device() == stream_->device() &&
+      fits = outputs_[k].dtype() == program_.results[k].type.dtype() &&
+             layout_of_result(k).shape == kept_shape_ && outputs_[k].device() == stream_.device() &&
              !may_repeat_elements(outputs_[k].layout());
     }
     if (!fits) {
@@ -174,23 +197,22 @@ class Run {
           "arrays.reduction_kernel.bad_out",
           fmt::format("out holds an array for each of {} results, of its type and of "
                       "shape {}, on the device of the arguments",
-                      results_.size(), to_string(kept_shape_)));
+                      program_.results.size(), to_string(kept_shape_)));
     }
   }
 
   [[nodiscard]] Layout layout_of_result(std::size_t k) const {
-    const cgen::LaidOutStruct* structure = results_[k].type.structure();
+    const cgen::LaidOutStruct* structure = program_.results[k].type.structure();
     return structure == nullptr ? outputs_[k].layout()
                                 : layout_of_structs(outputs_[k], structure->size_bytes);
   }
 
-  /// The kept axis counts segments; along the other one lie all elements.
-  [[nodiscard]] detail::SplitLayouts segmented_layouts(const detail::SnippetBinding& binding,
-                                                       const std::vector<Layout>& leaves,
+  /// The kept axis counts segments; the reduced one has the elements of all segments.
+  [[nodiscard]] detail::SplitLayouts segmented_layouts(const std::vector<Layout>& leaves,
                                                        std::vector<Layout> targets) const {
     detail::SplitLayouts result;
     result.kept_shape = kept_shape_;
-    result.reduced_shape = binding.shape;
+    result.reduced_shape = binding_.shape;
     result.targets = std::move(targets);
     for (const Layout& leaf : leaves) {
       result.kept.push_back({kept_shape_, {0}, leaf.offset});
@@ -199,190 +221,192 @@ class Run {
     return result;
   }
 
-  void run_passes(const detail::SnippetBinding& binding, detail::SplitLayouts layouts,
-                  detail::KernelTable& kernels, const std::string& name) {
-    std::vector<Target> targets;
+  void run_passes(detail::SplitLayouts layouts) {
+    Pass pass;
+    pass.layouts = std::move(layouts);
     for (std::size_t k = 0; k < outputs_.size(); ++k) {
-      targets.push_back({outputs_[k], layouts.targets[k]});
+      pass.targets.push_back({outputs_[k], pass.layouts.targets[k]});
     }
-    std::vector<Target> leaves;  // of a later pass
+    const std::vector<Target> targets = pass.targets;
     while (true) {
-      detail::ReductionSize size = layouts.size();
-      const std::int64_t length = size.length;
-      if (launch_.offsets && leaves.empty()) {
-        size.may_split = false;
-        size.length = ceil_divide(size.length, size.outputs);
-        size.kept_step = 0;
-      }
-      detail::ReductionPlan plan = plan_reduction(stream_->device(), size);
-      if (launch_.offsets && leaves.empty()) {
-        plan.more[1] = length;  // not what an output has on average: offsets are cut to it
-      }
-      if (plan.segments == 1 || has_last_block_reduce(plan, size.outputs)) {
-        launch_pass(binding, layouts, plan, leaves, targets, false, kernels, name);
+      pass.plan = plan_of(pass);
+      const std::int64_t outputs = element_count(pass.layouts.kept_shape);
+      pass.is_partial = pass.plan.segments > 1 && !has_last_block_reduce(pass.plan, outputs);
+      if (!pass.is_partial) {
+        pass.targets = targets;
+        launch(pass);
         return;
       }
-      std::vector<Target> partial;
-      for (const ResultProgram& result : results_) {
-        for (int part = 0; part < result.parts(); ++part) {
-          const auto bytes = static_cast<std::int64_t>(result.carried_bytes());
-          partial.push_back(
-              {AnyArray(DType::u8, {plan.segments, size.outputs, bytes}, *stream_), Layout{}});
-        }
-      }
-      launch_pass(binding, layouts, plan, leaves, partial, true, kernels, name);
-      leaves = std::move(partial);
-      layouts.continue_with(leaves.size(), plan.segments);
-      for (std::size_t k = 0; k < leaves.size(); ++k) {
-        leaves[k].layout = layouts.leaf(k);
+      pass.targets = partial_results(pass.plan.segments, outputs);
+      launch(pass);
+      pass.partials = std::move(pass.targets);
+      pass.layouts.continue_with(pass.partials.size(), pass.plan.segments);
+      for (std::size_t k = 0; k < pass.partials.size(); ++k) {
+        pass.partials[k].layout = pass.layouts.leaf(k);
       }
     }
+  }
+
+  [[nodiscard]] detail::ReductionPlan plan_of(const Pass& pass) const {
+    detail::ReductionSize size = pass.layouts.size();
+    if (!launch_.offsets || !pass.is_first()) {
+      return plan_reduction(stream_.device(), size);
+    }
+    const std::int64_t length = size.length;
+    size.may_split = false;
+    size.length = ceil_divide(length, size.outputs);  // of an output on average
+    size.kept_step = 0;
+    detail::ReductionPlan plan = plan_reduction(stream_.device(), size);
+    plan.more[1] = length;  // offsets are clamped to it
+    return plan;
+  }
+
+  /// An array for each part of each result.
+  [[nodiscard]] std::vector<Target> partial_results(std::int64_t segments,
+                                                    std::int64_t outputs) const {
+    std::vector<Target> result;
+    for (const ResultProgram& each : program_.results) {
+      const auto bytes = static_cast<std::int64_t>(each.carried_bytes());
+      for (int part = 0; part < each.parts(); ++part) {
+        result.push_back({AnyArray(DType::u8, {segments, outputs, bytes}, stream_), Layout{}});
+      }
+    }
+    return result;
   }
 
   /// Whether the blocks of a segmented reduction can bring their results together in one launch.
   [[nodiscard]] bool has_last_block_reduce(const detail::ReductionPlan& plan,
                                            std::int64_t outputs) const {
-    return loopy::dialect_of(stream_->device()) == cgen::Dialect::cuda && plan.segments > 1 &&
+    return loopy::dialect_of(stream_.device()) == cgen::Dialect::cuda && plan.segments > 1 &&
            (plan.spread == detail::ReductionSpread::columns ||
             (plan.spread == detail::ReductionSpread::block &&
              outputs <= detail::last_block_counter_count)) &&
-           std::all_of(results_.begin(), results_.end(), [](const ResultProgram& result) {
-             return result.type.structure() == nullptr && !is_complex(result.type.dtype()) &&
-                    !is_vector(result.type.dtype());
-           });
+           std::all_of(program_.results.begin(), program_.results.end(),
+                       [](const ResultProgram& result) {
+                         return result.type.structure() == nullptr &&
+                                !is_complex(result.type.dtype()) && !is_vector(result.type.dtype());
+                       });
   }
 
-  void launch_pass(const detail::SnippetBinding& binding, const detail::SplitLayouts& layouts,
-                   const detail::ReductionPlan& plan, const std::vector<Target>& leaves,
-                   const std::vector<Target>& targets, bool is_partial,
-                   detail::KernelTable& kernels, const std::string& name) const {
+  [[nodiscard]] detail::SnippetReductionForm form_of_pass(
+      const Pass& pass, const std::vector<Layout>& element_layouts) const {
     detail::SnippetReductionForm form;
-    std::vector<Layout> element_layouts;
-    if (leaves.empty()) {
-      for (std::size_t k = 0; k < layouts.kept.size(); ++k) {
-        element_layouts.push_back(layouts.leaf(k));
-      }
-      form.snippets = form_of(binding, element_layouts);
+    if (pass.is_first()) {
+      form.snippets = form_of(binding_, element_layouts);
     }
+    const detail::SplitLayouts& layouts = pass.layouts;
     detail::SnippetForm& all = form.snippets;
-    all.dialect = loopy::dialect_of(stream_->device());
+    all.dialect = loopy::dialect_of(stream_.device());
     all.axes = static_cast<std::uint8_t>(layouts.kept_shape.size() + layouts.reduced_shape.size());
     const std::int64_t outputs = element_count(layouts.kept_shape);
-    all.is_wide = all.is_wide || outputs >= (1 << 29) || plan.segments * outputs >= (1 << 29) ||
+    all.is_wide = all.is_wide || outputs >= (1 << 29) ||
+                  pass.plan.segments * outputs >= (1 << 29) ||
                   element_count(layouts.reduced_shape) >= (1 << 29);
     const auto operand = [&](const Target& target) {
       all.is_wide = all.is_wide || !detail::fits_32_bits(DType::u8, target.layout);
       return detail::form_of(DType::u8, target.layout.strides);
     };
-    for (const Target& target : targets) {
+    for (const Target& target : pass.targets) {
       form.targets.push_back(operand(target));
     }
-    for (const Target& leaf : leaves) {
-      form.partials.push_back(operand(leaf));
+    for (const Target& partial : pass.partials) {
+      form.partials.push_back(operand(partial));
     }
-    const bool has_offsets = launch_.offsets && leaves.empty();
-    if (has_offsets) {
+    if (launch_.offsets && pass.is_first()) {
       form.offsets = launch_.offsets->dtype();
     }
     form.shape = {.dialect = all.dialect,
                   .kept_axes = layouts.kept_shape.size(),
-                  .targets = targets.size(),
-                  .spread = plan.spread,
-                  .is_partial = is_partial,
-                  .is_pairwise = is_pairwise_ && leaves.empty(),
-                  .has_last_block_reduce = !is_partial && plan.segments > 1};
-    launch(binding, layouts, plan, leaves, targets, form, element_layouts, kernels, name);
+                  .targets = pass.targets.size(),
+                  .spread = pass.plan.spread,
+                  .is_partial = pass.is_partial,
+                  .is_pairwise = program_.is_pairwise && pass.is_first(),
+                  .has_last_block_reduce = !pass.is_partial && pass.plan.segments > 1};
+    return form;
   }
 
-  void launch(const detail::SnippetBinding& binding, const detail::SplitLayouts& layouts,
-              const detail::ReductionPlan& plan, const std::vector<Target>& leaves,
-              const std::vector<Target>& targets, const detail::SnippetReductionForm& form,
-              const std::vector<Layout>& element_layouts, detail::KernelTable& kernels,
-              const std::string& name) const {
+  void launch(const Pass& pass) const {
+    const std::vector<Layout> element_layouts = pass.element_layouts();
+    const detail::SnippetReductionForm form = form_of_pass(pass, element_layouts);
     const bool is_wide = form.snippets.is_wide;
     runtime::ArgumentPack pack;
-    for (const Extents& lengths : {layouts.kept_shape, layouts.reduced_shape}) {
+    for (const Extents& lengths : {pass.layouts.kept_shape, pass.layouts.reduced_shape}) {
       for (const std::int64_t length : lengths) {
         detail::pack_index(pack, length, is_wide);
       }
     }
-    const auto add = [&](const Target& target, const detail::OperandForm& operand,
-                         std::size_t bytes) {
-      target.array.storage()->use_on(*stream_);
-      pack_operand(pack, operand,
-                   {target.array.storage()->address() +
-                        static_cast<std::uint64_t>(target.layout.offset) * bytes,
-                    target.layout.strides},
-                   is_wide);
-    };
-    std::size_t number = 0;
-    for (const ResultProgram& result : results_) {
-      const bool is_struct = result.type.structure() != nullptr;
-      const std::size_t bytes = form.shape.is_partial || is_struct
-                                    ? result.carried_bytes()
-                                    : size_bytes(result.type.dtype());
-      for (int part = 0; part < (form.shape.is_partial ? result.parts() : 1); ++part, ++number) {
-        add(targets[number], form.targets[number], bytes);
-      }
-    }
-    AnyArray offsets = outputs_[0];
+    pack_results(pack, pass.targets, form.targets, pass.is_partial, is_wide);
+    AnyArray offsets = outputs_[0];  // held until the launch
     if (form.offsets) {
       offsets = launch_.offsets->contiguous();
-      offsets.storage()->use_on(*stream_);
+      offsets.storage()->use_on(stream_);
       pack.add(offsets.address());
     }
-    if (leaves.empty()) {
-      pack_binding(pack, binding, form.snippets, element_layouts, program_.uses_count());
+    if (pass.is_first()) {
+      pack_binding(pack, binding_, form.snippets, element_layouts, program_.snippets.uses_count());
     } else {
-      number = 0;
-      for (const ResultProgram& result : results_) {
-        for (int part = 0; part < result.parts(); ++part, ++number) {
-          add(leaves[number], form.partials[number], result.carried_bytes());
-        }
-      }
+      pack_results(pack, pass.partials, form.partials, true, is_wide);
     }
-    for (const std::int64_t value : plan.more) {
+    for (const std::int64_t value : pass.plan.more) {
       detail::pack_index(pack, value, is_wide);
     }
-    const std::vector<AnyArray> scratch = add_scratch(pack, plan, layouts, form.shape);
-    kernels
+    const std::vector<AnyArray> scratch = add_scratch(pack, pass, form.shape);
+    program_.kernels
         .get(
-            stream_->device(), key_of(form),
+            stream_.device(), key_of(form),
             [&] {
-              program_.check_structs(*stream_);
-              return make_reduction_module(program_, results_, form);
+              program_.snippets.check_structs(stream_);
+              return make_reduction_module(program_.snippets, program_.results, form);
             },
-            name, program_.where)
-        .launch(*stream_, plan.launch, pack);
+            program_.name, program_.snippets.where)
+        .launch(stream_, pass.plan.launch, pack);
   }
 
-  /// Where blocks that meet at once leave their results.
-  [[nodiscard]] std::vector<AnyArray> add_scratch(runtime::ArgumentPack& pack,
-                                                  const detail::ReductionPlan& plan,
-                                                  const detail::SplitLayouts& layouts,
+  /// Packs an array for each result, or for each part of each result of segments.
+  void pack_results(runtime::ArgumentPack& pack, const std::vector<Target>& arrays,
+                    const std::vector<detail::OperandForm>& operands, bool is_partial,
+                    bool is_wide) const {
+    std::size_t number = 0;
+    for (const ResultProgram& result : program_.results) {
+      const bool is_carried = is_partial || result.type.structure() != nullptr;
+      const std::size_t bytes =
+          is_carried ? result.carried_bytes() : size_bytes(result.type.dtype());
+      for (int part = 0; part < (is_partial ? result.parts() : 1); ++part, ++number) {
+        const Target& target = arrays[number];
+        target.array.storage()->use_on(stream_);
+        pack_operand(pack, operands[number],
+                     {target.array.storage()->address() +
+                          static_cast<std::uint64_t>(target.layout.offset) * bytes,
+                      target.layout.strides},
+                     is_wide);
+      }
+    }
+  }
+
+  /// Packs memory for the results of segments that the last block combines.
+  [[nodiscard]] std::vector<AnyArray> add_scratch(runtime::ArgumentPack& pack, const Pass& pass,
                                                   const detail::ReductionShape& shape) const {
     std::vector<AnyArray> scratch;
     if (!shape.has_last_block_reduce) {
       return scratch;
     }
-    const std::int64_t count = plan.segments * element_count(layouts.kept_shape);
-    for (const ResultProgram& result : results_) {
+    const std::int64_t count = pass.plan.segments * element_count(pass.layouts.kept_shape);
+    for (const ResultProgram& result : program_.results) {
       for (int part = 0; part < result.parts(); ++part) {
         const auto bytes = static_cast<std::int64_t>(result.carried_bytes());
-        scratch.emplace_back(DType::u8, Extents{count * bytes}, *stream_);
-        scratch.back().storage()->use_on(*stream_);
+        scratch.emplace_back(DType::u8, Extents{count * bytes}, stream_);
+        scratch.back().storage()->use_on(stream_);
         pack.add(scratch.back().address());
       }
     }
-    pack.add(detail::last_block_counters_of(*stream_));
+    pack.add(detail::last_block_counters_of(stream_));
     return scratch;
   }
 
-  const SnippetProgram& program_;
-  const std::vector<ResultProgram>& results_;
-  bool is_pairwise_;
+  const detail::ReductionProgram& program_;
   const ReductionLaunch& launch_;
-  std::optional<runtime::StreamRef> stream_;
+  detail::SnippetBinding binding_;
+  runtime::StreamRef stream_;
   Extents axes_;
   Extents kept_shape_;
   std::vector<AnyArray> outputs_;
@@ -412,8 +436,7 @@ std::vector<AnyArray> ReductionKernel::run(const std::vector<Expression>& values
   if (typed_) {
     return typed_->run(values, launch);
   }
-  return Run(program_->snippets, program_->results, program_->is_pairwise, launch)(
-      values, program_->kernels, program_->name);
+  return Run(*program_, launch, values)();
 }
 
 AnyArray ReductionKernel::run_single(const std::vector<Expression>& values,

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <limits>
 
 #include "rtcg/arrays/lazy/reduction_loops.h"
 #include "rtcg/cgen/support/integer.h"
@@ -8,75 +10,120 @@
 namespace rtcg::arrays::detail {
 namespace {
 
-/// Blocks that share an output, for each multiprocessor.
-std::int64_t blocks_each(const ReductionSize& size) {
-  if (size.threads < 512) {
-    return 8;
+/// How the elements of an output are cut into segments, for one way to spread the work.
+struct SegmentRule {
+  ReductionSpread spread;
+  std::int64_t block_threads;       ///< of blocks of at least so many threads
+  std::int64_t most_elements;       ///< of reductions that read at most so many elements
+  std::int64_t workers;             ///< per multiprocessor: threads, blocks, threads in columns
+  std::int64_t least_length;        ///< of a segment, in elements; of columns per row of threads
+  std::int64_t alignment_elements;  ///< a segment's length is a multiple of it
+};
+
+constexpr std::int64_t any_number = std::numeric_limits<std::int64_t>::max();
+
+// The first row that fits. A segment is long enough to pay for its result, and short enough for f32
+// sums to stay accurate. A segment begins at a multiple of the elements that a block loads at once,
+// so vector loads stay aligned. On an NVIDIA H200 on 2026-11-21, sums of 2^20 to 2^28 elements took
+// 0.77 to 1.00 of CUB's time (docs/performance.md, `rtcg_bench_gpu reductions`).
+constexpr SegmentRule segment_rules[] = {
+    {ReductionSpread::threads, 1, any_number, 2048, 64, 1},
+    // few elements: all blocks run at the same time and leave few results
+    {ReductionSpread::block, 512, std::int64_t{1} << 25, 2, 8192, 4096},
+    // many elements: waiting blocks replace the blocks that finish early
+    {ReductionSpread::block, 512, any_number, 12, 8192, 4096},
+    {ReductionSpread::block, 1, any_number, 8, 8192, 4096},
+    {ReductionSpread::columns, 1, any_number, 1024, 16, 16},
+};
+
+constexpr std::int64_t short_length = 64;      // elements that one thread reduces alone
+constexpr std::int64_t most_columns = 256;     // columns of a block
+constexpr std::int64_t most_segments = 32768;  // blocks along y: half of what CUDA allows
+constexpr std::int64_t threads_alone = 256;    // of a block whose threads have an output each
+
+// On the host a thread of OpenMP runs some blocks of one thread each.
+constexpr std::int64_t host_segment_elements = 8192;
+constexpr std::int64_t host_block_elements = 4096;
+constexpr std::int64_t host_blocks_per_core = 4;
+
+std::int64_t at_least_1(std::int64_t number) {
+  return std::max<std::int64_t>(number, 1);
+}
+
+ReductionSpread choose_spread(const ReductionSize& size) {
+  // adjacent threads read adjacent elements
+  const bool reads_along_kept = size.kept_step != 0 && size.kept_step < size.reduced_step;
+  if (size.length < short_length || (reads_along_kept && size.outputs >= most_columns)) {
+    return ReductionSpread::threads;
   }
-  // What is read soon is best read by blocks that all run at once and leave few results; else those
-  // that are done early make room for others.
-  return size.outputs * size.length <= 1 << 25 ? 2 : 12;
+  return reads_along_kept ? ReductionSpread::columns : ReductionSpread::block;
+}
+
+const SegmentRule& rule_for(ReductionSpread spread, const ReductionSize& size) {
+  return *std::find_if(std::begin(segment_rules), std::end(segment_rules),
+                       [&](const SegmentRule& rule) {
+                         return rule.spread == spread && size.threads >= rule.block_threads &&
+                                size.outputs * size.length <= rule.most_elements;
+                       });
+}
+
+/// The number of segments of an output before their length is rounded.
+std::int64_t count_segments(const ReductionSize& size, std::int64_t wanted, std::int64_t least) {
+  return std::clamp<std::int64_t>(std::min(wanted, size.length / least), 1,
+                                  size.may_split ? most_segments : 1);
+}
+
+ReductionPlan plan_on_host(std::int64_t cores, const ReductionSize& size) {
+  std::int64_t segments =
+      count_segments(size, ceil_divide(size.length, host_segment_elements), host_segment_elements);
+  const std::int64_t segment_length = at_least_1(ceil_divide(size.length, segments));
+  segments = at_least_1(ceil_divide(size.length, segment_length));
+  const std::int64_t most_blocks = std::min(size.outputs, host_blocks_per_core * cores);
+  const std::int64_t blocks =
+      std::clamp<std::int64_t>(size.outputs * segment_length / host_block_elements, 1, most_blocks);
+  const std::int64_t outputs_each = ceil_divide(size.outputs, blocks);
+  return {ReductionSpread::threads,
+          segments,
+          {{static_cast<std::uint64_t>(ceil_divide(size.outputs, outputs_each)),
+            static_cast<std::uint64_t>(segments)},
+           1},
+          {size.outputs, size.length, segment_length, outputs_each}};
+}
+
+ReductionPlan plan_on_gpu(std::int64_t processors, const ReductionSize& size) {
+  const ReductionSpread spread = choose_spread(size);
+  const SegmentRule& rule = rule_for(spread, size);
+  const bool by_threads = spread == ReductionSpread::threads;
+  const bool by_columns = spread == ReductionSpread::columns;
+  const std::int64_t threads = by_threads ? threads_alone : size.threads;
+  const std::int64_t rows = by_columns ? threads / size.outputs : 1;
+  const std::int64_t least = rule.least_length * rows;
+  // a block of columns works on all outputs
+  const std::int64_t wanted =
+      by_columns ? rule.workers / threads * processors
+                 : ceil_divide(rule.workers * processors, at_least_1(size.outputs));
+  std::int64_t segments = count_segments(size, wanted, least);
+  std::int64_t segment_length = at_least_1(ceil_divide(size.length, segments));
+  if (!by_threads && segments > 1) {
+    segment_length =
+        round_up(std::max(ceil_divide(size.length, wanted), least), rule.alignment_elements);
+  }
+  segments = at_least_1(ceil_divide(size.length, segment_length));
+  const std::int64_t blocks =
+      by_columns ? 1 : (by_threads ? ceil_divide(size.outputs, threads) : size.outputs);
+  return {spread,
+          segments,
+          {{static_cast<std::uint64_t>(blocks), static_cast<std::uint64_t>(segments)},
+           static_cast<std::uint64_t>(threads)},
+          {size.outputs, size.length, segment_length, by_columns ? size.outputs : 1}};
 }
 
 }  // namespace
 
 ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size) {
-  const std::int64_t outputs = size.outputs;
-  const std::int64_t length = size.length;
-  const std::int64_t processors = std::max(device.info().multiprocessors, 1);
-  const bool is_host = loopy::dialect_of(device) == cgen::Dialect::c;
-  ReductionPlan plan;
-  // neighbouring threads should read neighbouring elements
-  const bool reads_along_kept = size.kept_step != 0 && size.kept_step < size.reduced_step;
-  constexpr std::int64_t most_columns = 256;
-  if (!is_host && length >= 64 && reads_along_kept && outputs < most_columns) {
-    plan.spread = ReductionSpread::columns;
-  } else if (!is_host && length >= 64 && !reads_along_kept) {
-    plan.spread = ReductionSpread::block;
-  }
-  const bool by_threads = plan.spread == ReductionSpread::threads;
-  const std::int64_t threads = by_threads ? 256 : size.threads;
-  // a segment is long enough to be worth a launch, and short enough for f32 sums to stay accurate
-  const std::int64_t rows = plan.spread == ReductionSpread::columns ? threads / outputs : 1;
-  const std::int64_t least =
-      is_host || plan.spread == ReductionSpread::block ? 1 << 13 : (by_threads ? 64 : 16 * rows);
-  const bool by_columns = plan.spread == ReductionSpread::columns;
-  const std::int64_t busy_outputs =
-      is_host
-          ? 4 * processors
-          : (by_threads ? 2048 : (by_columns ? 1024 / threads : blocks_each(size))) * processors;
-  const std::int64_t working = by_columns ? 1 : std::max<std::int64_t>(outputs, 1);
-  const std::int64_t wanted =
-      is_host ? ceil_divide(length, 1 << 13) : ceil_divide(busy_outputs, working);
-  const std::int64_t most_segments = size.may_split ? 32768 : 1;
-  plan.segments = std::clamp<std::int64_t>(std::min(wanted, length / least), 1, most_segments);
-  std::int64_t segment_length = std::max<std::int64_t>(ceil_divide(length, plan.segments), 1);
-  if (!is_host && !by_threads && plan.segments > 1) {
-    segment_length = std::max(ceil_divide(length, wanted), least);
-    // each begins where packs do: at the first lane, or where all threads are at their first
-    const std::int64_t turn = by_columns ? 16 : 4096;
-    segment_length = round_up(segment_length, turn);
-  }
-  plan.segments = std::max<std::int64_t>(ceil_divide(length, segment_length), 1);
-  const auto segments = static_cast<std::uint64_t>(plan.segments);
-  std::int64_t outputs_each = 1;
-  if (is_host) {
-    outputs_each = ceil_divide(outputs, std::clamp<std::int64_t>(outputs * segment_length / 4096, 1,
-                                                                 std::min(outputs, busy_outputs)));
-    plan.launch = {{static_cast<std::uint64_t>(ceil_divide(outputs, outputs_each)), segments}, 1};
-  } else {
-    std::int64_t blocks = outputs;
-    if (by_threads) {
-      blocks = ceil_divide(outputs, threads);
-    } else if (plan.spread == ReductionSpread::columns) {
-      blocks = 1;
-      outputs_each = outputs;
-    }
-    plan.launch = {{static_cast<std::uint64_t>(blocks), segments},
-                   static_cast<std::uint64_t>(threads)};
-  }
-  plan.more = {outputs, length, segment_length, outputs_each};
-  return plan;
+  const std::int64_t processors = at_least_1(device.info().multiprocessors);
+  return loopy::dialect_of(device) == cgen::Dialect::c ? plan_on_host(processors, size)
+                                                       : plan_on_gpu(processors, size);
 }
 
 Layout SplitLayouts::leaf(std::size_t number) const {
