@@ -176,7 +176,7 @@ LastBlockReduce::LastBlockReduce(const Reducer& reducer, KernelSignature& parame
     segments_.push_back(
         add_pointer(cgen::volatile_(kept_type(part)), "segment_results" + part.suffix));
   }
-  counters_ = add_pointer(cgen::u32, "tickets");
+  counters_ = add_pointer(cgen::u32, "last_block_counters");
 }
 
 void LastBlockReduce::emit(

@@ -192,23 +192,23 @@ TEST(CudaTextOfKernels, MeetsAtOnceWhereBlocksTakeSegments) {
     const std::string text = text_of_sum(shape, is_compensated);
     float result = 0;
     float scratch[6] = {};
-    std::uint32_t ticket = 0;
+    std::uint32_t counter = 0;
     std::int32_t lengths[] = {n, 1, n, 256, 1};  // of the axis; outputs, length, segment, each
     float* result_pointer = &result;
     float* x_pointer = x.data();
     float* high = scratch;
     float* low = scratch + 3;
-    std::uint32_t* tickets = &ticket;
+    std::uint32_t* counters = &counter;
     std::vector<void*> arguments = {&lengths[0], &result_pointer, &x_pointer,  &lengths[1],
                                     &lengths[2], &lengths[3],     &lengths[4], &high};
     if (is_compensated) {
       arguments.push_back(&low);
     }
-    arguments.push_back(&tickets);
+    arguments.push_back(&counters);
     // not run_checked: which block comes last leaves no trace but in the scratch memory
     testing::CudaOnCpu(text).launch("compute", {{1, 3, 1}, {256, 1, 1}, 0}, arguments);
     EXPECT_EQ(result, expected);
-    EXPECT_EQ(ticket, 0U);
+    EXPECT_EQ(counter, 0U);
   }
 }
 

@@ -210,10 +210,10 @@ Result reduce_on_cpu(const KernelForm& form, std::vector<float>& x, int segments
   float* x_pointer = x.data();
   std::vector<float> values(static_cast<std::size_t>(segments));
   std::vector<std::int32_t> places(static_cast<std::size_t>(segments));
-  std::uint32_t ticket = 0;
+  std::uint32_t counter = 0;
   float* values_pointer = values.data();
   std::int32_t* places_pointer = places.data();
-  std::uint32_t* ticket_pointer = &ticket;
+  std::uint32_t* counter_pointer = &counter;
   std::vector<void*> arguments = {&numbers[0], &result_pointer, &x_pointer, &numbers[1],
                                   &numbers[2], &numbers[3],     &numbers[4]};
   if (form.reduction->has_last_block_reduce) {
@@ -221,7 +221,7 @@ Result reduce_on_cpu(const KernelForm& form, std::vector<float>& x, int segments
     if (form.reduction->op == Op::argmax) {
       arguments.push_back(&places_pointer);
     }
-    arguments.push_back(&ticket_pointer);
+    arguments.push_back(&counter_pointer);
   }
   rtcg::testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
       .run_checked(kernel_name, {{1, static_cast<unsigned>(segments), 1}, {512, 1, 1}, 0},
@@ -230,8 +230,8 @@ Result reduce_on_cpu(const KernelForm& form, std::vector<float>& x, int segments
                     {x.data(), x.size() * sizeof(float)},
                     {values.data(), values.size() * sizeof(float)},
                     {places.data(), places.size() * sizeof(std::int32_t)},
-                    {&ticket, sizeof ticket}});
-  EXPECT_EQ(ticket, 0);
+                    {&counter, sizeof counter}});
+  EXPECT_EQ(counter, 0);
   return result;
 }
 
@@ -301,11 +301,11 @@ void check_columns(const ColumnCase& one) {
                             segment_rows, one.lanes == 1 ? one.columns : 512 / unit * unit};
   std::vector<float> result(sums.size());
   std::vector<float> of_segments(sums.size() * static_cast<std::size_t>(one.segments));
-  std::uint32_t ticket = 0;
+  std::uint32_t counter = 0;
   float* result_pointer = result.data();
   float* x_pointer = x.data();
   float* segments_pointer = of_segments.data();
-  std::uint32_t* ticket_pointer = &ticket;
+  std::uint32_t* counter_pointer = &counter;
   std::vector<void*> arguments = {&numbers[0], &length, &result_pointer, &x_pointer};
   if (one.lanes == 1) {
     arguments.push_back(&numbers[1]);
@@ -315,7 +315,7 @@ void check_columns(const ColumnCase& one) {
   }
   if (one.segments > 1) {
     arguments.push_back(&segments_pointer);
-    arguments.push_back(&ticket_pointer);
+    arguments.push_back(&counter_pointer);
   }
   rtcg::testing::CudaOnCpu(cuda_text(make_reduction_module(form)))
       .run_checked(kernel_name, {{1, static_cast<unsigned>(one.segments), 1}, {512, 1, 1}, 0},
@@ -323,9 +323,9 @@ void check_columns(const ColumnCase& one) {
                    {{result.data(), result.size() * sizeof(float)},
                     {x.data(), x.size() * sizeof(float)},
                     {of_segments.data(), of_segments.size() * sizeof(float)},
-                    {&ticket, sizeof ticket}});
+                    {&counter, sizeof counter}});
   EXPECT_EQ(result, sums);
-  EXPECT_EQ(ticket, 0);
+  EXPECT_EQ(counter, 0);
 }
 
 TEST(CudaText, OfAReductionGivesColumnsToThreads) {
