@@ -17,7 +17,7 @@ class Reference {
         time_(time),
         evaluators_(detail::evaluators_of(system, on.mesh)),
         coordinates_(node_coordinates(on.mesh, on.element)),
-        meeting_(face_node_permutations(on.element)) {}
+        permutations_(face_node_permutations(on.element)) {}
 
   State compute() {
     State result(state_.fields, on_);
@@ -148,7 +148,7 @@ class Reference {
     const auto other = static_cast<std::size_t>(link.element);
     const auto other_face = static_cast<std::size_t>(link.face);
     const auto place =
-        static_cast<std::size_t>(meeting_[static_cast<std::size_t>(link.permutation)][p]);
+        static_cast<std::size_t>(permutations_[static_cast<std::size_t>(link.permutation)][p]);
     inputs.exterior =
         fields_at(other, static_cast<std::size_t>(on_.element.face_nodes[other_face][place]));
     for (const auto& [name, values] : data_.materials) {
@@ -186,7 +186,7 @@ class Reference {
   double time_;
   detail::SystemEvaluators evaluators_;
   std::vector<double> coordinates_;
-  std::vector<std::vector<int>> meeting_;
+  std::vector<std::vector<int>> permutations_;
 };
 
 }  // namespace

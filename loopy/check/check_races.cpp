@@ -164,11 +164,11 @@ class RaceSearch {
     const bool is_one_statement = &first_.access() == &second_.access();
     for (const PointCase& a : point_cases(first_.access())) {
       for (const PointCase& b : point_cases(second_.access())) {
-        const ConstraintSet meeting = same_element(a, b);
+        const ConstraintSet overlap = same_element(a, b);
         if (is_one_statement) {
-          search_one_statement(meeting);
+          search_one_statement(overlap);
         } else {
-          search_two_statements(meeting);
+          search_two_statements(overlap);
         }
       }
     }
@@ -187,9 +187,9 @@ class RaceSearch {
     return set;
   }
 
-  void search_one_statement(const ConstraintSet& meeting) const {
-    ConstraintSet same_launch = meeting;
-    ConstraintSet same_iteration = meeting;
+  void search_one_statement(const ConstraintSet& overlap) const {
+    ConstraintSet same_launch = overlap;
+    ConstraintSet same_iteration = overlap;
     for (const std::string& each : first_.inames()) {
       const Affine distance = Affine(first_.renamed(each)) - Affine(second_.renamed(each));
       if (launches_.host_loops.count(each) != 0) {
@@ -208,7 +208,7 @@ class RaceSearch {
     }
   }
 
-  void search_two_statements(const ConstraintSet& meeting) const {
+  void search_two_statements(const ConstraintSet& overlap) const {
     if (launches_.are_several || sharing_ != Sharing::device) {
       return;
     }
@@ -216,15 +216,15 @@ class RaceSearch {
       for (const std::string& b : second_.inames()) {
         const InameTag tag = tag_of(kernel_, a);
         if (tag.kind == AxisKind::grid && tag == tag_of(kernel_, b)) {
-          search(meeting, a, b);
-          search(meeting, b, a, true);
+          search(overlap, a, b);
+          search(overlap, b, a, true);
         }
       }
     }
   }
 
-  /// Looks for a meeting where the lane of `low` comes before that of `high` on their axis.
-  void search(ConstraintSet meeting, const std::string& low, const std::string& high,
+  /// Looks for an overlap where the lane of `low` comes before that of `high` on their axis.
+  void search(ConstraintSet overlap, const std::string& low, const std::string& high,
               bool is_swapped = false) const {
     const Instance& low_instance = is_swapped ? second_ : first_;
     const Instance& high_instance = is_swapped ? first_ : second_;
@@ -233,11 +233,11 @@ class RaceSearch {
       // places on an axis count from where the launch begins
       distance = distance + axis_start(kernel_, low) - axis_start(kernel_, high);
     }
-    meeting.add_nonnegative(distance - 1);
-    if (meeting.is_empty()) {
+    overlap.add_nonnegative(distance - 1);
+    if (overlap.is_empty()) {
       return;
     }
-    auto names = witness_names(kernel_, {}, meeting);
+    auto names = witness_names(kernel_, {}, overlap);
     if (!names) {
       return;
     }
@@ -246,7 +246,7 @@ class RaceSearch {
         names->push_back(std::move(each));
       }
     }
-    const auto witness = find_integer_point(meeting, *names, [&](const IntegerValues& values) {
+    const auto witness = find_integer_point(overlap, *names, [&](const IntegerValues& values) {
       const auto element = first_.element(values);
       return element && element == second_.element(values);
     });

@@ -239,8 +239,8 @@ bool RaceTest::has_axes(AxisKind kind) const {
                      [&](const auto& each) { return each.first == kind; });
 }
 
-/// Where the two touch the same element.
-ConstraintSet RaceTest::meeting(const SharedAccess& first, const SharedAccess& second,
+/// The pairs of instances that touch the same element.
+ConstraintSet RaceTest::overlap(const SharedAccess& first, const SharedAccess& second,
                                 const Relation& relation) const {
   const Instruction& a = kernel_.instructions[first.statement];
   const Instruction& b = kernel_.instructions[second.statement];
@@ -276,7 +276,7 @@ ConstraintSet RaceTest::meeting(const SharedAccess& first, const SharedAccess& s
 std::optional<ConstraintSet> RaceTest::find_race(const SharedAccess& first,
                                                  const SharedAccess& second,
                                                  const Relation& relation) const {
-  const ConstraintSet both = meeting(first, second, relation);
+  const ConstraintSet both = overlap(first, second, relation);
   const AxisKind kind = relation.same_block ? AxisKind::block : AxisKind::grid;
   for (int axis = 0; axis < 3; ++axis) {
     if (auto race = apart_on_axis(kernel_.instructions[first.statement],
@@ -287,7 +287,7 @@ std::optional<ConstraintSet> RaceTest::find_race(const SharedAccess& first,
   return std::nullopt;
 }
 
-/// Where both lie at different places of the axis, if they may.
+/// The pairs at different positions of the axis, if there may be any.
 std::optional<ConstraintSet> RaceTest::apart_on_axis(const Instruction& a, const Instruction& b,
                                                      AxisKind kind, int axis,
                                                      const ConstraintSet& both) const {

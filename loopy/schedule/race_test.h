@@ -60,8 +60,8 @@ class RaceTest {
                               const Relation& relation) const {
     return find_race(first, second, relation).has_value();
   }
-  /// `; for example element [3], by 'put' at i = 3 and by 'get' at i = 4 where n = 5`; empty where
-  /// no example is found.
+  /// `; for example element [3], by 'put' at i = 3 and by 'get' at i = 4 where n = 5`; empty if no
+  /// example is found.
   [[nodiscard]] std::string example(const SharedAccess& first, const SharedAccess& second,
                                     const Relation& relation) const;
 
@@ -75,7 +75,7 @@ class RaceTest {
   [[nodiscard]] const ConstraintSet& instances(std::size_t statement,
                                                std::string_view suffix) const;
   [[nodiscard]] std::string instance_name(const std::string& name, std::string_view suffix) const;
-  [[nodiscard]] ConstraintSet meeting(const SharedAccess& first, const SharedAccess& second,
+  [[nodiscard]] ConstraintSet overlap(const SharedAccess& first, const SharedAccess& second,
                                       const Relation& relation) const;
   [[nodiscard]] std::optional<std::string> iname_on_axis(const Instruction& instruction,
                                                          AxisKind kind, int axis) const;
