@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/support/base64.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/mesh/geometric_factors.h"
 #include "rtcg/dg/output/vtk_cells.h"
@@ -37,25 +38,8 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-// Three bytes become four letters, so that the file stays XML that any parser
-// can read.
-void append_base64(std::string& text, std::string_view bytes) {
-  static constexpr std::string_view letters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto byte = [&](std::size_t i) -> std::uint32_t {
-    return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0;
-  };
-  text.reserve(text.size() + (bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::uint32_t three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-    text.push_back(letters[three >> 18]);
-    text.push_back(letters[three >> 12 & 63]);
-    text.push_back(i + 1 < bytes.size() ? letters[three >> 6 & 63] : '=');
-    text.push_back(i + 2 < bytes.size() ? letters[three & 63] : '=');
-  }
-}
-
-// The XML, and the numbers that follow it: each array behind its size in bytes.
+// The XML, and the numbers that follow it: the size in bytes of each array, then its numbers. They
+// are in base64, so the file is XML that any parser reads.
 class VtuText {
  public:
   void line(const std::string& text) { xml_ += text + "\n"; }
@@ -72,7 +56,7 @@ class VtuText {
     if (size_bytes > 0) {
       std::memcpy(bytes.data() + sizeof size_bytes, numbers.data(), size_bytes);
     }
-    append_base64(data_, bytes);
+    data_ += to_base64(bytes);
   }
 
   void reals(const std::string& name, std::size_t components, const std::vector<double>& numbers,

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "rtcg/cgen/support/base64.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/tune/append_line.h"
@@ -19,49 +20,13 @@ namespace rtcg::loopy {
 namespace {
 
 constexpr int pack_schema = 1;
-constexpr std::string_view digits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}", text_hash(text));
 }
 
-std::string to_base64(const std::vector<std::byte>& bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group =
-          group << 8 | (i + k < bytes.size() ? std::to_integer<std::uint32_t>(bytes[i + k]) : 0);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      text.push_back(i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63]);
-    }
-  }
-  return text;
-}
-
-/// Nothing where the text is no base64.
-std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
-  std::vector<std::byte> bytes;
-  std::uint32_t group = 0;
-  int bits = 0;
-  while (!text.empty() && text.back() == '=') {
-    text.remove_suffix(1);
-  }
-  for (const char c : text) {
-    const std::size_t digit = digits.find(c);
-    if (digit == std::string_view::npos) {
-      return std::nullopt;
-    }
-    group = group << 6 | static_cast<std::uint32_t>(digit);
-    bits += 6;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes.push_back(static_cast<std::byte>(group >> bits & 255));
-    }
-  }
-  return bytes;
+std::string_view bytes_of(const std::vector<std::byte>& binary) {
+  return {reinterpret_cast<const char*>(binary.data()), binary.size()};
 }
 
 /// What the processor's instructions are, so that a binary is not run by one that lacks some.
@@ -89,19 +54,17 @@ struct Packed {
 };
 
 std::string to_line(const Packed& packed) {
-  nlohmann::ordered_json json = {
-      {"schema", pack_schema},
-      {"kernel", packed.entry.kernel},
-      {"device", packed.entry.device},
-      {"architecture", packed.entry.architecture},
-      {"parameters", nlohmann::ordered_json::object()},
-      {"slicing", packed.entry.decision},
-      {"us", packed.entry.microseconds},
-      {"text", packed.text_hash},
-      {"resources", nlohmann::ordered_json::array()},
-      {"binary_hash", hash_of({reinterpret_cast<const char*>(packed.program.binary.data()),
-                               packed.program.binary.size()})},
-      {"binary", to_base64(packed.program.binary)}};
+  nlohmann::ordered_json json = {{"schema", pack_schema},
+                                 {"kernel", packed.entry.kernel},
+                                 {"device", packed.entry.device},
+                                 {"architecture", packed.entry.architecture},
+                                 {"parameters", nlohmann::ordered_json::object()},
+                                 {"slicing", packed.entry.decision},
+                                 {"us", packed.entry.microseconds},
+                                 {"text", packed.text_hash},
+                                 {"resources", nlohmann::ordered_json::array()},
+                                 {"binary_hash", hash_of(bytes_of(packed.program.binary))},
+                                 {"binary", to_base64(bytes_of(packed.program.binary))}};
   for (const auto& [name, value] : packed.entry.parameters) {
     json["parameters"][name] = value;
   }
@@ -135,11 +98,12 @@ std::optional<Packed> parse_line(const std::string& line) {
       packed.entry.parameters[name] = value.get<std::int64_t>();
     }
     auto binary = from_base64(json.at("binary").get<std::string>());
-    if (!binary || hash_of({reinterpret_cast<const char*>(binary->data()), binary->size()}) !=
-                       json.at("binary_hash").get<std::string>()) {
+    if (!binary || hash_of(*binary) != json.at("binary_hash").get<std::string>()) {
       return std::nullopt;
     }
-    packed.program.binary = std::move(*binary);
+    packed.program.binary.resize(binary->size());
+    std::copy(binary->begin(), binary->end(),
+              reinterpret_cast<char*>(packed.program.binary.data()));
     packed.program.target = packed.entry.architecture;
     packed.program.kind = is_cuda(packed.entry.architecture)
                               ? runtime::OutputKind::cubin
