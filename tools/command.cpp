@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <unistd.h>
 
@@ -270,16 +271,50 @@ std::vector<std::string> with_sizes(const loopy::KernelFile& file,
   return values;
 }
 
+namespace {
+
+/// The least number of letters to insert, remove or replace (Levenshtein 1966).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// `'matmul' is similar; `, or nothing if no installed kernel has a name like `word`.
+std::string similar_kernel(const std::string& word, const std::filesystem::path& folder) {
+  std::error_code ignored;
+  std::pair<std::size_t, std::string> best = {std::max<std::size_t>(word.size() / 2, 1) + 1, ""};
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().stem().string();
+    best = std::min(best, {edit_distance(word, name), name});
+  }
+  return best.second.empty() ? "" : fmt::format("'{}' is similar; ", best.second);
+}
+
+}  // namespace
+
 std::string kernel_file_path(const std::string& word) {
   std::error_code ignored;
   if (std::filesystem::exists(word, ignored) || word.find_first_of("/.") != std::string::npos) {
     return word;
   }
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::filesystem::path installed =
-      program.parent_path().parent_path() / "share/rtcg/kernels" / (word + ".loopy");
+  const std::filesystem::path folder = program.parent_path().parent_path() / "share/rtcg/kernels";
+  const std::filesystem::path installed = folder / (word + ".loopy");
   if (!std::filesystem::exists(installed, ignored)) {
-    return word;
+    throw InvalidInput(
+        "tools.rtcg.unknown_kernel",
+        fmt::format("'{}' is neither a file nor a kernel of rtcg: {}the kernels are in '{}'",
+                    printable(word), similar_kernel(word, folder), folder.string()));
   }
   if (std::filesystem::exists(word + ".loopy", ignored)) {
     throw InvalidInput("tools.rtcg.two_kernel_files",

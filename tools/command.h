@@ -81,7 +81,8 @@ inline constexpr const char* kernel_file_help =
 /// The path of a kernel file: `word`, or the file of that name among those installed with rtcg
 /// (`matmul`), if there is no file `word`.
 ///
-/// @throws InvalidInput  tools.rtcg.two_kernel_files: there is also a file `word`.loopy
+/// @throws InvalidInput  tools.rtcg.unknown_kernel: there is neither;
+///         tools.rtcg.two_kernel_files: there is also a file `word`.loopy
 [[nodiscard]] std::string kernel_file_path(const std::string& word);
 /// @throws InvalidInput  tools.rtcg.bad_value: a name of `values` is no scalar of `kernel`
 void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, double>& values);
