@@ -1,6 +1,8 @@
 #include "rtcg/loopy/codegen/code_block.h"
 
 #include <algorithm>
+#include <iterator>
+#include <unordered_map>
 
 #include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/build/block_builder.h"
@@ -9,7 +11,88 @@
 namespace rtcg::loopy {
 namespace {
 
-using Variables = std::map<std::string, PrivateVariable>;
+using Names = std::set<std::string_view>;
+
+/// The private variables that each item reads or writes, those within included.
+class ItemVariables {
+ public:
+  ItemVariables(const CodeBlock& block, const PrivateVariables& variables)
+      : variables_(variables), all_(add(block)) {}
+
+  [[nodiscard]] const Names& all() const { return all_; }
+  [[nodiscard]] bool touches(const CodeItem& item, std::string_view variable) const {
+    return names_.at(&item).count(variable) != 0;
+  }
+  [[nodiscard]] bool touches(const CodeBlock& block, std::string_view variable) const {
+    return std::any_of(block.items.begin(), block.items.end(),
+                       [&](const CodeItem& item) { return touches(item, variable); });
+  }
+
+ private:
+  Names add(const CodeBlock& block) {
+    Names names;
+    for (const CodeItem& item : block.items) {
+      const Names& own = names_.emplace(&item, variables_in(item)).first->second;
+      names.insert(own.begin(), own.end());
+    }
+    return names;
+  }
+
+  Names variables_in(const CodeItem& item) {
+    Names names;
+    match(
+        item, [&](const CodeStatement& e) { add_names(e.statement, names); },
+        [&](const CodeScalarAssignment& e) {
+          add_names(e.target, names);
+          add_names(e.value, names);
+        },
+        [&](const CodeLoop& e) {
+          names = add(e.body);
+          add_names(e.begin, names);
+          add_names(e.end, names);
+        },
+        [&](const CodeIf& e) {
+          names = add(e.then_body);
+          if (e.else_body) {
+            names.merge(add(*e.else_body));
+          }
+          add_names(e.condition, names);
+        });
+    return names;
+  }
+
+  template <class Tree>
+  void add_names(const Tree& tree, Names& names) const {
+    if (variables_.empty()) {
+      return;
+    }
+    const auto add_name = [&](const std::string& name) {
+      if (const auto found = variables_.find(name); found != variables_.end()) {
+        names.insert(found->first);
+      }
+    };
+    cgen::walk(tree, {.type = [](const cgen::Type&) { return false; },
+                      .expr =
+                          [&](const cgen::Expr& expr) {
+                            if (const auto* variable = get_if<cgen::Variable>(expr)) {
+                              add_name(variable->name);
+                            }
+                            return true;
+                          },
+                      .statement =
+                          [&](const cgen::Statement& statement) {
+                            if (const auto* raw = get_if<cgen::RawStatement>(statement)) {
+                              std::for_each(raw->names_used.begin(), raw->names_used.end(),
+                                            add_name);
+                            }
+                            return true;
+                          }});
+  }
+
+  const PrivateVariables& variables_;
+  std::unordered_map<const CodeItem*, Names> names_;
+  Names all_;
+};
 
 cgen::Statement declaration(const std::string& name, const PrivateVariable& variable,
                             std::optional<cgen::Expr> value = {}) {
@@ -32,62 +115,57 @@ bool is_read_by_head(const CodeItem& item, const std::string& variable) {
   return conditional != nullptr && reads(conditional->condition);
 }
 
-/// Whether, whenever the block runs, the variable is written before it is read: nothing reaches it
-/// from an earlier run of the block.
-bool starts_with_write(const CodeBlock& block, const std::string& variable) {
-  for (const CodeItem& item : block.items) {
-    if (item.variables.count(variable) == 0) {
-      continue;
-    }
-    if (const auto* assignment = get_if<CodeScalarAssignment>(item)) {
-      return assignment->variable == variable;
-    }
-    if (is_read_by_head(item, variable)) {
-      return false;
-    }
-    const CodeIf* conditional = get_if<CodeIf>(item);
-    const bool is_last =
-        std::count_if(block.items.begin(), block.items.end(), [&](const CodeItem& each) {
-          return each.variables.count(variable) != 0;
-        }) == 1;
-    if (const CodeLoop* loop = get_if<CodeLoop>(item)) {
-      return is_last && (loop->is_over_threads || starts_with_write(loop->body, variable));
-    }
-    const auto is_fresh_in = [&](const CodeBlock& branch) {
-      return variables_of(branch).count(variable) == 0 || starts_with_write(branch, variable);
-    };
-    return conditional != nullptr && is_last && is_fresh_in(conditional->then_body) &&
-           (!conditional->else_body || is_fresh_in(*conditional->else_body));
-  }
-  return false;
-}
-
 class Placement {
  public:
-  explicit Placement(const Variables& variables) : variables_(variables) {}
+  Placement(const CodeBlock& block, const PrivateVariables& variables)
+      : variables_(variables), touched_(block, variables) {}
 
-  std::vector<cgen::Statement> run(CodeBlock block) {
-    std::vector<std::string> outer;
-    std::set<std::string> used = variables_of(block);
-    cgen::BlockBuilder top;
+  [[nodiscard]] std::vector<cgen::Statement> write(const CodeBlock& block) const {
+    std::vector<cgen::Statement> statements;
     std::set<std::string> inside;
-    for (const std::string& each : used) {
-      const PrivateVariable& variable = variables_.at(each);
+    for (const std::string_view each : touched_.all()) {
+      const auto& [name, variable] = *variables_.find(each);
       if (variable.is_at_top) {
-        top << declaration(each, variable);
+        statements.push_back(declaration(name, variable));
       } else {
-        inside.insert(each);
+        inside.insert(name);
       }
     }
-    std::vector<cgen::Statement> statements = top.statements();
-    const std::vector<cgen::Statement> rest = emit(std::move(block), inside);
+    const std::vector<cgen::Statement> rest = write(block, inside);
     statements.insert(statements.end(), rest.begin(), rest.end());
     return statements;
   }
 
  private:
+  /// Whether, whenever the block runs, the variable is written before it is read: nothing reaches
+  /// it from an earlier run of the block.
+  [[nodiscard]] bool starts_with_write(const CodeBlock& block, const std::string& variable) const {
+    const auto is_user = [&](const CodeItem& item) { return touched_.touches(item, variable); };
+    const auto first = std::find_if(block.items.begin(), block.items.end(), is_user);
+    if (first == block.items.end()) {
+      return false;
+    }
+    if (const auto* assignment = get_if<CodeScalarAssignment>(*first)) {
+      return assignment->variable == variable;
+    }
+    if (is_read_by_head(*first, variable)) {
+      return false;
+    }
+    const bool is_last = std::none_of(first + 1, block.items.end(), is_user);
+    if (const CodeLoop* loop = get_if<CodeLoop>(*first)) {
+      return is_last && (loop->is_over_threads || starts_with_write(loop->body, variable));
+    }
+    const auto is_fresh_in = [&](const CodeBlock& branch) {
+      return !touched_.touches(branch, variable) || starts_with_write(branch, variable);
+    };
+    const CodeIf* conditional = get_if<CodeIf>(*first);
+    return conditional != nullptr && is_last && is_fresh_in(conditional->then_body) &&
+           (!conditional->else_body || is_fresh_in(*conditional->else_body));
+  }
+
   /// @param open  variables that must be declared in this block or further in
-  std::vector<cgen::Statement> emit(CodeBlock block, const std::set<std::string>& open) {
+  [[nodiscard]] std::vector<cgen::Statement> write(const CodeBlock& block,
+                                                   const std::set<std::string>& open) const {
     std::vector<std::set<std::string>> pushed(block.items.size());
     std::vector<std::vector<std::string>> declared_before(block.items.size());
     for (const std::string& each : open) {
@@ -107,7 +185,7 @@ class Placement {
       for (const std::string& each : declared_before[i]) {
         statements.push_back(declaration(each, variables_.at(each)));
       }
-      statements.push_back(emit_item(std::move(block.items[i]), pushed[i], with_value));
+      statements.push_back(write_item(block.items[i], pushed[i], with_value));
     }
     return statements;
   }
@@ -117,7 +195,7 @@ class Placement {
              std::vector<std::vector<std::string>>& declared_before) const {
     std::vector<std::size_t> users;
     for (std::size_t i = 0; i < block.items.size(); ++i) {
-      if (block.items[i].variables.count(variable) != 0) {
+      if (touched_.touches(block.items[i], variable)) {
         users.push_back(i);
       }
     }
@@ -140,90 +218,58 @@ class Placement {
     }
   }
 
-  cgen::Statement emit_item(CodeItem item, const std::set<std::string>& pushed,
-                            const std::optional<std::string>& with_value) {
-    // no match, which gives the parts to read only: what is within moves on
-    if (auto* loop = boost::variant2::get_if<CodeLoop>(&item.kind)) {
-      return emit_loop(std::move(*loop), pushed);
-    }
-    if (auto* conditional = boost::variant2::get_if<CodeIf>(&item.kind)) {
-      return emit_if(std::move(*conditional), pushed);
-    }
-    if (const auto* assignment = get_if<CodeScalarAssignment>(item)) {
-      const std::string& name = assignment->variable;
-      return with_value ? declaration(name, variables_.at(name), assignment->value)
-                        : cgen::Statement(cgen::assign(assignment->target, assignment->value));
-    }
-    return get_if<CodeStatement>(item)->statement;
+  [[nodiscard]] cgen::Statement write_item(const CodeItem& item,
+                                           const std::set<std::string>& pushed,
+                                           const std::optional<std::string>& with_value) const {
+    return match(
+        item, [&](const CodeStatement& e) { return e.statement; },
+        [&](const CodeScalarAssignment& e) -> cgen::Statement {
+          return with_value ? declaration(e.variable, variables_.at(e.variable), e.value)
+                            : cgen::Statement(cgen::assign(e.target, e.value));
+        },
+        [&](const CodeLoop& e) { return write_loop(e, pushed); },
+        [&](const CodeIf& e) -> cgen::Statement {
+          cgen::If code{e.condition, cgen::Block{write(e.then_body, pushed)}, std::nullopt};
+          if (e.else_body) {
+            code.else_body = cgen::Block{write(*e.else_body, pushed)};
+          }
+          return code;
+        });
   }
 
-  cgen::Statement emit_loop(CodeLoop loop, const std::set<std::string>& pushed) {
+  [[nodiscard]] cgen::Statement write_loop(const CodeLoop& loop,
+                                           const std::set<std::string>& pushed) const {
     cgen::ForOptions options;
     options.step = loop.step;
     options.unroll = loop.unroll;
-    const cgen::Statement code =
-        cgen::counted_loop(loop.type, loop.name, loop.begin, loop.end,
-                           cgen::Block{emit(std::move(loop.body), pushed)}, options);
+    const cgen::Statement code = cgen::counted_loop(loop.type, loop.name, loop.begin, loop.end,
+                                                    cgen::Block{write(loop.body, pushed)}, options);
     return loop.pragma ? cgen::Group{{cgen::Pragma{*loop.pragma}, code}} : code;
   }
 
-  cgen::Statement emit_if(CodeIf conditional, const std::set<std::string>& pushed) {
-    cgen::If code{conditional.condition,
-                  cgen::Block{emit(std::move(conditional.then_body), pushed)}, std::nullopt};
-    if (conditional.else_body) {
-      code.else_body = cgen::Block{emit(std::move(*conditional.else_body), pushed)};
-    }
-    return code;
-  }
-
-  const Variables& variables_;
+  const PrivateVariables& variables_;
+  const ItemVariables touched_;
 };
 
 }  // namespace
 
-std::set<std::string> variables_of(const CodeBlock& block) {
-  std::set<std::string> all;
-  for (const CodeItem& item : block.items) {
-    all.insert(item.variables.begin(), item.variables.end());
-  }
-  return all;
-}
-
-CodeBlock without_variables(CodeBlock block, const std::set<std::string>& names) {
-  for (CodeItem& item : block.items) {
-    std::erase_if(item.variables, [&](const std::string& each) { return names.count(each) != 0; });
-    if (auto* loop = boost::variant2::get_if<CodeLoop>(&item.kind)) {
-      loop->body = without_variables(std::move(loop->body), names);
-    } else if (auto* conditional = boost::variant2::get_if<CodeIf>(&item.kind)) {
-      conditional->then_body = without_variables(std::move(conditional->then_body), names);
-      if (conditional->else_body) {
-        conditional->else_body = without_variables(std::move(*conditional->else_body), names);
-      }
-    }
-  }
-  return block;
-}
-
-CodeItem make_loop(CodeLoop loop) {
-  std::set<std::string> variables = variables_of(loop.body);
-  return {std::move(loop), std::move(variables)};
+std::set<std::string_view> variables_of(const CodeBlock& block, const PrivateVariables& variables) {
+  return ItemVariables(block, variables).all();
 }
 
 std::optional<CodeBlock> if_any(CodeBlock block) {
   return block.items.empty() ? std::nullopt : std::optional(std::move(block));
 }
 
-CodeItem make_if(CodeIf conditional) {
-  std::set<std::string> variables = variables_of(conditional.then_body);
-  if (conditional.else_body) {
-    variables.merge(variables_of(*conditional.else_body));
-  }
-  return {std::move(conditional), std::move(variables)};
+void append(CodeBlock& block, CodeBlock more) {
+  block.items.insert(block.items.end(), std::make_move_iterator(more.items.begin()),
+                     std::make_move_iterator(more.items.end()));
 }
 
-std::vector<cgen::Statement> place_declarations(CodeBlock block, const Variables& variables,
+std::vector<cgen::Statement> place_declarations(CodeBlock block, const PrivateVariables& variables,
                                                 bool gathers) {
-  return Placement(variables).run(join_conditions(std::move(block), gathers));
+  const CodeBlock joined = join_conditions(std::move(block), variables, gathers);
+  return Placement(joined, variables).write(joined);
 }
 
 }  // namespace rtcg::loopy

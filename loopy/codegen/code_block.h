@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rtcg/cgen/ast/statement.h"
@@ -13,8 +14,7 @@ namespace rtcg::loopy {
 
 struct CodeItem;
 
-/// Statements in the making: before the places of the declarations of a kernel's private variables
-/// are known.
+/// Statements of a kernel whose private variables are not declared yet.
 struct CodeBlock {
   std::vector<CodeItem> items;  // clang 14 asks for a complete type where braces stand
 };
@@ -54,34 +54,34 @@ struct CodeStatement {
 using CodeItemKinds = cgen::KindList<CodeStatement, CodeScalarAssignment, CodeLoop, CodeIf>;
 struct CodeItem {
   CodeItemKinds::Variant kind;
-  /// Private variables that the item reads or writes, those within included.
-  std::set<std::string> variables{};
 };
 inline const CodeItemKinds::Variant& kinds(const CodeItem& item) {
   return item.kind;
 }
 
-/// A private variable: a scalar where it has no extents.
+/// A variable for the value of a private temporary in one lane: a scalar if it has no extents.
 struct PrivateVariable {
   cgen::Type type{};
   std::vector<cgen::Expr> extents{};
-  /// Where set, it is declared at the very top: it lives longer than its innermost block.
+  /// Whether it is declared at the very top: it lives longer than its innermost block.
   bool is_at_top = false;
+  std::string temporary{};
 };
+/// By the names of the variables.
+using PrivateVariables = std::map<std::string, PrivateVariable, std::less<>>;
 
-[[nodiscard]] CodeItem make_loop(CodeLoop loop);
-/// The block; nullopt where it holds nothing, for a condition that needs no else.
+/// The block; nullopt if it is empty, for a condition that needs no else.
 [[nodiscard]] std::optional<CodeBlock> if_any(CodeBlock block);
-[[nodiscard]] CodeItem make_if(CodeIf conditional);
+void append(CodeBlock& block, CodeBlock more);
 
-/// The private variables that a block touches.
-[[nodiscard]] std::set<std::string> variables_of(const CodeBlock& block);
-/// The block as if these variables were not private ones: someone else declares them.
-[[nodiscard]] CodeBlock without_variables(CodeBlock block, const std::set<std::string>& names);
+/// The private variables that a block reads or writes.
+[[nodiscard]] std::set<std::string_view> variables_of(const CodeBlock& block,
+                                                      const PrivateVariables& variables);
 
 /// The statements with each variable declared as far in as its life allows, with its first value
-/// where that is assigned at once. Conditions are joined, see join_conditions.
-[[nodiscard]] std::vector<cgen::Statement> place_declarations(
-    CodeBlock block, const std::map<std::string, PrivateVariable>& variables, bool gathers);
+/// if that is assigned at once. Conditions are joined, see join_conditions.
+[[nodiscard]] std::vector<cgen::Statement> place_declarations(CodeBlock block,
+                                                              const PrivateVariables& variables,
+                                                              bool gathers);
 
 }  // namespace rtcg::loopy

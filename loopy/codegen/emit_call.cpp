@@ -196,8 +196,8 @@ bool Emitter::is_touched_outside(const std::string& temporary, const LoopTree& r
 Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
                                                const NameSet& written, const CallFrame& frame,
                                                const EmitContext& place) {
-  const auto owner = owners_.find(variable.name);
-  const std::string& name = owner != owners_.end() ? owner->second : variable.name;
+  const auto own = variables_.find(variable.name);
+  const std::string& name = own != variables_.end() ? own->second.temporary : variable.name;
   const bool is_written = written.count(name) != 0;
   const auto element = [&](const cgen::Type& type) {
     return is_written ? type : cgen::const_(type);
@@ -237,12 +237,11 @@ Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
     return {name, {pointer_to_rows(type, extents), {}}, itself};
   }
   if (temporary != nullptr) {
-    const PrivateVariable& own = variables_.at(variable.name);
-    if (!own.extents.empty()) {
-      return {name, {pointer_to_rows(element(own.type), own.extents), {}}, itself};
+    if (!own->second.extents.empty()) {
+      return {name, {pointer_to_rows(element(own->second.type), own->second.extents), {}}, itself};
     }
     if (is_written) {
-      return {name, {cgen::pointer_to(own.type), {}}, cgen::address_of(itself), true};
+      return {name, {cgen::pointer_to(own->second.type), {}}, cgen::address_of(itself), true};
     }
   }
   return {name, {cgen::const_(variable.type), {}}, itself};
@@ -267,14 +266,16 @@ void Emitter::emit_call(const LoopTree& run, const EmitContext& place, CodeBlock
   if (code.items.empty()) {
     return;
   }
-  std::set<std::string> outer;
-  for (const std::string& each : variables_of(code)) {
-    if (is_touched_outside(owners_.at(each), run)) {
-      outer.insert(each);
+  // the function declares what nothing else touches
+  PrivateVariables declared;
+  for (const std::string_view each : variables_of(code, variables_)) {
+    const auto variable = variables_.find(each);
+    if (!is_touched_outside(variable->second.temporary, run)) {
+      declared.insert(*variable);
     }
   }
-  const cgen::Statement body = cgen::Block{place_declarations(
-      without_variables(std::move(code), outer), variables_, rules_.gathers_conditions)};
+  const cgen::Statement body =
+      cgen::Block{place_declarations(std::move(code), declared, rules_.gathers_conditions)};
   const std::vector<cgen::Variable> variables = outer_variables(body);
   std::set<std::string> taken = declared_names(body);
   for (const cgen::Variable& each : variables) {
@@ -308,8 +309,7 @@ void Emitter::emit_call(const LoopTree& run, const EmitContext& place, CodeBlock
   function.body = cgen::substitute(body, inside);
   const std::string name = functions_.add(std::move(function));
   block.items.push_back(
-      {CodeStatement{cgen::Statement(cgen::call(name, std::move(arguments), cgen::void_type))},
-       outer});
+      {CodeStatement{cgen::Statement(cgen::call(name, std::move(arguments), cgen::void_type))}});
 }
 
 }  // namespace rtcg::loopy

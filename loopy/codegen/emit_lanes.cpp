@@ -70,7 +70,7 @@ void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& l
   CodeBlock code;
   emit_lanes(statement, lanes, depth + 1, inside, code);
   forget_loads(loaded);
-  block.items.push_back(make_if({*condition, std::move(code), std::nullopt, false}));
+  block.items.push_back({CodeIf{*condition, std::move(code), std::nullopt, false}});
 }
 
 void Emitter::emit_instance(std::size_t statement, const EmitContext& outside, CodeBlock& block) {
@@ -84,7 +84,6 @@ void Emitter::emit_instance(std::size_t statement, const EmitContext& outside, C
             "GenerateOptions::most_statements or RTCG_MOST_STATEMENTS to allow more",
             kernel_.name, options_.most_statements, instruction.id));
   }
-  touched_.clear();
   std::optional<cgen::Expr> condition;
   const auto require = [&](const cgen::Expr& test) {
     condition = condition ? *condition && test : test;
@@ -143,14 +142,11 @@ void Emitter::emit_instance(std::size_t statement, const EmitContext& outside, C
   emit_lane_body(statement, scope, own);
   // one test within the other: statements that differ in the later ones share the first
   for (std::size_t i = conditions.size(); i-- > 0;) {
-    CodeItem item = make_if({conditions[i], std::move(own), std::nullopt, true});
-    item.variables.insert(touched_.begin(), touched_.end());
+    CodeItem item{CodeIf{conditions[i], std::move(own), std::nullopt, true}};
     own.items.clear();
     own.items.push_back(std::move(item));
   }
-  for (CodeItem& item : own.items) {
-    block.items.push_back(std::move(item));
-  }
+  append(block, std::move(own));
 }
 
 }  // namespace rtcg::loopy

@@ -105,7 +105,6 @@ CodeBlock Emitter::emit_level(const LoopTree& nodes, const EmitContext& place) {
 CodeItem Emitter::emit_guarded(const LoopTree& run, const Guards& guards, EmitContext place) {
   // tested one after the other, so that what the first ones say may make later ones superfluous
   std::optional<cgen::Expr> condition;
-  touched_.clear();
   for (const Constraint& guard : guards) {
     if (place.context.implies(guard)) {
       continue;
@@ -114,10 +113,7 @@ CodeItem Emitter::emit_guarded(const LoopTree& run, const Guards& guards, EmitCo
     condition = condition ? *condition && test : test;
     place.context.add(guard);
   }
-  const std::set<std::string> in_condition = touched_;
-  CodeItem item = make_if({*condition, emit_level(run, place), std::nullopt, false});
-  item.variables.insert(in_condition.begin(), in_condition.end());
-  return item;
+  return {CodeIf{*condition, emit_level(run, place), std::nullopt, false}};
 }
 
 void Emitter::emit_node(const LoopTreeNode& node, const EmitContext& place, CodeBlock& block) {
@@ -126,7 +122,7 @@ void Emitter::emit_node(const LoopTreeNode& node, const EmitContext& place, Code
       [&](const StatementNode& statement) { emit_statement(statement.index, place, block); },
       [&](const BarrierNode&) {
         if (rules_.has_threads) {
-          block.items.push_back({CodeStatement{cgen::barrier()}, {}});
+          block.items.push_back({CodeStatement{cgen::barrier()}});
         }
       },
       [&](const LaunchBoundaryNode&) { require_internal(false, "trees of one launch each"); });
@@ -176,7 +172,6 @@ void Emitter::emit_loop(const LoopNode& loop, const EmitContext& place, CodeBloc
   }
   inside.in_loop = place.in_loop || !first || !last || *last - *first >= fewest_repetitions;
   inside.context.add(bounds.implemented);
-  touched_.clear();
   CodeLoop code{loop.iname,
                 options_.index_type,
                 lower_first_value(scope, bounds),
@@ -192,7 +187,6 @@ void Emitter::emit_loop(const LoopNode& loop, const EmitContext& place, CodeBloc
   if (tag.kind == AxisKind::unroll_hint) {
     code.unroll = unroll_factor(tag.number, bounds, rules_);
   }
-  const std::set<std::string> in_bounds = touched_;
   code.body = emit_level(loop.body, inside);
   if (code.body.items.empty()) {
     return;  // the tests around leave nothing to do
@@ -202,11 +196,9 @@ void Emitter::emit_loop(const LoopNode& loop, const EmitContext& place, CodeBloc
     helpers_.insert(order);
     code.body.items.insert(
         code.body.items.begin(),
-        {CodeStatement{cgen::Statement(cgen::call(order.name(), {}, cgen::void_type))}, {}});
+        {CodeStatement{cgen::Statement(cgen::call(order.name(), {}, cgen::void_type))}});
   }
-  CodeItem item = make_loop(std::move(code));
-  item.variables.insert(in_bounds.begin(), in_bounds.end());
-  block.items.push_back(std::move(item));
+  block.items.push_back({std::move(code)});
 }
 
 bool Emitter::carries_elements(const LoopNode& loop, const EmitContext& place) const {
@@ -273,10 +265,7 @@ void Emitter::emit_copies(const LoopNode& loop, EmitContext& inside,
     }
     inside.values.insert_or_assign(loop.iname, Affine(value));
     EmitContext copy = inside;
-    CodeBlock code = emit_level(loop.body, copy);
-    for (CodeItem& item : code.items) {
-      block.items.push_back(std::move(item));
-    }
+    append(block, emit_level(loop.body, copy));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/type_of.h"
@@ -50,7 +51,7 @@ std::optional<cgen::Expr> as_update(const Assignment& assignment, const cgen::Ex
 void Emitter::emit_statement(std::size_t statement, const EmitContext& place, CodeBlock& block) {
   const Instruction& instruction = kernel_.instructions[statement];
   if (options_.statement_comments) {
-    block.items.push_back({CodeStatement{cgen::comment(describe(instruction))}, {}});
+    block.items.push_back({CodeStatement{cgen::comment(describe(instruction))}});
   }
   settle_lanes(statement, place);
   loaded_.clear();
@@ -64,9 +65,8 @@ void Emitter::emit_statement(std::size_t statement, const EmitContext& place, Co
 
 cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scope) const {
   cgen::RawStatement statement;
-  for (const NameSet* names : {&raw.reads, &raw.writes}) {
-    statement.names_used.insert(statement.names_used.end(), names->begin(), names->end());
-  }
+  std::set<std::string> names(raw.reads.begin(), raw.reads.end());
+  names.insert(raw.writes.begin(), raw.writes.end());
   std::size_t begin = 0;
   for (std::size_t at = raw.text.find("${"); at != std::string::npos;
        at = raw.text.find("${", begin)) {
@@ -78,12 +78,11 @@ cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scop
     const std::string code = cgen::print_expr(lowered, rules_.dialect);
     const bool stands_alone = is<cgen::Variable>(lowered) || is<cgen::Subscript>(lowered);
     statement.text += stands_alone ? code : "(" + code + ")";
-    for (const std::string& name : accessed_arrays(part.expr)) {
-      statement.names_used.push_back(name);
-    }
+    names.merge(cgen::free_names(lowered));
     begin = end + 1;
   }
   statement.text += raw.text.substr(begin);
+  statement.names_used.assign(names.begin(), names.end());
   // of unknown origin: what a compiler refuses of it is the user's text, not made by a line of ours
   return {std::move(statement), SourceOrigin{}};
 }
@@ -91,11 +90,11 @@ cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scop
 void Emitter::emit_body_of(const Instruction& instruction, const ExprScope& scope,
                            CodeBlock& block) {
   if (const RawCode* raw = get_if<RawCode>(instruction)) {
-    block.items.push_back({CodeStatement{raw_statement(*raw, scope)}, touched_});
+    block.items.push_back({CodeStatement{raw_statement(*raw, scope)}});
     return;
   }
   if (const CopyFence* fence = get_if<CopyFence>(instruction)) {
-    block.items.push_back({CodeStatement{copy_fence(*fence)}, {}});
+    block.items.push_back({CodeStatement{copy_fence(*fence)}});
     return;
   }
   const Assignment* assignment = get_if<Assignment>(instruction);
@@ -123,46 +122,40 @@ void Emitter::emit_lane_body(std::size_t statement, const ExprScope& scope, Code
                      return left.first == right.first && left.second == right.second;
                    });
     if (known->second.statement == statement && is_same) {
-      touched_.insert(known->second.item.variables.begin(), known->second.item.variables.end());
       block.items.push_back(known->second.item);
-      block.items.back().variables = touched_;
       return;
     }
   }
-  const std::set<std::string> before = std::exchange(touched_, {});
   has_asked_context_ = false;
   CodeItem item = assignment_code(*assignment, scope);
   if (!has_asked_context_) {
     WrittenLane written{statement, {scope.values->begin(), scope.values->end()}, item};
     written_.emplace(key, std::move(written));
   }
-  touched_.insert(before.begin(), before.end());
-  item.variables = touched_;
   block.items.push_back(std::move(item));
 }
 
-/// What the assignment touches is added to touched_.
 CodeItem Emitter::assignment_code(const Assignment& assignment, const ExprScope& scope) {
   const Expr& target = assignment.targets.front();
   const cgen::Type type = type_of(target);
   const cgen::Expr place = lower_expr(scope, target, type);
   if (assignment.is_atomic) {
-    return {CodeStatement{atomic_update(assignment, place, scope, type)}, touched_};
+    return {CodeStatement{atomic_update(assignment, place, scope, type)}};
   }
   if (const auto copy = async_copy(assignment, place, scope, type)) {
-    return {CodeStatement{*copy}, touched_};
+    return {CodeStatement{*copy}};
   }
   const std::string scalar = scalar_name(target, place);
   const cgen::Expr value =
       as_value_of(type, lower_expr(scope, assignment.value, value_type(assignment, type)));
   if (const auto update = as_update(assignment, place, value)) {
-    return {CodeStatement{cgen::Statement(*update)}, touched_};
+    return {CodeStatement{cgen::Statement(*update)}};
   }
   // what reads its own target goes on from an earlier value: it declares nothing
   if (!scalar.empty() && free_names(assignment.value).count(target_name(target)) == 0) {
-    return {CodeScalarAssignment{scalar, place, value}, touched_};
+    return {CodeScalarAssignment{scalar, place, value}};
   }
-  return {CodeStatement{cgen::assign(place, value)}, touched_};
+  return {CodeStatement{cgen::assign(place, value)}};
 }
 
 cgen::Statement Emitter::copy_fence(const CopyFence& fence) {

@@ -102,17 +102,13 @@ void Emitter::emit_uniform(const LoopTree& segment, EmitContext place, CodeBlock
     place.values.insert_or_assign(axis->variable, first.value_or(Affine(0)));
     place.context.add_zero(Affine(axis->variable) - first.value_or(Affine(0)));
   }
-  CodeBlock code = emit_level(segment, place);
-  for (CodeItem& item : code.items) {
-    block.items.push_back(std::move(item));
-  }
+  append(block, emit_level(segment, place));
 }
 
 CodeItem Emitter::thread_loops(const LoopTree& segment, const EmitContext& place) {
   EmitContext inside = place;
   inside.in_threads = true;
   CodeBlock body = emit_level(segment, inside);
-  std::optional<CodeItem> item;
   const std::vector<const HardwareAxis*> axes = thread_axes();
   for (std::size_t i = axes.size(); i-- > 0;) {
     const HardwareAxis& axis = *axes[i];
@@ -130,10 +126,9 @@ CodeItem Emitter::thread_loops(const LoopTree& segment, const EmitContext& place
       loop.pragma = "omp simd";
     }
     loop.body = std::move(body);
-    item = make_loop(std::move(loop));
-    body = CodeBlock{{*item}};
+    body = CodeBlock{{{std::move(loop)}}};
   }
-  return *item;
+  return std::move(body.items.front());
 }
 
 }  // namespace rtcg::loopy

@@ -312,7 +312,7 @@ cgen::Expr Emitter::variable_of(const std::string& name, const EmitContext& plac
 
 cgen::Expr Emitter::private_variable(const Temporary& temporary, const EmitContext& place) {
   const std::string name = private_name(temporary, place);
-  PrivateVariable variable{*temporary.type, {}, false};
+  PrivateVariable variable{*temporary.type, {}, false, temporary.name};
   cgen::Type type = *temporary.type;
   const bool is_spread = spread_.count(temporary.name) != 0;
   if (is_spread) {
@@ -332,8 +332,6 @@ cgen::Expr Emitter::private_variable(const Temporary& temporary, const EmitConte
     type = cgen::array_of(type, variable.extents[axis]);
   }
   variables_.emplace(name, variable);
-  owners_.emplace(name, temporary.name);
-  touched_.insert(name);
   cgen::Expr result = cgen::variable(name, type);
   if (is_spread) {
     for (const HardwareAxis* axis : thread_axes()) {

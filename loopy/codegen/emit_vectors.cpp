@@ -50,7 +50,6 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
       })) {
     return false;
   }
-  touched_.clear();
   EmitContext whole = place;
   std::optional<cgen::Expr> condition;
   std::vector<Affine> tested;
@@ -72,7 +71,6 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
     emit_vector_body(kernel_.instructions[statement], lane, *plan, whole, block);
     return true;
   }
-  const std::set<std::string> in_condition = touched_;
   const std::size_t loaded = loaded_.size();
   CodeBlock vectors;
   emit_vector_body(kernel_.instructions[statement], lane, *plan, whole, vectors);
@@ -83,9 +81,8 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
   }
   CodeBlock one_by_one;
   emit_each_lane(statement, lanes, lanes.size() - 1, rest, one_by_one);
-  CodeItem item = make_if({*condition, std::move(vectors), if_any(std::move(one_by_one)), false});
-  item.variables.insert(in_condition.begin(), in_condition.end());
-  block.items.push_back(std::move(item));
+  block.items.push_back(
+      {CodeIf{*condition, std::move(vectors), if_any(std::move(one_by_one)), false}});
   return true;
 }
 
@@ -142,7 +139,6 @@ bool Emitter::emit_vector_copy(std::size_t statement, const std::string& lane,
   if (!source || !hold_together(guards, others, place.context)) {
     return false;
   }
-  touched_.clear();
   std::optional<cgen::Expr> condition;
   for (const Constraint& guard : guards) {
     const cgen::Expr test = lower_constraint(scope_of(first), guard);
@@ -160,13 +156,9 @@ bool Emitter::emit_vector_copy(std::size_t statement, const std::string& lane,
   const cgen::Statement call = copy_call(bytes, lower_expr(scope, copy.targets.front(), type),
                                          lower_expr(scope, *source, type),
                                          clipped != nullptr ? &clipped->condition : nullptr, scope);
-  if (!condition) {
-    block.items.push_back({CodeStatement{call}, touched_});
-    return true;
-  }
-  CodeBlock inside;
-  inside.items.push_back({CodeStatement{call}, touched_});
-  block.items.push_back(make_if({*condition, std::move(inside), std::nullopt, false}));
+  const CodeItem item{CodeStatement{call}};
+  block.items.push_back(
+      condition ? CodeItem{CodeIf{*condition, CodeBlock{{item}}, std::nullopt, false}} : item);
   return true;
 }
 
@@ -207,7 +199,7 @@ cgen::Expr Emitter::loaded_vector(const Expr& load, const cgen::Expr& value,
   const cgen::Type type = cgen::value_type(value.type());
   const std::string name = new_name(target_name(load) + "_vec");
   block.items.push_back(
-      {CodeStatement{cgen::declare(cgen::const_(type), name, value).declaration()}, touched_});
+      {CodeStatement{cgen::declare(cgen::const_(type), name, value).declaration()}});
   const cgen::Expr variable = cgen::variable(name, type);
   if (free_names(load).count(written) == 0 && accessed_arrays(load).count(written) == 0) {
     loaded_.push_back({value, variable});
@@ -221,7 +213,6 @@ void Emitter::forget_loads(std::size_t kept) {
 
 void Emitter::emit_vector_body(const Instruction& instruction, const std::string& lane,
                                const VectorPlan& plan, EmitContext place, CodeBlock& block) {
-  touched_.clear();
   const EmitContext first = at_lane(place, lane, 0);
   const Assignment& assignment = *get_if<Assignment>(instruction);
   const Expr& target = assignment.targets.front();
@@ -265,7 +256,7 @@ void Emitter::emit_vector_body(const Instruction& instruction, const std::string
   if (plan.is_store) {
     const cgen::Expr all = cgen::make_vector(cgen::vector_of(type, plan.lanes), values);
     block.items.push_back(
-        {CodeStatement{cgen::assign(as_vector(target, plan.lanes, first, false), all)}, touched_});
+        {CodeStatement{cgen::assign(as_vector(target, plan.lanes, first, false), all)}});
   }
 }
 

@@ -183,7 +183,6 @@ std::size_t Emitter::emit_tile(const LoopTree& nodes, std::size_t first,
   EmitContext partial = place;
   partial.is_partial_tile = true;
   std::optional<cgen::Expr> condition;
-  touched_.clear();
   std::vector<Affine> tested;
   for (const Constraint& test : tile.tests) {
     if (!whole.context.implies(test)) {
@@ -196,18 +195,15 @@ std::size_t Emitter::emit_tile(const LoopTree& nodes, std::size_t first,
   if (tested.size() == 1) {
     partial.context.add_nonnegative(-tested.front() - 1);
   }
-  const std::set<std::string> in_condition = touched_;
   CodeBlock without_tests;
   CodeBlock with_tests;
   for (std::size_t i = first; i < end; ++i) {
     emit_node(nodes[i], whole, without_tests);
     emit_node(nodes[i], partial, with_tests);
   }
-  with_tests = gather_conditions(std::move(with_tests));
-  CodeItem item =
-      make_if({*condition, std::move(without_tests), if_any(std::move(with_tests)), false});
-  item.variables.insert(in_condition.begin(), in_condition.end());
-  block.items.push_back(std::move(item));
+  with_tests = gather_conditions(std::move(with_tests), variables_);
+  block.items.push_back(
+      {CodeIf{*condition, std::move(without_tests), if_any(std::move(with_tests)), false}});
   return end;
 }
 

@@ -313,8 +313,7 @@ class Emitter {
   bool has_calls_ = false;
   CallFrame* frame_ = nullptr;  // of the function being written
   const StatementFacts facts_;
-  std::map<std::string, PrivateVariable> variables_;
-  std::map<std::string, std::string> owners_;  // the temporary of each of them
+  PrivateVariables variables_;
   std::map<std::string, std::optional<std::pair<std::int64_t, std::int64_t>>> ranges_;
   mutable std::map<std::string, std::string> lane_bases_;
   std::map<std::size_t, std::vector<std::pair<AxisKind, int>>> unused_axes_;
@@ -337,7 +336,6 @@ class Emitter {
   std::unordered_multimap<std::size_t, WrittenLane> written_;
   std::int64_t written_statements_ = 0;
   bool has_asked_context_ = false;  // since it was last cleared: ExprScope::has_asked_context
-  std::set<std::string> touched_;   // private variables of the statement being written
   std::vector<const Constraint*> unsettled_;  // constraints that its lanes have to ask for
   struct LoadedVector {
     cgen::Expr value;

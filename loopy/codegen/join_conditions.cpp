@@ -183,7 +183,7 @@ Kind* find_kind(CodeItem& item) {
 bool join(CodeItem& first, CodeItem& second);
 
 /// Neighbours are joined, also where the two meet.
-void append(CodeBlock& block, CodeBlock more) {
+void append_joined(CodeBlock& block, CodeBlock more) {
   for (CodeItem& item : more.items) {
     if (block.items.empty() || !join(block.items.back(), item)) {
       block.items.push_back(std::move(item));
@@ -208,13 +208,12 @@ bool join(CodeItem& first, CodeItem& second) {
     return false;
   }
   if (is_same) {
-    append(before->then_body, std::move(after->then_body));
+    append_joined(before->then_body, std::move(after->then_body));
   } else if (before->else_body) {
-    append(*before->else_body, std::move(after->then_body));
+    append_joined(*before->else_body, std::move(after->then_body));
   } else {
     before->else_body = std::move(after->then_body);
   }
-  first.variables.merge(second.variables);
   return true;
 }
 
@@ -241,7 +240,7 @@ bool is_safe_anywhere(const cgen::Expr& condition) {
 }
 
 /// A loop all of which stands under a condition that it does not change is put under it.
-void take_out_condition(CodeItem& item) {
+void take_out_condition(CodeItem& item, const PrivateVariables& variables) {
   auto* loop = find_kind<CodeLoop>(item);
   auto* inner = loop != nullptr && loop->body.items.size() == 1
                     ? find_kind<CodeIf>(loop->body.items.front())
@@ -250,32 +249,33 @@ void take_out_condition(CodeItem& item) {
     return;
   }
   const Names names = cgen::free_names(inner->condition);
+  const bool has_private_names = std::any_of(
+      names.begin(), names.end(), [&](const auto& name) { return variables.count(name) != 0; });
   // threads have variables of their own
   if (names.count(loop->name) != 0 || may_write(inner->then_body, names) ||
-      (loop->is_over_threads && has_common(names, item.variables))) {
+      (loop->is_over_threads && has_private_names)) {
     return;
   }
   CodeIf outer{inner->condition, {}, std::nullopt, false};
   CodeBlock body = std::move(inner->then_body);
   loop->body = std::move(body);
-  CodeItem inside{std::move(*loop), item.variables};
-  outer.then_body.items.push_back(std::move(inside));
+  outer.then_body.items.push_back({std::move(*loop)});
   item.kind = std::move(outer);
 }
 
-CodeBlock joined(CodeBlock block, bool gathers) {
+CodeBlock joined(CodeBlock block, const PrivateVariables& variables, bool gathers) {
   CodeBlock result;
   if (gathers) {
-    block = gather_conditions(std::move(block), Gather::one_store);
+    block = gather_conditions(std::move(block), variables, Gather::one_store);
   }
   for (CodeItem& item : block.items) {
     if (auto* loop = find_kind<CodeLoop>(item)) {
-      loop->body = joined(std::move(loop->body), gathers);
-      take_out_condition(item);
+      loop->body = joined(std::move(loop->body), variables, gathers);
+      take_out_condition(item, variables);
     } else if (auto* conditional = find_kind<CodeIf>(item)) {
-      conditional->then_body = joined(std::move(conditional->then_body), gathers);
+      conditional->then_body = joined(std::move(conditional->then_body), variables, gathers);
       if (conditional->else_body) {
-        conditional->else_body = joined(std::move(*conditional->else_body), gathers);
+        conditional->else_body = joined(std::move(*conditional->else_body), variables, gathers);
       }
     }
     if (result.items.empty() || !join(result.items.back(), item)) {
@@ -341,15 +341,15 @@ bool has_any_to_gather(const CodeBlock& block) {
   return has_any && conditions.size() <= most_conditions;
 }
 
-/// Whether the item writes to what is no private variable.
-bool writes_memory(const CodeItem& item, const Effects& effects) {
+/// Whether anything is written but private variables.
+bool writes_memory(const Effects& effects, const PrivateVariables& variables) {
   return std::any_of(effects.writes.begin(), effects.writes.end(),
-                     [&](const std::string& name) { return item.variables.count(name) == 0; });
+                     [&](const std::string& name) { return variables.count(name) == 0; });
 }
 
 }  // namespace
 
-CodeBlock gather_conditions(CodeBlock block, Gather which) {
+CodeBlock gather_conditions(CodeBlock block, const PrivateVariables& variables, Gather which) {
   if (!has_any_to_gather(block)) {
     return block;
   }
@@ -366,7 +366,7 @@ CodeBlock gather_conditions(CodeBlock block, Gather which) {
     const Effects effects = effects_of(item);
     const CodeIf* conditional = get_if<CodeIf>(item);
     const bool can_join = conditional != nullptr && !conditional->else_body;
-    const bool is_store = writes_memory(item, effects);
+    const bool is_store = writes_memory(effects, variables);
     bool moves_up = false;
     const auto found = std::find_if(open.begin(), open.end(), [&](const Open& each) {
       CodeItem& first = *items[each.item];
@@ -406,8 +406,8 @@ CodeBlock gather_conditions(CodeBlock block, Gather which) {
   return result;
 }
 
-CodeBlock join_conditions(CodeBlock block, bool gathers) {
-  CodeBlock result = joined(std::move(block), gathers);
+CodeBlock join_conditions(CodeBlock block, const PrivateVariables& variables, bool gathers) {
+  CodeBlock result = joined(std::move(block), variables, gathers);
   write_as_one(result);
   return result;
 }

@@ -17,7 +17,8 @@ namespace rtcg::loopy {
 ///                 too, where one at most writes to memory (Gather::one_store). OpenCL on a CPU
 ///                 runs sums of several statements 1.5 to 3 times as fast so; gcc, which makes
 ///                 vectors of the host's threads, runs them at 0.7 of the speed.
-[[nodiscard]] CodeBlock join_conditions(CodeBlock block, bool gathers);
+[[nodiscard]] CodeBlock join_conditions(CodeBlock block, const PrivateVariables& variables,
+                                        bool gathers);
 
 /// Which equal conditions are put together.
 enum class Gather {
@@ -31,6 +32,7 @@ enum class Gather {
 /// The block with conditions that are equal put together where nothing in between minds: what is
 /// done under them goes to the first of them. `Gather::all` is for code whose speed does not count:
 /// it separates what lanes do.
-[[nodiscard]] CodeBlock gather_conditions(CodeBlock block, Gather which = Gather::all);
+[[nodiscard]] CodeBlock gather_conditions(CodeBlock block, const PrivateVariables& variables,
+                                          Gather which = Gather::all);
 
 }  // namespace rtcg::loopy
