@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "rtcg/cgen/support/gpu_limits.h"
@@ -31,6 +32,14 @@ struct Steps {
     return (moved == 1 && up + down == 1) || (moved == 2 && up == 1 && down == 1);
   }
 };
+
+/// All fields are decisions: one that the list lacks does not compile.
+constexpr std::size_t decision_bytes() {
+  std::size_t bytes = 0;
+  for_each_decision([&](auto decision) { bytes += sizeof(SlicingChoice().*decision.member); });
+  return bytes;
+}
+static_assert(decision_bytes() == sizeof(SlicingChoice), "list the new field in Decisions");
 
 /// The loops on the axes of the grid, from axis 0 on.
 std::vector<std::size_t> loops_on_grid(const SlicingProblem& problem, const SlicingCost& cost,
@@ -145,105 +154,63 @@ void read_reduction(const InameSlicing& sliced, SlicingChoice& choice) {
 }  // namespace
 
 bool are_neighbours(const SlicingChoice& a, const SlicingChoice& b) {
-  Steps steps;
-  for (std::size_t i = 0; i < 3; ++i) {
-    steps.compare(a.fast[i], b.fast[i]);
-    steps.compare(a.slow[i], b.slow[i]);
-  }
-  steps.compare(a.depth, b.depth);
-  steps.compare(a.reduction_threads, b.reduction_threads);
-  steps.compare(a.shared_steps, b.shared_steps);
-  steps.compare(a.slices, b.slices);
-  const int answers = (a.may_transpose != b.may_transpose ? 1 : 0) +
-                      (a.is_vector != b.is_vector ? 1 : 0) + (a.is_atomic != b.is_atomic ? 1 : 0) +
-                      (a.is_unrolled != b.is_unrolled ? 1 : 0) +
-                      (a.is_swizzled != b.is_swizzled ? 1 : 0) +
-                      (a.swizzle_rows != b.swizzle_rows ? 1 : 0) + std::abs(a.stages - b.stages);
-  int layouts = 0;
-  for (std::size_t i = 0; i < a.layouts.size(); ++i) {
-    layouts += a.layouts[i] != b.layouts[i] ? 1 : 0;
-  }
-  const int plans = layouts + (a.fetched != b.fetched || a.kept != b.kept ? 1 : 0) +
-                    (a.in_thread != b.in_thread ? 1 : 0);
+  Steps lengths;
+  int answers = 0;
+  int plans = 0;
+  bool has_other_copies = false;
+  for_each_decision([&](auto decision) {
+    for_each_number(decision, a, b, [&](int x, int y) {
+      if constexpr (decision.kind == DecisionKind::length) {
+        lengths.compare(x, y);
+      } else if constexpr (decision.kind == DecisionKind::stages) {
+        answers += std::abs(x - y);
+      } else if constexpr (decision.kind == DecisionKind::answer) {
+        answers += x != y ? 1 : 0;
+      } else if constexpr (decision.kind == DecisionKind::plan) {
+        plans += x != y ? 1 : 0;
+      } else {
+        has_other_copies = has_other_copies || x != y;
+      }
+    });
+  });
+  plans += has_other_copies ? 1 : 0;
   if (answers + plans == 0) {
-    return steps.is_one();
+    return lengths.is_one();
   }
-  return answers + plans == 1 && steps.moved <= plans;
+  return answers + plans == 1 && lengths.moved <= plans;
 }
 
 SlicingChoice crossover(const SlicingChoice& first, const SlicingChoice& second,
                         std::uint64_t mask) {
   SlicingChoice result = first;
-  const auto take = [&](auto member) {
+  for_each_decision([&](auto decision) {
     if ((mask & 1) != 0) {
-      result.*member = second.*member;
+      result.*decision.member = second.*decision.member;
     }
     mask >>= 1;
-  };
-  take(&SlicingChoice::fast);
-  take(&SlicingChoice::slow);
-  take(&SlicingChoice::depth);
-  take(&SlicingChoice::reduction_threads);
-  take(&SlicingChoice::shared_steps);
-  take(&SlicingChoice::slices);
-  take(&SlicingChoice::fetched);
-  take(&SlicingChoice::kept);
-  take(&SlicingChoice::in_thread);
-  take(&SlicingChoice::stages);
-  take(&SlicingChoice::swizzle_rows);
-  take(&SlicingChoice::may_transpose);
-  take(&SlicingChoice::is_vector);
-  take(&SlicingChoice::is_atomic);
-  take(&SlicingChoice::is_unrolled);
-  take(&SlicingChoice::layouts);
-  take(&SlicingChoice::is_swizzled);
+  });
   return result;
 }
 
 std::uint64_t key_of(const SlicingChoice& choice) {
-  // one word for several numbers: there are millions of choices
-  const auto word = [](std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
-    return a << 48 | b << 32 | c << 16 | d;
-  };
-  const std::uint64_t answers = (choice.may_transpose ? 1U : 0U) + (choice.is_vector ? 2U : 0U) +
-                                (choice.is_atomic ? 4U : 0U) + (choice.is_unrolled ? 8U : 0U) +
-                                (choice.is_swizzled ? 16U : 0U);
+  static_assert(std::has_unique_object_representations_v<SlicingChoice>);
+  std::array<std::uint64_t, (sizeof(choice) + 7) / 8> words{};
+  std::memcpy(words.data(), &choice, sizeof(choice));
   StructuralHash hash;
-  hash.add(word(choice.fast[0], choice.fast[1], choice.fast[2], choice.depth))
-      .add(word(choice.slow[0], choice.slow[1], choice.slow[2], choice.reduction_threads))
-      .add(word(choice.shared_steps, choice.slices, choice.fetched, choice.kept))
-      .add(word(choice.in_thread, choice.stages, choice.swizzle_rows, answers));
-  for (const std::uint8_t layout : choice.layouts) {
-    hash.add(layout);
+  for (const std::uint64_t word : words) {
+    hash.add(word);
   }
   return hash.value();
 }
 
 std::vector<std::int64_t> numbers_of(const SlicingChoice& choice, std::size_t free_arrays) {
-  std::vector<std::int64_t> numbers = {choice.fast[0],
-                                       choice.fast[1],
-                                       choice.fast[2],
-                                       choice.slow[0],
-                                       choice.slow[1],
-                                       choice.slow[2],
-                                       choice.depth,
-                                       choice.reduction_threads,
-                                       choice.slices,
-                                       choice.shared_steps,
-                                       choice.fetched,
-                                       choice.kept,
-                                       choice.in_thread,
-                                       choice.stages,
-                                       choice.swizzle_rows,
-                                       choice.may_transpose ? 1 : 0,
-                                       choice.is_vector ? 1 : 0,
-                                       choice.is_atomic ? 1 : 0,
-                                       choice.is_unrolled ? 1 : 0,
-                                       choice.is_swizzled ? 1 : 0,
-                                       choice.threads(),
-                                       choice.tile_items()};
-  numbers.insert(numbers.end(), choice.layouts.begin(),
-                 choice.layouts.begin() + static_cast<std::ptrdiff_t>(free_arrays));
+  std::vector<std::int64_t> numbers;
+  for_each_decision([&](auto decision) {
+    for_each_number(decision, choice, choice, [&](int x, int) { numbers.push_back(x); });
+  });
+  numbers.resize(numbers.size() - most_free_arrays + free_arrays);
+  numbers.push_back(choice.threads());
+  numbers.push_back(choice.tile_items());
   return numbers;
 }
 

@@ -2,8 +2,11 @@
 // Internal header: it is not installed.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "rtcg/loopy/slice/slicing.h"
@@ -48,6 +51,81 @@ struct SlicingChoice {
   friend bool operator==(const SlicingChoice&, const SlicingChoice&) = default;
 };
 
+/// How a search counts another value of a decision.
+enum class DecisionKind {
+  length,  ///< near if it is the next smaller or larger one
+  stages,  ///< as many answers as there are stages between
+  answer,  ///< one answer
+  plan,    ///< one plan for each number: lengths may move with it
+  copies,  ///< one plan for all decisions of this kind
+};
+/// What of the cost model depends on a decision. Work also depends on what tiles depend on.
+enum class DecisionScope { tiles, work, rest };
+
+template <auto field, DecisionKind of_kind, DecisionScope in_scope>
+struct Decision {
+  static constexpr auto member = field;
+  static constexpr DecisionKind kind = of_kind;
+  static constexpr DecisionScope scope = in_scope;
+};
+
+// clang-format off
+/// The one list of the fields of SlicingChoice: what follows and the memory of SlicingCost are
+/// written against it.
+using Decisions = std::tuple<
+    Decision<&SlicingChoice::fast, DecisionKind::length, DecisionScope::tiles>,
+    Decision<&SlicingChoice::slow, DecisionKind::length, DecisionScope::tiles>,
+    Decision<&SlicingChoice::depth, DecisionKind::length, DecisionScope::tiles>,
+    Decision<&SlicingChoice::reduction_threads, DecisionKind::length, DecisionScope::work>,
+    Decision<&SlicingChoice::slices, DecisionKind::length, DecisionScope::work>,
+    Decision<&SlicingChoice::shared_steps, DecisionKind::length, DecisionScope::work>,
+    Decision<&SlicingChoice::fetched, DecisionKind::copies, DecisionScope::work>,
+    Decision<&SlicingChoice::kept, DecisionKind::copies, DecisionScope::work>,
+    Decision<&SlicingChoice::in_thread, DecisionKind::plan, DecisionScope::tiles>,
+    Decision<&SlicingChoice::stages, DecisionKind::stages, DecisionScope::rest>,
+    Decision<&SlicingChoice::swizzle_rows, DecisionKind::answer, DecisionScope::rest>,
+    Decision<&SlicingChoice::may_transpose, DecisionKind::answer, DecisionScope::work>,
+    Decision<&SlicingChoice::is_vector, DecisionKind::answer, DecisionScope::work>,
+    Decision<&SlicingChoice::is_atomic, DecisionKind::answer, DecisionScope::rest>,
+    Decision<&SlicingChoice::is_unrolled, DecisionKind::answer, DecisionScope::rest>,
+    Decision<&SlicingChoice::is_swizzled, DecisionKind::answer, DecisionScope::rest>,
+    Decision<&SlicingChoice::layouts, DecisionKind::plan, DecisionScope::work>>;
+// clang-format on
+
+/// Calls `visit(decision)` for each of them.
+template <class Visit>
+constexpr void for_each_decision(const Visit& visit) {
+  std::apply([&](auto... decision) { (visit(decision), ...); }, Decisions());
+}
+
+/// Calls `visit(x, y)` for each number of one decision of two choices.
+template <class Decision, class Visit>
+constexpr void for_each_number(Decision decision, const SlicingChoice& a, const SlicingChoice& b,
+                               const Visit& visit) {
+  const auto& x = a.*decision.member;
+  const auto& y = b.*decision.member;
+  if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(x)>>) {
+    visit(x, y);
+  } else {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      visit(x[i], y[i]);
+    }
+  }
+}
+
+/// Whether `scope` of the cost model is the same for both. Number by number: copies of what has
+/// just been written in smaller pieces are slow to make.
+template <DecisionScope scope>
+constexpr bool are_alike(const SlicingChoice& a, const SlicingChoice& b) {
+  bool result = true;
+  for_each_decision([&](auto decision) {
+    if constexpr (decision.scope <= scope) {
+      for_each_number(decision, a, b, [&](auto x, auto y) { result = result && x == y; });
+    }
+  });
+  return result;
+}
+
 /// Whether two choices are one step of a search apart: a length that moves to the next smaller or
 /// larger one, a factor moved from one length to another, or one of the yes-or-no questions.
 [[nodiscard]] bool are_neighbours(const SlicingChoice& a, const SlicingChoice& b);
@@ -58,8 +136,8 @@ struct SlicingChoice {
 /// Equal for equal choices, and seldom for others.
 [[nodiscard]] std::uint64_t key_of(const SlicingChoice& choice);
 
-/// All decisions in a fixed order, then threads and items per thread, then the layouts of so many
-/// arrays.
+/// All decisions in a fixed order, of the layouts those of so many arrays, then threads and items
+/// per thread.
 [[nodiscard]] std::vector<std::int64_t> numbers_of(const SlicingChoice& choice,
                                                    std::size_t free_arrays);
 

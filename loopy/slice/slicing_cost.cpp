@@ -1,11 +1,40 @@
 #include "rtcg/loopy/slice/slicing_cost.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "rtcg/cgen/support/integer.h"
 
 namespace rtcg::loopy::detail {
+namespace {
+
+// Sums of the same numbers in another order round differently: a lower bound stays this much lower.
+constexpr double rounding_margin = 1 - 1e-6;
+
+// Registers of a thread. The limit is that of NVIDIA's GPUs; the rest are estimates.
+constexpr double most_registers = 255;
+constexpr double registers_of_loops = 24;    // counters, addresses and bounds
+constexpr double registers_of_result = 1.3;  // its sum, and what the compiler computes ahead for it
+constexpr double registers_of_operand = 2;   // the one in use, and the one that is loaded next
+
+// A processor's kernels, by how much each is slower than the fastest. All are estimates.
+constexpr double vector_lanes = 16;             // results that one instruction computes, f32
+constexpr double vector_register_bytes = 2048;  // 32 registers of 64 bytes
+constexpr double slowdown_of_rows = 2;          // several rows of threads: no single vector loop
+constexpr double slowdown_of_copies = 3;        // tiles are copied, but caches would serve as well
+constexpr double slowdown_of_neighbours = 1.5;  // items side by side make accesses strided
+constexpr double slowdown_of_spills = 4;        // sums that vector registers cannot hold
+constexpr double slowdown_of_guards = 10;       // a tile that does not divide its loop: no vectors
+
+/// A place for each of the choices that an enumeration asks for in turn: slices are 1, 2, 4 or 8.
+std::size_t place_of_twin(const SlicingChoice& choice) {
+  const auto slices = static_cast<std::size_t>(std::countr_zero(choice.slices));
+  return (slices * 2 + (choice.may_transpose ? 1 : 0)) * 2 + (choice.is_vector ? 1 : 0);
+}
+
+}  // namespace
+
 std::int64_t SlicingCost::sharing_blocks(const SlicingChoice& choice) const {
   return choice.shared_steps == 0
              ? 1
@@ -307,25 +336,24 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
 }
 
 const SlicingCost::Work& SlicingCost::work_of(const SlicingChoice& choice) const {
-  const std::size_t place =
-      (choice.slices & 6U) * 2U + (choice.may_transpose ? 2U : 0U) + (choice.is_vector ? 1U : 0U);
-  KnownWork& known = works_[place % works_.size()];
-  if (!known.key.is_of(choice)) {
+  KnownWork& known = works_[place_of_twin(choice) % works_.size()];
+  if (!known.is_known || !are_alike<DecisionScope::work>(known.choice, choice)) {
+    known.is_known = true;
+    known.choice = choice;
     known.work = make_work(choice);
-    // a little less: sums of the same numbers may be rounded otherwise
     known.work.least_run_seconds =
-        0.999999 * run_seconds(choice, known.work, std::max(1.0, known.work.residents), 1, true);
-    known.key = {key_of_tiles(choice), choice.reduction_threads, choice.slices,
-                 choice.shared_steps,  choice.fetched,           choice.kept,
-                 choice.may_transpose, choice.is_vector,         choice.layouts};
+        rounding_margin *
+        run_seconds(choice, known.work, std::max(1.0, known.work.residents), 1, true);
   }
   return known.work;
 }
 
 double SlicingCost::registers(const SlicingChoice& choice) const {
-  return std::min(255.0,
-                  24 + kept_elements(choice) + 1.3 * static_cast<double>(items_per_thread(choice)) +
-                      2 * (choice.fast[0] * choice.fast[2] + choice.slow[0] * choice.slow[2]));
+  const double operands = choice.fast[0] * choice.fast[2] + choice.slow[0] * choice.slow[2];
+  return std::min(most_registers,
+                  registers_of_loops + kept_elements(choice) +
+                      registers_of_result * static_cast<double>(items_per_thread(choice)) +
+                      registers_of_operand * operands);
 }
 
 double SlicingCost::residents_of(const SlicingChoice& choice) const {
@@ -338,18 +366,17 @@ double SlicingCost::residents_of(const SlicingChoice& choice) const {
 // Fast slicings keep their sums in vector registers: one row of threads as long as a vector, a few
 // items that share what is read along it, no guards and no copies.
 double SlicingCost::cpu_seconds(const SlicingChoice& choice) const {
-  constexpr double vector_lanes = 16;
-  constexpr double register_bytes = 2048;
   const double threads = static_cast<double>(choice.threads());
   const double items = static_cast<double>(items_per_thread(choice));
   const double row = choice.fast[1] * choice.reduction_threads;
-  double slowdown = std::max(1.0, vector_lanes / row) * (choice.slow[1] > 1 ? 2 : 1) *
-                    (choice.fetched != 0 ? 3 : 1) *
-                    (choice.fast[0] * choice.fast[2] > 1 ? 1.5 : 1) *
-                    (items * threads * 4 > register_bytes ? 4 : 1) * cpu_layout_factor(choice);
+  double slowdown = std::max(1.0, vector_lanes / row) * cpu_layout_factor(choice);
+  slowdown *= choice.slow[1] > 1 ? slowdown_of_rows : 1;
+  slowdown *= choice.fetched != 0 ? slowdown_of_copies : 1;
+  slowdown *= choice.fast[0] * choice.fast[2] > 1 ? slowdown_of_neighbours : 1;
+  slowdown *= items * threads * 4 > vector_register_bytes ? slowdown_of_spills : 1;
   for (const std::size_t loop : {fast_loop, slow_loop}) {
     const std::int64_t tile = loop == fast_loop ? choice.fast_tile() : choice.slow_tile();
-    slowdown *= problem_.loops[loop].length % tile == 0 ? 1 : 10;
+    slowdown *= problem_.loops[loop].length % tile == 0 ? 1 : slowdown_of_guards;
   }
   const double loads = 1.0 / std::max(1.0, items) + vector_lanes / (8 * std::max(8.0, row));
   const double steps =

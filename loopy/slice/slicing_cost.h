@@ -135,32 +135,17 @@ class SlicingCost {
   };
   [[nodiscard]] Tile make_tile(const SlicedRead& read, const SlicingChoice& choice) const;
 
-  /// What tiles depend on. Compared number by number: copies of what has just been written in
-  /// smaller pieces are slow to make.
-  struct TileKey {
-    std::array<std::uint16_t, 3> fast{};
-    std::array<std::uint16_t, 3> slow{};
-    std::uint16_t depth = 0;
-    std::uint8_t in_thread = 0;
-
-    [[nodiscard]] bool is_of(const SlicingChoice& choice) const {
-      return depth == choice.depth && fast[0] == choice.fast[0] && fast[1] == choice.fast[1] &&
-             fast[2] == choice.fast[2] && slow[0] == choice.slow[0] && slow[1] == choice.slow[1] &&
-             slow[2] == choice.slow[2] && in_thread == choice.in_thread;
-    }
-  };
   struct Tiles {
-    TileKey key{};
+    SlicingChoice choice{};
     std::vector<Tile> of_reads{};  // none at first
     /// Of the arrays that may be fetched: the first read that is a matrix, and whether its tile
     /// lies the other way round where it may.
     std::array<std::size_t, 4> matrices{};
     std::array<bool, 4> transposes{};
   };
-  [[nodiscard]] static TileKey key_of_tiles(const SlicingChoice& choice);
   void make_tiles(const SlicingChoice& choice) const;
   [[nodiscard]] const Tiles& tiles_of(const SlicingChoice& choice) const {
-    if (!tiles_.key.is_of(choice) || tiles_.of_reads.empty()) {
+    if (!are_alike<DecisionScope::tiles>(tiles_.choice, choice) || tiles_.of_reads.empty()) {
       make_tiles(choice);
     }
     return tiles_;
@@ -170,30 +155,9 @@ class SlicingCost {
     return tiles_of(choice).of_reads[static_cast<std::size_t>(&read - problem_.reads.data())];
   }
 
-  /// What work depends on, besides tiles.
-  struct WorkKey {
-    TileKey tiles{};
-    std::uint16_t reduction_threads = 0;
-    std::uint16_t slices = 0;
-    std::uint16_t shared_steps = 0;
-    std::uint8_t fetched = 0;
-    std::uint8_t kept = 0;
-    bool may_transpose = false;
-    bool is_vector = false;
-    LayoutNumbers layouts{};
-
-    [[nodiscard]] bool is_of(const SlicingChoice& choice) const {
-      return tiles.is_of(choice) && fetched == choice.fetched && kept == choice.kept &&
-             slices == choice.slices && may_transpose == choice.may_transpose &&
-             is_vector == choice.is_vector && shared_steps == choice.shared_steps &&
-             reduction_threads == choice.reduction_threads && layouts[0] == choice.layouts[0] &&
-             layouts[1] == choice.layouts[1] && layouts[2] == choice.layouts[2] &&
-             layouts[3] == choice.layouts[3];
-    }
-  };
-  static_assert(most_free_arrays == 4);
   struct KnownWork {
-    WorkKey key{};
+    bool is_known = false;
+    SlicingChoice choice{};
     Work work{};
   };
 

@@ -59,12 +59,8 @@ SlicingCost::Tile SlicingCost::make_tile(const SlicedRead& read,
   return tile;
 }
 
-SlicingCost::TileKey SlicingCost::key_of_tiles(const SlicingChoice& choice) {
-  return {choice.fast, choice.slow, choice.depth, choice.in_thread};
-}
-
 void SlicingCost::make_tiles(const SlicingChoice& choice) const {
-  tiles_.key = key_of_tiles(choice);
+  tiles_.choice = choice;
   tiles_.of_reads.clear();
   tiles_.matrices.fill(nowhere);
   tiles_.transposes.fill(false);
