@@ -117,6 +117,9 @@ Edges transitive_closure(const Edges& edges) {
 }
 
 Edges transitive_reduction(const Edges& edges) {
+  if (edges.empty()) {
+    return {};  // Boost refers to the first chain of nodes
+  }
   const DirectedGraph graph = graph_of(edges);
   const auto index = boost::get(boost::vertex_index, graph);
   DirectedGraph reduced;
@@ -127,6 +130,9 @@ Edges transitive_reduction(const Edges& edges) {
 }
 
 std::vector<std::size_t> color_nodes(const Edges& neighbours) {
+  if (neighbours.empty()) {
+    return {};  // Boost counts from the last node down
+  }
   using UndirectedGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS>;
   UndirectedGraph graph(neighbours.size());
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
@@ -139,9 +145,7 @@ std::vector<std::size_t> color_nodes(const Edges& neighbours) {
   std::vector<std::size_t> order(neighbours.size());
   const auto in_order =
       boost::make_iterator_property_map(order.begin(), boost::identity_property_map());
-  if (!order.empty()) {  // Boost counts from the last node down
-    boost::smallest_last_vertex_ordering(graph, in_order);
-  }
+  boost::smallest_last_vertex_ordering(graph, in_order);
   std::vector<std::size_t> colors(neighbours.size());
   boost::sequential_vertex_coloring(
       graph, in_order,
