@@ -39,6 +39,9 @@ struct KernelCase {
   std::string story{};
 };
 
+/// A compiler takes most of the time of a case, so that many small sizes cost little.
+constexpr std::int64_t largest_size = 48;
+
 /// Kernels that are sliced, with sizes that divide little.
 KernelCase sliced_case(Draw& draw) {
   static const std::vector<Kernel> kernels = {
@@ -79,7 +82,7 @@ KernelCase sliced_case(Draw& draw) {
   }
   // the interpreter takes most of the time of a large one
   result.sizes = {{{"n", draw.of(sizes)}}};
-  for (std::int64_t n = 1; n <= 24; ++n) {
+  for (std::int64_t n = 1; n <= largest_size; ++n) {
     result.sizes.push_back({{"n", n}});
   }
   result.transformed = loopy::apply(result.described, slicing);
@@ -94,7 +97,7 @@ KernelCase random_case(Draw& draw) {
     return result;
   }
   result.sizes.clear();
-  for (std::int64_t n = 1; n <= 13; ++n) {
+  for (std::int64_t n = 1; n <= largest_size; ++n) {
     if (contains(made.transformed.assumptions, {{"n", n}})) {
       result.sizes.push_back({{"n", n}});
     }

@@ -51,7 +51,8 @@ int main(int count, char** arguments) {
     const auto number = number_of(value);
     is_understood = is_understood && (number || word == "--rtcg");
     if (word == "--rtcg") {
-      places.rtcg = value;
+      // cases run in a folder of their own
+      places.rtcg = std::filesystem::absolute(value).string();
     } else if (word == "--seed") {
       options.seed = number.value_or(1);
     } else if (word == "--count") {

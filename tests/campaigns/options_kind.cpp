@@ -123,14 +123,17 @@ Ended run_program(const std::string& program, const std::string& folder,
       ended.errors.resize(std::min<std::size_t>(ended.errors.size(), 100000));
     }
   }
-  for (int waited_ms = 0; ::waitpid(child, &ended.status, WNOHANG) == 0; waited_ms += 10) {
-    if (waited_ms >= 500) {  // it closed its errors, or is late
+  // most are gone already: long waits would be most of the time of a case
+  int wait_us = 100;
+  for (int waited_us = 0; ::waitpid(child, &ended.status, WNOHANG) == 0; waited_us += wait_us) {
+    if (waited_us >= 500000) {  // it closed its errors, or is late
       ended.is_late = true;
       ::kill(-child, SIGKILL);
       ::waitpid(child, &ended.status, 0);
       break;
     }
-    ::usleep(10000);
+    wait_us = std::min(2 * wait_us, 10000);
+    ::usleep(static_cast<useconds_t>(wait_us));
   }
   ::close(pipe_ends[0]);
   ended.is_stopped = is_asked && WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == SIGTERM;
