@@ -12,15 +12,6 @@
 namespace rtcg::loopy {
 namespace {
 
-void add_loops(const LoopTree& tree, NameSet& inames) {
-  for (const LoopTreeNode& node : tree) {
-    if (const LoopNode* loop = get_if<LoopNode>(node)) {
-      inames.insert(loop->iname);
-      add_loops(loop->body, inames);
-    }
-  }
-}
-
 /// The variables of a body in the order in which they stand in it, but those that it declares and
 /// the functions that it calls.
 std::vector<cgen::Variable> outer_variables(const cgen::Statement& body) {
@@ -67,77 +58,9 @@ cgen::Type pointer_to_rows(cgen::Type element, const std::vector<cgen::Expr>& ex
 
 }  // namespace
 
-bool Emitter::is_beginning(std::size_t statement) const {
-  const Assignment* assignment = get_if<Assignment>(kernel_.instructions[statement]);
-  return assignment != nullptr && is<Name>(assignment->targets.front()) &&
-         (is<Integer>(assignment->value) || is<Real>(assignment->value));
-}
-
-std::size_t Emitter::end_of_call(const LoopTree& nodes, std::size_t begin) const {
-  if (frame_ != nullptr || !has_calls_) {
-    return begin;
-  }
-  std::shared_ptr<const CallSite> call;
-  std::size_t end = begin;
-  for (; end < nodes.size(); ++end) {
-    const std::vector<std::size_t> statements = statements_in(nodes[end]);
-    const bool is_same =
-        !statements.empty() &&
-        std::all_of(statements.begin(), statements.end(), [&](std::size_t statement) {
-          const auto& own = kernel_.instructions[statement].call_site;
-          call = call == nullptr ? own : call;
-          return own != nullptr && *own == *call;
-        });
-    const LoopNode* loop = get_if<LoopNode>(nodes[end]);
-    if (!is_same || (loop != nullptr && !has_loop(*call, loop->iname))) {
-      break;
-    }
-  }
-  const std::vector<std::size_t> run =
-      statements_in(LoopTree(nodes.begin() + static_cast<std::ptrdiff_t>(begin),
-                             nodes.begin() + static_cast<std::ptrdiff_t>(end)));
-  const bool is_torn_off = std::all_of(
-      run.begin(), run.end(), [&](std::size_t statement) { return is_beginning(statement); });
-  return is_torn_off ? begin : end;
-}
-
-void Emitter::check_call(const LoopTree& run) const {
-  const std::vector<std::size_t> statements = statements_in(run);
-  const CallSite& call = *kernel_.instructions[statements.front()].call_site;
-  // loops that were peeled have copies of the call: they are not within the same loops
-  NameSet around = kernel_.instructions[statements.front()].within_inames;
-  NameSet inside;
-  add_loops(run, inside);
-  std::erase_if(around, [&](const std::string& each) { return inside.count(each) != 0; });
-  const bool is_torn =
-      std::any_of(statements_.begin(), statements_.end(), [&](std::size_t statement) {
-        const Instruction& other = kernel_.instructions[statement];
-        return other.call_site != nullptr && *other.call_site == call && !is_beginning(statement) &&
-               std::find(statements.begin(), statements.end(), statement) == statements.end() &&
-               std::includes(other.within_inames.begin(), other.within_inames.end(), around.begin(),
-                             around.end());
-      });
-  if (is_torn) {
-    throw InvalidInput(
-        "loopy.generate.call_split",
-        fmt::format("the call '{}' of '{}' cannot be a function: other statements, barriers or "
-                    "conditions are between its statements",
-                    call.call, call.function));
-  }
-  const bool has_text = std::any_of(
-      statements.begin(), statements.end(),
-      [&](std::size_t statement) { return !is<Assignment>(kernel_.instructions[statement]); });
-  if (has_text || std::any_of(run.begin(), run.end(), contains_barrier)) {
-    throw InvalidInput(
-        "loopy.generate.call_form",
-        fmt::format("the call '{}' of '{}' cannot be a function: there are barriers, "
-                    "fences of copies or C text in it",
-                    call.call, call.function));
-  }
-}
-
-cgen::Expr Emitter::index_in_frame(const std::string& name, const IndexedArray& array,
-                                   const std::vector<Expr>& indices, const ExprScope& scope) {
+cgen::Expr Emitter::index_in_frame(CallFrame& frame, const std::string& name,
+                                   const IndexedArray& array, const std::vector<Expr>& indices,
+                                   const ExprScope& scope) {
   const std::vector<Expr> strides =
       array.strides->empty() ? c_order_strides(*array.shape) : *array.strides;
   std::vector<Affine> outer(indices.size());
@@ -147,15 +70,15 @@ cgen::Expr Emitter::index_in_frame(const std::string& name, const IndexedArray& 
       continue;
     }
     for (const Affine::Term& term : affine->terms()) {
-      const bool is_outside =
-          frame_->inames.count(term.name) == 0 && find_temporary(kernel_, term.name) == nullptr;
+      const bool is_outside = frame.inames.count(term.name) == 0 &&
+                              find_temporary(launch_.kernel, term.name) == nullptr;
       if (is_outside) {
         outer[axis] = outer[axis] + Affine(term.name, term.coefficient);
       }
     }
   }
   // all accesses count from where the first one does
-  const std::vector<Affine>& base = frame_->bases.emplace(name, outer).first->second;
+  const std::vector<Affine>& base = frame.bases.emplace(name, outer).first->second;
   Expr place = 0;
   for (std::size_t axis = 0; axis < indices.size(); ++axis) {
     const Expr index = simplify_index(indices[axis] - to_expr(base[axis]));
@@ -164,38 +87,21 @@ cgen::Expr Emitter::index_in_frame(const std::string& name, const IndexedArray& 
   return lower_index(scope, place);
 }
 
-/// Arrays that are accessed by places in memory are passed from their beginning.
-void Emitter::add_whole_arrays(const Instruction& instruction, CallFrame& frame) const {
-  for_each_expression(instruction, [&](const Expr& expr) {
-    walk(expr, [&](const Expr& part) {
-      if (const LinearAccess* access = get_if<LinearAccess>(part)) {
-        const Argument* argument = find_argument(kernel_, access->array);
-        const Temporary* temporary = find_temporary(kernel_, access->array);
-        frame.bases.emplace(access->array,
-                            std::vector<Affine>(argument != nullptr ? argument->shape.size()
-                                                                    : temporary->shape.size()));
-      }
-      return true;
-    });
-  });
-}
-
-bool Emitter::is_touched_outside(const std::string& temporary, const LoopTree& run) const {
-  if (spread_.count(temporary) != 0) {
-    return true;
-  }
-  const std::vector<std::size_t> inside = statements_in(run);
-  return std::any_of(statements_.begin(), statements_.end(), [&](std::size_t statement) {
-    const Instruction& instruction = kernel_.instructions[statement];
-    return std::find(inside.begin(), inside.end(), statement) == inside.end() &&
-           (written_variables(instruction).count(temporary) != 0 ||
-            read_variables(kernel_, instruction).count(temporary) != 0);
-  });
+bool Emitter::is_touched_outside(const std::string& temporary,
+                                 const std::vector<std::size_t>& inside) const {
+  return launch_.spread.count(temporary) != 0 ||
+         std::any_of(launch_.statements.begin(), launch_.statements.end(),
+                     [&](std::size_t statement) {
+                       const Instruction& instruction = launch_.kernel.instructions[statement];
+                       return std::find(inside.begin(), inside.end(), statement) == inside.end() &&
+                              (written_variables(instruction).count(temporary) != 0 ||
+                               read_variables(launch_.kernel, instruction).count(temporary) != 0);
+                     });
 }
 
 Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
                                                const NameSet& written, const CallFrame& frame,
-                                               const EmitContext& place) {
+                                               const EmitContext& context) {
   const auto own = variables_.find(variable.name);
   const std::string& name = own != variables_.end() ? own->second.temporary : variable.name;
   const bool is_written = written.count(name) != 0;
@@ -203,8 +109,8 @@ Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
     return is_written ? type : cgen::const_(type);
   };
   const cgen::Expr itself = cgen::variable(variable.name, variable.type);
-  const Argument* argument = find_argument(kernel_, name);
-  const Temporary* temporary = find_temporary(kernel_, name);
+  const Argument* argument = find_argument(launch_.kernel, name);
+  const Temporary* temporary = find_temporary(launch_.kernel, name);
   const bool is_global = temporary != nullptr && temporary->address_space == AddressSpace::global;
   if (is_global || (argument != nullptr && argument->is_array)) {
     const bool is_constant =
@@ -223,7 +129,7 @@ Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
         offset = offset + strides[axis] * to_expr(base->second[axis]);
       }
       if (as_integer(simplify_index(offset)) != 0) {
-        result.argument = cgen::address_of(itself[lower_index(scope_of(place), offset)]);
+        result.argument = cgen::address_of(itself[lower_index(scope_of(context), offset)]);
       }
     }
     return result;
@@ -247,22 +153,13 @@ Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
   return {name, {cgen::const_(variable.type), {}}, itself};
 }
 
-void Emitter::emit_call(const LoopTree& run, const EmitContext& place, CodeBlock& block) {
-  check_call(run);
-  const std::vector<std::size_t> statements = statements_in(run);
-  const CallSite& call = *kernel_.instructions[statements.front()].call_site;
+void Emitter::emit_call(const GuardedCall& guarded, CodeBlock& block) {
+  const CallSite& call = *launch_.kernel.instructions[guarded.statements.front()].call_site;
   NameSet written;
-  for (const std::size_t statement : statements) {
-    written.merge(written_variables(kernel_.instructions[statement]));
+  for (const std::size_t statement : guarded.statements) {
+    written.merge(written_variables(launch_.kernel.instructions[statement]));
   }
-  CallFrame frame;
-  add_loops(run, frame.inames);
-  for (const std::size_t statement : statements) {
-    add_whole_arrays(kernel_.instructions[statement], frame);
-  }
-  frame_ = &frame;
-  CodeBlock code = emit_level(run, place);
-  frame_ = nullptr;
+  CodeBlock code = emit_tree(guarded.body);
   if (code.items.empty()) {
     return;
   }
@@ -270,12 +167,12 @@ void Emitter::emit_call(const LoopTree& run, const EmitContext& place, CodeBlock
   PrivateVariables declared;
   for (const std::string_view each : variables_of(code, variables_)) {
     const auto variable = variables_.find(each);
-    if (!is_touched_outside(variable->second.temporary, run)) {
+    if (!is_touched_outside(variable->second.temporary, guarded.statements)) {
       declared.insert(*variable);
     }
   }
   const cgen::Statement body =
-      cgen::Block{place_declarations(std::move(code), declared, rules_.gathers_conditions)};
+      cgen::Block{place_declarations(std::move(code), declared, launch_.rules.gathers_conditions)};
   const std::vector<cgen::Variable> variables = outer_variables(body);
   std::set<std::string> taken = declared_names(body);
   for (const cgen::Variable& each : variables) {
@@ -289,11 +186,11 @@ void Emitter::emit_call(const LoopTree& run, const EmitContext& place, CodeBlock
   std::vector<cgen::Expr> arguments;
   std::map<std::string, cgen::Expr> inside;
   for (const cgen::Variable& each : variables) {
-    const Temporary* table = find_temporary(kernel_, each.name);
+    const Temporary* table = find_temporary(launch_.kernel, each.name);
     if (table != nullptr && table->address_space == AddressSpace::constant) {
       continue;  // stands ahead of all functions
     }
-    CallParameter parameter = call_parameter(each, written, frame, place);
+    CallParameter parameter = call_parameter(each, written, *guarded.frame, *guarded.context);
     const auto wanted = call.parameter_names.find(parameter.variable);
     const bool is_free = wanted != call.parameter_names.end() && !wanted->second.empty() &&
                          !functions_.is_reserved(wanted->second) &&

@@ -1,70 +1,99 @@
 // A statement's copies for the lanes of inline-parallel inames, each under what it needs.
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/codegen/emitter.h"
 
 namespace rtcg::loopy {
 
 void Emitter::emit_lanes(std::size_t statement, const std::vector<std::string>& lanes,
-                         std::size_t depth, EmitContext& place, CodeBlock& block) {
+                         std::size_t depth, EmitContext& context, CodeBlock& block) {
   if (depth == lanes.size()) {
-    emit_instance(statement, place, block);
+    emit_instance(statement, context, block);
     return;
   }
-  if (depth + 1 == lanes.size() && tag_of(kernel_, lanes[depth]).kind == AxisKind::vec &&
-      emit_vector(statement, lanes, place, block)) {
+  if (depth + 1 == lanes.size() && tag_of(launch_.kernel, lanes[depth]).kind == AxisKind::vec &&
+      emit_vector(statement, lanes, context, block)) {
     return;
   }
-  emit_each_lane(statement, lanes, depth, place, block);
+  emit_each_lane(statement, lanes, depth, context, block);
 }
 
 void Emitter::emit_each_lane(std::size_t statement, const std::vector<std::string>& lanes,
-                             std::size_t depth, EmitContext& place, CodeBlock& block) {
-  const auto [first, last] = range_of_lane(lanes[depth]);
-  place.known.insert(lanes[depth]);
+                             std::size_t depth, EmitContext& context, CodeBlock& block) {
+  const auto [first, last] = launch_.range_of_lane(lanes[depth]);
+  context.known.insert(lanes[depth]);
   for (std::int64_t value = first; value <= last; ++value) {
-    place.values.insert_or_assign(lanes[depth], Affine(value));
-    emit_lane(statement, lanes, depth, place, block);
+    context.values.insert_or_assign(lanes[depth], Affine(value));
+    emit_lane(statement, lanes, depth, context, block);
   }
-  place.known.erase(lanes[depth]);
-  place.values.erase(lanes[depth]);
+  context.known.erase(lanes[depth]);
+  context.values.erase(lanes[depth]);
 }
 
-EmitContext Emitter::at_lane(EmitContext place, const std::string& lane, std::int64_t value) {
-  place.known.insert(lane);
-  place.values.insert_or_assign(lane, Affine(value));
-  return place;
+void Emitter::settle_lanes(std::size_t statement, const EmitContext& context) {
+  unsettled_.clear();
+  const std::vector<std::string>& lanes = launch_.facts.lanes(statement);
+  if (lanes.empty()) {
+    return;
+  }
+  const ExprScope scope = scope_of(context);
+  for (const Constraint& constraint : launch_.facts.guards(statement).constraints()) {
+    Affine worst = constraint.expr;
+    bool has_lane = false;
+    bool has_range = !constraint.is_equality;
+    for (const std::string& lane : lanes) {
+      const std::int64_t coefficient = constraint.expr.coefficient(lane);
+      has_lane = has_lane || coefficient != 0;
+      if (coefficient == 0 || !has_range) {
+        continue;
+      }
+      const auto range = launch_.constant_range(lane);
+      has_range = range.has_value();
+      if (has_range) {
+        worst = worst.substitute(lane, coefficient > 0 ? range->first : range->second);
+      }
+    }
+    const auto is_settled = [&] {
+      return has_range && launch_.is_testable(worst, context) &&
+             context.assumptions.implies_nonnegative(with_values(context.values, worst));
+    };
+    if (has_lane && !is_settled()) {
+      unsettled_.push_back(&constraint);
+    }
+  }
 }
 
-std::pair<std::int64_t, std::int64_t> Emitter::range_of_lane(const std::string& lane) {
-  const auto range = constant_range(lane);
-  if (!range || range->second - range->first >= most_copies) {
-    throw InvalidInput(
-        "loopy.generate.too_many_copies",
-        fmt::format("iname '{}' is inline-parallel, but has {}: split it first", lane,
-                    range ? fmt::format("{} values, of at most {}",
-                                        range->second - range->first + 1, most_copies)
-                          : std::string("no constant length")));
+Guards Emitter::needed_by_lanes(const EmitContext& context) {
+  Guards needed;
+  if (unsettled_.empty()) {
+    return needed;
   }
-  return *range;
+  const ExprScope scope = scope_of(context);
+  for (const Constraint* constraint : unsettled_) {
+    if (!launch_.is_testable(constraint->expr, context)) {
+      continue;
+    }
+    const Constraint here{with_values(context.values, constraint->expr), constraint->is_equality};
+    if (!context.assumptions.implies(here)) {
+      needed.push_back(here);
+    }
+  }
+  return needed;
 }
 
 void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& lanes,
-                        std::size_t depth, EmitContext& place, CodeBlock& block) {
-  const Guards guards = depth + 1 < lanes.size() ? needed_by_lanes(place) : Guards{};
+                        std::size_t depth, EmitContext& context, CodeBlock& block) {
+  const Guards guards = depth + 1 < lanes.size() ? needed_by_lanes(context) : Guards{};
   if (guards.empty()) {
-    emit_lanes(statement, lanes, depth + 1, place, block);
+    emit_lanes(statement, lanes, depth + 1, context, block);
     return;
   }
-  EmitContext inside = place;
+  EmitContext inside = context;
   std::optional<cgen::Expr> condition;
   for (const Constraint& guard : guards) {
-    const cgen::Expr test = lower_constraint(scope_of(place), guard);
+    const cgen::Expr test = lower_constraint(scope_of(context), guard);
     condition = condition ? *condition && test : test;
-    inside.context.add(guard);
+    inside.assumptions.add(guard);
   }
   const std::size_t loaded = loaded_.size();
   CodeBlock code;
@@ -74,16 +103,8 @@ void Emitter::emit_lane(std::size_t statement, const std::vector<std::string>& l
 }
 
 void Emitter::emit_instance(std::size_t statement, const EmitContext& outside, CodeBlock& block) {
-  const Instruction& instruction = kernel_.instructions[statement];
-  if (++written_statements_ > options_.most_statements) {
-    throw InvalidInput(
-        "loopy.generate.too_many_statements",
-        fmt::format(
-            "the text of kernel '{}' has more than {} statements, copies for unrolled loops "
-            "and lanes included, and '{}' is not the last: unroll less, or set "
-            "GenerateOptions::most_statements or RTCG_MOST_STATEMENTS to allow more",
-            kernel_.name, options_.most_statements, instruction.id));
-  }
+  const Instruction& instruction = launch_.kernel.instructions[statement];
+  launch_.check_length(++written_statements_, statement);
   std::optional<cgen::Expr> condition;
   const auto require = [&](const cgen::Expr& test) {
     condition = condition ? *condition && test : test;
@@ -93,21 +114,21 @@ void Emitter::emit_instance(std::size_t statement, const EmitContext& outside, C
   if (!guards.empty() || !instruction.predicates.empty()) {
     learnt = outside;
   }
-  const EmitContext& place = learnt ? *learnt : outside;
+  const EmitContext& context = learnt ? *learnt : outside;
   for (const Constraint& guard : guards) {
-    if (condition && place.context.implies(guard)) {
+    if (condition && context.assumptions.implies(guard)) {
       continue;  // the tests before say so
     }
-    if (is_never(place.context, guard)) {
+    if (is_never(context.assumptions, guard)) {
       return;
     }
-    require(lower_constraint(scope_of(place), guard));
-    learnt->context.add(guard);
+    require(lower_constraint(scope_of(context), guard));
+    learnt->assumptions.add(guard);
   }
-  const ExprScope scope = scope_of(place);
-  for (const Congruence& congruence : facts_.guards(statement).congruences()) {
-    const Congruence here{with_values(scope, congruence.expr), congruence.modulus};
-    if (is_testable(congruence.expr, place) && !place.context.implies(here)) {
+  const ExprScope scope = scope_of(context);
+  for (const Congruence& congruence : launch_.facts.guards(statement).congruences()) {
+    const Congruence here{with_values(context.values, congruence.expr), congruence.modulus};
+    if (launch_.is_testable(congruence.expr, context) && !context.assumptions.implies(here)) {
       require(cgen::equal(lower_index(scope, modulo(to_expr(here.expr), here.modulus)), 0));
     }
   }
@@ -116,30 +137,30 @@ void Emitter::emit_instance(std::size_t statement, const EmitContext& outside, C
     conditions.push_back(*condition);
   }
   for (const Expr& predicate : instruction.predicates) {
-    if (const auto value = known_condition(scope, predicate)) {
+    if (const auto value = known_condition(context.values, predicate)) {
       if (!*value) {
         return;
       }
       continue;
     }
-    const auto parts = comparisons_of(with_values(scope, predicate));
+    const auto parts = comparisons_of(with_values(context.values, predicate));
     bool is_known = parts.has_value();
     for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
-      learnt->context.add(part.quotients);
-      if (is_never(place.context, part.constraint)) {
+      learnt->assumptions.add(part.quotients);
+      if (is_never(context.assumptions, part.constraint)) {
         return;
       }
-      is_known = is_known && place.context.implies(part.constraint);
+      is_known = is_known && context.assumptions.implies(part.constraint);
     }
     if (!is_known) {
       conditions.push_back(lower_expr(scope, predicate, cgen::boolean));
     }
     for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
-      learnt->context.add(part.constraint);
+      learnt->assumptions.add(part.constraint);
     }
   }
   CodeBlock own;
-  emit_lane_body(statement, scope, own);
+  emit_lane_body(statement, context.frame != nullptr, scope, own);
   // one test within the other: statements that differ in the later ones share the first
   for (std::size_t i = conditions.size(); i-- > 0;) {
     CodeItem item{CodeIf{conditions[i], std::move(own), std::nullopt, true}};

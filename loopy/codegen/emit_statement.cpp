@@ -48,19 +48,19 @@ std::optional<cgen::Expr> as_update(const Assignment& assignment, const cgen::Ex
 
 }  // namespace
 
-void Emitter::emit_statement(std::size_t statement, const EmitContext& place, CodeBlock& block) {
-  const Instruction& instruction = kernel_.instructions[statement];
-  if (options_.statement_comments) {
+void Emitter::emit_statement(std::size_t statement, const EmitContext& context, CodeBlock& block) {
+  const Instruction& instruction = launch_.kernel.instructions[statement];
+  if (launch_.options.statement_comments) {
     block.items.push_back({CodeStatement{cgen::comment(describe(instruction))}});
   }
-  settle_lanes(statement, place);
+  settle_lanes(statement, context);
   loaded_.clear();
-  if (facts_.lanes(statement).empty()) {
-    emit_instance(statement, place, block);
+  if (launch_.facts.lanes(statement).empty()) {
+    emit_instance(statement, context, block);
     return;
   }
-  EmitContext inside = place;
-  emit_lanes(statement, facts_.lanes(statement), 0, inside, block);
+  EmitContext inside = context;
+  emit_lanes(statement, launch_.facts.lanes(statement), 0, inside, block);
 }
 
 cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scope) const {
@@ -75,7 +75,7 @@ cgen::Statement Emitter::raw_statement(const RawCode& raw, const ExprScope& scop
     statement.text += raw.text.substr(begin, at - begin);
     const RawPart& part = raw.parts.at(std::stoul(number));
     const cgen::Expr lowered = lower_expr(scope, part.expr);
-    const std::string code = cgen::print_expr(lowered, rules_.dialect);
+    const std::string code = cgen::print_expr(lowered, launch_.rules.dialect);
     const bool stands_alone = is<cgen::Variable>(lowered) || is<cgen::Subscript>(lowered);
     statement.text += stands_alone ? code : "(" + code + ")";
     names.merge(cgen::free_names(lowered));
@@ -103,10 +103,11 @@ void Emitter::emit_body_of(const Instruction& instruction, const ExprScope& scop
   block.items.push_back(assignment_code(*assignment, scope));
 }
 
-void Emitter::emit_lane_body(std::size_t statement, const ExprScope& scope, CodeBlock& block) {
-  const Instruction& instruction = kernel_.instructions[statement];
+void Emitter::emit_lane_body(std::size_t statement, bool is_in_call, const ExprScope& scope,
+                             CodeBlock& block) {
+  const Instruction& instruction = launch_.kernel.instructions[statement];
   const Assignment* assignment = get_if<Assignment>(instruction);
-  if (assignment == nullptr || frame_ != nullptr || facts_.lanes(statement).empty()) {
+  if (assignment == nullptr || is_in_call || launch_.facts.lanes(statement).empty()) {
     emit_body_of(instruction, scope, block);
     return;
   }
@@ -169,17 +170,17 @@ cgen::Statement Emitter::copy_fence(const CopyFence& fence) {
 std::optional<cgen::Statement> Emitter::async_copy(const Assignment& assignment,
                                                    const cgen::Expr& place, const ExprScope& scope,
                                                    const cgen::Type& type) {
-  const Temporary* target = find_temporary(kernel_, target_name(assignment.targets.front()));
+  const Temporary* target = find_temporary(launch_.kernel, target_name(assignment.targets.front()));
   const int bytes = size_bytes(type);
   const bool has_size = bytes == 4 || bytes == 8 || bytes == 16;
-  if (!assignment.is_async_copy || !rules_.has_async_copies || target == nullptr ||
+  if (!assignment.is_async_copy || !launch_.rules.has_async_copies || target == nullptr ||
       target->address_space != AddressSpace::local || !has_size) {
     return std::nullopt;
   }
   const Conditional* clipped = get_if<Conditional>(assignment.value);
   const Expr& source = clipped != nullptr ? clipped->then_value : assignment.value;
   const Access* element = get_if<Access>(source);
-  if (element == nullptr || find_argument(kernel_, element->array) == nullptr ||
+  if (element == nullptr || find_argument(launch_.kernel, element->array) == nullptr ||
       !(type_of(source) == type) || (clipped != nullptr && as_integer(clipped->else_value) != 0)) {
     return std::nullopt;
   }

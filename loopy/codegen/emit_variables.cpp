@@ -112,7 +112,7 @@ cgen::Expr Emitter::lower_once(std::size_t layout, const std::vector<Expr>& indi
   }
   const Expr index = simplify_index(make_index());  // the inames' values are in already
   cgen::Expr lowered = lower_expr(scope, index, scope.index_type);
-  if (is_sum_of_products(kernel_, index)) {
+  if (is_sum_of_products(launch_.kernel, index)) {
     lowered_.emplace(hash, LoweredIndex{layout, indices, lowered});
   }
   return lowered;
@@ -147,7 +147,7 @@ const Emitter::IndexedArray& Emitter::indexed_array(const std::string& array) {
       made.variable = cgen::variable(array, made.extents.empty() ? cgen::pointer_to(type) : type);
     }
     if (temporary->address_space == AddressSpace::local && temporary->swizzle.patterns > 1 &&
-        rules_.has_banks) {
+        launch_.rules.has_banks) {
       const std::optional<RowAxes> axes = find_row_axes(*temporary);
       require_internal(axes && fits_rows(temporary->swizzle, *axes), "rows that a swizzle fits");
       made.swizzle = std::pair(temporary->swizzle, *axes);
@@ -203,7 +203,7 @@ std::vector<std::int64_t> Emitter::storage_extents(const Temporary& temporary) c
 
 std::int64_t Emitter::constant_length(const Temporary& temporary, const Expr& length) const {
   if (const auto affine = to_affine(length)) {
-    if (const auto value = kernel_.assumptions.maximum(*affine)) {
+    if (const auto value = launch_.kernel.assumptions.maximum(*affine)) {
       return *value;
     }
   }
@@ -230,17 +230,17 @@ std::int64_t Emitter::linear_length(const Temporary& temporary) const {
 void Emitter::declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& body,
                                    EmittedBody& result) {
   if (std::none_of(
-          kernel_.temporaries.begin(), kernel_.temporaries.end(),
+          launch_.kernel.temporaries.begin(), launch_.kernel.temporaries.end(),
           [](const Temporary& each) { return each.address_space == AddressSpace::local; })) {
     return;
   }
   NameSet used;
   for (const std::size_t statement : statements_in(tree)) {
-    used.merge(written_variables(kernel_.instructions[statement]));
-    used.merge(read_variables(kernel_, kernel_.instructions[statement]));
+    used.merge(written_variables(launch_.kernel.instructions[statement]));
+    used.merge(read_variables(launch_.kernel, launch_.kernel.instructions[statement]));
   }
   std::vector<SharedArray> arrays;
-  for (const Temporary& temporary : kernel_.temporaries) {
+  for (const Temporary& temporary : launch_.kernel.temporaries) {
     if (temporary.address_space != AddressSpace::local || used.count(temporary.name) == 0) {
       continue;
     }
@@ -261,13 +261,13 @@ void Emitter::declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& bod
     result.shared_arrays.emplace_back(temporary.name, bytes);
     arrays.push_back({*temporary.type, temporary.name, std::move(lengths), bytes});
   }
-  if (result.shared_bytes > rules_.most_static_shared_bytes) {
+  if (result.shared_bytes > launch_.rules.most_static_shared_bytes) {
     result.is_shared_dynamic = true;
     result.shared_bytes = declare_in_dynamic_memory(arrays, new_name("block_memory"), body);
     return;
   }
   for (const SharedArray& each : arrays) {
-    if (rules_.has_threads) {
+    if (launch_.rules.has_threads) {
       body << shared_array(each);
     } else {
       body << cgen::declare(each.with_axes_from(0), each.name);
@@ -275,48 +275,48 @@ void Emitter::declare_local_arrays(const LoopTree& tree, cgen::BlockBuilder& bod
   }
 }
 
-ExprScope Emitter::scope_of(const EmitContext& place) {
+ExprScope Emitter::scope_of(const EmitContext& context) {
   ExprScope scope;
-  scope.kernel = &kernel_;
-  scope.index_type = options_.index_type;
-  scope.context = &place.context;
+  scope.kernel = &launch_.kernel;
+  scope.index_type = launch_.options.index_type;
+  scope.context = &context.assumptions;
   scope.has_asked_context = &has_asked_context_;
-  scope.values = &place.values;
+  scope.values = &context.values;
   scope.helpers = &helpers_;
-  scope.variable = [this, &place](const std::string& name) { return variable_of(name, place); };
-  scope.element = [this, &place](const std::string& array, const std::vector<Expr>& indices) {
-    return element_of(array, indices, place);
+  scope.variable = [this, &context](const std::string& name) { return variable_of(name, context); };
+  scope.element = [this, &context](const std::string& array, const std::vector<Expr>& indices) {
+    return element_of(array, indices, context);
   };
-  scope.linear_element = [this, &place](const std::string& array, const Expr& index) {
+  scope.linear_element = [this, &context](const std::string& array, const Expr& index) {
     const Argument* argument = named_.find_argument(array);
     const Temporary* temporary = named_.find_temporary(array);
     const cgen::Type type = argument != nullptr ? *argument->type : *temporary->type;
-    return cgen::variable(array, cgen::pointer_to(type))[lower_index(scope_of(place), index)];
+    return cgen::variable(array, cgen::pointer_to(type))[lower_index(scope_of(context), index)];
   };
   return scope;
 }
 
-cgen::Expr Emitter::variable_of(const std::string& name, const EmitContext& place) {
+cgen::Expr Emitter::variable_of(const std::string& name, const EmitContext& context) {
   if (const Temporary* temporary = named_.find_temporary(name)) {
     if (temporary->address_space == AddressSpace::local ||
         temporary->address_space == AddressSpace::global) {
       return cgen::variable(name, cgen::pointer_to(*temporary->type))[0];
     }
-    return private_variable(*temporary, place);
+    return private_variable(*temporary, context);
   }
   if (const Argument* argument = named_.find_argument(name)) {
     return cgen::variable(name, *argument->type);
   }
-  return cgen::variable(name, options_.index_type);
+  return cgen::variable(name, launch_.options.index_type);
 }
 
-cgen::Expr Emitter::private_variable(const Temporary& temporary, const EmitContext& place) {
-  const std::string name = private_name(temporary, place);
+cgen::Expr Emitter::private_variable(const Temporary& temporary, const EmitContext& context) {
+  const std::string name = private_name(temporary, context);
   PrivateVariable variable{*temporary.type, {}, false, temporary.name};
   cgen::Type type = *temporary.type;
-  const bool is_spread = spread_.count(temporary.name) != 0;
+  const bool is_spread = launch_.spread.count(temporary.name) != 0;
   if (is_spread) {
-    for (const HardwareAxis* axis : thread_axes()) {
+    for (const HardwareAxis* axis : launch_.thread_loops) {
       variable.extents.emplace_back(static_cast<int>(*as_integer(axis->extent)));
     }
     variable.is_at_top = true;
@@ -334,8 +334,8 @@ cgen::Expr Emitter::private_variable(const Temporary& temporary, const EmitConte
   variables_.emplace(name, variable);
   cgen::Expr result = cgen::variable(name, type);
   if (is_spread) {
-    for (const HardwareAxis* axis : thread_axes()) {
-      const ExprScope scope = scope_of(place);
+    for (const HardwareAxis* axis : launch_.thread_loops) {
+      const ExprScope scope = scope_of(context);
       result = result[lower_index(scope, Expr(Name{axis->variable}) - axis->first)];
     }
   }
@@ -343,7 +343,7 @@ cgen::Expr Emitter::private_variable(const Temporary& temporary, const EmitConte
 }
 
 std::string Emitter::lane_base(const std::string& temporary) const {
-  if (facts_.lanes_of_temporary(temporary).empty()) {
+  if (launch_.facts.lanes_of_temporary(temporary).empty()) {
     return temporary;
   }
   const auto known = lane_bases_.find(temporary);
@@ -356,11 +356,11 @@ std::string Emitter::lane_base(const std::string& temporary) const {
            name[base.size()] == '_' && name[base.size() + 1] >= '0' && name[base.size() + 1] <= '9';
   };
   const auto is_taken = [&] {
-    const std::vector<std::string> inames = all_inames(kernel_);
+    const std::vector<std::string> inames = all_inames(launch_.kernel);
     return std::any_of(inames.begin(), inames.end(), is_like) ||
-           std::any_of(kernel_.temporaries.begin(), kernel_.temporaries.end(),
+           std::any_of(launch_.kernel.temporaries.begin(), launch_.kernel.temporaries.end(),
                        [&](const Temporary& each) { return is_like(each.name); }) ||
-           std::any_of(kernel_.arguments.begin(), kernel_.arguments.end(),
+           std::any_of(launch_.kernel.arguments.begin(), launch_.kernel.arguments.end(),
                        [&](const Argument& each) { return is_like(each.name); });
   };
   while (is_taken()) {
@@ -370,11 +370,11 @@ std::string Emitter::lane_base(const std::string& temporary) const {
   return base;
 }
 
-std::string Emitter::private_name(const Temporary& temporary, const EmitContext& place) const {
+std::string Emitter::private_name(const Temporary& temporary, const EmitContext& context) const {
   std::string name = lane_base(temporary.name);
-  for (const std::string& lane : facts_.lanes_of_temporary(temporary.name)) {
-    const auto value = place.values.find(lane);
-    if (value == place.values.end() || !value->second.is_constant()) {
+  for (const std::string& lane : launch_.facts.lanes_of_temporary(temporary.name)) {
+    const auto value = context.values.find(lane);
+    if (value == context.values.end() || !value->second.is_constant()) {
       throw InvalidInput(
           "loopy.generate.outside_lane",
           fmt::format("'{}' has a value for each '{}', but is read by a statement that is not "
@@ -389,18 +389,18 @@ std::string Emitter::private_name(const Temporary& temporary, const EmitContext&
 }
 
 cgen::Expr Emitter::element_of(const std::string& name, const std::vector<Expr>& logical_indices,
-                               const EmitContext& place) {
-  const ExprScope scope = scope_of(place);
+                               const EmitContext& context) {
+  const ExprScope scope = scope_of(context);
   const IndexedArray& array = indexed_array(name);
   const std::vector<Expr> indices =
       array.swizzle ? swizzled_indices(array.swizzle->first, array.swizzle->second, logical_indices,
-                                       place.context)
+                                       context.assumptions)
                     : logical_indices;
   cgen::Expr result =
-      array.variable ? *array.variable : private_variable(*named_.find_temporary(name), place);
+      array.variable ? *array.variable : private_variable(*named_.find_temporary(name), context);
   if (array.layout != 0) {
-    if (frame_ != nullptr) {
-      return result[index_in_frame(name, array, indices, scope)];
+    if (context.frame != nullptr) {
+      return result[index_in_frame(*context.frame, name, array, indices, scope)];
     }
     return result[lower_once(
         array.layout, indices,

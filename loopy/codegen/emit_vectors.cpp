@@ -27,57 +27,58 @@ bool hold_together(const Guards& ones, const Guards& others, const ConstraintSet
 }  // namespace
 
 bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>& lanes,
-                          const EmitContext& place, CodeBlock& block) {
+                          const EmitContext& context, CodeBlock& block) {
   const std::string& lane = lanes.back();
-  const Assignment* assignment = get_if<Assignment>(kernel_.instructions[statement]);
-  if (rules_.has_async_copies && assignment != nullptr && assignment->is_async_copy) {
-    return emit_vector_copy(statement, lane, place, block);
+  const Assignment* assignment = get_if<Assignment>(launch_.kernel.instructions[statement]);
+  if (launch_.rules.has_async_copies && assignment != nullptr && assignment->is_async_copy) {
+    return emit_vector_copy(statement, lane, context, block);
   }
   std::optional<VectorPlan> plan =
-      rules_.has_vectors ? find_vector_plan(kernel_, kernel_.instructions[statement], lane)
-                         : std::nullopt;
-  if (plan && plan->is_clipped && !clips_together(*assignment, lane, plan->lanes, place)) {
+      launch_.rules.has_vectors
+          ? find_vector_plan(launch_.kernel, launch_.kernel.instructions[statement], lane)
+          : std::nullopt;
+  if (plan && plan->is_clipped && !clips_together(*assignment, lane, plan->lanes, context)) {
     plan->is_clipped = false;
     plan->loads.clear();
   }
   if (!plan || (plan->loads.empty() && !plan->is_store)) {
     return false;
   }
-  const std::vector<Congruence>& congruences = facts_.guards(statement).congruences();
+  const std::vector<Congruence>& congruences = launch_.facts.guards(statement).congruences();
   if (std::any_of(congruences.begin(), congruences.end(), [&](const Congruence& each) {
-        return !place.context.implies(
-            Congruence{with_values(scope_of(place), each.expr), each.modulus});
+        return !context.assumptions.implies(
+            Congruence{with_values(context.values, each.expr), each.modulus});
       })) {
     return false;
   }
-  EmitContext whole = place;
+  EmitContext whole = context;
   std::optional<cgen::Expr> condition;
   std::vector<Affine> tested;
   for (const std::int64_t value : {0, plan->lanes - 1}) {
     // what holds for the first and the last lane holds for those between
     for (const Constraint& guard : needed_by_lanes(at_lane(whole, lane, value))) {
-      if (guard.is_equality || whole.context.implies_nonnegative(-guard.expr - 1)) {
+      if (guard.is_equality || whole.assumptions.implies_nonnegative(-guard.expr - 1)) {
         return false;
       }
       const cgen::Expr test = lower_constraint(scope_of(whole), guard);
       condition = condition ? *condition && test : test;
-      if (!whole.context.implies(guard)) {
+      if (!whole.assumptions.implies(guard)) {
         tested.push_back(guard.expr);
       }
-      whole.context.add(guard);
+      whole.assumptions.add(guard);
     }
   }
   if (!condition) {
-    emit_vector_body(kernel_.instructions[statement], lane, *plan, whole, block);
+    emit_vector_body(launch_.kernel.instructions[statement], lane, *plan, whole, block);
     return true;
   }
   const std::size_t loaded = loaded_.size();
   CodeBlock vectors;
-  emit_vector_body(kernel_.instructions[statement], lane, *plan, whole, vectors);
+  emit_vector_body(launch_.kernel.instructions[statement], lane, *plan, whole, vectors);
   forget_loads(loaded);
-  EmitContext rest = place;
+  EmitContext rest = context;
   if (tested.size() == 1) {
-    rest.context.add_nonnegative(-tested.front() - 1);
+    rest.assumptions.add_nonnegative(-tested.front() - 1);
   }
   CodeBlock one_by_one;
   emit_each_lane(statement, lanes, lanes.size() - 1, rest, one_by_one);
@@ -87,41 +88,41 @@ bool Emitter::emit_vector(std::size_t statement, const std::vector<std::string>&
 }
 
 bool Emitter::clips_together(const Assignment& assignment, const std::string& lane,
-                             std::int64_t lanes, const EmitContext& place) {
+                             std::int64_t lanes, const EmitContext& context) {
   const Conditional& clipped = *get_if<Conditional>(assignment.value);
   std::array<Guards, 2> tests;
-  ConstraintSet context = place.context;
+  ConstraintSet both = context.assumptions;
   for (const bool is_last : {false, true}) {
-    const EmitContext here = at_lane(place, lane, is_last ? lanes - 1 : 0);
-    const auto parts = comparisons_of(with_values(scope_of(here), clipped.condition));
+    const EmitContext here = at_lane(context, lane, is_last ? lanes - 1 : 0);
+    const auto parts = comparisons_of(with_values(here.values, clipped.condition));
     if (!parts) {
       return false;
     }
     for (const ComparisonForm& part : *parts) {
       tests[is_last ? 1 : 0].push_back(part.constraint);
-      context.add(part.quotients);
+      both.add(part.quotients);
     }
   }
-  return hold_together(tests[0], tests[1], context);
+  return hold_together(tests[0], tests[1], both);
 }
 
 cgen::Expr Emitter::clipped_vector(const Conditional& clipped, const cgen::Expr& load,
                                    const cgen::Type& element, const std::string& lane, int lanes,
-                                   EmitContext& place) {
+                                   EmitContext& context) {
   std::optional<cgen::Expr> condition;
   for (const std::int64_t value : {0, lanes - 1}) {
-    const EmitContext here = at_lane(place, lane, value);
-    const auto parts = comparisons_of(with_values(scope_of(here), clipped.condition));
+    const EmitContext here = at_lane(context, lane, value);
+    const auto parts = comparisons_of(with_values(here.values, clipped.condition));
     for (const ComparisonForm& part : parts.value_or(std::vector<ComparisonForm>{})) {
-      place.context.add(part.quotients);
-      if (!place.context.implies(part.constraint)) {
-        const cgen::Expr test = lower_comparison(scope_of(place), part);
+      context.assumptions.add(part.quotients);
+      if (!context.assumptions.implies(part.constraint)) {
+        const cgen::Expr test = lower_comparison(scope_of(context), part);
         condition = condition ? *condition && test : test;
-        place.context.add(part.constraint);
+        context.assumptions.add(part.constraint);
       }
     }
   }
-  const cgen::Expr zero = lower_expr(scope_of(place), Expr(0), element);
+  const cgen::Expr zero = lower_expr(scope_of(context), Expr(0), element);
   const std::vector<cgen::Expr> zeros(static_cast<std::size_t>(lanes), zero);
   return condition ? cgen::select(*condition, load,
                                   cgen::make_vector(cgen::vector_of(element, lanes), zeros))
@@ -129,21 +130,21 @@ cgen::Expr Emitter::clipped_vector(const Conditional& clipped, const cgen::Expr&
 }
 
 bool Emitter::emit_vector_copy(std::size_t statement, const std::string& lane,
-                               const EmitContext& place, CodeBlock& block) {
-  const Instruction& instruction = kernel_.instructions[statement];
-  const auto source = vector_copy_source(kernel_, instruction, lane);
-  const std::int64_t last = range_of_lane(lane).second;
-  EmitContext first = at_lane(place, lane, 0);
+                               const EmitContext& context, CodeBlock& block) {
+  const Instruction& instruction = launch_.kernel.instructions[statement];
+  const auto source = vector_copy_source(launch_.kernel, instruction, lane);
+  const std::int64_t last = launch_.range_of_lane(lane).second;
+  EmitContext first = at_lane(context, lane, 0);
   const Guards guards = needed_by_lanes(first);
-  const Guards others = needed_by_lanes(at_lane(place, lane, last));
-  if (!source || !hold_together(guards, others, place.context)) {
+  const Guards others = needed_by_lanes(at_lane(context, lane, last));
+  if (!source || !hold_together(guards, others, context.assumptions)) {
     return false;
   }
   std::optional<cgen::Expr> condition;
   for (const Constraint& guard : guards) {
     const cgen::Expr test = lower_constraint(scope_of(first), guard);
     condition = condition ? *condition && test : test;
-    first.context.add(guard);
+    first.assumptions.add(guard);
   }
   const Assignment& copy = *get_if<Assignment>(instruction);
   const Conditional* clipped = get_if<Conditional>(copy.value);
@@ -174,17 +175,17 @@ cgen::Statement Emitter::copy_call(std::int64_t bytes, const cgen::Expr& target,
       cgen::void_type));
 }
 
-cgen::Expr Emitter::as_vector(const Expr& access, int lanes, const EmitContext& place,
+cgen::Expr Emitter::as_vector(const Expr& access, int lanes, const EmitContext& context,
                               bool is_read) {
   const std::string& array = target_name(access);
-  const Argument* argument = find_argument(kernel_, array);
+  const Argument* argument = find_argument(launch_.kernel, array);
   cgen::Type type = cgen::vector_of(type_of(access), lanes);
   type = is_read ? cgen::const_(type) : type;
   const bool is_constant = argument != nullptr && argument->address_space == AddressSpace::constant;
   const cgen::AddressSpace space = argument == nullptr ? cgen::AddressSpace::shared
                                    : is_constant       ? cgen::AddressSpace::constant
                                                        : cgen::AddressSpace::global;
-  const cgen::Expr element = lower_expr(scope_of(place), access);
+  const cgen::Expr element = lower_expr(scope_of(context), access);
   return cgen::deref(
       cgen::cast(cgen::pointer_to(cgen::in_space(space, type)), cgen::address_of(element)));
 }
@@ -212,8 +213,8 @@ void Emitter::forget_loads(std::size_t kept) {
 }
 
 void Emitter::emit_vector_body(const Instruction& instruction, const std::string& lane,
-                               const VectorPlan& plan, EmitContext place, CodeBlock& block) {
-  const EmitContext first = at_lane(place, lane, 0);
+                               const VectorPlan& plan, EmitContext context, CodeBlock& block) {
+  const EmitContext first = at_lane(context, lane, 0);
   const Assignment& assignment = *get_if<Assignment>(instruction);
   const Expr& target = assignment.targets.front();
   std::vector<cgen::Expr> vectors;
@@ -221,22 +222,21 @@ void Emitter::emit_vector_body(const Instruction& instruction, const std::string
     cgen::Expr value = as_vector(load, plan.lanes, first, true);
     if (plan.is_clipped) {
       value = clipped_vector(*get_if<Conditional>(assignment.value), value, type_of(load), lane,
-                             plan.lanes, place);
+                             plan.lanes, context);
     }
     vectors.push_back(loaded_vector(load, value, target_name(target), block));
   }
   const cgen::Type type = type_of(target);
   std::vector<cgen::Expr> values;
   for (int number = 0; number < plan.lanes; ++number) {
-    const EmitContext here = at_lane(place, lane, number);
+    const EmitContext here = at_lane(context, lane, number);
     ExprScope scope = scope_of(here);
     const auto of_memory = scope.element;
-    const ExprScope plain = scope;
     scope.element = [&, of_memory](const std::string& array, const std::vector<Expr>& indices) {
       for (std::size_t i = 0; i < plan.loads.size(); ++i) {
         const Access& load = *get_if<Access>(plan.loads[i]);
         const auto is_same = [&](const Expr& index, const Expr& own) {
-          return index == with_values(plain, own);
+          return index == with_values(here.values, own);
         };
         if (load.array == array && std::equal(indices.begin(), indices.end(), load.indices.begin(),
                                               load.indices.end(), is_same)) {

@@ -6,7 +6,7 @@ namespace {
 /// C's division rounds towards zero: the same for what is not negative; where it is, an end comes
 /// out as 0 or less, which ends a loop from 0 as well.
 cgen::Expr lower_end(const ExprScope& scope, const Bound& bound, bool starts_at_zero) {
-  const Affine numerator = with_values(scope, bound.numerator) + Affine(bound.divisor);
+  const Affine numerator = with_values(*scope.values, bound.numerator) + Affine(bound.divisor);
   if (bound.divisor == 1 || (!starts_at_zero && !scope.context->implies_nonnegative(numerator))) {
     return lower_floor_div(scope, to_expr(numerator), bound.divisor);
   }
@@ -27,7 +27,7 @@ cgen::Expr lower_first_value(const ExprScope& scope, const LoopBounds& bounds) {
   std::vector<cgen::Expr> values;
   for (const Bound& bound : bounds.lower) {
     values.push_back(lower_floor_div(
-        scope, to_expr(with_values(scope, bound.numerator) + Affine(bound.divisor - 1)),
+        scope, to_expr(with_values(*scope.values, bound.numerator) + Affine(bound.divisor - 1)),
         bound.divisor));
   }
   return reduce(values, cgen::Intrinsic::max);

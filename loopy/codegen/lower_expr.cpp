@@ -7,7 +7,6 @@
 #include "rtcg/cgen/ast/infer_type.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
@@ -79,12 +78,12 @@ class Lowering {
         [&](const Access& e) {
           std::vector<Expr> indices;
           for (const Expr& index : e.indices) {
-            indices.push_back(with_values(scope_, index));
+            indices.push_back(with_values(*scope_.values, index));
           }
           return scope_.element(e.array, indices);
         },
         [&](const LinearAccess& e) {
-          return scope_.linear_element(e.array, with_values(scope_, e.index));
+          return scope_.linear_element(e.array, with_values(*scope_.values, e.index));
         },
         [&](const Call& e) { return function_call(e, expr, type); },
         [&](const Cast& e) { return cgen::cast(e.type, lower(e.operand, own_type(e.operand))); },
@@ -156,7 +155,7 @@ class Lowering {
     if (!kind || !cgen::is_integral(*kind) || !cgen::is_signed(*kind)) {
       return std::nullopt;
     }
-    const auto affine = to_affine(with_values(scope_, expr));
+    const auto affine = to_affine(with_values(*scope_.values, expr));
     return affine ? std::optional(to_expr(*affine)) : std::nullopt;
   }
 
@@ -187,15 +186,15 @@ class Lowering {
 
   /// Whether 0 <= expr, and expr < bound, are known.
   [[nodiscard]] bool is_known_nonnegative(const Expr& expr) const {
-    const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
+    const std::optional<Affine> affine = to_affine(with_values(*scope_.values, expr));
     return affine && context().implies_nonnegative(*affine);
   }
   [[nodiscard]] bool is_known_positive(const Expr& expr) const {
-    const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
+    const std::optional<Affine> affine = to_affine(with_values(*scope_.values, expr));
     return affine && context().implies_nonnegative(*affine - 1);
   }
   [[nodiscard]] bool is_known_below(const Expr& expr, std::int64_t bound) const {
-    const std::optional<Affine> affine = to_affine(with_values(scope_, expr));
+    const std::optional<Affine> affine = to_affine(with_values(*scope_.values, expr));
     return affine && context().implies_nonnegative(Affine(bound - 1) - *affine);
   }
 
@@ -295,7 +294,7 @@ class Lowering {
 
   /// Multiplied out where the exponent is a small constant, the values of unrolled loops put in.
   cgen::Expr power_of(const Power& e, const Type& type) const {
-    const Expr exponent_expr = simplify_index(with_values(scope_, e.exponent));
+    const Expr exponent_expr = simplify_index(with_values(*scope_.values, e.exponent));
     const auto exponent = as_integer(exponent_expr);
     const bool is_real = is_floating_type(type) || is_floating_type(own_type(e.base)) ||
                          is_floating_type(own_type(e.exponent));
@@ -383,7 +382,7 @@ class Lowering {
     const bool is_and = e.op == LogicalOp::and_;
     std::optional<cgen::Expr> result;
     for (const Expr& each : e.operands) {
-      const auto value = known_condition(scope_, each);
+      const auto value = known_condition(*scope_.values, each);
       if (value == is_and) {
         continue;
       }
@@ -421,10 +420,10 @@ class Lowering {
 
   // parts of the condition that are known to hold are left out
   cgen::Expr conditional(const Conditional& e, const Type& type) const {
-    if (const auto value = known_condition(scope_, e.condition)) {
+    if (const auto value = known_condition(*scope_.values, e.condition)) {
       return lower(*value ? e.then_value : e.else_value, type);
     }
-    const auto parts = comparisons_of(with_values(scope_, e.condition));
+    const auto parts = comparisons_of(with_values(*scope_.values, e.condition));
     if (!parts) {
       return choice(condition(e.condition), e, type);
     }
@@ -500,53 +499,6 @@ class Lowering {
 
 }  // namespace
 
-std::optional<bool> known_condition(const ExprScope& scope, const Expr& condition) {
-  const auto value = evaluate_integer(with_values(scope, condition), {});
-  return value ? std::optional(*value != 0) : std::nullopt;
-}
-
-bool is_never(const ConstraintSet& context, const Constraint& constraint) {
-  return context.implies_nonnegative(-constraint.expr - 1) ||
-         (constraint.is_equality && context.implies_nonnegative(constraint.expr - 1));
-}
-
-Expr with_values(const ExprScope& scope, const Expr& expr) {
-  if (scope.values->empty()) {
-    return expr;
-  }
-  if (is<Integer>(expr)) {
-    return expr;
-  }
-  if (const Name* name = get_if<Name>(expr)) {
-    const auto found = scope.values->find(name->name);
-    return found == scope.values->end() ? expr : to_expr(found->second);
-  }
-  return map_children(expr, [&](const Expr& child) { return with_values(scope, child); });
-}
-
-Affine with_values(const ExprScope& scope, const Affine& affine) {
-  const bool is_open =
-      std::all_of(affine.terms().begin(), affine.terms().end(), [&](const Affine::Term& term) {
-        return scope.values->find(term.name) == scope.values->end();
-      });
-  if (is_open) {
-    return affine;
-  }
-  std::vector<Affine::Term> open;
-  open.reserve(affine.terms().size());
-  Affine known;
-  for (const Affine::Term& term : affine.terms()) {
-    const auto found = scope.values->find(term.name);
-    if (found == scope.values->end()) {
-      open.push_back(term);
-    } else {
-      known = known + found->second * term.coefficient;
-    }
-  }
-  const Affine rest(std::move(open), affine.constant());
-  return rest + known;
-}
-
 cgen::Expr lower_expr(const ExprScope& scope, const Expr& expr, const cgen::Type& type) {
   cgen::Expr code =
       Lowering(scope).lower(expr, is_known(type) ? type : type_of(*scope.kernel, expr));
@@ -567,11 +519,11 @@ cgen::Expr as_value_of(const cgen::Type& type, const cgen::Expr& value) {
 }
 
 cgen::Expr lower_index(const ExprScope& scope, const Expr& expr) {
-  return Lowering(scope).lower(simplify_index(with_values(scope, expr)), scope.index_type);
+  return Lowering(scope).lower(simplify_index(with_values(*scope.values, expr)), scope.index_type);
 }
 
 cgen::Expr lower_index(const ExprScope& scope, const Affine& affine) {
-  return Lowering(scope).lower(to_expr(with_values(scope, affine)), scope.index_type);
+  return Lowering(scope).lower(to_expr(with_values(*scope.values, affine)), scope.index_type);
 }
 
 cgen::Expr lower_floor_div(const ExprScope& scope, const Expr& numerator, const Expr& denominator) {
@@ -579,7 +531,7 @@ cgen::Expr lower_floor_div(const ExprScope& scope, const Expr& numerator, const 
 }
 
 cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint) {
-  Affine expr = with_values(scope, constraint.expr);
+  Affine expr = with_values(*scope.values, constraint.expr);
   if (const std::int64_t gcd = expr.coefficient_gcd(); gcd > 1 && !constraint.is_equality) {
     expr = expr.divided_rounding_down(gcd);  // 4*i >= 1 is i >= 1
   }
@@ -615,8 +567,8 @@ cgen::Expr lower_comparison(const ExprScope& scope, const ComparisonForm& form) 
     return lower_constraint(scope, form.constraint);
   }
   const Comparison& e = *get_if<Comparison>(form.comparison);
-  return lower_expr(scope, compare(e.op, simplify_index(with_values(scope, e.left)),
-                                   simplify_index(with_values(scope, e.right))));
+  return lower_expr(scope, compare(e.op, simplify_index(with_values(*scope.values, e.left)),
+                                   simplify_index(with_values(*scope.values, e.right))));
 }
 
 }  // namespace rtcg::loopy

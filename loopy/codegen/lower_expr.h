@@ -8,6 +8,7 @@
 #include "rtcg/cgen/ast/expr_operators.h"
 #include "rtcg/cgen/ast/statement.h"
 #include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/codegen/emit_context.h"
 #include "rtcg/loopy/codegen/helper_function.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
@@ -23,7 +24,7 @@ struct ExprScope {
   /// Set where the C turned out to depend on them.
   bool* has_asked_context = nullptr;
   /// Inames that have one value here, copies of unrolled loops and lanes among them.
-  const std::map<std::string, Affine, std::less<>>* values = nullptr;
+  const KnownValues* values = nullptr;
   /// The C variable of a name that has no value in `values`.
   std::function<cgen::Expr(const std::string& name)> variable;
   /// The C lvalue of an element; the indices have been substituted.
@@ -46,20 +47,10 @@ struct ExprScope {
 [[nodiscard]] cgen::Expr lower_floor_div(const ExprScope& scope, const Expr& numerator,
                                          const Expr& denominator);
 
-/// The inames with one value put in.
-[[nodiscard]] Expr with_values(const ExprScope& scope, const Expr& expr);
-[[nodiscard]] Affine with_values(const ExprScope& scope, const Affine& affine);
-
 /// `expr >= 0` or `expr == 0` as a person would write it: `i < n`, `16 * i_outer + i_inner < n`.
 [[nodiscard]] cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint);
 
 /// The same for a comparison of a condition, which may speak of quotients.
 [[nodiscard]] cgen::Expr lower_comparison(const ExprScope& scope, const ComparisonForm& form);
-
-/// Whether the condition holds, where the values put in leave nothing open.
-[[nodiscard]] std::optional<bool> known_condition(const ExprScope& scope, const Expr& condition);
-
-/// Whether the constraint holds nowhere that the context holds.
-[[nodiscard]] bool is_never(const ConstraintSet& context, const Constraint& constraint);
 
 }  // namespace rtcg::loopy

@@ -1,0 +1,66 @@
+#include "rtcg/loopy/codegen/emit_context.h"
+
+#include <algorithm>
+
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+
+std::optional<bool> known_condition(const KnownValues& values, const Expr& condition) {
+  const auto value = evaluate_integer(with_values(values, condition), {});
+  return value ? std::optional(*value != 0) : std::nullopt;
+}
+
+bool is_never(const ConstraintSet& context, const Constraint& constraint) {
+  return context.implies_nonnegative(-constraint.expr - 1) ||
+         (constraint.is_equality && context.implies_nonnegative(constraint.expr - 1));
+}
+
+Expr with_values(const KnownValues& values, const Expr& expr) {
+  if (values.empty()) {
+    return expr;
+  }
+  if (is<Integer>(expr)) {
+    return expr;
+  }
+  if (const Name* name = get_if<Name>(expr)) {
+    const auto found = values.find(name->name);
+    return found == values.end() ? expr : to_expr(found->second);
+  }
+  return map_children(expr, [&](const Expr& child) { return with_values(values, child); });
+}
+
+Affine with_values(const KnownValues& values, const Affine& affine) {
+  const bool is_open =
+      std::all_of(affine.terms().begin(), affine.terms().end(),
+                  [&](const Affine::Term& term) { return values.find(term.name) == values.end(); });
+  if (is_open) {
+    return affine;
+  }
+  std::vector<Affine::Term> open;
+  open.reserve(affine.terms().size());
+  Affine known;
+  for (const Affine::Term& term : affine.terms()) {
+    const auto found = values.find(term.name);
+    if (found == values.end()) {
+      open.push_back(term);
+    } else {
+      known = known + found->second * term.coefficient;
+    }
+  }
+  const Affine rest(std::move(open), affine.constant());
+  return rest + known;
+}
+
+Constraint with_values(const KnownValues& values, const Constraint& constraint) {
+  return {with_values(values, constraint.expr), constraint.is_equality};
+}
+
+EmitContext at_lane(EmitContext context, const std::string& lane, std::int64_t value) {
+  context.known.insert(lane);
+  context.values.insert_or_assign(lane, Affine(value));
+  return context;
+}
+
+}  // namespace rtcg::loopy

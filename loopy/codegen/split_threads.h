@@ -1,0 +1,28 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/codegen/statement_facts.h"
+#include "rtcg/loopy/schedule/loop_tree.h"
+
+// The threads of a block as loops of the host: the tree is split at barriers.
+
+namespace rtcg::loopy {
+
+/// How many of a node's statements differ by thread; with a barrier among them, some do.
+enum class ThreadShare { none, all, some };
+[[nodiscard]] ThreadShare thread_share(const StatementFacts& facts, const LoopTreeNode& node);
+
+/// Runs of nodes that go into one loop over the threads.
+[[nodiscard]] std::vector<LoopTree> thread_segments(const StatementFacts& facts,
+                                                    const LoopTree& nodes);
+
+/// The private temporaries that differ by thread and that more than one segment touches.
+[[nodiscard]] std::set<std::string> values_across_segments(const Kernel& kernel,
+                                                           const StatementFacts& facts,
+                                                           const LoopTree& tree);
+
+}  // namespace rtcg::loopy
