@@ -22,6 +22,23 @@ std::vector<const HardwareAxis*> loops_over_threads(const LaunchAxes& axes,
   return loops;
 }
 
+ContextRef context_of_kernel(const Kernel& kernel, const LaunchAxes& axes) {
+  EmitContext context;
+  context.assumptions = kernel.assumptions;
+  context.assumptions.add(axes.context);
+  context.values = axes.values;
+  for (const auto& [iname, value] : axes.values) {
+    context.known.insert(iname);
+  }
+  for (const HostLoop& loop : axes.host_loops) {
+    context.known.insert(loop.iname);
+  }
+  for (const HardwareAxis& axis : axes.axes) {
+    context.known.insert(axis.variable);
+  }
+  return std::make_shared<const EmitContext>(std::move(context));
+}
+
 }  // namespace
 
 LaunchFacts::LaunchFacts(const Kernel& of_kernel, const LoopTree& tree, const LaunchAxes& of_launch,
@@ -36,6 +53,7 @@ LaunchFacts::LaunchFacts(const Kernel& of_kernel, const LoopTree& tree, const La
                             [&](std::size_t statement) {
                               return kernel.instructions[statement].call_site != nullptr;
                             })),
+      context(context_of_kernel(kernel, axes)),
       thread_loops(loops_over_threads(axes, rules)),
       spread(thread_loops.empty() ? std::set<std::string>{}
                                   : values_across_segments(kernel, facts, tree)) {

@@ -31,6 +31,8 @@ struct LaunchFacts {
   const std::vector<std::size_t> statements;
   const StatementFacts facts;
   const bool has_calls;
+  /// What holds in the whole kernel.
+  const ContextRef context;
   /// The axes of the block, outermost loop first, if the kernel loops over its threads.
   const std::vector<const HardwareAxis*> thread_loops;
   /// Private temporaries with an element for each thread: their values live from one loop over the

@@ -321,9 +321,8 @@ class GuardPlacement {
 
 }  // namespace
 
-GuardedTree place_guards(const LaunchFacts& launch, const LoopTree& tree,
-                         const ContextRef& context) {
-  return GuardPlacement(launch).level(tree, context);
+GuardedTree place_guards(const LaunchFacts& launch, const LoopTree& tree) {
+  return GuardPlacement(launch).level(tree, launch.context);
 }
 
 }  // namespace rtcg::loopy

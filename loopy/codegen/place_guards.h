@@ -6,10 +6,9 @@
 
 namespace rtcg::loopy {
 
-/// @param context  what holds around the tree
+/// @param tree  of the launch, with its barriers
 /// @throws InvalidInput  loopy.generate.unbounded, loopy.generate.too_many_copies,
 ///         loopy.generate.too_many_statements, loopy.generate.call_split, loopy.generate.call_form
-[[nodiscard]] GuardedTree place_guards(const LaunchFacts& launch, const LoopTree& tree,
-                                       const ContextRef& context);
+[[nodiscard]] GuardedTree place_guards(const LaunchFacts& launch, const LoopTree& tree);
 
 }  // namespace rtcg::loopy

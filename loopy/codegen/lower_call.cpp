@@ -1,13 +1,10 @@
-// Statements that are a call: a function of their own, with what they touch as parameters.
+#include "rtcg/loopy/codegen/lower_call.h"
+
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "rtcg/cgen/ast/traverse.h"
-#include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/codegen/emitter.h"
-#include "rtcg/loopy/kernel/call_loops.h"
-#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/codegen/array_storage.h"
+#include "rtcg/loopy/codegen/call_runs.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -56,61 +53,39 @@ cgen::Type pointer_to_rows(cgen::Type element, const std::vector<cgen::Expr>& ex
   return cgen::pointer_to(element);
 }
 
-}  // namespace
-
-cgen::Expr Emitter::index_in_frame(CallFrame& frame, const std::string& name,
-                                   const IndexedArray& array, const std::vector<Expr>& indices,
-                                   const ExprScope& scope) {
-  const std::vector<Expr> strides =
-      array.strides->empty() ? c_order_strides(*array.shape) : *array.strides;
-  std::vector<Affine> outer(indices.size());
-  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
-    const std::optional<Affine> affine = to_affine(simplify_index(indices[axis]));
-    if (!affine) {
-      continue;
-    }
-    for (const Affine::Term& term : affine->terms()) {
-      const bool is_outside = frame.inames.count(term.name) == 0 &&
-                              find_temporary(launch_.kernel, term.name) == nullptr;
-      if (is_outside) {
-        outer[axis] = outer[axis] + Affine(term.name, term.coefficient);
-      }
-    }
-  }
-  // all accesses count from where the first one does
-  const std::vector<Affine>& base = frame.bases.emplace(name, outer).first->second;
-  Expr place = 0;
-  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
-    const Expr index = simplify_index(indices[axis] - to_expr(base[axis]));
-    place = place + (as_integer(strides[axis]) == 1 ? index : strides[axis] * index);
-  }
-  return lower_index(scope, place);
+/// Whether statements that are not part of the call use the temporary as well.
+bool is_touched_outside(const LaunchFacts& launch, const std::string& temporary,
+                        const std::vector<std::size_t>& inside) {
+  const auto touches = [&](std::size_t statement) {
+    const Instruction& instruction = launch.kernel.instructions[statement];
+    return std::find(inside.begin(), inside.end(), statement) == inside.end() &&
+           (written_variables(instruction).count(temporary) != 0 ||
+            read_variables(launch.kernel, instruction).count(temporary) != 0);
+  };
+  return launch.spread.count(temporary) != 0 ||
+         std::any_of(launch.statements.begin(), launch.statements.end(), touches);
 }
 
-bool Emitter::is_touched_outside(const std::string& temporary,
-                                 const std::vector<std::size_t>& inside) const {
-  return launch_.spread.count(temporary) != 0 ||
-         std::any_of(launch_.statements.begin(), launch_.statements.end(),
-                     [&](std::size_t statement) {
-                       const Instruction& instruction = launch_.kernel.instructions[statement];
-                       return std::find(inside.begin(), inside.end(), statement) == inside.end() &&
-                              (written_variables(instruction).count(temporary) != 0 ||
-                               read_variables(launch_.kernel, instruction).count(temporary) != 0);
-                     });
-}
+struct CallParameter {
+  std::string variable;  ///< of the kernel
+  cgen::Parameter parameter;
+  cgen::Expr argument;
+  bool is_pointer_to_scalar = false;
+};
 
-Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
-                                               const NameSet& written, const CallFrame& frame,
-                                               const EmitContext& context) {
-  const auto own = variables_.find(variable.name);
-  const std::string& name = own != variables_.end() ? own->second.temporary : variable.name;
+CallParameter call_parameter(KernelVariables& variables, const cgen::Variable& variable,
+                             const NameSet& written, const GuardedCall& guarded) {
+  const Kernel& kernel = variables.launch.kernel;
+  const PrivateVariables& private_variables = variables.private_variables();
+  const auto own = private_variables.find(variable.name);
+  const std::string& name = own != private_variables.end() ? own->second.temporary : variable.name;
   const bool is_written = written.count(name) != 0;
   const auto element = [&](const cgen::Type& type) {
     return is_written ? type : cgen::const_(type);
   };
   const cgen::Expr itself = cgen::variable(variable.name, variable.type);
-  const Argument* argument = find_argument(launch_.kernel, name);
-  const Temporary* temporary = find_temporary(launch_.kernel, name);
+  const Argument* argument = find_argument(kernel, name);
+  const Temporary* temporary = find_temporary(kernel, name);
   const bool is_global = temporary != nullptr && temporary->address_space == AddressSpace::global;
   if (is_global || (argument != nullptr && argument->is_array)) {
     const bool is_constant =
@@ -119,24 +94,25 @@ Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
     const cgen::Type& type = is_global ? *temporary->type : *argument->type;
     CallParameter result{
         name, {cgen::pointer_to(cgen::in_space(space, element(type))), {}}, itself};
-    if (const auto base = frame.bases.find(name); base != frame.bases.end()) {
+    if (const auto base = guarded.frame->bases.find(name); base != guarded.frame->bases.end()) {
       const std::vector<Expr>& shape = is_global ? temporary->shape : argument->shape;
       const std::vector<Expr>& stated =
           is_global ? temporary->strides_elements : argument->strides_elements;
-      const std::vector<Expr> strides = stated.empty() ? c_order_strides(shape) : stated;
+      const std::vector<Expr> strides = strides_or_c_order(stated, shape);
       Expr offset = is_global ? Expr(0) : argument->offset_elements;
       for (std::size_t axis = 0; axis < base->second.size(); ++axis) {
         offset = offset + strides[axis] * to_expr(base->second[axis]);
       }
       if (as_integer(simplify_index(offset)) != 0) {
-        result.argument = cgen::address_of(itself[lower_index(scope_of(context), offset)]);
+        result.argument =
+            cgen::address_of(itself[lower_index(variables.scope_of(*guarded.context), offset)]);
       }
     }
     return result;
   }
   if (temporary != nullptr && temporary->address_space == AddressSpace::local) {
     std::vector<cgen::Expr> extents;
-    for (const std::int64_t extent : storage_extents(*temporary)) {
+    for (const std::int64_t extent : storage_extents(kernel, *temporary)) {
       extents.emplace_back(static_cast<int>(extent));
     }
     const cgen::Type type = cgen::in_space(cgen::AddressSpace::shared, element(*temporary->type));
@@ -153,29 +129,30 @@ Emitter::CallParameter Emitter::call_parameter(const cgen::Variable& variable,
   return {name, {cgen::const_(variable.type), {}}, itself};
 }
 
-void Emitter::emit_call(const GuardedCall& guarded, CodeBlock& block) {
-  const CallSite& call = *launch_.kernel.instructions[guarded.statements.front()].call_site;
+}  // namespace
+
+CodeItem lower_call(KernelVariables& variables, FunctionTable& functions,
+                    const GuardedCall& guarded, CodeBlock code) {
+  const LaunchFacts& launch = variables.launch;
+  const PrivateVariables& private_variables = variables.private_variables();
+  const CallSite& call = *launch.kernel.instructions[guarded.statements.front()].call_site;
   NameSet written;
   for (const std::size_t statement : guarded.statements) {
-    written.merge(written_variables(launch_.kernel.instructions[statement]));
-  }
-  CodeBlock code = emit_tree(guarded.body);
-  if (code.items.empty()) {
-    return;
+    written.merge(written_variables(launch.kernel.instructions[statement]));
   }
   // the function declares what nothing else touches
   PrivateVariables declared;
-  for (const std::string_view each : variables_of(code, variables_)) {
-    const auto variable = variables_.find(each);
-    if (!is_touched_outside(variable->second.temporary, guarded.statements)) {
+  for (const std::string_view each : variables_of(code, private_variables)) {
+    const auto variable = private_variables.find(each);
+    if (!is_touched_outside(launch, variable->second.temporary, guarded.statements)) {
       declared.insert(*variable);
     }
   }
   const cgen::Statement body =
-      cgen::Block{place_declarations(std::move(code), declared, launch_.rules.gathers_conditions)};
-  const std::vector<cgen::Variable> variables = outer_variables(body);
+      cgen::Block{place_declarations(std::move(code), declared, launch.rules.gathers_conditions)};
+  const std::vector<cgen::Variable> outer = outer_variables(body);
   std::set<std::string> taken = declared_names(body);
-  for (const cgen::Variable& each : variables) {
+  for (const cgen::Variable& each : outer) {
     taken.insert(each.name);
   }
   cgen::Function function;
@@ -185,15 +162,15 @@ void Emitter::emit_call(const GuardedCall& guarded, CodeBlock& block) {
   function.specifiers.is_device = true;
   std::vector<cgen::Expr> arguments;
   std::map<std::string, cgen::Expr> inside;
-  for (const cgen::Variable& each : variables) {
-    const Temporary* table = find_temporary(launch_.kernel, each.name);
+  for (const cgen::Variable& each : outer) {
+    const Temporary* table = find_temporary(launch.kernel, each.name);
     if (table != nullptr && table->address_space == AddressSpace::constant) {
       continue;  // stands ahead of all functions
     }
-    CallParameter parameter = call_parameter(each, written, *guarded.frame, *guarded.context);
+    CallParameter parameter = call_parameter(variables, each, written, guarded);
     const auto wanted = call.parameter_names.find(parameter.variable);
     const bool is_free = wanted != call.parameter_names.end() && !wanted->second.empty() &&
-                         !functions_.is_reserved(wanted->second) &&
+                         !functions.is_reserved(wanted->second) &&
                          taken.insert(wanted->second).second;
     parameter.parameter.name = is_free ? wanted->second : each.name;
     const cgen::Expr own =
@@ -204,9 +181,8 @@ void Emitter::emit_call(const GuardedCall& guarded, CodeBlock& block) {
     function.parameters.push_back(std::move(parameter.parameter));
   }
   function.body = cgen::substitute(body, inside);
-  const std::string name = functions_.add(std::move(function));
-  block.items.push_back(
-      {CodeStatement{cgen::Statement(cgen::call(name, std::move(arguments), cgen::void_type))}});
+  const std::string name = functions.add(std::move(function));
+  return {CodeStatement{cgen::Statement(cgen::call(name, std::move(arguments), cgen::void_type))}};
 }
 
 }  // namespace rtcg::loopy

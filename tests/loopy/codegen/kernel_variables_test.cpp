@@ -18,7 +18,7 @@ std::string recipe_of_tiles(const std::string& length) {
 
 // The C of an index is made once for each layout: equal indices of arrays that lie otherwise in
 // memory must not share it.
-TEST(EmitVariables, KeepsTheIndicesOfDifferentLayoutsApart) {
+TEST(KernelVariables, KeepsTheIndicesOfDifferentLayoutsApart) {
   const Kernel kernel = make_kernel(
       "{[i, j]: 0 <= i < 8 and 0 <= j < 4}", "z[i, j] = a[i, j] + b[i, j] + c[i, j] + d[i, j]",
       {.arguments = "a, z: f32[8, 4]; b: f32[8, 4] {order=F}; c: f32[8, 4] {offset=5}; "
@@ -32,7 +32,7 @@ TEST(EmitVariables, KeepsTheIndicesOfDifferentLayoutsApart) {
 }
 
 // Found by mutated kernel files: C has no arrays without elements.
-TEST(EmitVariables, GivesTemporariesOfEmptyDomainsAnElement) {
+TEST(KernelVariables, GivesTemporariesOfEmptyDomainsAnElement) {
   const Kernel kernel = apply_recipe(
       make_kernel("{[i]: 0 <= i < 0}", "<f32> t = a[i]\nb[i] = t*t", {.default_type = cgen::f32}),
       "privatize_temporaries([i])");
@@ -42,7 +42,7 @@ TEST(EmitVariables, GivesTemporariesOfEmptyDomainsAnElement) {
 }
 
 // Found by mutated slicings: a row of -2147483617 elements.
-TEST(EmitVariables, RefusesTemporariesBeyond32Bits) {
+TEST(KernelVariables, RefusesTemporariesBeyond32Bits) {
   const Kernel kernel = apply_recipe(
       make_kernel("{[i, j]: 0 <= i, j < n}", "c[i, j] = a[j, i]", {.default_type = cgen::f32}),
       "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)\nsplit_iname(j, 16, outer_tag=g.1)\n"
@@ -53,7 +53,7 @@ TEST(EmitVariables, RefusesTemporariesBeyond32Bits) {
 }
 
 // Arrays of a fixed size have 48 KiB in CUDA; what takes more lies in memory that the launch gives.
-TEST(EmitVariables, PutsTilesBeyond48KiBIntoMemoryOfTheLaunch) {
+TEST(KernelVariables, PutsTilesBeyond48KiBIntoMemoryOfTheLaunch) {
   const Kernel described = make_kernel("{[i, j]: 0 <= i, j < n}", "c[i, j] = a[j, i] + b[j, i]",
                                        {.default_type = cgen::f32});
   const auto tiled = [&](const char* length) {

@@ -9,7 +9,7 @@
 namespace rtcg::loopy {
 namespace {
 
-TEST(EmitThreads, DeclaresWithinTheLoopOfLanesWhatBeginsUnderAConditionOrElementByElement) {
+TEST(SplitThreads, DeclaresWithinTheLoopOfLanesWhatBeginsUnderAConditionOrElementByElement) {
   const Kernel kernel =
       apply_recipe(make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m} {[l]: 0 <= l < 3}",
                                "<f32> w[3]\n"

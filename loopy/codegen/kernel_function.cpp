@@ -1,0 +1,146 @@
+#include "rtcg/loopy/codegen/kernel_function.h"
+
+#include <string_view>
+#include <unordered_set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/loopy/analyze/vector_access.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// Elements from the first to the last one of an array.
+Expr length_of(const Temporary& temporary) {
+  Expr length = 1;
+  for (std::size_t axis = 0; axis < temporary.shape.size(); ++axis) {
+    length = temporary.strides_elements.empty()
+                 ? length * temporary.shape[axis]
+                 : length + (temporary.shape[axis] - 1) * temporary.strides_elements[axis];
+  }
+  return simplify_index(length);
+}
+
+std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
+                                          const std::vector<KernelParameter>& parameters) {
+  std::unordered_set<std::string_view> constants;
+  for (const Argument& argument : kernel.arguments) {
+    if (argument.address_space == AddressSpace::constant) {
+      constants.insert(argument.name);
+    }
+  }
+  std::vector<cgen::Parameter> result;
+  result.reserve(parameters.size());
+  for (const KernelParameter& parameter : parameters) {
+    if (!parameter.is_array) {
+      result.push_back({cgen::const_(parameter.type), parameter.name});
+      continue;
+    }
+    const bool is_constant = constants.count(parameter.name) != 0;
+    cgen::Type element = parameter.is_written ? parameter.type : cgen::const_(parameter.type);
+    element = cgen::in_space(
+        is_constant ? cgen::AddressSpace::constant : cgen::AddressSpace::global, element);
+    result.push_back({cgen::restrict_pointer_to(element), parameter.name});
+  }
+  return result;
+}
+
+void check_shared_memory(const LaunchFacts& launch, const BlockMemory& memory) {
+  if (!launch.rules.has_threads || memory.bytes <= launch.options.most_shared_bytes) {
+    return;
+  }
+  std::vector<std::string> arrays;
+  for (const auto& [name, bytes] : memory.arrays) {
+    arrays.push_back(fmt::format("'{}' has {}", name, bytes));
+  }
+  throw InvalidInput("loopy.generate.too_much_shared_memory",
+                     fmt::format("a block of kernel '{}' needs {} bytes of shared memory and may "
+                                 "have {}: {}; use shorter tiles, or fetch fewer arrays",
+                                 launch.kernel.name, memory.bytes, launch.options.most_shared_bytes,
+                                 fmt::join(arrays, ", ")));
+}
+
+}  // namespace
+
+std::vector<KernelParameter> kernel_parameters(const Kernel& kernel, const TargetRules& rules) {
+  const std::map<std::string, int> alignments =
+      rules.has_vectors ? vector_alignments(kernel) : std::map<std::string, int>{};
+  std::unordered_set<std::string_view> written;
+  for (const Instruction& instruction : kernel.instructions) {
+    for_each_target(instruction, [&](const Expr& target) { written.insert(target_name(target)); });
+    if (const RawCode* raw = get_if<RawCode>(instruction)) {
+      written.insert(raw->writes.begin(), raw->writes.end());
+    }
+  }
+  std::vector<KernelParameter> parameters;
+  for (const Argument& argument : kernel.arguments) {
+    parameters.push_back(
+        {argument.name, *argument.type, argument.is_array, written.count(argument.name) != 0});
+    if (const auto found = alignments.find(argument.name); found != alignments.end()) {
+      parameters.back().align_bytes = found->second;
+    }
+  }
+  for (const Temporary& temporary : kernel.temporaries) {
+    if (temporary.address_space == AddressSpace::global && written.count(temporary.name) != 0) {
+      parameters.push_back({temporary.name, *temporary.type, true, true});
+      parameters.back().temporary_count = length_of(temporary);
+    }
+  }
+  return parameters;
+}
+
+LaunchPlan launch_plan(const LaunchFacts& launch, std::string name, const BlockMemory& memory) {
+  check_shared_memory(launch, memory);
+  LaunchPlan plan;
+  plan.kernel_name = std::move(name);
+  plan.host_loops = launch.axes.host_loops;
+  plan.shared_bytes = memory.bytes;
+  plan.dynamic_shared_bytes = memory.is_dynamic ? memory.bytes : 0;
+  for (const HardwareAxis& axis : launch.axes.axes) {
+    const auto number = static_cast<std::size_t>(axis.number);
+    if (axis.kind == AxisKind::grid) {
+      plan.grid[number] = axis.extent;
+    } else if (launch.rules.has_threads) {
+      plan.block[number] = *as_integer(axis.extent);
+    }
+  }
+  const std::int64_t threads = plan.block[0] * plan.block[1] * plan.block[2];
+  if (threads > most_threads_of_block) {
+    throw InvalidInput(
+        "loopy.generate.too_many_threads",
+        fmt::format("a block would have {}x{}x{} = {} threads, and no device takes "
+                    "more than {}: use shorter axes, or ilp for a part of them",
+                    plan.block[0], plan.block[1], plan.block[2], threads, most_threads_of_block));
+  }
+  return plan;
+}
+
+cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& plan,
+                                const std::vector<KernelParameter>& parameters,
+                                std::vector<cgen::Statement> body) {
+  cgen::Function function;
+  function.result = cgen::void_type;
+  function.name = plan.kernel_name;
+  function.parameters = c_parameters(launch.kernel, parameters);
+  for (const HostLoop& loop : plan.host_loops) {
+    function.parameters.push_back({cgen::const_(launch.options.index_type), loop.iname});
+  }
+  function.body = cgen::Block{std::move(body)};
+  function.specifiers.is_kernel = true;
+  function.specifiers.is_extern_c = launch.rules.has_extern_c;
+  if (launch.rules.has_launch_bounds) {
+    function.launch_bounds =
+        cgen::LaunchBounds{static_cast<int>(plan.block[0] * plan.block[1] * plan.block[2]), 0};
+  }
+  if (launch.rules.has_work_group_size) {
+    function.required_work_group_size = {static_cast<int>(plan.block[0]),
+                                         static_cast<int>(plan.block[1]),
+                                         static_cast<int>(plan.block[2])};
+  }
+  return function;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,27 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/codegen/block_memory.h"
+#include "rtcg/loopy/codegen/generate.h"
+
+// The parameters, the launch and the function of a kernel of the program.
+
+namespace rtcg::loopy {
+
+/// What all kernels of the program get, in order.
+[[nodiscard]] std::vector<KernelParameter> kernel_parameters(const Kernel& kernel,
+                                                             const TargetRules& rules);
+
+/// @throws InvalidInput  loopy.generate.too_many_threads, loopy.generate.too_much_shared_memory
+[[nodiscard]] LaunchPlan launch_plan(const LaunchFacts& launch, std::string name,
+                                     const BlockMemory& memory);
+
+/// The kernel that `plan` launches.
+[[nodiscard]] cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& plan,
+                                              const std::vector<KernelParameter>& parameters,
+                                              std::vector<cgen::Statement> body);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,314 @@
+#include "rtcg/loopy/codegen/kernel_variables.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/codegen/array_storage.h"
+#include "rtcg/loopy/codegen/call_runs.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Expr linear_index(const std::vector<Expr>& indices, const std::vector<Expr>& strides,
+                  const Expr& offset) {
+  Expr sum = offset;
+  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+    const Expr index = simplify_index(indices[axis]);
+    if (as_integer(index) == 0) {
+      continue;
+    }
+    sum = sum + (as_integer(strides[axis]) == 1 ? index : strides[axis] * index);
+  }
+  return sum;
+}
+
+/// The index of an element from where the function's pointer points to.
+Expr index_in_frame(const Kernel& kernel, CallFrame& frame, const std::string& name,
+                    const std::vector<Expr>& strides, const std::vector<Expr>& indices) {
+  std::vector<Affine> outer(indices.size());
+  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+    const std::optional<Affine> affine = to_affine(simplify_index(indices[axis]));
+    if (!affine) {
+      continue;
+    }
+    for (const Affine::Term& term : affine->terms()) {
+      const bool is_outside =
+          frame.inames.count(term.name) == 0 && find_temporary(kernel, term.name) == nullptr;
+      if (is_outside) {
+        outer[axis] = outer[axis] + Affine(term.name, term.coefficient);
+      }
+    }
+  }
+  // all accesses count from where the first one does
+  const std::vector<Affine>& base = frame.bases.emplace(name, outer).first->second;
+  Expr place = 0;
+  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+    const Expr index = simplify_index(indices[axis] - to_expr(base[axis]));
+    place = place + (as_integer(strides[axis]) == 1 ? index : strides[axis] * index);
+  }
+  return place;
+}
+
+/// Whether the C of an expression is the same wherever its names mean the same.
+bool is_sum_of_products(const Kernel& kernel, const Expr& expr) {
+  bool is_plain = true;
+  walk(expr, [&](const Expr& part) {
+    const Name* name = get_if<Name>(part);
+    is_plain =
+        is_plain && (name != nullptr ? find_temporary(kernel, name->name) == nullptr
+                                     : is<Integer>(part) || is<Sum>(part) || is<Product>(part));
+    return is_plain;
+  });
+  return is_plain;
+}
+
+}  // namespace
+
+std::vector<Expr> strides_or_c_order(const std::vector<Expr>& strides,
+                                     const std::vector<Expr>& shape) {
+  return strides.empty() ? c_order_strides(shape) : strides;
+}
+
+KernelVariables::KernelVariables(const LaunchFacts& of_launch)
+    : launch(of_launch), named_(launch.kernel), types_([this](const std::string& name) {
+        return declared_type(launch.kernel, named_, name);
+      }) {}
+
+cgen::Type KernelVariables::type_of(const Expr& expr) const {
+  return loose_types_of_targets(launch.kernel, types_, expr).front().type;
+}
+
+std::string KernelVariables::new_name(const std::string& base) {
+  if (!new_names_) {
+    new_names_ = make_name_generator(launch.kernel);
+  }
+  return new_names_->make(base);
+}
+
+cgen::Statement KernelVariables::call(const HelperFunction& helper,
+                                      std::vector<cgen::Expr> arguments) {
+  helpers_.insert(helper);
+  return cgen::Statement(cgen::call(helper.name(), std::move(arguments), cgen::void_type));
+}
+
+template <class MakeIndex>
+cgen::Expr KernelVariables::lower_once(std::size_t layout, const std::vector<Expr>& indices,
+                                       const MakeIndex& make_index, const ExprScope& scope) {
+  std::size_t hash = layout;
+  for (const Expr& index : indices) {
+    hash = hash * 0x9E3779B97F4A7C15U + index.hash();
+  }
+  for (auto [found, end] = lowered_.equal_range(hash); found != end; ++found) {
+    if (found->second.layout == layout && found->second.indices == indices) {
+      return found->second.code;
+    }
+  }
+  const Expr index = simplify_index(make_index());  // the inames' values are in already
+  cgen::Expr lowered = lower_expr(scope, index, scope.index_type);
+  if (is_sum_of_products(launch.kernel, index)) {
+    lowered_.emplace(hash, LoweredIndex{layout, indices, lowered});
+  }
+  return lowered;
+}
+
+bool KernelVariables::have_same_layout(const IndexedArray& one, const IndexedArray& other) {
+  const bool is_c_order = one.strides->empty();
+  const bool is_at_same_place = one.offset == nullptr || other.offset == nullptr
+                                    ? one.offset == other.offset
+                                    : *one.offset == *other.offset;
+  return is_at_same_place && is_c_order == other.strides->empty() &&
+         (is_c_order ? *one.shape == *other.shape : *one.strides == *other.strides);
+}
+
+const KernelVariables::IndexedArray& KernelVariables::indexed_array(const std::string& array) {
+  const auto known = arrays_.find(array);
+  if (known != arrays_.end()) {
+    return known->second;
+  }
+  IndexedArray made;
+  const Temporary* temporary = named_.find_temporary(array);
+  if (temporary != nullptr && temporary->address_space != AddressSpace::global) {
+    made.extents = storage_extents(launch.kernel, *temporary);
+    made.shape = &temporary->shape;
+    made.strides = &temporary->strides_elements;
+    cgen::Type type = *temporary->type;
+    for (std::size_t axis = made.extents.size(); axis-- > 0;) {
+      type = cgen::array_of(type, static_cast<int>(made.extents[axis]));
+    }
+    if (temporary->address_space == AddressSpace::local ||
+        temporary->address_space == AddressSpace::constant) {
+      made.variable = cgen::variable(array, made.extents.empty() ? cgen::pointer_to(type) : type);
+    }
+    if (temporary->address_space == AddressSpace::local && temporary->swizzle.patterns > 1 &&
+        launch.rules.has_banks) {
+      const std::optional<RowAxes> axes = find_row_axes(*temporary);
+      require_internal(axes && fits_rows(temporary->swizzle, *axes), "rows that a swizzle fits");
+      made.swizzle = std::pair(temporary->swizzle, *axes);
+    }
+    return arrays_.emplace(array, std::move(made)).first->second;
+  }
+  const Argument* argument = temporary == nullptr ? named_.find_argument(array) : nullptr;
+  require_internal(temporary != nullptr || argument != nullptr,
+                   "an array that is an argument or a temporary");
+  made.shape = argument != nullptr ? &argument->shape : &temporary->shape;
+  made.strides = argument != nullptr ? &argument->strides_elements : &temporary->strides_elements;
+  made.offset = argument != nullptr ? &argument->offset_elements : nullptr;
+  made.variable = cgen::variable(
+      array, cgen::pointer_to(argument != nullptr ? *argument->type : *temporary->type));
+  const auto same = std::find_if(layouts_.begin(), layouts_.end(), [&](const IndexedArray* each) {
+    return have_same_layout(*each, made);
+  });
+  made.layout = static_cast<std::size_t>(same - layouts_.begin()) + 1;  // 0: indices as they are
+  const IndexedArray& result = arrays_.emplace(array, std::move(made)).first->second;
+  if (result.layout > layouts_.size()) {
+    layouts_.push_back(&result);
+  }
+  return result;
+}
+
+ExprScope KernelVariables::scope_of(const EmitContext& context, bool* has_asked_context) {
+  ExprScope scope;
+  scope.kernel = &launch.kernel;
+  scope.index_type = launch.options.index_type;
+  scope.context = &context.assumptions;
+  scope.has_asked_context = has_asked_context;
+  scope.values = &context.values;
+  scope.helpers = &helpers_;
+  scope.variable = [this, &context](const std::string& name) { return variable_of(name, context); };
+  scope.element = [this, &context, has_asked_context](const std::string& array,
+                                                      const std::vector<Expr>& indices) {
+    return element_of(array, indices, context, scope_of(context, has_asked_context));
+  };
+  scope.linear_element = [this, &context, has_asked_context](const std::string& array,
+                                                             const Expr& index) {
+    const Argument* argument = named_.find_argument(array);
+    const Temporary* temporary = named_.find_temporary(array);
+    const cgen::Type type = argument != nullptr ? *argument->type : *temporary->type;
+    return cgen::variable(
+        array, cgen::pointer_to(type))[lower_index(scope_of(context, has_asked_context), index)];
+  };
+  return scope;
+}
+
+cgen::Expr KernelVariables::variable_of(const std::string& name, const EmitContext& context) {
+  if (const Temporary* temporary = named_.find_temporary(name)) {
+    if (temporary->address_space == AddressSpace::local ||
+        temporary->address_space == AddressSpace::global) {
+      return cgen::variable(name, cgen::pointer_to(*temporary->type))[0];
+    }
+    return private_variable(*temporary, context);
+  }
+  if (const Argument* argument = named_.find_argument(name)) {
+    return cgen::variable(name, *argument->type);
+  }
+  return cgen::variable(name, launch.options.index_type);
+}
+
+cgen::Expr KernelVariables::private_variable(const Temporary& temporary,
+                                             const EmitContext& context) {
+  const std::string name = private_name(temporary, context);
+  PrivateVariable variable{*temporary.type, {}, false, temporary.name};
+  cgen::Type type = *temporary.type;
+  const bool is_spread = launch.spread.count(temporary.name) != 0;
+  if (is_spread) {
+    for (const HardwareAxis* axis : launch.thread_loops) {
+      variable.extents.emplace_back(static_cast<int>(*as_integer(axis->extent)));
+    }
+    variable.is_at_top = true;
+  }
+  for (const std::int64_t extent : declared_extents(launch.kernel, temporary)) {
+    variable.extents.emplace_back(static_cast<int>(extent));
+  }
+  for (std::size_t axis = variable.extents.size(); axis-- > 0;) {
+    type = cgen::array_of(type, variable.extents[axis]);
+  }
+  private_variables_.emplace(name, variable);
+  cgen::Expr result = cgen::variable(name, type);
+  if (is_spread) {
+    for (const HardwareAxis* axis : launch.thread_loops) {
+      const ExprScope scope = scope_of(context);
+      result = result[lower_index(scope, Expr(Name{axis->variable}) - axis->first)];
+    }
+  }
+  return result;
+}
+
+const std::string& KernelVariables::lane_base(const std::string& temporary) {
+  const auto known = lane_bases_.find(temporary);
+  if (known != lane_bases_.end() || launch.facts.lanes_of_temporary(temporary).empty()) {
+    return known != lane_bases_.end() ? known->second : temporary;
+  }
+  std::string base = temporary;
+  const auto is_like = [&](const std::string& name) {
+    return name.size() > base.size() + 1 && name.compare(0, base.size(), base) == 0 &&
+           name[base.size()] == '_' && name[base.size() + 1] >= '0' && name[base.size() + 1] <= '9';
+  };
+  const auto is_taken = [&] {
+    const std::vector<std::string> inames = all_inames(launch.kernel);
+    return std::any_of(inames.begin(), inames.end(), is_like) ||
+           std::any_of(launch.kernel.temporaries.begin(), launch.kernel.temporaries.end(),
+                       [&](const Temporary& each) { return is_like(each.name); }) ||
+           std::any_of(launch.kernel.arguments.begin(), launch.kernel.arguments.end(),
+                       [&](const Argument& each) { return is_like(each.name); });
+  };
+  while (is_taken()) {
+    base += "_lane";
+  }
+  return lane_bases_.emplace(temporary, base).first->second;
+}
+
+std::string KernelVariables::private_name(const Temporary& temporary, const EmitContext& context) {
+  std::string name = lane_base(temporary.name);
+  for (const std::string& lane : launch.facts.lanes_of_temporary(temporary.name)) {
+    const auto value = context.values.find(lane);
+    if (value == context.values.end() || !value->second.is_constant()) {
+      throw InvalidInput(
+          "loopy.generate.outside_lane",
+          fmt::format("'{}' has a value for each '{}', but is read by a statement that is not "
+                      "within '{}': add the iname to that statement",
+                      temporary.name, lane, lane));
+    }
+    const std::int64_t number = value->second.constant();
+    name += number < 0 ? "_m" : "_";
+    name += std::to_string(std::abs(number));
+  }
+  return name;
+}
+
+cgen::Expr KernelVariables::element_of(const std::string& name,
+                                       const std::vector<Expr>& logical_indices,
+                                       const EmitContext& context, const ExprScope& scope) {
+  const IndexedArray& array = indexed_array(name);
+  const std::vector<Expr> indices =
+      array.swizzle ? swizzled_indices(array.swizzle->first, array.swizzle->second, logical_indices,
+                                       context.assumptions)
+                    : logical_indices;
+  cgen::Expr result =
+      array.variable ? *array.variable : private_variable(*named_.find_temporary(name), context);
+  if (array.layout != 0 && context.frame != nullptr) {
+    return result[lower_index(
+        scope, index_in_frame(launch.kernel, *context.frame, name,
+                              strides_or_c_order(*array.strides, *array.shape), indices))];
+  }
+  if (array.layout != 0) {
+    const auto make_index = [&] {
+      return linear_index(indices, strides_or_c_order(*array.strides, *array.shape),
+                          array.offset != nullptr ? *array.offset : Expr(0));
+    };
+    return result[lower_once(array.layout, indices, make_index, scope)];
+  }
+  if (array.extents.empty()) {
+    return result[lower_index(scope, linear_index(indices, *array.strides, 0))];
+  }
+  for (const Expr& index : indices) {
+    result = result[lower_once(
+        0, {index}, [&] { return index; }, scope)];
+  }
+  return result;
+}
+
+}  // namespace rtcg::loopy

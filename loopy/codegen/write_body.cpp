@@ -1,0 +1,180 @@
+#include "rtcg/loopy/codegen/write_body.h"
+
+#include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/loopy/codegen/join_conditions.h"
+#include "rtcg/loopy/codegen/lower_bounds.h"
+#include "rtcg/loopy/codegen/lower_call.h"
+#include "rtcg/loopy/codegen/lower_lanes.h"
+
+namespace rtcg::loopy {
+namespace {
+
+cgen::Expr position_of(const HardwareAxis& axis, const cgen::Type& type) {
+  return cgen::cast(type,
+                    cgen::BuiltinIndex{axis.kind == AxisKind::grid ? cgen::BuiltinKind::block_idx
+                                                                   : cgen::BuiltinKind::thread_idx,
+                                       axis.number});
+}
+
+/// The positions of a block on the first two axes of the grid, in the order of blocks that the
+/// kernel asks for; empty if it asks for none.
+/// @param body  gets the variables that the positions mention
+std::vector<cgen::Expr> block_order(KernelVariables& variables, cgen::BlockBuilder& body) {
+  const LaunchFacts& launch = variables.launch;
+  const cgen::Type& type = launch.options.index_type;
+  const HardwareAxis* across = launch.axes.find(AxisKind::grid, 0);
+  const HardwareAxis* down = launch.axes.find(AxisKind::grid, 1);
+  if (launch.kernel.swizzle_blocks == 0 || across == nullptr || down == nullptr) {
+    return {};
+  }
+  const ExprScope scope = variables.scope_of(*launch.context);
+  const auto define = [&](const char* base, const cgen::Expr& value) {
+    const std::string name = variables.new_name(base);
+    body << cgen::declare(cgen::const_(type), name, value);
+    return cgen::variable(name, type);
+  };
+  const cgen::Expr rows = static_cast<int>(launch.kernel.swizzle_blocks);
+  const cgen::Expr columns = define("columns", lower_index(scope, across->extent));
+  const cgen::Expr number =
+      define("block_number", position_of(*across, type) + columns * position_of(*down, type));
+  const cgen::Expr first_row = define("first_row", number / (rows * columns) * rows);
+  const cgen::Expr left = lower_index(scope, down->extent) - first_row;
+  const cgen::Expr rows_here = define("rows_here", cgen::select(left < rows, left, rows));
+  const cgen::Expr number_here = define("number_here", number - first_row * columns);
+  return {number_here / rows_here, first_row + number_here % rows_here};
+}
+
+/// A variable for each axis that the device has.
+void declare_axes(KernelVariables& variables, cgen::BlockBuilder& body) {
+  const LaunchFacts& launch = variables.launch;
+  const cgen::Type& type = launch.options.index_type;
+  const std::vector<cgen::Expr> order = block_order(variables, body);
+  for (const HardwareAxis& axis : launch.axes.axes) {
+    if (axis.kind == AxisKind::block && !launch.rules.has_threads) {
+      continue;
+    }
+    const auto number = static_cast<std::size_t>(axis.number);
+    const cgen::Expr position = axis.kind == AxisKind::grid && number < order.size()
+                                    ? order[number]
+                                    : position_of(axis, type);
+    const ExprScope scope = variables.scope_of(*launch.context);
+    body << cgen::declare(
+        cgen::const_(type), axis.variable,
+        as_integer(axis.first) == 0 ? position : lower_index(scope, axis.first) + position);
+  }
+}
+
+/// The nodes of a guarded tree as code.
+class TreeLowering {
+ public:
+  TreeLowering(KernelVariables& variables, FunctionTable& functions)
+      : launch_(variables.launch), variables_(variables), functions_(functions) {}
+
+  CodeBlock lower(const GuardedTree& tree) {
+    CodeBlock block;
+    for (const GuardedNode& node : tree) {
+      append(block, match(node, [&](const auto& each) { return lower_node(each); }));
+    }
+    return block;
+  }
+
+ private:
+  CodeBlock lower_node(const GuardedIf& node) {
+    const ExprScope scope = variables_.scope_of(*node.context);
+    std::optional<cgen::Expr> condition;
+    for (const Constraint& guard : node.tests) {
+      const cgen::Expr test = lower_constraint(scope, guard);
+      condition = condition ? *condition && test : test;
+    }
+    CodeBlock then_body = lower(node.then_body);
+    // partial tiles are few: their code is short rather than fast
+    CodeBlock else_body = gather_conditions(lower(node.else_body), variables_.private_variables());
+    return one({CodeIf{*condition, std::move(then_body), if_any(std::move(else_body)), false}});
+  }
+
+  CodeBlock lower_node(const GuardedLoop& node) {
+    const ExprScope scope = variables_.scope_of(*node.context);
+    CodeLoop loop{node.iname,
+                  launch_.options.index_type,
+                  lower_first_value(scope, node.bounds),
+                  lower_end_value(scope, node.bounds),
+                  static_cast<int>(node.bounds.step),
+                  node.unroll,
+                  {},
+                  false,
+                  lower(node.body)};
+    if (loop.body.items.empty()) {
+      return {};  // the tests around leave nothing to do
+    }
+    if (node.is_ordered) {
+      loop.body.items.insert(
+          loop.body.items.begin(),
+          {CodeStatement{variables_.call(HelperFunction(Helper::ordered_iterations))}});
+    }
+    return one({std::move(loop)});
+  }
+
+  CodeBlock lower_node(const ThreadLoops& node) {
+    CodeBlock body = lower(node.body);
+    const ExprScope scope = variables_.scope_of(*node.context);
+    for (auto axis = launch_.thread_loops.rbegin(); axis != launch_.thread_loops.rend(); ++axis) {
+      const bool is_innermost = axis == launch_.thread_loops.rbegin();
+      body = one({CodeLoop{(*axis)->variable,
+                           launch_.options.index_type,
+                           lower_index(scope, (*axis)->first),
+                           lower_index(scope, (*axis)->first + (*axis)->extent),
+                           1,
+                           {},
+                           is_innermost ? std::optional<std::string>("omp simd") : std::nullopt,
+                           true,
+                           std::move(body)}});
+    }
+    return body;
+  }
+
+  CodeBlock lower_node(const GuardedCall& node) {
+    CodeBlock body = lower(node.body);
+    return body.items.empty() ? CodeBlock{}
+                              : one(lower_call(variables_, functions_, node, std::move(body)));
+  }
+
+  CodeBlock lower_node(const GuardedStatement& node) {
+    return lower_lanes(variables_, lanes_, node.index, *node.context);
+  }
+
+  static CodeBlock lower_node(const GuardedBarrier& /*node*/) {
+    return one({CodeStatement{cgen::barrier()}});
+  }
+
+  static CodeBlock one(CodeItem item) {
+    CodeBlock block;
+    block.items.push_back(std::move(item));
+    return block;
+  }
+
+  const LaunchFacts& launch_;
+  KernelVariables& variables_;
+  FunctionTable& functions_;
+  LaneTable lanes_;
+};
+
+}  // namespace
+
+KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree,
+                      FunctionTable& functions) {
+  KernelVariables variables(launch);
+  cgen::BlockBuilder axes;
+  declare_axes(variables, axes);
+  KernelBody body{axes.statements(), block_memory(variables), {}};
+  CodeBlock code = TreeLowering(variables, functions).lower(tree);
+  // last: only the whole code says how far in a private variable can be declared
+  const std::vector<cgen::Statement> rest = place_declarations(
+      std::move(code), variables.private_variables(), launch.rules.gathers_conditions);
+  const std::vector<cgen::Statement>& arrays = body.memory.declarations;
+  body.statements.insert(body.statements.end(), arrays.begin(), arrays.end());
+  body.statements.insert(body.statements.end(), rest.begin(), rest.end());
+  body.helpers = variables.helpers();
+  return body;
+}
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,27 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <set>
+#include <vector>
+
+#include "rtcg/loopy/codegen/block_memory.h"
+#include "rtcg/loopy/codegen/function_table.h"
+#include "rtcg/loopy/codegen/guarded_tree.h"
+
+namespace rtcg::loopy {
+
+/// The body of one kernel of the program.
+struct KernelBody {
+  std::vector<cgen::Statement> statements{};
+  BlockMemory memory{};
+  /// Functions that the body calls.
+  std::set<HelperFunction> helpers{};
+};
+
+/// @param tree  of the launch, with its guards
+/// @param functions  those that calls of the kernel are; added to
+/// @throws InvalidInput  what lower_lanes and block_memory throw
+[[nodiscard]] KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree,
+                                    FunctionTable& functions);
+
+}  // namespace rtcg::loopy
