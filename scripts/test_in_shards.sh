@@ -17,13 +17,14 @@
 #
 # Examples:
 #   scripts/test_in_shards.sh --build build-asan                       all programs under asan and ubsan
-#   REQUIRE_GPU=1 scripts/test_in_shards.sh --wrap "compute-sanitizer --tool racecheck" dg_tests
+#   RTCG_TEST_DEVICES=cuda scripts/test_in_shards.sh --wrap "compute-sanitizer --tool racecheck" dg_tests
+#                    the same kernels on no other device (host, opencl, cuda, cuda_on_cpu: all)
 set -euo pipefail
 
 build=build jobs=$(nproc) shards= seconds=600 filter='*' wrap= logs= programs=()
 while [ $# -gt 0 ]; do
   case "$1" in
-    -h | --help) sed -n '2,22p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
+    -h | --help) sed -n '2,23p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
     --build | --jobs | --shards | --seconds | --filter | --wrap | --logs)
       [ $# -ge 2 ] || { echo "option '$1' has no value" >&2; exit 2; }
       declare "${1#--}=$2"; shift 2 ;;

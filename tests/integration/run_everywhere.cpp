@@ -139,7 +139,9 @@ void run_in_dialect(const EverywhereRun& run, Dialect dialect) {
   const bool failed_before = ::testing::Test::HasFailure();
   if (dialect == Dialect::cuda) {
     expect_nvrtc_compiles(source, false);
-    guarded("CUDA on the CPU", source, [&] { run_cuda_on_cpu(run, source); });
+    if (rtcg::runtime::is_judged("cuda_on_cpu")) {
+      guarded("CUDA on the CPU", source, [&] { run_cuda_on_cpu(run, source); });
+    }
   }
   for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     if (device.info().id.kind == backend_of(dialect) &&
