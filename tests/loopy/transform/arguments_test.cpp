@@ -11,7 +11,7 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel scaled() {
+Kernel with_spare_arguments() {
   return make_kernel("{[i]: 0 <= i < n}", "<> t = a[i]\nb[i] = 2*t",
                      {.arguments = "b: f32[n] {strides=s}; spare: f32[m]; ...",
                       .default_type = cgen::f32,
@@ -26,11 +26,11 @@ std::vector<std::string> names_of_arguments(const Kernel& kernel) {
 }
 
 TEST(RemoveUnusedArguments, KeepsWhatIsMentioned) {
-  EXPECT_EQ(names_of_arguments(scaled()),
+  EXPECT_EQ(names_of_arguments(with_spare_arguments()),
             (std::vector<std::string>{"b", "spare", "a", "m", "n", "s"}));
-  const Kernel kernel = remove_unused_arguments(scaled());
+  const Kernel kernel = remove_unused_arguments(with_spare_arguments());
   EXPECT_EQ(names_of_arguments(kernel), (std::vector<std::string>{"b", "a", "n", "s"}));
-  expect_recipe(scaled(), kernel, "remove_unused_arguments()\n");
+  expect_recipe(with_spare_arguments(), kernel, "remove_unused_arguments()\n");
 }
 
 TEST(RemoveUnusedArguments, KeepsWhatIsAssumedOf) {
@@ -47,15 +47,16 @@ TEST(RemoveUnusedArguments, KeepsWhatRulesAndPredicatesMention) {
 }
 
 TEST(RenameArgument, RenamesArrays) {
-  const Kernel kernel = rename_argument(scaled(), "a", "input");
+  const Kernel kernel = rename_argument(with_spare_arguments(), "a", "input");
   EXPECT_EQ(statements_of(kernel), "t = input[i]\nb[i] = 2*t\n");
   EXPECT_EQ(names_of_arguments(kernel),
             (std::vector<std::string>{"b", "spare", "input", "m", "n", "s"}));
-  expect_recipe(scaled(), kernel, "rename_argument(a, input)\n");
+  expect_recipe(with_spare_arguments(), kernel, "rename_argument(a, input)\n");
 }
 
 TEST(RenameArgument, RenamesParametersEverywhere) {
-  const Kernel kernel = rename_argument(rename_argument(scaled(), "n", "rows"), "s", "step");
+  const Kernel kernel =
+      rename_argument(rename_argument(with_spare_arguments(), "n", "rows"), "s", "step");
   EXPECT_EQ(domains_of(kernel), "[i]: i >= 0 and i < rows\n");
   EXPECT_EQ(to_string(kernel.assumptions), "rows >= 1");
   const Argument& b = *find_argument(kernel, "b");
@@ -74,19 +75,24 @@ TEST(RenameArgument, LeavesParametersOfRulesAlone) {
 }
 
 TEST(RenameArgument, RefusesWhatDoesNotFit) {
-  EXPECT_ERROR("loopy.rename_argument.unknown_argument", rename_argument(scaled(), "q", "p"));
-  EXPECT_EQ(why_not([&] { return rename_argument(scaled(), "q", "p"); }),
+  EXPECT_ERROR("loopy.rename_argument.unknown_argument",
+               rename_argument(with_spare_arguments(), "q", "p"));
+  EXPECT_EQ(why_not([&] { return rename_argument(with_spare_arguments(), "q", "p"); }),
             "kernel 'loopy_kernel' has no argument 'q': its arguments are [b, spare, a, m, n, s]");
-  EXPECT_ERROR("loopy.rename_argument.name_taken", rename_argument(scaled(), "a", "t"));
-  EXPECT_ERROR("loopy.rename_argument.name_taken", rename_argument(scaled(), "a", ""));
-  EXPECT_ERROR("loopy.rename_argument.name_taken", rename_argument(scaled(), "a", "a b"));
-  EXPECT_EQ(why_not([&] { return rename_argument(scaled(), "a", "i"); }),
+  EXPECT_ERROR("loopy.rename_argument.name_taken",
+               rename_argument(with_spare_arguments(), "a", "t"));
+  EXPECT_ERROR("loopy.rename_argument.name_taken",
+               rename_argument(with_spare_arguments(), "a", ""));
+  EXPECT_ERROR("loopy.rename_argument.name_taken",
+               rename_argument(with_spare_arguments(), "a", "a b"));
+  EXPECT_EQ(why_not([&] { return rename_argument(with_spare_arguments(), "a", "i"); }),
             "the name 'i' is taken in kernel 'loopy_kernel'");
-  EXPECT_EQ(why_not([&] { return rename_argument(scaled(), "a", "input"); }), std::nullopt);
+  EXPECT_EQ(why_not([&] { return rename_argument(with_spare_arguments(), "a", "input"); }),
+            std::nullopt);
 }
 
 TEST(RenameArgument, RefusesWhatRawCodeMentions) {
-  Kernel kernel = scaled();
+  Kernel kernel = with_spare_arguments();
   kernel.instructions.push_back({.id = "raw", .kind = RawCode{"touch(a);", {"a"}, {"b"}}});
   EXPECT_ERROR("loopy.rename_argument.raw_code", rename_argument(kernel, "a", "z"));
   EXPECT_ERROR("loopy.rename_argument.raw_code", rename_argument(kernel, "b", "z"));
@@ -96,35 +102,45 @@ TEST(RenameArgument, RefusesWhatRawCodeMentions) {
 }
 
 TEST(SetArgumentOrder, PutsSomeFirst) {
-  const Kernel kernel = set_argument_order(scaled(), {"n", "a"});
+  const Kernel kernel = set_argument_order(with_spare_arguments(), {"n", "a"});
   EXPECT_EQ(names_of_arguments(kernel),
             (std::vector<std::string>{"n", "a", "b", "spare", "m", "s"}));
-  expect_recipe(scaled(), kernel, "set_argument_order([n, a])\n");
-  EXPECT_ERROR("loopy.set_argument_order.unknown_argument", set_argument_order(scaled(), {"t"}));
-  EXPECT_TRUE(why_not([&] { return set_argument_order(scaled(), {"t"}); }).has_value());
-  EXPECT_EQ(why_not([&] { return set_argument_order(scaled(), {"n", "a"}); }), std::nullopt);
+  expect_recipe(with_spare_arguments(), kernel, "set_argument_order([n, a])\n");
+  EXPECT_ERROR("loopy.set_argument_order.unknown_argument",
+               set_argument_order(with_spare_arguments(), {"t"}));
+  EXPECT_TRUE(
+      why_not([&] { return set_argument_order(with_spare_arguments(), {"t"}); }).has_value());
+  EXPECT_EQ(why_not([&] {
+              return set_argument_order(with_spare_arguments(), {"n", "a"});
+            }),
+            std::nullopt);
 }
 
 TEST(AddDtypes, StatesTypes) {
-  const Kernel kernel = add_dtypes(scaled(), {{"a", "f64"}, {"t", "f32"}, {"n", "i64"}});
+  const Kernel kernel =
+      add_dtypes(with_spare_arguments(), {{"a", "f64"}, {"t", "f32"}, {"n", "i64"}});
   EXPECT_EQ(find_argument(kernel, "a")->type, cgen::Type(cgen::f64));
   EXPECT_EQ(find_argument(kernel, "n")->type, cgen::Type(cgen::i64));
   EXPECT_EQ(find_temporary(kernel, "t")->type, cgen::Type(cgen::f32));
-  expect_recipe(scaled(), kernel, "add_dtypes(a:f64, t:f32, n:i64)\n");
+  expect_recipe(with_spare_arguments(), kernel, "add_dtypes(a:f64, t:f32, n:i64)\n");
 }
 
 TEST(AddDtypes, RefusesWhatItDoesNotKnow) {
-  EXPECT_ERROR("loopy.add_dtypes.unknown_variable", add_dtypes(scaled(), {{"q", "f32"}}));
+  EXPECT_ERROR("loopy.add_dtypes.unknown_variable",
+               add_dtypes(with_spare_arguments(), {{"q", "f32"}}));
   EXPECT_EQ(why_not([&] {
-              return add_dtypes(scaled(), {{"q", "f32"}});
+              return add_dtypes(with_spare_arguments(), {{"q", "f32"}});
             }),
             "kernel 'loopy_kernel' has no argument or temporary 'q'");
-  EXPECT_ERROR("loopy.add_dtypes.unknown_type", add_dtypes(scaled(), {{"a", "f31"}}));
+  EXPECT_ERROR("loopy.add_dtypes.unknown_type", add_dtypes(with_spare_arguments(), {{"a", "f31"}}));
   EXPECT_EQ(why_not([&] {
-              return add_dtypes(scaled(), {{"a", "f31"}});
+              return add_dtypes(with_spare_arguments(), {{"a", "f31"}});
             }),
             "'f31' is not a type: write f32, f64, i32, ...");
-  EXPECT_EQ(why_not([&] { return add_dtypes(scaled(), {{"a", "f32"}}); }), std::nullopt);
+  EXPECT_EQ(why_not([&] {
+              return add_dtypes(with_spare_arguments(), {{"a", "f32"}});
+            }),
+            std::nullopt);
 }
 
 }  // namespace

@@ -13,11 +13,11 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel cube(std::string_view statements) {
+Kernel cube_kernel(std::string_view statements) {
   return make_kernel("{[i, j, k]: 0 <= i, j, k < 8}", statements, {.default_type = cgen::f32});
 }
-Kernel doubled() {
-  return cube("<> t[i] = 2*a[i]\nb[j] = t[j] + t[7 - j]");
+Kernel sum_of_doubled() {
+  return cube_kernel("<> t[i] = 2*a[i]\nb[j] = t[j] + t[7 - j]");
 }
 std::string rules_of(const Kernel& kernel) {
   std::string text;
@@ -32,16 +32,16 @@ std::string rules_of(const Kernel& kernel) {
 }
 
 TEST(AssignmentToSubst, MakesARuleOfAnArray) {
-  const Kernel kernel = assignment_to_subst(doubled(), "t");
+  const Kernel kernel = assignment_to_subst(sum_of_doubled(), "t");
   EXPECT_EQ(statements_of(kernel), "b[j] = t_subst(j) + t_subst(7 - j)\n");
   EXPECT_EQ(rules_of(kernel), "t_subst(i) := 2*a[i]\n");
   EXPECT_TRUE(kernel.temporaries.empty());
-  expect_recipe(doubled(), kernel, "assignment_to_subst(t)\n");
-  expect_same_results(doubled(), kernel, {});
+  expect_recipe(sum_of_doubled(), kernel, "assignment_to_subst(t)\n");
+  expect_same_results(sum_of_doubled(), kernel, {});
 }
 
 TEST(AssignmentToSubst, MakesARuleOfAScalar) {
-  const Kernel kernel = cube("<> t = a[i, j]*2\nb[i, j] = t*t");
+  const Kernel kernel = cube_kernel("<> t = a[i, j]*2\nb[i, j] = t*t");
   const Kernel changed = assignment_to_subst(kernel, "t", "twice");
   EXPECT_EQ(statements_of(changed), "b[i, j] = twice()*twice()\n");
   EXPECT_EQ(rules_of(changed), "twice() := a[i, j]*2\n");
@@ -51,14 +51,14 @@ TEST(AssignmentToSubst, MakesARuleOfAScalar) {
 }
 
 TEST(AssignmentToSubst, HandsDependenciesOn) {
-  const Kernel kernel =
-      cube("d[k] = 1.0 {id=first}\n<> t[i] = a[i] {id=t, dep=first}\nb[j] = t[j] {id=last, dep=t}");
+  const Kernel kernel = cube_kernel(
+      "d[k] = 1.0 {id=first}\n<> t[i] = a[i] {id=t, dep=first}\nb[j] = t[j] {id=last, dep=t}");
   const Kernel changed = assignment_to_subst(kernel, "t");
   EXPECT_EQ(find_instruction(changed, "last")->depends_on, NameSet{"first"});
 }
 
 TEST(AssignmentToSubst, AllowsInputsThatWereSettledBefore) {
-  const Kernel kernel = cube("<> s[k] = a[k]*3\n<> t[i] = s[i] + 1\nb[j] = t[j]");
+  const Kernel kernel = cube_kernel("<> s[k] = a[k]*3\n<> t[i] = s[i] + 1\nb[j] = t[j]");
   const Kernel changed = assignment_to_subst(kernel, "t");
   EXPECT_EQ(rules_of(changed), "t_subst(i) := s[i] + 1\n");
   expect_same_results(kernel, changed, {});
@@ -81,29 +81,32 @@ TEST(AssignmentToSubst, KeepsStatedTypes) {
 }
 
 TEST(AssignmentToSubst, RefusesNamesThatDoNotFit) {
-  EXPECT_ERROR("loopy.assignment_to_subst.unknown_temporary", assignment_to_subst(doubled(), "a"));
-  EXPECT_EQ(why_not([&] { return assignment_to_subst(doubled(), "a"); }),
+  EXPECT_ERROR("loopy.assignment_to_subst.unknown_temporary",
+               assignment_to_subst(sum_of_doubled(), "a"));
+  EXPECT_EQ(why_not([&] { return assignment_to_subst(sum_of_doubled(), "a"); }),
             "kernel 'loopy_kernel' has no temporary 'a'");
-  EXPECT_ERROR("loopy.assignment_to_subst.name_taken", assignment_to_subst(doubled(), "t", "a"));
-  EXPECT_TRUE(why_not([&] { return assignment_to_subst(doubled(), "t", "a"); }).has_value());
-  EXPECT_EQ(why_not([&] { return assignment_to_subst(doubled(), "t"); }), std::nullopt);
+  EXPECT_ERROR("loopy.assignment_to_subst.name_taken",
+               assignment_to_subst(sum_of_doubled(), "t", "a"));
+  EXPECT_TRUE(why_not([&] { return assignment_to_subst(sum_of_doubled(), "t", "a"); }).has_value());
+  EXPECT_EQ(why_not([&] { return assignment_to_subst(sum_of_doubled(), "t"); }), std::nullopt);
 }
 
 TEST(AssignmentToSubst, RefusesWhatIsNotAssignedOnceForAll) {
   EXPECT_ERROR("loopy.assignment_to_subst.not_one_assignment",
-               assignment_to_subst(cube("<> t = a[i]\nt = b[i]\nc[i] = t"), "t"));
+               assignment_to_subst(cube_kernel("<> t = a[i]\nt = b[i]\nc[i] = t"), "t"));
   EXPECT_ERROR("loopy.assignment_to_subst.not_one_assignment",
-               assignment_to_subst(cube("<> t = a[i] {if=i > 2}\nc[i] = t"), "t"));
-  EXPECT_EQ(
-      why_not([&] { return assignment_to_subst(cube("<> t = a[i]\nt = b[i]\nc[i] = t"), "t"); }),
-      "'t' is not written by exactly one assignment without conditions");
+               assignment_to_subst(cube_kernel("<> t = a[i] {if=i > 2}\nc[i] = t"), "t"));
+  EXPECT_EQ(why_not([&] {
+              return assignment_to_subst(cube_kernel("<> t = a[i]\nt = b[i]\nc[i] = t"), "t");
+            }),
+            "'t' is not written by exactly one assignment without conditions");
 }
 
 TEST(AssignmentToSubst, RefusesTargetsThatAreNoParameters) {
   EXPECT_ERROR("loopy.assignment_to_subst.bad_target",
-               assignment_to_subst(cube("<> t[2*i] = a[i]\nc[i] = t[2*i]"), "t"));
+               assignment_to_subst(cube_kernel("<> t[2*i] = a[i]\nc[i] = t[2*i]"), "t"));
   EXPECT_ERROR("loopy.assignment_to_subst.bad_target",
-               assignment_to_subst(cube("<> t[i, i] = a[i]\nc[i] = t[i, i]"), "t"));
+               assignment_to_subst(cube_kernel("<> t[i, i] = a[i]\nc[i] = t[i, i]"), "t"));
   const Kernel bound = make_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j < l}",
                                    "<i32> l = lengths[i]\nout[i] = sum(j, a[i, j])",
                                    {.arguments = "a: f32[n, 8]; ...", .default_type = cgen::f32});
@@ -113,18 +116,19 @@ TEST(AssignmentToSubst, RefusesTargetsThatAreNoParameters) {
 }
 
 TEST(AssignmentToSubst, RefusesInputsThatChange) {
-  const Kernel kernel = cube("<> t = a[i]\na[i] = 2.0 {id=change}\nc[i] = t");
+  const Kernel kernel = cube_kernel("<> t = a[i]\na[i] = 2.0 {id=change}\nc[i] = t");
   EXPECT_ERROR("loopy.assignment_to_subst.input_changes", assignment_to_subst(kernel, "t"));
   EXPECT_EQ(why_not([&] { return assignment_to_subst(kernel, "t"); }),
             "'t' reads 'a', which statement 'change' changes");
   EXPECT_ERROR("loopy.assignment_to_subst.input_changes",
-               assignment_to_subst(cube("s[0] = a[j]\n<> t = s[0]\nc[i] = t"), "t"));
-  EXPECT_ERROR("loopy.assignment_to_subst.input_changes",
-               assignment_to_subst(cube("f(x) := a[x]\n<> t = f(i)\na[i] = 2.0\nc[i] = t"), "t"));
+               assignment_to_subst(cube_kernel("s[0] = a[j]\n<> t = s[0]\nc[i] = t"), "t"));
+  EXPECT_ERROR(
+      "loopy.assignment_to_subst.input_changes",
+      assignment_to_subst(cube_kernel("f(x) := a[x]\n<> t = f(i)\na[i] = 2.0\nc[i] = t"), "t"));
 }
 
 TEST(AssignmentToSubst, RefusesReadersThatReduceOverTheSame) {
-  const Kernel kernel = cube("<> t = sum(k, a[i, k])\nc[i] = t*sum(k, b[i, k]) {id=last}");
+  const Kernel kernel = cube_kernel("<> t = sum(k, a[i, k])\nc[i] = t*sum(k, b[i, k]) {id=last}");
   EXPECT_ERROR("loopy.assignment_to_subst.reduced_twice", assignment_to_subst(kernel, "t"));
   EXPECT_EQ(why_not([&] { return assignment_to_subst(kernel, "t"); }),
             "'t' is a reduction over 'k', which statement 'last' uses: give one of them another "
@@ -132,12 +136,13 @@ TEST(AssignmentToSubst, RefusesReadersThatReduceOverTheSame) {
 }
 
 TEST(AssignmentToSubst, RefusesReadersOutsideOfItsInames) {
-  const Kernel direct = cube("<> t[i] = a[i, j] {inames=i:j}\nc[k] = t[k] {inames=k, id=last}");
+  const Kernel direct =
+      cube_kernel("<> t[i] = a[i, j] {inames=i:j}\nc[k] = t[k] {inames=k, id=last}");
   EXPECT_ERROR("loopy.assignment_to_subst.inactive_iname", assignment_to_subst(direct, "t"));
   EXPECT_EQ(why_not([&] { return assignment_to_subst(direct, "t"); }),
             "the value of 't' depends on 'j', and statement 'last' is not within it");
   const Kernel through_rule =
-      cube("g(x) := t[x]\n<> t[i] = a[i, j] {inames=i:j}\nc[k] = g(k) {inames=k}");
+      cube_kernel("g(x) := t[x]\n<> t[i] = a[i, j] {inames=i:j}\nc[k] = g(k) {inames=k}");
   EXPECT_ERROR("loopy.assignment_to_subst.inactive_iname", assignment_to_subst(through_rule, "t"));
 }
 

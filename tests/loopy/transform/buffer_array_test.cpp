@@ -13,13 +13,13 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel row_sums() {
+Kernel accumulated_rows() {
   return make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}", "c[i] = c[i] + a[i, k]",
                      {.arguments = "c: f32[n]", .default_type = cgen::f32});
 }
 
 TEST(BufferArray, AddsUpInARegister) {
-  const Kernel buffered = buffer_array(row_sums(), "c");
+  const Kernel buffered = buffer_array(accumulated_rows(), "c");
   EXPECT_EQ(to_string(buffered), R"(kernel loopy_kernel
 arguments:
   c: f32[n]
@@ -41,12 +41,12 @@ statements:
 recipe:
   buffer_array(c, [])
 )");
-  expect_same_results(row_sums(), buffered, {{"n", 3}, {"m", 4}});
-  expect_recipe(row_sums(), buffered, "buffer_array(c, [])\n");
+  expect_same_results(accumulated_rows(), buffered, {{"n", 3}, {"m", 4}});
+  expect_recipe(accumulated_rows(), buffered, "buffer_array(c, [])\n");
 }
 
 TEST(BufferArray, KeepsAnElementForEachValueOfAnIname) {
-  const Kernel split = split_iname(row_sums(), "i", 4);
+  const Kernel split = split_iname(accumulated_rows(), "i", 4);
   const Kernel buffered = buffer_array(split, "c", {"i_inner"});
   EXPECT_EQ(
       domains_of(buffered) + statements_of(buffered),
@@ -65,13 +65,14 @@ TEST(BufferArray, BeginsAndEndsWithWhatIsAskedFor) {
   const Kernel plain = make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}", "c[i] = c[i] + 2*a[i, k]",
                                    {.arguments = "c: f32[n]", .default_type = cgen::f32});
   const Kernel buffered =
-      buffer_array(row_sums(), "c", {}, {.init = "0", .store = "base + 2*buffer"});
+      buffer_array(accumulated_rows(), "c", {}, {.init = "0", .store = "base + 2*buffer"});
   EXPECT_EQ(statements_of(buffered), R"(c_buffer = 0
 c_buffer = c_buffer + a[i, k]
 c[i] = c[i] + 2*c_buffer
 )");
   expect_same_results(plain, buffered, {{"n", 3}, {"m", 4}});
-  expect_recipe(row_sums(), buffered, "buffer_array(c, [], init=0, store=base + 2*buffer)\n");
+  expect_recipe(accumulated_rows(), buffered,
+                "buffer_array(c, [], init=0, store=base + 2*buffer)\n");
 }
 
 TEST(BufferArray, SeesThroughRules) {
@@ -83,10 +84,10 @@ TEST(BufferArray, SeesThroughRules) {
 }
 
 TEST(BufferArray, RefusesWhatIsNotWritten) {
-  EXPECT_ERROR("loopy.buffer_array.unknown_array", buffer_array(row_sums(), "q"));
-  EXPECT_ERROR("loopy.buffer_array.not_written", buffer_array(row_sums(), "a"));
-  EXPECT_TRUE(why_not([&] { return buffer_array(row_sums(), "a"); }).has_value());
-  EXPECT_EQ(why_not([&] { return buffer_array(row_sums(), "c"); }), std::nullopt);
+  EXPECT_ERROR("loopy.buffer_array.unknown_array", buffer_array(accumulated_rows(), "q"));
+  EXPECT_ERROR("loopy.buffer_array.not_written", buffer_array(accumulated_rows(), "a"));
+  EXPECT_TRUE(why_not([&] { return buffer_array(accumulated_rows(), "a"); }).has_value());
+  EXPECT_EQ(why_not([&] { return buffer_array(accumulated_rows(), "c"); }), std::nullopt);
 }
 
 TEST(BufferArray, RefusesAccessesToDifferentElements) {
@@ -97,8 +98,8 @@ TEST(BufferArray, RefusesAccessesToDifferentElements) {
 }
 
 TEST(BufferArray, RefusesInamesThatCannotBeBuffered) {
-  EXPECT_ERROR("loopy.buffer_array.bad_inames", buffer_array(row_sums(), "c", {"k"}));
-  EXPECT_ERROR("loopy.footprint.unbounded_sweep", buffer_array(row_sums(), "c", {"i"}));
+  EXPECT_ERROR("loopy.buffer_array.bad_inames", buffer_array(accumulated_rows(), "c", {"k"}));
+  EXPECT_ERROR("loopy.footprint.unbounded_sweep", buffer_array(accumulated_rows(), "c", {"i"}));
   const Kernel reduced = make_kernel("{[i]: 0 <= i < n}", "c[i] = 1\nd = sum(i, c[i])",
                                      {.arguments = "d: f32", .default_type = cgen::f32});
   EXPECT_ERROR("loopy.buffer_array.bad_inames", buffer_array(reduced, "c"));
@@ -106,8 +107,9 @@ TEST(BufferArray, RefusesInamesThatCannotBeBuffered) {
 
 TEST(BufferArray, RefusesNamesAndTextsThatAreNone) {
   EXPECT_ERROR("loopy.buffer_array.name_taken",
-               buffer_array(row_sums(), "c", {}, {.temporary_name = "a"}));
-  EXPECT_ERROR("loopy.parse_expr.syntax", buffer_array(row_sums(), "c", {}, {.init = "0 +"}));
+               buffer_array(accumulated_rows(), "c", {}, {.temporary_name = "a"}));
+  EXPECT_ERROR("loopy.parse_expr.syntax",
+               buffer_array(accumulated_rows(), "c", {}, {.init = "0 +"}));
 }
 
 TEST(BufferArray, RefusesToTurnTheOtherLoops) {

@@ -16,25 +16,25 @@ namespace {
 Kernel kernel_of(std::string_view statements) {
   return make_kernel("{[i, k]: 0 <= i, k < 8}", statements, {.default_type = cgen::f32});
 }
-Kernel squares() {
+Kernel two_squares() {
   return kernel_of("b[i] = 2*a[i]*a[i] + a[i + 1]*a[i + 1] {id=b}\nc[i] = a[i]*a[i] {id=c}");
 }
 
 TEST(ExtractSubst, FindsAllOfOneForm) {
-  const Kernel kernel = extract_subst(squares(), "sq", "x*x", {"x"});
+  const Kernel kernel = extract_subst(two_squares(), "sq", "x*x", {"x"});
   EXPECT_EQ(statements_of(kernel), "b[i] = 2*sq(a[i]) + sq(a[i + 1])\nc[i] = sq(a[i])\n");
   ASSERT_EQ(kernel.rules.size(), 1U);
   EXPECT_EQ(kernel.rules.front().name, "sq");
   EXPECT_EQ(kernel.rules.front().parameters, std::vector<std::string>{"x"});
   EXPECT_EQ(to_string(kernel.rules.front().body), "x*x");
-  expect_recipe(squares(), kernel, "extract_subst(sq, x*x, [x])\n");
-  expect_same_results(squares(), kernel, {});
+  expect_recipe(two_squares(), kernel, "extract_subst(sq, x*x, [x])\n");
+  expect_same_results(two_squares(), kernel, {});
 }
 
 TEST(ExtractSubst, LooksInSomeStatements) {
-  const Kernel kernel = extract_subst(squares(), "sq", "x*x", {"x"}, "c");
+  const Kernel kernel = extract_subst(two_squares(), "sq", "x*x", {"x"}, "c");
   EXPECT_EQ(statements_of(kernel), "b[i] = 2*a[i]*a[i] + a[i + 1]*a[i + 1]\nc[i] = sq(a[i])\n");
-  expect_recipe(squares(), kernel, "extract_subst(sq, x*x, [x], within=c)\n");
+  expect_recipe(two_squares(), kernel, "extract_subst(sq, x*x, [x], within=c)\n");
 }
 
 TEST(ExtractSubst, MatchesTermsInAnyOrder) {
@@ -68,35 +68,35 @@ TEST(ExtractSubst, FindsFormsWithoutParameters) {
 }
 
 TEST(ExtractSubst, RefusesWhatDoesNotFit) {
-  EXPECT_ERROR("loopy.extract_subst.name_taken", extract_subst(squares(), "a", "x*x", {"x"}));
-  EXPECT_ERROR("loopy.extract_subst.name_taken", extract_subst(squares(), "", "x*x", {"x"}));
-  EXPECT_EQ(why_not([&] { return extract_subst(squares(), "", "x*x", {"x"}); }),
+  EXPECT_ERROR("loopy.extract_subst.name_taken", extract_subst(two_squares(), "a", "x*x", {"x"}));
+  EXPECT_ERROR("loopy.extract_subst.name_taken", extract_subst(two_squares(), "", "x*x", {"x"}));
+  EXPECT_EQ(why_not([&] { return extract_subst(two_squares(), "", "x*x", {"x"}); }),
             "the rule needs a name");
   EXPECT_ERROR("loopy.extract_subst.unused_parameter",
-               extract_subst(squares(), "f", "x*x", {"x", "y"}));
+               extract_subst(two_squares(), "f", "x*x", {"x", "y"}));
   EXPECT_EQ(why_not([&] {
-              return extract_subst(squares(), "f", "x*x", {"x", "y"});
+              return extract_subst(two_squares(), "f", "x*x", {"x", "y"});
             }),
             "'y' does not occur in the form 'x*x'");
-  EXPECT_ERROR("loopy.extract_subst.not_found", extract_subst(squares(), "f", "x - 3", {"x"}));
-  EXPECT_EQ(why_not([&] { return extract_subst(squares(), "f", "x - 3", {"x"}); }),
+  EXPECT_ERROR("loopy.extract_subst.not_found", extract_subst(two_squares(), "f", "x - 3", {"x"}));
+  EXPECT_EQ(why_not([&] { return extract_subst(two_squares(), "f", "x - 3", {"x"}); }),
             "nothing in the statements has the form 'x - 3'");
-  EXPECT_EQ(why_not([&] { return extract_subst(squares(), "f", "x*x", {"x"}); }), std::nullopt);
+  EXPECT_EQ(why_not([&] { return extract_subst(two_squares(), "f", "x*x", {"x"}); }), std::nullopt);
 }
 
 TEST(ExtractSubst, RefusesFormsThatEverythingHas) {
-  EXPECT_ERROR("loopy.extract_subst.bare_parameter", extract_subst(squares(), "f", "x", {"x"}));
-  EXPECT_EQ(why_not([&] { return extract_subst(squares(), "f", "(x)", {"x"}); }),
+  EXPECT_ERROR("loopy.extract_subst.bare_parameter", extract_subst(two_squares(), "f", "x", {"x"}));
+  EXPECT_EQ(why_not([&] { return extract_subst(two_squares(), "f", "(x)", {"x"}); }),
             "everything has the form '(x)': add what makes it special");
 }
 
 TEST(ExtractSubst, RefusesTextsThatCannotBeRead) {
-  EXPECT_ERROR("loopy.parse_expr.syntax", extract_subst(squares(), "f", "x*", {"x"}));
-  EXPECT_TRUE(why_not([&] { return extract_subst(squares(), "f", "x*", {"x"}); }).has_value());
+  EXPECT_ERROR("loopy.parse_expr.syntax", extract_subst(two_squares(), "f", "x*", {"x"}));
+  EXPECT_TRUE(why_not([&] { return extract_subst(two_squares(), "f", "x*", {"x"}); }).has_value());
   EXPECT_ERROR("loopy.match_instructions.syntax",
-               extract_subst(squares(), "f", "x*x", {"x"}, "b or"));
+               extract_subst(two_squares(), "f", "x*x", {"x"}, "b or"));
   EXPECT_TRUE(
-      why_not([&] { return extract_subst(squares(), "f", "x*x", {"x"}, "b or"); }).has_value());
+      why_not([&] { return extract_subst(two_squares(), "f", "x*x", {"x"}, "b or"); }).has_value());
 }
 
 }  // namespace

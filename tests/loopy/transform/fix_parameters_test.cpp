@@ -12,14 +12,14 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel scaled() {
+Kernel scaled_by_rule() {
   return make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}",
                      "f(m) := m*n\n<> t[j] = a[i, j]\nb[i, j] = f(t[j]) + m {if=i + m > 3}",
                      {.default_type = cgen::f32, .assumptions = "n >= 2 and m >= n"});
 }
 
 TEST(FixParameters, PutsNumbersEverywhere) {
-  const Kernel kernel = fix_parameters(scaled(), {{"m", 8}});
+  const Kernel kernel = fix_parameters(scaled_by_rule(), {{"m", 8}});
   EXPECT_EQ(to_string(kernel), R"(kernel loopy_kernel
 arguments:
   a: f32[n, 8]
@@ -46,11 +46,11 @@ recipe:
 }
 
 TEST(FixParameters, FixesSeveral) {
-  const Kernel kernel = fix_parameters(scaled(), {{"m", 5}, {"n", 4}});
+  const Kernel kernel = fix_parameters(scaled_by_rule(), {{"m", 5}, {"n", 4}});
   EXPECT_EQ(domains_of(kernel), "[i]: i >= 0 and i <= 3\n[j]: j >= 0 and j <= 4\n");
   EXPECT_EQ(kernel.arguments.size(), 2U);
-  expect_recipe(scaled(), kernel, "fix_parameters(m:5, n:4)\n");
-  const Kernel before = scaled();
+  expect_recipe(scaled_by_rule(), kernel, "fix_parameters(m:5, n:4)\n");
+  const Kernel before = scaled_by_rule();
   const Results expected = results_of(before, {{"m", 5}, {"n", 4}});
   EXPECT_TRUE(writes_anything(expected));
   expect_equal(results_of(kernel, {}), expected, kernel);
@@ -66,38 +66,43 @@ TEST(FixParameters, KeepsTheTypesOfRealParameters) {
 }
 
 TEST(FixParameters, RefusesWhatDoesNotFit) {
-  EXPECT_ERROR("loopy.fix_parameters.unknown_parameter", fix_parameters(scaled(), {{"q", 1}}));
-  EXPECT_ERROR("loopy.fix_parameters.unknown_parameter", fix_parameters(scaled(), {{"a", 1}}));
+  EXPECT_ERROR("loopy.fix_parameters.unknown_parameter",
+               fix_parameters(scaled_by_rule(), {{"q", 1}}));
+  EXPECT_ERROR("loopy.fix_parameters.unknown_parameter",
+               fix_parameters(scaled_by_rule(), {{"a", 1}}));
   EXPECT_EQ(why_not([&] {
-              return fix_parameters(scaled(), {{"q", 1}});
+              return fix_parameters(scaled_by_rule(), {{"q", 1}});
             }),
             "kernel 'loopy_kernel' has no parameter 'q': its parameters are [m, n]");
-  EXPECT_ERROR("loopy.fix_parameters.contradiction", fix_parameters(scaled(), {{"n", 1}}));
+  EXPECT_ERROR("loopy.fix_parameters.contradiction", fix_parameters(scaled_by_rule(), {{"n", 1}}));
   EXPECT_EQ(why_not([&] {
-              return fix_parameters(scaled(), {{"n", 5}, {"m", 4}});
+              return fix_parameters(scaled_by_rule(), {{"n", 5}, {"m", 4}});
             }),
             "the values contradict the assumptions of the kernel");
-  EXPECT_EQ(why_not([&] { return fix_parameters(scaled(), {{"n", 4}, {"m", 4}}); }), std::nullopt);
+  EXPECT_EQ(why_not([&] {
+              return fix_parameters(scaled_by_rule(), {{"n", 4}, {"m", 4}});
+            }),
+            std::nullopt);
 }
 
 TEST(Assume, AddsFacts) {
-  const Kernel kernel = assume(assume(scaled(), "n mod 16 = 0"), "m = n");
+  const Kernel kernel = assume(assume(scaled_by_rule(), "n mod 16 = 0"), "m = n");
   EXPECT_TRUE(kernel.assumptions.maximum(Affine("m") - Affine("n")) == 0);
   EXPECT_TRUE(kernel.assumptions.substitute("n", 24).is_empty());
   EXPECT_FALSE(kernel.assumptions.substitute("n", 32).is_empty());
-  expect_recipe(scaled(), kernel, "assume(n mod 16 = 0)\nassume(\"m = n\")\n");
+  expect_recipe(scaled_by_rule(), kernel, "assume(n mod 16 = 0)\nassume(\"m = n\")\n");
 }
 
 TEST(Assume, RefusesWhatCannotHold) {
-  EXPECT_ERROR("loopy.assume.about_inames", assume(scaled(), "i >= 2"));
-  EXPECT_EQ(why_not([&] { return assume(scaled(), "i >= 2"); }),
+  EXPECT_ERROR("loopy.assume.about_inames", assume(scaled_by_rule(), "i >= 2"));
+  EXPECT_EQ(why_not([&] { return assume(scaled_by_rule(), "i >= 2"); }),
             "'i' is an iname: state what holds of it in its domain");
-  EXPECT_ERROR("loopy.assume.contradiction", assume(scaled(), "n <= 1"));
-  EXPECT_EQ(why_not([&] { return assume(scaled(), "n <= 1"); }),
+  EXPECT_ERROR("loopy.assume.contradiction", assume(scaled_by_rule(), "n <= 1"));
+  EXPECT_EQ(why_not([&] { return assume(scaled_by_rule(), "n <= 1"); }),
             "'n <= 1' contradicts what is assumed already");
-  EXPECT_ERROR("loopy.parse_domain.syntax", assume(scaled(), "n >="));
-  EXPECT_TRUE(why_not([&] { return assume(scaled(), "n >="); }).has_value());
-  EXPECT_EQ(why_not([&] { return assume(scaled(), "n >= 3"); }), std::nullopt);
+  EXPECT_ERROR("loopy.parse_domain.syntax", assume(scaled_by_rule(), "n >="));
+  EXPECT_TRUE(why_not([&] { return assume(scaled_by_rule(), "n >="); }).has_value());
+  EXPECT_EQ(why_not([&] { return assume(scaled_by_rule(), "n >= 3"); }), std::nullopt);
 }
 
 }  // namespace

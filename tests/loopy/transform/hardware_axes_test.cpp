@@ -11,7 +11,7 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel scaled(const char* tags) {
+Kernel scaled_on_axes(const char* tags) {
   return apply_recipe(
       make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 8}",
                   "<> s = 2*t[0] {id=scale, inames=}\nb[i, j] = s*a[i, j] {id=use, inames=i:j}",
@@ -20,17 +20,17 @@ Kernel scaled(const char* tags) {
 }
 
 TEST(AddInamesForUnusedHardwareAxes, PutsStatementsOnAllAxes) {
-  const Kernel before = scaled("tag_inames(i:g.0, j:l.0)");
+  const Kernel before = scaled_on_axes("tag_inames(i:g.0, j:l.0)");
   const Kernel after = add_inames_for_unused_hardware_axes(before);
   EXPECT_EQ(after.instructions[0].within_inames, (NameSet{"i", "j"}));
   expect_same_results(before, after, {{"n", 3}});
-  expect_recipe(scaled(""), after,
+  expect_recipe(scaled_on_axes(""), after,
                 "tag_inames(i:g.0, j:l.0)\nadd_inames_for_unused_hardware_axes()\n");
 }
 
 TEST(AddInamesForUnusedHardwareAxes, RefusesWhereNothingOrTooMuchIsToAdd) {
   EXPECT_ERROR("loopy.add_inames_for_unused_hardware_axes.nothing_to_add",
-               add_inames_for_unused_hardware_axes(scaled("tag_inames(i:g.0)"), "id:use"));
+               add_inames_for_unused_hardware_axes(scaled_on_axes("tag_inames(i:g.0)"), "id:use"));
   const Kernel shared = apply_recipe(
       make_kernel("{[i, j]: 0 <= i, j < 8}", "<> s = 2*t[0] {inames=}\nb[i] = s\nc[j] = s",
                   {.default_type = cgen::f32}),

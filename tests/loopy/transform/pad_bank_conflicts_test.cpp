@@ -16,7 +16,7 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel transposition(const cgen::Type& type, int tile) {
+Kernel fetched_transposition(const cgen::Type& type, int tile) {
   Kernel kernel =
       make_kernel("{[i, j]: 0 <= i, j < n}", "b[i, j] = a[j, i]", {.default_type = type});
   kernel = split_iname(kernel, "i", tile, {.outer_tag = "g.1", .inner_tag = "l.1"});
@@ -24,7 +24,7 @@ Kernel transposition(const cgen::Type& type, int tile) {
   return add_prefetch(kernel, "a", {"i_inner", "j_inner"});
 }
 
-std::string strides_of(const Kernel& kernel, const std::string& array) {
+std::string temporary_strides(const Kernel& kernel, const std::string& array) {
   std::string text;
   for (const Expr& stride : find_temporary(kernel, array)->strides_elements) {
     text += (text.empty() ? "" : ":") + to_string(stride);
@@ -33,31 +33,33 @@ std::string strides_of(const Kernel& kernel, const std::string& array) {
 }
 
 TEST(PadBankConflicts, MakesTheRowsOfATileLonger) {
-  const Kernel before = transposition(cgen::f32, 32);
+  const Kernel before = fetched_transposition(cgen::f32, 32);
   EXPECT_EQ(bank_conflicts(before, "a_fetch"), 32);
   const Kernel after = pad_bank_conflicts(before);
-  EXPECT_EQ(strides_of(after, "a_fetch"), "33:1");
+  EXPECT_EQ(temporary_strides(after, "a_fetch"), "33:1");
   EXPECT_EQ(bank_conflicts(after, "a_fetch"), 1);
   EXPECT_EQ(
-      to_string(apply_recipe(transposition(cgen::f32, 32), "pad_bank_conflicts()").recipe.back()),
+      to_string(
+          apply_recipe(fetched_transposition(cgen::f32, 32), "pad_bank_conflicts()").recipe.back()),
       "pad_bank_conflicts()");
-  EXPECT_EQ(strides_of(apply_recipe(before, "pad_bank_conflicts(a_fetch)"), "a_fetch"), "33:1");
+  EXPECT_EQ(temporary_strides(apply_recipe(before, "pad_bank_conflicts(a_fetch)"), "a_fetch"),
+            "33:1");
 }
 
 TEST(PadBankConflicts, KnowsThatHalfAWarpSharesARow) {
   // 16 threads read down a column, 16 more the one beside it; rows of 18 keep all of them apart,
   // and let two of the 32 that write two rows meet
-  const Kernel after = pad_bank_conflicts(transposition(cgen::f32, 16), {"a_fetch"});
-  EXPECT_EQ(bank_conflicts(transposition(cgen::f32, 16), "a_fetch"), 8);
-  EXPECT_EQ(strides_of(after, "a_fetch"), "18:1");
+  const Kernel after = pad_bank_conflicts(fetched_transposition(cgen::f32, 16), {"a_fetch"});
+  EXPECT_EQ(bank_conflicts(fetched_transposition(cgen::f32, 16), "a_fetch"), 8);
+  EXPECT_EQ(temporary_strides(after, "a_fetch"), "18:1");
   EXPECT_EQ(bank_conflicts(after, "a_fetch"), 2);
 }
 
 TEST(PadBankConflicts, CountsTwoBanksForADouble) {
-  const Kernel before = transposition(cgen::f64, 16);
+  const Kernel before = fetched_transposition(cgen::f64, 16);
   EXPECT_EQ(bank_conflicts(before, "a_fetch"), 16);
   const Kernel after = pad_bank_conflicts(before);
-  EXPECT_EQ(strides_of(after, "a_fetch"), "17:1");
+  EXPECT_EQ(temporary_strides(after, "a_fetch"), "17:1");
   EXPECT_EQ(bank_conflicts(after, "a_fetch"), 1);
 }
 
@@ -68,25 +70,28 @@ TEST(PadBankConflicts, LeavesArraysWithoutConflictsAlone) {
   kernel = split_iname(kernel, "j", 32, {.outer_tag = "g.0", .inner_tag = "l.0"});
   kernel = add_prefetch(kernel, "a", {"i_inner", "j_inner"});
   EXPECT_EQ(bank_conflicts(kernel, "a_fetch"), 1);
-  EXPECT_EQ(strides_of(pad_bank_conflicts(kernel), "a_fetch"), "");
+  EXPECT_EQ(temporary_strides(pad_bank_conflicts(kernel), "a_fetch"), "");
 }
 
 TEST(PadBankConflicts, RefusesWhatHasNoBanks) {
   EXPECT_ERROR("loopy.pad_bank_conflicts.unknown_temporary",
-               pad_bank_conflicts(transposition(cgen::f32, 16), {"b"}));
+               pad_bank_conflicts(fetched_transposition(cgen::f32, 16), {"b"}));
   EXPECT_ERROR("loopy.pad_bank_conflicts.not_shared",
-               pad_bank_conflicts(set_temporary_address_space(transposition(cgen::f32, 16),
+               pad_bank_conflicts(set_temporary_address_space(fetched_transposition(cgen::f32, 16),
                                                               {"a_fetch"}, "private"),
                                   {"a_fetch"}));
-  EXPECT_TRUE(
-      why_not([&] { return pad_bank_conflicts(transposition(cgen::f32, 16), {"b"}); }).has_value());
-  EXPECT_EQ(why_not([&] { return pad_bank_conflicts(transposition(cgen::f32, 16), {"a_fetch"}); }),
+  EXPECT_TRUE(why_not([&] {
+                return pad_bank_conflicts(fetched_transposition(cgen::f32, 16), {"b"});
+              }).has_value());
+  EXPECT_EQ(why_not([&] {
+              return pad_bank_conflicts(fetched_transposition(cgen::f32, 16), {"a_fetch"});
+            }),
             std::nullopt);
 }
 
 TEST(PadBankConflicts, RefusesStridesThatAreNoConstants) {
   const Kernel kernel =
-      tag_array_axes(transposition(cgen::f32, 16), {"a_fetch"}, "stride:n,stride:1");
+      tag_array_axes(fetched_transposition(cgen::f32, 16), {"a_fetch"}, "stride:n,stride:1");
   EXPECT_ERROR("loopy.pad_bank_conflicts.not_constant", pad_bank_conflicts(kernel, {"a_fetch"}));
 }
 

@@ -13,13 +13,13 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel twice() {
+Kernel doubled_array() {
   return make_kernel("{[i]: 0 <= i < n}", "b[i] = 2*a[i]",
                      {.arguments = "a, b: f32[n]", .default_type = cgen::f32});
 }
 
 TEST(SplitArrayAxis, MakesTwoAxes) {
-  const Kernel split = split_array_axis(twice(), "a", 0, 16);
+  const Kernel split = split_array_axis(doubled_array(), "a", 0, 16);
   EXPECT_EQ(to_string(split), R"(kernel loopy_kernel
 arguments:
   a: f32[(n + 15) // 16, 16]
@@ -34,11 +34,11 @@ statements:
 recipe:
   split_array_axis(a, 0, 16)
 )");
-  expect_recipe(twice(), split, "split_array_axis(a, 0, 16)\n");
+  expect_recipe(doubled_array(), split, "split_array_axis(a, 0, 16)\n");
 }
 
 TEST(SplitArrayAxis, NeedsNoRoundingInTiles) {
-  const Kernel tiled = split_iname(twice(), "i", 16);
+  const Kernel tiled = split_iname(doubled_array(), "i", 16);
   EXPECT_EQ(statements_of(split_array_axis(tiled, "a", 0, 16)),
             "b[16*i_outer + i_inner] = 2*a[i_outer, i_inner]\n");
   EXPECT_EQ(statements_of(split_array_axis(tiled, "a", 0, 4)),
@@ -60,19 +60,21 @@ TEST(SplitArrayAxis, SplitsMiddleAxesOfTemporariesThatAreWritten) {
 }
 
 TEST(SplitArrayAxis, RefusesUnknownArray) {
-  EXPECT_ERROR("loopy.split_array_axis.unknown_array", split_array_axis(twice(), "q", 0, 16));
-  EXPECT_ERROR("loopy.split_array_axis.unknown_array", split_array_axis(twice(), "n", 0, 16));
-  EXPECT_EQ(why_not([&] { return split_array_axis(twice(), "q", 0, 16); }),
+  EXPECT_ERROR("loopy.split_array_axis.unknown_array",
+               split_array_axis(doubled_array(), "q", 0, 16));
+  EXPECT_ERROR("loopy.split_array_axis.unknown_array",
+               split_array_axis(doubled_array(), "n", 0, 16));
+  EXPECT_EQ(why_not([&] { return split_array_axis(doubled_array(), "q", 0, 16); }),
             "kernel 'loopy_kernel' has no array 'q' of known shape");
-  EXPECT_EQ(why_not([&] { return split_array_axis(twice(), "a", 0, 16); }), std::nullopt);
+  EXPECT_EQ(why_not([&] { return split_array_axis(doubled_array(), "a", 0, 16); }), std::nullopt);
 }
 
 TEST(SplitArrayAxis, RefusesUnknownAxis) {
-  EXPECT_ERROR("loopy.split_array_axis.bad_axis", split_array_axis(twice(), "a", 1, 16));
+  EXPECT_ERROR("loopy.split_array_axis.bad_axis", split_array_axis(doubled_array(), "a", 1, 16));
 }
 
 TEST(SplitArrayAxis, RefusesBadLength) {
-  EXPECT_ERROR("loopy.split_array_axis.bad_length", split_array_axis(twice(), "a", 0, 0));
+  EXPECT_ERROR("loopy.split_array_axis.bad_length", split_array_axis(doubled_array(), "a", 0, 0));
 }
 
 TEST(SplitArrayAxis, RefusesAccessByPlace) {

@@ -21,7 +21,7 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel transposition(const cgen::Type& type = cgen::f32, int tile = 32) {
+Kernel tiled_transposition(const cgen::Type& type = cgen::f32, int tile = 32) {
   const Kernel kernel =
       make_kernel("{[i, j]: 0 <= i, j < n}", "b[i, j] = a[j, i]", {.default_type = type});
   const std::string length = std::to_string(tile);
@@ -51,7 +51,7 @@ const ColumnSwizzle& swizzle_of(const Kernel& kernel, const std::string& array) 
 }
 
 TEST(SwizzleBankConflicts, GivesEachRowAnotherOrder) {
-  const Kernel before = transposition();
+  const Kernel before = tiled_transposition();
   const Kernel after = swizzle_bank_conflicts(before);
   EXPECT_EQ(bank_conflicts(before, "a_fetch"), 32);
   EXPECT_EQ(bank_conflicts(after, "a_fetch"), 1);
@@ -67,14 +67,14 @@ TEST(SwizzleBankConflicts, GivesEachRowAnotherOrder) {
 }
 
 TEST(SwizzleBankConflicts, StandsInTheTextOfTargetsWithBanks) {
-  const Kernel kernel = swizzle_bank_conflicts(transposition());
+  const Kernel kernel = swizzle_bank_conflicts(tiled_transposition());
   for (const Target target : {Target::opencl, Target::cuda}) {
     const std::string text = generate_text(kernel, target, {.recipe_comment = false});
     EXPECT_NE(text.find("a_fetch[i_inner][j_inner ^ i_inner] ="), std::string::npos) << text;
     EXPECT_NE(text.find("a_fetch[j_inner][i_inner ^ j_inner];"), std::string::npos) << text;
   }
   EXPECT_EQ(generate_text(kernel, Target::host, {.recipe_comment = false}),
-            generate_text(transposition(), Target::host, {.recipe_comment = false}));
+            generate_text(tiled_transposition(), Target::host, {.recipe_comment = false}));
 }
 
 TEST(SwizzleBankConflicts, KeepsTogetherWhatAThreadReadsAtOnce) {
@@ -140,7 +140,7 @@ TEST(SwizzleBankConflicts, MovesEachElementOfARowToAnotherColumn) {
 }
 
 TEST(SwizzleBankConflicts, GoesThroughKernelFiles) {
-  const Kernel kernel = swizzle_bank_conflicts(transposition(), {"a_fetch"});
+  const Kernel kernel = swizzle_bank_conflicts(tiled_transposition(), {"a_fetch"});
   const KernelFile file = to_kernel_file(kernel);
   EXPECT_NE(file.recipe.find("swizzle_bank_conflicts(a_fetch, group=1, patterns=32, rows=1)"),
             std::string::npos)
@@ -152,14 +152,14 @@ TEST(SwizzleBankConflicts, GoesThroughKernelFiles) {
 }
 
 TEST(SwizzleBankConflicts, IsTakenAwayByAnotherLayout) {
-  const Kernel kernel = swizzle_bank_conflicts(transposition(), {"a_fetch"});
+  const Kernel kernel = swizzle_bank_conflicts(tiled_transposition(), {"a_fetch"});
   EXPECT_EQ(swizzle_of(tag_array_axes(kernel, {"a_fetch"}, "F"), "a_fetch"), ColumnSwizzle());
   EXPECT_EQ(swizzle_of(add_padding(kernel, "a_fetch", 0, 1), "a_fetch"), ColumnSwizzle());
   EXPECT_EQ(swizzle_of(pad_bank_conflicts(kernel), "a_fetch"), (ColumnSwizzle{1, 32, 1}));
 }
 
 TEST(SwizzleBankConflicts, Refuses) {
-  const Kernel kernel = transposition();
+  const Kernel kernel = tiled_transposition();
   EXPECT_ERROR("loopy.swizzle_bank_conflicts.unknown_temporary",
                swizzle_bank_conflicts(kernel, {"b"}));
   EXPECT_ERROR("loopy.swizzle_bank_conflicts.not_shared",
@@ -169,9 +169,10 @@ TEST(SwizzleBankConflicts, Refuses) {
                swizzle_bank_conflicts(tag_array_axes(kernel, {"a_fetch"}, "stride:n,stride:1"),
                                       {"a_fetch"}));
   EXPECT_ERROR("loopy.swizzle_bank_conflicts.row_length",
-               swizzle_bank_conflicts(transposition(cgen::f32, 15), {"a_fetch"}));
-  EXPECT_ERROR("loopy.swizzle_bank_conflicts.row_length",
-               swizzle_bank_conflicts(transposition(cgen::f32, 24), {"a_fetch"}, {.group = 16}));
+               swizzle_bank_conflicts(tiled_transposition(cgen::f32, 15), {"a_fetch"}));
+  EXPECT_ERROR(
+      "loopy.swizzle_bank_conflicts.row_length",
+      swizzle_bank_conflicts(tiled_transposition(cgen::f32, 24), {"a_fetch"}, {.group = 16}));
   EXPECT_ERROR("loopy.swizzle_bank_conflicts.bad_pattern",
                swizzle_bank_conflicts(kernel, {"a_fetch"}, {.patterns = 3}));
   EXPECT_ERROR("loopy.swizzle_bank_conflicts.bad_pattern",
@@ -183,7 +184,7 @@ TEST(SwizzleBankConflicts, Refuses) {
 }
 
 TEST(SwizzleBankConflicts, RefusesWhatIsTouchedByItsPlace) {
-  Kernel kernel = transposition();
+  Kernel kernel = tiled_transposition();
   Instruction raw;
   raw.id = "look";
   raw.kind = RawCode{"a_fetch[0][0] += 0;", {"a_fetch"}, {"a_fetch"}, {}};

@@ -11,23 +11,23 @@
 namespace rtcg::loopy {
 namespace {
 
-Kernel squares() {
+Kernel squared_temporary() {
   return make_kernel("{[p, i]: 0 <= p < n and 2 <= i < 10}", "<f32> t = a[p, i]\nb[p, i] = t*t",
                      {.arguments = "a, b: f32[n, 10]", .default_type = cgen::f32});
 }
 
 TEST(UnprivatizeTemporaries, TakesAnAxisAway) {
-  Kernel with_axis = privatize_temporaries(squares(), {"i"});
+  Kernel with_axis = privatize_temporaries(squared_temporary(), {"i"});
   with_axis.recipe.clear();
   const Kernel back = unprivatize_temporaries(with_axis, "i", {"t"});
-  EXPECT_EQ(statements_of(back), statements_of(squares()));
+  EXPECT_EQ(statements_of(back), statements_of(squared_temporary()));
   EXPECT_TRUE(back.temporaries.front().shape.empty());
   expect_recipe(with_axis, back, "unprivatize_temporaries(i, [t])\n");
-  expect_same_results(squares(), back, {{"n", 3}});
+  expect_same_results(squared_temporary(), back, {{"n", 3}});
 }
 
 TEST(UnprivatizeTemporaries, RefusesWhatItDoesNotKnow) {
-  const Kernel with_axis = privatize_temporaries(squares(), {"i"});
+  const Kernel with_axis = privatize_temporaries(squared_temporary(), {"i"});
   EXPECT_TRUE(why_not([&] { return unprivatize_temporaries(with_axis, "q", {"t"}); }).has_value());
   EXPECT_EQ(why_not([&] { return unprivatize_temporaries(with_axis, "i", {"t"}); }), std::nullopt);
   EXPECT_ERROR("loopy.unprivatize_temporaries.unknown_iname",
@@ -35,7 +35,7 @@ TEST(UnprivatizeTemporaries, RefusesWhatItDoesNotKnow) {
   EXPECT_ERROR("loopy.unprivatize_temporaries.unknown_temporary",
                unprivatize_temporaries(with_axis, "i", {"q"}));
   EXPECT_ERROR("loopy.unprivatize_temporaries.unknown_temporary",
-               unprivatize_temporaries(squares(), "i", {"t"}));
+               unprivatize_temporaries(squared_temporary(), "i", {"t"}));
   EXPECT_ERROR("loopy.unprivatize_temporaries.no_such_axis",
                unprivatize_temporaries(with_axis, "p", {"t"}));
 }
