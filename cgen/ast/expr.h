@@ -52,7 +52,7 @@ struct BuiltinIndex {
 struct IntrinsicCall {
   Intrinsic intrinsic = Intrinsic::sqrt;
   std::vector<Expr> arguments{};
-  Type stated_type{};  ///< of make_vector and bit_cast; else Unknown
+  Type stated_type{};  ///< of make_vector and bit_cast; otherwise Unknown
 };
 
 enum class UnaryOp {
@@ -148,7 +148,7 @@ struct Initializer {
   std::optional<Expr> index{};
   Expr value;
 };
-/// `{a, b}`: of Unknown type, it takes that of what it initialises.
+/// `{a, b}`: of Unknown type; it gets the type of the initialised object.
 struct InitializerList {
   std::vector<Initializer> elements{};
 };
@@ -248,7 +248,7 @@ struct PackExpansion {
   Expr pattern;
 };
 
-/// Text that no node covers. It prints in parentheses unless it says that it is primary (a name, a
+/// Text that no node covers. It prints in parentheses unless it is marked as primary (a name, a
 /// call, a parenthesised text).
 struct RawExpr {
   std::string text{};
@@ -272,7 +272,7 @@ struct ExprNode {
   Type type;
   const char* file;  // with `line`: a SourceOrigin without its padding
   std::uint32_t line;
-  std::uint8_t index;  // of its kind in Kinds; last, to lie beside the kind
+  std::uint8_t index;  // of its kind in Kinds; last, next to the kind
 };
 
 namespace detail {
@@ -321,7 +321,7 @@ inline SourceOrigin Expr::where() const noexcept {
 
 /// `+`, `<<`, `&&`, `,` ... as C spells them; the same in every dialect.
 [[nodiscard]] std::string_view spelling(BinaryOp op);
-/// `-`, `*`, `++` ...; without saying on which side it stands.
+/// `-`, `*`, `++` ...; without its side.
 [[nodiscard]] std::string_view spelling(UnaryOp op);
 
 }  // namespace rtcg::cgen

@@ -181,7 +181,7 @@ inline constexpr bool is_sequence<std::vector<T>> = true;
 template <class T, std::size_t n>
 inline constexpr bool is_sequence<std::array<T, n>> = true;
 
-/// Calls `visit` for every handle in `field`: a member of a node, of whatever type.
+/// Calls `visit` for every handle in `field`: a member of a node, of any type.
 template <class Field, class Visit>
 void for_each_handle(Field& field, Visit& visit) {
   using Plain = std::remove_const_t<Field>;

@@ -8,8 +8,8 @@
 
 #include "rtcg/cgen/support/source_origin.h"
 
-// The three handles of syntax trees. What kinds of node they may hold, and the nodes themselves,
-// stand in type.h, expr.h and statement.h: include those.
+// The three handles of syntax trees. The nodes that they hold are in type.h, expr.h and
+// statement.h: include those.
 
 namespace rtcg::cgen {
 
@@ -35,7 +35,7 @@ concept StatementKind = is_statement_kind<Kind>;
 /// A type of the generated language.
 ///
 /// An immutable value: copying copies a pointer, and threads may share it. Made from one of the
-/// kinds of type.h; `match` tells them apart. `==` compares structure. A default-constructed Type
+/// kinds of type.h; `match` dispatches on them. `==` compares structure. A default-constructed Type
 /// is `Unknown`: nothing that has it is checked.
 class Type {
  public:
@@ -52,8 +52,8 @@ class Type {
   std::shared_ptr<const TypeNode> node_;
 };
 
-/// What may stand for an expression without further ado: numbers. Not bool, or the structural
-/// `a == b` would silently become a condition; write `literal(true)`.
+/// Types that convert to an expression: numbers. Not bool: the structural `a == b` would silently
+/// become a condition; write `literal(true)`.
 template <class Number>
 concept NumberLiteral = std::floating_point<Number> ||
     (std::integral<Number> && !std::same_as<Number, bool> && !std::same_as<Number, char>);
@@ -82,7 +82,7 @@ class Expr {
 
   /// `(*this)[index]`.
   Expr operator[](Operand index) const;
-  /// `this->name` when this is a pointer, else `this.name`.
+  /// `this->name` if this is a pointer, otherwise `this.name`.
   [[nodiscard]] Expr member(std::string name, SourceOrigin where = SourceOrigin::current()) const;
 
  private:
@@ -93,10 +93,11 @@ class Expr {
 class Declared;
 
 /// A statement, declaration, definition, preprocessor line or comment, with the C++ line that built
-/// it. One sum for the file and for function bodies; check_types says what may stand where.
+/// it. One type for the file and for function bodies; check_types checks where each kind is
+/// allowed.
 ///
-/// An immutable value like Expr. Made from one of the kinds of statement.h, from an expression
-/// (an expression statement) or from what `declare` gives.
+/// An immutable value like Expr. Made from one of the kinds of statement.h, from an expression (an
+/// expression statement) or from a result of `declare`.
 class Statement {
  public:
   template <StatementKind Kind>

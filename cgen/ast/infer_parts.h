@@ -13,7 +13,7 @@ inline InferredType problem(const char* code, std::string message) {
 
 /// A number, bool, character, unscoped enumerator or complex number.
 [[nodiscard]] bool is_arithmetic(const Type& type);
-/// What may stand where C wants a truth value.
+/// Types that C accepts as a condition.
 [[nodiscard]] bool is_condition(const Type& type);
 /// A literal 0 or a null pointer.
 [[nodiscard]] bool is_null_constant(const Expr& expr);

@@ -21,9 +21,9 @@ struct InferredType {
 /// The C type of the expression that `node` is, from its operands, by C's promotions and
 /// conversions.
 ///
-/// With a problem the type is still the likely one where there is one, else Invalid. Operands that
-/// are Invalid make it Invalid without a problem of its own; opaque operands make it Unknown.
-/// Comparisons and logical operators give bool, as in C++.
+/// With a problem the type is the likely one if there is one, otherwise Invalid. Invalid operands
+/// make it Invalid without a further problem; opaque operands make it Unknown. Comparisons and
+/// logical operators give bool, as in C++.
 [[nodiscard]] InferredType infer_type(const ExprNode& node);
 
 /// What `left op right` converts both operands to, for scalars (C's usual arithmetic conversions).
@@ -34,7 +34,7 @@ struct InferredType {
 [[nodiscard]] ScalarKind promoted(ScalarKind kind);
 
 /// Why a value of type `from` cannot initialise, be assigned to, passed or returned as `to`;
-/// nothing when it can. `is_null` says that the value is a null pointer constant.
+/// nothing if it can. `is_null`: the value is a null pointer constant.
 [[nodiscard]] std::optional<std::string> why_not_convertible(const Type& from, const Type& to,
                                                              bool is_null = false);
 

@@ -22,10 +22,10 @@ struct KindList {
   }();
 };
 
-/// A node of a tree: a `Head` (TypeNode, ExprNode, StatementNode), which all nodes of the family
-/// have and which says of what kind it is, and behind it that kind alone. A tree takes as much
-/// memory as its kinds need, where variants would make each node as large as the largest; whoever
-/// reads a large tree waits for its memory most of the time.
+/// A node of a tree: a `Head` (TypeNode, ExprNode, StatementNode), which all nodes of a family have
+/// and which holds the kind, followed by the value of that kind. A node is only as large as its
+/// kind, where a variant would be as large as the largest. Reading a large tree is limited by
+/// memory.
 template <class Head, class Kind>
 struct KindNode : Head {
   KindNode(Head head, Kind node_kind) : Head(std::move(head)), kind(std::move(node_kind)) {}

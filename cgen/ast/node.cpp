@@ -153,7 +153,7 @@ Statement::Statement(const Expr& expression)
     : Statement(ExpressionStatement{expression}, expression.where()) {}
 Statement::Statement(const Declared& declared) : Statement(declared.declaration()) {}
 
-// The only places where nodes are made: every kind stands here.
+// The only place that makes nodes: it lists every kind.
 template Type::Type(Unknown);
 template Type::Type(Invalid);
 template Type::Type(Auto);

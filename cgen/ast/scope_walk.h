@@ -26,7 +26,7 @@ struct DeclaredName {
   const std::string& name;
   NameKind kind;
   const Statement& where;
-  Type type;  ///< of a variable, parameter or function; else Unknown
+  Type type;  ///< of a variable, parameter or function; otherwise Unknown
   /// Within a branch of a preprocessor conditional, so that it may be there twice.
   bool is_conditional;
 };
@@ -39,7 +39,7 @@ struct UsedName {
 
 /// What a walk in the order of the text reports about names. None may be empty.
 struct ScopeEvents {
-  /// A scope begins; `name` is that of a namespace, else empty.
+  /// A scope begins; `name` is that of a namespace, or empty.
   std::function<void(const std::string& name)> enter;
   std::function<void()> leave;
   std::function<void(const DeclaredName&)> declare;

@@ -16,7 +16,7 @@ struct ExpressionStatement {
   Expr expression;
 };
 
-/// Which memory a variable lies in.
+/// The memory of a variable.
 enum class MemorySpace {
   automatic,       ///< registers or stack in a function, ordinary memory at file scope
   shared,          ///< one copy a thread block, of fixed size
@@ -61,7 +61,7 @@ struct StructuredBinding {
 struct Block {
   std::vector<Statement> statements{};
 };
-/// `statements` without braces, as if each stood where the Group stands.
+/// `statements` without braces, as if they replaced the Group.
 struct Group {
   std::vector<Statement> statements{};
 };
@@ -150,7 +150,7 @@ struct Barrier {
   BarrierScope scope = BarrierScope::block;
 };
 enum class FenceScope { block, device, system };
-/// Orders this thread's memory accesses as others of the scope see them; nobody waits.
+/// Orders this thread's memory accesses for the other threads of the scope; no thread waits.
 struct MemoryFence {
   FenceScope scope = FenceScope::device;
 };
@@ -181,7 +181,7 @@ struct Pragma {
 };
 struct Include {
   std::string file{};
-  bool is_system = false;  ///< `<file>`, else `"file"`
+  bool is_system = false;  ///< `<file>`, otherwise `"file"`
 };
 /// `#define name value`, or `#define name(parameters) value`.
 struct Define {

@@ -46,9 +46,8 @@ struct Rewriter {
 
 /// Rebuilds a tree from the leaves up.
 ///
-/// A node of which nothing changes stays the very same node, and a node that stands in several
-/// places is rewritten once, so sharing survives. A rebuilt node keeps its place of origin, and its
-/// type is inferred anew.
+/// A node without changes stays the same node, and a shared node is rewritten once, so sharing
+/// survives. A rebuilt node keeps its origin; its type is inferred again.
 [[nodiscard]] Type rewrite(const Type& tree, const Rewriter& rewriter);
 [[nodiscard]] Expr rewrite(const Expr& tree, const Rewriter& rewriter);
 [[nodiscard]] Statement rewrite(const Statement& tree, const Rewriter& rewriter);
@@ -63,8 +62,8 @@ struct Rewriter {
 [[nodiscard]] Statement substitute(const Statement& tree,
                                    const std::map<std::string, Expr>& values);
 
-/// The names that `tree` uses and does not itself declare: variables, functions, and what raw text
-/// says it uses. Names of types are not among them.
+/// The names that `tree` uses and does not declare: variables, functions, and the stated names of
+/// raw text. Names of types are not among them.
 [[nodiscard]] std::set<std::string> free_names(const Expr& tree);
 [[nodiscard]] std::set<std::string> free_names(const Statement& tree);
 

@@ -158,7 +158,7 @@ Type type_of(const Function& function) {
   FunctionType type{function.result.value_or(Type()), {}, function.is_variadic};
   for (const Parameter& parameter : function.parameters) {
     if (parameter.is_pack) {
-      type.is_variadic = true;  // any number of arguments of whatever types
+      type.is_variadic = true;  // any number of arguments of any types
     } else {
       type.parameters.push_back(parameter.type);
     }

@@ -31,8 +31,8 @@ enum class ScalarKind {
   ptrdiff,  ///< `ptrdiff_t`: converts like i64
 };
 
-/// Where the memory of an object lies. CUDA C puts it on declarations only (MemorySpace), OpenCL C
-/// on the pointed-to type.
+/// The memory of an object. CUDA C puts it on declarations only (MemorySpace), OpenCL C on the
+/// pointed-to type.
 enum class AddressSpace { unspecified, global, shared, constant, private_ };
 
 enum class ImageAccess { read_only, write_only, read_write };
@@ -41,7 +41,7 @@ enum class RecordTag { struct_, union_, class_ };
 
 /// The type of an ill-typed expression.
 struct Invalid {};
-/// A type that was not stated: whatever has it is not checked.
+/// A type that was not stated: its values are not checked.
 struct Unknown {};
 /// `auto`, in declarations with an initialiser.
 struct Auto {};
@@ -82,7 +82,7 @@ struct Qualified {
   bool is_volatile = false;
   AddressSpace space = AddressSpace::unspecified;
 };
-/// A template argument: a type or a value; exactly one of the two is there.
+/// A template argument: a type or a value; exactly one of the two is set.
 struct TemplateArgument {
   TemplateArgument(Type argument) : type(std::move(argument)) {}
   template <std::convertible_to<Expr> Value>
@@ -188,7 +188,7 @@ inline const Type auto_type = Auto{};
 
 /// `type` without its outermost qualifiers.
 [[nodiscard]] Type without_qualifiers(const Type& type);
-/// The outermost qualifiers of `type`, around what they qualify; none set when there are none.
+/// The outermost qualifiers of `type`, around the qualified type; none are set if there are none.
 [[nodiscard]] Qualified qualifiers_of(const Type& type);
 /// `type` without reference and outermost qualifiers: the type of a value read from it.
 [[nodiscard]] Type value_type(const Type& type);
@@ -196,8 +196,8 @@ inline const Type auto_type = Auto{};
 [[nodiscard]] Type decayed(const Type& type);
 /// Const, an array of const, or a reference to one of these.
 [[nodiscard]] bool is_const(const Type& type);
-/// The scalar kind of a value of this type; nothing for types that are no scalars. An unscoped
-/// enumeration counts as what lies under it.
+/// The scalar kind of a value of this type; nothing for types that are not scalars. An unscoped
+/// enumeration counts as its underlying type.
 [[nodiscard]] std::optional<ScalarKind> scalar_kind(const Type& type);
 /// Unknown, Auto, Decltype or Named: nothing can be said about expressions of this type.
 [[nodiscard]] bool is_opaque(const Type& type);

@@ -49,9 +49,8 @@ class BlockBuilder {
   std::vector<Statement> statements_;
 };
 
-/// The body of a function, branch or loop: always a Block, whatever it is made from: one statement
-/// or expression, a list in braces, a BlockBuilder, a Module, or a function that fills a
-/// BlockBuilder.
+/// The body of a function, branch or loop: always a Block, made from one statement or expression, a
+/// list in braces, a BlockBuilder, a Module, or a function that fills a BlockBuilder.
 class Body {
  public:
   template <std::convertible_to<Statement> Source>

@@ -12,7 +12,7 @@
 
 namespace rtcg::cgen {
 
-/// Where a type of the generated language lies in memory, on every 64-bit target.
+/// The size and alignment of a type of the generated language, the same on every 64-bit target.
 struct TypeLayout {
   std::size_t size_bytes = 0;
   std::size_t alignment_bytes = 1;
@@ -57,7 +57,7 @@ template <class T>
 struct PaddingOptions {
   int align_bytes = 0;  ///< pad the size to a multiple of this; 0: of the natural alignment
   /// Pad on until size / alignment has no common divisor with any of these. With the number of
-  /// memory banks, neighbouring threads' structs then lie in different banks.
+  /// memory banks, the structs of adjacent threads are then in different banks.
   std::vector<int> aligned_prime_to{};
 };
 
@@ -137,14 +137,14 @@ Type type_for() {
   }
 }
 
-/// Builds the struct of the generated language that lies in memory as the C++ struct `Host`.
+/// Builds the struct of the generated language with the memory layout of the C++ struct `Host`.
 ///
 ///     StructBuilder<Particle> builder("particle");
 ///     builder.field("position", &Particle::position).field("mass", &Particle::mass);
 ///     LaidOutStruct particle = builder.build();
 ///
-/// Fields come in the order of their offsets; what lies between named fields, and host members that
-/// are not named, become padding.
+/// Fields come in the order of their offsets; gaps between named fields, and host members that are
+/// not named, become padding.
 template <class Host>
 class StructBuilder {
   static_assert(std::is_standard_layout_v<Host>, "only standard layout has portable offsets");

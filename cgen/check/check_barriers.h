@@ -7,13 +7,13 @@
 
 namespace rtcg::cgen {
 
-/// Says which barrier only some of the threads of a block may come to; nothing where all threads
-/// come to all of them.
+/// Finds a barrier that only some of the threads of a block may reach; nothing if all threads reach
+/// all barriers.
 ///
-/// A value depends on the thread where it is computed from a thread's index, from what shuffles,
-/// votes and atomics give, or is assigned where only some threads come; what memory holds does not,
-/// unless its address does. Barriers of warps and what functions do that are called are not looked
-/// at.
+/// A value depends on the thread if it is computed from a thread's index or from results of
+/// shuffles, votes and atomics, or is assigned where only some threads come. A value read from
+/// memory depends on the thread only if its address does. Barriers of warps and the bodies of
+/// called functions are not checked.
 [[nodiscard]] std::optional<std::string> why_barriers_diverge(const Module& module);
 
 }  // namespace rtcg::cgen

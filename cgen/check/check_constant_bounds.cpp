@@ -130,7 +130,7 @@ class BoundsCheck {
   }
 
  private:
-  /// The names in a condition: what they are where it holds is not known.
+  /// The names in a condition: their values where it holds are not known.
   void add_names(const Expr& condition) {
     WalkVisitor visitor;
     visitor.expr = [&](const Expr& e) {

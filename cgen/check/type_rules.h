@@ -3,7 +3,7 @@
 
 #include "rtcg/cgen/ast/statement.h"
 
-// The rules for types and expressions, of which check_types applies the ones for statements.
+// The rules for types and expressions; check_types has the rules for statements.
 
 namespace rtcg::cgen {
 
@@ -19,7 +19,7 @@ void require_object(const Type& type, const std::string& name, SourceOrigin wher
 void require_initializes(const Type& type, const Expr& value, const std::string& name,
                          SourceOrigin where);
 
-/// That a variable may lie in its memory here, and be aligned so.
+/// That a variable is allowed in its memory here, with its alignment.
 /// @throws InvalidInput  cgen.check_types.misplaced, cgen.check_types.shared_initializer,
 ///   cgen.check_types.bad_type, cgen.check_types.bad_alignment
 void require_memory(const Declaration& declaration, bool is_in_function, SourceOrigin where);
@@ -44,7 +44,7 @@ void require_constraint(const Expr& requirement);
 /// @throws InvalidInput  cgen.check_types.not_a_range
 Type require_range(const Expr& range);
 
-/// That the names are as many as what `type` has, where that is known.
+/// That there is a name for each member of `type`, if these are known.
 /// @throws InvalidInput  cgen.check_types.structured_binding
 void require_binding(const StructuredBinding& binding, const Type& type, SourceOrigin where);
 
@@ -57,7 +57,7 @@ void require_exception(const Parameter& exception, SourceOrigin where);
 ///   cgen.check_types.conversion
 void require_new_object(const New& made, const Expr& expr);
 
-/// That specifiers and `= default` and its like go together.
+/// That specifiers and `= default`, `= delete` and `= 0` fit each other.
 /// @throws InvalidInput  cgen.check_types.specifier
 void require_function_form(const Function& function, bool is_in_record, SourceOrigin where);
 /// @throws InvalidInput  cgen.check_types.specifier

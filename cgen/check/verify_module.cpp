@@ -19,7 +19,7 @@
 namespace rtcg::cgen {
 namespace {
 
-/// How often each name is declared in the scopes that are open: a table with open addressing, since
+/// The number of declarations of each name in the open scopes: a table with open addressing, since
 /// each name of each module is looked up.
 class NameCounts {
  public:
@@ -119,8 +119,8 @@ class UndeclaredNames {
   std::optional<std::string> found_;
 };
 
-/// What raw text says that it uses, known or not, and functions that others may have: they are not
-/// the generator's.
+/// The stated names of raw text and functions of other sources: the generator does not declare
+/// them.
 std::set<std::string> names_of_others(const Module& module, bool allows_foreign_functions) {
   std::set<std::string> names;
   WalkVisitor visitor;

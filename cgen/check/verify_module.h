@@ -22,22 +22,22 @@ enum class VerifyDepth {
 
 struct VerifyOptions {
   VerifyDepth depth = usual_verify_depth();
-  /// Whether functions may be called that the module does not declare, because the language, its
-  /// library or a preamble has them. The compiler refuses those that nothing has.
+  /// Whether the module may call functions that it does not declare, because the language, its
+  /// library or a preamble has them. The compiler refuses undeclared ones.
   bool allows_foreign_functions = false;
 };
 
-/// Tells what led to a module: the recipe, the kernel file.
+/// Describes the origin of a module: the recipe, the kernel file.
 using Story = std::function<std::string()>;
 
-/// Verifies a module that a generator of rtcg made, before anybody sees it.
+/// Verifies a module that a generator of rtcg made, before it is returned.
 ///
-/// What raw text uses is the matter of whoever wrote it, mostly the user, and is not looked up;
-/// what it says that it declares is.
-/// @param story  asked for where something is wrong
+/// Names that raw text uses are not looked up, since the user mostly wrote it; names that it
+/// declares are known.
+/// @param story  called if the module is wrong
 /// @throws InternalError  a name is not declared or declared twice, a type does not fit, a barrier
-///         stands where only some of the threads of a block come, an index is outside of an array
-///         of known extent; the message has the story
+///         is where only some of the threads of a block come, an index is outside of an array of
+///         known extent; the message has the story
 void verify_module(const Module& module, Dialect dialect, const Story& story,
                    const VerifyOptions& options = {});
 

@@ -139,8 +139,8 @@ Expr Lowering::lower_index(const Expr& tree, const BuiltinIndex& index) {
   return variable(indices_.name[static_cast<int>(index.kind)][index.axis], u32, tree.where());
 }
 
-/// OpenCL's update of a float is a function for one address space, which the type of `&sum[0]` does
-/// not tell where the array's declaration does.
+/// OpenCL updates a float by a function for one address space. The type of `&sum[0]` does not have
+/// it if only the array's declaration does.
 IntrinsicCall Lowering::with_space_stated(const IntrinsicCall& node) {
   const bool is_atomic = intrinsic_info(node.intrinsic).family == IntrinsicFamily::atomic;
   const Type type = is_atomic ? decayed(node.arguments[0].type()) : Type();

@@ -60,8 +60,8 @@ std::optional<double> rounds_of(const For& loop) {
   return std::max(0.0, *end - *first);
 }
 
-// How many operators, subscripts and assignments run at most. Stays unknown where loops have no
-// length that is a number, and where functions are called or texts stand that may have loops.
+// The largest number of operators, subscripts and assignments that run. Unknown if a loop's length
+// is not a number, or if a called function or raw text may have loops.
 class OperationCount {
  public:
   [[nodiscard]] std::optional<double> of(const Statement& body) {

@@ -1,4 +1,4 @@
-// Functions that every dialect has under a name of its own.
+// Functions that every dialect has, under different names.
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/describe.h"

@@ -96,7 +96,7 @@ void add_cuda_unary(const Expr& tree, const Vector& vector, UnaryOp op, Needs& n
                needs);
 }
 
-/// The target comes by reference: what it is computed from happens once.
+/// The target is a reference, so its operands are evaluated once.
 void add_cuda_assignment(const Expr& tree, const Vector& vector, const AssignExpr& node,
                          Needs& needs) {
   const VectorText text = text_of(vector, Dialect::cuda, tree.where());
@@ -111,7 +111,8 @@ void add_cuda_assignment(const Expr& tree, const Vector& vector, const AssignExp
                                       signature, lanes));
 }
 
-/// A scalar beside a vector is brought to the lanes' type, which only some compilers do.
+/// A scalar that is combined with a vector is converted to the type of its components; only some
+/// compilers do that.
 Expr as_operand(const Expr& value, const Vector& vector) {
   return vector_of_value(value) || value_type(value.type()) == vector.element
              ? value

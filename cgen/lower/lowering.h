@@ -39,14 +39,14 @@ struct HostIndexNames {
 [[noreturn]] void refuse(const char* code, Dialect dialect, const std::string& construct,
                          const std::string& advice, SourceOrigin where);
 
-/// Whether CUDA's device runs a function: at run time all code is the device's but what says that
-/// it is the host's, or launches kernels.
+/// Whether CUDA's device runs a function: all code is the device's unless it is declared as the
+/// host's or launches kernels.
 [[nodiscard]] bool runs_on_device(const Statement& tree, const Function& function);
 
-/// The body of a function at file scope; null when `item` is something else.
+/// The body of a function at file scope; null if `item` is something else.
 [[nodiscard]] const Block* body_of(const Statement& item);
 
-/// What one look at a module tells.
+/// The results of one pass over a module.
 struct Survey {
   /// For each item that is a function with a body, which statements of the body may come out
   /// differently: most statements of most kernels are the same in every dialect, and looking is ten
@@ -61,8 +61,8 @@ struct Survey {
                             const std::function<void(const Type&)>& note_type);
 
 /// As rewrite, for a statement in a function: blocks, loops and branches, which are the same in
-/// every dialect, are rebuilt around what may come out differently, and the rest is left as it is.
-/// @param levels  how deep that goes; each costs a look at all that is below
+/// every dialect, are rebuilt around parts that may change; the rest stays as it is.
+/// @param levels  the depth to which that is done; each level costs a visit of all nodes below
 [[nodiscard]] Statement rewrite_changing(const Statement& tree, const Rewriter& rewriter,
                                          int levels = 16);
 
@@ -81,7 +81,7 @@ struct Survey {
 
 /// A function of complex numbers, or one that makes them.
 [[nodiscard]] Expr lower_complex_call(const Expr& tree, const IntrinsicCall& call, Dialect dialect);
-/// `tree`, when it is an operator applied to complex numbers, as the dialect has it.
+/// The dialect's form of `tree` if it is an operator applied to complex numbers.
 [[nodiscard]] Expr lower_complex_operator(const Expr& tree, Dialect dialect, Needs& needs);
 /// `tree`, when it gives complex variables or results their values, as the dialect has it.
 [[nodiscard]] Statement lower_complex_statement(const Statement& tree, Dialect dialect);
@@ -91,11 +91,11 @@ struct LaneNames {
   const char* prefix;
   const char* scalar;
 };
-/// Null for lanes of which C and CUDA have no vectors.
+/// Null for numbers of components that C and CUDA have no vectors of.
 [[nodiscard]] const LaneNames* lane_names(const Type& element);
 
-/// `tree`, when it is an operator applied to vectors, a lane of one or a conversion to one, as the
-/// dialect has it; defines the operator where there is none.
+/// The dialect's form of `tree` if it is an operator applied to vectors, a component of one or a
+/// conversion to one; defines the operator if the dialect has none.
 [[nodiscard]] Expr lower_vector_operator(const Expr& tree, Dialect dialect, Needs& needs);
 
 /// The statements that replace a host kernel whose body is lowered already.

@@ -252,7 +252,7 @@ bool is_lane(const Member& member) {
                                        : object);
 }
 
-// Whether a node may come out differently, whatever is below it.
+// Whether a node itself may change, apart from those below it.
 bool may_change(const Expr& tree) {
   return match(
       tree, [](const IntLiteral&) { return false; }, [](const FloatLiteral&) { return false; },
@@ -286,8 +286,8 @@ bool may_change(const Statement& tree) {
       [](const auto&) { return true; });
 }
 
-/// Types met before, of those without expressions in them: of the thousands of places where a
-/// module says `float*` one is looked at. Forgets some, which costs a second look.
+/// Types without expressions that were visited before: of the thousands of places with `float*` in
+/// a module, one is visited. The table may forget a type, which costs a second visit.
 class SimpleTypesSeen {
  public:
   bool has(const Type& type) const { return places_[place_of(type)] == &type.node(); }

@@ -5,8 +5,8 @@
 
 namespace rtcg::cgen {
 
-/// How tightly an expression holds together, loosest first. An operand is put in parentheses when
-/// its level is looser than what its place asks for.
+/// How tightly an expression holds together, loosest first. An operand gets parentheses if its
+/// level is looser than its place requires.
 enum class Level {
   comma,
   assignment,
@@ -66,9 +66,9 @@ enum class Level {
   return Level::primary;
 }
 
-/// The level that an operand of an operator of level `parent` must have to stand without
-/// parentheses, where C's grammar would allow a looser one but compilers warn and people misread:
-/// `a && b || c`, `a + b << c`, `a & b == c`, `a < b < c`.
+/// The level that an operand of an operator of level `parent` must have to need no parentheses,
+/// where C's grammar allows a looser one but compilers warn and readers err: `a && b || c`, `a + b
+/// << c`, `a & b == c`, `a < b < c`.
 [[nodiscard]] constexpr Level readable_operand_level(Level parent) {
   switch (parent) {
     case Level::logical_or:

@@ -1,5 +1,5 @@
 // Expressions. The left operand of an operator keeps the operator's own level, the right one gets
-// the next tighter; parentheses stand only where C or a careful reader needs them.
+// the next tighter; parentheses are only where C or a careful reader needs them.
 #include <cmath>
 
 #include "rtcg/cgen/ast/describe.h"
@@ -16,8 +16,8 @@ Level level_of(const Unary& node) {
 }
 
 // Whether a left operand that is an operator too, of level `operand`, needs no parentheses under an
-// operator of level `parent`. Chains of one operator read from left to right, but `a < b < c` is no
-// chain to a reader.
+// operator of level `parent`. Chains of one operator read from left to right, but readers do not
+// take `a < b < c` for a chain.
 bool fits_on_the_left(Level operand, Level parent) {
   if (operand == parent) {
     return parent != Level::equality && parent != Level::relational && parent != Level::shift;
@@ -25,7 +25,7 @@ bool fits_on_the_left(Level operand, Level parent) {
   return operand > parent && operand >= readable_operand_level(parent);
 }
 
-// What an operand of `parent` needs to stand bare, but for the chains above.
+// The level that an operand of `parent` needs to have no parentheses, apart from the chains above.
 Level operand_level(Level parent) {
   return std::max(tighter(parent), readable_operand_level(parent));
 }
@@ -277,7 +277,7 @@ void Printer::lambda(const Lambda& node) {
     out.append(" -> ");
     declarator(*node.result, "");
   }
-  // The body has lines of its own; the line of the expression goes on behind its brace.
+  // The body has its own lines; the line of the expression continues after its brace.
   out.append(" {");
   out.end_line();
   out.indent();

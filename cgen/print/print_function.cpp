@@ -6,7 +6,7 @@ namespace rtcg::cgen {
 
 namespace {
 
-/// Definitions of several lines stand apart from what is around them.
+/// Blank lines separate definitions of several lines from their neighbours.
 bool is_definition(const Statement& item) {
   return match(
       item, [](const Function& f) { return f.body.has_value(); },

@@ -305,7 +305,7 @@ void Printer::statements(const std::vector<Statement>& trees) {
       detail::fetch(trees[i + 1]);
     }
     if (const Label* label = get_if<Label>(trees[i])) {
-      // C wants a statement behind a label, and a declaration is none.
+      // C requires a statement after a label, and a declaration is not one.
       const bool has_statement = i + 1 < trees.size() && !is<Declaration>(trees[i + 1]) &&
                                  !is<StructuredBinding>(trees[i + 1]) &&
                                  !is<Comment>(trees[i + 1]) && !is<BlankLine>(trees[i + 1]);

@@ -13,9 +13,9 @@
 
 namespace rtcg::cgen {
 
-/// Writes lowered trees into a TextBuffer. Private to print/; one object a text.
+/// Writes lowered trees into a TextBuffer. Private to print/; one object for each text.
 ///
-/// The methods stand in the file of what they print: print_expr.cpp, print_declarator.cpp,
+/// The methods are in the file of what they print: print_expr.cpp, print_declarator.cpp,
 /// print_statement.cpp, print_text.cpp (comments, raw text, preprocessor), print_function.cpp
 /// (functions, records and the like).
 class Printer {

@@ -284,7 +284,7 @@ std::string int_literal(const IntLiteral& literal, Dialect dialect) {
                               literal.magnitude == 1ULL << 63);
   std::string text;
   if (is_smallest) {
-    // C has no negative literals: -2147483648 would negate a number that is no int.
+    // C has no negative literals: -2147483648 would negate a number that is not an int.
     text = "(-" + std::to_string(literal.magnitude - 1);
     text.append(suffix).append(" - 1)");
   } else {

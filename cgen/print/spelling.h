@@ -7,7 +7,7 @@
 #include "rtcg/cgen/ast/statement.h"
 #include "rtcg/cgen/dialect/dialect.h"
 
-// How the dialects spell what they all have: the printer's only knowledge of them.
+// The spellings of constructs that all dialects have: all that the printer knows about dialects.
 
 namespace rtcg::cgen {
 
@@ -37,7 +37,7 @@ struct Spelling {
 /// have these names from the typedefs that lowering adds.
 [[nodiscard]] std::string vector_name(const Vector& vector, Dialect dialect);
 
-/// `__shared__ `, `__local ` ...: what stands before a declaration in that memory.
+/// `__shared__ `, `__local ` ...: the specifier of a declaration in that memory.
 [[nodiscard]] std::string_view memory_prefix(MemorySpace memory, Dialect dialect);
 
 /// `__global` ... in OpenCL; nothing in the other dialects, which have no such types.

@@ -8,7 +8,7 @@ namespace rtcg {
 
 namespace {
 
-// Whoever reads `what()` reads up to the first zero byte, which a quoted file may have.
+// Readers of `what()` stop at the first zero byte, which a quoted file may have.
 std::string without_zeros(std::string text) {
   for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) {
     text.replace(at, 1, "\\0");

@@ -34,7 +34,7 @@ class InvalidInput : public Error {
   using Error::Error;
 };
 
-/// A legal request that this device, dialect or machine cannot serve; the message says what could.
+/// A legal request that this device, dialect or machine cannot serve; the message says what can.
 class Unsupported : public Error {
  public:
   using Error::Error;

@@ -10,7 +10,7 @@
 
 namespace rtcg {
 
-/// For each node those that its edges lead to.
+/// For each node, the ends of its edges.
 using Edges = std::vector<std::vector<std::size_t>>;
 
 /// The nodes such that those of `before[i]` precede i. Of several nodes that may come next, the
@@ -26,8 +26,8 @@ using Edges = std::vector<std::vector<std::size_t>>;
 /// @cost O(edges + nodes)
 [[nodiscard]] std::vector<std::size_t> find_cycle(const Edges& before);
 
-/// For each node those that a path of one edge or more leads to, ascending. A node leads to itself
-/// if it is on a cycle.
+/// For each node, the nodes that a path of at least one edge reaches, ascending. A node on a cycle
+/// reaches itself.
 ///
 /// @cost O(nodes * edges)
 [[nodiscard]] Edges transitive_closure(const Edges& edges);

@@ -65,10 +65,10 @@ Result switch_on_kind(const Sum& sum, Handler& handler) {
 
 /// Calls the handler for the kind of node that `handle` holds and returns what it returns.
 ///
-/// `handle` is any value for which `kinds(handle)`, found beside its type, gives a sum that
-/// SumAccess reads, such as a `boost::variant2::variant`. A kind without a handler is a compile
-/// error, so list every kind where meaning differs per kind and write `const auto&` only for "all
-/// others alike". The result has the type that the handler of the first kind returns.
+/// `handle` is any value for which `kinds(handle)`, found in the namespace of its type, gives a
+/// sum that SumAccess reads, such as a `boost::variant2::variant`. A kind without a handler is a
+/// compile error, so list every kind where meaning differs per kind and write `const auto&` only
+/// for "all others alike". The result has the type that the handler of the first kind returns.
 template <class Handle, class... Handlers>
 decltype(auto) match(const Handle& handle, Handlers&&... handlers) {
   detail::Overloaded<std::decay_t<Handlers>...> handler{std::forward<Handlers>(handlers)...};
@@ -78,7 +78,7 @@ decltype(auto) match(const Handle& handle, Handlers&&... handlers) {
   return detail::switch_on_kind<Result>(sum, handler);
 }
 
-/// The node as kind `Kind`, or null when it is of another kind.
+/// The node as kind `Kind`, or null if it is of another kind.
 template <class Kind, class Handle>
 const Kind* get_if(const Handle& handle) {
   const auto& sum = kinds(handle);

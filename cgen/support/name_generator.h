@@ -7,11 +7,11 @@
 
 namespace rtcg {
 
-/// Makes names that collide with none it knows.
+/// Makes names that differ from all that it knows.
 ///
-/// It knows the names it made, the names it was told of (`reserve`) and nothing else: tell it a
-/// dialect's reserved words and the user's names first. Deterministic: the same calls in the same
-/// order give the same names. Not thread-safe.
+/// It knows the names it made, the reserved names (`reserve`) and no others: reserve a dialect's
+/// words and the user's names first. Deterministic: the same calls in the same order give the same
+/// names. Not thread-safe.
 class NameGenerator {
  public:
   /// Marks `name` as taken. Returns false when it was taken already.
@@ -19,10 +19,10 @@ class NameGenerator {
 
   [[nodiscard]] bool is_taken(std::string_view name) const;
 
-  /// `base` itself when free, else `base_1`, `base_2`, ...; the result is then taken.
+  /// `base` itself if it is free, otherwise `base_1`, `base_2`, ...; the result is then taken.
   ///
   /// Characters that no C identifier may hold become underscores, and a leading digit gets one in
-  /// front, so any text may serve as a base.
+  /// front, so any text can be a base.
   std::string make(std::string_view base);
 
  private:

@@ -11,7 +11,7 @@ constexpr std::size_t continuation_columns = 4;
 }
 
 void TextBuffer::make_room(std::size_t count) {
-  // What is added is written twice, and the second time should find it in a cache.
+  // Added text is written twice, and the second write should find it in a cache.
   const std::size_t step = std::clamp<std::size_t>(text_.size(), 256, 4096);
   text_.resize(length_ + std::max(count, step));
 }
@@ -60,7 +60,7 @@ void TextBuffer::wrap(std::string_view continuation) {
   length_ = line_begin_;
   const std::size_t room_for_continuation = continuation.empty() ? 0 : continuation.size() + 1;
   std::size_t begin = 0;        // what is still to be written starts here, in `logical`
-  std::size_t first_break = 0;  // breaks_ before this one lie behind `begin`
+  std::size_t first_break = 0;  // breaks_ before this one precede `begin`
   std::size_t indent = 0;       // the first line brings its indentation along
   while (true) {
     const std::size_t room = max_columns_ - indent;
@@ -71,7 +71,7 @@ void TextBuffer::wrap(std::string_view continuation) {
     std::size_t next = first_break;
     for (std::size_t i = first_break; i < breaks_.size(); ++i) {
       const std::size_t position = breaks_[i].position - logical_begin;
-      // the blank in front of a break is dropped, so it may stand one column outside
+      // the blank before a break is dropped, so it may be one column outside
       const bool fits = position - begin + room_for_continuation <= room + 1;
       if (position <= begin || (!fits && best != nullptr)) {
         continue;
@@ -81,7 +81,7 @@ void TextBuffer::wrap(std::string_view continuation) {
         next = i + 1;
       }
       if (!fits) {
-        break;  // even the first break lies outside: better one long line than none
+        break;  // even the first break is outside: the line stays too long
       }
     }
     if (best == nullptr) {

@@ -27,7 +27,7 @@ class TextBuffer {
   void outdent() { --level_; }
 
   void begin_line(SourceOrigin origin = {}) { begin_line_at(level_ * indent_columns_, origin); }
-  /// Starts a line at column 0 whatever the indentation (preprocessor lines, labels).
+  /// Starts a line at column 0, without indentation (preprocessor lines, labels).
   void begin_line_at(std::size_t column, SourceOrigin origin);
   void append(std::string_view text) { text.copy(extend(text.size()), text.size()); }
   void append(char c) { *extend(1) = c; }

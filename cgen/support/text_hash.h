@@ -8,7 +8,7 @@ namespace rtcg {
 
 /// FNV-1a of a text, for names and keys that are stored: the same in every version.
 ///
-/// Not cryptographic: it tells the texts of one user apart. Tables in memory use StructuralHash.
+/// Not cryptographic: it distinguishes the texts of one user. Tables in memory use StructuralHash.
 [[nodiscard]] constexpr std::uint64_t text_hash(std::string_view text) noexcept {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const char c : text) {
