@@ -1,6 +1,7 @@
 #pragma once
 
-/// What most programs need of the layer `arrays`; beside it there are matmul.h and interop/.
+/// The headers of `arrays` that most programs need. Programs include matmul.h and interop/ by
+/// themselves.
 
 #include "rtcg/arrays/core/array.h"
 #include "rtcg/arrays/core/npy.h"

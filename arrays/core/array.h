@@ -25,9 +25,9 @@ class Array;
 /// An array on a device whose element type is known at run time; Array<T> is the same, typed.
 ///
 /// A handle, as NumPy's: copies and views share the elements and keep them alive. A const array
-/// still lets its elements be written. What creates, views or describes costs no launch except
-/// where it says so; launches and copies are asynchronous on the array's stream, and reading
-/// elements on the host waits.
+/// still lets its elements be written. Functions that create, view or describe arrays launch
+/// nothing unless they say so; launches and copies are asynchronous on the array's stream, and
+/// reading elements on the host waits.
 class AnyArray {
  public:
   /// Elements without values. @throws as make_layout; DeviceError runtime.memory.out_of_memory
@@ -42,7 +42,7 @@ class AnyArray {
   AnyArray(const AnyArray&) = default;
   AnyArray(AnyArray&&) noexcept = default;
   ~AnyArray() = default;
-  /// Makes this name stand for another array, as Python's `=` does.
+  /// Makes this name refer to another array, as Python's `=` does.
   AnyArray& operator=(const AnyArray& other) & = default;
   AnyArray& operator=(AnyArray&& other) & = default;
   /// `x(index) = value`: writes elements, as Python's `x[index] = value` does.
@@ -60,13 +60,13 @@ class AnyArray {
   [[nodiscard]] runtime::Device device() const noexcept { return storage_->device(); }
   /// The stream on which it was made; other streams may use it too.
   [[nodiscard]] runtime::StreamRef stream() const noexcept { return storage_->stream(); }
-  /// Of the element whose indices are all 0. The address alone keeps nothing alive and nothing in
-  /// order: work that you submit with it must be on stream(), or you see to it that it comes behind
-  /// what filled the elements and that the array lives until it is done. address_on() does both.
+  /// The address of the element whose indices are all 0. It neither keeps the array alive nor
+  /// orders work. Submit work on it to stream(); otherwise make that work wait for what filled the
+  /// elements, and keep the array until the work is done. address_on() does both.
   [[nodiscard]] runtime::DeviceAddress address() const noexcept;
-  /// The same for work that you submit to `stream` next: it comes behind what other streams did
-  /// with the elements, and the memory goes to nobody else before the stream has passed the work,
-  /// even if the array dies before. What other streams do with the array later comes behind it.
+  /// The same for work that you submit to `stream` next. That work waits for what other streams did
+  /// with the elements, and later work of other streams waits for it. The memory is not reused
+  /// before the stream has passed the work, even if the array is destroyed earlier.
   [[nodiscard]] runtime::DeviceAddress address_on(runtime::StreamRef stream) const;
   /// What a runtime::Function takes for a pointer: `f(stream, shape, x, n)`. As address_on().
   ///
@@ -134,7 +134,7 @@ class AnyArray {
   [[nodiscard]] AnyArray copy(Order order = Order::c) const;
   /// Converted; a copy even when the type is the same.
   [[nodiscard]] AnyArray as_type(DType dtype) const;
-  /// This array when its elements lie one after the other in that order, else a copy that does.
+  /// This array if its elements are contiguous in that order, otherwise a copy that is.
   [[nodiscard]] AnyArray contiguous(Order order = Order::c) const;
   /// Writes what the expression gives, converted and broadcast, into the elements. Operands may
   /// overlap with them.
@@ -165,7 +165,7 @@ class AnyArray {
   std::shared_ptr<Storage> storage_;
 };
 
-/// For people: nested brackets as NumPy prints them, long axes shortened. @cost  copies to the host
+/// Nested brackets as NumPy prints them, long axes shortened. @cost  copies to the host
 [[nodiscard]] std::string to_string(const AnyArray& array);
 /// The same; of an expression, what it gives.
 std::ostream& operator<<(std::ostream& out, const AnyArray& array);
@@ -318,10 +318,10 @@ class Array {
       write(std::span<const T>(values));
     }
   }
-  /// What a view of the host's memory shows, in whatever order it lies there.
+  /// Copies the elements of a view of host memory, which may have any layout.
   ///
   /// @throws InvalidInput  arrays.write.shape_mismatch
-  /// @cost   waits for the copy; where the view has gaps, the host gathers what lies between them
+  /// @cost   waits for the copy; the host first packs the elements of a view with gaps
   template <HostView View>
   requires std::same_as<std::remove_cv_t<typename View::element_type>, T>
   void write(const View& view) const {

@@ -12,8 +12,8 @@
 
 namespace rtcg::arrays {
 
-/// The types that elements of arrays have. c64 consists of two f32, c128 of two f64. Beside the
-/// enumerators there are short vectors of them: vector_of(DType::f32, 4) is `float4`.
+/// The types of elements. c64 consists of two f32, c128 of two f64. The enumerators have short
+/// vectors: vector_of(DType::f32, 4) is `float4`.
 enum class DType : std::uint8_t {
   boolean,
   i8,
@@ -84,7 +84,8 @@ inline constexpr int dtype_count = 15;  ///< without short vectors
 
 /// The type that holds results of `left op right`, as NumPy 2's promote_types says. bfloat16, which
 /// NumPy lacks, goes with numbers as float16 does, and with float16 it gives f32. A short vector
-/// stays as it is, beside one of the same type or a number that its components hold.
+/// combines with one of the same type, or with a number that its components hold, and keeps its
+/// type.
 ///
 /// @throws InvalidInput  arrays.promote.vectors: a short vector and something else
 [[nodiscard]] DType promote(DType left, DType right);

@@ -14,8 +14,8 @@ namespace rtcg::arrays {
 
 class AnyArray;
 
-/// What shows elements on the host by a pointer, lengths and strides: C++23's std::mdspan, those
-/// that stand in for it, and StridedSpan. Strides count elements.
+/// A view of elements on the host by a pointer, lengths and strides: C++23's std::mdspan, its
+/// replacements, and StridedSpan. Strides count elements.
 template <class View>
 concept HostView = requires(const View& view, std::size_t axis) {
   typename View::element_type;
@@ -53,7 +53,7 @@ template <HostView View>
     result.shape.push_back(static_cast<std::int64_t>(view.extent(axis)));
     result.strides.push_back(static_cast<std::int64_t>(view.stride(axis)));
   }
-  static_cast<void>(result.count());  // throws for what is no shape
+  static_cast<void>(result.count());  // throws if it is not a shape
   return result;
 }
 
@@ -61,7 +61,7 @@ namespace detail {
 /// Copies elements of the array's type from the host, or to it. @param first  that of index 0
 ///
 /// @throws InvalidInput  arrays.write.shape_mismatch
-/// @cost  waits for the copy; where the view has gaps, the host gathers what lies between them
+/// @cost  waits for the copy; the host first packs the elements of a view with gaps
 void write_view(const AnyArray& array, const void* first, const Layout& view);
 void read_view(const AnyArray& array, void* first, const Layout& view);
 }  // namespace detail

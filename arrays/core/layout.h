@@ -21,11 +21,11 @@ struct Slice {
   std::int64_t step = 1;
 };
 
-/// Stands in an index for something else than indices of one axis.
+/// A part of an index that does not select from one axis.
 enum class IndexMark {
   whole,     ///< the whole axis
   newaxis,   ///< an axis of length 1 that was not there
-  ellipsis,  ///< as many whole axes as are left
+  ellipsis,  ///< all remaining axes
 };
 inline constexpr IndexMark whole = IndexMark::whole;
 inline constexpr IndexMark newaxis = IndexMark::newaxis;
@@ -54,7 +54,7 @@ class Index {
   Slice slice_{};
 };
 
-/// Where the elements of an array lie: the element at indices i is `offset + sum(i * strides)`.
+/// Maps the indices i of an array to the element `offset + sum(i * strides)` of its memory.
 ///
 /// All numbers count elements. Strides may be negative or 0. A value; functions give new layouts of
 /// the same memory.
@@ -65,7 +65,7 @@ struct Layout {
 
   [[nodiscard]] int axes() const noexcept { return shape.size(); }
   [[nodiscard]] std::int64_t count() const { return element_count(shape); }
-  /// Whether the elements lie one after the other in that order. Arrays without elements do.
+  /// Whether the elements are contiguous in that order. Arrays without elements are.
   [[nodiscard]] bool is_contiguous(Order order = Order::c) const;
   friend bool operator==(const Layout&, const Layout&) = default;
 };

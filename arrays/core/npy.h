@@ -10,7 +10,7 @@
 
 namespace rtcg::arrays {
 
-/// The array in a file, in C or F order as it lies there.
+/// The array in a file, in the file's order (C or F).
 ///
 /// @throws InvalidInput  arrays.read_npy.no_such_file, arrays.read_npy.bad_format,
 ///         arrays.read_npy.bad_type
@@ -19,7 +19,8 @@ namespace rtcg::arrays {
                                 runtime::StreamRef stream = current_stream());
 [[nodiscard]] AnyArray read_npy(std::istream& input, runtime::StreamRef stream = current_stream());
 
-/// Writes the array as NumPy does: in F order when that alone is how it lies, else in C order.
+/// Writes the array as NumPy does: in F order if it is contiguous in that order only, otherwise in
+/// C order.
 ///
 /// @throws InvalidInput  arrays.write_npy.bad_type
 /// @throws DeviceError   arrays.write_npy.failed

@@ -108,7 +108,7 @@ class ArrayPrinter {
     return shortens_ && array_.shape()[axis] > 2 * edge_elements;
   }
 
-  /// The elements at both ends of each long axis, in an array of their own.
+  /// A new array with the elements at both ends of each long axis.
   AnyArray gather_edges(const AnyArray& array) const {
     AnyArray result = array;
     for (int axis = 0; axis < array.axes(); ++axis) {

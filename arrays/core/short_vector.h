@@ -4,8 +4,8 @@ namespace rtcg::arrays {
 
 /// Two to four numbers that make one element of an array: CUDA's and OpenCL's `float4`.
 ///
-/// In memory the components follow each other with nothing between or behind them, on the host and
-/// on every device; so three floats take 12 bytes, where OpenCL's own float3 takes 16.
+/// The components are contiguous without padding, on the host and on every device. Three floats
+/// therefore take 12 bytes; OpenCL's float3 takes 16.
 template <class T, int lanes>
 struct ShortVector;
 

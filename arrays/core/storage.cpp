@@ -14,8 +14,8 @@ StreamScope*& innermost_scope() {
   return scope;
 }
 
-/// The storages that another stream than their own used last: when that ends, their own has to wait
-/// for what it did.
+/// The storages that were last used by another stream than their own. When that stream ends, their
+/// own has to wait for its work.
 struct MovedStorages {
   std::mutex mutex;  // taken before that of a storage
   std::unordered_set<Storage*> all;
@@ -59,7 +59,7 @@ Storage::Storage(runtime::StreamRef stream, runtime::DeviceAddress address, std:
 Storage::~Storage() {
   try {
     use_on(stream_);
-    // devices have allocators that go by streams; the owner of host memory gives it back at once
+    // devices allocate in the order of streams; the owner of host memory releases it at once
     if (owner_ && stream_.device().info().id.kind == runtime::BackendKind::host) {
       stream_.synchronize();
     }

@@ -10,13 +10,13 @@
 
 namespace rtcg::arrays {
 
-/// The memory behind an array and all its views, and which stream used it last. Shared; any thread
+/// The memory of an array and all its views, and the stream that used it last. Shared; any thread
 /// may use it.
 ///
-/// Streams are kept in order without anybody waiting on the host: when another stream than the last
-/// uses the memory, it is made to wait for that one, and the memory goes back to its pool in the
-/// order of all of them. The stream it was made for must live as long as the memory is used;
-/// others, unless they are foreign, may end before.
+/// The host never waits to keep streams in order. A stream that uses the memory waits for the
+/// stream that used it last, and the memory returns to its pool after all of them. The stream it
+/// was made for must outlive the use of the memory; others, unless they are foreign, may end
+/// earlier.
 class Storage {
  public:
   /// Memory of the device's standard pool.
@@ -25,8 +25,8 @@ class Storage {
   Storage(runtime::StreamRef stream, std::size_t size_bytes);
   /// Takes over memory, e.g. pinned or managed.
   Storage(runtime::StreamRef stream, runtime::Memory memory);
-  /// Uses memory of somebody else; `owner` is kept until the last view is gone, and on the host,
-  /// which is waited for then, until the work is done.
+  /// Uses foreign memory. `owner` is kept until the last view is destroyed. On the host, that
+  /// destruction waits for the work.
   Storage(runtime::StreamRef stream, runtime::DeviceAddress address, std::size_t size_bytes,
           std::shared_ptr<const void> owner);
   ~Storage();
@@ -57,8 +57,8 @@ class Storage {
   runtime::StreamRef last_use_;
 };
 
-/// Work of arrays of this thread goes to `stream` for as long as this lives, where nothing else is
-/// said and the arrays are on its device. Scopes nest.
+/// While this object exists, work of this thread on arrays of the stream's device goes to `stream`,
+/// unless a call names another. Scopes nest.
 class StreamScope {
  public:
   explicit StreamScope(runtime::StreamRef stream);
@@ -73,9 +73,9 @@ class StreamScope {
   friend runtime::StreamRef current_stream(runtime::StreamRef otherwise);
 };
 
-/// The stream of the innermost scope, else the default stream of Device::best().
+/// The stream of the innermost scope, otherwise the default stream of Device::best().
 [[nodiscard]] runtime::StreamRef current_stream();
-/// The stream of the innermost scope when it is on the same device, else `otherwise`.
+/// The stream of the innermost scope if it is on the same device; otherwise `otherwise`.
 [[nodiscard]] runtime::StreamRef current_stream(runtime::StreamRef otherwise);
 
 }  // namespace rtcg::arrays

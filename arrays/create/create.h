@@ -43,7 +43,7 @@ template <std::integral Begin, std::integral End, std::integral Step = int>
 /// `count` numbers from begin to end, at equal distances.
 [[nodiscard]] AnyArray linspace(DType dtype, double begin, double end, std::int64_t count,
                                 bool with_end = true, runtime::StreamRef stream = current_stream());
-// Of another array's shape, type, device and order: F order when it is contiguous in that only.
+// Of another array's shape, type, device and order: F order if it is contiguous in F order only.
 [[nodiscard]] AnyArray empty_like(const AnyArray& array);
 [[nodiscard]] AnyArray zeros_like(const AnyArray& array);
 [[nodiscard]] AnyArray ones_like(const AnyArray& array);

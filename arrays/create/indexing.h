@@ -5,9 +5,9 @@
 #include "rtcg/arrays/core/array.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 
-// Elements at places that arrays name. Indices are integers of any type; negative ones count from
-// the end. Nothing waits to see whether they are inside: those that are not are cut to the first or
-// last one, unless `checks_range` asks for the wait and the error.
+// Indexing by arrays. Indices are integers of any type; negative ones count from the end. Indices
+// out of range are clamped to the first or last element. `checks_range` throws instead, and waits
+// for the check.
 
 namespace rtcg::arrays {
 
@@ -26,7 +26,7 @@ struct IndexOptions {
 /// The same of all elements in C order.
 [[nodiscard]] Expression take(const AnyArray& array, const AnyArray& indices,
                               const IndexOptions& options = {});
-/// `array[i, j, ...]` of NumPy: as many arrays of indices, which broadcast, as axes go.
+/// `array[i, j, ...]` of NumPy: an array of indices for each indexed axis; they broadcast.
 ///
 /// @param axis  the first of those axes
 /// @throws InvalidInput  as take; arrays.take.too_many_indices
@@ -63,7 +63,7 @@ template <Element T>
 ///
 /// @throws InvalidInput  arrays.select.shape_mismatch, arrays.broadcast.shape_mismatch,
 ///         arrays.assign.narrowing
-/// @cost   one launch for one value; else as select
+/// @cost   one launch for one value, otherwise as select
 void put_where(const AnyArray& array, const AnyArray& mask, const Expression& values);
 /// Each element that many times in a row along an axis.
 [[nodiscard]] AnyArray repeat(const AnyArray& array, std::int64_t times, std::int64_t axis);

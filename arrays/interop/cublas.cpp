@@ -106,7 +106,7 @@ std::optional<Operand> operand_of(const AnyArray& array) {
   const int last = array.axes() - 1;
   const std::int64_t rows = array.shape()[last - 1];
   const std::int64_t columns = array.shape()[last];
-  // the stride of an axis of one element says nothing
+  // the stride of an axis of one element has no meaning
   const std::int64_t along_row = columns > 1 ? array.strides()[last] : 1;
   const std::int64_t along_column = rows > 1 ? array.strides()[last - 1] : std::max(columns, rows);
   if (along_row == 1 && along_column >= columns) {
@@ -121,7 +121,7 @@ std::optional<Operand> operand_of(const AnyArray& array) {
   return std::nullopt;
 }
 
-/// Products whose matrices are evenly apart.
+/// Products whose matrices have a constant distance.
 struct Batch {
   std::int64_t count = 1;
   std::array<std::int64_t, 3> steps{};  ///< of c, a, b, in elements

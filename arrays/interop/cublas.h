@@ -31,18 +31,18 @@ struct CublasApi {
   [[nodiscard]] static const std::string& why_none();
 };
 
-/// Whether cuBLAS takes the matrices of the last two axes as they lie: rows or columns are
+/// Whether cuBLAS accepts the layout of the matrices of the last two axes: rows or columns are
 /// contiguous and do not overlap.
 [[nodiscard]] bool has_cublas_layout(const AnyArray& array);
 
-/// c = a b for each place of the axes before the last two, which all three have in common.
+/// c = a b for each index of the axes before the last two, which all three share.
 ///
 /// @shape a [..., m, k], b [..., k, n]: of has_cublas_layout; c [..., m, n], in C order; f32 or
 /// f64,
 ///        lengths below 2^31
 /// @throws DeviceError  arrays.cublas.call_failed
-/// @cost   one call where the places before the last two axes are evenly apart, else one for each
-///         that is not; asynchronous
+/// @cost   one call if the matrices have a constant distance, otherwise one call for each group
+///         that has; asynchronous
 void multiply_with(const CublasApi& api, runtime::StreamRef stream, const AnyArray& a,
                    const AnyArray& b, const AnyArray& c);
 

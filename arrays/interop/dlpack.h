@@ -40,7 +40,7 @@ struct Tensor {
   std::int64_t* strides = nullptr;  ///< in elements; null: C order
   std::uint64_t byte_offset = 0;
 };
-/// DLManagedTensor. Whoever holds it calls `deleter`, once.
+/// DLManagedTensor. Its holder calls `deleter` once.
 struct ManagedTensor {
   Tensor tensor{};
   void* context = nullptr;

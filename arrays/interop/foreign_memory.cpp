@@ -40,9 +40,8 @@ DType dtype_of_spelling(const std::string& type) {
 
 AnyArray wrap_memory(DType dtype, const Layout& layout, runtime::DeviceAddress address,
                      runtime::StreamRef stream, std::shared_ptr<const void> owner) {
-  static_cast<void>(layout.count());  // throws for what is no shape
-  // the storage begins at the lowest element, which lies before the first where strides are
-  // negative
+  static_cast<void>(layout.count());  // throws if it is not a shape
+  // the storage begins at the lowest element, which precedes the first if strides are negative
   const Reach reach = reach_of(layout).value_or(Reach{layout.offset, layout.offset - 1});
   const auto bytes_of = [&](std::int64_t elements) {
     return static_cast<std::uint64_t>(elements) * size_bytes(dtype);

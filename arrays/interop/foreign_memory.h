@@ -9,15 +9,14 @@
 
 namespace rtcg::arrays {
 
-/// An array on memory of somebody else: of another library, of the runtime, or of the user.
+/// An array on foreign memory: of another library, of the runtime, or of the user.
 ///
 /// @param address  of the element whose indices are all 0
 /// @param stream   may be foreign too, `StreamRef(device, handle)`: work submitted there comes
 ///                 before the array's, and the array's before what is submitted there later
-/// @param owner    kept until the last view is gone; null: the caller sees to it. On the host,
-/// where
-///                 memory goes back at once, that view waits for the work on the array; elsewhere
-///                 the owner has to give it back in the order of `stream`
+/// @param owner    kept until the last view is destroyed; null: the caller keeps the memory. On the
+/// host, where memory is released at once, destroying the last view waits for the work on the
+/// array; on devices the owner has to release it in the order of `stream`
 /// @throws InvalidInput  as make_layout
 [[nodiscard]] AnyArray wrap_memory(DType dtype, const Layout& layout,
                                    runtime::DeviceAddress address, runtime::StreamRef stream,
@@ -30,16 +29,16 @@ struct ArrayInterface {
   std::string type{};  ///< as NumPy spells it: `<f4`, `|b1`, `<c16`
   std::uint64_t data = 0;
   bool is_read_only = false;
-  /// Where the data is ready: 1 for CUDA's default stream, else the stream's handle.
+  /// The stream on which the data is ready: 1 is CUDA's default stream, any other number a handle.
   std::uint64_t stream = 1;
 };
 /// @throws Unsupported  arrays.interface.type: bf16, which NumPy does not have
 [[nodiscard]] ArrayInterface interface_of(const AnyArray& array);
-/// An array on what an interface describes; a copy of what is read-only. @param stream  as of
-/// wrap_memory
+/// An array on the memory that an interface describes; a copy if it is read-only. @param stream  as
+/// of wrap_memory
 ///
 /// @throws Unsupported   arrays.interface.type
-/// @throws InvalidInput  arrays.interface.stride: strides that are no multiple of an element
+/// @throws InvalidInput  arrays.interface.stride: a stride is not a multiple of an element
 [[nodiscard]] AnyArray from_interface(const ArrayInterface& interface, runtime::StreamRef stream,
                                       std::shared_ptr<const void> owner = nullptr);
 

@@ -13,17 +13,17 @@ namespace rtcg::arrays {
 
 /// Who multiplies matrices of f32 and f64.
 enum class MatmulMethod {
-  /// cuBLAS where it is found and nothing says that our own kernel is faster: what says so is
-  /// wisdom of both, which tune_matmul() makes. Else our own kernel.
+  /// cuBLAS if it is found, unless wisdom has times of both and our kernel is faster; tune_matmul()
+  /// writes them. Without cuBLAS our own kernel.
   automatic,
   engine,  ///< a kernel of the loop engine
   cublas,  ///< @throws Unsupported  arrays.matmul.no_cublas where it is not found or cannot
 };
 
 struct MatmulOptions {
-  /// How the engine's kernel is cut. Without one, as wisdom says for these sizes or for some that
-  /// are at most twice as large or small; else as the model of slicings likes best. Its inames are
-  /// i (rows), j (columns) and k. With one, the engine multiplies.
+  /// The slicing of the engine's kernel. The default is the one that wisdom has for these sizes, or
+  /// for sizes within a factor of two, and otherwise the best of the cost model. Its inames are i
+  /// (rows), j (columns) and k. A given slicing selects the engine.
   std::optional<loopy::Slicing> slicing{};
   MatmulMethod method = MatmulMethod::automatic;
   std::string wisdom_path{};  ///< as of loopy::Wisdom
@@ -52,7 +52,7 @@ struct MatmulPlan {
 };
 
 /// The matrix product of the last two axes; axes before them broadcast, and an array of one axis is
-/// a row on the left and a column on the right, whose axis goes again.
+/// a row on the left and a column on the right; its axis is removed from the result.
 ///
 /// f32 and f64 run cuBLAS or a kernel of the loop engine, made for the sizes at first use; other
 /// types, whose products are summed up as sum() does, run the reduction of their broadcast product.
@@ -61,9 +61,9 @@ struct MatmulPlan {
 /// @throws Unsupported   arrays.matmul.no_slicing: none of the model's first choices fits;
 ///                       arrays.matmul.no_cublas
 /// @throws DeviceError   arrays.cublas.call_failed
-/// @cost   of the engine one launch for all matrices, and a copy of what is not in C order; of
-///         cuBLAS one call where matrices are evenly apart, and a copy where neither rows nor
-///         columns are contiguous. Asynchronous
+/// @cost   the engine: one launch for all matrices, and a copy of each operand that is not in C
+///         order; cuBLAS: one call if the matrices have a constant distance, and a copy of each
+///         operand with neither contiguous rows nor columns. Asynchronous
 [[nodiscard]] AnyArray matmul(const AnyArray& a, const AnyArray& b,
                               const MatmulOptions& options = {});
 template <Element T>
@@ -77,12 +77,12 @@ requires std::floating_point<T>
 [[nodiscard]] MatmulPlan plan_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device device,
                                      const MatmulOptions& options = {});
 
-/// Searches the fastest slicing for these sizes by running, times cuBLAS beside it where it is
-/// found, and remembers both: from then on matmul() uses the faster one.
+/// Searches the fastest slicing for these sizes by running candidates, times cuBLAS too if it is
+/// found, and stores both: later calls of matmul() use the faster one.
 ///
 /// @param dtype  f32 or f64
 /// @throws Unsupported  loopy.tune.nothing_works
-/// @cost   about that many seconds, unless wisdom has these sizes; waits
+/// @cost   about that many seconds, or none if wisdom has these sizes; waits
 MatmulPlan tune_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device device,
                        double budget_seconds = 30, const std::string& wisdom_path = {});
 

@@ -9,13 +9,13 @@ namespace rtcg::arrays {
 
 /// Copies host data of the array's type in C order to the elements, without waiting.
 ///
-/// @param values  must stay as they are until the event has passed. The copy runs beside other work
-///                when they lie in pinned memory (Buffer of MemoryKind::pinned, RegisteredMemory);
-///                from other memory the driver may copy them first
-/// @returns an event behind the copy
+/// @param values  must not change until the event has passed. From pinned memory (Buffer of
+///                MemoryKind::pinned, RegisteredMemory) the copy overlaps other work; from other
+///                memory the driver may copy them first
+/// @returns an event after the copy
 /// @throws InvalidInput  arrays.write.size_mismatch
 [[nodiscard]] runtime::Event write_async(const AnyArray& array, std::span<const std::byte> values);
-/// The elements in C order; they are there once the event has passed. @param values  as above
+/// The elements in C order; they are valid once the event has passed. @param values  as above
 ///
 /// @throws InvalidInput  arrays.write.size_mismatch
 [[nodiscard]] runtime::Event read_async(const AnyArray& array, std::span<std::byte> values);

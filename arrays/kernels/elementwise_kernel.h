@@ -30,8 +30,8 @@ struct ElementwiseOptions {
 };
 
 struct ElementwiseLaunch {
-  /// `i` runs over these places only. Bounds as in Python; without an array
-  /// named by x[i] the end must be given, and counts as it stands.
+  /// `i` runs over this range only. Bounds as in Python. If no array is indexed by x[i], the end
+  /// must be given and does not count from the back.
   std::optional<Slice> range{};
   std::optional<runtime::StreamRef> stream{};
 };
@@ -40,19 +40,14 @@ struct ElementwiseLaunch {
 ///
 ///     const ElementwiseKernel linear("float a, float *x, float b, float *y,
 ///     float *z",
-///                                    "z[i] = a*x[i] + b*y[i]");
-///     linear(5, x, 6, y, z);
-///
-/// `x[i]` is element i, in C order, of x broadcast to the common shape of all
-/// arrays that are named so, whatever x's strides are. Another index, `x[i +
-/// 1]` or `x[table[i]]`, counts in the same order; an array that is only named
-/// so takes no part in the common shape and is indexed by its own elements. `i`
-/// is the index, `n` the number of elements (unless an argument is called so).
-/// The order of elements is open, so one element's statements must not read
-/// what another's write. bool, f16 and bf16 elements convert to and from C's
-/// numbers; complex ones are structs `complex64`, `complex128` with members re
-/// and im and functions complex64_add, _sub, _mul, _div, _conj, _abs2, _scale
-/// and _make.
+/// "z[i] = a*x[i] + b*y[i]"); linear(5, x, 6, y, z); `x[i]` is element i, in C order, of x
+/// broadcast to the common shape of all arrays that are indexed so, for any strides of x. Another
+/// index, `x[i + 1]` or `x[table[i]]`, counts in the same order; an array that is only indexed so
+/// is not part of the common shape and is indexed by its own elements. `i` is the index, `n` the
+/// number of elements (unless an argument has this name). The order of elements is not defined: the
+/// statements of one element must not read what those of another write. bool, f16 and bf16 elements
+/// convert to and from C's numbers; complex ones are structs `complex64`, `complex128` with members
+/// re and im and functions complex64_add, _sub, _mul, _div, _conj, _abs2, _scale and _make.
 ///
 /// Made of expressions instead, it computes what NumPy would:
 ///
@@ -70,10 +65,10 @@ class ElementwiseKernel {
   /// @param where  the line that messages of a compiler name
   ElementwiseKernel(const ArgumentList& arguments, std::string_view operation,
                     ElementwiseOptions options = {}, SourceOrigin where = SourceOrigin::current());
-  /// All assignments happen at once: their values are made of elements as they were before.
+  /// All values are computed from the elements before any assignment.
   ///
   /// @throws InvalidInput  arrays.snippet_kernel.bad_name; arrays.elementwise_kernel.bad_target: an
-  ///         assignment goes to none of the arrays; arrays.evaluate.unbound_argument
+  ///         assignment has no array as its target; arrays.evaluate.unbound_argument
   ElementwiseKernel(const ArgumentList& arguments, std::vector<ElementAssignment> assignments);
 
   /// Runs it on arrays and C++ numbers, in the order of the arguments. An
@@ -95,10 +90,10 @@ class ElementwiseKernel {
   }
   void run(const std::vector<Expression>& values, const ElementwiseLaunch& launch = {}) const;
 
-  /// The text for contiguous arrays, for people.
+  /// The text for contiguous arrays.
   ///
-  /// @throws Unsupported  arrays.elementwise_kernel.no_text: made of expressions, which have a text
-  ///         only with the arrays they run on
+  /// @throws Unsupported  arrays.elementwise_kernel.no_text: made of expressions, whose text
+  ///         depends on the arrays
   [[nodiscard]] std::string text(cgen::Dialect dialect) const;
 
   /// The same as a kernel of the loop engine over arrays of one axis, to be transformed and tuned:

@@ -46,11 +46,10 @@ template <Element T>
 /// Arguments as C declares parameters: `float a, const float *x, unsigned char
 /// *mask`.
 ///
-/// Types are C's numbers (`unsigned long long`, `int32_t`, `bool`, `half`),
-/// OpenCL's short names
-/// (`uchar`), those of DType (`f32`, `bf16`), complex ones
-/// (`complex<float>`, `c64`, `cfloat_t`) and short vectors (`float4`, `long2`). `const`, `restrict`
-/// and `__global` may stand where C or OpenCL have them.
+/// Types are C's numbers (`unsigned long long`, `int32_t`, `bool`, `half`), OpenCL's short names
+/// (`uchar`), those of DType (`f32`, `bf16`), complex ones (`complex<float>`, `c64`, `cfloat_t`)
+/// and short vectors (`float4`, `long2`). `const`, `restrict` and `__global` may appear where C or
+/// OpenCL allow them.
 ///
 /// @throws InvalidInput  arrays.parse_arguments.syntax,
 /// arrays.parse_arguments.unknown_type

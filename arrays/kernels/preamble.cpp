@@ -1,4 +1,4 @@
-// What stands before kernels of snippets.
+// The declarations before kernels of snippets.
 #include <algorithm>
 #include <iterator>
 
@@ -10,7 +10,7 @@
 namespace rtcg::arrays::detail {
 namespace {
 
-/// `Z` stands for the complex type, `R` for its parts.
+/// `Z` is the complex type, `R` the type of its parts.
 constexpr std::string_view complex_text = R"(typedef struct Z { R re; R im; } Z;
 F Z Z_make(R re, R im) { Z z; z.re = re; z.im = im; return z; }
 F Z Z_add(Z a, Z b) { return Z_make(a.re + b.re, a.im + b.im); }
@@ -47,8 +47,8 @@ F uint_ float_as_bits(float value) {
 }
 )";
 
-/// `V` stands for the vector, `T` for its components, `M` for how memory holds it. In C, where
-/// vectors have no more than numbered lanes and three lanes take the place of four.
+/// `V` is the vector type, `T` the type of its components, `M` its type in memory. For C, where
+/// components have numbers only and three take the space of four.
 constexpr std::string_view vector_in_c =
     R"(typedef T V __attribute__((vector_size(LANES * sizeof(T))));
 )";
@@ -190,7 +190,7 @@ std::string vector_text(DType vector, const std::set<std::string>& names, bool i
   return result;
 }
 
-/// What a half is in memory, of which a load makes a float, and a store the half again.
+/// The storage type of a half: loads convert it to float, stores convert back.
 struct HalfWords {
   const char* type;
   const char* load;

@@ -43,7 +43,7 @@ class ResultType {
 };
 
 /// One result, in C. `reduce` joins two values `a` and `b`; it must be associative and commutative,
-/// and `neutral` is what it leaves as it is. `map` gives the value of element i; it may name the
+/// with the neutral element `neutral`. `map` gives the value of element i; it may name the
 /// arguments, `i` and `n` as an ElementwiseKernel's operation may.
 struct Reduction {
   ResultType type;
@@ -55,8 +55,8 @@ struct Reduction {
 enum class Accuracy {
   plain,     ///< the default: what each thread sees one after the other, then a tree
   pairwise,  ///< a tree of runs of 64: the error grows as the logarithm of the length
-  /// Sums (`a + b`) of f32 or f64 with what each addition lost kept beside (Neumaier): as accurate
-  /// as twice the digits, rounded once.
+  /// Sums (`a + b`) of f32 or f64 that also accumulate the rounding error of each addition
+  /// (Neumaier): as accurate as a sum with twice the digits, rounded once.
   compensated,
 };
 
@@ -68,14 +68,14 @@ struct ReductionOptions {
 };
 
 struct ReductionLaunch {
-  /// The axes of the common shape that go; none named: all.
+  /// The axes of the common shape to reduce; empty: all.
   std::optional<Extents> axes{};
   bool keeps_axes = false;  ///< as length 1
   /// As ElementwiseLaunch::range; all of it goes.
   std::optional<Slice> range{};
-  /// Result k is that of elements offsets[k] up to offsets[k + 1], in C order: one array of i32 or
-  /// i64, ascending, one longer than there are results. Nothing waits to see them: those outside of
-  /// the elements are cut to the first or to behind the last.
+  /// Result k reduces the elements from offsets[k] up to offsets[k + 1], in C order. One array of
+  /// i32 or i64, ascending, with one more element than there are results. Offsets out of range are
+  /// clamped; no call waits to check them.
   std::optional<AnyArray> offsets{};
   std::optional<runtime::StreamRef> stream{};
   /// Where results go instead of new arrays: one for each, of its type and shape.
@@ -107,10 +107,10 @@ class ReductionKernel {
   ReductionKernel(std::vector<Reduction> results, const ArgumentList& arguments,
                   ReductionOptions options = {}, SourceOrigin where = SourceOrigin::current());
   /// Of an expression of value_of() of arguments: `sum(value_of(x) * value_of(y))`, `max(...)`,
-  /// `argmin(...)`; types and empty arrays as there.
+  /// `argmin(...)`; types and empty arrays as in these functions.
   ///
   /// @throws InvalidInput  arrays.snippet_kernel.bad_name; arrays.reduction_kernel.no_reduction:
-  ///         the expression is something else; arrays.evaluate.unbound_argument
+  ///         the expression is not a reduction; arrays.evaluate.unbound_argument
   ReductionKernel(const Expression& reduction, const ArgumentList& arguments);
 
   /// Over all elements; the first result, an array of no axes.
@@ -140,7 +140,7 @@ class ReductionKernel {
     return Array<T>(run_single(values, launch));
   }
 
-  /// The text for contiguous arrays on which all axes are reduced in one pass, for people.
+  /// The text for contiguous arrays if all axes are reduced in one pass.
   ///
   /// @throws Unsupported  arrays.elementwise_kernel.no_text: made of an expression
   [[nodiscard]] std::string text(cgen::Dialect dialect) const;

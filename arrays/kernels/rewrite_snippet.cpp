@@ -1,4 +1,4 @@
-// Snippets as text of a dialect, once it is known how arrays lie.
+// Snippets as text of a dialect, for given layouts of the arrays.
 #include <fmt/format.h>
 
 #include "rtcg/arrays/kernels/snippet_reader.h"
@@ -44,7 +44,7 @@ class Rewriter {
   }
 
  private:
-  /// The variables of a declaration, from behind its type on.
+  /// The variables of a declaration, from the end of its type on.
   void add_declared(std::size_t at) {
     for (; at < tokens_.size() && !reader_.is(at, ";") && !reader_.is(at, ")");) {
       while (at < tokens_.size() && (reader_.is(at, "*") || reader_.is(at, "const"))) {
@@ -60,7 +60,7 @@ class Rewriter {
     }
   }
 
-  /// Whether `.x` at `at` is a component of a short vector that is no struct in memory.
+  /// Whether `.x` at `at` is a component of a short vector that is not a struct in memory.
   [[nodiscard]] bool is_lane_of_vector(std::size_t at) const {
     if (!reader_.is_component(at)) {
       return false;
@@ -78,7 +78,7 @@ class Rewriter {
     return reader_.is(at - 1, ")") && !vectors_.empty();
   }
 
-  /// The use of an array that begins at `at`, which goes behind it.
+  /// The use of an array that begins at `at`; moves `at` to its end.
   std::string element(const ArrayText& array, std::size_t& at) {
     if (!reader_.is(at + 1, "[")) {
       ++at;
@@ -113,8 +113,8 @@ class Rewriter {
     bool is_component;  ///< of a short vector
   };
 
-  /// The element at that place, where `at` is behind: read, or assigned to, which goes behind the
-  /// value.
+  /// The element at that place, read or assigned; `at` is at its end, and after an assignment at
+  /// the end of the value.
   std::string converted(const Kept& kept, const std::string& place, std::size_t& at) {
     if (at == tokens_.size() || !is_assignment(tokens_[at].text)) {
       return loaded(kept, place);

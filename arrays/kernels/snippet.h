@@ -11,8 +11,7 @@
 #include "rtcg/arrays/kernels/kernel_argument.h"
 #include "rtcg/cgen/dialect/dialect.h"
 
-// C text of users: its words, what it does with arrays, and how it reads once
-// arrays have layouts.
+// C text of users: its tokens, its use of arrays, and its text for given layouts.
 
 namespace rtcg::arrays::detail {
 
@@ -64,16 +63,16 @@ class Snippet {
   bool uses_place_ = false;
 };
 
-/// What stands for an array in generated text.
+/// The text of an array in generated code.
 struct ArrayText {
   DType dtype = DType::f32;
-  std::string element{};  ///< of x[i]; empty when it is found by place
-  std::string pointer{};  ///< for all else
+  std::string element{};  ///< of x[i]; empty if it is indexed by place
+  std::string pointer{};  ///< for all other uses
   /// Of an offset, given the place in C order: `(`, then the place, then `) *
   /// x_s0`.
   std::string before_place{};
   std::string after_place{};
-  bool has_struct = false;  ///< its elements are structs, whatever the dtype
+  bool has_struct = false;  ///< its elements are structs; the dtype has no meaning
 };
 
 struct SnippetNames {
@@ -86,38 +85,36 @@ struct SnippetNames {
 
 /// `float4` and its like.
 [[nodiscard]] std::optional<DType> vector_named(std::string_view name);
-/// Whether x[i] of a short vector cannot stand for the element itself in that dialect: three lanes,
-/// which the language packs more widely than arrays do, and halves are loaded and stored by
+/// Whether x[i] of a short vector is not an element in memory in that dialect: vectors of three
+/// components, which the language pads and arrays do not, and halves are loaded and stored by
 /// functions.
 [[nodiscard]] bool is_packed(DType dtype, cgen::Dialect dialect);
 
-/// The snippet with elements of arrays found where they lie. bool, f16 and bf16
-/// elements convert when they are read and written. `v.x` of a short vector becomes what the
-/// dialect has for it: an element argument, a variable that the snippet declares, or what a bracket
-/// encloses.
+/// The snippet with elements of arrays found by their layouts. bool, f16 and bf16 elements convert
+/// when they are read and written. `v.x` of a short vector, which is an element, an argument, a
+/// variable of the snippet or a parenthesis, gets the dialect's spelling.
 [[nodiscard]] std::string rewrite(const Snippet& snippet, const SnippetNames& names);
 
 /// The same for text without arrays.
 [[nodiscard]] std::string with_components(const std::string& text, const SnippetNames& names);
-/// Text of functions that a snippet calls, for a dialect: `__device__`,
-/// `__host__`,
-/// `__forceinline__` and `__global` may stand in it and go where the dialect
-/// has no such word. Components of short vectors as in snippets.
+/// Text of functions that a snippet calls, for a dialect: `__device__`, `__host__`,
+/// `__forceinline__` and `__global` may appear in it and are removed if the dialect lacks them.
+/// Components of short vectors as in snippets.
 ///
 /// @param vectors  as of SnippetNames
 [[nodiscard]] std::string portable_preamble(std::string_view text, cgen::Dialect dialect,
                                             const std::set<std::string>& vectors = {});
-/// What snippets find: constants of C's headers, types and functions: `complex64`, `complex128`
-/// with `complex64_mul(a, b)` and its like, conversions of bf16, and short vectors with
-/// `make_float4` and operators; those that `names` or dtypes need.
+/// The declarations that snippets may use: constants of C's headers, `complex64`, `complex128` and
+/// their functions (`complex64_mul(a, b)`), conversions of bf16, short vectors with `make_float4`
+/// and operators. Only those that `names` or `dtypes` need.
 [[nodiscard]] std::string standard_preamble(const std::set<std::string>& names,
                                             const std::set<DType>& dtypes, cgen::Dialect dialect);
-/// What an element is in memory: `complex64` for c64, `float4` or how the dialect keeps that, else
-/// as storage_type().
+/// The type of an element in memory: `complex64` for c64, `float4` or the dialect's form of it,
+/// otherwise storage_type().
 [[nodiscard]] cgen::Type snippet_storage_type(DType dtype, cgen::Dialect dialect);
 /// What a snippet sees of short vectors: of halves those of f32; others stay.
 [[nodiscard]] DType snippet_vector(DType vector);
-/// What is computed with: `complex64`, `float4`, else as value_type().
+/// The type of values: `complex64`, `float4`, otherwise value_type().
 [[nodiscard]] cgen::Type snippet_value_type(DType dtype);
 
 }  // namespace rtcg::arrays::detail

@@ -26,14 +26,15 @@ class SnippetCode {
   void add_arguments();
   [[nodiscard]] std::string fresh(const std::string& name) const { return names_->make(name); }
 
-  /// What stands before the kernel; after add_arguments().
+  /// The declarations before the kernel; call it after add_arguments().
   [[nodiscard]] const std::vector<cgen::Statement>& items() const noexcept { return items_; }
-  /// What stands at the start of its body.
+  /// The statements at the start of its body.
   void begin_body(cgen::BlockBuilder& body) const;
   /// Declares where the element is in each array, given how far from the first
   /// in each operand.
   void begin_element(const std::vector<cgen::Expr>& offsets, cgen::BlockBuilder& body);
-  /// As many elements from there on as the form has lanes: each array is read and written at once.
+  /// The elements from there on, one for each lane of the form; each array is read and written by
+  /// one vector.
   void packed_element(const Snippet& snippet, const std::vector<cgen::Expr>& offsets,
                       cgen::BlockBuilder& body);
   /// Within an element.

@@ -143,7 +143,7 @@ std::string key_of(const SnippetForm& form) {
 
 runtime::DeviceAddress SnippetBinding::Operand::address(const Layout& layout) const {
   const runtime::DeviceAddress begin = array.storage()->address();
-  // where a view of nothing would begin may be behind the end
+  // an empty view may begin past the end
   return layout.shape.contains(0)
              ? begin
              : begin + static_cast<std::uint64_t>(layout.offset) * element_bytes;
@@ -283,11 +283,11 @@ const runtime::Kernel& KernelTable::get(runtime::Device device, const std::strin
     if (dialect == cgen::Dialect::cuda) {
       options.flags.emplace_back("--device-as-default-execution-space");
     } else if (dialect == cgen::Dialect::c) {
-      // functions that nobody else can replace are inlined; a pragma in the text would also hide
-      // what a preamble declares of libc
+      // functions that cannot be replaced are inlined; a pragma in the text would also hide what a
+      // preamble declares of libc
       options.flags.emplace_back("-fvisibility=hidden");
     }
-    // whatever of the text a compiler refuses, the mistake is where the snippet stands
+    // if a compiler refuses any part of the text, the mistake is in the snippet
     std::fill(source.origins.begin(), source.origins.end(), where);
     entry->kernel =
         runtime::Program::compile(device, std::move(source), options, name).kernel(kernel_name);

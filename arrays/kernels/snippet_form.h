@@ -17,19 +17,18 @@
 #include "rtcg/cgen/support/source_origin.h"
 #include "rtcg/runtime/device/kernel.h"
 
-// Kernels of snippets: what they are made from, and what one launch gives them.
+// Kernels of snippets: their programs, their forms and the arguments of one launch.
 
 namespace rtcg::arrays::detail {
 
-/// How a kernel gets at an array argument; one that the snippets never name has
-/// neither way.
+/// How a kernel indexes an array argument; one that the snippets never use has neither.
 struct ArrayForm {
   DType dtype = DType::f32;
   std::optional<OperandForm> element{};   ///< over the kernel's axes
   std::optional<OperandForm> by_place{};  ///< over its own axes
 };
 
-/// What a kernel depends on beside its program.
+/// What a kernel depends on besides its program.
 struct SnippetForm {
   cgen::Dialect dialect = cgen::Dialect::c;
   bool is_wide = false;
@@ -62,7 +61,7 @@ struct SnippetProgram {
   [[nodiscard]] std::set<std::string> vectors() const;
   /// @throws InvalidInput  arrays.check_struct_layout.mismatch
   void check_structs(runtime::StreamRef stream) const;
-  [[nodiscard]] bool uses_count() const;  ///< `n`, which is no argument
+  [[nodiscard]] bool uses_count() const;  ///< `n`, unless it is an argument
   /// That of contiguous arrays of one axis, with 32-bit indices.
   [[nodiscard]] SnippetForm contiguous_form(cgen::Dialect dialect) const;
 };
@@ -90,7 +89,7 @@ struct SnippetBinding {
   [[nodiscard]] std::vector<Layout> layouts() const;
 };
 
-// What is given for an argument, where it is what that takes.
+// Checks of the value that is given for an argument.
 /// @throws InvalidInput  arrays.snippet_kernel.argument_count
 void check_argument_count(std::size_t taken, std::size_t given);
 /// @throws InvalidInput  arrays.snippet_kernel.not_an_array, arrays.snippet_kernel.wrong_dtype

@@ -5,7 +5,7 @@
 
 #include "rtcg/arrays/kernels/snippet.h"
 
-// Words of snippets, and what they are about.
+// The tokens of snippets, and what they refer to.
 
 namespace rtcg::arrays::detail {
 
@@ -16,7 +16,7 @@ inline bool is_assignment(std::string_view symbol) {
 inline bool is_step(std::string_view symbol) {
   return symbol == "++" || symbol == "--";
 }
-/// Elements whose memory holds something else than what is computed with.
+/// Elements whose type in memory is not the type of their values.
 inline bool converts(DType dtype) {
   return dtype == DType::boolean || is_half(dtype) || lanes_of(dtype) == 3;
 }
@@ -32,12 +32,12 @@ class SnippetReader {
   [[nodiscard]] bool is(std::size_t at, std::string_view text) const {
     return at < tokens_.size() && tokens_[at].text == text && tokens_[at].kind != TokenKind::quoted;
   }
-  /// A name that is no member of something.
+  /// A name that is not a member.
   [[nodiscard]] bool is_free_name(std::size_t at) const {
     return tokens_[at].kind == TokenKind::name &&
            (at == 0 || (!is(at - 1, ".") && !is(at - 1, "->") && !is(at - 1, "::")));
   }
-  /// Behind the bracket that closes the one at `open`.
+  /// The place after the bracket that closes the one at `open`.
   [[nodiscard]] std::size_t behind_bracket(std::size_t open) const {
     int depth = 0;
     for (std::size_t at = open;; ++at) {
@@ -50,7 +50,7 @@ class SnippetReader {
       }
     }
   }
-  /// Behind the value that begins at `at` and is assigned.
+  /// The place after the assigned value that begins at `at`.
   [[nodiscard]] std::size_t behind_value(std::size_t at) const {
     while (at < tokens_.size()) {
       if (is(at, "(") || is(at, "[") || is(at, "{")) {
@@ -70,9 +70,8 @@ class SnippetReader {
     }
     return std::min(at, tokens_.size());
   }
-  /// Whether what begins at `first` and ends before `behind` is written:
-  /// assigned to, stepped, or its address taken. Members of it count as the
-  /// whole.
+  /// Whether what begins at `first` and ends before `behind` is written: assigned, incremented or
+  /// decremented, or its address taken. Writing a member counts too.
   [[nodiscard]] bool is_written(std::size_t first, std::size_t behind) const {
     while ((is(behind, ".") && behind + 1 < tokens_.size()) || is(behind, "[")) {
       behind = is(behind, ".") ? behind + 2 : behind_bracket(behind);

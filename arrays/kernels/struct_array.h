@@ -17,8 +17,8 @@ namespace rtcg::arrays {
 /// A view of one field of all structs.
 ///
 /// @shape structs  [..., size of the struct in bytes], of u8; result [...]
-/// @throws InvalidInput  cgen.struct_builder.unknown_field; arrays.field_of.no_dtype: the field is
-///         none of the numbers that arrays have; arrays.field_of.not_structs
+/// @throws InvalidInput  cgen.struct_builder.unknown_field; arrays.field_of.no_dtype: the field's
+///         type is not a type of elements; arrays.field_of.not_structs
 [[nodiscard]] AnyArray field_of(const AnyArray& structs, const cgen::LaidOutStruct& type,
                                 const std::string& field);
 
@@ -27,7 +27,7 @@ namespace rtcg::arrays {
 /// @throws InvalidInput  arrays.field_of.not_structs
 [[nodiscard]] Layout layout_of_structs(const AnyArray& structs, std::size_t struct_bytes);
 
-/// Structs that lie on the host as an array of one axis.
+/// An array of one axis with structs of the host.
 ///
 /// @cost  waits for the copy
 template <class Struct>
@@ -47,9 +47,10 @@ template <class Struct>
   return structs_from_host(std::span<const Struct>(structs), stream);
 }
 
-/// Asks the stream's device where it puts the fields of a struct, and how long it is.
+/// Compares the offsets of a struct's fields and its size with those on the stream's device.
 ///
-/// @throws InvalidInput  arrays.check_struct_layout.mismatch: not where `type` says
+/// @throws InvalidInput  arrays.check_struct_layout.mismatch: the device has another layout than
+///         `type`
 /// @cost   the first time for a device and a struct one launch and its compilation; waits for it
 void check_struct_layout(runtime::StreamRef stream, const cgen::LaidOutStruct& type);
 

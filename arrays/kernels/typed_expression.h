@@ -11,9 +11,9 @@
 
 namespace rtcg::arrays {
 
-/// What an argument of a kernel stands for in an expression: element i of an array, or the number.
+/// The value of a kernel's argument in an expression: element i of an array, or the number.
 ///
-/// @throws InvalidInput  arrays.value_of.structure: a struct is no value of an expression
+/// @throws InvalidInput  arrays.value_of.structure: a struct is not a value of an expression
 [[nodiscard]] Expression value_of(const KernelArgument& argument);
 
 /// `target[i] = value`, where the value is made of value_of() of arguments.

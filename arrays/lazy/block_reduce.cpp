@@ -113,7 +113,8 @@ void BlockReduce::emit(const ReductionState& mine, const Expr& thread,
   body << if_(equal(thread % lanes, parameters_.index(0)), put) << cgen::barrier();
   const int warps = threads_ / warp_size;
   cgen::BlockBuilder first_warp;
-  // all lanes take part in the shuffles; what those behind the warps' states hold counts for nobody
+  // all lanes take part in the shuffles; lanes after the warps' states hold values that are not
+  // used
   const ReductionState of_warp = shared_.get(thread % parameters_.index(warps));
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     first_warp << assign(mine[part], of_warp[part]);
@@ -220,7 +221,7 @@ void LastBlockReduce::emit_finish(
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     finish << assign(mine[part], parts_[part].neutral);
   }
-  constexpr int reads = 8;  // under way at the same time, those behind the last segment left out
+  constexpr int reads = 8;  // in flight at the same time; none after the last segment
   const auto take = [&](const Expr& s, cgen::BlockBuilder& loop) {
     std::vector<ReductionState> others(reads);
     for (int read = 0; read < reads; ++read) {

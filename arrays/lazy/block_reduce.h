@@ -61,8 +61,9 @@ class ColumnReduce {
   /// @param lanes  of what is dealt
   ColumnReduce(const Reducer& reducer, const ColumnGrid& grid, int threads, int lanes,
                const KernelSignature& parameters, cgen::BlockBuilder& body);
-  /// Takes into `mine` what others have seen of the thread's column: `readers` threads read a
-  /// stream of all columns in turns, each so many neighbours at once, of which it has a state each.
+  /// Combines `mine` with the states of the other threads of its column: `readers` threads read a
+  /// stream of all columns in turns, each some adjacent elements at once, with a state for each of
+  /// them.
   void deal(const std::vector<ReductionState>& lanes, const cgen::Expr& readers,
             const ReductionState& mine, cgen::BlockBuilder& body) const;
   /// Leaves what all of a column have seen in the variables of row 0. To be emitted again only

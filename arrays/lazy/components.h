@@ -7,9 +7,9 @@
 
 namespace rtcg::arrays::detail {
 
-/// The same computation of components: one axis more, behind the others, as long as the node's
-/// short vector has lanes; of an expression of numbers, as long as 1. What comes out has no short
-/// vectors left, so that kernels need to know none.
+/// The same computation of components, along one more axis at the end. Its length is the number of
+/// components of the node's short vector, or 1 for an expression of numbers. The result has no
+/// short vectors.
 [[nodiscard]] NodePointer by_component(const NodePointer& root);
 
 }  // namespace rtcg::arrays::detail

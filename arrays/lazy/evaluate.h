@@ -8,11 +8,11 @@ namespace rtcg::arrays {
 
 /// A new array with what the expression gives, in C order.
 ///
-/// All of it runs in one kernel, each common part once, and each reduction inside in one or two of
-/// its own before. Kernels are compiled at first use and kept by their structure: which operations
-/// on which types, and how the operands' strides look; other numbers, arrays and sizes run the same
-/// kernel. Work goes to the stream of the innermost StreamScope when that is on the arrays' device,
-/// else to that of the first array.
+/// The expression runs as one kernel that computes each common part once. Each reduction inside
+/// runs before it, in one or two kernels. Kernels are compiled at first use and kept by their
+/// structure: operations, types and the form of the operands' strides. Other numbers, arrays and
+/// sizes run the same kernel. Work goes to the stream of the innermost StreamScope if that is on
+/// the arrays' device, otherwise to that of the first array.
 ///
 /// @throws InvalidInput  arrays.evaluate.mixed_devices
 /// @throws  what compiling and launching throw
@@ -29,16 +29,17 @@ namespace rtcg::arrays {
 ///         arrays.assign.narrowing: see is_same_kind()
 void evaluate_into(const Expression& expression, const AnyArray& target);
 
-/// The same for several expressions, each into its array: one kernel reads and writes all, and what
-/// is read is as it was before. Of short vectors each takes a kernel of its own, and a copy.
+/// The same for several expressions, each into its array. One kernel reads and writes all; it reads
+/// the values from before the call. Each expression of short vectors takes a kernel and a copy of
+/// its own.
 ///
 /// @throws InvalidInput  arrays.evaluate.mixed_shapes; as above
 void evaluate_all_into(const std::vector<Expression>& expressions,
                        const std::vector<AnyArray>& targets);
 
-/// At each index of `target` writes what the expression gives into the element that lies `further`
-/// elements behind the one at that index: the counterpart of gather(). Where several values go to
-/// one element, one of them stays.
+/// For each index of `target`, writes the expression's value into the element that is `further`
+/// elements after the one at that index: the inverse of gather(). If several values go to one
+/// element, one of them remains.
 ///
 /// @throws InvalidInput  arrays.assign.narrowing
 void scatter(const Expression& value, const Expression& further, const AnyArray& target);

@@ -25,7 +25,7 @@ ExpressionNode::~ExpressionNode() {
   while (!dying.empty()) {
     const NodePointer node = std::move(dying.back());
     dying.pop_back();
-    // nobody else holds it, so its operands may be taken out before it goes
+    // it has no other owner, so its operands may be moved out before it is destroyed
     for (NodePointer& operand : const_cast<ExpressionNode&>(*node).operands) {
       take(operand);
     }
@@ -149,7 +149,7 @@ Expression gather(const AnyArray& array, const Expression& further) {
 }
 
 Expression indices(const Extents& shape) {
-  static_cast<void>(element_count(shape));  // throws for what is no shape
+  static_cast<void>(element_count(shape));  // throws if it is not a shape
   auto node = std::make_shared<detail::ExpressionNode>();
   node->op = Op::indices;
   node->dtype = DType::i64;

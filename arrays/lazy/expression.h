@@ -17,9 +17,9 @@ namespace rtcg::arrays {
 enum class Op : std::uint8_t {
   leaf,      ///< an array
   number,    ///< a C++ number
-  argument,  ///< of a kernel: what is given for it stands here when it runs
+  argument,  ///< of a kernel: a launch replaces it by the value that is given for it
   indices,   ///< place of the element in C order
-  gather,    ///< the element of an array so many elements further; see gather()
+  gather,    ///< the element of an array at a distance; see gather()
   cast,
   // arithmetic
   add,
@@ -149,15 +149,15 @@ struct PreparedLaunch;
 using NodePointer = std::shared_ptr<const ExpressionNode>;
 }  // namespace detail
 
-/// A computation on arrays that has not run yet: a shape, an element type, and how to get each
-/// element.
+/// A computation on arrays that has not run yet: a shape, an element type, and the operations for
+/// each element.
 ///
-/// Made by operators and functions of arrays, C++ numbers and other expressions; turned into an
-/// array by assigning it to one or by evaluate(), which runs one kernel for all of it (and one for
-/// each reduction inside). An immutable value that shares its parts and keeps the arrays in it
-/// alive; it sees their elements as they are when it runs. Shapes broadcast and types go together
-/// as in NumPy 2; C++ numbers act as Python's do. Building throws InvalidInput
-/// (arrays.broadcast.shape_mismatch, arrays.expression.dtype) where NumPy would refuse.
+/// Made by operators and functions of arrays, C++ numbers and other expressions. Assigning it to
+/// an array, or evaluate(), runs one kernel for all of it (and one for each reduction inside). An
+/// immutable value that shares its parts and keeps the arrays in it alive; it reads their elements
+/// when it runs. Shapes broadcast and types are promoted as in NumPy 2; C++ numbers act as Python's
+/// do. Building throws InvalidInput (arrays.broadcast.shape_mismatch, arrays.expression.dtype)
+/// where NumPy would refuse.
 class Expression {
  public:
   // NOLINTBEGIN(google-explicit-constructor): 2 * x
@@ -181,7 +181,7 @@ class Expression {
   [[nodiscard]] const Extents& shape() const noexcept;
   [[nodiscard]] const detail::NodePointer& node() const noexcept { return node_; }
 
-  /// What it gives, on the host: `sum(x).item<float>()`, `(2 * x).to_vector<float>()`.
+  /// Its values, on the host: `sum(x).item<float>()`, `(2 * x).to_vector<float>()`.
   ///
   /// @throws InvalidInput  arrays.assign.narrowing, arrays.item.not_one_element
   /// @cost   as evaluate(), and waits for it
@@ -231,7 +231,7 @@ struct ExpressionNode {
   std::optional<AnyArray> array{};                ///< of a leaf or a gather
   std::optional<NumberValue> number{};            ///< of a number
   std::shared_ptr<const std::string> argument{};  ///< of an argument its name
-  Extents axes{};                                 ///< of a reduction: those that go, ascending
+  Extents axes{};                                 ///< of a reduction: the reduced ones, ascending
   bool keeps_axes = false;                        ///< as length 1
 
   /// Of a root that has gone into one array and another time into one; set once, owned.
@@ -258,14 +258,14 @@ template <Element T>
 [[nodiscard]] Expression cast(const Expression& value) {
   return cast(value, dtype_of_type<T>);
 }
-/// Short vectors of their components, which are converted and broadcast: `float3` of x, y and z.
+/// Short vectors of the components, which are converted and broadcast: `float3` of x, y and z.
 ///
-/// @param dtype  a short vector of as many lanes as there are components
+/// @param dtype  a short vector with this number of components
 /// @throws InvalidInput  arrays.make_vector.lanes
 [[nodiscard]] Expression make_vector(DType dtype, const std::vector<Expression>& components);
-/// At each index the element of `array` that lies `further` elements behind the one at that index:
-/// what taking elements at computed places consists of. Both have the same shape, and nothing
-/// checks that the element is one of the array's memory.
+/// For each index, the element of `array` that is `further` elements after the one at that index:
+/// the basis of indexing by arrays. Both have the same shape. The caller ensures that the element
+/// is in the array's memory.
 ///
 /// @param further  of integers
 [[nodiscard]] Expression gather(const AnyArray& array, const Expression& further);

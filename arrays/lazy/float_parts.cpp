@@ -1,4 +1,4 @@
-// Functions that take floating-point numbers apart.
+// Functions that split floating-point numbers into parts.
 #include <limits>
 
 #include "rtcg/arrays/lazy/functions.h"

@@ -43,7 +43,7 @@ bool is_mixed_with_u64(const Expression& a, const Expression& b) {
          (b.dtype() == DType::u64 && is_signed_integer(a.dtype()));
 }
 
-/// A number in the type of the other side, or in its own when it is outside of what that holds.
+/// A number in the type of the other operand, or in its own if the other type does not hold it.
 Expression comparable(const Expression& value, const Expression& other) {
   const NumberValue* number = number_of(value);
   if (number == nullptr || number->kind != WeakKind::integer || !is_integer(other.dtype())) {

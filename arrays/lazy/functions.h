@@ -136,8 +136,8 @@ namespace rtcg::arrays {
 /// Neither 0, infinite, NaN, nor less than the type holds with all its digits; integers but 0 are.
 [[nodiscard]] Expression isnormal(const Expression& a);
 
-// Parts of floating-point numbers, as C takes them apart; integers count as floating_for() them.
-/// What is behind the point, and the whole number before it; both with the sign of `a`.
+// Parts of floating-point numbers, as in C; integers are converted by floating_for().
+/// The fractional part, and the integral part; both with the sign of `a`.
 [[nodiscard]] std::pair<Expression, Expression> modf(const Expression& a);
 /// A number of [0.5, 1) with the sign of `a`, and the power of two, as i32, that it was multiplied
 /// with; 0, infinities and NaNs stay, with a power of 0.
@@ -154,7 +154,7 @@ namespace rtcg::arrays {
 [[nodiscard]] Expression fmod(const Expression& a, const Expression& b);
 /// C's `remainder`: of the quotient rounded to the nearest, halves to the even.
 [[nodiscard]] Expression ieee_remainder(const Expression& a, const Expression& b);
-/// a - b where that is positive, else 0.
+/// a - b if that is positive, otherwise 0.
 [[nodiscard]] Expression fdim(const Expression& a, const Expression& b);
 [[nodiscard]] Expression atan2(const Expression& y, const Expression& x);
 [[nodiscard]] Expression hypot(const Expression& a, const Expression& b);
@@ -172,7 +172,7 @@ namespace rtcg::arrays {
 [[nodiscard]] Expression arg(const Expression& a);
 
 struct ReduceOptions {
-  /// The axes that go; none named: all. Negative numbers count from the last.
+  /// The axes to reduce; empty: all. Negative numbers count from the last.
   std::optional<Extents> axes{};
   /// Leaves them as axes of length 1.
   bool keeps_axes = false;
@@ -190,7 +190,8 @@ template <std::integral... Axes>
 /// shape and layout only: the same array gives the same bits.
 ///
 /// @throws InvalidInput  arrays.layout.bad_axis, arrays.reduce.repeated_axis, arrays.reduce.empty:
-///         a minimum or maximum of nothing; arrays.expression.dtype: an order of complex numbers
+///         a minimum or maximum of no elements; arrays.expression.dtype: an order of complex
+///         numbers
 [[nodiscard]] Expression sum(const Expression& a, const ReduceOptions& options = {});
 [[nodiscard]] Expression prod(const Expression& a, const ReduceOptions& options = {});
 [[nodiscard]] Expression mean(const Expression& a, const ReduceOptions& options = {});
@@ -199,7 +200,7 @@ template <std::integral... Axes>
 [[nodiscard]] Expression max(const Expression& a, const ReduceOptions& options = {});
 [[nodiscard]] Expression any(const Expression& a, const ReduceOptions& options = {});
 [[nodiscard]] Expression all(const Expression& a, const ReduceOptions& options = {});
-/// Where the first least element is, in C order of the axes that go; as i64. The first NaN wins.
+/// The index of the first least element in C order of the reduced axes, as i64. The first NaN wins.
 [[nodiscard]] Expression argmin(const Expression& a, const ReduceOptions& options = {});
 [[nodiscard]] Expression argmax(const Expression& a, const ReduceOptions& options = {});
 /// Mean of |a - mean(a)|^2, divided by count - ddof.

@@ -15,8 +15,7 @@
 #include "rtcg/cgen/ast/module.h"
 #include "rtcg/runtime/device/kernel.h"
 
-// What a kernel of an expression depends on, and nothing else: equal forms
-// share one compiled kernel.
+// All that the kernel of an expression depends on: equal forms share one compiled kernel.
 
 namespace rtcg::arrays::detail {
 
@@ -37,17 +36,16 @@ struct ReductionForm {
 struct KernelForm {
   cgen::Dialect dialect = cgen::Dialect::c;
   bool is_wide = false;   ///< indices have 64 bits
-  std::uint8_t axes = 0;  ///< of a reduction: kept ones, then those that go
+  std::uint8_t axes = 0;  ///< of a reduction: kept ones, then reduced ones
   std::vector<OperandForm> targets{};
   std::vector<OperandForm> leaves{};
   std::vector<DType> numbers{};
   std::vector<TapeStep> steps{};
   std::vector<std::uint32_t> roots{};
   std::optional<ReductionForm> reduction{};
-  /// Neighbouring elements along the last axis that a thread takes at once.
-  /// Where that is more than 1, operands that step by 1 there are aligned to so
-  /// many elements at the start of every row, and with several axes rows have a
-  /// multiple of so many.
+  /// Adjacent elements along the last axis that a thread processes at once. If more than 1, each
+  /// row of an operand with step 1 begins at a multiple of this number of elements; with several
+  /// axes the length of rows is a multiple of it too.
   std::uint8_t lanes = 1;
   /// Of a map: leaves that step by 1 along this axis instead of the last go
   /// through tiles in shared memory.
@@ -56,7 +54,7 @@ struct KernelForm {
   /// enough reads are under way at once.
   std::uint8_t tile_length = 32;
 
-  /// Of a map: the last root says how many elements behind its place the target's element is.
+  /// Of a map: the last root is the distance of the target's element from its index, in elements.
   bool scatters = false;
 
   friend bool operator==(const KernelForm&, const KernelForm&) = default;
@@ -65,11 +63,10 @@ struct KernelForm {
 [[nodiscard]] bool is_gathered(const KernelForm& form, std::size_t leaf);
 [[nodiscard]] std::uint64_t hash_of(const KernelForm& form) noexcept;
 
-/// The parameters of a form's kernel and how its code gets at what they stand
-/// for.
+/// The parameters of a form's kernel, and the code that accesses their values.
 ///
-/// In order: the lengths of all axes; each target, then each leaf; the parts of
-/// all numbers; then what the kernel adds.
+/// In order: the lengths of all axes; each target, then each leaf; the parts of all numbers; then
+/// the parameters that the kernel adds.
 class KernelInterface : public KernelSignature {
  public:
   explicit KernelInterface(const KernelForm& form);
@@ -88,7 +85,7 @@ class KernelInterface : public KernelSignature {
     return targets_ + leaf;
   }
   [[nodiscard]] cgen::Expr load(std::size_t leaf, const cgen::Expr& offset, int part) const;
-  /// The element `further` (i64) elements behind that offset.
+  /// The element `further` (i64) elements after that offset.
   [[nodiscard]] cgen::Expr load_further(std::size_t leaf, const cgen::Expr& offset, int part,
                                         const cgen::Expr& further) const {
     return load(leaf, offset + cast(index_type(), further), part);
@@ -121,7 +118,7 @@ struct KernelArguments {
   std::vector<Operand> leaves{};
   std::vector<TapeNumber> numbers{};
   std::vector<std::int64_t> more{};               ///< of the parameters that the kernel adds
-  std::vector<runtime::DeviceAddress> scratch{};  ///< of those behind them, that are pointers
+  std::vector<runtime::DeviceAddress> scratch{};  ///< of those after them that are pointers
 };
 
 /// The kernel of a form, from the cache or made now by `make_module`.

@@ -33,12 +33,11 @@ struct OperandForm {
 
 [[nodiscard]] OperandForm form_of(DType dtype, const Extents& strides);
 
-/// The parameters of a kernel over the axes of some loops: lengths, then arrays
-/// with their strides, then whatever else is added, in that order; and code
-/// that finds elements.
+/// The parameters of a kernel over the axes of some loops: lengths, then arrays with their strides,
+/// then added parameters, in that order; and code that finds elements.
 class KernelSignature {
  public:
-  /// Turns a name into one that collides with none of the user's.
+  /// Changes a name that collides with one of the user's.
   using Rename = std::function<std::string(const std::string&)>;
   KernelSignature(bool is_wide, int axes, Rename rename = {});
 
@@ -64,8 +63,7 @@ class KernelSignature {
                           bool is_written);
   /// A pointer to elements of that type, under that very name.
   cgen::Expr add_pointer(const cgen::Type& element, const std::string& name);
-  /// Strides alone, of which `name` begins the names: what steps evenly but is
-  /// no memory.
+  /// Strides without memory, for values with a constant step; their names begin with `name`.
   std::size_t add_steps(const OperandForm& form, const std::string& name);
   [[nodiscard]] std::size_t operands() const noexcept { return operands_.size(); }
   [[nodiscard]] const OperandForm& form(std::size_t operand) const {
@@ -104,7 +102,7 @@ class KernelSignature {
     OperandForm form;
     std::string name;
     cgen::Expr pointer;
-    std::vector<cgen::Expr> strides;  // of class `other`, at their axis; else 0
+    std::vector<cgen::Expr> strides;  // of class `other`, at their axis; otherwise 0
   };
 
   cgen::Type index_type_;
@@ -120,7 +118,7 @@ inline constexpr const char* kernel_name = "compute";
 [[nodiscard]] cgen::VerifyOptions verify_options();
 /// Threads of a block; on the host, where a thread runs many elements, 1.
 [[nodiscard]] int block_threads(cgen::Dialect dialect);
-/// The kernel with this body, behind `items`, for blocks of so many threads.
+/// The kernel with this body after `items`, for blocks of this number of threads.
 [[nodiscard]] cgen::Module finish_kernel(cgen::Dialect dialect, const KernelSignature& parameters,
                                          const cgen::BlockBuilder& body,
                                          const std::vector<cgen::Statement>& items, int threads);

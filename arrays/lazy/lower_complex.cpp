@@ -147,7 +147,7 @@ ArcSine arc_sine(const Expr& re, const Expr& im, Scratch& s) {
                    fn(Intrinsic::log, call(Intrinsic::hypot, {half * x, half * y}));
   const Expr is_steep = s.keep_test("e", !is_far && b <= s.number(0.6417));
   const Expr other = s.keep("t", select(is_far, y, leg));
-  // with a NaN beside it, 0 stays what it is
+  // 0 stays 0 if the other part is NaN
   const Expr is_zero = equal(re, s.number(0));
   return {select(is_zero, x,
                  select(is_steep, fn(Intrinsic::asin, b), call(Intrinsic::atan2, {x, other}))),

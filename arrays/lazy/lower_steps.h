@@ -27,7 +27,7 @@ struct LoweringPlace {
   cgen::BlockBuilder& body;
   /// The element of a leaf, as memory holds it; of complex numbers a part (0 or 1).
   std::function<cgen::Expr(std::uint32_t leaf, int part)> load;
-  /// The same for the element that lies so many further.
+  /// The same for the element at this distance.
   std::function<cgen::Expr(std::uint32_t leaf, int part, const cgen::Expr& further)> load_further;
   /// The parameter of a number.
   std::function<cgen::Expr(std::uint32_t number, int part)> number;
@@ -93,7 +93,7 @@ class Scratch {
 [[nodiscard]] Value lower_real(const TapeStep& step, const std::vector<Value>& operands,
                                cgen::BlockBuilder& body, const std::string& name,
                                cgen::Dialect dialect);
-/// Of the real functions, those that one language or another lacks.
+/// The real functions that at least one of the languages lacks.
 [[nodiscard]] cgen::Expr lower_special(Op op, const std::vector<cgen::Expr>& operands, DType dtype,
                                        cgen::BlockBuilder& body, const std::string& name,
                                        cgen::Dialect dialect);

@@ -9,7 +9,7 @@
 
 namespace rtcg::arrays::detail {
 
-/// The number that `value` is; null when it is something else.
+/// The number if `value` is one; otherwise null.
 [[nodiscard]] const NumberValue* number_of(const Expression& value);
 /// @throws InvalidInput  arrays.expression.dtype
 [[noreturn]] void refuse_dtype(const char* function, DType dtype);

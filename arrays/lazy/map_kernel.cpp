@@ -10,7 +10,7 @@ namespace {
 
 using cgen::Expr;
 
-/// The elements from the one at `index` on, as many as the form has lanes.
+/// The elements from the one at `index` on, one for each lane of the form.
 void emit_packs(const KernelForm& form, const KernelInterface& interface,
                 const std::vector<Expr>& index, const Expr& place, cgen::BlockBuilder& body) {
   // all reads come before the writes: a target may be one of the leaves

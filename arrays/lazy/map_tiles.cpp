@@ -11,7 +11,7 @@ int parts_of(DType dtype) {
   return is_complex(dtype) ? 2 : 1;
 }
 
-/// Of a tile, so that the elements of its columns lie in different memory banks.
+/// Of a tile; the elements of a column are then in different memory banks.
 int row_length(const KernelForm& form) {
   return form.tile_length + 1;
 }
@@ -48,12 +48,12 @@ class Tiling {
                                            first_across_ + length <= interface.length(across_)));
   }
 
-  /// Whether the tile lies inside the arrays with all of its elements.
+  /// Whether all elements of the tile are inside the arrays.
   [[nodiscard]] const Expr& is_whole() const { return is_whole_; }
 
   /// Calls `fill(index, inner)` for the element of the tile at these places.
   ///
-  /// @param is_certain  that there is one; else the code asks
+  /// @param is_certain  whether there is one in any case; otherwise the code tests it
   template <class Fill>
   void at(const Expr& along, const Expr& across, bool is_certain, cgen::BlockBuilder& body,
           Fill&& fill) const {
@@ -88,7 +88,7 @@ class Tiling {
   std::vector<Expr> index_;
 };
 
-/// Leaves that go through tiles.
+/// Leaves that are read through tiles.
 std::vector<bool> tiled_leaves(const KernelForm& form) {
   constexpr int most_bytes = 32 << 10;  // of the shared memory that every device has
   std::vector<bool> result;
@@ -106,8 +106,9 @@ std::vector<bool> tiled_leaves(const KernelForm& form) {
   return result;
 }
 
-/// The threads of a block take the rows of a tile in turns: first those of what it reads, where
-/// neighbours go along the axis of the leaves, then those of what it writes.
+/// The threads of a block process the rows of a tile in turns: first they read, with adjacent
+/// threads along the fast axis of the leaves, then they write, with adjacent threads along that of
+/// the targets.
 class TileEmitter {
  public:
   TileEmitter(const KernelForm& form, const KernelInterface& interface, cgen::BlockBuilder& body)
@@ -152,7 +153,7 @@ class TileEmitter {
     return tiles;
   }
 
-  /// Arrays for what is read before the tiles are there, so that it is under way with them.
+  /// Arrays for values that are read before the tiles are complete, so these loads overlap.
   void declare_ahead(cgen::BlockBuilder& body) {
     for (std::size_t leaf = 0; leaf < tiles_.size(); ++leaf) {
       ahead_.emplace_back();
@@ -190,7 +191,8 @@ class TileEmitter {
     const auto load = [&](std::size_t leaf, int part, const std::vector<Expr>& index) {
       return interface_.load(leaf, interface_.leaf_offset(leaf, index), part);
     };
-    // all reads of a thread come before its first write to a tile, which waits for what it writes
+    // a thread issues all reads before its first write to a tile, because a write waits for its
+    // value
     for (std::size_t leaf = 0; leaf < tiles_.size(); ++leaf) {
       for (std::size_t part = 0; part < ahead_[leaf].size(); ++part) {
         for_rows(body, [&](const Expr& turn, const Expr& row, cgen::BlockBuilder& loop) {

@@ -11,10 +11,10 @@
 
 namespace rtcg::arrays::detail {
 
-/// Elements that lie side by side, 16 bytes at most, and the vector type that holds them.
+/// Adjacent elements, 16 bytes at most, and the vector type that holds them.
 ///
-/// Elements of one and two bytes are held in words, whose bits are taken apart: not every language
-/// has vectors of them.
+/// Elements of one and two bytes are packed in words, because not every language has vectors of
+/// them.
 class Pack {
  public:
   static constexpr int most_bytes = 16;

@@ -149,7 +149,7 @@ class TapeReducer : public Reducer {
   }
 
  private:
-  /// @param is_behind  `values` are behind all that `variables` have seen
+  /// @param is_behind  `values` come after all elements that `variables` hold
   void combine(const ReductionState& variables, const ReductionState& values, bool is_behind,
                cgen::BlockBuilder& body) const {
     const State state = state_of(variables);
@@ -232,7 +232,7 @@ class TapeReducer : public Reducer {
                                          : result;
   }
 
-  /// Whether `b`, which is behind all that `a` has seen, takes its place.
+  /// Whether `b`, which comes after all elements that `a` holds, replaces it.
   [[nodiscard]] Expr beats(const State& b, const State& a) const {
     if (!is_floating(reduction_.dtype)) {
       return *a.place < 0 || is_better(b, a);

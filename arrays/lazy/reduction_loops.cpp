@@ -119,9 +119,9 @@ class ReductionEmitter {
     return state;
   }
 
-  /// On the host: takes whole runs of lanes, each with a state of its own, from `next` on, and
-  /// leaves `next` at the first element that is left. One state alone would make each addition wait
-  /// for the one before.
+  /// On the host: reduces groups of lanes from `next` on, with a state for each lane, and leaves
+  /// `next` at the first remaining element. With one state each addition would wait for the one
+  /// before.
   void emit_lanes(const ReductionState& state, const std::vector<Expr>& bases, const Expr& next,
                   const Expr& end, cgen::BlockBuilder& body) const {
     constexpr int lanes = 32;
@@ -144,7 +144,8 @@ class ReductionEmitter {
     body << if_(end - next >= parameters_.index(lanes * least_runs), inner);
   }
 
-  /// Whether neighbouring outputs are made of neighbouring elements, and an output's own are apart.
+  /// Whether adjacent outputs read adjacent elements, and the elements of one output are not
+  /// adjacent.
   [[nodiscard]] bool has_rows_of_outputs() const {
     if (shape_.dialect != cgen::Dialect::c || shape_.kept_axes != 1 || shape_.is_pairwise) {
       return false;
@@ -216,9 +217,9 @@ class ReductionEmitter {
     reducer_.combine_next(state, reducer_.element(offsets_at(bases, r, loop), r, loop), loop);
   }
 
-  /// Reduces elements from that at the variable `r` on, some neighbours at once, each with a state
-  /// of its own; the next are `step` further. Leaves `r` where less than a pack is left. Where the
-  /// way `is_short`, waiting for those behind the last four matters.
+  /// Reduces packs of adjacent elements from the variable `r` on, with a state for each element of
+  /// a pack; the next pack is `step` further. Leaves `r` where less than a pack remains. If the
+  /// loop `is_short`, the latency after its last four packs matters.
   std::vector<ReductionState> emit_packs(const std::vector<Expr>& bases, const Expr& r,
                                          const Expr& step, const Expr& end, bool is_short,
                                          cgen::BlockBuilder& body) const {
@@ -253,7 +254,7 @@ class ReductionEmitter {
       body << cgen::while_(has(1), take(1));
     }
     for (int count = is_short ? packs - 1 : 0; count > 0; --count) {
-      body << if_(has(count), take(count));  // reads of all at once, whatever is left
+      body << if_(has(count), take(count));  // all remaining reads at once
     }
     return states;
   }
@@ -403,8 +404,8 @@ class ReductionEmitter {
     }
   }
 
-  /// A block for as many outputs as there are columns: the threads of a column take turns. Where
-  /// rows follow each other in memory, some threads read all of them as one stream.
+  /// A block reduces all columns, an output each; the threads of a column take turns. If the rows
+  /// are contiguous in memory, some threads read all of them as one stream.
   void emit_columns(const Expr& block, const Expr& thread, const Expr& segment, const Expr& begin,
                     const Expr& end, cgen::BlockBuilder& body) const {
     const int threads = shape_.threads;
@@ -414,7 +415,7 @@ class ReductionEmitter {
     const Expr row = parameters_.declare_index("row", thread / columns, body);
     const Expr own = parameters_.declare_index("own", thread % columns, body);
     const Expr column = parameters_.declare_index("output", block * columns + own, body);
-    // threads without a column or a row look at the last output's elements, none of them
+    // threads without a column or a row get the last output and none of its elements
     const Expr is_busy = body.add(
         cgen::declare(cgen::const_(cgen::boolean), "is_busy", row < rows && column < outputs_));
     const ColumnReduce reduce(reducer_, {thread, row, own, rows, columns, is_busy}, threads,
@@ -446,8 +447,8 @@ class ReductionEmitter {
     }
   }
 
-  /// Reduces rows of columns, one behind the other, as `outputs_each_` threads read them: all of
-  /// them together go on by whole rows, so that each sees the same columns again.
+  /// Reduces contiguous rows, which `outputs_each_` threads read. Together they advance by whole
+  /// rows, so each thread reads the same columns again.
   std::vector<ReductionState> emit_stream(const Expr& thread, const Expr& begin, const Expr& end,
                                           cgen::BlockBuilder& body) const {
     const cgen::Type& type = parameters_.index_type();

@@ -11,8 +11,7 @@
 #include "rtcg/arrays/lazy/kernel_signature.h"
 #include "rtcg/runtime/device/launch_shape.h"
 
-// Kernels that reduce, whatever they carry along: their loops and trees, and
-// how the work is spread.
+// Kernels that reduce, for any state: their loops and trees, and how the work is spread.
 
 namespace rtcg::arrays::detail {
 
@@ -34,16 +33,15 @@ class Reducer {
   /// Takes another state into the variables of `state`.
   virtual void combine(const ReductionState& state, const ReductionState& other,
                        cgen::BlockBuilder& body) const = 0;
-  /// The same where `other` is an element behind all that `state` has seen.
+  /// The same if `other` comes after all elements that `state` holds.
   virtual void combine_next(const ReductionState& state, const ReductionState& other,
                             cgen::BlockBuilder& body) const {
     combine(state, other, body);
   }
-  /// The element so far from the first in each operand; `place` is where it is
-  /// among those that go.
+  /// The element at these offsets of the operands; `place` is its index among the reduced ones.
   virtual ReductionState element(const std::vector<cgen::Expr>& offsets, const cgen::Expr& place,
                                  cgen::BlockBuilder& body) const = 0;
-  /// So many neighbouring elements from these offsets on; of a shape with lanes only.
+  /// Adjacent elements from these offsets on, one for each lane; only if the shape has lanes.
   virtual std::vector<ReductionState> elements(const std::vector<cgen::Expr>& /*offsets*/,
                                                const cgen::Expr& /*place*/, int /*lanes*/,
                                                cgen::BlockBuilder& /*body*/) const {
@@ -66,35 +64,34 @@ class Reducer {
 enum class ReductionSpread : std::uint8_t {
   threads,  ///< one each
   block,    ///< a block each
-  columns,  ///< a block for some neighbouring results: its threads are rows of so many columns
+  columns,  ///< a block for some adjacent results, which are the columns of its threads
 };
 
 struct ReductionShape {
   cgen::Dialect dialect = cgen::Dialect::c;
-  int kept_axes = 0;        ///< the first ones; the others go
+  int kept_axes = 0;        ///< the first ones; the others are reduced
   std::size_t targets = 1;  ///< the first operands
   ReductionSpread spread = ReductionSpread::threads;
   bool is_partial = false;  ///< results of segments, for another pass
   bool is_pairwise = false;
-  /// Neighbouring elements that a thread takes at once, from aligned places on. With a block for
-  /// each result, operands all step by 1 or not at all along the one axis that goes. With columns,
-  /// the kept axis leads nowhere and the one that goes is as long as all elements of all results,
-  /// in rows of a column each: operands step by 1 or not at all along it.
+  /// Adjacent elements that a thread loads at once, from aligned places on. With a block for each
+  /// result there is one reduced axis, and the step of each operand along it is 1 or 0. With
+  /// columns the step along the kept axis is 0; the reduced axis has all elements of all results,
+  /// row after row, and the step of each operand along it is 1 or 0.
   int lanes = 1;
   /// With blocks or columns, and CUDA: the last block that is done with a segment of an output
   /// takes the results of all, in their order.
   bool has_last_block_reduce = false;
-  int threads = 256;  ///< of a block, where blocks or columns share the work
+  int threads = 256;  ///< of a block, if blocks or columns share the work
 };
 
-/// Takes `other` into the variables of `state`, in braces where that takes variables of its own.
+/// Combines the variables of `state` with `other`, in braces if that declares variables.
 void emit_combine(const Reducer& reducer, const ReductionState& state, const ReductionState& other,
                   bool is_next, cgen::BlockBuilder& body);
 
-/// The body of a reduction kernel. Adds the parameters whose values
-/// plan_reduction() gives, and behind them, where segments meet at once, those for an array of each
-/// part with a value for each segment and output, and for an array of u32, which are 0 before and
-/// after, for each output.
+/// The body of a reduction kernel. Adds the parameters whose values plan_reduction() gives. With
+/// has_last_block_reduce it then adds, for each part, an array with a value for each segment and
+/// output, and an array of u32 counters for each output, which are 0 before and after the launch.
 void emit_reduction(const ReductionShape& shape, KernelSignature& parameters,
                     const Reducer& reducer, cgen::BlockBuilder& body);
 
@@ -107,18 +104,17 @@ struct ReductionPlan {
 };
 struct ReductionSize {
   std::int64_t outputs = 1;
-  std::int64_t length = 1;  ///< of what goes, for each output
-  // How far the fastest axis that stays, and that goes, leads in memory; 0
-  // without one.
+  std::int64_t length = 1;  ///< reduced elements of each output
+  // The step in memory of the fastest kept axis, and of the fastest reduced one; 0 without one.
   std::int64_t kept_step = 0;
   std::int64_t reduced_step = 0;
-  bool may_split = true;       ///< into segments, whose results meet in another pass
-  std::int64_t threads = 256;  ///< of a block, where blocks or columns share the work
+  bool may_split = true;       ///< into segments, whose results another pass reduces
+  std::int64_t threads = 256;  ///< of a block, if blocks or columns share the work
 };
 [[nodiscard]] ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size);
 
-/// Layouts apart: the axes that stay, with the offsets, and those that go; both
-/// with as few as possible.
+/// Layouts split into kept axes, which have the offsets, and reduced axes; both collapsed to as few
+/// as possible.
 struct SplitLayouts {
   Extents kept_shape{};
   Extents reduced_shape{};
@@ -133,9 +129,9 @@ struct SplitLayouts {
   void continue_with(std::size_t leaves, std::int64_t segments);
 };
 struct SplitAxes {
-  Extents axes{};           ///< those that go
+  Extents axes{};           ///< the reduced ones
   bool keeps_axes = false;  ///< the targets have them, of length 1
-  bool may_reorder = true;  ///< those that go
+  bool may_reorder = true;  ///< the reduced ones
 };
 [[nodiscard]] SplitLayouts split_layouts(const Extents& shape, const SplitAxes& axes,
                                          const std::vector<Layout>& targets,

@@ -13,8 +13,8 @@ namespace {
 /// How the elements of an output are cut into segments, for one way to spread the work.
 struct SegmentRule {
   ReductionSpread spread;
-  std::int64_t block_threads;       ///< of blocks of at least so many threads
-  std::int64_t most_elements;       ///< of reductions that read at most so many elements
+  std::int64_t block_threads;       ///< of blocks of at least this number of threads
+  std::int64_t most_elements;       ///< of reductions that read at most this number of elements
   std::int64_t workers;             ///< per multiprocessor: threads, blocks, threads in columns
   std::int64_t least_length;        ///< of a segment, in elements; of columns per row of threads
   std::int64_t alignment_elements;  ///< a segment's length is a multiple of it
@@ -156,7 +156,7 @@ SplitLayouts split_layouts(const Extents& shape, const SplitAxes& axes,
   for (const Layout& target : targets) {
     kept.push_back({{}, {}, target.offset});
   }
-  // in front of those that go: a layout that is there without leaves, too
+  // a layout that exists without leaves too, before those of the reduced axes
   std::vector<Layout> reduced(1);
   for (const Layout& leaf : leaves) {
     kept.push_back({{}, {}, leaf.offset});

@@ -11,8 +11,8 @@ namespace rtcg::arrays::detail {
 struct LaunchRecord;
 
 struct ElementwiseOptions {
-  /// There is one target, and another root, of i64, which says how many elements behind its place
-  /// in the target each value goes.
+  /// There is one target, and another root of i64: the distance of each value's element from its
+  /// index in the target, in elements.
   bool scatters = false;
   LaunchRecord* record = nullptr;
 };
@@ -22,8 +22,8 @@ void run_elementwise(runtime::StreamRef stream, const Tape& tape, const Extents&
                      const std::vector<AnyArray>& targets, const ElementwiseOptions& options = {});
 /// Whether elements of such memory may be too far apart for 32-bit indices.
 [[nodiscard]] bool reaches_beyond_32_bits(const Storage& storage, DType dtype);
-/// Reduces the root of the tape over `axes` of `shape` into the target, whose shape is what is
-/// left, with or without axes of length 1 in place of those that go.
+/// Reduces the root of the tape over `axes` of `shape` into the target. Its shape has the other
+/// axes, and may have axes of length 1 for the reduced ones.
 void run_reduction(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
                    const ExpressionNode& reduction, const AnyArray& target, LaunchRecord* record);
 /// Notes down that a run reads an array which lives as long as the run only, whether it takes a

@@ -13,7 +13,7 @@ bool steps_by(StrideClass stride, const OperandForm& operand, int axis) {
   return operand.strides[static_cast<std::size_t>(axis)] == stride;
 }
 
-/// Whether packs of so many lanes begin at aligned addresses in every row.
+/// Whether packs of this number of lanes begin at aligned addresses in every row.
 bool is_aligned(const OperandForm& form, const KernelArguments::Operand& operand, int lanes) {
   const int last = form.axes - 1;
   if (!steps_by(StrideClass::one, form, last)) {
@@ -41,8 +41,8 @@ void for_each_packed(const KernelForm& form, const KernelArguments& arguments, A
   }
 }
 
-/// The axis whose leaves are to go through tiles, if any: threads that go along the targets would
-/// read those far apart.
+/// The axis whose leaves are read through tiles, if any: adjacent threads, which follow the
+/// targets, would read distant elements of them.
 std::optional<std::uint8_t> tiled_axis_of(const KernelForm& form, const Extents& lengths) {
   constexpr std::int64_t least_length = 16;  // half of a small tile
   const int last = form.axes - 1;
@@ -70,8 +70,8 @@ std::optional<std::uint8_t> tiled_axis_of(const KernelForm& form, const Extents&
 runtime::LaunchShape split_among_threads(const runtime::DeviceInfo& device, KernelForm& form,
                                          KernelArguments& arguments) {
   const auto threads = static_cast<std::uint64_t>(block_threads(form.dialect));
-  // a processor has caches for what threads would bring together in tiles, and runs the barrier of
-  // a tile as a loop over its threads
+  // a processor's caches do the work of tiles, and it runs the barrier of a tile as a loop over its
+  // threads
   if (!form.scatters && !device.is_cpu) {
     form.tiled_axis = tiled_axis_of(form, arguments.lengths);
   }

@@ -44,8 +44,8 @@ AnyArray add_scratch(runtime::StreamRef stream, const KernelForm& form, std::int
   return scratch;
 }
 
-/// The leaves as one stream along the axis that goes, row after row of the columns that stay: an
-/// axis of nothing, and that of all elements. Nothing, where rows do not follow each other.
+/// The leaves as one stream along the reduced axis, row after row of the kept columns: an axis of
+/// length 1 and an axis of all elements. Nothing if the rows are not contiguous.
 std::optional<std::vector<Layout>> stream_of_rows(const Pass& pass) {
   const SplitLayouts& layouts = pass.layouts;
   if (finds_place(pass.op) || layouts.kept_shape.size() != 1 || layouts.reduced_shape.size() != 1) {
@@ -69,14 +69,14 @@ std::optional<std::vector<Layout>> stream_of_rows(const Pass& pass) {
   return has_rows ? std::optional(std::move(result)) : std::nullopt;
 }
 
-/// Of the threads of a block, how many read such a stream: all of them together whole rows.
+/// The number of threads of a block that read such a stream: together they read whole rows.
 std::int64_t stream_readers(cgen::Dialect dialect, std::int64_t columns, std::int64_t lanes) {
   const std::int64_t unit = columns / std::gcd(columns, lanes);
   const int threads = reduction_threads(dialect, ReductionSpread::columns);
   return threads / unit * unit;
 }
 
-/// What is read, as the form and the arguments of a launch; `own` stands for the pass's layouts.
+/// The leaves, as the form and the arguments of a launch; `own` replaces the layouts of the pass.
 void add_leaves(const Pass& pass, const std::vector<Layout>* own, KernelForm& form,
                 KernelArguments& arguments) {
   form.leaves.clear();

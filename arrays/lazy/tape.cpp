@@ -66,8 +66,8 @@ class NodeNumbers {
   std::size_t count_ = 0;
 };
 
-/// Calls `visit(node)` for each node below the roots once, operands first. `goes_below(node)` says
-/// whether to look at a node's operands.
+/// Calls `visit(node)` for each node below the roots once, operands first. `goes_below(node)` is
+/// whether to visit a node's operands.
 template <class GoesBelow, class Visit>
 void walk(const std::vector<NodePointer>& roots, GoesBelow&& goes_below, Visit&& visit) {
   struct Frame {

@@ -38,11 +38,11 @@ struct Tape {
   bool uses_indices = false;
 };
 
-/// Nodes whose values lie in an array already: reductions, mostly.
+/// Nodes whose values are already in an array: mostly reductions.
 using KnownArrays = std::map<const ExpressionNode*, AnyArray>;
 
 /// Nodes below `roots`, themselves included, that need a kernel of their own before the rest can
-/// run, operands before users; those in `known` and what is below them are left out.
+/// run, operands before users; without those in `known` and their operands.
 ///
 /// @param shape  of the kernel that computes the roots
 [[nodiscard]] std::vector<NodePointer> separate_nodes(const std::vector<NodePointer>& roots,

@@ -9,18 +9,18 @@ namespace rtcg::arrays {
 
 /// Makes arrays of random numbers.
 ///
-/// An element depends on the seed, the number of the call (0 for a generator's first) and its place
-/// in C order, on nothing else: the same program gives the same numbers on every device and for
-/// every launch shape. Integers and uniform numbers agree to the last bit, and normal ones of f32
-/// where square roots are rounded exactly; those of f64 to the few last bits in which the devices'
-/// logarithms and cosines differ. Arrays of one call share their beginning with longer ones of it.
-/// Of short vectors each component is made, as if it were an element along one more axis. Each
-/// function is one launch, asynchronous.
+/// An element depends only on the seed, the number of the call (0 for a generator's first) and its
+/// index in C order: the same program gives the same numbers on every device and for every launch
+/// shape. Integers and uniform numbers agree to the last bit; so do normal numbers of f32 if square
+/// roots are rounded exactly. Normal numbers of f64 differ in the last bits, as the devices'
+/// logarithms and cosines do. A shorter array of the same call is the beginning of a longer one.
+/// The components of short vectors are made as elements along one more axis. Each function is one
+/// asynchronous launch.
 ///
 ///     Generator random(42);
 ///     const Array<float> x = random.normal<float>({1000, 1000});
 ///
-/// A value; copies go on by themselves. Not thread-safe: give each thread a seed of its own.
+/// A value; copies continue independently. Not thread-safe: give each thread its own seed.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed, RandomAlgorithm algorithm = RandomAlgorithm::philox)
@@ -54,7 +54,7 @@ class Generator {
   ///         type does not hold them
   [[nodiscard]] AnyArray integers(DType dtype, const Extents& shape, std::int64_t low,
                                   std::int64_t high, runtime::StreamRef stream = current_stream());
-  /// Counts of what happens `rate` times on average; of i32, i64, u32 or u64.
+  /// Poisson-distributed counts with the mean `rate`; of i32, i64, u32 or u64.
   ///
   /// @throws InvalidInput  arrays.random.dtype; arrays.random.bad_range: a rate that is negative,
   ///         infinite, or too large for the type

@@ -35,7 +35,7 @@ constexpr const char* normal_f64 = R"(
   v[1] = fma_real(radius * sine, p1, p0);)";
 constexpr const char* then_exp = "\n  for (int k = 0; k < LANES; ++k) { v[k] = exp_real(v[k]); }";
 
-/// Draws of one element: words of as many blocks as it takes.
+/// Draws of one element: words from as many blocks as it needs.
 constexpr const char* draw_integer = R"(
 random_u64 drawn = 0;
 for (random_u32 attempt = 0;; ++attempt) {
@@ -79,9 +79,9 @@ for (random_u32 attempt = 0;; ++attempt) {
 }
 z[i] = (ELEMENT)(random_u64)events;)";
 
-/// The elements of a block, and the blocks of a thread, which are `threads` apart, so that
-/// neighbours write side by side. Whether all are whole is asked once, so that the common case has
-/// no branch between one block and the next, and needs the keys of Philox's rounds once.
+/// The elements of a block, and the blocks of a thread, which are `threads` apart, so adjacent
+/// threads write adjacent elements. One test covers all blocks of a thread: if all are complete,
+/// there is no branch between blocks, and the keys of Philox's rounds are computed once.
 constexpr const char* block_functions = R"(
 typedef struct random_values { ELEMENT v[LANES]; } random_values;
 __device__ inline random_values make_values(random_u64 block, random_u32 call, random_u32 key0,
@@ -235,7 +235,7 @@ std::string statements_of(RandomKind kind, bool is_small) {
   }
 }
 
-/// What stands for the words in capitals.
+/// The replacements of the words in capitals.
 std::map<std::string, std::string> block_words(DType dtype, bool is_normal, bool has_wide_blocks) {
   const bool is_small = size_bytes(dtype) == 4;
   const bool is_real = is_floating(dtype);
