@@ -1,7 +1,7 @@
 #pragma once
 
-/// What most programs need of the layer `dg`; beside it there are flux/ for the language of fluxes
-/// alone, as text and as code, and mesh/partition.h.
+/// The headers of `dg` that most programs need. Programs include flux/, the language of fluxes
+/// alone, and mesh/partition.h by themselves.
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/equations/advection.h"

@@ -78,8 +78,8 @@ System maxwell(const MaxwellOptions& options) {
   for (const std::string& tag : options.magnetic_conductors) {
     system.boundaries[tag] = concatenate({ei, -hi});
   }
-  // what comes in is nothing; of upwind fluxes, which take nothing else from the exterior, a state
-  // of zeros says so in fewer operations than one without what goes in
+  // no wave enters. Upwind fluxes read only incoming waves from the exterior, so a state of zeros
+  // is enough and takes fewer operations than a state without its incoming part
   const bool is_upwind =
       options.alpha.kind() == FluxKind::constant && options.alpha.node().value == 1;
   for (const std::string& tag : options.absorbers) {

@@ -95,7 +95,7 @@ FluxVector surface_of(const PoissonOptions& options, const Unknowns& w) {
   for (int axis = 0; axis < (w.has_penalty ? 0 : options.dimension); ++axis) {
     beta = beta + 0.5 * inside * w.n[axis];
   }
-  // behind the boundary u is mirrored at its value there, which doubles the jump
+  // outside of the boundary u is mirrored at its boundary value, which doubles the jump
   const FluxExpr across = dot(w.n, w.k.times(w.n));
   const FluxExpr stiffness = w.k.is_one() ? FluxExpr(1) : max(interior(across), exterior(across));
   const FluxExpr penalty = options.penalty * stiffness * (order() + 1) * (order() + 1) /

@@ -27,9 +27,9 @@ struct PoissonOptions {
 ///
 /// The state is u, a field that is 1, the gradient q of u, and for interior penalty the gradients g
 /// within the elements. With (u, 1, any, any) the right-hand sides of q and g are the gradients;
-/// with (u, 1, q, g) that of u is div(K grad u). The field that is 1 is -1 behind the boundary, so
-/// that its average tells inner faces from others.
-/// The derivatives given on Neumann boundaries are those along K n, which is what flows.
+/// with (u, 1, q, g) that of u is div(K grad u). The field that is 1 is -1 outside of the boundary,
+/// so its average is 0 on boundary faces only. The derivatives given on Neumann boundaries are
+/// those along K n, the flow through the boundary.
 /// @throws InvalidInput  dg.poisson.diffusion_count
 /// @source Hesthaven and Warburton 2008, ch. 7.2; Cockburn and Shu 1998
 [[nodiscard]] System poisson(const PoissonOptions& options);

@@ -115,8 +115,8 @@ std::vector<double> cube_mode(const Point& x, double time) {
           3 * c[0] * s[1] * c[2] * swing, 0};
 }
 
-// A wave that steepens: its values move along straight lines until they meet at time 1 in a shock,
-// which then stands half a period ahead of x = time, since all is symmetric about it.
+// A wave that steepens: its values move along straight lines, which meet in a shock at time 1. By
+// symmetry the shock stays half a period ahead of x = time.
 std::vector<double> steepening_wave(const Point& x, double time) {
   const double ahead = x[0] - time - std::floor(x[0] - time);
   const double here = std::min(ahead, 1 - ahead);  // on this side of the shock, the other mirrored

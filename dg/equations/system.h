@@ -27,11 +27,11 @@ struct System {
   int dimension = 3;
   std::vector<std::string> fields{};  ///< names, one a component of the state
   SystemForm form = SystemForm::strong;
-  /// Of the weak form: a surface flux that does not give opposite numbers to both sides of a face
-  /// is refused. The strong form's is no flux but a difference, of which nothing is asked.
+  /// In the weak form, a surface flux that is not the opposite number on the other side of a face
+  /// is refused. The strong form's is a difference of fluxes and has no such condition.
   bool must_conserve = true;
   std::vector<FluxVector> flux{};  ///< F along each axis, one component a field
-  FluxVector surface{};            ///< as `form` says, one component a field
+  FluxVector surface{};            ///< as in `form`, one component for each field
   /// What multiplies the right-hand side of each field; none: 1. May read materials, parameters,
   /// coordinates.
   FluxVector scale{};
@@ -47,7 +47,7 @@ struct System {
   std::map<std::string, std::function<double(const std::vector<double>&)>, std::less<>> functions{};
 };
 
-/// The numbers that a system reads beside its state.
+/// The numbers that a system reads besides its state.
 struct SystemData {
   std::map<std::string, double, std::less<>> parameters{};
   /// Parameters that depend on the time; asked at the time of each stage.

@@ -53,7 +53,7 @@ System wave(const WaveOptions& options) {
   }
   // what goes out is u - n.v for positive speeds, u + n.v for negative ones
   const FluxExpr sign = if_positive(c, 1, -1);
-  // nothing comes in, which a state of zeros says to upwind fluxes in fewer operations
+  // no wave enters: for upwind fluxes a state of zeros has the fewest operations
   const bool is_upwind =
       options.alpha.kind() == FluxKind::constant && options.alpha.node().value == 1;
   for (const std::string& tag : options.absorbers) {

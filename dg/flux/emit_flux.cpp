@@ -46,7 +46,7 @@ NameGenerator names_for_every_dialect() {
   return names;
 }
 
-// The array that a read is an element of; empty for a number of its own.
+// The array that a read is an element of; empty for a single number.
 std::string array_name(const FluxRead& read) {
   switch (read.kind) {
     case FluxKind::field:
@@ -306,12 +306,12 @@ class Emitter {
     return cgen::kernel(kernel_name_, std::move(parameters), body);
   }
 
-  // Where number i of a point lies: all points' first numbers come first, then their second ones.
+  // The index of number i of a point: the first numbers of all points, then their second numbers.
   static Expr number_at(int i, const Expr& count, const Expr& point) {
     return i == 0 ? point : (i == 1 ? count + point : i * count + point);
   }
 
-  // What the function is given for an argument of which each point has its own.
+  // The argument of the function for an array with a number for each point.
   Expr at_point(BlockBuilder& work, const FluxArgument& argument, const Expr& source,
                 const Expr& count, const Expr& point) {
     if (argument.count == 0) {

@@ -12,7 +12,7 @@ namespace rtcg::dg {
 /// A parameter of a generated flux function.
 struct FluxArgument {
   std::string name;
-  FluxRead read;  ///< what it holds; of an array, of what kind, side and name its elements are
+  FluxRead read;  ///< its value; of an array, the kind, side and name of its elements
   int count = 0;  ///< elements of an array; 0: a number
 };
 
@@ -38,14 +38,15 @@ struct EmittedFlux {
 ///   void flux(const double *interior, const double *exterior, const double *n, double alpha,
 ///             double *result)
 ///
-/// The same module prints for every dialect. What the evaluators do not read is no parameter.
+/// The same module prints for every dialect. Only values that the evaluators read are parameters.
 [[nodiscard]] EmittedFlux emit_flux(const Evaluators& evaluators, const EmitOptions& options = {});
 
-/// That function and a kernel, `name`_at_points, that calls it for `count` points, one a thread.
+/// That function and a kernel, `name`_at_points, that calls it for `count` points, one for each
+/// thread.
 ///
 /// Parameters: `long count`, then the arguments, then the outputs. Arrays hold component c of point
 /// p at c * count + p. Parameters and the order are numbers; everything else is an array of one
-/// number a point.
+/// number for each point.
 [[nodiscard]] EmittedFlux emit_flux_kernel(const Evaluators& evaluators,
                                            const EmitOptions& options = {});
 

@@ -14,8 +14,8 @@ namespace rtcg::dg {
 
 enum class FluxSide { none, interior, exterior };
 
-/// A number that an evaluator takes from outside. `kind` is a leaf of the flux language, `side` of
-/// a two-sided one says which.
+/// An input of an evaluator. `kind` is a leaf of the flux language, `side` the side of a two-sided
+/// one.
 struct FluxRead {
   FluxKind kind = FluxKind::field;
   FluxSide side = FluxSide::none;
@@ -63,9 +63,9 @@ struct Evaluators {
 };
 
 struct EvaluatorOptions {
-  /// What stands for the exterior state, one expression a field, on a boundary. Written with
-  /// `interior(...)`, normals, parameters and boundary values. All else that has two sides is the
-  /// interior's on both.
+  /// The exterior state on a boundary, one expression for each field. Written with `interior(...)`,
+  /// normals, parameters and boundary values. All other two-sided values are the interior's on both
+  /// sides.
   std::optional<FluxVector> boundary_state{};
   /// Also the flux as the neighbour sees it. Default: no.
   bool neighbour = false;
@@ -73,29 +73,26 @@ struct EvaluatorOptions {
 
 /// The steps that evaluate `flux`.
 ///
-/// Jumps stay jumps: `jump` goes inward over sums and one-sided factors until it stands at fields,
-/// and pairs of interior and exterior values scattered in a sum are brought together. Products
-/// with zero, powers with small integers and operations on constants are folded; constant factors
-/// move outward; division by a constant becomes a product with its reciprocal. `a - (a + b)` is
-/// `-b`, `r * (m / r)` and `(r * m) / r` are `m`, and two or more quotients by one number are
-/// products with its reciprocal. Sums merge with their terms, `2*a - (a + b)` to `a - b`, also
-/// times a common factor, over a common divisor and term by term; products by a constant and its
-/// opposite are one. What is folded so is rounded less, or by one more unit in the last place a
-/// quotient; where r is zero, infinite or so small that its reciprocal is infinite, the results are
-/// others.
+/// Jumps stay jumps: `jump` moves inward over sums and one-sided factors until it applies to
+/// fields, and the interior and exterior values of a field in one sum are paired. Products with
+/// zero, powers with small integers and operations on constants are folded; constant factors move
+/// outward; division by a constant becomes a product with its reciprocal. `a - (a + b)` is `-b`, `r
+/// * (m / r)` and `(r * m) / r` are `m`, and two or more quotients by one number are products with
+/// its reciprocal. Sums merge with their terms, `2*a - (a + b)` to `a - b`, also times a common
+/// factor, over a common divisor and term by term; products by a constant and its opposite are one.
+/// Folding rounds less often, or adds one unit in the last place for each quotient; if r is zero,
+/// infinite or so small that its reciprocal is infinite, the results differ.
 ///
-/// With the neighbour, an expression is the sum of what stays when it is flipped and what changes
-/// its sign; both sides are made of these two. Where it takes fewer operations to compute each side
-/// as written, or to keep sums unmerged, that is done.
-/// @throws InvalidInput  dg.make_evaluators.side_missing: a two-sided value stands outside of
+/// With the neighbour, an expression is the sum of a part that is equal on both sides and one that
+/// changes its sign; both sides are made of these two parts. If it takes fewer operations, each
+/// side is computed as written, or sums stay unmerged.
+/// @throws InvalidInput  dg.make_evaluators.side_missing: a two-sided value is outside of
 ///                       `interior`, `exterior`, `jump` and `average`;
-///                       dg.make_evaluators.nested_sides: one of these stands inside another;
-///                       dg.make_evaluators.division_by_zero;
-///                       dg.make_evaluators.not_a_number: such as the root of -1;
-///                       dg.make_evaluators.no_boundary_state: a field has no expression in
-///                       `boundary_state`;
-///                       dg.make_evaluators.exterior_of_boundary: a boundary state asks for the
-///                       exterior, which is what it says;
+///                       dg.make_evaluators.nested_sides: one of these is inside another;
+///                       dg.make_evaluators.division_by_zero; dg.make_evaluators.not_a_number: such
+///                       as the root of -1; dg.make_evaluators.no_boundary_state: a field has no
+///                       expression in `boundary_state`; dg.make_evaluators.exterior_of_boundary: a
+///                       boundary state reads the exterior, which it defines;
 ///                       dg.make_evaluators.boundary_neighbour: a boundary has no neighbour
 [[nodiscard]] Evaluators make_evaluators(const FluxVector& flux,
                                          const EvaluatorOptions& options = {});
@@ -105,9 +102,9 @@ struct EvaluatorOptions {
 /// Additions, multiplications and all other operations count one each; changes of sign and calls
 /// of user functions none.
 [[nodiscard]] int count_flops(const Evaluators& evaluators);
-/// Whether every component is zero whatever is read.
+/// Whether every component is zero for all inputs.
 [[nodiscard]] bool is_zero(const Evaluators& evaluators);
-/// How often each step is an operand or an output.
+/// The number of uses of each step as an operand or output.
 [[nodiscard]] std::vector<int> count_uses(const Evaluators& evaluators);
 /// What a read is called in generated code: `e_1_interior`, `n_0`, `alpha`, `eps_exterior`.
 [[nodiscard]] std::string variable_name(const FluxRead& read);

@@ -43,7 +43,7 @@ enum class FluxKind {
   absolute,
   square_root,
   power,
-  if_positive,    ///< the second operand where the first is > 0, else the third
+  if_positive,    ///< the second operand if the first is > 0, otherwise the third
   user_function,  ///< a function known by name
 };
 
@@ -120,13 +120,13 @@ inline const std::vector<FluxExpr>& FluxExpr::operands() const noexcept {
 [[nodiscard]] FluxExpr abs(const FluxExpr& value);
 [[nodiscard]] FluxExpr sqrt(const FluxExpr& value);
 [[nodiscard]] FluxExpr pow(const FluxExpr& base, const FluxExpr& exponent);
-/// `then_value` where `condition` > 0, else `else_value`.
+/// `then_value` if `condition` > 0, otherwise `else_value`.
 [[nodiscard]] FluxExpr if_positive(const FluxExpr& condition, const FluxExpr& then_value,
                                    const FluxExpr& else_value);
 /// A call of a function that the caller defines: as text for generated code (EmitOptions), as
 /// C++ for the interpreter (FluxInputs).
 ///
-/// @throws InvalidInput  dg.user_function.bad_name: `name` is no identifier
+/// @throws InvalidInput  dg.user_function.bad_name: `name` is not an identifier
 [[nodiscard]] FluxExpr user_function(std::string name, std::vector<FluxExpr> arguments);
 
 /// The same flux as the neighbour across the face sees it: sides swapped, normal negated.
@@ -142,7 +142,7 @@ namespace detail {
 /// Expressions flipped already: parts that several share stay shared.
 using Flipped = std::unordered_map<const FluxNode*, FluxExpr>;
 [[nodiscard]] FluxExpr flip(const FluxExpr& flux, Flipped& flipped);
-/// What has a value on both sides of a face by itself.
+/// Leaves with a value on each side of a face.
 [[nodiscard]] bool is_two_sided(FluxKind kind);
 }  // namespace detail
 

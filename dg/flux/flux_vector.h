@@ -6,8 +6,8 @@
 
 #include "rtcg/dg/flux/flux_expr.h"
 
-// Vectors of the flux language. A vector may lie on named axes of space, which is what lets one
-// definition with cross products serve in three dimensions and in the reductions to fewer:
+// Vectors of the flux language. A vector may have named axes of space. One definition with cross
+// products then serves in three dimensions and in reductions to fewer:
 //
 //   const FluxVector w = fields(3);
 //   const FluxVector e = w.slice(0, 1).on_axes("z"), h = w.slice(1, 2);   // the TM mode
@@ -16,8 +16,7 @@
 
 namespace rtcg::dg {
 
-/// Some scalars in order. Two or three of them lie on the axes xy or xyz unless on_axes says
-/// otherwise.
+/// Some scalars in order. Two or three of them have the axes xy or xyz unless on_axes sets others.
 class FluxVector {
  public:
   FluxVector() = default;
@@ -84,10 +83,10 @@ class FluxVector {
 [[nodiscard]] FluxExpr dot(const FluxVector& left, const FluxVector& right);
 /// Euclidean length.
 [[nodiscard]] FluxExpr norm(const FluxVector& vector);
-/// The cross product, components on axes that an operand lacks being zero. The result lies on the
-/// axes where it can be other than zero: of `xy` and `xy` on `z`, of `xy` and `z` on `xy`.
+/// The cross product, components on axes that an operand lacks being zero. The result has the axes
+/// where it can be other than zero: of `xy` and `xy` on `z`, of `xy` and `z` on `xy`.
 ///
-/// @throws InvalidInput  dg.cross.no_axes: an operand lies on no axes
+/// @throws InvalidInput  dg.cross.no_axes: an operand has no axes
 [[nodiscard]] FluxVector cross(const FluxVector& left, const FluxVector& right);
 
 /// `[a, b, c]`.

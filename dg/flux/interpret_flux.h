@@ -35,7 +35,7 @@ struct FluxValues {
 /// The flux, computed step by step without generating code. With `float` as Real every step rounds
 /// to single precision.
 ///
-/// @throws InvalidInput  dg.interpret_flux.missing: something that the evaluators read is not there
+/// @throws InvalidInput  dg.interpret_flux.missing: a value that the evaluators read is missing
 template <class Real = double>
 [[nodiscard]] FluxValues interpret_flux(const Evaluators& evaluators, const FluxInputs& inputs);
 

@@ -122,7 +122,7 @@ class Parser {
 
   // ---- expressions ---------------------------------------------------------------------------
 
-  // What vectors refuse is told with the place where the text asked for it.
+  // Errors of vector operations get their place in the text.
   Value read_value() {
     const std::size_t first = place_;
     try {
@@ -315,8 +315,8 @@ class Parser {
     return parameter(name);
   }
 
-  // A name that nobody declared is a parameter, which has no sides: who asks for one has mistyped a
-  // field or forgotten to declare a material, and a jump of it would be zero without a word.
+  // An undeclared name is a parameter, which has no sides. A side or jump of it means a mistyped
+  // field or an undeclared material, and would silently be the parameter, or zero.
   void check_has_sides(const std::string& function, const Value& value) const {
     std::set<const FluxNode*> visited;
     std::string undeclared;
@@ -402,7 +402,7 @@ class Parser {
                     name));
   }
 
-  // Functions that take vectors, too.
+  // Functions that also take vectors.
   std::optional<Value> call_on_vectors(const std::string& name, const std::vector<Value>& values,
                                        const std::function<void(std::size_t)>& need) {
     if (name == "interior" || name == "exterior" || name == "jump" || name == "average") {
@@ -486,7 +486,7 @@ class Parser {
   std::size_t place_ = 0;
   int depth_ = 0;
   std::map<std::string, Value> defined_;
-  std::set<std::string> undeclared_;  // names that are parameters since nobody said otherwise
+  std::set<std::string> undeclared_;  // names that are parameters because they are not declared
 };
 
 }  // namespace

@@ -52,9 +52,9 @@ struct FluxNames {
 /// @throws InvalidInput  dg.parse_flux.syntax, dg.parse_flux.unknown_name,
 ///                       dg.parse_flux.unknown_function, dg.parse_flux.argument_count,
 ///                       dg.parse_flux.not_a_scalar, dg.parse_flux.not_a_vector,
-///                       dg.parse_flux.no_sides: the side of something is asked for in which
-///                       nothing is a field or material, but a name that nobody declared;
-///                       dg.parse_flux.empty, and what the operations themselves throw
+///                       dg.parse_flux.no_sides: a side of an expression without fields and
+///                       materials, but with an undeclared name; dg.parse_flux.empty, and what the
+///                       operations themselves throw
 [[nodiscard]] FluxVector parse_flux(std::string_view text, const FluxNames& names);
 
 }  // namespace rtcg::dg

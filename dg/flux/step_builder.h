@@ -22,8 +22,8 @@ struct Scaled {
 /// are not steps until something cannot move them outward.
 class StepBuilder {
  public:
-  /// @param merges_sums  Whether 2*a - (a + b) becomes a - b, which takes an operation more where
-  ///                     others need a + b, too. What goes altogether, goes anyway.
+  /// @param merges_sums  Whether 2*a - (a + b) becomes a - b, which takes one more operation if a +
+  ///                     b is needed elsewhere. Terms that cancel completely are always removed.
   explicit StepBuilder(bool merges_sums = true) : merges_sums_(merges_sums) {}
 
   [[nodiscard]] Scaled read(FluxRead read);
@@ -42,8 +42,8 @@ class StepBuilder {
   [[nodiscard]] Scaled if_positive(Scaled condition, Scaled then_value, Scaled else_value);
   [[nodiscard]] Scaled user_function(const std::string& name, const std::vector<Scaled>& arguments);
 
-  /// The sum of terms, with interior and exterior value of one thing subtracted first, wherever
-  /// in the sum they stand; nullopt if there is no such pair.
+  /// The sum of terms, with the interior and exterior value of one leaf subtracted first, at any
+  /// place in the sum; nullopt if there is no such pair.
   [[nodiscard]] std::optional<Scaled> sum_with_jumps(std::vector<Scaled> terms);
 
   /// The step that is this value, factor included.

@@ -18,8 +18,8 @@ struct Place {
   std::size_t face;
 };
 
-// Faces with the same vertices lie in one bucket, that of their smallest vertex; a bucket has some
-// ten faces, so that looking through it is faster than any search.
+// Faces with the same vertices are in one bucket, that of their smallest vertex; a bucket has about
+// ten faces, so a linear search is fastest.
 class Linker {
  public:
   explicit Linker(const Mesh& mesh)
@@ -94,7 +94,7 @@ class Linker {
     }
   }
 
-  // The vertices that stand for those of a face, in the face's own order.
+  // The representatives of a face's vertices, in the face's order.
   [[nodiscard]] FaceKey corners(const Place& place) const {
     FaceKey key = {-1, -1, -1};
     const std::vector<int>& local = local_[place.face];

@@ -8,11 +8,12 @@
 
 namespace rtcg::dg {
 
-/// What lies behind a face of an element.
+/// The neighbour or boundary at a face of an element.
 struct FaceLink {
-  int element = -1;       ///< the neighbour; -1 on the boundary
-  int face = -1;          ///< the neighbour's face
-  int permutation = 0;    ///< index into face_permutations: how my vertices lie on the neighbour's
+  int element = -1;  ///< the neighbour; -1 on the boundary
+  int face = -1;     ///< the neighbour's face
+  int permutation =
+      0;  ///< index into face_permutations: from this element's vertices to the neighbour's
   int boundary_tag = -1;  ///< index into Mesh::boundary_tags; -1 inside, or where none was given
 
   [[nodiscard]] bool is_boundary() const noexcept { return element < 0; }
@@ -27,15 +28,15 @@ struct Connectivity {
   }
 };
 
-/// Who is whose neighbour. Faces meet where their vertices, or those that stand for them, are the
-/// same. Boundary faces between two elements are interfaces, and say nothing.
+/// The neighbours of all elements. Faces are shared if their vertices, or the representatives of
+/// these, are the same. Boundary faces between two elements are interfaces and are ignored.
 ///
 /// @throws InvalidInput  dg.find_connectivity.bad_vertex: no such vertex;
 ///                       dg.find_connectivity.shared_face: more than two elements have one face;
 ///                       dg.find_connectivity.stray_boundary_face: no element has it;
-///                       dg.find_connectivity.bad_list: not as many entries as vertices or
-///                       elements, or a tag that there is not;
-///                       dg.find_connectivity.two_tags: a face on the boundary has two
+///                       dg.find_connectivity.bad_list: a number of entries other than that of
+///                       vertices or elements, or an unknown tag; dg.find_connectivity.two_tags: a
+///                       face on the boundary has two
 [[nodiscard]] Connectivity find_connectivity(const Mesh& mesh);
 
 /// Checks that every boundary face has a tag and every tag a condition.

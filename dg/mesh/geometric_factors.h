@@ -33,7 +33,7 @@ struct GeometricFactors {
 /// The size of the smallest element as time steps need it: 2 over the largest face_scale.
 [[nodiscard]] double smallest_size(const GeometricFactors& factors);
 
-/// [(axis * elements + element) * nodes + node]: where the nodes of all elements lie.
+/// [(axis * elements + element) * nodes + node]: the nodes of all elements.
 [[nodiscard]] std::vector<double> node_coordinates(const Mesh& mesh,
                                                    const ReferenceElement& element);
 

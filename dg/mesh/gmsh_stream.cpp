@@ -38,7 +38,7 @@ void GmshStream::fail(const char* code, const std::string& problem) const {
 std::string GmshStream::where() const {
   const auto line =
       1 + std::count(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(place_), '\n');
-  // line breaks within binary numbers count, too, so that the byte is said besides
+  // line breaks within binary numbers count too, so messages also have the byte
   return fmt::format(", in line {}{} of '{}'", line,
                      is_binary ? fmt::format(" at byte {}", place_) : std::string(), name_);
 }

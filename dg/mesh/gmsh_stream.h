@@ -17,9 +17,9 @@ class GmshStream {
   bool is_swapped = false;  ///< of the other byte order than this machine
 
   [[nodiscard]] bool is_at_end();
-  /// A word of text, whatever the mode.
+  /// A word of text, in every mode.
   std::string_view word();
-  /// `"name"`, whatever the mode.
+  /// `"name"`, in every mode.
   std::string quoted();
   std::int64_t text_integer();
   /// Takes the rest of the line, line break included.
@@ -34,7 +34,7 @@ class GmshStream {
   /// The same, written as text.
   std::int64_t text_count(std::int64_t least_bytes);
 
-  /// Goes behind the line that ends a section.
+  /// Skips to the end of the line that ends a section.
   void skip_section(std::string_view section);
   /// Expects the word that ends a section.
   void end_section(std::string_view section);

@@ -24,7 +24,7 @@ struct Mesh {
   std::vector<std::string> boundary_tags{};  ///< the names of boundary conditions
   std::vector<int> element_regions{};        ///< index into regions; empty or one an element
   std::vector<std::string> regions{};        ///< the names of materials
-  /// For each vertex the one that stands for it and its periodic images; empty without periodicity.
+  /// For each vertex the representative of it and its periodic images; empty without periodicity.
   std::vector<int> twins{};
   /// What the file that the mesh is from calls vertices and elements, for messages; empty: nothing.
   std::vector<std::int64_t> vertex_numbers{};
@@ -34,7 +34,7 @@ struct Mesh {
   [[nodiscard]] std::size_t face_count() const noexcept {
     return static_cast<std::size_t>(dimension) + 1;
   }
-  /// The vertex that stands for `vertex` and its periodic images.
+  /// The representative of `vertex` and its periodic images.
   [[nodiscard]] int twin(int vertex) const {
     return twins.empty() ? vertex : twins[static_cast<std::size_t>(vertex)];
   }
@@ -58,8 +58,8 @@ struct Mesh {
 /// The same mesh with element `order[i]` at place i.
 [[nodiscard]] Mesh with_element_order(Mesh mesh, const std::vector<std::size_t>& order);
 
-/// The elements in the order of a Hilbert curve through their centres: neighbours come to lie near
-/// each other in memory.
+/// The elements in the order of a Hilbert curve through their centres: neighbours are then close in
+/// memory.
 [[nodiscard]] Mesh ordered_along_curve(Mesh mesh);
 
 }  // namespace rtcg::dg

@@ -10,7 +10,7 @@ namespace rtcg::dg {
 
 enum class PartitionMethod {
   automatic,  ///< metis where it is found
-  metis,      ///< few faces between parts; a library, opened when it is asked for
+  metis,      ///< few faces between parts; a library, opened at first use
   curve,      ///< pieces of a Hilbert curve through the elements, equal to one element
 };
 
@@ -26,7 +26,7 @@ enum class PartitionMethod {
                                          int parts,
                                          PartitionMethod method = PartitionMethod::automatic);
 
-/// How many faces lie between elements of different parts.
+/// The number of faces between elements of different parts.
 [[nodiscard]] std::size_t count_cut_faces(const Connectivity& connectivity,
                                           const std::vector<int>& part_of);
 

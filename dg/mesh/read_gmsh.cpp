@@ -261,7 +261,7 @@ class GmshReader {
     const std::int64_t count = in_.text_count(8);
     in_.finish_line();
     for (std::int64_t done = 0; done < count;) {
-      // a binary file says once for a run of elements what a text says for each
+      // a binary file has a header for a run of elements; a text has it for each element
       std::int64_t number = in_.is_binary ? 0 : in_.integer(4);
       const ElementType type = type_of(in_.integer(4));
       const std::int64_t run = in_.is_binary ? in_.count(4, 8) : 1;
@@ -282,7 +282,7 @@ class GmshReader {
     }
   }
 
-  // Text in binary files, too.
+  // Text, also in binary files.
   void read_old_periodic() {
     const bool was_binary = std::exchange(in_.is_binary, false);
     for (std::int64_t links = in_.text_count(2); links > 0; --links) {

@@ -16,8 +16,8 @@ struct GmshOptions {
 /// A mesh from a file of Gmsh: MSH 4.1 or 2.2, ASCII or binary, partitioned or not.
 ///
 /// The simplices of the highest dimension are the elements, those of one less the boundary faces.
-/// The names of physical groups, or else their numbers, are the tags and regions; boundary faces in
-/// no group are left out. Periodic vertices stand for each other. Elements are turned to positive
+/// The names of physical groups, or their numbers, are the tags and regions; boundary faces without
+/// a group are left out. Periodic vertices are identified. Elements are oriented to a positive
 /// volume.
 /// @throws InvalidInput  dg.read_gmsh.unreadable_file, dg.read_gmsh.syntax, dg.read_gmsh.truncated,
 ///                       dg.read_gmsh.unknown_node, dg.read_gmsh.unknown_entity,

@@ -12,7 +12,7 @@ namespace rtcg::dg::detail {
 /// Which index neighbouring threads differ in when a block's items are shared out.
 enum class ItemOrder { nodes_first, elements_first };
 
-/// One of elements * count items, of which each thread of a block has one in each round.
+/// One of elements * count items; each thread of a block has one in each round.
 struct BlockItem {
   cgen::Expr round;
   cgen::Expr local;     ///< element of the block
@@ -34,7 +34,7 @@ class BlockItems {
 
   [[nodiscard]] const cgen::Expr& first() const noexcept { return first_; }
   [[nodiscard]] int rounds(int count) const { return ceil_divide(elements_ * count, threads_); }
-  /// Declares the item of a round, which may lie behind the last.
+  /// Declares the item of a round, which may be past the last.
   [[nodiscard]] BlockItem item(cgen::BlockBuilder& body, ParameterList& parameters, ItemOrder order,
                                int count, const cgen::Expr& round) const;
 
@@ -44,7 +44,7 @@ class BlockItems {
   /// @param unroll  as cgen::For::unroll
   void for_rounds(cgen::BlockBuilder& body, ParameterList& parameters, ItemOrder order, int count,
                   const Fill& fill, int unroll = 1) const;
-  /// The same for items that are there.
+  /// The same for existing items.
   void for_items(cgen::BlockBuilder& body, ParameterList& parameters, ItemOrder order, int count,
                  const Fill& fill) const;
 

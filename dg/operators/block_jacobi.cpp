@@ -54,7 +54,7 @@ std::vector<double> inverse_blocks(
   const std::vector<std::size_t> colors = colors_of(on.connectivity, reach);
   const std::size_t count = *std::max_element(colors.begin(), colors.end()) + 1;
   std::vector<double> blocks(elements * nodes * nodes);
-  // what an element answers to one of its own nodes, for many elements at once
+  // the response of an element to one of its own nodes, for many elements at once
   for (std::size_t color = 0; color < count; ++color) {
     for (std::size_t node = 0; node < nodes; ++node) {
       std::vector<double> unit(elements * nodes);

@@ -20,8 +20,8 @@ using cgen::BlockBuilder;
 using cgen::Expr;
 using cgen::Type;
 
-// Passes through shared memory in which a warp reads or writes all fields, two at once where they
-// lie so.
+// Passes through shared memory in which a warp reads or writes all fields, two at once if they are
+// adjacent.
 int passes(const KernelShape& shape, int elements, int stride, int words, ItemOrder order) {
   const int together = stride % 2 == 0 && shape.fields % 2 == 0 ? 2 : 1;
   const int slots = 32 / words / together;

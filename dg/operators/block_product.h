@@ -57,12 +57,13 @@ class BlockProduct {
   [[nodiscard]] int columns() const noexcept { return columns_; }
   /// The distance of rows of `work`, chosen for shared memory's banks.
   [[nodiscard]] virtual int stride() const;
-  /// The same for the elements' values, of which add_volume reads; a multiple of `step`.
+  /// The same for the elements' values, which add_volume reads; a multiple of `step`.
   [[nodiscard]] virtual int values_stride(int step) const;
   [[nodiscard]] virtual int threads() const = 0;
-  /// The product reads so many rows of `work` at once: up to a multiple they must be finite.
+  /// The product reads this number of rows of `work` at once: rows up to a multiple of it must be
+  /// finite.
   [[nodiscard]] virtual int depth() const { return 1; }
-  /// `rows` and what is read behind them.
+  /// `rows` and the rows that are read after them.
   [[nodiscard]] int padded(int rows) const { return (rows + depth() - 1) / depth() * depth(); }
 
   /// Functions for the head of the module.
@@ -73,10 +74,10 @@ class BlockProduct {
   ///               padded(columns)
   virtual void add(cgen::BlockBuilder& body, ParameterList& parameters, const Matrix& matrix,
                    const cgen::Expr& first, const BlockMatrix& work) = 0;
-  /// Whether add_volume may be called: volume fluxes then need no memory of their own.
+  /// Whether add_volume may be called: volume fluxes then need no memory.
   [[nodiscard]] virtual bool takes_values() const { return false; }
-  /// Adds the product of the derivatives and fluxes that are linear in `values`, of which
-  /// padded(nodes) rows are there.
+  /// Adds the product of the derivatives and fluxes that are linear in `values`, which has
+  /// padded(nodes) rows.
   virtual void add_volume(cgen::BlockBuilder& body, ParameterList& parameters,
                           const std::vector<Matrix>& derivatives, const MakeColumnFlux& make_flux,
                           const BlockMatrix& values);
@@ -85,7 +86,7 @@ class BlockProduct {
   [[nodiscard]] virtual ItemOrder volume_order() const { return ItemOrder::elements_first; }
   /// Whether one text does for all derivatives: `part` may be a variable.
   [[nodiscard]] virtual bool has_one_text() const { return true; }
-  /// Lets every thread reach the sums of all, in `work` or in what it gives back.
+  /// Makes all sums visible to every thread, in `work` or in the result.
   virtual BlockMatrix store(cgen::BlockBuilder& body, const BlockMatrix& work) = 0;
   /// What `operators` holds; empty where it is not read.
   [[nodiscard]] virtual std::vector<double> table(const std::vector<Matrix>& parts) const {

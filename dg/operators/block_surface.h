@@ -16,15 +16,15 @@ class BlockSurface {
 
   /// Places of a group.
   [[nodiscard]] int rows() const { return writer_.shape().lifted() / groups_; }
-  /// Starts to copy the neighbours' values to `work`; all links are asked for first.
+  /// Starts to copy the neighbours' values to `work`; all links are loaded first.
   void copy_traces(cgen::BlockBuilder& body, int group) const;
   /// @param with_copies  copy_traces has brought the neighbours' values
   void add_fluxes(cgen::BlockBuilder& body, int group, bool with_copies) const;
 
  private:
-  /// Links are asked for two rounds, neighbours' values one round before they are needed.
+  /// Links are loaded two rounds before they are needed, neighbours' values one round before.
   void add_pipelined_fluxes(cgen::BlockBuilder& body, int group) const;
-  /// The flux at an item, whose link and neighbour's values are there.
+  /// The flux at an item whose link and neighbour's values are loaded.
   void add_flux(cgen::BlockBuilder& body, const BlockItem& item, int group, const cgen::Expr& link,
                 const KernelWriter::Load& exterior) const;
   /// Of an item that need not be there: then of the block's first element.

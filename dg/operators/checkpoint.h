@@ -32,13 +32,14 @@ struct Checkpoint {
 [[nodiscard]] std::string checkpoint_head(const System& system, const Discretization& on,
                                           const SystemData& data, const cgen::Type& real);
 
-/// Written beside the target first and then renamed, so that a crash leaves the old one.
+/// Writes a file in the same folder and renames it, so a crash leaves the old checkpoint.
 ///
 /// @throws InvalidInput  dg.checkpoint.unwritable
 void write_checkpoint(const std::string& path, const std::string& head,
                       const Checkpoint& checkpoint);
-/// @throws InvalidInput  dg.checkpoint.unreadable: none, torn, or with another checksum;
-///                       dg.checkpoint.old_format; dg.checkpoint.mismatch: says what differs
+/// @throws InvalidInput  dg.checkpoint.unreadable: not a checkpoint, truncated, or with another
+///                       checksum; dg.checkpoint.old_format; dg.checkpoint.mismatch: the message
+///                       has the difference
 [[nodiscard]] Checkpoint read_checkpoint(const std::string& path, const std::string& head,
                                          std::size_t state_bytes);
 

@@ -16,7 +16,7 @@ using cgen::Type;
 enum class Number { f32, whole_f32, split_f32, f64 };  // split: SolverOptions::split_singles
 enum class Flux { linear_3d, any };  // linear fluxes on tetrahedra have reflections
 
-/// The fastest shape of a search, for kernels of up to so many nodes an element.
+/// The fastest shape of a search, for kernels of up to this number of nodes per element.
 struct MeasuredShape {
   const char* architecture;  ///< DeviceInfo::target of CUDA devices
   Number number;
@@ -65,7 +65,8 @@ bool has_reflections(const KernelShape& shape) {
   return shape.volume_terms > 0 && shape.faces == 4;
 }
 
-/// Elements of a block that has about so many columns; packs of columns divide those of tables.
+/// Elements of a block that has about this number of columns; packs of columns divide those of
+/// tables.
 int elements_for(const KernelShape& shape, int columns, Product product) {
   const bool has_packs = product == Product::tiles || product == Product::tensor_cores;
   const int whole = has_packs ? 8 / std::gcd(8, shape.fields) : 1;
@@ -93,12 +94,12 @@ FusedShape shape_of_row(const KernelShape& shape, const MeasuredShape& row) {
 
 // ---- a model of other devices ------------------------------------------------------------------
 
-/// Instruction caches hold the instructions of about so many bytes of constants; a thread that runs
-/// through more of them waits for its text.
+/// Instruction caches hold the instructions of about this number of bytes of constants; a thread
+/// with more of them waits for instructions.
 constexpr std::size_t most_constant_bytes = std::size_t{32} << 10;
 /// Four warps of 32 hide the latency of arithmetic on one scheduler each.
 constexpr int threads_of_block = 128;
-/// A thread of tiles keeps its sums in so many registers of 4 bytes.
+/// The registers of 4 bytes for the sums of a thread of tiles.
 constexpr int registers_of_tile = 32;
 constexpr int rows_of_tile = 4;
 

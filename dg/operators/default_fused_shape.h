@@ -10,8 +10,8 @@ namespace rtcg::dg::detail {
 [[nodiscard]] bool has_tensor_cores(const runtime::DeviceInfo& device);
 
 /// A shape that is right on the device and fast enough without a search: the row of a table of
-/// measured shapes if the table knows the device's architecture, otherwise what a model says; on
-/// processors, also by OpenCL, loops of one thread.
+/// measured shapes if the table knows the device's architecture, otherwise that of a model; on
+/// processors, also through OpenCL, loops of one thread.
 ///
 /// @param with_split_singles  whether f32 may take tensor cores, see Product::tensor_cores
 [[nodiscard]] FusedShape default_fused_shape(const KernelShape& shape, const cgen::Type& real,

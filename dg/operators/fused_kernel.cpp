@@ -57,7 +57,7 @@ class FusedWriter {
       add_volume_fluxes(body);
     }
     for (int group = 0; group < fused_.face_groups; ++group) {
-      BlockBuilder inner;  // a block of its own, for its names
+      BlockBuilder inner;  // a separate block, for its names
       add_surface_fluxes(inner, group);
       body << inner.block();
     }
@@ -123,7 +123,7 @@ class FusedWriter {
     items().for_rounds(body, parameters_, ItemOrder::nodes_first, count, fill, unroll);
   }
 
-  // Where the value of a field of an element at a node, or place on the surface, lies.
+  // The index of the value of a field of an element at a node, or at a place on the surface.
   [[nodiscard]] Expr slot(const BlockMatrix& of, const Expr& local, const Expr& node,
                           int field) const {
     return of.at(node, local * shape_.fields + field);
@@ -341,7 +341,7 @@ class FusedWriter {
     meet(body);
   }
 
-  // Zeros in the rows that the product reads behind the last one.
+  // Zeros in the rows that the product reads after the last one.
   void fill_up(BlockBuilder& body, const BlockMatrix& matrix, int rows) {
     const int missing = product_->padded(rows) - rows;
     if (missing > 0) {
@@ -375,7 +375,7 @@ class FusedWriter {
                 .else_(zeros);
   }
 
-  // The residual is asked for one round before it is needed, the first before the sums are stored.
+  // The residual is loaded one round before it is needed, the first one before the sums are stored.
   void load_coming(BlockBuilder& body, const Expr& round) {
     BlockBuilder block;
     load_residual(block, item_of(block, shape_.nodes, round), coming_);

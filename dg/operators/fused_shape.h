@@ -8,14 +8,14 @@
 
 #include "rtcg/dg/operators/kernel_tables.h"
 
-// How a fused kernel lies on a machine, and the memory that this takes.
+// The mapping of a fused kernel to a machine, and the memory that it needs.
 
 namespace rtcg::dg::detail {
 
 /// How a block multiplies its columns, each a field of an element, by the matrices.
 enum class Product {
   on_host,   ///< a block is one thread, columns are loops: no barriers
-  literals,  ///< a thread has one column; matrices stand in the text, zeros left out
+  literals,  ///< a thread has one column; matrices are literals in the text, without zeros
   /// The same between sums and differences of nodes that reflections of the element swap, see
   /// dg/reference/reflections.h: a third of the products. It needs linear volume fluxes, and all
   /// faces at once or, in three dimensions, in two turns, to spare that much.
@@ -36,14 +36,14 @@ enum class Prefetch {
   async_copy,
 };
 
-/// How a fused kernel lies on the machine.
+/// The mapping of a fused kernel to the machine.
 struct FusedShape {
   int elements = 8;  ///< of a block
   Product product = Product::tiles;
-  int row_groups = 1;                 ///< threads, or warps, that share a column; else 1
+  int row_groups = 1;                 ///< threads, or warps, that share a column; otherwise 1
   int columns_per_thread = 1;         ///< or warp; must divide elements * fields
-  int blocks_per_multiprocessor = 0;  ///< registers are kept low enough for so many; 0: any
-  /// Faces are lifted in so many turns, which must divide their number: less shared memory.
+  int blocks_per_multiprocessor = 0;  ///< registers are limited for this number; 0: no limit
+  /// Faces are lifted in this number of turns, a divisor of their number: less shared memory.
   int face_groups = 1;
   Prefetch prefetch = Prefetch::none;
   /// Volume fluxes are evaluated at nodes even where they are linear, and the product could make
@@ -68,7 +68,7 @@ struct FusedMemory {
   int values_stride = 0;  ///< from row to row
   int work_rows = 0;
   int work_stride = 0;
-  int first_row_of_weights = 0;  ///< of linear volume fluxes, in `work` behind the faces' fluxes
+  int first_row_of_weights = 0;  ///< of linear volume fluxes, in `work` after the faces' fluxes
 
   [[nodiscard]] int numbers() const noexcept {
     return values_rows * values_stride + work_rows * work_stride;

@@ -16,8 +16,8 @@ namespace rtcg::dg::detail {
 [[nodiscard]] std::vector<double> from_reals(const std::vector<std::byte>& bytes,
                                              const cgen::Type& real);
 
-/// What generated kernels read beside the state, by the names of their parameters; of `wanted`
-/// those that are tables of mesh, materials or boundary.
+/// The inputs of generated kernels besides the state, by the names of their parameters: the tables
+/// of mesh, materials and boundary among `wanted`.
 [[nodiscard]] std::map<std::string, std::vector<std::byte>> make_tables(
     const std::set<std::string>& wanted, const KernelShape& shape,
     const SystemEvaluators& evaluators, const Discretization& on, const SystemData& data,

@@ -136,7 +136,7 @@ Expr KernelWriter::argument(BlockBuilder& body, ParameterList& parameters,
   const FluxRead& read = argument.read;
   const bool is_exterior = read.side == FluxSide::exterior;
   const Expr owner = is_exterior && at.other ? *at.other : at.element;
-  // copies an array of `count` numbers, of which the i-th is at(i)
+  // copies an array of `count` numbers; at(i) is the i-th
   const auto local = [&](const std::string& name, const std::function<Expr(int)>& value) {
     const Expr array =
         body.add(cgen::declare(cgen::array_of(real_, Expr(argument.count)), "local_" + name));

@@ -36,8 +36,8 @@ struct KernelShape {
   std::map<std::string, int> boundary_components{};
   bool has_mesh_size = false;  ///< whether faces' records hold one
   bool has_face_jacobian = false;
-  /// Values that the volume flux of a field is made of, where it is linear in them; 0: it is not,
-  /// or of so many that it is better evaluated at nodes.
+  /// The number of values in which the volume flux of a field is linear; 0: it is not linear, or
+  /// has so many that evaluating it at nodes is faster.
   int volume_terms = 0;
 
   /// Words of a face's record: normal, scale, then what the flags say.
@@ -121,7 +121,7 @@ class KernelWriter {
   /// `at.reference_axis`, at a node, for all fields.
   void volume_flux(cgen::BlockBuilder& body, ParameterList& parameters, const FluxPoint& at,
                    const cgen::Expr& result) const;
-  /// What the volume flux is made of, where shape().volume_terms says that it is linear.
+  /// The terms of the volume flux if it is linear by shape().volume_terms.
   [[nodiscard]] const LinearVolume& linear_volume() const { return linear_.value(); }
   /// Fills `result` with the weights of linear_volume() for `at.reference_axis`.
   void volume_weights(cgen::BlockBuilder& body, ParameterList& parameters, const FluxPoint& at,
@@ -145,10 +145,10 @@ class KernelWriter {
   /// The link of the face of `element` that `place` is on.
   [[nodiscard]] cgen::Expr link_at(ParameterList& parameters, const cgen::Expr& element,
                                    const cgen::Expr& place) const;
-  /// Hands the neighbour's values at a place to `store`; nothing where there is no neighbour.
+  /// Passes the neighbour's values at a place to `store`; none if there is no neighbour.
   ///
   /// @param link   of the face
-  /// @param store  asked for with the place in the state
+  /// @param store  called with the place in the state
   void fetch_exterior(cgen::BlockBuilder& body, ParameterList& parameters, const cgen::Expr& link,
                       const cgen::Expr& place, const Store& store) const;
 
@@ -164,11 +164,11 @@ class KernelWriter {
   };
   SurfacePlace surface_place(cgen::BlockBuilder& body, const cgen::Expr& link,
                              const cgen::Expr& place) const;
-  /// Where the neighbour's value of a field lies in the state, by field.
+  /// The index of the neighbour's value of a field in the state, by field.
   std::function<cgen::Expr(int field)> exterior_index(cgen::BlockBuilder& body,
                                                       ParameterList& parameters,
                                                       const SurfacePlace& at) const;
-  /// `inside` where there is a neighbour, else the flux of the boundary's condition.
+  /// `inside` if there is a neighbour, otherwise the flux of the boundary's condition.
   cgen::Statement choice_of_boundary(ParameterList& parameters, const SurfacePlace& on,
                                      const FluxPoint& at, const cgen::BlockBuilder& inside,
                                      const cgen::Expr& result) const;

@@ -95,7 +95,7 @@ class Derivation {
     return result;
   }
 
-  // Operations that no field may stand in.
+  // Operations that may not have a field as operand.
   [[nodiscard]] std::optional<Form> of_constants(const Step& step) {
     std::vector<Scaled> all;
     for (const int operand : step.operands) {

@@ -11,7 +11,7 @@ namespace rtcg::dg::detail {
 struct LinearVolume {
   std::vector<std::vector<int>> reads;  ///< of each field's flux, the fields that it is made of
   int terms = 0;                        ///< of the longest of these lists
-  Evaluators weights;                   ///< [field][term]; 0 behind the end of a shorter list
+  Evaluators weights;                   ///< [field][term]; 0 after the end of a shorter list
 };
 
 /// nullopt: `flux` is not linear in the fields, has a constant part, or reads coordinates.

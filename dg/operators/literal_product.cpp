@@ -47,7 +47,7 @@ LiteralProduct::Waves LiteralProduct::waves_of(const Matrix& matrix) const {
     if (matrix.columns == element_.node_count()) {
       choices.push_back(node_orbits(element_));
     }
-    // a part of the lift has whole faces, and which ones it tells by leaving the fewest entries
+    // a part of the lift has complete faces; the choice of faces leaves the fewest entries
     const std::size_t faces = matrix.columns / element_.nodes_of_face();
     if (faces * element_.nodes_of_face() == matrix.columns) {
       for (std::size_t first = 0; first + faces <= element_.face_count(); first += faces) {

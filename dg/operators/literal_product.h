@@ -6,8 +6,8 @@
 
 namespace rtcg::dg::detail {
 
-/// The product of matrices that stand in the text, a thread a column: Product::literals, or
-/// Product::reflections, where sums and factors are waves of reflected nodes.
+/// The product of matrices that are literals in the text, with a thread for each column:
+/// Product::literals, or Product::reflections, where sums and factors are waves of reflected nodes.
 class LiteralProduct final : public BlockProduct {
  public:
   using BlockProduct::BlockProduct;
@@ -36,7 +36,8 @@ class LiteralProduct final : public BlockProduct {
   /// The derivatives along directions that reflections keep, and the flux along these.
   [[nodiscard]] std::vector<Matrix> directed(const std::vector<Matrix>& derivatives) const;
   [[nodiscard]] ColumnFlux directed(cgen::BlockBuilder& body, ColumnFlux flux) const;
-  /// Sums of 1, 2 or 4 numbers with the signs of waves, named where somebody wants them.
+  /// Sums of 1, 2 or 4 numbers with the signs of waves, with a name if they are used more than
+  /// once.
   [[nodiscard]] std::vector<cgen::Expr> waves(cgen::BlockBuilder& body,
                                               std::vector<cgen::Expr> numbers,
                                               const std::string& name,

@@ -21,8 +21,8 @@ using cgen::Expr;
 
 constexpr int speed_block = 64;
 
-// A system of which nothing is left but a scale that is the speed in every field: what writes
-// stages then writes the speed, too.
+// A system without fluxes whose scale is the speed in every field: the writer of stages then writes
+// the speed.
 SystemEvaluators evaluators_of_speed(const System& system) {
   SystemEvaluators result;
   result.scale =

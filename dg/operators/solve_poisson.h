@@ -11,8 +11,8 @@ namespace rtcg::dg {
 /// What is done to the residual in each iteration.
 enum class PoissonPreconditioner {
   none,
-  /// The inverse of each element's own block. Fewer iterations, of which each costs nodes^2
-  /// products an element more, and memory for as many numbers.
+  /// The inverse of each element's diagonal block. Fewer iterations; each costs nodes^2 more
+  /// products per element, and the inverses need memory for as many numbers.
   block_jacobi,
 };
 
@@ -36,7 +36,7 @@ struct PoissonSolution {
 };
 
 /// Solves -laplace(u) = f by conjugate gradients. The Laplacian is generated from its fluxes; all
-/// vectors stay on the device, but for the sums of elements, of which the host makes the products.
+/// vectors stay on the device. The host adds the products' partial sums, one for each element.
 ///
 /// @param equation  its dimension is taken from the mesh
 /// @param f  one field
@@ -46,9 +46,9 @@ struct PoissonSolution {
 ///                       diffusion are not; dg.solve_poisson.bad_tolerance: not above 0;
 ///                       dg.check_state.shape; dg.solver.no_discretization; what check_system
 ///                       throws
-/// @cost  two right-hand sides and two synchronisations an iteration; block_jacobi another
-///        synchronisation, and at the beginning, four to six times as many right-hand sides as
-///        elements have nodes, for local DG about twenty times as many
+/// @cost  two right-hand sides and two synchronisations per iteration; block_jacobi one more
+///        synchronisation, and at the beginning four to six times as many right-hand sides as an
+///        element has nodes, for local DG about twenty times as many
 [[nodiscard]] PoissonSolution solve_poisson(PoissonOptions equation,
                                             std::shared_ptr<const Discretization> on,
                                             const SystemData& data, const State& f,

@@ -33,7 +33,7 @@ struct SolverOptions {
   /// two numbers of tf32, three of their four products are added. Faster from order 5 on; the error
   /// is a few times that of plain single precision.
   bool split_singles = false;
-  std::string wisdom_path{};  ///< the file of what is remembered; empty: beside the compile cache
+  std::string wisdom_path{};  ///< the file of remembered shapes; empty: next to the compile cache
   double courant = 1;  ///< factor of the time step; 1 is stable for upwind and central fluxes
 };
 
@@ -116,10 +116,10 @@ class Solver {
   void step(double time_step);
   /// Steps of equal length, at most time_step(), up to `end`. Where the speed of waves depends on
   /// the state or the time, the rest is divided anew every four steps. A run that was stopped, or
-  /// whose checkpoint was loaded, goes on with the same steps when it is given the same end.
+  /// whose checkpoint was loaded, continues with the same steps if it gets the same end.
   ///
-  /// @returns whether it got there, and was not stopped
-  /// @throws InvalidInput  dg.solver.not_finite: names the first element with a value that is no
+  /// @returns whether it reached the end and was not stopped
+  /// @throws InvalidInput  dg.solver.not_finite: names the first element with a value that is not a
   ///                       number; checked before, at each report and at the end;
   ///                       dg.solver.end_time: an `end` that is not finite; dg.solver.bad_speed;
   ///                       dg.solver.too_many_steps: more than RunOptions::most_steps

@@ -43,11 +43,10 @@ void add_update_kernel(StageKernels& kernels, const KernelWriter& writer);
 [[nodiscard]] loopy::Kernel operators_kernel(const KernelShape& shape, const cgen::Type& real);
 
 /// One kernel for a whole stage; it reads `state` and writes `next`, which must not be the same.
-/// Or, where FusedShape::updates_apart says so, one that writes `rhs`, and the update of
-/// add_update_kernel.
+/// Or, with FusedShape::updates_apart, one that writes `rhs`, and the update of add_update_kernel.
 ///
-/// A block keeps the values of its elements, one column a field of an element, evaluates the fluxes
-/// at all nodes, and multiplies them by [derivatives | lift] as FusedShape says.
+/// A block keeps the values of its elements, one column for each field of an element, evaluates the
+/// fluxes at all nodes, and multiplies them by [derivatives | lift] in the way of FusedShape.
 [[nodiscard]] StageKernels fused_kernel(const KernelWriter& writer,
                                         const std::vector<Matrix>& derivatives, const Matrix& lift,
                                         const FusedShape& fused);

@@ -16,7 +16,7 @@ namespace rtcg::dg::detail {
 /// there.
 class StageRunner {
  public:
-  /// @param fused  how the one kernel of a stage lies on the device; none: split kernels
+  /// @param fused  the shape of the one kernel of a stage; none: split kernels
   StageRunner(const System& system, const Discretization& on, const SystemData& data,
               runtime::Device device, const cgen::Type& real,
               const std::optional<FusedShape>& fused);

@@ -23,7 +23,7 @@ struct SystemEvaluators {
   std::vector<int> boundary_of_tag;  ///< which of `boundaries` holds, by tag of the mesh; -1: none
 };
 
-/// The parameter that stands for the derivative of a reference coordinate along an axis.
+/// The parameter for the derivative of a reference coordinate along an axis.
 [[nodiscard]] std::string metric_parameter(std::size_t axis);
 
 /// @throws InvalidInput  dg.check_system.dimension, dg.check_system.field_count, and what

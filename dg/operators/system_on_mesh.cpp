@@ -56,7 +56,7 @@ FluxVector without_axes(const FluxVector& vector) {
   return concatenate({vector});
 }
 
-// Kernels would read beside their memory.
+// Otherwise kernels would read outside of their memory.
 void check_index(const System& system, const FluxRead& read) {
   const bool is_field = read.kind == FluxKind::field;
   const bool is_axis = read.kind == FluxKind::normal || read.kind == FluxKind::coordinate;
@@ -79,11 +79,11 @@ void check_index(const System& system, const FluxRead& read) {
   }
 }
 
-// Where an expression of a system stands, and so what it may read.
+// The place of an expression in a system, which decides what it may read.
 struct Part {
   std::string what;
   const Evaluators* evaluators;
-  std::vector<FluxKind> absent;  ///< what there is none of in this place
+  std::vector<FluxKind> absent;  ///< reads that this place does not have
 };
 
 std::string kind_text(FluxKind kind) {

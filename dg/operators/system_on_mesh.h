@@ -10,19 +10,18 @@ namespace rtcg::dg {
 /// Checks that a system fits together, and with a mesh and data.
 ///
 /// @throws InvalidInput  dg.check_system.dimension, dg.check_system.field_count: a flux, scale,
-///                       source, surface or boundary state without one component a field;
-///                       dg.check_system.index: a field, an axis of normal or point, or a
-///                       component of boundary values that there is not;
-///                       dg.check_system.missing_data: a parameter or material without value;
-///                       dg.check_system.misplaced_read: something that there is not in that place,
-///                       such as boundary values between elements or a normal in a source;
-///                       dg.check_system.bad_name: no identifier;
-///                       dg.check_system.reserved_name: a name of generated code, or `time`;
-///                       dg.check_system.duplicate_name: two fields, or a parameter and a signal;
-///                       dg.check_system.no_exterior: a surface flux that reads this side only;
-///                       dg.check_system.not_conservative: see System::must_conserve;
+///                       source, surface or boundary state without one component for each field;
+///                       dg.check_system.index: a field, an axis of normal or point, or a component
+///                       of boundary values that does not exist; dg.check_system.missing_data: a
+///                       parameter or material without value; dg.check_system.misplaced_read: a
+///                       value that the place does not have, such as boundary values between
+///                       elements or a normal in a source; dg.check_system.bad_name: not an
+///                       identifier; dg.check_system.reserved_name: a name of generated code, or
+///                       `time`; dg.check_system.duplicate_name: two fields, or a parameter and a
+///                       signal; dg.check_system.no_exterior: a surface flux that reads this side
+///                       only; dg.check_system.not_conservative: see System::must_conserve;
 ///                       dg.check_system.zero_surface: a surface flux that is zero in all
-///                       components whatever the fields are, beside a flux that is not;
+///                       components for all fields, although the flux is not;
 ///                       dg.check_boundary_coverage.uncovered,
 ///                       dg.check_boundary_coverage.unknown_tag
 void check_system(const System& system, const Discretization& on, const SystemData& data);

@@ -8,7 +8,7 @@ namespace rtcg::dg::detail {
 /// The product on tensor cores, mma.m16n8k4 in f64 and mma.m16n8k8 in tf32: a warp has
 /// ceil(rows / 16 / row_groups) tiles of 16 rows for each 8 of its `columns_per_thread` columns.
 ///
-/// Below sm_90 the text says the same by shuffles, so that it runs wherever CUDA does.
+/// Below sm_90 the text uses shuffles instead, so it runs on every CUDA device.
 /// @source PTX ISA 8, "Matrix Fragments for mma.m16n8k4" and "... mma.m16n8k8"
 class TensorProduct final : public BlockProduct {
  public:

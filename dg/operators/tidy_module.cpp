@@ -46,7 +46,7 @@ std::optional<std::int64_t> computed(BinaryOp op, std::int64_t left, std::int64_
   return is_known && fits ? std::optional(value) : std::nullopt;
 }
 
-// Left out, it is missed by nobody: it calls and changes nothing.
+// It can be left out: it calls and changes nothing.
 bool is_plain(const Expr& expr) {
   bool is_plain = true;
   cgen::WalkVisitor visitor;
@@ -139,8 +139,8 @@ std::optional<Round> only_round(const cgen::For& loop) {
   return is_one ? std::optional(Round{init->name, *init->initializer}) : std::nullopt;
 }
 
-// Whether the counter's value can be put in its place: the loop does not change it, is not left
-// early, and holds no text of which nothing is known.
+// Whether the counter can be replaced by its value: the loop does not change it, is not left early,
+// and holds no raw text.
 bool may_dissolve(const Statement& body, const std::string& counter) {
   bool may = true;
   const auto forbid_target = [&](const Expr& target) {

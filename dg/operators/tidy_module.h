@@ -5,12 +5,11 @@
 
 namespace rtcg::dg::detail {
 
-/// The same module as a person would write it: sums and products of literal integers are computed,
-/// zeros added and factors of one left out, and the body of a loop of one round stands in its place
-/// with the counter's value put in. Kernels are written for any number of rounds, so such things
-/// appear in small ones.
+/// Simplifies a module: computes sums and products of literal integers, removes added zeros and
+/// factors of one, and replaces a loop of one round by its body with the counter's value. Kernels
+/// are written for any number of rounds, so small ones have such code.
 ///
-/// A loop stays that is left early, changes its counter, or holds raw text.
+/// A loop that is left early, changes its counter, or holds raw text stays.
 [[nodiscard]] cgen::Module tidy_module(const cgen::Module& module);
 
 }  // namespace rtcg::dg::detail

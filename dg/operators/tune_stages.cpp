@@ -27,7 +27,7 @@ constexpr SearchLimit search_limits[] = {
     {Product::literals, 56, 35, "NVIDIA H200", "2026-11-21", "tiles and tensor cores are faster"},
     {Product::reflections, 120, 35, "NVIDIA H200", "2026-11-22", "tensor cores are faster"},
 };
-/// Of a thread of tensor cores in f64, if the compiler is told the number of blocks: NVIDIA H200,
+/// Of a thread of tensor cores in f64, if the compiler knows the number of blocks: NVIDIA H200,
 /// 2026-11-21.
 constexpr int registers_kept = 72;
 /// Texts of reflections for more nodes take seconds to compile: the search tries few of them.
@@ -65,7 +65,7 @@ void compile_all(const StageRunner& runner, const std::vector<FusedShape>& candi
         try {
           runner.compile(candidates[mine]);
         } catch (const Error&) {
-          // told when its turn comes
+          // reported when its turn comes
         }
       }
     });
@@ -206,7 +206,7 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
 }
 
 std::string key_of(const KernelWriter& writer) {
-  // the fluxes, and all numbers of the shape that no text of a flux tells
+  // the fluxes, and all numbers of the shape that are not in the text of a flux
   const cgen::Module functions{"functions", writer.functions()};
   const KernelShape& shape = writer.shape();
   return fmt::format("dg stage {:016x} {} of {} nodes, {}", cgen::hash(functions), shape.fields,

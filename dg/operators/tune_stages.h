@@ -25,7 +25,7 @@ struct TimedShape {
                                                        const runtime::DeviceInfo& device,
                                                        bool with_split_singles = false);
 
-/// What a fused kernel is, whatever its shape: equal systems, orders, dimensions and precisions
+/// The key of a fused kernel without its shape: equal systems, orders, dimensions and precisions
 /// have equal keys.
 [[nodiscard]] std::string key_of(const KernelWriter& writer);
 

@@ -74,9 +74,8 @@ std::vector<Place> tetrahedron_points(int order) {
   return places;
 }
 
-// Of each cube of the grid that part which lies in the cell: all of it is cut
-// into a corner, an octahedron of four parts around the diagonal from x to y
-// and z, and the opposite corner.
+// The part of each cube of the grid that is inside the cell: a complete cube is cut into a corner,
+// an octahedron of four parts around the diagonal from x to y and z, and the opposite corner.
 constexpr std::array<std::array<Place, 4>, 6> cube_parts = {
     {{{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
      {{{1, 0, 0}, {0, 1, 1}, {1, 1, 0}, {0, 1, 0}}},

@@ -10,24 +10,20 @@
 namespace rtcg::dg {
 
 struct VtuOptions {
-  /// One Lagrange cell of the solution's own order an element, which needs
-  /// ParaView 5.5 or VTK 8.1; else order^dimension straight cells an element,
-  /// which everything reads.
+  /// One Lagrange cell of the solution's order for each element, which needs ParaView 5.5 or VTK
+  /// 8.1; otherwise order^dimension straight cells for each element, which all readers accept.
   bool high_order = true;
   bool single_precision = false;  ///< of the numbers in the file: half the size
 };
 
-/// Writes an unstructured grid for VTK and ParaView, its numbers in base64
-/// behind the rest. The points of each element are its own, so that jumps
-/// between elements stay; they form a regular grid, to which the polynomials
-/// are evaluated. Fields of two components get a third, 0, so that they are
-/// vectors. The cells carry `region`, the index into Mesh::regions or 0, and
-/// `element`.
+/// Writes an unstructured grid for VTK and ParaView, with numbers in base64 at the end. Elements do
+/// not share points, so jumps between elements are kept. The points form a regular grid at which
+/// the polynomials are evaluated. Fields of two components get a third one, 0, because vectors have
+/// three. The cells carry `region`, the index into Mesh::regions or 0, and `element`.
 ///
 /// @param element  the nodes of the fields; of the dimension of the mesh
-/// @throws InvalidInput  dg.write_vtu.shape_mismatch: another dimension, or not
-/// as many values as
-///                       nodes or elements; dg.write_file.unwritable_file
+/// @throws InvalidInput  dg.write_vtu.shape_mismatch: another dimension, or a wrong number of
+/// values for nodes or elements; dg.write_file.unwritable_file
 /// @cost   about the file's size in memory
 /// @source VTK file formats 4.2; VTK's vtkLagrangeTetra
 void write_vtu(const std::string& path, const Mesh& mesh, const ReferenceElement& element,

@@ -9,7 +9,7 @@ namespace {
 // nearer to a collapsed vertex or edge the collapsed coordinate is undefined, and set to -1
 constexpr double collapsed = 1e-14;
 
-// x^n, but 1 for n = -1, which stands beside a factor of zero
+// x^n, but 1 for n = -1, which is multiplied by zero
 double power(double x, int n) {
   return n <= 0 ? 1 : std::pow(x, n);
 }

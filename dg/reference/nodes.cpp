@@ -19,7 +19,7 @@ constexpr std::array<double, 10> tetrahedron_alpha = {0,      0,      0,      0,
                                                       1.1332, 1.5608, 1.3413, 1.2577, 1.1603};
 constexpr double on_edge_tolerance = 1e-10;
 
-// How far Gauss-Lobatto nodes lie from equidistant ones, as a polynomial over (1 - x^2).
+// The distance of Gauss-Lobatto nodes from equidistant ones, as a polynomial over (1 - x^2).
 class Warp {
  public:
   explicit Warp(int order) : order_(order) {

@@ -16,7 +16,7 @@ namespace {
 
 using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// nodes are this near to the face on which they lie
+// the largest distance of nodes from their face
 constexpr double on_face_tolerance = 1e-8;
 
 Matrix to_matrix(const Dense& dense) {
@@ -39,7 +39,7 @@ Dense vandermonde(int dimension, int order, const std::vector<ReferencePoint>& p
   return result;
 }
 
-// 0 for each vertex but the one of which this is the barycentric coordinate
+// 0 at each vertex except the one of this barycentric coordinate
 double barycentric(int dimension, const ReferencePoint& point, int vertex) {
   if (vertex > 0) {
     return (1 + point[static_cast<std::size_t>(vertex - 1)]) / 2;
@@ -70,7 +70,7 @@ std::vector<std::vector<int>> find_face_nodes(int dimension,
   return result;
 }
 
-// Where a node of a face lies in the reference simplex of one dimension less.
+// The coordinates of a face's node in the reference simplex of one dimension less.
 ReferencePoint point_in_face(int dimension, const std::vector<int>& vertices,
                              const ReferencePoint& node) {
   ReferencePoint point{};
@@ -186,7 +186,7 @@ const std::vector<std::vector<int>>& face_permutations(int dimension) {
 
 std::vector<std::vector<int>> face_node_permutations(const ReferenceElement& element) {
   const int dimension = element.dimension;
-  // all faces order their nodes alike, so the first stands for all
+  // all faces order their nodes in the same way, so the first represents all
   const std::vector<ReferencePoint> points = points_in_face(element, 0);
   const auto coordinate = [&](std::size_t node, int vertex) {
     return barycentric(dimension - 1, points[node], vertex);

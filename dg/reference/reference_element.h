@@ -30,7 +30,7 @@ inline constexpr int highest_order = 9;
 ///
 /// Dimension 1: [-1, 1]. Dimension 2: the triangle (-1,-1), (1,-1), (-1,1). Dimension 3: the
 /// tetrahedron (-1,-1,-1), (1,-1,-1), (-1,1,-1), (-1,-1,1). Nodes run fastest in r, slowest in the
-/// last coordinate. Faces of an interval are its vertices 0 and 1; those of a triangle lie on the
+/// last coordinate. Faces of an interval are its vertices 0 and 1; those of a triangle have the
 /// vertices (0,1), (1,2), (0,2); those of a tetrahedron on (0,1,2), (0,1,3), (1,2,3), (0,2,3).
 struct ReferenceElement {
   int dimension = 1;

@@ -23,7 +23,7 @@ using ReflectionOrbit = std::vector<int>;
 [[nodiscard]] std::vector<ReflectionOrbit> node_orbits(const ReferenceElement& element);
 
 /// The places of `count` faces from `first` on, numbered from 0 as the lift's columns are; those of
-/// faces that reflections lead out of these are orbits of their own.
+/// faces that a reflection maps outside of these are separate orbits.
 [[nodiscard]] std::vector<ReflectionOrbit> place_orbits(const ReferenceElement& element,
                                                         std::size_t first, std::size_t count);
 
