@@ -37,8 +37,7 @@ struct CacheKey {
   std::string why_uncachable;
 };
 
-/// @param memo_folder  where HeaderMemo and ScanMemo keep what they know; empty: only for this
-/// process
+/// @param memo_folder  where HeaderMemo and ScanMemo store their results; empty: in memory only
 /// @cost  reads every header that the source can reach (the compiler's own: once); starts no
 /// process
 [[nodiscard]] CacheKey make_cache_key(Compiler& compiler, const CompileRequest& request,

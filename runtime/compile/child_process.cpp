@@ -26,8 +26,8 @@ namespace {
 using ChildClock = std::chrono::steady_clock;
 using ChildDeadline = std::optional<ChildClock::time_point>;
 
-// Starts a program in a process group of its own. posix_spawn copies nothing of this process, so
-// that it may have a GPU, pinned memory and many threads.
+// Starts a program in a process group of its own. posix_spawn copies nothing of this process, which
+// may have a GPU, pinned memory and many threads.
 int spawn_in_group(const std::string& program, const std::vector<std::string>& arguments, int input,
                    int output, pid_t& process, const std::string& temporary_folder = {}) {
   std::vector<char*> pointers;

@@ -15,13 +15,13 @@ struct ProcessResult {
   bool is_late = false;    ///< it was killed at the end of its time
 };
 
-/// Runs a program and waits for it. No shell: each argument arrives as it is. Standard input is
-/// empty. Works from several threads at once and leaves no process behind: the program and what it
-/// started are a process group, which is killed when its time is over and when this process ends,
-/// however it ends.
+/// Runs a program and waits for it. No shell: arguments are not interpreted. Standard input is
+/// empty. Several threads may call it at once. No process remains: the program and its children are
+/// a process group, which is killed when its time is over and when this process ends for any
+/// reason.
 ///
 /// @param arguments      the program (looked for in PATH when without a slash), then its arguments
-/// @param limit_seconds  how long it may take; nothing: for ever
+/// @param limit_seconds  time limit; nothing: none
 /// @param stop           ends the group at once
 /// @param temporary_folder  the TMPDIR of the program, if it is to have its own: a compiler that is
 ///                       killed leaves its files there
@@ -30,7 +30,7 @@ struct ProcessResult {
                                         const std::stop_token& stop = {},
                                         const std::string& temporary_folder = {});
 
-/// Ends all programs that run_process waits for, with what they started. Later calls start none:
+/// Ends all programs that run_process waits for, with their children. Later calls start no program:
 /// for a process that is about to end. Not for signal handlers.
 void end_running_processes();
 

@@ -79,7 +79,7 @@ CompileCache::~CompileCache() = default;
 
 CompileCache& CompileCache::standard() {
   static CompileCache cache(CacheOptions::from_environment());
-  // said once: every compile will take its full time, and nobody would know why
+  // reported once: every compile will take its full time, and the reason would not be visible
   static const bool is_told = [] {
     const bool is_unwanted = cache.is_enabled() || !cache.state_->options.enabled;
     if (!is_unwanted) {
@@ -291,7 +291,7 @@ CacheStatistics CompileCache::statistics() const {
 
 namespace {
 
-// How one field of the key stands to the nearest entry's.
+// The difference of one field of the key from the nearest entry's.
 std::string difference(const KeyField& now, const KeyField* stored) {
   if (stored == nullptr) {
     return fmt::format("'{}' is new", now.name);

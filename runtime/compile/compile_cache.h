@@ -20,14 +20,14 @@ struct CacheOptions {
   std::uint64_t max_bytes = std::uint64_t{1} << 30;
   bool enabled = true;
 
-  /// RTCG_CACHE_DIR, else XDG_CACHE_HOME/rtcg, else ~/.cache/rtcg; RTCG_CACHE_MAX_BYTES, also as
-  /// `512M` or `2G`; RTCG_NO_CACHE=1 switches reading and writing off.
+  /// The first of RTCG_CACHE_DIR, XDG_CACHE_HOME/rtcg and ~/.cache/rtcg; RTCG_CACHE_MAX_BYTES, also
+  /// as `512M` or `2G`; RTCG_NO_CACHE=1 switches reading and writing off.
   ///
   /// @throws InvalidInput  runtime.environment.not_a_size, runtime.environment.not_a_switch
   [[nodiscard]] static CacheOptions from_environment();
 };
 
-/// What this object did so far, and what lies in its folder.
+/// Counts of this object's work, and of the contents of its folder.
 struct CacheStatistics {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
@@ -50,15 +50,17 @@ struct CacheEntryInfo {
   double age_seconds = 0;  ///< since its last use; 0 when dated in the future
 };
 
-/// Binaries on disk, by the content of what they were made from.
+/// Binaries on disk, addressed by the content of their sources.
 ///
 /// An entry is one file, complete and checked when it has its final name, so any number of threads
-/// and processes may use one folder at once, and any of them may die at any moment. No lock is held
+/// and processes may use one folder at once, and any of them may end at any moment. No lock is held
 /// while compiling. A folder that cannot be read or written, or that others could write to, makes
-/// compiling slower and never fails; statistics() tells. Files are private to the user (0700).
+/// compiling slower and is not an error; statistics() reports it. Files are private to the user
+/// (0700).
 ///
-/// What is in the folder is run as code: it is used only where it belongs to this user or root and
-/// nobody else can write to it, and so is each entry. A pack (export_to, import_from) is code, too.
+/// What is in the folder is run as code: the folder and each entry are used only if they belong to
+/// this user or root and no other user can write to them. A pack (export_to, import_from) is code,
+/// too.
 class CompileCache {
  public:
   explicit CompileCache(CacheOptions options);
@@ -66,8 +68,8 @@ class CompileCache {
   CompileCache(const CompileCache&) = delete;
   CompileCache& operator=(const CompileCache&) = delete;
 
-  /// The process's own, from the environment at first use. Where it has no folder that it may use,
-  /// one line on standard error says so.
+  /// The process's own, from the environment at first use. If it has no usable folder, one line on
+  /// standard error reports that.
   ///
   /// @throws InvalidInput  as CacheOptions::from_environment
   [[nodiscard]] static CompileCache& standard();
@@ -79,7 +81,7 @@ class CompileCache {
 
   /// The entry of that key, verified, or nothing. A bad entry is removed.
   [[nodiscard]] std::optional<CompiledProgram> find(const CacheKey& key);
-  /// Never throws for the disk's sake; statistics() tells what went wrong.
+  /// Problems of the disk never throw; statistics() reports them.
   void store(const CacheKey& key, const CompiledProgram& program);
   /// find, else `compile` and store. One call of `compile` at a time for a key in this object; the
   /// others wait for its result.

@@ -105,7 +105,7 @@ Answer kind_of(const Error& error) {
                                                               : Answer::internal_error;
 }
 
-/// What the classes of errors have beside code and message.
+/// The members of error classes besides code and message.
 std::vector<std::string> details_of(const Error& error) {
   if (const auto* failure = dynamic_cast<const CompileFailure*>(&error)) {
     return {failure->source(), failure->options(), failure->log()};

@@ -28,7 +28,7 @@ enum class OutputKind {
 /// Language of a text for the host's compiler; the others have one each.
 enum class HostLanguage { c, cpp };
 
-/// Everything beside the text that a compiler is told. All of it enters the cache's key, in order.
+/// All inputs of a compiler besides the text. They enter the cache's key, in order.
 struct CompileOptions {
   /// Passed on as they are, after rtcg's own, so that they win.
   std::vector<std::string> flags;
@@ -36,7 +36,7 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::string>> defines;
   /// Folders searched for headers, before the compiler's own.
   std::vector<std::string> include_dirs;
-  /// Headers that are no files: name as in #include, and text. They go before files.
+  /// Headers that are not files: name as in #include, and text. They precede files.
   std::vector<std::pair<std::string, std::string>> headers;
   /// C++ entities whose lowered names are wanted, e.g. `scale<float, 4>`; instantiates templates.
   /// NVRTC only.
@@ -57,13 +57,13 @@ struct CompileRequest {
   /// `sm_90` (also `sm_90a`), `host`, or an OpenCL device's identity; DeviceInfo::target.
   std::string target = "host";
   CompileOptions options;
-  /// Stands in messages and in the cache's listing.
+  /// Appears in messages and in the cache's listing.
   std::string program_name = "kernel";
   /// The file that holds the text in debug mode; set by compile_cached.
   std::string source_path;
 };
 
-/// What one kernel takes, as far as its compiler told. Known without running it, without a device.
+/// The resources of one kernel, as far as its compiler reports them; known without a device.
 struct KernelResources {
   std::string name;  ///< lowered
   std::optional<int> registers;
@@ -76,7 +76,7 @@ struct KernelResources {
   friend bool operator==(const KernelResources&, const KernelResources&) = default;
 };
 
-/// `16 registers, 0 bytes spilled, 1024 shared bytes`: what is known, for people.
+/// `16 registers, 0 bytes spilled, 1024 shared bytes`: the known ones, as text.
 [[nodiscard]] std::string to_string(const KernelResources& resources);
 
 /// What a compiler made of a request.

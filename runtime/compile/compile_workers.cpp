@@ -97,7 +97,7 @@ struct CompileWorkers::State {
     return process;
   }
 
-  /// One that nobody talks to; waits for it. Null where it would have to be started.
+  /// Waits for a free one. Null if it has to be started.
   Process take(const std::stop_token& stop, const CompileRequest& request) {
     std::unique_lock lock(mutex);
     if (!is_free.wait(lock, stop, [&] { return busy < options.count; })) {
@@ -144,7 +144,7 @@ struct CompileWorkers::State {
       }
       answer = ask(lease.process, message, stop);
       if (answer.how != Reception::whole) {
-        lease.process.reset();  // killed: what it would answer later belongs to nobody
+        lease.process.reset();  // killed: no caller would read a later answer
       }
     }
     return answer;
@@ -281,7 +281,7 @@ std::string answer_to(std::string_view message, Compiler& compiler) {
 void exit_when_closed(int socket) {
   struct stat status = {};
   if (::fstat(socket, &status) != 0 || !S_ISSOCK(status.st_mode)) {
-    return;  // serve_compiles says that nobody listens
+    return;  // serve_compiles reports that there is no reader
   }
   std::thread([socket] {
     pollfd other_end = {socket, POLLRDHUP, 0};

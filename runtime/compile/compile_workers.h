@@ -38,11 +38,10 @@ class CompileWorkers {
   CompileWorkers(const CompileWorkers&) = delete;
   CompileWorkers& operator=(const CompileWorkers&) = delete;
 
-  /// Empty where a worker answers (one is started if there is none), else the reason.
+  /// Empty if a worker answers (one is started if there is none), otherwise the reason.
   [[nodiscard]] std::string why_unavailable();
 
-  /// Compiles in a worker, whatever is in any cache. A worker that dies is replaced and asked again
-  /// once.
+  /// Compiles in a worker, without a cache. A worker that dies is replaced and asked again once.
   ///
   /// @param stop  ends the compile at once: its worker is killed
   /// @throws Unsupported  runtime.compile_workers.unavailable
@@ -61,15 +60,15 @@ class CompileWorkers {
   std::unique_ptr<State> state_;
 };
 
-/// `rtcg`: RTCG_WORKER, else beside the running program, in `../bin` from there, or in PATH. Empty:
-/// nowhere.
+/// `rtcg`: RTCG_WORKER, otherwise next to the running program, in `../bin` from there, or in PATH.
+/// Empty: not found.
 [[nodiscard]] std::string find_program_of_workers();
 
 /// @throws DeviceError  runtime.compile_workers.stopped
 [[noreturn]] void throw_stopped(const CompileRequest& request);
 
-/// A compiler some of whose work is done by worker processes: with the keys of the compiler that it
-/// stands for, so that both share a cache.
+/// A compiler that leaves part of its work to worker processes. It has the keys of the compiler
+/// that it replaces, so both share a cache.
 class WorkerCompiler : public Compiler {
  public:
   /// @param inner    has to outlive this object, as has `workers`
@@ -95,12 +94,12 @@ class WorkerCompiler : public Compiler {
   std::stop_token stop_;
 };
 
-/// Ends this process when the other end of the socket is closed: the program that a worker works
-/// for may be killed during a compile, and nothing else would end the worker then.
+/// Ends this process when the other end of the socket is closed: the worker must end if its program
+/// is killed during a compile.
 void exit_when_closed(int socket);
 
-/// What a worker does: compiles what the socket on descriptor `socket` asks for until it is closed.
-/// Returns 0 then, and 1 where nobody listened from the beginning.
+/// The loop of a worker: compiles the requests from descriptor `socket` until it is closed. Returns
+/// 0 then, and 1 if there was no reader from the beginning.
 [[nodiscard]] int serve_compiles(int socket, Compiler& compiler);
 
 }  // namespace rtcg::runtime

@@ -14,9 +14,9 @@ class Compiler {
  public:
   virtual ~Compiler() = default;
 
-  /// Name, version and build of the compiler and whatever else outside the request decides the
-  /// output (the CPU for -march=native). Enters the cache's key, so it starts no process and is
-  /// cheap: it is asked for at every lookup.
+  /// Name, version and build of the compiler and all else outside the request that decides the
+  /// output (the CPU for -march=native). It is part of the cache's key and needed at every lookup,
+  /// so it is cheap and starts no process.
   [[nodiscard]] virtual std::string identity(const CompileRequest& request) = 0;
 
   /// Folders this compiler searches for headers after the request's own.
@@ -25,19 +25,19 @@ class Compiler {
     return {};
   }
 
-  /// Compiles, whatever is in any cache.
+  /// Compiles without a cache.
   ///
   /// @throws CompileFailure  the text was refused; build it with compile_failure (diagnostics.h)
   [[nodiscard]] virtual CompiledProgram compile(const CompileRequest& request) = 0;
 };
 
-/// The one way from text to binary: looks into the cache, else compiles and stores.
+/// The one way from text to binary: looks into the cache; otherwise compiles and stores.
 ///
 /// Identical requests of several threads compile once. In debug mode (`options.debug` or
-/// RTCG_DEBUG=1) the source is kept as a file in RTCG_DEBUG_DIR, else in the cache's folder
-/// `debug`, and the cache is bypassed.
+/// RTCG_DEBUG=1) the source is kept as a file in RTCG_DEBUG_DIR, or in the cache's folder `debug`,
+/// and the cache is bypassed.
 ///
-/// @throws CompileFailure  and whatever else the compiler throws
+/// @throws CompileFailure  and other errors of the compiler
 /// @cost   a hit starts no process and runs no compiler
 [[nodiscard]] CompiledProgram compile_cached(Compiler& compiler, const CompileRequest& request,
                                              CompileCache& cache);

@@ -56,7 +56,7 @@ std::optional<CompilerJudge::Verdict> read_verdict(const std::string& text,
   return mend == mends.end() ? std::nullopt : std::optional(CompilerJudge::Verdict{*mend, {}});
 }
 
-// Nothing: nobody knows.
+// Nothing: unknown.
 std::optional<CompilerJudge::Verdict> find_by_running(const Mends& mends,
                                                       const CompilerJudge::Run& run) {
   using Result = CompilerJudge::Trial::Result;

@@ -22,7 +22,7 @@ class CompilerJudge {
     enum class Result {
       right,
       wrong,    ///< `what` says what was wrong
-      unknown,  ///< it could not be compiled or run; what the compiler is used for will tell why
+      unknown,  ///< it could not be compiled or run; later use of the compiler will show why
     };
     Result result = Result::unknown;
     std::string what{};
@@ -37,15 +37,16 @@ class CompilerJudge {
   /// @param folder  verdicts are kept there between processes; empty: they are not
   explicit CompilerJudge(std::string folder) : folder_(std::move(folder)) {}
 
-  /// The verdict on the compiler `identity`: without flags if it is right so, else with the first
-  /// of `mends` with which it is.
+  /// The verdict on the compiler `identity`: without flags if it is correct, otherwise with the
+  /// first of `mends` that makes it correct.
   ///
-  /// @param identity  compiler, version, its flags, the machine: whatever decides the code it makes
+  /// @param identity  compiler, version, its flags, the machine: all that decides the code that it
+  /// makes
   /// @cost  the first time one run for each attempt; then one small file a process
   [[nodiscard]] Verdict judge(const std::string& identity,
                               const std::vector<std::vector<std::string>>& mends, const Run& run);
 
-  /// Whether RTCG_TRUST_COMPILER is on: then nobody is judged.
+  /// Whether RTCG_TRUST_COMPILER is on: then no compiler is judged.
   ///
   /// @throws InvalidInput  runtime.environment.not_a_switch
   [[nodiscard]] static bool is_switched_off();

@@ -51,7 +51,7 @@ bool take_end(std::string_view& text, char end) {
   return true;
 }
 
-// What stands before the severity: `k.c:3:5`, `k.c:3` or `k.cu(3)`.
+// The text before the severity: `k.c:3:5`, `k.c:3` or `k.cu(3)`.
 std::optional<Diagnostic> parse_place(std::string_view place) {
   Diagnostic diagnostic;
   const bool is_nvrtc = take_end(place, ')');
@@ -94,7 +94,7 @@ std::optional<Diagnostic> parse_pocl_line(std::string_view line) {
 // `k.cu(3): warning #177-D: text`.
 std::optional<Diagnostic> parse_line(std::string_view line) {
   if (auto diagnostic = parse_pocl_line(line); diagnostic) {
-    // some versions repeat the severity behind the place
+    // some versions repeat the severity after the place
     for (const Word& word : words) {
       const std::string repeated = std::string(word.text) + ": ";
       if (diagnostic->text.rfind(repeated, 0) == 0) {
@@ -149,7 +149,7 @@ bool is_about_source(const CompileRequest& request, std::string_view file) {
   return file.find("/include/") == file.npos;
 }
 
-// `#line 7 "user.cpp"`: the line below is told to be that one.
+// `#line 7 "user.cpp"`: the next line gets that number.
 struct LineDirective {
   int line = 0;
   std::string_view file;
@@ -169,8 +169,8 @@ std::optional<LineDirective> parse_line_directive(std::string_view text) {
   return error == std::errc() ? std::optional(directive) : std::nullopt;
 }
 
-// Which line of the source, from 1, a message is about, whatever #line made the compiler believe; 0
-// when it is about none.
+// The line of the source, from 1, that a message is about, without the effect of #line; 0 if there
+// is none.
 std::size_t find_line(const CompileRequest& request, const Diagnostic& diagnostic,
                       const std::vector<std::string>& lines) {
   const bool is_own_name = is_about_source(request, diagnostic.file);

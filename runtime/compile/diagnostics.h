@@ -16,7 +16,7 @@ enum class Severity { error, warning, note };
 struct Diagnostic {
   std::string file;
   int line = 0;    ///< 1-based
-  int column = 0;  ///< 1-based; 0: not told
+  int column = 0;  ///< 1-based; 0: unknown
   Severity severity = Severity::error;
   std::string text;
 
@@ -29,8 +29,8 @@ struct Diagnostic {
 /// The error to throw when a compiler refused `request`.
 ///
 /// Its message holds the first errors, each with the offending lines of the source, numbered, a
-/// caret where the column is known, and the place in the C++ program that built the line where
-/// `request.source.origins` tells.
+/// caret where the column is known, and the place in the C++ program that built the line, if
+/// `request.source.origins` has it.
 ///
 /// @param code      e.g. `runtime.nvrtc.refused`
 /// @param compiler  its name, for the message

@@ -24,7 +24,7 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-// The power of 1024 that a unit stands for.
+// The power of 1024 of a unit.
 std::optional<int> power_of(std::string unit) {
   if (unit.empty() || unit == "b") {
     return 0;

@@ -6,8 +6,8 @@
 
 namespace rtcg::runtime {
 
-// The one reader of the environment: every RTCG_* variable goes through these, so that all of them
-// are spelled alike and none is read as something else than was meant.
+// The only reader of the environment: all RTCG_* variables are read by these functions, so they
+// have the same syntax and the same errors.
 
 /// The value; empty where the variable is not set.
 [[nodiscard]] std::string environment(const char* name);
@@ -29,10 +29,10 @@ namespace rtcg::runtime {
 /// @throws InvalidInput  runtime.environment.not_a_time
 [[nodiscard]] std::optional<double> environment_seconds(const char* name);
 
-/// The user's home: HOME, else what the system's list of users says. Empty: there is none.
+/// The user's home: HOME, otherwise that of the system's list of users. Empty: there is none.
 [[nodiscard]] std::string home_folder();
 
-/// TMPDIR, else /tmp.
+/// TMPDIR, or /tmp.
 [[nodiscard]] std::string temporary_root();
 
 }  // namespace rtcg::runtime

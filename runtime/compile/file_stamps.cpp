@@ -10,8 +10,8 @@
 namespace rtcg::runtime {
 namespace {
 
-// In place of a descriptor: the folder is not there, or could not be opened for another reason (too
-// many open files) and what is in it is asked for by its whole path.
+// In place of a descriptor: the folder does not exist, or it could not be opened (too many open
+// files) and its files are looked up by their full paths.
 constexpr int absent = -1;
 constexpr int unopened = -2;
 
@@ -36,8 +36,8 @@ FileStamps::~FileStamps() {
   }
 }
 
-// By way of the folder around it where that is known: the kernel then looks for one name and not
-// for ten, and not at all when there is no such folder.
+// Relative to the parent folder if that is known: the kernel then looks up one name instead of ten,
+// and none if the parent does not exist.
 int FileStamps::open_folder(const std::string& path) {
   if (const auto known = folders_.find(path); known != folders_.end()) {
     return known->second;

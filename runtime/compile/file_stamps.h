@@ -16,11 +16,11 @@ using FileStamp = std::array<std::int64_t, 6>;
 /// once more without its stamp changing (or the clock is wrong), so nothing should rest on it.
 [[nodiscard]] bool is_settled(const FileStamp& stamp);
 
-/// Asks for the stamps of many files in few folders.
+/// Gets the stamps of many files in few folders.
 ///
-/// Each folder is opened once, which makes the questions three times cheaper, and a folder that is
-/// not there answers for all files in it. So one object serves one scan: it does not see folders
-/// that come and go. Files are looked at anew at every question. One thread at a time.
+/// Each folder is opened once, which makes lookups three times cheaper, and a missing folder
+/// answers for all files in it. One object serves one scan: it does not see new or removed folders.
+/// Every lookup reads the file's current stamp. One thread at a time.
 class FileStamps {
  public:
   FileStamps() = default;
@@ -28,7 +28,7 @@ class FileStamps {
   FileStamps& operator=(const FileStamps&) = delete;
   ~FileStamps();
 
-  /// Nothing when it is no regular file.
+  /// Nothing if it is not a regular file.
   [[nodiscard]] std::optional<FileStamp> find(const std::string& path);
 
  private:

@@ -25,7 +25,8 @@ std::string failure(std::string_view call) {
   return fmt::format("{}: {}", call, std::strerror(errno));
 }
 
-// Tells apart what numbers processes on its own: machines that share a home folder, and containers.
+// Distinguishes machines that share a home folder, and containers, which number processes
+// separately.
 const std::string& machine_name() {
   static const std::string name = [] {
     char host[256] = "unknown";
@@ -227,7 +228,7 @@ TemporaryFolder::~TemporaryFolder() {
 void remove_temporary_folders() noexcept {
   all_folders().mutex.lock();  // for ever
   for (const std::string& path : all_folders().paths) {
-    // its owner may be removing it, too: each stumbles over what the other has removed
+    // its owner may remove it at the same time: files may be gone already
     constexpr int most_attempts = 100;
     std::error_code ignored;
     for (int i = 0; i < most_attempts && std::filesystem::exists(path, ignored); ++i) {

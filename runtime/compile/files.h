@@ -15,12 +15,13 @@ namespace rtcg::runtime {
 [[nodiscard]] std::string write_file(const std::string& path, std::string_view bytes,
                                      bool sync = false);
 
-/// Writes `path` so that it is either whole or not there: through a file beside it and a rename.
+/// Writes `path` so that it is either complete or absent: to another file in the same folder, which
+/// is renamed.
 [[nodiscard]] std::string write_file_atomically(const std::string& path, std::string_view bytes);
 
-/// Why what is in a file or folder is not to be run as code, or followed: another user than this
-/// one and root owns it (or the link that leads to it), or its group or everybody can write to it.
-/// Empty: it may be, or there is no such file.
+/// Why the contents of a file or folder must not be run as code, or followed: a user other than
+/// this one and root owns it (or a link to it), or its group or all users can write to it. Empty:
+/// they may, or there is no such file.
 [[nodiscard]] std::string why_untrusted(const std::string& path);
 
 /// @param what  what the file is, for the message: `a pack of compiled kernels`
@@ -30,8 +31,8 @@ void check_is_trusted(const std::string& path, std::string_view what);
 /// Makes the folder and its parents, with mode 0700. Empty, or what failed.
 [[nodiscard]] std::string make_private_folder(const std::string& path);
 
-/// A folder of its own in TMPDIR or /tmp, removed with everything in it at the end. What killed
-/// processes of this user left there is removed when a process makes its first one.
+/// A new folder in TMPDIR or /tmp, removed with its contents at the end. The first one of a process
+/// also removes folders of killed processes of this user.
 class TemporaryFolder {
  public:
   /// @throws DeviceError  runtime.files.no_temporary_folder
@@ -53,8 +54,8 @@ void sweep_temporary_folders();
 /// who makes one from then on waits for ever.
 void remove_temporary_folders() noexcept;
 
-/// Files that write_file_atomically left behind when its process was killed bear this prefix, and
-/// then the machine and the process: `is_abandoned` tells whether that writer is gone.
+/// Temporary files of write_file_atomically have this prefix, then the machine and the process.
+/// `is_abandoned` is whether that process has ended.
 inline constexpr std::string_view unfinished_prefix = "unfinished-";
 [[nodiscard]] bool is_abandoned(const std::string& file_name,
                                 std::string_view prefix = unfinished_prefix);

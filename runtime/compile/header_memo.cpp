@@ -39,8 +39,8 @@ void HeaderMemo::use_folder(const std::string& folder) {
   is_load_due_ = true;
 }
 
-// Put off until a header is asked for: it costs half a millisecond, which a lookup of a source
-// without such headers need not pay.
+// Deferred until a header is needed: it costs half a millisecond, and sources without such headers
+// do not need it.
 void HeaderMemo::load() {
   is_load_due_ = false;
   auto bytes = read_file(file_of(folder_));
@@ -104,8 +104,8 @@ void HeaderMemo::add(const std::string& path, const FileStamp& stamp,
   has_news_ = true;
 }
 
-// Headers name each other again and again: each name stands in the file once, and an include is
-// twice its number, odd when it is quoted.
+// Headers name each other again and again: each name is in the file once, and an include is twice
+// its number, plus 1 if it is quoted.
 std::string HeaderMemo::bytes_of_headers() const {
   std::unordered_map<std::string_view, std::uint64_t> numbers;
   std::vector<std::string_view> names;

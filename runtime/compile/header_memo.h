@@ -22,7 +22,7 @@ struct IncludeName {
   bool is_quoted = false;
 };
 
-/// What one header says by itself, wherever it lies.
+/// The scan of one header, independent of its place.
 struct ScannedHeader {
   std::vector<IncludeName> includes;
   std::shared_ptr<const std::string>
@@ -31,8 +31,8 @@ struct ScannedHeader {
   Digest digest = {};
 };
 
-/// What is known about the compilers' own headers, by path and stamp, so that a lookup need not
-/// read the hundreds of files behind an `#include <vector>` again.
+/// Scans of the compilers' own headers, by path and stamp, so a lookup does not read the hundreds
+/// of files of an `#include <vector>` again.
 ///
 /// Only headers of the system's folders belong here: the caller's may change twice within one tick
 /// of the file system's clock, so they are always read. A header changed within the last seconds is
@@ -43,13 +43,13 @@ class HeaderMemo {
   /// The process's own.
   [[nodiscard]] static HeaderMemo& instance();
 
-  /// Takes what the folder's file knows, when the first header is looked for, and saves there.
+  /// Reads the folder's file when the first header is looked up, and saves there.
   void use_folder(const std::string& folder);
   [[nodiscard]] std::shared_ptr<const ScannedHeader> find(const std::string& path,
                                                           const FileStamp& stamp);
   void add(const std::string& path, const FileStamp& stamp,
            std::shared_ptr<const ScannedHeader> header);
-  /// Writes the folder's file when something was added; a disk that refuses is no error.
+  /// Writes the folder's file if something was added; a failed write is not an error.
   void save();
 
  private:

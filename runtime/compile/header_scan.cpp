@@ -135,7 +135,7 @@ std::shared_ptr<const ScannedHeader> scan_and_keep(std::string_view text) {
   return std::make_shared<const ScannedHeader>(std::move(scanned));
 }
 
-// What an #include stands for.
+// The meaning of an #include.
 struct Target {
   std::string path;  // of a file, or the name of a header in memory
   bool is_memory = false;
@@ -180,7 +180,7 @@ class Scan {
   }
 
  private:
-  // What decides which headers are found, beside what lies in the folders.
+  // The inputs that decide which headers are found, besides the contents of the folders.
   [[nodiscard]] Digest question_of(const ScannedHeader& source) const {
     ByteWriter writer;
     for (const auto* folders : {&user_dirs_, &system_dirs_}) {
@@ -211,8 +211,8 @@ class Scan {
     }
   }
 
-  // Flags that name further folders or files. Those whose effect on the output cannot be told from
-  // the request make it uncachable.
+  // Flags that name further folders or files. Those whose effect on the output is not in the
+  // request make it uncachable.
   void read_flag(const std::string& flag, std::string_view next) {
     for (std::string_view name : {"-I", "--include-path=", "-isystem", "-iquote", "-idirafter"}) {
       if (flag.rfind(name, 0) == 0) {
@@ -243,8 +243,7 @@ class Scan {
     }
   }
 
-  // Of the files that are asked for, most are not there: `path_` keeps its memory from one to the
-  // next.
+  // Most looked-up files do not exist: `path_` keeps its memory from one to the next.
   std::optional<Target> find_file(std::string_view folder, std::string_view name, bool is_system) {
     path_.assign(folder).append("/").append(name);
     auto stamp = stamps_.find(path_);
@@ -305,7 +304,7 @@ class Scan {
       if (std::exchange(is_enqueued, true)) {
         continue;
       }
-      // several names may stand for one file
+      // several names may refer to one file
       if ((target->is_memory ? seen_in_memory_ : seen_files_).insert(target->path).second) {
         result_.headers.push_back({std::string(include.name),
                                    target->is_memory ? "" : target->path,
@@ -367,8 +366,8 @@ class Scan {
   std::unordered_map<std::string, Resolution> resolved_;
   std::vector<FileAnswer> answers_;
   bool may_be_kept_ = true;
-  std::string path_;      // the file that is asked for
-  std::string question_;  // the key under construction: thousands are asked
+  std::string path_;      // the file that is looked up
+  std::string question_;  // the key under construction: there are thousands
   HeaderScan result_;
 };
 

@@ -19,7 +19,7 @@ struct HeaderScan {
   };
   std::vector<Header> headers;  ///< each once, in the order in which they are first met
   bool needs_system = false;    ///< something is neither in memory nor in the request's folders
-  /// Why the list may be incomplete or the text means something else tomorrow; empty: it does not.
+  /// Why the list may be incomplete or the meaning of the text may change; empty: neither.
   std::string why_uncachable;
 };
 
@@ -27,12 +27,12 @@ struct HeaderScan {
 ///
 /// Both branches of every #if and all headers in memory count, so the list may hold more than the
 /// compiler opens, never less, with two exceptions that are handled: an `#include` of a macro, and
-/// __DATE__, __TIME__ and .incbin, make the scan uncachable when they stand in the source or in the
-/// caller's headers. Inside `system_dirs` they are taken as part of the installation, whose version
-/// is in the compiler's identity.
-/// @param memo_folder  where ScanMemo keeps what was found; empty: nowhere
-/// @cost  reads every header but those of `system_dirs` that HeaderMemo knows; only looks at the
-///        files when all are of `system_dirs` and ScanMemo knows the scan
+/// __DATE__, __TIME__ and .incbin, make the scan uncachable if they are in the source or in the
+/// caller's headers. Inside `system_dirs` they are part of the installation, whose version is in
+/// the compiler's identity.
+/// @param memo_folder  where ScanMemo stores results; empty: nowhere
+/// @cost  reads every header but those of `system_dirs` that HeaderMemo knows; only checks stamps
+///        if all headers are of `system_dirs` and ScanMemo knows the scan
 [[nodiscard]] HeaderScan scan_headers(const CompileRequest& request,
                                       const std::vector<std::string>& system_dirs,
                                       const std::string& memo_folder = {});

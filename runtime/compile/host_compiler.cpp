@@ -38,8 +38,8 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 // A compiler and the arguments that its variable gave it (`ccache gcc`); empty: none was found. CC
-// and CXX speak to every program, so that what they name may be missing; RTCG_CC and RTCG_CXX speak
-// to this one.
+// and CXX are for every program, so their compilers may be missing; RTCG_CC and RTCG_CXX are for
+// this one.
 std::vector<std::string> find_compiler(HostLanguage language) {
   const bool is_c = language == HostLanguage::c;
   const char* const own = is_c ? "RTCG_CC" : "RTCG_CXX";
@@ -210,7 +210,7 @@ void append(std::vector<std::string>& target, const std::vector<std::string>& mo
   target.insert(target.end(), more.begin(), more.end());
 }
 
-// Runs the compiler and reads what it made.
+// Runs the compiler and reads its output.
 CompiledProgram run_compiler(const CompileRequest& request, std::vector<std::string> command,
                              const std::vector<std::string>& options, const std::string& folder,
                              const std::stop_token& stop = {}) {
@@ -246,7 +246,7 @@ CompiledProgram run_compiler(const CompileRequest& request, std::vector<std::str
   return program;
 }
 
-// The text that tells whether the compiler is right, compiled as the request will be, and run.
+// The self-test's text, compiled with the flags of the request, and run.
 CompilerJudge::Trial run_self_test(const CompileRequest& request, std::vector<std::string> command,
                                    const std::vector<std::string>& mend) {
   using Result = CompilerJudge::Trial::Result;

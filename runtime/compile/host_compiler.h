@@ -26,14 +26,14 @@ namespace rtcg::runtime {
 
 /// The system's C and C++ compiler, run as a process with an argument vector.
 ///
-/// C is compiled by RTCG_CC or CC, else cc, gcc, clang; C++ by RTCG_CXX or CXX, else c++, g++,
-/// clang++. Options: -O3 -march=native -fopenmp; in debug mode -O0 -g. Nothing stays on disk but
-/// the source in debug mode. A target other than `host` is passed as -march.
+/// C is compiled by the first of RTCG_CC, CC, cc, gcc, clang; C++ by the first of RTCG_CXX, CXX,
+/// c++, g++, clang++. Options: -O3 -march=native -fopenmp; in debug mode -O0 -g. Nothing stays on
+/// disk but the source in debug mode. A target other than `host` is passed as -march.
 ///
 /// Before a compiler makes code for this machine for the first time, it is judged by a self-test
-/// (CompilerJudge): where it makes wrong code, the flag that mends it is added, and where none
-/// does, it is refused. The verdict is kept in the cache's folder. RTCG_TRUST_COMPILER=1 skips
-/// this. A compile that takes longer than RTCG_COMPILE_SECONDS (300) is killed.
+/// (CompilerJudge): if it makes wrong code, the flag that corrects it is added; without such a flag
+/// it is refused. The verdict is kept in the cache's folder. RTCG_TRUST_COMPILER=1 skips this. A
+/// compile that takes longer than RTCG_COMPILE_SECONDS (300) is killed.
 class HostCompiler : public Compiler {
  public:
   /// The process's own. It may be asked for on a machine without any compiler: compiling is what
@@ -57,7 +57,7 @@ class HostCompiler : public Compiler {
   /// @throws DeviceError     runtime.host_compiler.io_failed, runtime.host_compiler.time_limit,
   ///                         runtime.files.no_temporary_folder
   [[nodiscard]] CompiledProgram compile(const CompileRequest& request) override;
-  /// The same, given up when `stop` is asked for: its processes are ended at once.
+  /// The same, ended when `stop` is requested: its processes are ended at once.
   ///
   /// @throws DeviceError  runtime.compile_workers.stopped
   [[nodiscard]] CompiledProgram compile(const CompileRequest& request, const std::stop_token& stop);

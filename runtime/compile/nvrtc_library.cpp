@@ -89,7 +89,7 @@ std::string find_library(const std::vector<std::string>& patterns) {
   return {};
 }
 
-// The toolkit's headers beside the library, in the layouts of the toolkit and of pip.
+// The toolkit's headers near the library, in the layouts of the toolkit and of pip.
 std::vector<std::string> find_includes(const std::string& library) {
   std::error_code ignored;
   const fs::path folder = fs::canonical(library, ignored).parent_path();

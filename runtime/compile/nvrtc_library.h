@@ -48,10 +48,10 @@ class NvrtcLibrary {
   std::string why_unavailable_;
 };
 
-/// Where NVRTC lies, found without loading it.
+/// The files of NVRTC, found without loading it.
 struct NvrtcPlace {
   std::string library;                ///< empty: not found
-  std::string builtins;               ///< libnvrtc-builtins beside it, which NVRTC opens by itself
+  std::string builtins;               ///< libnvrtc-builtins in the same folder, which NVRTC opens
   std::vector<std::string> includes;  ///< the toolkit's folders of headers
   std::string why_not_found;          ///< where it was looked for, and the remedy
   std::string build;                  ///< name and build ids of both libraries

@@ -7,7 +7,7 @@
 namespace rtcg::runtime {
 namespace {
 
-// The number that stands before `unit` in `line`: "16 bytes spill stores" -> 16.
+// The number before `unit` in `line`: "16 bytes spill stores" -> 16.
 std::optional<std::size_t> number_before(std::string_view line, std::string_view unit) {
   std::size_t end = line.find(unit);
   if (end == line.npos) {

@@ -23,7 +23,7 @@ std::string_view view(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-// Of what `keep` wrote, all behind the checksum; nothing when it is damaged.
+// The contents that `keep` wrote after the checksum; nothing if they are damaged.
 std::optional<std::string_view> body_of(std::string_view bytes) {
   constexpr std::size_t head_bytes = scan_magic.size() + sizeof(Digest);
   if (bytes.size() < head_bytes || bytes.substr(0, scan_magic.size()) != scan_magic) {

@@ -26,7 +26,7 @@ class ScanMemo {
   /// How many scans a folder holds.
   static constexpr std::size_t most_scans = 64;
 
-  /// @param question  what decides the scan beside the files: the includes and the folders
+  /// @param question  the inputs of the scan besides the files: the includes and the folders
   /// @param folder    empty: nothing is kept
   ScanMemo(std::string folder, const Digest& question);
 

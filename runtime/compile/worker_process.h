@@ -11,7 +11,7 @@
 
 namespace rtcg::runtime {
 
-/// Sends one message: its length as 8 bytes, then itself. False where nobody reads.
+/// Sends one message: its length as 8 bytes, then itself. False if there is no reader.
 [[nodiscard]] bool send_message(int socket, std::string_view message);
 
 /// How waiting for a message ended.
@@ -39,7 +39,7 @@ class WorkerProcess {
   /// For the one thread that talks to it.
   [[nodiscard]] int socket() const noexcept { return socket_; }
   [[nodiscard]] pid_t id() const noexcept { return process_; }
-  /// Ends it at once. Any thread, while somebody else talks to it, too.
+  /// Ends it at once. Any thread may call, also while another uses it.
   void kill() const noexcept;
 
  private:

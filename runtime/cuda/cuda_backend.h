@@ -30,7 +30,7 @@ class CudaBackend final : public Backend {
   [[nodiscard]] CUmemoryPool pool();
   [[nodiscard]] bool uses_libraries() const noexcept { return bool(driver_.cuLibraryLoadData); }
   [[nodiscard]] int attribute(CUdevice_attribute attribute) const;
-  /// The name the driver gives a kernel; `?` where it is too old to tell.
+  /// The driver's name of a kernel; `?` if the driver is too old to have one.
   [[nodiscard]] std::string kernel_name(CUfunction kernel) const;
   /// Opts a kernel in to more dynamic shared memory than every kernel has. Needs our context.
   CUresult opt_in_to_shared(CUfunction kernel, std::size_t shared_bytes) const;

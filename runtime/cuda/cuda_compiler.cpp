@@ -8,7 +8,7 @@
 namespace rtcg::runtime::cuda {
 namespace {
 
-// `sm_90a` -> 90; 0 for what is no architecture.
+// `sm_90a` -> 90; 0 if it is not an architecture.
 int arch_number(const std::string& target) {
   return target.rfind("sm_", 0) == 0 ? std::atoi(target.c_str() + 3) : 0;
 }

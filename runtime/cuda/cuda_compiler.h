@@ -8,11 +8,11 @@
 
 namespace rtcg::runtime::cuda {
 
-/// NVRTC, for devices newer than the NVRTC at hand too.
+/// NVRTC, also for devices that are newer than the installed NVRTC.
 ///
 /// A cubin for an architecture beyond the newest that NVRTC knows becomes PTX for that newest one,
-/// which the driver finishes when it loads it. Everything else is as NVRTC does it. Decided at the
-/// compile and not before, because asking NVRTC means loading it, which a cache hit must not do.
+/// which the driver compiles when it loads it. All else is as in NVRTC. The decision is made at the
+/// compile, because it needs NVRTC, which a cache hit must not load.
 class CudaCompiler : public Compiler {
  public:
   [[nodiscard]] std::string identity(const CompileRequest& request) override;

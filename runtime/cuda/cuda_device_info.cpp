@@ -15,7 +15,7 @@ class Attributes {
  public:
   Attributes(const DriverApi& driver, CUdevice device) : driver_(driver), device_(device) {}
 
-  // An attribute that an old driver does not know is 0, which is how DeviceInfo says it.
+  // An attribute that an old driver does not know is 0, as DeviceInfo defines it.
   [[nodiscard]] int operator()(CUdevice_attribute attribute) const {
     int value = 0;
     const CUresult status = driver_.cuDeviceGetAttribute(&value, attribute, device_);

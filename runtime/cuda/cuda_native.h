@@ -24,7 +24,7 @@ namespace rtcg::runtime {
 /// (runtime.cuda.missing_function) when it is too old.
 class CudaNative {
  public:
-  /// @throws InvalidInput  runtime.cuda.other_device: it is no CUDA device
+  /// @throws InvalidInput  runtime.cuda.other_device: it is not a CUDA device
   explicit CudaNative(Device device);
 
   /// CUDA's version that the driver serves: 13000 for 13.0.
@@ -90,7 +90,7 @@ class CudaNative {
   /// CUmemAttach_flags of managed memory: 1 global, 2 host, 4 this stream alone.
   void attach(StreamRef stream, DeviceAddress address, unsigned int flags) const;
 
-  /// The pool behind stream-ordered allocations: rtcg's own, never the device's default one.
+  /// The pool of stream-ordered allocations: rtcg's own, never the device's default one.
   [[nodiscard]] CUmemPoolHandle_st* memory_pool() const;
   struct PoolUse {
     std::size_t reserved_bytes = 0;

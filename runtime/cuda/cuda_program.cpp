@@ -26,7 +26,7 @@ std::optional<std::vector<KernelParameter>> read_parameters(const DriverApi& dri
   std::vector<KernelParameter> parameters;
   std::size_t offset_bytes = 0;
   std::size_t size_bytes = 0;
-  // An index beyond the last parameter is how the driver says how many there are.
+  // The driver reports the number of parameters by refusing the first index beyond the last.
   while (driver.cuFuncGetParamInfo(kernel, parameters.size(), &offset_bytes, &size_bytes) ==
          CUDA_SUCCESS) {
     parameters.push_back({.size_bytes = size_bytes, .is_pointer = std::nullopt, .type_name = {}});
@@ -96,7 +96,7 @@ void CudaBackend::unload(Program program) noexcept {
   });
 }
 
-// `; it has 'a', 'b'`, or nothing where the driver is too old to tell.
+// `; it has 'a', 'b'`, or nothing if the driver is too old for that.
 std::string CudaBackend::kernel_list(Program program) const {
   if (!driver_.cuLibraryEnumerateKernels || !driver_.cuLibraryGetKernelCount ||
       !driver_.cuKernelGetName) {

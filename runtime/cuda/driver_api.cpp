@@ -91,7 +91,7 @@ void throw_missing(const char* function, int version) {
 }
 
 const DriverApi& DriverApi::instance() {
-  // Never destroyed: other objects with static storage may still free what they hold on a device.
+  // Never destroyed: other objects with static storage may still free memory of a device.
   static const DriverApi* const api = [] {
     auto* made = new DriverApi;
     return made;

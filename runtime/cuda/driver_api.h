@@ -3,8 +3,8 @@
 
 // The functions of libcuda that rtcg calls, found at run time; private to this folder.
 //
-// Every function is asked for by its name and the CUDA version that fixed its signature, so that a
-// newer driver never hands out another ABI than the one it is called with.
+// Every function is looked up by its name and the CUDA version of its signature, so a newer driver
+// cannot return another ABI.
 #include <string>
 
 #include <cuda.h>
@@ -20,7 +20,7 @@ namespace rtcg::runtime::cuda {
 /// The name of a status, `CUDA_ERROR_OUT_OF_MEMORY`; its number where the driver knows no name.
 [[nodiscard]] std::string status_name(CUresult status);
 
-/// Throws for a status that is no success.
+/// Throws if the status is not success.
 ///
 /// @param what  completes `cannot ...`: what was tried, on what
 /// @throws DeviceError  runtime.cuda.call_failed; runtime.cuda.kernel_fault when a kernel launched
@@ -174,7 +174,7 @@ class DriverApi {
   /// The process's own.
   [[nodiscard]] static const DriverApi& instance();
 
-  /// Empty where the driver is there and cuInit succeeded, else the reason for a person.
+  /// Empty if the driver is present and cuInit succeeded, otherwise the reason.
   [[nodiscard]] const std::string& why_unavailable() const noexcept { return why_unavailable_; }
 
 #define RTCG_CUDA_MEMBER(name, version) Entry<PFN_##name##_v##version> name = {#name, version};

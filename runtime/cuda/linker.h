@@ -13,7 +13,7 @@ namespace rtcg::runtime::cuda {
 /// Compiles and links with the driver's own compiler and linker, to a cubin for the device whose
 /// context is current.
 ///
-/// @throws DeviceError  runtime.cuda.call_failed, with what they say
+/// @throws DeviceError  runtime.cuda.call_failed, with their log
 [[nodiscard]] std::vector<std::byte> link(const DriverApi& driver,
                                           std::span<const CudaNative::LinkInput> inputs);
 

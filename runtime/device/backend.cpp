@@ -4,7 +4,7 @@
 
 #include "rtcg/cgen/support/error.h"
 
-// What a back end does unless it says otherwise.
+// The defaults of back ends.
 
 namespace rtcg::runtime {
 namespace {

@@ -60,10 +60,10 @@ struct MemoryInfo {
 struct KernelParameter {
   std::size_t size_bytes = 0;
   std::optional<bool> is_pointer;  ///< unknown to CUDA's driver
-  std::string type_name;           ///< where the back end tells (OpenCL)
+  std::string type_name;           ///< if the back end has it (OpenCL)
 };
 
-/// What a loaded kernel is made of. Zero: the back end cannot tell.
+/// The resources of a loaded kernel. Zero: unknown to the back end.
 struct KernelAttributes {
   std::string name;  ///< lowered
   std::optional<std::vector<KernelParameter>>
@@ -81,18 +81,18 @@ struct SymbolAddress {
   std::size_t size_bytes = 0;
 };
 
-/// Pointers to the arguments' values, in order, as cuLaunchKernel takes them; `sizes_bytes` beside.
+/// Pointers to the arguments' values, in order, as for cuLaunchKernel, with their `sizes_bytes`.
 struct ArgumentView {
   std::span<void* const> values;
   std::span<const std::size_t> sizes_bytes;
 };
 
-/// Everything one device can do, with raw handles: the seam between the public nouns and the back
-/// ends.
+/// The operations of one device, with raw handles: the interface between the public classes and the
+/// back ends.
 ///
-/// There is one object a device, made at first use and never destroyed (drivers tear themselves
-/// down at exit in an order nobody controls). All calls may come from any thread. Functions that
-/// create throw; functions that destroy do not. What a device lacks throws Unsupported with the
+/// There is one object for each device, made at first use and never destroyed (the order in which
+/// drivers end at exit is not defined). All calls may come from any thread. Functions that create
+/// throw; functions that destroy do not. Operations that a device lacks throw Unsupported with the
 /// reason. Handles are the native ones (CUstream, cl_command_queue, CUevent, ...), so foreign code
 /// can share them; a stream handle of null is the device's default stream.
 class Backend {
@@ -128,7 +128,7 @@ class Backend {
   virtual Stream create_stream(const StreamOptions& options) = 0;
   virtual void destroy_stream(Stream stream) noexcept = 0;
   virtual void synchronize(Stream stream) = 0;
-  /// May be false a moment too long, but gets true without anybody waiting.
+  /// May be false for a moment after the end, but becomes true without a wait.
   [[nodiscard]] virtual bool is_done(Stream stream) = 0;
   virtual void wait_event(Stream stream, Event event) = 0;
   virtual void synchronize_device() = 0;

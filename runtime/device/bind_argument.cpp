@@ -11,7 +11,7 @@
 namespace rtcg::runtime::detail {
 namespace {
 
-// Names of OpenCL's scalars as scalar_name gives them, whatever way a driver spells them.
+// Names of OpenCL's scalars as scalar_name gives them, for all spellings of drivers.
 std::string normalized(std::string name) {
   name.erase(std::remove_if(name.begin(), name.end(), [](char c) { return c == ' ' || c == '*'; }),
              name.end());

@@ -33,7 +33,7 @@ struct PlainArgument {
   void finish(StreamRef /*stream*/) const noexcept {}
 };
 
-/// Memory on the device that stands for host data during one launch.
+/// Memory on the device that replaces host data during one launch.
 template <class T>
 struct HostDataArgument {
   Memory memory;
@@ -93,7 +93,8 @@ To convert_scalar(const LoadedKernel& kernel, From value) {
   return static_cast<To>(value);
 }
 
-/// What knows which stream uses its memory, as an array does: it is told before the launch.
+/// A type that tracks the stream which uses its memory, as an array does: it is notified before the
+/// launch.
 template <class Given, class Element>
 concept UsedOnStreams = requires(const Given& given, StreamRef stream) {
   given.template buffer_on<std::remove_const_t<Element>>(stream).address();

@@ -100,7 +100,7 @@ class Buffer {
   [[nodiscard]] std::size_t size_bytes() const noexcept { return memory_.size_bytes(); }
   [[nodiscard]] const Memory& memory() const noexcept { return memory_; }
 
-  // NOLINTBEGIN(google-explicit-constructor): an owner serves where a reference is asked for.
+  // NOLINTBEGIN(google-explicit-constructor): an owner converts to a reference.
   operator BufferRef<T>() const noexcept { return ref(); }
   operator BufferRef<const T>() const noexcept { return ref(); }
   // NOLINTEND(google-explicit-constructor)

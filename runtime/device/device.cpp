@@ -79,7 +79,7 @@ std::string Device::identity() const {
   request.kind = backend_->output_kind();
   request.target = about.target;
   std::string text = about.name;
-  // the host has no number of its own
+  // the host has no number
   for (const std::string& part : {about.uuid, about.target}) {
     text += part.empty() ? "" : "; " + part;
   }

@@ -19,12 +19,12 @@ class Device {
  public:
   explicit Device(Backend& backend) noexcept : backend_(&backend) {}
 
-  /// The device that RTCG_DEVICE names (`cuda:0`, `opencl:1`, `host`), else the first GPU of CUDA,
-  /// else the first of OpenCL, else the host. An OpenCL device that is a processor has to be asked
-  /// for by its name.
+  /// The device that RTCG_DEVICE names (`cuda:0`, `opencl:1`, `host`); otherwise the first of: a
+  /// GPU of CUDA, a GPU of OpenCL, the host. An OpenCL device that is a processor has to be
+  /// requested by its name.
   ///
   /// @throws InvalidInput  runtime.device.bad_name
-  /// @throws Unsupported   runtime.device.not_found, telling why it is not there
+  /// @throws Unsupported   runtime.device.not_found, with the reason
   [[nodiscard]] static Device best();
   /// The CPU through the system's compiler; always there.
   [[nodiscard]] static Device host();

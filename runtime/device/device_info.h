@@ -9,14 +9,13 @@
 
 namespace rtcg::runtime {
 
-/// What is fixed about a device for the life of the process. Zero or empty: the back end cannot
-/// tell.
+/// The constant properties of a device. Zero or empty: unknown to the back end.
 struct DeviceInfo {
   DeviceName id;     ///< how users name it: cuda:0
   std::string name;  ///< "NVIDIA H200"
   std::string vendor;
   std::string driver_version;
-  std::string target;  ///< what compilers are told: "sm_90", "host", an OpenCL device's identity
+  std::string target;  ///< the target for compilers: "sm_90", "host", an OpenCL device's identity
   std::string uuid;    ///< hexadecimal; PCI address where there is no UUID
   std::array<int, 2> compute_capability = {0, 0};
 

@@ -7,8 +7,8 @@
 
 namespace rtcg::runtime {
 
-/// The error's message without what the driver returned: for an error with more words around it,
-/// since every DeviceError says that itself.
+/// The error's message without the driver's status: for use inside the message of another
+/// DeviceError, which adds the status itself.
 [[nodiscard]] std::string driver_message(const DeviceError& error);
 
 }  // namespace rtcg::runtime

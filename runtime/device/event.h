@@ -34,7 +34,7 @@ class Event {
   Event(Event&& other) noexcept;
   Event& operator=(Event&& other) noexcept;
 
-  // NOLINTNEXTLINE(google-explicit-constructor): an owner serves where a reference is asked for.
+  // NOLINTNEXTLINE(google-explicit-constructor): an owner converts to a reference.
   operator EventRef() const noexcept { return {device_, handle_}; }
   [[nodiscard]] Device device() const noexcept { return device_; }
   [[nodiscard]] void* native_handle() const noexcept { return handle_; }

@@ -36,8 +36,7 @@ class Function {
   ///
   /// A pointer parameter takes an array, a Buffer, a BufferRef (`buffer + 1`) or a device pointer,
   /// or In, Out, InOut of host data; a scalar one any value that fits in it. An array keeps its
-  /// memory from others until the stream has passed the launch; of all else the memory must live
-  /// until then.
+  /// memory until the stream has passed the launch; all other memory must live until then.
   ///
   /// @throws InvalidInput  runtime.function.value_out_of_range, runtime.function.foreign_buffer
   /// @throws               as Kernel::launch

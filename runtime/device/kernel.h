@@ -37,7 +37,7 @@ void launch(const LoadedKernel& kernel, StreamRef stream, const LaunchShape& sha
 
 /// Argument values that are known only at run time, in the order of the kernel's parameters.
 ///
-/// Holds copies of the values; memory behind addresses must live until the kernel is done. May be
+/// Holds copies of the values; the memory of addresses must live until the kernel is done. May be
 /// used for any number of launches. Not thread-safe while being changed.
 class ArgumentPack {
  public:
@@ -56,7 +56,7 @@ class ArgumentPack {
     return add(buffer.address());
   }
   ArgumentPack& add_bytes(std::span<const std::byte> value);
-  /// Makes room for so many values, so that adding them allocates nothing more.
+  /// Reserves memory for this number of values, so adding them does not allocate.
   void reserve(std::size_t count);
   void clear() noexcept;
 

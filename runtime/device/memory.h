@@ -13,7 +13,7 @@ namespace rtcg::runtime {
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  /// Takes back what it gave out; it is free from this place in `stream` on.
+  /// Takes back memory that it gave out; it is free from this place in `stream` on.
   virtual void take_back(DeviceAddress address, std::size_t size_bytes,
                          StreamRef stream) noexcept = 0;
 };

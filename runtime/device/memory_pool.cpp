@@ -19,7 +19,7 @@
 namespace rtcg::runtime {
 namespace {
 
-// A block that nobody uses, free from a place in a stream on.
+// An unused block, free from a place in a stream on.
 struct FreeBlock {
   DeviceAddress address = 0;
   Backend::Stream stream = nullptr;    // whose order frees it, unless there is a guard
@@ -85,7 +85,7 @@ class PoolState : public MemorySource, public std::enable_shared_from_this<PoolS
   std::vector<std::vector<FreeBlock>> free_blocks_;  // by size class; the latest freed last
   bool holds_ = true;
   PoolStatistics statistics_;
-  const std::unique_ptr<LiveBlocks> live_;  // with a lock of its own; null: not wanted
+  const std::unique_ptr<LiveBlocks> live_;  // has its own lock; null: not wanted
 };
 
 }  // namespace detail
@@ -188,7 +188,7 @@ DeviceAddress PoolState::reuse(SizeClass size_class, StreamRef stream, std::size
 }
 
 std::vector<FreeBlock>::iterator PoolState::find_done(std::vector<FreeBlock>& blocks) const {
-  std::vector<Backend::Stream> busy;  // so that each stream is asked once
+  std::vector<Backend::Stream> busy;  // so each stream is queried once
   return std::find_if(blocks.begin(), blocks.end(), [&](const FreeBlock& block) {
     if (block.guard != nullptr) {
       return is_done(block);
@@ -209,7 +209,7 @@ bool PoolState::is_done(const FreeBlock& block) const noexcept {
     return block.guard != nullptr ? block.guard->is_done()
                                   : device_.backend().is_done(block.stream);
   } catch (const Error&) {
-    return false;  // the fault is reported where somebody waits for the stream
+    return false;  // the fault is reported by the next wait for the stream
   }
 }
 
@@ -250,7 +250,7 @@ void PoolState::take_back(DeviceAddress address, std::size_t size_bytes,
     live_->remove(address);
   }
   try {
-    // somebody else may end a foreign stream at any time: its order is kept by an event
+    // a foreign stream may end at any time: an event keeps its order
     if (stream.is_foreign() && !uses_driver_pool_) {
       block.guard = record_guard(stream);
     }

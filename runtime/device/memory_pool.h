@@ -74,8 +74,8 @@ class MemoryPool {
 };
 
 namespace detail {
-/// Tells the pools that a stream is about to end: what was freed on it is from now on guarded by an
-/// event. Foreign streams need no telling; for them each free records one.
+/// Notifies the pools that a stream is about to end: an event now guards the memory freed on it.
+/// Foreign streams need no notification: each free on them records an event.
 void forget_stream(StreamRef stream) noexcept;
 }  // namespace detail
 

@@ -7,8 +7,8 @@
 
 namespace rtcg::runtime {
 
-/// The OpenCL devices that are GPUs. Where only drivers for processors are installed, none of them
-/// is loaded to find that out. Does not throw.
+/// The OpenCL devices that are GPUs. If only drivers for processors are installed, no driver is
+/// loaded. Does not throw.
 [[nodiscard]] std::vector<Backend*> opencl_gpus();  // runtime/opencl
 
 }  // namespace rtcg::runtime

@@ -27,13 +27,13 @@ namespace detail {
 /// use it.
 class Program {
  public:
-  /// Compiles text for the device, or takes the result of an earlier time from the cache
+  /// Compiles text for the device, or takes an earlier result from the cache
   /// (CompileCache::standard()), and loads it.
   ///
   /// The text is CUDA C++ for a CUDA device, OpenCL C for an OpenCL device, and for the host C as
   /// `host_kernel_header()` describes.
   ///
-  /// @param name  stands in messages and in the cache's listing
+  /// @param name  appears in messages and in the cache's listing
   /// @throws CompileFailure  the compiler refused the text
   /// @throws DeviceError     the driver refused the binary
   [[nodiscard]] static Program compile(Device device, SourceText source,
@@ -65,7 +65,7 @@ class Program {
   [[nodiscard]] Device device() const noexcept;
   /// The binary, the log, the resources and the lowered names.
   [[nodiscard]] const CompiledProgram& compiled() const noexcept;
-  /// What each kernel takes, as the compiler said; empty where it does not tell.
+  /// The resources of each kernel; empty if the compiler does not report them.
   [[nodiscard]] const std::vector<KernelResources>& resources() const noexcept;
   /// CUmodule or CUlibrary, cl_program.
   [[nodiscard]] void* native_handle() const noexcept;

@@ -23,7 +23,7 @@ class StreamRef {
   [[nodiscard]] Device device() const noexcept { return device_; }
   /// CUstream, cl_command_queue; null for the default stream.
   [[nodiscard]] void* native_handle() const noexcept { return handle_; }
-  /// Whether somebody else made it, so that its end is not noticed.
+  /// Whether it was made outside of rtcg, so its end is not noticed.
   [[nodiscard]] bool is_foreign() const noexcept { return is_foreign_; }
 
   /// Waits for all work submitted so far.
@@ -66,7 +66,7 @@ class Stream {
   Stream(Stream&& other) noexcept;
   Stream& operator=(Stream&& other) noexcept;
 
-  // NOLINTNEXTLINE(google-explicit-constructor): an owner serves where a reference is asked for.
+  // NOLINTNEXTLINE(google-explicit-constructor): an owner converts to a reference.
   operator StreamRef() const noexcept { return {device_, handle_, false}; }
   [[nodiscard]] Device device() const noexcept { return device_; }
   [[nodiscard]] void* native_handle() const noexcept { return handle_; }

@@ -33,7 +33,7 @@ struct HostKernel {
   std::string name;
   KernelEntry entry = nullptr;
   const unsigned* parameter_bytes = nullptr;  // the count first
-  const char* parameter_text = nullptr;       // as they are declared, behind the count
+  const char* parameter_text = nullptr;       // as they are declared, after the count
 };
 
 // `3, sizeof(float), sizeof(int *)` as the words within sizeof; empty for what is none.
@@ -128,7 +128,7 @@ HostLaunch host_launch(const LaunchShape& shape) {
           shape.shared_bytes};
 }
 
-// Exceptions of C++ kernels become ours; what is no std::exception has nothing to tell.
+// Exceptions of C++ kernels become ours; other exceptions have no message.
 void run_kernel(const HostKernel& kernel, const HostLaunch& launch, void* const* arguments) {
   std::string what = "an exception of unknown type";
   try {

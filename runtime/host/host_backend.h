@@ -11,12 +11,11 @@
 namespace rtcg::runtime {
 
 /// The CPU as a device: memory of the process, streams that are threads, kernels that are functions
-/// of a shared object made by the system's compiler (host_kernel_header() says how they look).
+/// of a shared object made by the system's compiler (host_kernel_header() declares them).
 ///
-/// Every stream runs its work in order on a thread of its own; a kernel spreads its blocks over
-/// OpenMP threads itself. Work of different streams overlaps. An exception out of a kernel is
-/// reported by the next synchronisation of its stream. Use handles made before a fork() only in the
-/// parent.
+/// Every stream runs its work in order on its own thread; a kernel spreads its blocks over OpenMP
+/// threads itself. Work of different streams overlaps. An exception out of a kernel is reported by
+/// the next synchronisation of its stream. Use handles made before a fork() only in the parent.
 class HostBackend : public Backend {
  public:
   HostBackend();

@@ -5,7 +5,7 @@
 
 namespace rtcg::runtime {
 
-/// The CPU, as far as the operating system tells.
+/// The properties of the CPU that the operating system reports.
 [[nodiscard]] DeviceInfo host_info();
 /// The memory of the machine now.
 [[nodiscard]] MemoryInfo host_memory_info();

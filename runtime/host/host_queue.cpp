@@ -32,7 +32,7 @@ HostQueue::~HostQueue() {
 void HostQueue::submit(Task task) {
   const std::lock_guard lock(state_->mutex);
   if (!state_->has_thread) {
-    // detached: a queue that lives as long as the process has nobody to join it
+    // detached: a queue that lives as long as the process is never joined
     std::thread([state = state_] { run(state); }).detach();
     state_->has_thread = true;
   }
@@ -57,7 +57,7 @@ void HostQueue::run(const std::shared_ptr<State>& state) {
     } catch (...) {
       error = std::current_exception();
     }
-    task = nullptr;  // what it holds ends here, not under the lock
+    task = nullptr;  // its captures are destroyed here, not under the lock
     lock.lock();
     if (error != nullptr && state->first_error == nullptr) {
       state->first_error = error;

@@ -12,7 +12,7 @@
 
 namespace rtcg::runtime {
 
-/// Runs tasks one after the other on a thread of its own: a stream of the host.
+/// Runs tasks one after the other on its own thread: a stream of the host.
 ///
 /// Any thread may call. The thread starts with the first task, and ends when the queue is destroyed
 /// and its tasks are done; destruction does not wait for them. After fork() a child has no such
@@ -33,7 +33,7 @@ class HostQueue {
   /// Waits for all tasks submitted so far, and throws what the first of them threw since the last
   /// time.
   void synchronize();
-  /// Waits for all tasks submitted so far; what they threw stays for synchronize().
+  /// Waits for all tasks submitted so far; synchronize() reports their exceptions.
   void wait() const noexcept;
 
  private:

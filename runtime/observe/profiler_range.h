@@ -7,13 +7,13 @@ namespace rtcg::runtime {
 /// Whether a profiler listens to ranges in this process.
 [[nodiscard]] bool is_profiler_attached() noexcept;
 
-/// A named stretch of this thread's time, as NVIDIA's profilers show it (NVTX).
+/// A named range of this thread's time, which NVIDIA's profilers show (NVTX).
 ///
 ///     ProfilerRange range("assemble");
 ///
 /// It ends with the scope; ranges nest, and must end on the thread that began them. Without a
-/// profiler it does nothing. The profiler is looked for at the first range: the library that
-/// NVTX_INJECTION64_PATH names, as Nsight sets it, else libnvToolsExt of CUDA 12 and before.
+/// profiler it does nothing. The first range looks for the profiler: the library of
+/// NVTX_INJECTION64_PATH, which Nsight sets, otherwise libnvToolsExt of CUDA 12 and earlier.
 ///
 /// @cost  about one call through a pointer without a profiler
 class ProfilerRange {

@@ -64,8 +64,8 @@ constexpr StatusName status_names[] = {
     {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
 };
 
-// PoCL keeps what it compiles per work-group size; beside our own cache, so that one variable
-// moves both. It reads the variable at its first call.
+// PoCL caches code for each work-group size; its cache is inside our cache's folder, so one
+// variable moves both. It reads the variable at its first call.
 void choose_pocl_cache() {
   const std::string fallback = fmt::format("{}/rtcg-pocl-{}", temporary_root(), ::getuid());
   const CompileCache& own = CompileCache::standard();
@@ -109,7 +109,7 @@ void throw_status(cl_int status, const char* function, std::string_view what) {
 }
 
 const Api& Api::instance() {
-  // never closed: drivers have threads of their own
+  // never closed: drivers have their own threads
   static const auto* const api = new Api(loader_path());
   return *api;
 }

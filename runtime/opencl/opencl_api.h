@@ -14,8 +14,7 @@ namespace rtcg::runtime::opencl {
 /// `CL_INVALID_VALUE`; the number for what the table does not know.
 [[nodiscard]] std::string status_name(cl_int status);
 
-/// @throws DeviceError  runtime.opencl.call_failed; runtime.memory.out_of_memory where the status
-///                      says so
+/// @throws DeviceError  runtime.opencl.call_failed; runtime.memory.out_of_memory for that status
 [[noreturn]] void throw_status(cl_int status, const char* function, std::string_view what);
 
 /// One function of the OpenCL loader; callable like the function itself.
@@ -93,15 +92,14 @@ class Entry<Result(Arguments...)> {
 /// The OpenCL loader's functions. Immutable once made; any thread may call them.
 class Api {
  public:
-  /// The file that RTCG_LIBOPENCL names, else the OpenCL that is in the process already (so that
-  /// `oclgrind PROGRAM` finds the program's mistakes), else `libOpenCL.so.1`. Opened at the first
-  /// use and never closed.
+  /// The first of: the file of RTCG_LIBOPENCL, an OpenCL that is already loaded (`oclgrind PROGRAM`
+  /// checks programs this way), and `libOpenCL.so.1`. Opened at the first use and never closed.
   [[nodiscard]] static const Api& instance();
 
   /// @param path  empty: what is in the process already
   explicit Api(const std::string& path);
 
-  /// Empty where the loader is there and new enough, else the reason for a person.
+  /// Empty if the loader is present and new enough, otherwise the reason.
   [[nodiscard]] const std::string& why_unavailable() const noexcept { return why_unavailable_; }
 
 #define RTCG_OPENCL_MEMBER(name) Entry<decltype(::name)> name{#name};

@@ -26,15 +26,15 @@ namespace rtcg::runtime::opencl {
 [[nodiscard]] cl_svm_mem_flags svm_flags(cl_device_svm_capabilities capabilities, MemoryKind kind,
                                          const std::string& device_name);
 
-/// One OpenCL device, in a context of its own that is made at first need.
+/// One OpenCL device, in its own context, which is made when it is first needed.
 ///
-/// Memory is shared virtual memory, so an address is a plain pointer on both sides; pinned memory
-/// is too where the device is coherent with the host (fine grain), else it is aligned host memory.
-/// Without shared virtual memory it is buffer objects (BufferMemory): there a kernel takes pointers
-/// into memory only at multiples of info().memory_alignment_bytes.
-/// Streams are in-order queues with profiling. Programs and kernels are cl_program and cl_kernel; a
-/// kernel lives as long as its program. An event is an object of rtcg, since a cl_event cannot be
-/// recorded twice; a foreign cl_event may be waited for and timed, not recorded.
+/// Memory is shared virtual memory, so an address is a plain pointer on both sides; so is pinned
+/// memory if the device is coherent with the host (fine grain); otherwise pinned memory is aligned
+/// host memory. Without shared virtual memory it is buffer objects (BufferMemory): a kernel then
+/// accepts pointers into memory only at multiples of info().memory_alignment_bytes. Streams are
+/// in-order queues with profiling. Programs and kernels are cl_program and cl_kernel; a kernel
+/// lives as long as its program. An event is an object of rtcg, since a cl_event cannot be recorded
+/// twice; a foreign cl_event may be waited for and timed, not recorded.
 class OpenClBackend : public Backend {
  public:
   OpenClBackend(const Api& api, cl_device_id device, int index);
@@ -85,10 +85,10 @@ class OpenClBackend : public Backend {
   /// How far a queue is. Submissions of all queues are numbered together, so that a number never
   /// means work of another queue whose handle came back.
   struct Progress {
-    bool is_foreign = true;  // others submit too: what was done says nothing about now
+    bool is_foreign = true;  // others submit too: a past state does not last
     std::uint64_t submitted = 0;
     std::uint64_t done = 0;
-    cl_event marker = nullptr;  // of is_done, behind submission `marked`
+    cl_event marker = nullptr;  // of is_done, after submission `marked`
     std::uint64_t marked = 0;
   };
   struct Allocation {
@@ -130,7 +130,7 @@ class OpenClBackend : public Backend {
   [[nodiscard]] bool has_svm() const noexcept;
   /// Whether memory of that kind is plain memory of the host.
   [[nodiscard]] bool is_host_memory(MemoryKind kind) const noexcept;
-  /// The allocation in which the address lies.
+  /// The allocation that contains the address.
   [[nodiscard]] std::optional<Allocation> find_allocation(DeviceAddress address) const;
   [[nodiscard]] bool is_in_host_memory(DeviceAddress address) const;
   /// Null where the driver refuses even once all work is done.

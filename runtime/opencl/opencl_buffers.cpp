@@ -10,8 +10,8 @@
 namespace rtcg::runtime::opencl {
 namespace {
 
-// At least that many bytes between two allocations are nobody's: an address a little outside one is
-// not taken for its neighbour's.
+// At least this number of bytes between two allocations is unused: an address slightly outside of
+// one is not taken for its neighbour's.
 constexpr DeviceAddress granularity = DeviceAddress{1} << 20;
 
 HeldBuffer part_of(const Api& api, cl_mem buffer, std::size_t offset_bytes,

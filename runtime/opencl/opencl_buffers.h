@@ -29,7 +29,7 @@ using HeldBuffer = std::unique_ptr<std::remove_pointer_t<cl_mem>, ReleaseBuffer>
 /// Memory of a device without shared virtual memory: buffer objects under made-up addresses.
 ///
 /// The addresses are numbers that no pointer of the host has, so arithmetic on them is plain byte
-/// arithmetic, and an address that is none of them is the host's. Any thread may call.
+/// arithmetic, and any other address is the host's. Any thread may call.
 class BufferMemory {
  public:
   explicit BufferMemory(const Api& api) noexcept : api_(api) {}

@@ -111,7 +111,7 @@ std::string file_of(const CompileRequest& request) {
   return file;
 }
 
-// Macros stand before the text, since their values could not be quoted as options.
+// Macros precede the text, since their values cannot be quoted as options.
 std::string lines_before_text(const CompileRequest& request) {
   std::string text;
   for (const auto& [name, value] : request.options.defines) {
@@ -180,7 +180,7 @@ std::vector<std::byte> binary_of(const Api& api, cl_program program) {
   return binary;
 }
 
-// The resources of each kernel, and its parameters behind the binary.
+// The resources of each kernel, and its parameters after the binary.
 void add_kernels(const Api& api, cl_program program, cl_device_id device,
                  CompiledProgram& compiled) {
   ParameterTable parameters;
@@ -258,7 +258,7 @@ CompiledProgram OpenClCompiler::build(const CompileRequest& request) {
   const std::string joined = fmt::format("{}", fmt::join(options, " "));
   status = api.clBuildProgram(program.get(), 1, &device, joined.c_str(), nullptr, nullptr);
   const std::string log = in_lines_of_text(build_log(api, program.get(), device), text, request);
-  // NVIDIA's compiler tells of a bad option in the log only
+  // NVIDIA's compiler reports a bad option in the log only
   const bool is_bad_option = status == CL_INVALID_BUILD_OPTIONS ||
                              status == CL_INVALID_COMPILER_OPTIONS ||
                              (status == CL_BUILD_PROGRAM_FAILURE &&

@@ -11,9 +11,9 @@ namespace rtcg::runtime::opencl {
 
 class OpenClBackend;
 
-/// The compiler inside an OpenCL driver, for one device. Its output is what the device calls its
-/// binary, with the kernels' parameters behind it (with_parameters); whether loading it compiles
-/// further is the driver's affair.
+/// The compiler inside an OpenCL driver, for one device. Its output is the device's binary,
+/// followed by the kernels' parameters (with_parameters). The driver may compile further when it
+/// loads the binary.
 class OpenClCompiler : public Compiler {
  public:
   explicit OpenClCompiler(OpenClBackend& backend) noexcept : backend_(backend) {}

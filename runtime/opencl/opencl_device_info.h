@@ -8,8 +8,8 @@
 
 namespace rtcg::runtime::opencl {
 
-/// What OpenCL tells about a device. `target` is the identity of platform, device and driver: a
-/// binary made for one target loads on every device of that target.
+/// The properties of a device that OpenCL reports. `target` is the identity of platform, device and
+/// driver: a binary made for one target loads on every device of that target.
 [[nodiscard]] DeviceInfo read_device_info(const Api& api, cl_device_id device, int index);
 
 /// 0 for a device without shared virtual memory.

@@ -41,7 +41,7 @@ int rank_of(cl_device_type type) {
 
 std::vector<FoundDevice> devices_of(const Api& api, cl_platform_id platform) {
   cl_uint count = 0;
-  // a platform whose hardware is not there is no error
+  // a platform without its hardware is not an error
   if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) {
     return {};
   }
@@ -57,7 +57,7 @@ std::vector<FoundDevice> devices_of(const Api& api, cl_platform_id platform) {
   return found;
 }
 
-// The drivers that the loader will find; empty where it is told otherwise, or keeps its list
+// The drivers that the loader will find; empty if it has another setting or keeps its list
 // elsewhere.
 std::vector<std::string> installed_drivers() {
   for (const char* variable : {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "RTCG_LIBOPENCL"}) {
@@ -93,9 +93,9 @@ void ask_for_devices(const Api& api) {
   }
 }
 
-// The signal by which drivers end a process that asks for their devices, found out by a child; 0:
-// none. PoCL aborts where it cannot start, e.g. in a container without /sys, and there is no way
-// back from that. A child that hangs tells nothing: it is a copy of one thread of many.
+// The signal with which drivers end a process that lists their devices, found by a child process;
+// 0: none. PoCL aborts if it cannot start, for example in a container without /sys. A child that
+// hangs shows nothing: it has one thread of many.
 int signal_of_drivers(const Api& api) {
   const std::vector<std::string> drivers = installed_drivers();
   if (!drivers.empty() && std::none_of(drivers.begin(), drivers.end(), is_pocl)) {

@@ -62,7 +62,7 @@ DeclaredParameter read_parameter(const Api& api, cl_kernel kernel, cl_uint index
 KernelParameter launch_parameter(const DeclaredParameter& declared) {
   switch (declared.kind) {
     case ArgumentKind::local:
-      // the host passes a length, whatever it points to
+      // the host passes a length, for any type pointed to
       return {.size_bytes = sizeof(std::size_t), .is_pointer = false, .type_name = "ulong"};
     case ArgumentKind::memory:
       return {

@@ -58,8 +58,8 @@ struct LoadedKernel {
   std::mutex mutex;
 };
 
-/// A kernel's parameters as the driver tells them. It does so for programs made from text; for one
-/// made from a binary it need not.
+/// A kernel's parameters as the driver reports them. It reports them for programs made from text,
+/// not always for those made from a binary.
 ///
 /// @throws Unsupported  runtime.opencl.no_parameter_list
 /// @throws DeviceError  runtime.opencl.call_failed
@@ -70,12 +70,12 @@ struct LoadedKernel {
     const Api& api, cl_kernel kernel, cl_device_id device,
     const std::vector<DeclaredParameter>& parameters);
 
-/// The driver's binary with the parameters behind it, so that they are known when it is loaded.
+/// The driver's binary followed by the parameters, which are then known when it is loaded.
 [[nodiscard]] std::vector<std::byte> with_parameters(std::vector<std::byte> driver_binary,
                                                      const ParameterTable& parameters);
 
-/// The parameters behind a binary and the length of the driver's part: all of it, and no
-/// parameters, where with_parameters did not make it.
+/// The parameters after a binary and the length of the driver's part: all of it, and no parameters,
+/// if with_parameters did not make it.
 struct BinaryParts {
   std::size_t driver_bytes = 0;
   ParameterTable parameters;

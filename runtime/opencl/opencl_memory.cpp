@@ -143,7 +143,7 @@ void OpenClBackend::free(DeviceAddress address, MemoryKind kind) noexcept {
   }
 }
 
-// OpenCL does not tell what is free: what this process has not taken.
+// OpenCL does not report free memory: this is what this process has not allocated.
 MemoryInfo OpenClBackend::memory_info() const {
   const std::lock_guard lock(mutex_);
   MemoryInfo memory;

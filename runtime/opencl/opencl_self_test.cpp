@@ -398,7 +398,7 @@ CompilerJudge::Trial run_self_test(Backend& backend, const std::vector<std::stri
     }
     return {Result::right, {}};
   } catch (const Error&) {
-    return {};  // what the device is used for will tell
+    return {};  // later use of the device will show
   }
 }
 
