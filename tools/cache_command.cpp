@@ -1,4 +1,4 @@
-// rtcg cache: what lies in the compile cache, and what to do with it.
+// rtcg cache: lists, explains and changes the contents of the compile cache.
 #include <cstdio>
 #include <memory>
 

@@ -23,7 +23,7 @@ namespace rtcg::tools {
 
 namespace {
 
-/// The number that `text` is, if it is a finite one.
+/// The number, if `text` is a finite one.
 std::optional<double> finite_number(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
@@ -49,7 +49,8 @@ bool is_terminal() {
 
 namespace {
 
-/// How many bytes of a character of UTF-8 `text` begins with; 0: none, or one that controls.
+/// The number of bytes of the UTF-8 character at the front of `text`; 0: not a character, or a
+/// control character.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -192,7 +193,7 @@ namespace {
   throw InvalidInput("tools.rtcg.bad_value", problem + "; write --set n=1000");
 }
 
-/// A decimal number as C and people write it.
+/// A decimal number, in C's form or as `1e3`.
 double parse_real(const std::string& name, const std::string& text) {
   const char* first = text.data() + (text.starts_with('+') ? 1 : 0);
   const char* const end = text.data() + text.size();
@@ -209,7 +210,7 @@ double parse_real(const std::string& name, const std::string& text) {
   return value;
 }
 
-/// The whole number that `text` is, if it is one: 1e3 is, too.
+/// The integer, if `text` is one: 1e3 is one too.
 std::optional<std::int64_t> parse_whole(const std::string& name, const std::string& text,
                                         double value) {
   constexpr double limit = 9223372036854775808.0;  // 2^63

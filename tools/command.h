@@ -17,11 +17,11 @@ struct KernelFile;
 enum class Target;
 }  // namespace rtcg::loopy
 
-// What the subcommands of `rtcg` share. Each command stands in its own file.
+// Functions that the subcommands of `rtcg` share. Each command has its own file.
 
 namespace rtcg::tools {
 
-/// Where results go: `as_json` for programs, else text for people.
+/// The form of results: JSON with `as_json`, otherwise text.
 struct Output {
   bool as_json = false;
 };
@@ -40,11 +40,11 @@ void add_flux_command(CLI::App& app);
 void add_reduce_command(CLI::App& app);
 /// `rtcg dg` and `rtcg dg convergence`.
 void add_dg_command(CLI::App& app);
-/// `rtcg cache why FILE`, which takes what `rtcg compile` takes.
+/// `rtcg cache why FILE`, with the options of `rtcg compile`.
 void add_cache_why_command(CLI::App& cache);
 
-/// Text for a terminal: control characters and bytes that are no UTF-8 as `\x1b`; line breaks and
-/// tabs stay in messages, which may be of several lines.
+/// Text for a terminal: control characters and bytes that are not UTF-8 as `\x1b`; messages, which
+/// may have several lines, keep line breaks and tabs.
 [[nodiscard]] std::string printable(std::string_view text, bool keeps_lines = false);
 /// Writes a file of results; where that fails, no part of it stays.
 ///
@@ -60,12 +60,12 @@ void write_results(const std::string& path, std::string_view bytes, const std::s
 [[nodiscard]] std::string counted(std::size_t count, const std::string& noun);
 /// `1.5 MiB`.
 [[nodiscard]] std::string human_bytes(double bytes);
-/// A size as people write it: `200M`, `1G`, `4096`.
+/// A size in bytes: `200M`, `1G`, `4096`.
 ///
 /// @throws InvalidInput  tools.rtcg.bad_size
 [[nodiscard]] unsigned long long parse_bytes(const std::string& text);
-/// Scalars as people set them: `n=1000` or `n=1e3` is the value of a parameter and of a
-/// floating-point scalar, `a=2.5` of the latter alone.
+/// Values of scalars: `n=1000` or `n=1e3` sets a parameter or a floating-point scalar, `a=2.5` only
+/// the latter.
 ///
 /// @throws InvalidInput  tools.rtcg.bad_value
 void parse_scalars(const std::vector<std::string>& items,
@@ -84,7 +84,7 @@ inline constexpr const char* kernel_file_help =
 /// @throws InvalidInput  tools.rtcg.unknown_kernel: there is neither;
 ///         tools.rtcg.two_kernel_files: there is also a file `word`.loopy
 [[nodiscard]] std::string kernel_file_path(const std::string& word);
-/// @throws InvalidInput  tools.rtcg.bad_value: a name of `values` is no scalar of `kernel`
+/// @throws InvalidInput  tools.rtcg.bad_value: a name of `values` is not a scalar of `kernel`
 void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, double>& values);
 /// For options that are numbers: what is wrong with `text`, or nothing.
 [[nodiscard]] std::string why_not_positive(const std::string& text);

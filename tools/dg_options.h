@@ -51,7 +51,7 @@ struct DgOptions {
   Output output;
 };
 
-/// The mesh that MESH says: a box, `box:16`, `box:16x8x8`, or the name of an MSH file.
+/// The mesh of MESH: a box, `box:16`, `box:16x8x8`, or the name of an MSH file.
 ///
 /// @throws InvalidInput  tools.dg.bad_mesh, and what read_gmsh and make_box_mesh throw
 [[nodiscard]] dg::Mesh dg_mesh(const DgOptions& given);

@@ -5,15 +5,15 @@
 
 namespace rtcg::tools {
 
-/// From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE (the reader of its output is gone) end the
-/// program as they would by themselves, with the exit status 128 + the signal, but remove temporary
-/// files and end compilers first; signals that are ignored stay so. A command may set handlers of
-/// its own. Where a kernel of the host divides an integer by 0, standard error says so before the
-/// signal ends the program. Called once, before any thread starts.
+/// From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE (the reader of its output has ended) remove
+/// temporary files and end compilers, and then end the program as by default, with the exit status
+/// 128 + the signal. Ignored signals stay ignored. A command may set its own handlers. If a kernel
+/// of the host divides an integer by 0, standard error states it before the signal ends the
+/// program. Called once, before any thread starts.
 void catch_signals();
 
-/// While it lives, the command ends by itself when is_interrupted() says so, to keep what it has:
-/// it gets a second for that. A second signal ends it at once.
+/// While it exists, the command ends by itself if is_interrupted(), and saves its results: it has a
+/// second for that. A second signal ends it at once.
 class EndsByItself {
  public:
   EndsByItself();
@@ -26,9 +26,9 @@ class EndsByItself {
 /// signal to the process and then to its group, which is one request to end.
 [[nodiscard]] bool is_same_request();
 
-/// Writes what was printed, and gives the exit status: `status`, or 1 where not all could be
-/// written, which it says on standard error. Ends the program by the signal that interrupted it, or
-/// where threads are left that nobody waits for.
+/// Flushes the output and returns the exit status: `status`, or 1 if the output cannot be written,
+/// with a message on standard error. Ends the program here if a signal interrupted it, or if
+/// threads are left that need not be waited for.
 [[nodiscard]] int end_output(int status);
 
 }  // namespace rtcg::tools

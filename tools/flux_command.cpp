@@ -36,8 +36,8 @@ struct FluxWords {
   Output output;
 };
 
-// What --set, --material and --function name must stand in the text, as something else than a
-// field: a name that is mistyped would be a parameter without a word.
+// The names of --set, --material and --function must be in the text and not be fields: a mistyped
+// name would silently become a parameter.
 void check_is_used(const FluxWords& words, const dg::FluxNames& names, const std::string& name) {
   static const std::regex identifier("[A-Za-z_][A-Za-z_0-9]*");
   const std::string text = words.text + " " + words.boundary;

@@ -17,7 +17,7 @@
 
 namespace {
 
-/// What to say of a word that stands where a command is due and is none; empty where there is none.
+/// The message for a word that is in the place of a command and is not one; empty if there is none.
 std::string about_unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* at = &app;
   for (const std::string& word : words) {
@@ -104,7 +104,7 @@ std::string about_unknown_option(const CLI::App& app, const std::vector<std::str
   return "";
 }
 
-/// `--set k=1 n=4` is `--set k=1 --set n=4`; what is no setting is left to the command.
+/// `--set k=1 n=4` is `--set k=1 --set n=4`; words that are not settings are left to the command.
 std::vector<std::string> with_each_setting(const std::vector<std::string>& words) {
   static const std::regex setting("[A-Za-z_][A-Za-z0-9_]*=.*");
   std::vector<std::string> result;

@@ -5,9 +5,9 @@
 
 namespace rtcg::tools {
 
-/// Says on standard error what a command does and for how long, where that takes longer than a
-/// moment: on a terminal in one line that is written again each second and is gone at the end, else
-/// in a line each half minute. Any thread may call.
+/// Shows on standard error what a command does and for how long, if it is not immediate. On a
+/// terminal it is one line, which is updated each second and removed at the end; elsewhere it is a
+/// line each half minute. Any thread may call.
 class Progress {
  public:
   /// @param doing  such as `compiling axpy.c`

@@ -5,10 +5,10 @@
 
 namespace rtcg::tools {
 
-/// Says on the standard error stream how far something is, once it has taken two seconds.
+/// Shows progress on the standard error stream after two seconds.
 ///
-/// On a terminal one line is written over and over, cut to the width of the terminal; elsewhere
-/// each line comes after twice the time of the one before, so that logs stay short.
+/// On a terminal one line is updated, cut to its width; elsewhere the interval between lines
+/// doubles, so logs stay short.
 class ProgressLine {
  public:
   ProgressLine();
@@ -18,7 +18,7 @@ class ProgressLine {
 
   /// May be called as often as one likes.
   void show(const std::string& text);
-  /// Takes the line off the terminal, before anything else is written.
+  /// Removes the line from the terminal, before other output.
   void clear();
 
  private:

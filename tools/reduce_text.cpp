@@ -113,7 +113,7 @@ class Reducer {
         return is_smaller;
       }
       is_smaller = true;
-      next -= 1;  // what stood behind the change has moved up to its place
+      next -= 1;  // the text after the change has moved up to its place
     }
     return is_smaller;
   }
@@ -147,7 +147,7 @@ class Reducer {
     return at;
   }
 
-  /// Elements of lists, with the separator before or behind them.
+  /// Elements of lists, with the separator before or after them.
   [[nodiscard]] std::vector<Change> elements() const {
     std::vector<Change> changes;
     const auto separates = [](char c) { return c == ',' || c == ';' || c == ':'; };

@@ -212,7 +212,7 @@ void print_json(const loopy::TuneResult& result) {
   tools::print_json(json);
 }
 
-// The GPU, else the host: what a CPU does through OpenCL it does faster as C.
+// The GPU, otherwise the host: on a CPU, C is faster than OpenCL.
 runtime::Device best_device() {
   return runtime::why_no_devices(runtime::BackendKind::cuda).empty()
              ? runtime::Device::find("cuda:0")
@@ -270,8 +270,8 @@ loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kerne
   return options;
 }
 
-// What the search leaves behind: wisdom, and binaries for machines without compilers. Wisdom gets
-// what chance does not explain. @returns  what to say of it
+// Writes the files of the search: wisdom, and binaries for machines without compilers. Wisdom gets
+// results that are better than chance. @returns  the message about it
 std::string keep(const TuneWords& words, const loopy::Kernel& kernel, const runtime::Device& device,
                  const loopy::TuneOptions& options, const loopy::TuneResult& result) {
   const loopy::IntegerValues& sizes = options.constraints.parameters;

@@ -5,7 +5,7 @@
 
 #include "rtcg/loopy/tune/tune.h"
 
-// What `rtcg tune` found, for people: a table, and a page of HTML.
+// The results of `rtcg tune`: a table, and a page of HTML.
 
 namespace rtcg::tools {
 

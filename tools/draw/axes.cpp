@@ -93,7 +93,7 @@ void draw_axes(Canvas& canvas, const Frame& frame, const std::string& x_name,
                1, black);
   canvas.text({frame.left + frame.width / 2.0, bottom + 18 + 2 * letters + 2}, x_name, letters + 1,
               black, TextAnchor::middle);
-  // beside the uppermost numbers, where there is room for a word
+  // next to the uppermost numbers, where there is room for a word
   canvas.text({frame.left - 9.0, frame.top - 12.0}, y_name, letters + 1, black, TextAnchor::end);
 }
 

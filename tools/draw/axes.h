@@ -15,7 +15,7 @@ inline constexpr double letters = 9;  ///< height of capitals on axes, in pixels
 
 /// Round numbers within [low, high], about `count` of them.
 [[nodiscard]] std::vector<double> ticks(double low, double high, int count);
-/// Powers of ten within [low, high], where the range has two or more; else round numbers.
+/// Powers of ten within [low, high] if the range has two or more, otherwise round numbers.
 [[nodiscard]] std::vector<double> logarithmic_ticks(double low, double high);
 /// `0.25`, `1e-07`.
 [[nodiscard]] std::string tick_text(double value);

@@ -27,7 +27,7 @@ struct Box {
   std::vector<Box> inner{};
 };
 
-/// Lines of at most so many columns; those that go on are indented.
+/// Lines of limited length; continuation lines are indented.
 std::vector<std::string> lines_of(const std::string& label) {
   std::vector<std::string> lines;
   std::string rest = label;

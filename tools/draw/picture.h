@@ -19,8 +19,8 @@ struct SliceOptions {
 };
 
 /// A field as colours over a plane through the domain, with axes and a colour bar; in one dimension
-/// as a curve. Colours run from blue over white to red around 0 where the field has both signs,
-/// else from dark to light. Polynomials are evaluated at every pixel.
+/// as a curve. Colours run from blue over white (0) to red if the field has both signs, otherwise
+/// from dark to light. Polynomials are evaluated at every pixel.
 ///
 /// @throws InvalidInput  tools.draw_slice.bad_field, tools.draw_slice.bad_axis,
 ///                       tools.draw_slice.outside: the plane misses the domain

@@ -26,8 +26,8 @@ struct Picture {
   }
 };
 
-/// The bytes of a PNG file; of a byte a pixel when there are 256 colours at most. Needs no library,
-/// so that a program which draws is no harder to carry to another machine.
+/// The bytes of a PNG file; one byte for each pixel if there are at most 256 colours. Needs no
+/// library, so programs that draw have no further dependency.
 ///
 /// @source ISO/IEC 15948 (PNG), RFC 1950 and RFC 1951 (zlib, deflate)
 [[nodiscard]] std::string encode_png(const Picture& picture);
