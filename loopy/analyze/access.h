@@ -20,15 +20,15 @@ struct ArrayAccess {
   /// The inames whose values name one instance: those around the statement and those of the
   /// reductions around the access.
   NameSet inames{};
-  /// It happens only where all of these hold: predicates, and the branches it stands in.
+  /// It happens only if all of these hold: predicates, and the conditions of its branches.
   std::vector<Expr> conditions{};
 };
 
 /// The array and variable accesses of a statement in the order in which they happen: predicates,
 /// then the value from the inside out, then the indices of each target, then the target itself.
 /// Inames, parameters and rules are not among them; rules must be expanded for the answer to be
-/// complete. Of C text they are those of its parts; what else it touches is declared, and where it
-/// does so is not known.
+/// complete. Of C text they are those of its parts; its other variables are declared, and the
+/// elements are not known.
 [[nodiscard]] std::vector<ArrayAccess> accesses_of(const Kernel& kernel,
                                                    const Instruction& instruction);
 /// Those of all statements, in source order.

@@ -7,8 +7,8 @@
 
 namespace rtcg::loopy {
 
-// Two accesses in two iterations: inames, and what else may differ between them, have a suffix,
-// "'1" in the first and "'2" in the second.
+// Two accesses in two iterations: inames, and other names that may differ between them, have a
+// suffix, "'1" in the first and "'2" in the second.
 
 [[nodiscard]] Affine with_suffix(const Kernel& kernel, const Affine& expr, const char* suffix);
 [[nodiscard]] ConstraintSet with_suffix(const Kernel& kernel, const ConstraintSet& set,

@@ -9,8 +9,8 @@
 
 namespace rtcg::loopy {
 
-/// How many values `iname` takes at most, counted from its lowest, whatever the values of
-/// parameters and of the inames outside; nothing where no constant bounds it.
+/// The largest number of values of `iname`, counted from its lowest, for all values of parameters
+/// and of the inames outside; nothing if no constant bounds it.
 [[nodiscard]] std::optional<std::int64_t> constant_length(const Kernel& kernel,
                                                           const std::string& iname);
 /// The inames tagged with this axis, in the order of the domains.

@@ -7,7 +7,7 @@
 namespace rtcg::loopy {
 namespace {
 
-/// What bounds one iname: it lies in [low, high] for all of these.
+/// The bounds of one iname: it is in [low, high] for all of these.
 struct Bounds {
   std::vector<Affine> low{};
   std::vector<Affine> high{};
@@ -113,7 +113,7 @@ Constraint bound_of_whole(const Constraint& bound, const std::string& outer,
   return Constraint{bound.expr * length + Affine(inner, sign) + (sign == 1 ? 0 : length - 1)};
 }
 
-/// The length of the inner part of a split: `inner` lies in [0, length), and `outer` and `inner`
+/// The length of the inner part of a split: `inner` is in [0, length), and `outer` and `inner`
 /// occur as `length*outer + inner` everywhere else, or `outer` alone in bounds.
 std::optional<std::int64_t> split_length(const ConstraintSet& set, const std::string& outer,
                                          const std::string& inner) {
@@ -125,7 +125,7 @@ std::optional<std::int64_t> split_length(const ConstraintSet& set, const std::st
   }
   const Affine low(inner);
   bool has_low = false;
-  bool is_whole_bounded = false;  // else they are two loops as any others
+  bool is_whole_bounded = false;  // otherwise they are two ordinary loops
   const auto fits = [&](const Affine& expr) {
     return expr.coefficient(outer) == *length * expr.coefficient(inner);
   };
@@ -145,8 +145,8 @@ std::optional<std::int64_t> split_length(const ConstraintSet& set, const std::st
   return has_low && is_whole_bounded && fits_congruences ? length : std::nullopt;
 }
 
-/// Undoes splits: `length*outer + inner` takes each value once, so that it counts as one iname. The
-/// parts have bounds that are no whole numbers, the whole has not.
+/// Undoes splits: `length*outer + inner` takes each value once, so it counts as one iname. The
+/// bounds of the parts are not integers; those of the sum are.
 bool join_one_split(ConstraintSet& set, std::vector<std::string>& inames) {
   for (const std::string& inner : inames) {
     for (auto outer = inames.begin(); outer != inames.end(); ++outer) {

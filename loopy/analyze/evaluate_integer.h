@@ -13,9 +13,9 @@ namespace rtcg::loopy {
 
 using IntegerValues = std::map<std::string, std::int64_t, std::less<>>;
 
-/// The value of an integer expression where its names have these values; conditions are 0 or 1.
-/// Nothing where a name is missing, where it reads an array, divides by zero, is no integer, or
-/// leaves 64 bits.
+/// The value of an integer expression for these values of its names; conditions are 0 or 1. Nothing
+/// if a name is missing, or if the expression reads an array, divides by zero, is not an integer,
+/// or leaves 64 bits.
 [[nodiscard]] std::optional<std::int64_t> evaluate_integer(const Expr& expr,
                                                            const IntegerValues& values);
 /// @throws Unsupported  loopy.affine.overflow

@@ -17,8 +17,8 @@ inline constexpr const char* shuffle_up_function = "(shuffle_up)";    ///< value
 inline constexpr const char* warp_any_function = "(warp_any)";
 inline constexpr const char* warp_all_function = "(warp_all)";
 
-/// The function that kernels call `name`: the intrinsics of arithmetic under their own names, and
-/// `fabs`, `fmin`, `fmax` beside them, and the functions of warps above.
+/// The function that kernels call `name`: the intrinsics of arithmetic under their own names,
+/// `fabs`, `fmin`, `fmax`, and the functions of warps above.
 [[nodiscard]] std::optional<cgen::Intrinsic> find_function(std::string_view name);
 /// All names that users can write, sorted.
 [[nodiscard]] std::vector<std::string> function_names();

@@ -81,7 +81,7 @@ Cases modulo_of(const Modulo& modulo) {
   Cases cases = cases_of(modulo.denominator);
   const Affine remainder(fmt::format("%{:016x}", Expr(modulo).hash()));
   for (IndexCase& each : cases) {
-    // of the divisor's sign, whatever is divided; a divisor below 1 gets no claim
+    // the sign is the divisor's; a divisor below 1 gets no bounds
     each.context.add_nonnegative(remainder);
     each.context.add_nonnegative(each.value - remainder - 1);
     each.value = remainder;
@@ -150,7 +150,7 @@ Cases cases_of_conditional(const Conditional& conditional) {
 
 std::optional<ComparisonForm> form_of(const Comparison& comparison, const Expr& expr) {
   const Cases difference = index_cases(comparison.left - comparison.right);
-  // a disjunction of cases is no set of constraints
+  // a disjunction of cases is not a set of constraints
   if (difference.size() != 1) {
     return std::nullopt;
   }

@@ -17,7 +17,7 @@ struct IndexCase {
 
 /// An integer expression as affine forms that together cover all points.
 ///
-/// `x // c` and `x % c` become a quotient with a name of its own (no name of a kernel; equal
+/// `x // c` and `x % c` become a quotient with a new name (not a name of the kernel; equal
 /// quotients have equal names) between its bounds; `x % n` with symbolic n a value from 0 to n - 1;
 /// abs, min, max and conditionals become two cases each. Empty where the expression reads arrays,
 /// is not affine otherwise, or falls into more than 16 cases.
@@ -27,12 +27,12 @@ struct IndexCase {
 struct ComparisonForm {
   Expr comparison;
   Constraint constraint{};
-  /// Between what bounds the quotients lie; unconstrained where there are none.
+  /// The bounds of the quotients; unconstrained if there are none.
   ConstraintSet quotients{};
 };
 
-/// The comparisons that a condition is made of; nothing where it is something else than comparisons
-/// joined by `and`, or where one of them is `!=` or falls into several cases.
+/// The comparisons of a condition; nothing if it is not comparisons joined by `and`, or if one of
+/// them is `!=` or has several cases.
 [[nodiscard]] std::optional<std::vector<ComparisonForm>> comparisons_of(const Expr& condition);
 
 /// What follows from `condition`, as far as it is affine: nothing follows from what is not.

@@ -39,8 +39,8 @@ void add_values_read(const Expr& expr, NameSet& names) {
       [&](const auto&) { visit_children(); });
 }
 
-/// Names and arrays that stand in indices of arrays.
-/// @param seen  indices whose names are there already: many accesses have the same ones
+/// Names and arrays in indices of arrays.
+/// @param seen  indices that were visited before: many accesses have the same ones
 void add_index_names(const Expr& expr, NameSet& names, std::set<const ExprNode*>& seen) {
   const auto insert = [&](const std::string& name) {
     if (names.find(name) == names.end()) {

@@ -22,18 +22,18 @@ class ReductionOperation {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::vector<cgen::Type>& types() const noexcept { return types_; }
   [[nodiscard]] bool has_place() const noexcept;
-  /// Whether what is combined may stand several times in the result.
+  /// Whether the operands may occur several times in the result.
   [[nodiscard]] bool repeats_operands() const noexcept { return has_place() || rule_; }
-  /// Whether a value asks for the old one of a value behind it.
+  /// Whether a value reads the old one of a later value.
   [[nodiscard]] bool needs_later_values() const;
   /// What the names of variables for value `i` end in.
   [[nodiscard]] std::string suffix(std::size_t i) const;
 
   /// What changes nothing. The place of nothing is the largest value of its type.
   [[nodiscard]] std::vector<Expr> neutral() const;
-  /// What is to be assigned to `left`, the last element first: those before it still ask for the
-  /// old values. Of equal values argmin and argmax take the one of the smaller place, in whatever
-  /// order they come.
+  /// The values to assign to `left`, the last element first: those before it still read the old
+  /// values. Of equal values argmin and argmax take the one of the smaller place, in any order of
+  /// evaluation.
   [[nodiscard]] std::vector<Expr> combine(const std::vector<Expr>& left,
                                           const std::vector<Expr>& right) const;
 

@@ -15,9 +15,9 @@ namespace rtcg::loopy {
 ///     longest(a, b) := if(abs(a) < abs(b), b, a)                            {neutral=0}
 ///     merged(n, m, n2, m2) := make_tuple(n + n2, (n*m + n2*m2)/(n + n2))    {neutral=0:0}
 ///
-/// That it is associative, and the neutral element what its name says, is the word of who wrote it.
-/// Reductions ask that it is commutative, too: which values meet first depends on the tags. Scans
-/// keep the order.
+/// The author of the rule guarantees that it is associative and that the neutral element is
+/// neutral. Reductions also require that it is commutative: the order of combination depends on the
+/// tags. Scans keep the order.
 struct RuleOperation {
   std::vector<std::string> parameters{};
   std::vector<Expr> values{};  ///< without calls of rules

@@ -73,7 +73,7 @@ std::optional<RowAxes> find_row_axes(const Temporary& temporary) {
       return std::nullopt;
     }
     lengths.push_back(*length);
-    // an axis of one element has no neighbours, whatever its stride
+    // an axis of one element has no neighbours, for any stride
     if (as_integer(strides[axis]) == 1 && (!column || lengths[*column] < *length)) {
       column = axis;
     }
@@ -99,7 +99,7 @@ std::vector<Expr> swizzled_indices(const ColumnSwizzle& swizzle, const RowAxes& 
   const Expr pattern = pattern_of(swizzle, indices.at(axes.row), known);
   Expr& column = indices.at(axes.column);
   column = simplify_index(column);
-  // what stands within a group stays in sight of compilers, which join loads of neighbours
+  // the place within a group stays visible to compilers, which combine loads of neighbours
   if (const auto parts = swizzle.group == 1 ? std::nullopt : in_groups(column, swizzle.group)) {
     column = Expr(swizzle.group) * bitwise_xor(parts->first, pattern) + Expr(parts->second);
   } else {

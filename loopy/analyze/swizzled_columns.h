@@ -11,14 +11,14 @@
 
 namespace rtcg::loopy {
 
-/// The axes of an array that a ColumnSwizzle speaks of: elements lie side by side along `column`,
-/// and `row` has the next longer stride.
+/// The axes of an array that a ColumnSwizzle permutes: elements are adjacent along `column`, and
+/// `row` has the next longer stride.
 struct RowAxes {
   std::size_t row = 0;
   std::size_t column = 0;
   std::int64_t columns = 1;  ///< length of `column`
 };
-/// Nothing where the array has no such axes, or its lengths or strides are no constants.
+/// Nothing if the array has no such axes, or its lengths or strides are not constants.
 [[nodiscard]] std::optional<RowAxes> find_row_axes(const Temporary& temporary);
 
 /// Whether each row keeps its elements: the groups fill it, and come in at least two orders.

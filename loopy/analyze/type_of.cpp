@@ -191,7 +191,7 @@ std::vector<LooseType> TypeFinder::find_targets(const Reduction& reduction) {
   return operation ? find_combined(*operation, std::move(types)) : types;
 }
 
-/// The types that hold the operands and whatever these combine to.
+/// The types that hold the operands and their combination.
 std::vector<LooseType> TypeFinder::find_combined(const RuleOperation& operation,
                                                  std::vector<LooseType> types) {
   const std::size_t count = types.size();

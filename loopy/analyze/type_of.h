@@ -9,9 +9,9 @@
 
 // Types of expressions of kernels.
 //
-// Numbers are brought to a common type as in C, with these differences: an integer and a
-// floating-point number meet in the type of the latter (i64 + f32 is f32); integers below 32 bits
-// stay as they are (i8 + i8 is i8); an integer constant never widens what it meets, nor does a real
+// Numbers are converted to a common type as in C, with these differences: an integer and a
+// floating-point number have the type of the latter (i64 + f32 is f32); integers below 32 bits stay
+// as they are (i8 + i8 is i8); an integer constant never widens the other operand, nor does a real
 // constant without a stated type (f32 * 2.0 is f32); integers are divided in f64 by `/`.
 
 namespace rtcg::loopy {
@@ -47,7 +47,7 @@ struct LooseType {
 /// @throws InvalidInput  loopy.type_of.unknown_function, loopy.type_of.argument_count
 void require_callable(const Kernel& kernel, const Call& call);
 /// The types that the targets of an assignment of `value` get: one for each operand of a reduction
-/// over tuples, else one. `argmin` and `argmax` give the extreme value and where it is.
+/// over tuples, otherwise one. `argmin` and `argmax` give the extreme value and where it is.
 /// @throws InvalidInput  as type_of
 [[nodiscard]] std::vector<cgen::Type> types_of_targets(const Kernel& kernel, const Expr& value);
 

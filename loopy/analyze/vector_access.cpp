@@ -17,7 +17,7 @@ struct MemoryLayout {
   std::vector<Expr> strides_elements{};
   Expr offset_elements = 0;
   std::optional<cgen::Type> type{};
-  /// Elements of a row that lie side by side where rows are swizzled.
+  /// Adjacent elements of a row of a swizzled array.
   std::int64_t group_elements = INT64_MAX;
 };
 
@@ -56,7 +56,7 @@ bool is_multiple(const ConstraintSet& known, const Expr& expr, int count) {
   return false;
 }
 
-/// Number of values of an iname that takes 0, 1, ... as a vector has lanes; 0 else.
+/// The number of values of an iname that takes 0, 1, ... like the lanes of a vector; otherwise 0.
 int lane_count(const Kernel& kernel, const std::string& iname) {
   const ConstraintSet set = constraints_of(kernel, {iname});
   const auto low = set.minimum(Affine(iname));
@@ -69,7 +69,7 @@ bool mentions(const Expr& expr, const std::string& iname) {
   return free_names(expr).count(iname) != 0;
 }
 
-/// What is left of an index that is `iname` plus something else; nothing where it is not.
+/// The rest of an index that is `iname` plus something else; otherwise nothing.
 std::optional<Expr> without_lane(const Expr& index, const std::string& iname) {
   if (const auto affine = to_affine(index)) {
     return affine->coefficient(iname) == 1 ? std::optional(to_expr(*affine - Affine(iname)))
@@ -96,7 +96,7 @@ std::vector<Expr> lane_accesses(const Expr& expr, const std::string& iname) {
         std::find(found.begin(), found.end(), part) == found.end()) {
       found.push_back(part);
     }
-    // what stands in a branch may lie outside of the array where another branch is taken
+    // an access in a branch may be outside of the array if another branch is taken
     return !is_access && !is<Conditional>(part) && !is<Logical>(part);
   });
   return found;

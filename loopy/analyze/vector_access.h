@@ -19,7 +19,7 @@ struct VectorObstacle {
 /// What a statement reads and writes as vectors when the values of an iname are its lanes.
 struct VectorPlan {
   int lanes = 0;
-  /// Elements that are read; each stands for those of all lanes.
+  /// Elements that are read; each represents those of all lanes.
   std::vector<Expr> loads{};
   /// Whether the target is written as one vector.
   bool is_store = false;
@@ -29,9 +29,8 @@ struct VectorPlan {
   std::vector<VectorObstacle> obstacles{};
 };
 
-/// Why the elements of an access are no vector: an array that neighbours do not lie side by side
-/// in, or of which the first lane's element is not known to be a multiple of `lanes` elements from
-/// the beginning.
+/// Why the elements of an access are not a vector: they are not adjacent in the array, or the first
+/// lane's element may not be a multiple of `lanes` elements from the beginning.
 [[nodiscard]] std::optional<std::string> why_not_vector_access(const Kernel& kernel,
                                                                const Instruction& instruction,
                                                                const Expr& access,

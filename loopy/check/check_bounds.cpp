@@ -31,7 +31,7 @@ class AxisCheck {
   void run() const {
     const std::vector<IndexCase> indices = index_cases(access_.indices[axis_]);
     const std::vector<IndexCase> lengths = index_cases(length_);
-    // a length in cases (a minimum, say) is no bound that the search could use
+    // the search cannot use a length in cases (a minimum, say) as a bound
     if (lengths.size() != 1) {
       return;
     }
@@ -100,7 +100,7 @@ class AxisCheck {
 void check_bounds(const Kernel& kernel) {
   for (const ArrayAccess& access : accesses_of(kernel)) {
     const std::vector<Expr>* shape = shape_of(kernel, access.array);
-    // the elements of a linear access lie where the strides put them
+    // the strides give the places of a linear access
     if (shape == nullptr || access.is_linear || shape->size() != access.indices.size()) {
       continue;
     }

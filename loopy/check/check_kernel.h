@@ -6,11 +6,11 @@
 
 namespace rtcg::loopy {
 
-/// Refuses kernels that mean nothing: names that nobody declares, statements outside of the loops
-/// whose inames they use, dependencies without an order, axes without a length.
+/// Refuses kernels without a meaning: undeclared names, statements outside of the loops whose
+/// inames they use, dependencies without an order, axes without a length.
 ///
-/// Expects expanded rules and no types; with types, indices have to be integers. What each array
-/// element sees is the matter of check_bounds and check_races.
+/// Expects expanded rules and no types; with types, indices have to be integers. check_bounds and
+/// check_races check the accesses to elements.
 ///
 /// @throws InvalidInput
 ///   of names and lengths: loopy.check_kernel.bad_name, bad_length;

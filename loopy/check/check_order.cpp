@@ -9,7 +9,7 @@ namespace rtcg::loopy {
 namespace {
 
 /// A global barrier within `i` and `j` is passed for each of their values, unless all threads of
-/// these inames are to meet there: then it stands outside of them.
+/// these inames wait there: then it is outside of them.
 std::string hint_about_barriers(const Kernel& kernel) {
   for (const Instruction& each : kernel.instructions) {
     for (const std::string& iname : each.within_inames) {

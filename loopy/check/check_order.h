@@ -9,11 +9,10 @@ namespace rtcg::loopy {
 ///
 ///     for i (ilp): u[i] = x[i]; v[i] = u[i + 1]
 ///
-/// would hand on what the next iteration of a loop sets. Launches follow each other: where a global
-/// barrier stands within a loop, an axis may stand for that loop only if the order of all launches
-/// is as good. Kernels with local barriers of the user's, where threads are meant to meet, and
-/// those whose loops cannot run one after the other are not asked about; nor are values of
-/// temporaries from before they are set.
+/// would read a value that the next iteration of a loop sets. Launches follow each other: if a
+/// global barrier is within a loop, an axis may replace that loop only if the order of all launches
+/// gives the same values. Not checked are kernels with local barriers of the user, kernels whose
+/// loops cannot run one after the other, and reads of temporaries before they are set.
 /// @param kernel  as check_races takes it
 /// @throws InvalidInput  loopy.check_order.carried_value
 void check_order(const Kernel& kernel);

@@ -255,7 +255,7 @@ class RaceSearch {
     }
   }
 
-  /// What gives each lane elements of its own, where a transformation does.
+  /// The transformation that gives each lane its own elements, if there is one.
   [[nodiscard]] std::string remedy(const std::string& iname) const {
     const std::string& array = first_.access().array;
     const bool is_filled = find_instruction(kernel_, first_.access().statement)->is_fill;

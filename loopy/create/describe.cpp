@@ -63,7 +63,7 @@ void refuse_division_by_zero(const Expr& expr, const SourceOrigin& where) {
   });
 }
 
-/// What names stand for, in the order of their first use.
+/// The meanings of names, in the order of their first use.
 class Names {
  public:
   void add(const Mentions& mentions, const SourceOrigin& where) {

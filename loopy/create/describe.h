@@ -46,13 +46,13 @@ using cgen::u32;
 using cgen::u64;
 using cgen::u8;
 
-/// What a name stands for: an iname, a parameter, an array, a temporary or a rule.
+/// The meaning of a name: an iname, a parameter, an array, a temporary or a rule.
 struct Declaration;
 using DeclarationPointer = std::shared_ptr<const Declaration>;
 /// The names that an expression uses; null for no name.
 using Mentions = std::shared_ptr<const std::vector<DeclarationPointer>>;
 
-/// An expression of a kernel, with what its names stand for.
+/// An expression of a kernel, with the meanings of its names.
 ///
 /// An immutable value. Made from a C++ number, from a handle below, and by operators: `/` divides
 /// real numbers, `%` and floor_div round down, `==` compares values in the kernel.
@@ -161,7 +161,7 @@ class Indexed {
   /// @throws InvalidInput  loopy.describe.index_count, where a shape is stated
   template <std::convertible_to<Value>... Rest>
   [[nodiscard]] Element operator()(Index first, const Rest&... rest) const;
-  /// `a.linear(k)`: the element at a place in memory, in elements, whatever the shape: `a[[k]]`.
+  /// `a.linear(k)`: the element at a place in memory, in elements, for any shape: `a[[k]]`.
   [[nodiscard]] Element linear(const Value& index) const;
   operator std::string_view() const;
 
@@ -195,7 +195,7 @@ class Array : public Indexed {
   [[nodiscard]] Array offset(const Value& elements) const;
   /// @param space  global or constant
   [[nodiscard]] Array in(AddressSpace space) const;
-  /// Accesses through it are those of a substitution rule of its own: `a$near[i]`.
+  /// Accesses through it become a separate substitution rule: `a$near[i]`.
   [[nodiscard]] Array tagged(const std::string& tag) const;
 
  private:
@@ -287,7 +287,7 @@ class Rule {
        SourceOrigin where = SourceOrigin::current());
   /// With its neutral elements, one for each value of a tuple.
   [[nodiscard]] Rule neutral(const std::vector<Value>& values) const;
-  /// Calls through it are those of a rule of its own: `f$far(x)`.
+  /// Calls through it become a separate rule: `f$far(x)`.
   [[nodiscard]] Rule tagged(const std::string& tag) const;
   template <std::convertible_to<Value>... Arguments>
   [[nodiscard]] Value operator()(const Arguments&... arguments) const {
@@ -343,7 +343,7 @@ class Operation {
   return reduce_over(operation, over, operands, where);
 }
 [[nodiscard]] Value sum(const Over& over, const Value& operand);
-/// Adds up in `type`, whatever the type of the operand and of the result.
+/// Accumulates in `type`, for any types of the operand and of the result.
 [[nodiscard]] Value sum(const Type& type, const Over& over, const Value& operand);
 [[nodiscard]] Value product(const Over& over, const Value& operand);
 [[nodiscard]] Value any(const Over& over, const Value& operand);
@@ -352,7 +352,7 @@ class Operation {
 [[nodiscard]] Value argmin(const Over& over, const Value& operand, const Value& place);
 [[nodiscard]] Value argmax(const Over& over, const Value& operand, const Value& place);
 /// A reduction as a scan: `scan(sum(j, a(j)))`.
-/// @throws InvalidInput  loopy.describe.scan, where `reduction` is no reduction
+/// @throws InvalidInput  loopy.describe.scan: `reduction` is not a reduction
 [[nodiscard]] Value scan(const Value& reduction, SourceOrigin where = SourceOrigin::current());
 
 // ---- statements
@@ -393,7 +393,7 @@ class [[nodiscard]] Statement {
   }
   /// Adds atomically.
   Statement atomic() const;
-  /// Sets the element atomically, whatever it held.
+  /// Sets the element atomically, without reading it.
   Statement atomic_init() const;
   /// Copies asynchronously: others need the result only after wait_for_copies.
   Statement asynchronous() const;
@@ -446,8 +446,7 @@ Statement no_operation(SourceOrigin where = SourceOrigin::current());
 Statement commit_copies(SourceOrigin where = SourceOrigin::current());
 /// Waits until all groups but the last `open_groups` have arrived.
 Statement wait_for_copies(int open_groups = 0, SourceOrigin where = SourceOrigin::current());
-/// C text, in which `${0}`, `${1}`, ... stand for `parts`; reads() and writes() say what it
-/// touches.
+/// C text, in which `${0}`, `${1}`, ... are the `parts`; reads() and writes() declare its accesses.
 /// @throws InvalidInput  loopy.describe.c_text
 Statement c_text(const std::string& text, const std::vector<Value>& parts = {},
                  SourceOrigin where = SourceOrigin::current());
@@ -456,7 +455,7 @@ Statement c_text(const std::string& text, const std::vector<Value>& parts = {},
 Statement inline_call(const std::string& callee,
                       const std::vector<std::pair<std::string, Value>>& bindings,
                       SourceOrigin where = SourceOrigin::current());
-/// Stands for the index number `axis` of the callee in arguments of calls of kernels: `_0`.
+/// The index number `axis` of the callee in arguments of calls of kernels: `_0`.
 [[nodiscard]] Value axis(int axis);
 
 // ---- kernels

@@ -64,7 +64,7 @@ class LargestValue {
     }
   }
 
-  /// Nothing where there is no largest value, or none that can be written down.
+  /// Nothing if there is no largest value, or none that can be written as an expression.
   [[nodiscard]] std::optional<Expr> of(const Expr& index) const {
     using Result = std::optional<Expr>;
     if (const std::optional<Affine> affine = to_affine(index)) {
@@ -447,7 +447,7 @@ class ArgumentFinder {
 
   Kernel kernel_;
   const std::optional<Kernel> expanded_copy_;
-  const Kernel& expanded_;  // of which statements and domains are asked
+  const Kernel& expanded_;  // its statements and domains are read
   const NameSet parameters_;
   std::unordered_map<std::string, std::size_t> places_;            // of arguments in the kernel
   std::map<NameSet, std::vector<std::pair<Expr, Expr>>> lengths_;  // indices and their lengths

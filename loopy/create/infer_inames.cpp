@@ -8,7 +8,7 @@
 namespace rtcg::loopy {
 namespace {
 
-/// What a statement reads, and which inames index what it writes.
+/// The reads of a statement, and the inames that index its writes.
 struct Traffic {
   NameSet reads;
   std::map<std::string, NameSet, std::less<>> writes;
@@ -58,7 +58,7 @@ Kernel infer_inames(Kernel kernel, const NameSet& settled) {
   for (const Instruction& each : expanded.instructions) {
     traffic.push_back(traffic_of(expanded, each));
   }
-  // the inames of a writer may come from what it reads itself
+  // the inames of a writer may come from its own reads
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
     for (std::size_t reader = 0; reader < traffic.size(); ++reader) {

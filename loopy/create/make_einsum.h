@@ -23,7 +23,7 @@ namespace rtcg::loopy {
                                  const std::vector<std::string>& operands,
                                  const KernelOptions& options = {.name = "einsum"});
 
-/// Copies an array into one that lies otherwise: `output[i0, i1] = input[i0, i1]`.
+/// Copies an array into one with another layout: `output[i0, i1] = input[i0, i1]`.
 ///
 ///     make_copy_kernel(2, "C", "F")        transposes in memory
 ///

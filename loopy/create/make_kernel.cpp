@@ -27,7 +27,7 @@
 namespace rtcg::loopy {
 namespace {
 
-/// Whether `text` fits `pattern`, in which `*` stands for any characters.
+/// Whether `text` fits `pattern`, in which `*` matches any characters.
 bool matches(std::string_view pattern, std::string_view text) {
   const std::size_t star = pattern.find('*');
   if (star == std::string_view::npos) {
@@ -122,8 +122,8 @@ std::vector<Domain> separated(const std::vector<Domain>& domains) {
   return result;
 }
 
-/// A call `max(j, x)` or `min(j, x)` with an iname first, free where it stands: Loo.py reads it as
-/// a reduction.
+/// A call `max(j, x)` or `min(j, x)` whose first argument is a free iname: Loo.py reads it as a
+/// reduction.
 struct OpenReduction {
   Expr call = 0;
   std::string iname{};
@@ -426,7 +426,7 @@ class KernelMaker {
       NameSet& depends_on = kernel_.instructions[i].depends_on;
       for (std::string pattern : statement.dependency_patterns) {
         if (pattern.size() > 1 && pattern.starts_with("*")) {
-          // `*a:b` means "these beside what follows from the variables", which is always so
+          // `*a:b` means "these besides those that follow from the variables", which always holds
           pattern.erase(0, 1);
         }
         bool found = false;

@@ -10,11 +10,11 @@
 
 #include "rtcg/loopy/kernel/kernel.h"
 
-// Statements that are no plain assignments.
+// Statements that are not plain assignments.
 
 namespace rtcg::loopy {
 
-/// The parts between separators that stand outside of all brackets, without blanks around them.
+/// The parts between separators outside of all brackets, without blanks around them.
 [[nodiscard]] std::vector<std::string> split_outside_brackets(std::string_view text,
                                                               char separator);
 
@@ -29,8 +29,8 @@ struct ParsedCall {
 /// `commit copies`, `wait for copies, but for 1 groups`: what pipeline makes.
 [[nodiscard]] std::optional<CopyFence> parse_copy_fence(std::string_view text);
 
-/// The temporary that `<f32> weights[3] = table(0.25, 0.5, 0.25)` declares; nothing where the value
-/// is no table. Values stand in C order.
+/// The temporary that `<f32> weights[3] = table(0.25, 0.5, 0.25)` declares; nothing if the value is
+/// not a table. Values are in C order.
 /// @throws InvalidInput  loopy.parse_statements.syntax
 [[nodiscard]] std::optional<Temporary> parse_table(Temporary declared, const Expr& target,
                                                    const Expr& value);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* syntax = "loopy.parse_statements.syntax";
 
-/// What `with` and the braces behind a statement say.
+/// The options of `with` and of the braces after a statement.
 struct Options {
   std::vector<std::pair<std::string, std::string>> entries{};
 };

@@ -20,7 +20,7 @@ struct ParsedStatement {
   /// `inames=i:j`: exactly these; `inames=+i`: these too.
   std::optional<NameSet> stated_inames{};
   NameSet additional_inames{};
-  /// `id_prefix=`, empty else.
+  /// `id_prefix=`, otherwise empty.
   std::string id_prefix{};
   /// `dep=a:b*`: ids and patterns.
   std::vector<std::string> dependency_patterns{};
@@ -28,14 +28,14 @@ struct ParsedStatement {
   std::vector<std::string> dependency_queries{};
   /// `<> t = ...`: targets that it declares, with a type where `<f32>` says so.
   std::vector<Temporary> declared{};
-  /// `... call f(x=a[i, _0])`: the kernel that is to stand here, and what its arguments are, by
-  /// name or, with an empty one, by place. The instruction does nothing.
+  /// `... call f(x=a[i, _0])`: the kernel to insert here, and its arguments, by name or, with an
+  /// empty name, by place. The instruction does nothing.
   std::string callee{};
   std::vector<std::pair<std::string, std::string>> bindings{};
   /// `as_function`: the call stays one in the text.
   bool is_function = false;
-  /// `dup=i->i2`: inames of which the statement gets copies, and their names, empty where rtcg
-  /// chooses them.
+  /// `dup=i->i2`: inames that are copied for the statement, and the names of the copies; empty if
+  /// rtcg chooses them.
   std::vector<std::pair<std::string, std::string>> duplicated{};
   std::size_t line = 0;   ///< from 1; of statements described in C++ their number
   SourceOrigin origin{};  ///< of statements described in C++
@@ -85,8 +85,8 @@ struct ParsedStatements {
 ///                                   writes
 ///
 /// Options of a statement: id, id_prefix, dep, dep_query, inames, dup, if, tags, atomic, and of C
-/// text reads and writes. `dup=i:j->j2` gives it copies of inames of its own, `atomic=init` says
-/// that it sets what it writes, whatever was there.
+/// text reads and writes. `dup=i:j->j2` gives it its own copies of inames; `atomic=init` sets the
+/// element without reading it.
 ///
 /// A statement within `if` has its conditions as predicates, those of earlier branches negated.
 /// Where the body writes what a condition reads, a boolean temporary keeps it from before.

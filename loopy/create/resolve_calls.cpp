@@ -138,7 +138,7 @@ class CallResolver {
     parsed_.statements.push_back(std::move(statement));
   }
 
-  /// What the callee writes are the targets, what it reads the call's arguments, both in its order.
+  /// The targets are the callee's writes, the call's arguments its reads, both in its order.
   ParsedStatement as_call(ParsedStatement statement, const Kernel& callee) const {
     const Assignment assignment = *get_if<Assignment>(statement.instruction);
     NameSet written;

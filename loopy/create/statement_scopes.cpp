@@ -84,7 +84,7 @@ void StatementScopes::keep_conditions(const Scope& scope) {
   for (auto each = first; each != statements_.end(); ++each) {
     written.merge(written_variables(each->instruction));
   }
-  std::vector<std::pair<Expr, Expr>> kept;  // conditions and what stands for them
+  std::vector<std::pair<Expr, Expr>> kept;  // conditions and their replacements
   std::vector<ParsedStatement> computed;
   for (const Expr& condition : scope.branches) {
     NameSet read = free_names(condition);

@@ -106,7 +106,7 @@ ArgumentData random_data(const Kernel& kernel, const IntegerValues& parameters,
   return arrays;
 }
 
-/// Arrays of integers that tell where elements lie or how long loops are, directly or through
+/// Arrays of integers that give indices of elements or lengths of loops, directly or through
 /// temporaries and other arrays.
 NameSet index_arrays(const Kernel& kernel) {
   NameSet names;

@@ -18,7 +18,7 @@ struct CompareOptions {
   std::uint64_t seed = 1;
   /// Launches that are timed, after one that is not; 0: no time is taken.
   int repetitions = 0;
-  /// Values of arrays that random ones cannot stand for, such as tables of indices.
+  /// Values of arrays that cannot be random, such as tables of indices.
   std::map<std::string, std::vector<double>> values{};
   /// Floating-point scalars; those that are not listed get a random value in [-1, 1).
   std::map<std::string, double> reals{};
@@ -41,7 +41,7 @@ struct ComparisonReport {
   Judge judge = Judge::interpreter;
   std::size_t compared = 0;   ///< numbers
   std::size_t undecided = 0;  ///< numbers that the description leaves open
-  /// Why it was not interpreted, or not as a whole; else empty.
+  /// Why it was not interpreted, or only in part; otherwise empty.
   std::string note{};
 };
 

@@ -29,7 +29,7 @@ struct Variant {
   std::uint64_t hash = 0;  // of the binary
 };
 
-/// Of the binary and of its launches: how often, and in which shapes.
+/// Of the binary and of its launches: their number and shapes.
 std::uint64_t hash_of(const runtime::CompiledProgram& compiled, const GeneratedProgram& generated) {
   StructuralHash hash;
   hash.add({reinterpret_cast<const char*>(compiled.binary.data()), compiled.binary.size()});
@@ -57,7 +57,7 @@ std::size_t bytes_of(const KernelParameter& temporary, const LaunchArguments& ch
       1, checked.count_of(temporary) * static_cast<std::size_t>(size_bytes(temporary.type)));
 }
 
-/// What the launch gives its blocks beside what the compiler knows of.
+/// The shared memory that the launch adds to the kernel's static one.
 void add_dynamic_bytes(const LaunchPlan& plan, std::vector<runtime::KernelResources>& resources) {
   for (runtime::KernelResources& each : resources) {
     if (each.name == plan.kernel_name && plan.dynamic_shared_bytes != 0) {

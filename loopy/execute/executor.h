@@ -26,7 +26,7 @@ class Compiler;
 
 namespace rtcg::loopy {
 
-/// What a name of a kernel stands for in one call: made by `arg`.
+/// The value of a kernel's name in one call: made by `arg`.
 struct NamedArgument {
   struct Array {
     runtime::Device device;
@@ -35,7 +35,7 @@ struct NamedArgument {
     cgen::ScalarKind element;
     /// Lengths of the axes, where the caller said so; from them parameters follow.
     std::vector<std::int64_t> shape;
-    /// Of which an element consists: 2 of a complex one, more of a vector.
+    /// Numbers of an element: 2 of a complex one, more of a vector.
     int numbers_an_element = 1;
   };
   std::string name;
@@ -156,8 +156,8 @@ class Executor {
   /// looking at names counts. @throws  as the call
   [[nodiscard]] BoundCall bind(const std::vector<NamedArgument>& arguments) const;
 
-  /// Makes and loads the program for 32-bit indices now, and tells what its kernels take, one for
-  /// each launch. Several threads may prepare several executors at once.
+  /// Makes and loads the program for 32-bit indices now, and returns the resources of its kernels,
+  /// one for each launch. Several threads may prepare several executors at once.
   [[nodiscard]] std::vector<runtime::KernelResources> prepare() const;
   /// The same with another compiler than the device's own, which gives what the device loads.
   [[nodiscard]] std::vector<runtime::KernelResources> prepare(runtime::Compiler& compiler) const;

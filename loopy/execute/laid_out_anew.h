@@ -8,9 +8,10 @@
 
 namespace rtcg::loopy {
 
-/// The kernel as it was described before the last steps of a recipe, and what callers see of these:
-/// steps that change what is computed (fuse_kernels, inline_kernel, fix_parameters, ...) are done
-/// to it, those that change how are not, and those that lay out or rename arguments are followed.
+/// The kernel as it was described before the last steps of a recipe, with the arguments after these
+/// steps. Steps that change the results (fuse_kernels, inline_kernel, fix_parameters, ...) are
+/// applied to it, steps that change only the computation are not, and steps that lay out or rename
+/// arguments change the arguments.
 class Described {
  public:
   /// @throws InvalidInput  loopy.compare_with_reference.contradiction: `parameters` has another
@@ -19,11 +20,12 @@ class Described {
 
   /// Typed.
   [[nodiscard]] const Kernel& kernel() const { return kernel_; }
-  /// With those that the recipe fixes.
+  /// Includes those that the recipe fixes.
   [[nodiscard]] const IntegerValues& parameters() const { return parameters_; }
   /// What the transformed kernel calls a scalar.
   [[nodiscard]] std::string name_after(const std::string& scalar) const;
-  /// The arrays as the transformed kernel takes them; 0 where nothing of `described` lies.
+  /// The arrays as the transformed kernel takes them; 0 at places without an element of
+  /// `described`.
   /// @throws Unsupported  loopy.compare_with_reference.layout
   [[nodiscard]] ArgumentData laid_out(const ArgumentData& described) const;
   /// The arrays as described; elements that the transformed kernel has not stay as they are.

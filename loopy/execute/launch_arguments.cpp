@@ -236,8 +236,8 @@ std::int64_t LaunchArguments::evaluate(const Expr& expr, const std::string& arra
                                  array, kernel_.name, what));
 }
 
-/// A length below 0 is that of an empty array, such as 3*n - 2 for n = 0, unless what it is
-/// computed from is negative itself. Kernels that expect that say so: `assume n >= -1`.
+/// A length below 0 is that of an empty array, such as 3*n - 2 for n = 0, unless a parameter in it
+/// is negative. Kernels that expect that state it: `assume n >= -1`.
 void LaunchArguments::check_length(const Expr& length, std::int64_t value, std::size_t axis,
                                    const std::string& array) const {
   for (const std::string& name : value < 0 ? free_names(length) : NameSet{}) {

@@ -25,7 +25,7 @@ class LaunchArguments {
   [[nodiscard]] bool fits_32_bits() const noexcept { return fits_32_bits_; }
   /// Elements of a temporary in global memory.
   [[nodiscard]] std::size_t count_of(const KernelParameter& temporary) const;
-  /// @param temporaries  where those in global memory lie
+  /// @param temporaries  the addresses of those in global memory
   [[nodiscard]] runtime::ArgumentPack pack(
       const std::vector<KernelParameter>& parameters,
       const std::map<std::string, runtime::DeviceAddress>& temporaries) const;

@@ -45,7 +45,7 @@ struct DataDifference {
   std::size_t index = 0;  ///< of the number
   double left = 0;
   double right = 0;
-  /// |left - right| / (1 + |right|); infinite where one of them is no number, and where integers
+  /// |left - right| / (1 + |right|); infinite if one of them is not a number, or if integers
   /// differ.
   double error = 0;
 };

@@ -181,7 +181,7 @@ class Extreme {
   }
 
  private:
-  /// Negative where `value` is the better one, as far as values without their errors tell.
+  /// Negative if `value` is the better one by the values without their errors.
   [[nodiscard]] int compare_exactly(const Value& value) const {
     Value left = value;
     Value right = *value_;
@@ -473,7 +473,7 @@ Evaluate ExprCompiler::compile_call(const Call& call, const Expr& expr, ScalarKi
 Evaluate ExprCompiler::compile_cast(const Cast& cast) {
   const ScalarKind kind = cgen::scalar_kind(number_type(cast.type)).value_or(ScalarKind::f64);
   const ScalarKind around = cgen::is_floating(kind) ? kind : ScalarKind::f64;
-  // what stands within is computed in its own type
+  // the operand is computed in its own type
   const ScalarKind inner = is_floating_kind(type_of(cast.operand).type)
                                ? kind_of(cast.operand, around)
                                : ScalarKind::f64;

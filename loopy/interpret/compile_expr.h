@@ -20,7 +20,7 @@ using FindElement = std::function<std::int64_t(Machine&)>;
 
 class ExprCompiler {
  public:
-  /// @param known  inames that have values where the expression stands
+  /// @param known  inames that have values at the expression
   ExprCompiler(const Machine& machine, NameSet known)
       : machine_(machine), known_(std::move(known)) {}
 
@@ -30,7 +30,7 @@ class ExprCompiler {
   /// One value for each of `count` targets.
   [[nodiscard]] EvaluateAll compile_all(const Expr& expr, std::size_t count,
                                         cgen::ScalarKind around);
-  /// Where a target or an element lies.
+  /// The address of a target or an element.
   [[nodiscard]] std::pair<int, FindElement> compile_place(const Expr& target);
 
  private:

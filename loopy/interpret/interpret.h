@@ -13,8 +13,8 @@
 
 namespace rtcg::loopy {
 
-/// What a kernel is run with. Arrays lie in memory as the kernel's arguments say: strides and
-/// offsets; what is not given is zero.
+/// The inputs of a run. Arrays have the layout of the kernel's arguments: strides and offsets.
+/// Missing values are zero.
 struct InterpretArguments {
   /// Parameters and other integer scalars.
   IntegerValues parameters{};
@@ -96,9 +96,8 @@ struct Mismatch {
   [[nodiscard]] bool is_equal() const noexcept { return excess <= 1; }
 };
 
-/// Compares all arrays that `expected` has. Infinite values and those that are no number equal
-/// themselves.
-/// @param found  has these arrays, as they lay in memory when they were interpreted
+/// Compares all arrays that `expected` has. Infinite values and NaNs equal themselves.
+/// @param found  has these arrays, in the layout of the interpretation
 [[nodiscard]] Mismatch find_mismatch(const ArgumentData& found, const Interpretation& expected);
 
 }  // namespace rtcg::loopy

@@ -32,11 +32,11 @@ struct Variable {
   std::vector<std::int64_t> strides{};  ///< in elements
   std::int64_t offset = 0;
   std::size_t count = 0;  ///< numbers
-  /// What it holds before anything is written; null: nothing, it is 0 where it is an argument.
+  /// Its initial values; null: none, which is 0 for an argument.
   const ArrayData* initial = nullptr;
   std::vector<Stored> stored{};  ///< all of its numbers, or none where these are kept elsewhere
 
-  /// Inames, each value of which has numbers of its own; then they are in `copies`.
+  /// Inames with separate numbers for each value; the numbers are then in `copies`.
   std::vector<int> private_slots{};
   std::map<std::vector<std::int64_t>, std::vector<Stored>> copies{};
 
@@ -82,7 +82,7 @@ class Machine {
   double operations = 0;
   double most_operations = 0;
   std::string statement;  ///< that runs, for errors
-  /// Where it is set, what variables hold is asked for here.
+  /// If it is set, values of variables are read from here.
   std::function<Value(int variable, std::int64_t element)> find_value{};
 
  private:

@@ -29,7 +29,7 @@ class Nest {
   /// What inames of the set are that neither have values nor are loops of the nest.
   enum class Others {
     have_some_value,  ///< a point counts where there is some value for them
-    are_inner_loops,  ///< which are asked later
+    are_inner_loops,  ///< which are tested later
   };
   /// @param inames  from the outermost loop to the innermost
   /// @param known   inames that have values around the nest

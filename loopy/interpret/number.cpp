@@ -115,7 +115,7 @@ Value approximated(Value value, ScalarKind kind, long double units) {
   const FloatFormat format = format_of(kind);
   const long double size = magnitude(value);
   if (!std::isfinite(size)) {
-    return value;  // whatever is done to it
+    return value;  // for every operation
   }
   value.error += units * unit_of(kind) * size + units * unit_of(kind) * format.smallest;
   if (size != 0 && size < format.smallest) {
@@ -233,7 +233,7 @@ Value floor_remainder(const Value& left, const Value& right, ScalarKind kind) {
     if (!right.is_certain() || right.integer == 0) {
       return unknown_integer();
     }
-    // of a power of two the lower bits tell all
+    // for a power of two the lower bits decide
     const bool is_power = right.integer > 0 && (right.integer & (right.integer - 1)) == 0;
     const bool is_within = left.known_bits >= Value::all_bits ||
                            (is_power && right.integer <= (Wide{1} << left.known_bits));
@@ -320,7 +320,7 @@ Value converted(const Value& value, ScalarKind kind) {
   const long double cut = std::trunc(value.real);
   const bool is_open =
       std::trunc(value.real - value.error) != cut || std::trunc(value.real + value.error) != cut;
-  // beyond the type there is no conversion in C
+  // conversions of values beyond the type are undefined in C
   const bool is_within = std::isfinite(cut) && std::fabs(cut) < 0x1p100L &&
                          wrapped(static_cast<Wide>(cut), kind) == static_cast<Wide>(cut);
   return is_open || !is_within ? unknown_integer() : integer_value(static_cast<Wide>(cut));

@@ -64,11 +64,11 @@ struct Value {
 [[nodiscard]] Value floor_divide(const Value& left, const Value& right, cgen::ScalarKind kind);
 [[nodiscard]] Value floor_remainder(const Value& left, const Value& right, cgen::ScalarKind kind);
 
-/// -1, 0 or 1; 2 where the errors leave it open, 3 where one of them is no number.
+/// -1, 0 or 1; 2 if the errors leave it open, 3 if one of them is NaN.
 [[nodiscard]] int compare_numbers(const Value& left, const Value& right);
 /// Whether it is not zero: 1 or 0; nothing certain where its error reaches zero.
 [[nodiscard]] Value truth(const Value& value);
-/// Between two values, either of which a device may have.
+/// The range of two values; a device may have either.
 [[nodiscard]] Value either(const Value& one, const Value& other);
 
 /// What a variable of the type holds of it: integers wrap around, reals are cut off.

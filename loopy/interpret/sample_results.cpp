@@ -23,7 +23,7 @@ struct Writer {
   std::vector<const Part*> loops{};
   std::vector<std::int64_t> places{};  ///< one more than loops
   std::size_t target = 0;
-  /// Points at which an element is written, by how many of the outer loops stand still.
+  /// Points at which an element is written, by the number of fixed outer loops.
   std::vector<Nest> searches{};
 };
 

@@ -11,7 +11,7 @@
 
 namespace rtcg::loopy {
 
-/// Whether the call has the loop of its own; other loops are around the call.
+/// Whether the loop belongs to the call; other loops are around the call.
 [[nodiscard]] bool has_loop(const CallSite& call, std::string_view iname);
 /// Where a call has the loop `iname`, it gets the loops `more`, too.
 void add_call_loops(Kernel& kernel, std::string_view iname, const std::vector<std::string>& more);

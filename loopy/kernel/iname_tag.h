@@ -11,11 +11,11 @@ enum class AxisKind {
   unroll,       ///< `unr`: a copy of the body for each value
   unroll_hint,  ///< `unr_hint`, `unr_hint.4`: a loop that the compiler is asked to unroll
   ilp,          ///< `ilp`: inline-parallel, every statement is copied for each value
-  vec,          ///< `vec`: lanes of a vector, else as ilp
+  vec,          ///< `vec`: lanes of a vector, otherwise as ilp
   grid,         ///< `g.0` ... `g.2`: an axis of the grid of blocks
   block,        ///< `l.0` ... `l.2`: an axis of the threads of a block
   block_auto,   ///< `l.auto`: an axis of the block that rtcg chooses
-  ilp_loop,     ///< `ilp.seq`: inline-parallel, but every statement in a small loop of its own
+  ilp_loop,     ///< `ilp.seq`: inline-parallel, with a separate small loop for every statement
 };
 
 struct InameTag {

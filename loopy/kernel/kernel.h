@@ -28,9 +28,9 @@ struct Domain {
   ConstraintSet constraints{};
 };
 
-/// In which memory an array lies.
+/// The memory of an array.
 enum class AddressSpace {
-  automatic,  ///< temporaries: local where several threads share it, else private
+  automatic,  ///< temporaries: local if several threads share it, otherwise private
   private_,   ///< registers of a thread
   local,      ///< shared memory of a block
   global,
@@ -48,13 +48,13 @@ struct Argument {
   std::vector<Expr> strides_elements{};
   Expr offset_elements = 0;
   AddressSpace address_space = AddressSpace::global;
-  /// Whether the shape was written by the user; else it was inferred from the accesses.
+  /// Whether the shape was written by the user; otherwise it was inferred from the accesses.
   bool is_shape_stated = false;
 };
 
-/// The order of the elements within the rows of an array in shared memory: element (row, column)
-/// lies in column `column ^ group * (row / rows % patterns)`, so that what lies below each other
-/// falls into different banks. All are powers of two.
+/// The order of the elements within the rows of an array in shared memory: element (row, column) is
+/// in column `column ^ group * (row / rows % patterns)`, so the elements of a column are in
+/// different banks. All are powers of two.
 struct ColumnSwizzle {
   std::int64_t group = 1;     ///< neighbours that stay together
   std::int64_t patterns = 1;  ///< orders of these groups; 1: as they come
@@ -71,8 +71,8 @@ struct Temporary {
   AddressSpace address_space = AddressSpace::automatic;
   /// Values of a read-only table, in C order of the shape.
   std::vector<Expr> initial_values{};
-  /// Counts only where it lies in shared memory. analyze/swizzled_columns.h says which axes are
-  /// rows and columns.
+  /// Only for arrays in shared memory. analyze/swizzled_columns.h says which axes are rows and
+  /// columns.
   ColumnSwizzle swizzle{};
 };
 
@@ -81,8 +81,8 @@ struct SubstitutionRule {
   std::string name{};
   std::vector<std::string> parameters{};
   Expr body = 0;
-  /// What changes no value that it is combined with, one for each value of a tuple: reductions and
-  /// scans can name a rule that has it as their operation (analyze/rule_operation.h). Else empty.
+  /// The neutral element, one for each value of a tuple: reductions and scans can name a rule that
+  /// has it as their operation (analyze/rule_operation.h). Otherwise empty.
   std::vector<Expr> neutral{};
 };
 
@@ -113,9 +113,9 @@ struct RawPart {
   bool is_read = true;
   bool is_written = false;
 };
-/// C text. `${0}`, `${1}`, ... stand for the C of `parts`, which transformations change as they
-/// change other expressions; the rest stands as it is. `reads` and `writes` are further variables
-/// that it touches, at places that are not known.
+/// C text. `${0}`, `${1}`, ... are the C of `parts`, which transformations change as they change
+/// other expressions; the rest stays as it is. `reads` and `writes` are further variables that it
+/// accesses, at unknown places.
 struct RawCode {
   std::string text{};
   NameSet reads{};
@@ -129,7 +129,7 @@ using InstructionKinds =
 /// A call of a function of the generated text.
 struct CallSite {
   std::string function{};
-  /// Tells the calls of one function apart.
+  /// Distinguishes the calls of one function.
   std::string call{};
   /// What the function calls the arrays and scalars that it is called with.
   std::map<std::string, std::string, std::less<>> parameter_names{};
@@ -147,7 +147,7 @@ struct Instruction {
   /// Runs only where all of these hold.
   std::vector<Expr> predicates{};
   NameSet tags{};
-  /// The call that it is part of; null where it stands in the kernel itself.
+  /// The call that it is part of; null if it is in the kernel itself.
   std::shared_ptr<const CallSite> call_site{};
   /// Whether add_prefetch or precompute made it: it stores values before they are used.
   bool is_fill = false;
@@ -197,7 +197,7 @@ struct Kernel {
 [[nodiscard]] InameTag tag_of(const Kernel& kernel, std::string_view iname);
 /// All inames, in the order of the domains.
 [[nodiscard]] std::vector<std::string> all_inames(const Kernel& kernel);
-/// Names in domains that are no inames of the kernel: parameters, and scalars assigned by
+/// Names in domains that are not inames of the kernel: parameters, and scalars assigned by
 /// statements.
 [[nodiscard]] NameSet parameters(const Kernel& kernel);
 

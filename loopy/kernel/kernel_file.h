@@ -32,14 +32,14 @@ struct KernelFile {
 /// Text that parse_kernel_file reads as the same kernel and recipe.
 [[nodiscard]] std::string to_string(const KernelFile& file);
 
-/// The file that says what a kernel is now: `described_kernel` of it, with its recipe applied,
-/// computes the same by the same loops, and generates the same text but for the recipe's comment.
+/// The file of a kernel in its current form: `described_kernel` of it, with its recipe applied, has
+/// the same loops and generates the same text, apart from the recipe's comment.
 ///
-/// Loops, arrays and statements stand as the transformations left them; tags, orders of loops and
-/// the places of temporaries, which statements cannot state, make up its recipe. To keep the kernel
-/// as it was described, with what was done to it, write the KernelFile that it came from.
-/// @throws Unsupported  loopy.to_kernel_file.not_sayable, where a kernel has what text cannot say:
-///                      temporaries in strides that are no constants
+/// Loops, arrays and statements are those after the transformations; its recipe has the tags,
+/// orders of loops and places of temporaries, which statements cannot state. To keep the kernel as
+/// it was described, with its transformations, write the KernelFile that it came from.
+/// @throws Unsupported  loopy.to_kernel_file.not_sayable, the kernel has temporaries with strides
+///                      that are not constants
 [[nodiscard]] KernelFile to_kernel_file(const Kernel& kernel);
 
 }  // namespace rtcg::loopy

@@ -12,9 +12,9 @@ namespace rtcg::loopy {
 struct KernelOptions {
   std::string name = "loopy_kernel";
   /// Arguments with types and shapes: `a, out: f32[n, m]; n: i32; table: f64[16] {space=constant}`.
-  /// What it does not list is inferred, and so is what it leaves out: `a, out` states an order
-  /// only. Options: order=C or F, strides=s1:s2, offset=o, space=global or constant. `...` may
-  /// stand for the rest.
+  /// Arguments that are not listed are inferred, and so are missing types and shapes: `a, out`
+  /// states an order only. Options: order=C or F, strides=s1:s2, offset=o, space=global or
+  /// constant. `...` is the rest.
   std::string arguments{};
   /// Type of the arrays and scalars without a type that no bound, shape or index uses.
   std::optional<cgen::Type> default_type{};

@@ -269,7 +269,7 @@ class ConditionParser {
     return Value{Affine(name), std::nullopt};
   }
 
-  /// What stands before the `/` of a floor(): `n`, `2*n`, `(n + 1)`.
+  /// The part before the `/` of a floor(): `n`, `2*n`, `(n + 1)`.
   Value floor_numerator() {
     Value result = factor();
     while (reader_.accept("*")) {
@@ -300,7 +300,7 @@ class ConditionParser {
     const Token& following = reader_.peek();
     const bool is_adjacent = following.column == token.column + token.text.size();
     if (is_adjacent && (following.kind == TokenKind::name || following.text == "(")) {
-      if (value == 0) {  // 0 times a name: meant is something else
+      if (value == 0) {  // 0 times a name is a mistake
         reader_.fail_at(token.column, "bounds take decimal integers only, such as 16 for 0x10");
       }
       return multiplied(Value{value, std::nullopt}, factor());
@@ -451,7 +451,7 @@ ConstraintSet read_conditions(TokenReader& reader) {
   return ConditionParser(reader).conditions();
 }
 
-/// `[n, m] ->`, where it stands; nothing else where it does not.
+/// `[n, m] ->`, if it is there; otherwise nothing.
 std::optional<std::vector<std::string>> read_parameters(TokenReader& reader) {
   if (!reader.accept("[")) {
     return std::nullopt;

@@ -7,13 +7,13 @@
 
 namespace rtcg::loopy {
 
-/// Domains in the manner of isl: `[n, m] -> {[i, j]: 0 <= i < n and 0 <= j < m}`; several sets one
+/// Domains in isl's notation: `[n, m] -> {[i, j]: 0 <= i < n and 0 <= j < m}`; several sets one
 /// after the other make several domains.
 ///
-/// The list of parameters may be left out; where it stands, it must be complete. Conditions:
-/// comparisons of affine expressions, in chains (`0 <= i, j < n` bounds both), `=` and `==`, `and`,
-/// `i mod 2 = 0`, `n // 2` and `floor(n / 2)` where rounding can be moved to the other side,
-/// `exists l: i = 2*l`, and `2l` for `2*l`.
+/// The list of parameters may be left out; otherwise it must be complete. Conditions: comparisons
+/// of affine expressions, in chains (`0 <= i, j < n` bounds both), `=` and `==`, `and`, `i mod 2 =
+/// 0`, `n // 2` and `floor(n / 2)` if rounding can be moved to the other side, `exists l: i = 2*l`,
+/// and `2l` for `2*l`.
 /// @throws InvalidInput  loopy.parse_domain.syntax, loopy.parse_domain.duplicate_iname,
 ///                       loopy.parse_domain.not_affine, loopy.parse_domain.unknown_name
 /// @throws Unsupported   loopy.parse_domain.disjunction, loopy.parse_domain.exists,

@@ -6,15 +6,15 @@
 
 #include "rtcg/loopy/kernel/kernel.h"
 
-// Recipes: transformations as text, one a line or separated by `;`. `#` begins a comment.
+// Recipes: transformations as text, one per line or separated by `;`. `#` begins a comment.
 //
 //     split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)
 //     prioritize_loops(k, j)
 //     join_inames([i, j], name=ij)
 //     duplicate_inames([i], within="id:a* and not tag:x")
 //
-// Arguments are separated by commas outside of brackets; lists stand in `[ ]`. Quotes go around
-// what would be read otherwise; `\"` and `\\` within them.
+// Arguments are separated by commas outside of brackets; lists are in `[ ]`. Quotes surround text
+// that would be read otherwise; `\"` and `\\` within them.
 
 namespace rtcg::loopy {
 

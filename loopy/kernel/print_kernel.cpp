@@ -45,7 +45,7 @@ std::string in_braces(const std::vector<std::string>& options) {
   return options.empty() ? "" : fmt::format("  {{{}}}", fmt::join(options, ", "));
 }
 
-/// A heading and lines below it; nothing where there are no lines.
+/// A heading and lines below it; nothing if there are no lines.
 std::string section(std::string_view heading, const std::vector<std::string>& lines) {
   return lines.empty() ? "" : fmt::format("{}:\n  {}\n", heading, fmt::join(lines, "\n  "));
 }

@@ -10,13 +10,13 @@ namespace rtcg::loopy {
 /// A statement as kernels are written: `out[i] = 2*a[i]`, `... lbarrier`.
 [[nodiscard]] std::string to_string(const Instruction& instruction);
 
-/// `square(x) := x*x`, with its neutral elements behind it where it has any.
+/// `square(x) := x*x`, followed by its neutral elements if it has any.
 [[nodiscard]] std::string to_string(const SubstitutionRule& rule);
 
 /// `reads=a:b` and `writes=c`, where the statement is C text that touches these.
 [[nodiscard]] std::vector<std::string> raw_options(const Instruction& instruction);
 
-/// All that a kernel holds, for people to read; equal kernels give equal text.
+/// The contents of a kernel as text; equal kernels give equal text.
 ///
 ///     kernel scale
 ///     arguments:
@@ -30,7 +30,7 @@ namespace rtcg::loopy {
 ///       set_out: out[i] = 2*a[i]  {inames=i}
 [[nodiscard]] std::string to_string(const Kernel& kernel);
 
-/// `f(site, a=x)`: the function, the call, and what it calls the kernel's variables.
+/// `f(site, a=x)`: the function, the call, and its names of the kernel's variables.
 [[nodiscard]] std::string to_string(const CallSite& call);
 
 }  // namespace rtcg::loopy

@@ -69,7 +69,7 @@ class OperationCounter {
   std::vector<Expr> conditions_;
 };
 
-/// Every block has its own temporaries: it computes them along grid axes of others, too.
+/// Every block has its own temporaries: it computes them also along grid axes of other blocks.
 NameSet OperationCounter::blocks_around(const Assignment& assignment, const NameSet& within) const {
   const bool fills_temporaries = std::all_of(
       assignment.targets.begin(), assignment.targets.end(),
@@ -234,7 +234,7 @@ void OperationCounter::count_value(const Expr& expr) {
       [&](const auto&) { count_parts(); });
 }
 
-/// How often what stands within these loops runs.
+/// How often the body of these loops runs.
 void add_iterations(const Kernel& kernel, const NameSet& loops, Count& count) {
   ConstraintSet points = constraints_of(kernel, loops);
   std::vector<std::string> others;

@@ -10,7 +10,7 @@
 
 namespace rtcg::loopy {
 
-/// How often something happens, as a function of the parameters of the kernel.
+/// A count as a function of the parameters of the kernel.
 class Count {
  public:
   /// Once for each value that `inames` take in `points`.
@@ -37,9 +37,8 @@ class Count {
 struct AccessCount {
   std::string array{};
   bool is_write = false;
-  /// How many elements lie between what a thread or a block touches and what its neighbour does, by
-  /// the axes that the statement lies on, `l.0` and `g.1`; nothing where that differs from place to
-  /// place.
+  /// The distance in elements between the accesses of neighbouring threads or blocks, for each axis
+  /// of the statement, `l.0` and `g.1`; nothing if it is not constant.
   std::map<std::string, std::optional<Expr>> strides{};
   Count count{};
 };
@@ -52,20 +51,20 @@ struct Statistics {
   /// By array.
   std::map<std::string, Count> loads{};
   std::map<std::string, Count> stores{};
-  /// The same, told apart by their strides; in the order of the statements.
+  /// The same, by strides; in the order of the statements.
   std::vector<AccessCount> accesses{};
 };
 
-/// Counts what the statements of a kernel do in one run, over all its lanes, before any compiler
-/// has its way. What fills a temporary is done by every block of the grid, along axes that it does
-/// not mention too. Predicates and branches count where they are affine; what stands under others
-/// is counted as if they always held.
+/// Counts the operations of the statements of a kernel in one run, over all its lanes, before any
+/// compiler optimises. Every block of the grid fills its temporaries, also along axes that the
+/// statement does not mention. Affine predicates and branches are counted exactly; others count as
+/// if they always held.
 ///
 /// @param kernel  with types, and rules expanded
 [[nodiscard]] Statistics count_operations(const Kernel& kernel);
 
-/// How often a block meets at a barrier, in all launches together: the block that does so most
-/// often, where bounds of loops differ from block to block.
+/// The number of barriers that a block passes in all launches; the largest number if bounds of
+/// loops differ from block to block.
 ///
 /// @param kernel  preprocessed
 /// @param tree    its schedule, with barriers

@@ -176,7 +176,7 @@ bool ConstraintSet::implies_nonnegative(const Affine& expr) const {
   if (expr.is_constant()) {
     return expr.constant() >= 0 || is_empty();
   }
-  // the common case: the constraint stands there, as sharp or sharper
+  // the common case: the set has the constraint, as sharp or sharper
   for (const Constraint& known : constraints_) {
     if (known.expr.constant() <= expr.constant() && known.expr.terms() == expr.terms()) {
       return true;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t most_rows = 1500;
 constexpr std::size_t most_pairs = 10000;
 
-/// The length, the first and the last characters: tells most names apart.
+/// The length, the first and the last characters: distinguishes most names.
 std::uint64_t mark_of(std::string_view name) {
   const std::size_t count = std::min(name.size(), sizeof(std::uint64_t));
   std::uint64_t first = 0;
@@ -319,7 +319,7 @@ Elimination::AllBounds Elimination::bounds() const {
   return bounds;
 }
 
-/// A column without a lower or an upper bound meets any row that it stands in.
+/// A column without a lower or an upper bound satisfies any row with it.
 Elimination::AllBounds Elimination::drop_unbounded(const Flags& is_open) {
   AllBounds all = bounds();
   while (true) {
@@ -351,7 +351,7 @@ void Elimination::eliminate_all_but(const std::vector<std::size_t>& kept) {
   }
   while (!is_contradictory_) {
     const AllBounds all = drop_unbounded(is_open);
-    // with an equality elimination costs nothing, else as many rows come as pairs of bounds meet
+    // with an equality elimination adds no rows, otherwise one for each pair of bounds
     std::size_t best = names_.size();
     std::size_t best_cost = SIZE_MAX;
     for (std::size_t column = 0; column < names_.size() && best_cost != 0; ++column) {

@@ -18,7 +18,7 @@ namespace rtcg::loopy {
 /// Names are not copied: what they come from lives as long.
 class Elimination {
  public:
-  /// Each congruence becomes an equality with a column of its own, without a name.
+  /// Each congruence becomes an equality with a new column, without a name.
   explicit Elimination(const ConstraintSet& set);
 
   [[nodiscard]] std::size_t column_of(std::string_view name);
@@ -41,7 +41,7 @@ class Elimination {
     std::int64_t coefficient = 0;  // not zero
     friend bool operator==(const Entry&, const Entry&) = default;
   };
-  /// Entries by ascending column; they stand in entries_, where nothing is ever changed or removed.
+  /// Entries by ascending column; they are in entries_, where nothing is changed or removed.
   struct Row {
     std::size_t begin = 0;
     std::size_t count = 0;

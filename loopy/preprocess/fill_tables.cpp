@@ -22,16 +22,16 @@ bool is_number(const Expr& value) {
   return is<Integer>(value) || is<Real>(value);
 }
 
-/// Whether the table can be part of the text: it is what it says, always.
+/// Whether the table can be part of the text: its values never change.
 bool may_be_constant(const Kernel& kernel, const Temporary& table) {
   const bool is_free = table.address_space == AddressSpace::automatic ||
                        table.address_space == AddressSpace::constant;
   return is_free && table.strides_elements.empty() &&
          std::all_of(table.initial_values.begin(), table.initial_values.end(), is_number) &&
-         std::none_of(
-             kernel.instructions.begin(), kernel.instructions.end(), [&](const Instruction& each) {
-               return written_variables(each).count(table.name) != 0 || is<RawCode>(each);
-             });
+         std::none_of(kernel.instructions.begin(), kernel.instructions.end(),
+                      [&](const Instruction& each) {
+                        return written_variables(each).count(table.name) != 0 || is<RawCode>(each);
+                      });
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 
 namespace rtcg::loopy {
 
-/// Gives tables their values: those of numbers that no statement changes lie in constant memory, of
-/// others a statement sets each element, ahead of all other statements.
+/// Gives tables their values. Tables of numbers that no statement changes are in constant memory;
+/// for others a statement sets each element before all other statements.
 /// @param kernel  typed
 [[nodiscard]] Kernel fill_tables(Kernel kernel);
 

@@ -66,7 +66,7 @@ ConstraintSet bounds_elsewhere(const Kernel& kernel, const std::string& lane, co
   return bounds;
 }
 
-/// The domains without the lane. Those of loops keep what it says of them.
+/// The domains without the lane. Those of loops keep the constraints that follow from it.
 void remove_lane(Kernel& kernel, const std::string& lane) {
   ConstraintSet range;
   const ConstraintSet known = constraints_of(kernel, {lane});

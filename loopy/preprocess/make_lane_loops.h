@@ -5,7 +5,7 @@
 
 namespace rtcg::loopy {
 
-/// Turns inames tagged `ilp.seq` into loops: each statement within gets one of its own, inside all
+/// Turns inames tagged `ilp.seq` into loops: each statement within gets a separate one, inside all
 /// its other loops, and private values get an element for each iteration.
 ///
 /// Rewrites
@@ -13,7 +13,7 @@ namespace rtcg::loopy {
 ///   into
 ///     for i_0: t[i_0] = a[i_0]
 ///     for i_1: b[i_1] = t[i_1]*t[i_1]
-/// @param kernel  preprocessed otherwise: its temporaries are in their address spaces
+/// @param kernel  preprocessed apart from this step: its temporaries have their address spaces
 /// @throws InvalidInput  loopy.privatize_temporaries.used_outside,
 ///                       loopy.privatize_temporaries.no_constant_length
 [[nodiscard]] Kernel make_lane_loops(Kernel kernel);

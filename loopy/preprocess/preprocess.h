@@ -17,15 +17,15 @@ struct PreprocessOptions {
 ///                       choose_address_spaces throw
 [[nodiscard]] Kernel preprocess(Kernel kernel, const PreprocessOptions& options = {});
 
-/// Gives reductions over loops loops of their own where one could not serve all that share its
-/// iname: where one's operand needs another's result, where other loops stand around them, and
-/// where a statement in a loop over the iname needs the result.
+/// Gives reductions separate loops if one loop cannot serve all that share its iname: if the
+/// operand of one needs the result of another, if other loops are around them, or if a statement in
+/// a loop over the iname needs the result.
 ///
 /// Rewrites
 ///     t = sum(k, a[k]);  s = sum(k, t*b[k])
 ///   into
-///     t = sum(k, a[k]);  s = sum(k_0, t*b[k_0])
-///   and leaves alone what can run in one loop.
+/// t = sum(k, a[k]);  s = sum(k_0, t*b[k_0]) and leaves reductions that can run in one loop as they
+///   are.
 /// @param kernel  without rules
 /// @throws InvalidInput  loopy.schedule.dependency_cycle
 [[nodiscard]] Kernel separate_reductions(Kernel kernel);

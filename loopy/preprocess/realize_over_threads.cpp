@@ -136,7 +136,7 @@ bool Realizer::can_shuffle(const ReductionOperation& operation, const std::strin
       return false;
     }
   }
-  // rows of threads that are no multiple of 32 would begin within a warp
+  // rows of threads that are not a multiple of 32 would begin within a warp
   const std::int64_t length = length_of(iname);
   if (length % warp_size != 0) {
     return false;

@@ -93,7 +93,7 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
         return known.value;
       }
     }
-    // a scan goes on in each iteration, whatever branch is taken
+    // a scan continues in each iteration, in every branch
     const std::vector<Expr> outer = branches_;
     branches_ = scanned != nullptr ? std::vector<Expr>{} : outer;
     const std::vector<Expr> values =
@@ -163,8 +163,8 @@ std::string Realizer::add_statement(const std::string& base, const Expr& target,
   statement.id = names_.make(base);
   statement.kind = Assignment{{target}, value, false};
   statement.within_inames = with_parent_inames(kernel_, within);
-  // what sets a neutral element waits for nothing: it may stand outside of loops that hold the
-  // rest
+  // a statement that sets a neutral element has no dependencies: it may be outside of loops around
+  // the rest
   const bool is_neutral = is_constant(value);
   if (!is_neutral) {
     statement.depends_on = around.depends_on;
@@ -280,7 +280,7 @@ Realizer::Accumulated Realizer::accumulate(const Reduction& reduction,
       lanes.insert(whole_axis(iname));
     }
   }
-  // threads that meet later on have a value each, whatever branch they take
+  // threads that combine their values later need one each, in every branch
   const Instruction in_branch = guarded(around);
   const std::string init =
       add_statements("_init", as_names(result.names), operation.neutral(), result.names, lanes,

@@ -24,7 +24,7 @@ namespace {
 struct ScanBounds {
   std::vector<Affine> lower;
   Affine upper;
-  /// The inames in `upper`, those that grow it most first.
+  /// The inames in `upper`, by descending coefficient.
   std::vector<std::string> sweeps;
   /// New elements in each iteration of the last of these.
   std::int64_t step = 1;
@@ -187,8 +187,8 @@ bool ends_in_block(const Kernel& kernel, const Reduction& reduction, const Instr
 
 }  // namespace
 
-/// Adds to the accumulators what lies in lower <= iname <= upper; gives the statement's id, or
-/// nothing where that is no element.
+/// Adds the elements in lower <= iname <= upper to the accumulators; returns the statement's id, or
+/// nothing if there is no element.
 std::optional<std::string> Realizer::add_elements(const Reduction& reduction,
                                                   const ReductionOperation& operation,
                                                   const std::vector<std::string>& accumulators,
@@ -217,7 +217,7 @@ std::optional<std::string> Realizer::add_elements(const Reduction& reduction,
   return add_combined(operation, accumulators, std::move(operands), update, after);
 }
 
-/// The same for the one element at `place`, which is none where it lies below a lower bound.
+/// The same for the one element at `place`; none if it is below a lower bound.
 std::string Realizer::add_element(const Reduction& reduction, const ReductionOperation& operation,
                                   const std::vector<std::string>& accumulators, const Affine& place,
                                   const std::vector<Affine>& lower, const Instruction& around,

@@ -33,7 +33,7 @@ class Realizer {
   Expr realize_within(const Expr& expr, const Instruction& around);
   Expr realize_conditional(const Conditional& conditional, const Instruction& around);
   Expr realize_logical(const Logical& logical, const Instruction& around);
-  /// What `expr` comes to where `condition` holds: what it reads is read only there.
+  /// `expr` where `condition` holds: its reads happen only there.
   Expr realize_under(const Expr& condition, const Expr& expr, const Instruction& around);
   /// The statement `around`, run only where the branches around the present expression are taken.
   [[nodiscard]] Instruction guarded(const Instruction& around) const;
@@ -68,7 +68,7 @@ class Realizer {
   std::string add_combined(const ReductionOperation& operation,
                            const std::vector<std::string>& accumulators, std::vector<Expr> operands,
                            const Instruction& update, const std::string& after);
-  /// @param so_far  what lies before the threads, the same for all
+  /// @param so_far  the value before the threads, the same for all
   /// @param sweeps  loops, and the axis of the threads
   std::vector<Expr> scan_threads(const ReductionOperation& operation, const Accumulated& so_far,
                                  const Accumulated& own, const std::vector<std::string>& sweeps,
@@ -99,7 +99,7 @@ class Realizer {
   [[nodiscard]] std::int64_t length_of(const std::string& iname) const;
   /// A new iname on the axis of `like`, from 0 to `length`.
   std::string add_axis_iname(const std::string& base, const std::string& like, std::int64_t length);
-  /// The iname of all threads along the axis of `iname`, whatever its domain.
+  /// The iname of all threads along the axis of `iname`, for any domain.
   std::string whole_axis(const std::string& iname);
 
   // ---- parts of statements

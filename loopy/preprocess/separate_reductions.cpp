@@ -20,7 +20,7 @@ struct LoopUser {
   NameSet outer_loops;
   /// Variables read there; nothing for a statement.
   std::optional<NameSet> reads;
-  /// Tells the reductions of all statements apart.
+  /// Distinguishes the reductions of all statements.
   std::size_t number = 0;
 };
 
@@ -240,7 +240,7 @@ class Separator {
     names.merge(accessed_arrays(expr));
     return names;
   }
-  /// Whether each value of the iname has elements of its own: what stands under `%` comes again.
+  /// Whether each value of the iname has separate elements: values under `%` repeat.
   [[nodiscard]] static bool mentions(const std::vector<Expr>& indices, const std::string& iname) {
     bool found = false;
     for (const Expr& index : indices) {

@@ -82,8 +82,8 @@ Texts parse_list(std::string_view text) {
   return items;
 }
 
-/// A step whose arguments and options are asked for one after the other; what nobody asked for is
-/// an error in the end.
+/// A step whose arguments and options are read one after the other; those that are not read are an
+/// error in the end.
 class StepReader {
  public:
   explicit StepReader(const RecipeStep& step) : step_(step) {}

@@ -59,8 +59,7 @@ struct Section {
   int name_line = 0;
   /// The line on which the text begins.
   int first_line = 0;
-  /// What stands behind the name, and the lines below; empty ones too, so that lines can be
-  /// counted.
+  /// The text after the name, and the lines below; with empty ones, so lines can be counted.
   std::vector<std::string> lines{};
 
   void add_line(std::string line) {
@@ -204,7 +203,7 @@ int line_of(const KernelFile& file, std::string_view section) {
   return found == file.lines.end() ? 1 : found->second;
 }
 
-/// Below so many empty lines that its parser counts the lines of the file.
+/// Preceded by as many empty lines as make its parser count the lines of the file.
 std::string as_in_file(int first_line, const std::string& text) {
   return std::string(static_cast<std::size_t>(first_line - 1), '\n') + text;
 }

@@ -24,8 +24,8 @@ namespace rtcg::loopy {
 [[nodiscard]] Kernel transformed_kernel(const KernelFile& file, Kernel described);
 
 /// The message of an error about a kernel of a file with its place: the line of the statement that
-/// it names, else the file alone where a check or the schedule refuses the kernel. Other messages,
-/// and those that begin with a place, stay as they are.
+/// it names, or the file alone if a check or the schedule refuses the kernel. Other messages, and
+/// those that begin with a place, stay as they are.
 [[nodiscard]] std::string message_with_place(const KernelFile& file, const Kernel& described,
                                              const Error& error);
 /// What `body` gives; InvalidInput and Unsupported get their place.

@@ -42,7 +42,7 @@ void check_launch(const Kernel& kernel, const VariableIndex& variables, const La
       }
     }
   }
-  // in the order of their names: of several problems the same one is always told
+  // in the order of their names: of several problems the same one is always reported
   std::vector<std::string_view> names;
   for (const auto& [variable, accesses] : by_variable) {
     const bool is_written =

@@ -8,8 +8,8 @@
 
 namespace rtcg::loopy {
 
-/// That no block needs what another one writes in the same launch: blocks cannot wait for each
-/// other, whatever barriers stand between.
+/// That no block needs a value that another one writes in the same launch: blocks cannot wait for
+/// each other, with any barriers.
 ///
 /// @param accesses  of each statement, as shared_accesses gives them
 /// @throws InvalidInput  loopy.insert_barriers.needs_global_barrier

@@ -7,7 +7,7 @@
 
 namespace rtcg::loopy {
 
-/// A loop that the host runs around launches, since a global barrier stands within. Its iname is an
+/// A loop that the host runs around launches, since it has a global barrier. Its iname is an
 /// argument of the kernels that are launched.
 struct HostLoop {
   std::string iname;

@@ -108,8 +108,8 @@ class BarrierPass {
       LoopNode loop = *get_if<LoopNode>(node);
       Pending inner;
       loop.body = loop_body(std::move(loop), loops, inner);
-      // before the loop rather than in it: there it would be passed in every iteration. Behind the
-      // first barrier of the body all that was pending is done.
+      // before the loop, because one inside would be passed in every iteration. After the first
+      // barrier of the body nothing is pending.
       fence(conflict(pending, accesses_before_barrier(loop.body), {loops, std::nullopt, true}));
       // the loop may run not at all, so what was pending before stays so
       for (const auto& [variable, touched] : inner) {
@@ -136,7 +136,7 @@ class BarrierPass {
     return body;
   }
 
-  /// As late as possible: behind statements that touch no shared memory.
+  /// As late as possible: after statements that access no shared memory.
   LoopTree with_barrier_at_top(LoopTree body, const std::string& reason) {
     const auto touches_shared = [&](const LoopTreeNode& node) {
       const std::vector<std::size_t> inside = statements_in(node);

@@ -57,8 +57,8 @@ class LifeInLaunch {
     }
   }
 
-  /// Values come from an earlier iteration if the first one finds none: that is nobody's intention
-  /// where all iterations are alike, and else has to be ruled out.
+  /// Values come from an earlier iteration if the first one finds none. If all iterations are
+  /// alike, that is a mistake; otherwise it has to be ruled out.
   [[nodiscard]] bool outlives_iteration() const {
     if (accesses_.empty()) {
       return false;
@@ -82,7 +82,7 @@ class LifeInLaunch {
         accesses_.push_back(std::move(access));
       }
     }
-    // C text says what it touches, but not where
+    // C text declares its variables, but not the elements
     if (const RawCode* raw = get_if<RawCode>(instruction);
         raw != nullptr && accesses_.size() == before) {
       const bool is_array = !find_temporary(kernel_, temporary)->shape.empty();

@@ -27,11 +27,11 @@ struct LaunchTree {
 [[nodiscard]] NameSet host_loops_around(const Kernel& kernel,
                                         const std::vector<std::size_t>& statements);
 
-/// Whether a temporary of threads or blocks may hand a value on from one iteration of a host loop
-/// to the next, where another launch begins. Where it may not, each iteration sets what it reads.
+/// Whether a temporary of threads or blocks may carry a value from one iteration of a host loop to
+/// the next, which is another launch. If not, each iteration sets the values that it reads.
 ///
 /// @param kernel      rules are expanded
-/// @param statements  those of the one launch that touch it, in order
+/// @param statements  those of the one launch that access it, in order
 [[nodiscard]] bool outlives_iteration(const Kernel& kernel, const std::string& temporary,
                                       const std::vector<std::size_t>& statements,
                                       const NameSet& host_loops);

@@ -151,7 +151,7 @@ class TreeBuilder {
   }
 
   LoopTree build_level(const std::vector<std::size_t>& statements, std::size_t depth) {
-    // what stands side by side: a statement, or all statements of one loop
+    // siblings: a statement, or all statements of one loop
     constexpr std::size_t none = SIZE_MAX;
     std::vector<std::vector<std::size_t>> groups;
     std::vector<std::size_t> loop_of_group;

@@ -12,7 +12,7 @@ struct LoopTreeNode;
 /// All iterations of an iname around `body`.
 struct LoopNode {
   std::string iname{};
-  std::vector<LoopTreeNode> body;  // clang 14 asks for a complete type where braces stand
+  std::vector<LoopTreeNode> body;  // clang 14 requires a complete type for braces
 };
 /// A statement: its place in kernel.instructions.
 struct StatementNode {
@@ -29,7 +29,7 @@ struct LaunchBoundaryNode {};
 using LoopTreeKinds = cgen::KindList<LoopNode, StatementNode, BarrierNode, LaunchBoundaryNode>;
 
 /// Loops, statements and barriers in the order in which they run. Inames of the grid, of the block
-/// and of lanes are no loops: their statements stand where their other inames put them.
+/// and of lanes are not loops: their statements are where their other inames put them.
 struct LoopTreeNode {
   LoopTreeKinds::Variant kind;
 };
@@ -48,8 +48,8 @@ using LoopTree = std::vector<LoopTreeNode>;
 /// @cost linear in statements and accesses, but for sorting
 [[nodiscard]] LoopTree build_loop_tree(const Kernel& kernel);
 
-/// For each statement those that must run before it: stated ones, and those that follow from the
-/// variables both touch.
+/// For each statement those that must run before it: stated ones, and those that follow from
+/// accesses to the same variables.
 [[nodiscard]] std::vector<std::vector<std::size_t>> statement_order(const Kernel& kernel);
 
 [[nodiscard]] bool contains_barrier(const LoopTreeNode& node);

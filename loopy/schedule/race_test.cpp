@@ -197,7 +197,7 @@ const ConstraintSet& RaceTest::instances(std::size_t statement, std::string_view
                    .first->second;
 }
 
-/// The iname that stands for the axis in the statement.
+/// The statement's iname on the axis.
 std::optional<std::string> RaceTest::iname_on_axis(const Instruction& instruction, AxisKind kind,
                                                    int axis) const {
   for (const std::string& iname : instruction.within_inames) {
@@ -217,8 +217,8 @@ Affine RaceTest::position(const std::string& iname, std::string_view suffix) con
   return Affine(std::string(iname).append(suffix)) - found->second;
 }
 
-/// Whether a statement that does not lie on an axis runs in its first thread or block only: where
-/// it writes to memory that others along the axis see. Each block has shared memory of its own.
+/// Whether a statement that is not on an axis runs in its first thread or block only: if it writes
+/// to memory that others along the axis see. Each block has shared memory of its own.
 bool RaceTest::runs_in_first(const Instruction& instruction, AxisKind kind) const {
   for (const std::string& each : written_variables(instruction)) {
     const Temporary* temporary = find_temporary(kernel_, each);
@@ -304,7 +304,7 @@ std::optional<ConstraintSet> RaceTest::apart_on_axis(const Instruction& a, const
   const Affine any_one = first_only_a ? Affine(0) : Affine("thread'1");
   const Affine any_other = first_only_b ? Affine(0) : Affine("thread'2");
   const Affine difference =
-      one && one == other  // counted from the same start, whatever it is
+      one && one == other  // counted from the same start
           ? Affine(*one + "'1") - Affine(*one + "'2")
           : (one ? position(*one, "'1") : any_one) - (other ? position(*other, "'2") : any_other);
   std::optional<ConstraintSet> with_any;

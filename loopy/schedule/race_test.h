@@ -49,7 +49,7 @@ struct Relation {
 /// Finds threads of a block, or blocks, that touch the same element.
 class RaceTest {
  public:
-  /// @param statements  of the launch: its threads and blocks lie on the axes of these
+  /// @param statements  of the launch: its threads and blocks have the axes of these
   RaceTest(const Kernel& kernel, const VariableIndex& variables,
            const std::vector<std::size_t>& statements);
 

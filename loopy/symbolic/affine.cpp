@@ -198,7 +198,7 @@ class TermCollector {
         [&](const Product& e) { return collect_product(e, factor); },
         [](const auto&) { return false; });
   }
-  /// Whether it met what it has no answer to: numbers beyond 64 bits.
+  /// Whether it found numbers beyond 64 bits, which have no answer.
   [[nodiscard]] bool is_unsure() const noexcept { return is_unsure_; }
   [[nodiscard]] Affine take() { return {std::move(terms_), constant_}; }
 
@@ -218,7 +218,7 @@ class TermCollector {
     return !is_unsure_ && collect(other != nullptr ? *other : Expr(1), factor);
   }
 
-  /// Several factors that are no integers: all but one have to come out as constants.
+  /// Several factors that are not integers: all but one have to be constants.
   bool collect_factors(const Product& product, std::int64_t factor) {
     Affine value(1);
     for (const Expr& each : product.factors) {
@@ -267,7 +267,7 @@ std::vector<const Affine::Term*> terms_in_order(const Affine& affine) {
   std::vector<const Affine::Term*> terms;
   terms.reserve(affine.terms().size());
   for (const Affine::Term& term : affine.terms()) {
-    // each behind its equals: there are few
+    // insertion after equal ones: there are few
     terms.insert(std::upper_bound(terms.begin(), terms.end(), &term, comes_before), &term);
   }
   return terms;

@@ -116,7 +116,7 @@ struct Access {
   std::string array{};
   std::vector<Expr> indices{};
 };
-/// `array[[index]]`: the element at a place in memory, whatever the array's shape.
+/// `array[[index]]`: the element at a place in memory, for any shape of the array.
 struct LinearAccess {
   std::string array{};
   Expr index;

@@ -3,7 +3,7 @@
 namespace rtcg::loopy {
 namespace {
 
-/// The parts of `expr` where it is of kind `Many`, else `expr` alone: what is a left operand.
+/// The parts of `expr` if it is of kind `Many`, otherwise `expr` alone, as a left operand.
 template <class Many>
 std::vector<Expr> parts_of(const Expr& expr, const std::vector<Expr> Many::*member) {
   const Many* many = get_if<Many>(expr);

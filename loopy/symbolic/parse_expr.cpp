@@ -14,7 +14,7 @@
 namespace rtcg::loopy {
 namespace {
 
-/// 2^63: beyond 64 bits unless a minus stands before it.
+/// 2^63: beyond 64 bits unless a minus precedes it.
 constexpr std::string_view lowest_integer = "9223372036854775808";
 
 constexpr int deepest_expression = 1000;

@@ -15,12 +15,12 @@ namespace rtcg::loopy {
 /// Reductions: `sum(i, e)`, `product(i, e)`, `any`, `all`, `argmin(i, e, place)`, `argmax`, over
 /// several inames `sum((i, j), e)`, and `reduce(max, i, e)` or `simul_reduce` for any operation.
 /// `min` and `max` of two values are functions: their reductions are written with `reduce`. With
-/// the type of the accumulator, be the values and the result what they may: `sum_f64(i, e)`,
-/// `reduce(max_i64, i, e)`, `argmin_f32(i, e, place)`; it stands for `sum(i, cast(f64, e))`.
+/// the type of the accumulator, for any types of the values and the result: `sum_f64(i, e)`,
+/// `reduce(max_i64, i, e)`, `argmin_f32(i, e, place)`; it means `sum(i, cast(f64, e))`.
 ///
-/// Parts of arrays, `[k]: a[i, k]`, are arguments of kernels that statements call: they stand for
-/// `a[i, _0]`. A tag behind a name, `a$near[i]`, `f$outer(x)`, sets the use apart: make_kernel
-/// makes a substitution rule of that name.
+/// Parts of arrays, `[k]: a[i, k]`, are arguments of kernels that statements call: they mean `a[i,
+/// _0]`. A tag after a name, `a$near[i]`, `f$outer(x)`, marks the use: make_kernel makes a
+/// substitution rule of that name.
 /// @throws InvalidInput  loopy.parse_expr.syntax
 [[nodiscard]] Expr parse_expr(std::string_view text);
 

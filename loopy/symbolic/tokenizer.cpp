@@ -53,7 +53,7 @@ std::size_t end_of_number(std::string_view text, std::size_t begin) {
       skip_digits();
     }
   }
-  // `2f`, `2d`, `2j`, `2jf`; not the beginning of a name that a number stands before, `2j3`
+  // `2f`, `2d`, `2j`, `2jf`; not the beginning of a name after a number, `2j3`
   std::size_t suffix = end;
   suffix += suffix < text.size() && text[suffix] == 'j' ? 1 : 0;
   suffix += suffix < text.size() && (text[suffix] == 'f' || text[suffix] == 'd') ? 1 : 0;

@@ -17,7 +17,7 @@ struct Token {
 
 /// Names, numbers and symbols of kernel text; blanks are left out. Ends with a token of kind end.
 ///
-/// @param code  of the error for what is no token, e.g. `loopy.parse_expr.syntax`
+/// @param code  of the error for text that is not a token, e.g. `loopy.parse_expr.syntax`
 [[nodiscard]] std::vector<Token> tokenize(std::string_view text, const char* code);
 
 /// Reads tokens from the front; what is not as it should be throws InvalidInput with the text, and
@@ -41,7 +41,7 @@ class TokenReader {
   /// Takes the token if it is next.
   bool accept(std::string_view symbol_or_name) {
     const bool is_there = is_next(symbol_or_name);
-    position_ += is_there ? 1 : 0;  // the end is behind every symbol
+    position_ += is_there ? 1 : 0;  // the end follows every symbol
     return is_there;
   }
   void expect(std::string_view symbol_or_name);

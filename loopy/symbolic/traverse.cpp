@@ -7,7 +7,7 @@ namespace rtcg::loopy {
 
 namespace {
 
-/// The parts of a node, mapped: a list of its own only from the first part that changes on.
+/// The parts of a node, mapped: copied only from the first changed part on.
 class MappedList {
  public:
   MappedList(const std::vector<Expr>& parts, const std::function<Expr(const Expr&)>& map) {

@@ -39,7 +39,7 @@ using Substitution = std::map<std::string, Expr, std::less<>>;
 [[nodiscard]] Expr rename_all(const Expr& expr,
                               const std::map<std::string, std::string, std::less<>>& new_names);
 
-/// Calls `visit` on each name that free_names gives, as often as it stands in `expr`.
+/// Calls `visit` on each name of free_names, once for each occurrence in `expr`.
 template <class Visit>
 void for_each_free_name(const Expr& expr, const Visit& visit);
 /// Names used as values: inames (bound ones not), parameters, scalars. Not arrays, not functions.

@@ -9,7 +9,7 @@ namespace rtcg::loopy {
 /// killed process left torn is ended first; an empty line adds nothing more. Empty, or what failed.
 [[nodiscard]] std::string append_line(const std::string& path, const std::string& line);
 
-/// Nothing is appended to a file of somebody else: lines of rtcg begin with their schema.
+/// Nothing is appended to a file that rtcg did not write: its lines begin with their schema.
 /// @throws InvalidInput  loopy.tune.foreign_file
 void check_is_appendable(const std::string& path);
 

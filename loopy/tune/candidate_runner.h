@@ -24,13 +24,13 @@ class CandidateRunner {
   using Prepared = std::shared_ptr<const PreparedCandidate>;
 
   virtual ~CandidateRunner() = default;
-  /// Any thread, several at once. May throw any Error as soon as `stop` says that nobody waits for
-  /// the result. @throws Error  the candidate is refused
+  /// Any thread, several at once. May throw any Error as soon as `stop` is set: the result is then
+  /// not needed. @throws Error  the candidate is refused
   [[nodiscard]] virtual Prepared prepare(const RankedSlicing& ranked,
                                          const std::stop_token& stop) = 0;
   /// Empty, or how the results differ from the reference's. @throws Error  it is refused
   [[nodiscard]] virtual std::string check(const PreparedCandidate& candidate) = 0;
-  /// Mean of so many launches. @throws Error  it is refused
+  /// Mean of this number of launches. @throws Error  it is refused
   [[nodiscard]] virtual double time_us(const PreparedCandidate& candidate, int launches) = 0;
   /// Whether candidates run on the cores that compile: then none is compiled while one is timed.
   [[nodiscard]] virtual bool shares_cores() const { return false; }

@@ -41,8 +41,8 @@ Candidate prepare(CandidateRunner& runner, std::size_t place, const RankedSlicin
   return result;
 }
 
-/// The figures of a device may be off, by a clock that is higher than told for example: what takes
-/// less than twice the best in theory has a chance.
+/// The figures of a device may be inexact, for example if its clock is higher than reported:
+/// candidates below twice the best theoretical time have a chance.
 bool is_beaten(const RankedSlicing& ranked, double best_us) {
   return best_us > 0 && ranked.least_seconds * 1e6 > 2 * best_us;
 }
@@ -89,7 +89,7 @@ CompileAhead::CompileAhead(const SlicingStream& stream, std::shared_ptr<Candidat
       shares_cores_(runner->shares_cores()),
       queue_(std::make_shared<Queue>()) {
   const int threads = compile_threads(options);
-  // candidates are taken in order: behind one that takes long the other threads go on
+  // candidates are taken in order: while one takes long the other threads continue
   const std::size_t rounds_ahead = shares_cores_ || threads == 1 ? 1 : 4;
   depth_ = static_cast<std::size_t>(threads) * rounds_ahead;
   for (int i = 0; i < threads; ++i) {
@@ -107,11 +107,11 @@ CompileAhead::~CompileAhead() {
   for (const auto& each : open_) {
     each->stop.request_stop();
   }
-  // the final round is to have the cores for itself, but nobody waits for long
+  // the final round needs the cores for itself, but the wait is limited
   for (int i = 0; shares_cores_ && queue_->compiling > 0 && i < 80; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  // nobody is left who would begin another
+  // no thread is left to begin another
   if (at_end_ == AtEnd::leave && queue_->compiling > 0) {
     leave(std::move(threads_));
     return;
@@ -179,7 +179,7 @@ std::optional<Candidate> CompileAhead::next(double best_us, const std::function<
     return std::nullopt;
   }
   const std::shared_ptr<Job> first = open_.front();
-  // asked for each, whether it has been compiled or not: the same times give the same search
+  // called for each, compiled or not: the same times give the same search
   if (is_beaten(first->ranked, best_us)) {
     open_.pop_front();
     return beaten(first->place, first->ranked);

@@ -12,7 +12,6 @@
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/loopy/tune/tune_log.h"
 
-
 namespace rtcg::loopy {
 
 /// A candidate that was compiled, was refused, or is known from the log.
@@ -25,11 +24,10 @@ struct Candidate {
   double least_us = 0;
 };
 
-/// Compiles ahead with several threads, and hands candidates over in the order of the search. Where
-/// candidates run on the cores that compile, as many as there are threads are compiled, and handed
-/// over when all of them are: nothing is compiled while the caller has one. What
-/// nobody wants any more is taken out of the queue; what is being compiled then is told to stop,
-/// and its result is dropped. For one thread.
+/// Compiles ahead with several threads, and delivers candidates in the order of the search. If
+/// candidates run on the cores that compile, a batch of one candidate per thread is compiled and
+/// then delivered: nothing is compiled while the caller runs one. Candidates that are no longer
+/// needed leave the queue; running compiles are stopped and their results dropped. For one thread.
 class CompileAhead {
  public:
   /// What the end does with compiles that go on.

@@ -35,9 +35,9 @@ class DeviceRunner : public CandidateRunner {
   [[nodiscard]] bool shares_cores() const override;
   [[nodiscard]] double seconds() const override;
 
-  /// Why worker processes were wanted and not used; else empty.
+  /// Why worker processes were wanted and not used; otherwise empty.
   [[nodiscard]] std::string why_no_workers() const { return workers_.why_given_up(); }
-  /// Why one tolerance holds for all results; else empty.
+  /// Why one tolerance holds for all results; otherwise empty.
   [[nodiscard]] const std::string& why_not_interpreted() const {
     return expected_->why_not_interpreted();
   }
@@ -57,7 +57,7 @@ class DeviceRunner : public CandidateRunner {
     std::optional<runtime::Buffer<float>> allowed{};
   };
 
-  /// An array that does not lie as described.
+  /// An array with another layout than described.
   struct Laid {
     runtime::Buffer<std::byte> buffer;
     /// Of an array that is written: with the initial values, and what puts it in order.
@@ -71,14 +71,14 @@ class DeviceRunner : public CandidateRunner {
   void add_array(const std::string& name, const ArrayData& array, bool is_written);
   /// One run that began with the initial values, and leaves arrays as described.
   void run_once(const BoundCall& call, const std::vector<const Laid*>& laid);
-  /// A candidate with its arguments: those that lie otherwise are made when it is first run, since
-  /// only one thread may use the device.
+  /// A candidate with its arguments: arrays with another layout are made when it is first run,
+  /// since only one thread may use the device.
   const PreparedExecutor& bound(const PreparedCandidate& candidate);
   const Laid& lay_out(const LayoutPlan& plan);
   /// An argument of this kernel as one of `other`, at another place in memory.
   [[nodiscard]] NamedArgument relocated(const std::string& name, const std::string& other_name,
                                         runtime::DeviceAddress address, const Kernel& other) const;
-  /// Whether the device compares the array: the host does it else.
+  /// Whether the device compares the array; otherwise the host does.
   [[nodiscard]] bool is_compared_there(const Written& written) const;
   void send_bounds(const std::string& name, Written& written);
   /// Whether the device finds all numbers of an array within their bounds.

@@ -18,7 +18,7 @@ using cgen::ScalarKind;
 
 constexpr float no_bound = std::numeric_limits<float>::infinity();
 
-/// Parts of expressions that are evaluated: a fraction of a second, whatever the sizes are.
+/// Parts of expressions that are evaluated: a fraction of a second, for all sizes.
 constexpr double most_operations = 3e6;
 constexpr std::size_t sample_count = 64;
 /// Numbers beyond their bounds that are interpreted before the others are believed.
@@ -29,10 +29,10 @@ float rounded_up(long double value) {
   return static_cast<long double>(nearest) < value ? std::nextafter(nearest, no_bound) : nearest;
 }
 
-/// |a - b| / (1 + |b|) that counts as equal where nothing else is known.
+/// |a - b| / (1 + |b|) that counts as equal without further knowledge.
 double tolerance_of(ScalarKind kind, double tolerance) {
   // 16 roundings of types that have few digits
-  return !cgen::is_floating(kind)    ? 0
+  return !cgen::is_floating(kind)   ? 0
          : kind == ScalarKind::f16  ? std::max(tolerance, 16 * 0x1p-10)
          : kind == ScalarKind::bf16 ? std::max(tolerance, 16 * 0x1p-7)
                                     : tolerance;
@@ -97,9 +97,9 @@ ExpectedResults::ExpectedResults(Kernel kernel, const InterpretArguments& argume
       seed_(seed),
       tolerance_(tolerance) {
   try {
-    expected_ = interpret(
-        kernel_, arguments,
-        {.most_operations = most_operations, .samples = sample_count, .seed = seed_});
+    expected_ =
+        interpret(kernel_, arguments,
+                  {.most_operations = most_operations, .samples = sample_count, .seed = seed_});
   } catch (const Error& error) {
     why_not_interpreted_ = error.message();  // C text, or no result within the limit
   }

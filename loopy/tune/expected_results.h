@@ -17,9 +17,9 @@ namespace rtcg::loopy {
 ///
 /// Where the description can be interpreted as a whole, each number has its own bound. Where only
 /// samples of it can be, these have their own bounds, and all others are compared with the results
-/// of a plain slicing: within what the errors of the samples allow for numbers of that size. Numbers
-/// beyond that are interpreted before a candidate is refused. Where nothing can be interpreted, one
-/// tolerance holds for all numbers.
+/// of a plain slicing: within what the errors of the samples allow for numbers of that size.
+/// Numbers beyond that are interpreted before a candidate is refused. Where nothing can be
+/// interpreted, one tolerance holds for all numbers.
 class ExpectedResults {
  public:
   /// The numbers of one array.
@@ -51,7 +51,7 @@ class ExpectedResults {
   /// Whether why_wrong has changed the bounds of the array since this was asked.
   [[nodiscard]] bool has_new_bounds(const std::string& array) { return changed_.erase(array) != 0; }
 
-  /// Why nothing was interpreted; else empty.
+  /// Why nothing was interpreted; otherwise empty.
   [[nodiscard]] const std::string& why_not_interpreted() const { return why_not_interpreted_; }
   [[nodiscard]] bool is_sampled() const { return expected_ && expected_->is_sampled; }
 

@@ -45,7 +45,7 @@ class Rounds {
     std::vector<double> sorted = ratios(a, b);
     std::sort(sorted.begin(), sorted.end());
     const double rounds = static_cast<double>(sorted.size());
-    // of so few rounds nobody can tell how much they vary: another program may have been running
+    // so few rounds do not show the variation: another program may have been running
     const double margin = sorted.size() < 6 ? 1.5 : 1;
     const double lower = std::floor((rounds - 1.96 * std::sqrt(rounds)) / 2);
     return sorted[static_cast<std::size_t>(std::max(0.0, lower))] > margin;

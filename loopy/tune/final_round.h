@@ -16,23 +16,23 @@ struct FinalResult {
 /// Sorts by the times of the search, and counts those within a fifth of the first.
 std::size_t sort_without_final_round(std::vector<Candidate>& fine);
 
-/// Runs the best candidates in turns until it is clear who is the fastest.
+/// Runs the best candidates in turns until it is clear which is the fastest.
 ///
-/// Each round has one sample of each, so that what slows a machine down for a while slows all down:
-/// they are compared by the medians of the ratios within the rounds. Those are slower than the
-/// winner whose ratios are above 1 in so many rounds that chance would do that once in forty times;
-/// all others are tied with it. Fewer than six rounds cannot tell that: there a candidate is slower
-/// only if it takes half as long again in each of them.
+/// Each round has one sample of each, so a slow phase of the machine affects all: candidates are
+/// compared by the medians of the ratios within rounds. A candidate is slower than the winner if
+/// its ratios are above 1 in so many rounds that the probability of that by chance is 1/40; all
+/// others are tied with the winner. Fewer than six rounds cannot show that: a candidate is then
+/// slower only if it takes at least 1.5 times as long in each of them.
 struct FinalRound {
   CandidateRunner& runner;
   /// After which no round begins. There is none where one would last longer.
   double seconds = 1;
-  /// Nobody wants to wait: what is known from the log alone is not compiled.
+  /// The time is over: candidates with a time from the log are not compiled.
   bool is_stopped = false;
   std::stop_token stop{};  ///< ends compiles
 
   /// @param fine     not empty; sorted by their times at the end, contenders first
-  /// @param refused  gets those that turn out not to run after all
+  /// @param refused  gets those that fail to run
   FinalResult operator()(std::vector<Candidate>& fine, std::vector<TunedSlicing>& refused) const;
 };
 

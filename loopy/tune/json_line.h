@@ -10,9 +10,9 @@
 
 namespace rtcg::loopy {
 
-/// One line; bytes that are no UTF-8 become U+FFFD.
+/// One line; bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string json_line(const nlohmann::ordered_json& json);
-/// An object with this schema; nothing where the line is none, whatever else it is.
+/// An object with this schema; nothing if the line is not one.
 [[nodiscard]] std::optional<nlohmann::json> parse_json_line(const std::string& line, int schema);
 
 }  // namespace rtcg::loopy

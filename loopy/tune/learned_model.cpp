@@ -43,7 +43,7 @@ double LearnedModel::log_seconds(std::size_t place) const {
   return sum;
 }
 
-// Takes what all else leaves of the samples that have each value.
+// Takes the residuals of the samples that have each value.
 void LearnedModel::fit_decision(std::size_t decision, std::vector<double>& rest) {
   std::vector<double> sums(log_factors_.size());
   std::vector<int> counts(log_factors_.size());

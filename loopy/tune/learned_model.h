@@ -12,18 +12,18 @@
 
 namespace rtcg::loopy {
 
-/// The cost model, corrected by what was measured: a factor for each value of each decision of a
-/// slicing, such as 256 threads or three stages, and a power of its own figure, which is near 0
-/// where it is of no use; fitted to the times by least squares of their logarithms.
+/// The cost model, corrected by measured times: a factor for each value of each decision of a
+/// slicing, such as 256 threads or three stages, and a power of the model's cost, which is near 0
+/// if the model is useless. Fitted to the times by least squares of their logarithms.
 class LearnedModel {
  public:
   /// @param stream  has to outlive this object
   explicit LearnedModel(const SlicingStream& stream) : stream_(stream) {}
 
   void learn(std::size_t place, double microseconds);
-  /// The place that takes the least time as far as is known, of those that were not given.
-  /// Fitted anew, and looked for in the whole stream, whenever there are a tenth more times.
-  /// @cost  about 10 ns a slicing of the stream then, and 0.5 us each at the first time
+  /// The place with the least predicted time among those that were not given. The fit and the
+  /// search of the whole stream are repeated whenever there are a tenth more times.
+  /// @cost  about 10 ns per slicing of the stream then, and 0.5 us at the first time
   [[nodiscard]] std::optional<std::size_t> best(const std::unordered_set<std::size_t>& given);
 
  private:

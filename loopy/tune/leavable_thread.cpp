@@ -81,7 +81,7 @@ struct LeavableThread::State {
       } catch (...) {
         thrown = std::current_exception();
       }
-      now = nullptr;  // what it owns goes before anybody hears that it is done
+      now = nullptr;  // its captures are destroyed before it is reported as done
       lock.lock();
       problem = thrown;
       is_done = true;

@@ -6,15 +6,14 @@
 #include <thread>
 #include <vector>
 
-
 namespace rtcg::loopy {
 
-/// Threads that finish what nobody waits for. The process waits for them when it ends, before what
-/// they use goes.
+/// Threads that finish tasks without a waiting caller. The process waits for them at its end,
+/// before the objects that they use are destroyed.
 void leave(std::vector<std::thread> threads);
 
-/// Does one task after the other on a thread of its own, which can be left in the middle of one: a
-/// launch that was begun cannot be taken back. For one thread.
+/// Does one task after the other on its own thread. The caller can leave the thread in the middle
+/// of a task, since a launch cannot be cancelled. For one thread.
 class LeavableThread {
  public:
   LeavableThread();
@@ -22,10 +21,10 @@ class LeavableThread {
   LeavableThread(const LeavableThread&) = delete;
   LeavableThread& operator=(const LeavableThread&) = delete;
 
-  /// Does a task and waits for it, asking `is_given_up` many times a second.
+  /// Does a task and waits for it; calls `is_given_up` many times a second.
   ///
   /// @param task  owns what it refers to: it may go on after this call
-  /// @returns false  it was given up, and the thread is left: it takes no other task
+  /// @returns false  it was given up, and the thread is left: it accepts no other task
   /// @throws  what the task threw
   [[nodiscard]] bool run(std::function<void()> task, const std::function<bool()>& is_given_up);
   [[nodiscard]] bool is_left() const { return is_left_; }

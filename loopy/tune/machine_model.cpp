@@ -46,7 +46,7 @@ MachineModel machine_model(const runtime::DeviceInfo& info) {
   model.multiprocessors = info.multiprocessors;
   model.clock_hz = info.clock_khz * 1e3;
   if (info.memory_clock_khz > 0 && info.memory_bus_bits > 0) {
-    // two transfers a clock, of which about nine tenths arrive
+    // two transfers per clock; about nine tenths are reached
     model.memory_bytes_per_second = 0.88 * 2e3 * info.memory_clock_khz * info.memory_bus_bits / 8;
   }
   model.shared_bytes = static_cast<std::int64_t>(

@@ -27,7 +27,7 @@ Timing time_candidate(CandidateRunner& runner, const PreparedCandidate& candidat
   const double hopeless = once > 1000 ? 1.3 : 3;
   const auto is_hopeless = [&] { return best_us > 0 && once > hopeless * best_us + 20; };
   if (is_hopeless() && once < 2 * hopeless * best_us) {
-    once = std::min(once, runner.time_us(candidate, 1));  // something else may have been running
+    once = std::min(once, runner.time_us(candidate, 1));  // another program may have been running
   }
   if (is_hopeless()) {
     return {once, once};
@@ -38,7 +38,7 @@ Timing time_candidate(CandidateRunner& runner, const PreparedCandidate& candidat
   while (times.size() < 3 || (times.size() < 9 && spent < 15e3)) {
     times.push_back(runner.time_us(candidate, launches));
     spent += times.back() * launches;
-    // three times slower is out; half as slow again is no contender, and needs no more samples
+    // three times slower is out; 1.5 times slower is not a contender and needs no more samples
     const double least = *std::min_element(times.begin(), times.end());
     if (best_us > 0 && (least > 3 * best_us || (times.size() >= 3 && least > 1.5 * best_us))) {
       break;
@@ -66,7 +66,7 @@ struct Measured {
 
 void check_and_time(CandidateRunner& runner, const PreparedCandidate& prepared, double best_us,
                     Measured& measured) {
-  // the check is a launch, too: what takes long and has no chance is spared it
+  // the check is a launch too: slow candidates without a chance skip it
   if (best_us > 1000) {
     const double once = runner.time_us(prepared, 1);
     if (once > 3 * best_us) {
@@ -141,8 +141,8 @@ class SearchRun {
     return is_cancelled_;
   }
   [[nodiscard]] double final_seconds() const { return 0.1 * options_.budget_seconds; }
-  /// Improvements come ever more seldom: as many candidates again are not expected to bring more
-  /// than the later half of those that were tried did.
+  /// Improvements become rarer: as many further candidates are expected to gain at most as much as
+  /// the second half of the tried ones.
   [[nodiscard]] double expected_gain() const {
     constexpr std::size_t least_candidates = 32;
     const std::size_t count = best_us_.size();

@@ -113,7 +113,7 @@ class Guided : public Search {
   }
 
  private:
-  /// The last of those that were not given; takes it and what was given away.
+  /// The last of those that were not given; removes it and those that were given.
   std::optional<std::size_t> take(std::vector<std::size_t>& places) const {
     while (!places.empty()) {
       const std::size_t place = places.back();
@@ -206,7 +206,7 @@ class Evolutionary : public Search {
  private:
   using Parent = std::pair<double, std::size_t>;
 
-  /// A place that nobody has led to: every other one is the model's next choice.
+  /// A place without parents: every other one is the model's next choice.
   std::size_t newcomer() {
     while (!seed_shapes_.empty()) {
       const std::size_t place = seed_shapes_.back();

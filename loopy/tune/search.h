@@ -17,12 +17,12 @@ enum class SearchMethod {
   evolutionary,  ///< children of the fastest ones, with mutations
 };
 
-/// What decides which slicing is tried next. Derive from it for a search of one's own, and give it
-/// to TuneOptions::make_search.
+/// Decides which slicing is tried next. Derive from it for another search, and pass it to
+/// TuneOptions::make_search.
 ///
-/// Called by one thread. Candidates are compiled ahead, so that `next` is asked several times
-/// before the first of them is learned about; all that are given are learned about in the order in
-/// which they were given, but for those under way when the search ends.
+/// Called by one thread. Candidates are compiled ahead, so `next` is called several times before
+/// the first result. Results arrive in the order of the candidates; those in progress at the end of
+/// the search have none.
 class Search {
  public:
   virtual ~Search() = default;
@@ -37,7 +37,7 @@ class Search {
 [[nodiscard]] std::unique_ptr<Search> make_search(SearchMethod method, const SlicingStream& stream,
                                                   std::uint64_t seed);
 
-/// Another search behind some places that come first.
+/// Gives some places first, then those of another search.
 [[nodiscard]] std::unique_ptr<Search> begin_with(std::vector<std::size_t> places,
                                                  std::unique_ptr<Search> search);
 

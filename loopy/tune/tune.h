@@ -33,8 +33,8 @@ struct TuneProgress {
   std::string doing = "searching";
 };
 
-/// What lies in the device's caches when a launch begins. The two have different winners: say which
-/// one the application has.
+/// The contents of the device's caches when a launch begins. The two have different winners: state
+/// which one the application has.
 enum class CacheState {
   warm,  ///< what the launch before left there
   cold,  ///< nothing of the kernel's: a buffer larger than the cache is written before each launch
@@ -64,10 +64,10 @@ struct TuneOptions {
   CacheState cache = CacheState::warm;
   /// Largest |a - b| / (1 + |b|) between a candidate's floating-point results and those of a plain
   /// slicing, where the description cannot be interpreted: f16 and bf16 may differ by 16 roundings
-  /// in any case. Else the interpreter says how far each result may be off. Integers are equal.
+  /// in any case. Otherwise the interpreter bounds the error of each result. Integers are equal.
   double tolerance = 1e-3;
   /// A file to which each candidate's result is appended. What it has of the same kernel, sizes,
-  /// device and cache state is not run again, so that a search that was killed goes on from there.
+  /// device and cache state is not run again, so a search that was killed continues from there.
   /// Empty: none.
   std::string log{};
   /// Called after each candidate, and when something else begins.
@@ -97,34 +97,34 @@ struct TuneResult {
   std::size_t known = 0;    ///< slicings that keep the constraints
   std::size_t resumed = 0;  ///< of those tried, known from the log
   double seconds = 0;       ///< that the search took
-  double flops = 0;         ///< of one run, as described; 0 where nobody can count
+  double flops = 0;         ///< of one run, as described; 0 if unknown
   double memory_bytes = 0;  ///< that one run has to move at least: each array once
   /// How many of the first are as fast as the first, within the noise of their times.
   std::size_t ties = 1;
   /// How many of the first were timed in turns at the end; the times of all others are those of the
   /// search, when the machine may have been slower or faster. 0: there was no time for that.
   std::size_t finalists = 0;
-  /// The search ended before it had timed anything: at what. Else empty.
+  /// What the search was doing if it ended before it had timed anything; otherwise empty.
   std::string ended_while{};
   /// By which share the later half of those tried shortened the best time; 1: too few were.
   double expected_gain = 1;
   CacheState cache = CacheState::warm;
-  /// Why options.tolerance was all that results were judged by: what kept the description from
-  /// being interpreted. Else empty.
+  /// Why results were judged by options.tolerance alone: the reason that the description was not
+  /// interpreted. Otherwise empty.
   std::string why_not_interpreted{};
   /// Only some of the results were interpreted; the bounds of all others follow from these.
   bool is_sampled = false;
-  /// Why threads compiled what worker processes should have; else empty.
+  /// Why threads compiled instead of worker processes; otherwise empty.
   std::string why_no_workers{};
   runtime::DeviceClocks clocks_before{};
   runtime::DeviceClocks clocks_after{};
 
   /// @throws Unsupported  loopy.tune.nothing_works, with the first refusals
   [[nodiscard]] const TunedSlicing& best() const;
-  /// What to remember. Chance alone replaces nothing: where others are as fast as the first, it is
-  /// the one that was remembered before, or else the one that the model takes for the fastest.
+  /// The slicing to remember. Noise replaces nothing: if others are as fast as the first, it is the
+  /// one that was remembered before, otherwise the model's first choice.
   ///
-  /// @param remembered  what is known for the same sizes
+  /// @param remembered  the remembered slicing of the same sizes
   /// @throws Unsupported  loopy.tune.nothing_works
   [[nodiscard]] const TunedSlicing& to_remember(const std::optional<Slicing>& remembered) const;
 };
@@ -145,10 +145,10 @@ struct TuneResult {
                               const TuneOptions& options);
 
 class CandidateRunner;
-/// The search alone: on what a runner says of candidates. flops, memory_bytes and clocks stay 0.
+/// The search alone, with the results of a runner. flops, memory_bytes and clocks stay 0.
 ///
 /// @param runner   kept until the last compile has ended, which may be later than the search
-/// @param log_key  what stands for kernel, sizes and device in options.log
+/// @param log_key  the key of kernel, sizes and device in options.log
 [[nodiscard]] TuneResult run_search(const SlicingStream& stream,
                                     std::shared_ptr<CandidateRunner> runner,
                                     const TuneOptions& options, const std::string& log_key = {});
@@ -167,17 +167,17 @@ class CandidateRunner;
 [[nodiscard]] Kernel tuned_kernel(const Kernel& kernel, const IntegerValues& parameters,
                                   const Slicing& slicing);
 
-/// The slicings that wisdom has of a kernel for the sizes nearest to these, each once; those that
-/// lay out other arrays than free_layouts are none of them.
+/// The slicings that wisdom has of a kernel for the sizes nearest to these, each once, without
+/// those that lay out other arrays than free_layouts.
 [[nodiscard]] std::vector<Slicing> seeds_of(const Wisdom& wisdom, const Kernel& kernel,
                                             const runtime::Device& device,
                                             const IntegerValues& parameters,
                                             const std::vector<std::string>& free_layouts = {});
 
-/// The fastest way that is known to run a kernel for some sizes: what wisdom has for exactly them,
-/// or else what a search finds, which begins with what wisdom has for others, and is remembered.
-/// Arrays in options.constraints.free_layouts are taken as kernel() of the result describes them,
-/// which may be otherwise than `kernel` does.
+/// The fastest known slicing of a kernel for some sizes: that of wisdom for exactly these sizes,
+/// otherwise the result of a search, which begins with wisdom's slicings for other sizes and is
+/// remembered. Arrays in options.constraints.free_layouts are taken as kernel() of the result
+/// describes them, which may be otherwise than `kernel` does.
 [[nodiscard]] Executor tuned_executor(const Kernel& kernel, runtime::Device device,
                                       const TuneOptions& options, const Wisdom& wisdom = Wisdom());
 

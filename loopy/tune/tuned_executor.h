@@ -14,12 +14,12 @@ namespace rtcg::loopy {
 
 struct TunedExecutorOptions {
   Wisdom wisdom{};
-  /// Files of KernelPack that are looked into before anything else.
+  /// Files of KernelPack that are read first.
   std::vector<std::string> packs{};
   /// Searches where neither a pack nor wisdom has exactly the sizes of a call, and remembers what
   /// it found; the sizes in it do not count.
   std::optional<TuneOptions> tune{};
-  /// Arguments that may lie otherwise than the kernel describes them; those in `tune` do not count.
+  /// Arguments that may have another layout than the kernel describes; those in `tune` are ignored.
   /// See Choice::layouts.
   std::vector<std::string> free_layouts{};
 };
@@ -30,7 +30,7 @@ enum class TunedSource {
   exact,    ///< wisdom of this device for exactly these sizes
   search,   ///< found now
   nearest,  ///< wisdom of the nearest sizes, of this device or of another of its architecture
-  model,    ///< the first of the model's choices that works, else the kernel as described
+  model,    ///< the first of the model's choices that works, otherwise the kernel as described
 };
 [[nodiscard]] std::string_view to_string(TunedSource source);
 
@@ -56,8 +56,8 @@ class TunedExecutor {
   TunedExecutor(const Kernel& kernel, runtime::Device device, TunedExecutorOptions options = {});
 
   /// Takes all arrays as the kernel describes them. @throws  what Executor's call throws
-  /// @throws InvalidInput  loopy.tuned_executor.other_layout: `choice` of these sizes lays some out
-  ///                       otherwise; lay them out, and call its executor
+  /// @throws InvalidInput  loopy.tuned_executor.other_layout: `choice` of these sizes has other
+  ///                       layouts; lay the arrays out, and call its executor
   void operator()(runtime::StreamRef stream, const std::vector<NamedArgument>& arguments) const;
   /// How these sizes are run. Valid as long as the object.
   [[nodiscard]] const Choice& choice(const IntegerValues& sizes) const;

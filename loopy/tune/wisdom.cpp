@@ -87,7 +87,7 @@ std::string kernel_key(const Kernel& kernel) {
 
 namespace {
 
-/// None where the text is no slicing.
+/// None if the text is not a slicing.
 std::set<std::string> laid_out_arrays(const std::string& slicing) {
   std::set<std::string> arrays;
   try {
@@ -154,9 +154,8 @@ std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::De
                                          const IntegerValues& parameters,
                                          const std::vector<std::string>& free_layouts) const {
   const std::string key = kernel_key(kernel);
-  // a later entry for the same problem and the same arrays laid out knew the earlier ones, whose
-  // times another load of the machine gave; of entries that lay out different arrays the fastest
-  // comes first
+  // a later entry for the same problem and the same layouts replaces earlier ones, which were timed
+  // under another load; entries with different layouts are ordered by time
   using Order = std::tuple<bool, double, bool, double>;
   using Problem = std::tuple<std::string, IntegerValues, std::set<std::string>>;
   std::set<Problem> known;

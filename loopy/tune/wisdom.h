@@ -21,8 +21,8 @@ struct WisdomEntry {
   double microseconds = 0;
 };
 
-/// What a kernel is, whatever it is called and however its loops lie: equal texts of domains,
-/// statements and typed arguments give equal keys.
+/// The key of a kernel, independent of its name and of the tags of its loops: equal texts of
+/// domains, statements and typed arguments give equal keys.
 [[nodiscard]] std::string kernel_key(const Kernel& kernel);
 
 /// Whether a slicing, as text, leaves all arrays but these as a kernel describes them. One that
@@ -56,7 +56,7 @@ class Wisdom {
   [[nodiscard]] std::optional<WisdomEntry> find(
       const Kernel& kernel, const runtime::Device& device, const IntegerValues& parameters,
       const std::vector<std::string>& free_layouts = {}) const;
-  /// All entries of the device's architecture, those that fit best first.
+  /// All entries of the device's architecture, the best matches first.
   [[nodiscard]] std::vector<WisdomEntry> nearest(
       const Kernel& kernel, const runtime::Device& device, const IntegerValues& parameters,
       const std::vector<std::string>& free_layouts = {}) const;
