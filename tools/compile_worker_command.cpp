@@ -1,4 +1,4 @@
-// rtcg compile-worker: compiles for a program that uses rtcg, and is no command for people.
+// rtcg compile-worker: compiles for a program that uses rtcg; users do not call it.
 #include <csignal>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ void add_compile_worker_command(CLI::App& app) {
       throw InvalidInput(
           "tools.compile_worker.no_program",
           "'rtcg compile-worker' is started by programs that use rtcg, with a socket "
-          "as its standard input; people use 'rtcg compile'");
+          "as its standard input; users call 'rtcg compile'");
     }
   });
 }

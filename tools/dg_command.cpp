@@ -24,8 +24,8 @@ std::atomic<int> caught_signal = 0;  // set by a signal handler, so it cannot be
 
 constexpr int signals_that_stop[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-// The first one lets the run keep what there is; the second one, of whatever kind, ends the program
-// as it would without us.
+// The first signal lets the run save its state; the second one, of any kind, has its default
+// effect.
 void catch_signals() {
   for (const int each : signals_that_stop) {
     const auto before = std::signal(each, [](int number) {
@@ -38,7 +38,7 @@ void catch_signals() {
         return;
       }
       caught_signal = number;
-      if (number == SIGPIPE) {  // its reader is gone: the rest of what the run says goes nowhere
+      if (number == SIGPIPE) {  // its reader has ended: further output is lost
         std::signal(SIGPIPE, SIG_IGN);
       }
     });
@@ -67,10 +67,8 @@ class DgRun {
   void run() {
     const bool is_on_host = solver_.options().device.info().id.kind == runtime::BackendKind::host;
     if (given_.is_tuning && (is_on_host || given_.strategy != "fused")) {
-      std::fputs(
-          "rtcg: there is nothing to tune: only fused kernels have several shapes, and none on the "
-          "host\n",
-          stderr);
+      std::fputs("rtcg: nothing to tune: only fused kernels on a GPU have several shapes\n",
+                 stderr);
     }
     if (given_.resume.empty()) {
       solver_.set_state(state_at(problem_, *on_, 0));
@@ -173,7 +171,7 @@ class DgRun {
                                on_->node_count());
   }
   [[nodiscard]] long long steps_done() const { return solver_.steps() - begin_steps_; }
-  // Unknowns that go through a stage in a second, in thousand millions.
+  // Unknowns that a stage processes per second, in 10^9.
   [[nodiscard]] double speed() const {
     return seconds_ > 0 ? 5e-9 * unknowns() * static_cast<double>(steps_done()) / seconds_ : 0;
   }
@@ -181,7 +179,7 @@ class DgRun {
     return dg::l2_distance(*on_, solver_.state(), state_at(problem_, *on_, solver_.time()));
   }
 
-  // No shipped equation gains energy, but for Euler's, whose is no sum of squares.
+  // No shipped equation gains energy, except Euler's, whose energy is not a sum of squares.
   void warn_of_growth() const {
     const double growth = solver_.energy() / energy_before_;
     if (growth > 2 && given_.equation != "euler") {

@@ -76,17 +76,20 @@ void explain_traps() {
     const DeviceError error("tools.rtcg.integer_division", problem, "a kernel on the host", signal);
     return std::string("rtcg: ") + error.what() + "\n";
   };
-  traps = {Trap{SIGFPE, message("an integer was divided by 0, or the smallest one by -1: divide by "
-                                "what is never 0, or take another device, where the result is any "
-                                "number",
-                                "SIGFPE")},
-           Trap{SIGILL, message("the host's compiler found that an integer is always divided by 0, "
-                                "or something else that C leaves undefined: divide by what is "
-                                "never 0",
-                                "SIGILL")}};
+  traps = {
+      Trap{SIGFPE,
+           message(
+               "an integer was divided by 0, or the smallest one by -1: make sure "
+               "that divisors are never 0, or take another device, where the result is undefined",
+               "SIGFPE")},
+      Trap{SIGILL,
+           message(
+               "the host's compiler found that an integer is always divided by 0, "
+               "or that C leaves another operation undefined: make sure that divisors are never 0",
+               "SIGILL")}};
   for (const Trap& trap : traps) {
     struct sigaction action = {};
-    // a sanitizer has handlers of its own
+    // a sanitizer has its own handlers
     if (::sigaction(trap.number, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) {
       action = {};
       action.sa_sigaction = explain_trap;

@@ -1,4 +1,4 @@
-// rtcg show, run and explain: what a kernel file becomes, whether it is right, and why it looks so.
+// rtcg show, run and explain: the generated text of a kernel file, its results, and its structure.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -56,10 +56,10 @@ struct Kernels {
   loopy::KernelFile file;
   Kernel described;
   Kernel transformed;
-  /// Of parameters, as given or else as the file has them.
+  /// Of parameters: as given, otherwise those of the file.
   std::vector<std::string> values{};
 
-  /// What `body` gives; errors about a statement name its line.
+  /// The result of `body`; errors about a statement name its line.
   template <class Body>
   auto with_places(const Body& body) const {
     return loopy::with_place_of_statement(file, described, body);
@@ -96,7 +96,7 @@ std::string text_of(const KernelWords& words, const Kernel& kernel) {
     const Kernel ready = loopy::preprocess(kernel);
     return loopy::to_string(ready, scheduled(ready));
   }
-  // what would not be run is not shown either
+  // a kernel that cannot run is not shown either
   static_cast<void>(loopy::checked_kernel(kernel));
   return loopy::generate_text(kernel, parse_target(words.target));
 }
@@ -133,7 +133,7 @@ std::string agreement_of(const loopy::ComparisonReport& report) {
   const std::string undecided =
       report.undecided == 0
           ? ""
-          : fmt::format("; {} that the description leaves open", report.undecided);
+          : fmt::format("; {} that the description does not determine", report.undecided);
   const std::string note = report.note.empty() ? "" : fmt::format("; {}", report.note);
   switch (report.judge) {
     case loopy::Judge::interpreter:
@@ -213,7 +213,7 @@ std::string launch_text(const loopy::LaunchPlan& launch) {
                      launch.shared_bytes);
 }
 
-/// An array or scalar of the kernel, and where it lies.
+/// An array or scalar of the kernel, and its memory.
 struct Variable {
   std::string name;
   std::string type;
@@ -259,10 +259,10 @@ std::vector<Variable> variables_of(const Kernel& ready) {
   return variables;
 }
 
-/// What is counted, and how often: as a function of the parameters, or a number where they are set.
+/// Counts by name: functions of the parameters, or numbers if these are set.
 using Counts = std::map<std::string, std::string>;
 
-/// Values of parameters, and the names that get theirs from the data of a launch.
+/// Values of parameters, and the names of values that are in the data of a launch.
 struct KnownValues {
   loopy::IntegerValues values{};
   loopy::NameSet data{};
@@ -273,7 +273,7 @@ std::string count_text(const loopy::Count& count, const KnownValues& known) {
   if (known.values.empty()) {
     return form ? to_string(*form) : "needs --set";
   }
-  // what depends on data stays a formula, or unknown; the rest is told
+  // counts that depend on data stay a formula, or unknown; the others are numbers
   const auto holds_data = [&](const auto& term) {
     return std::any_of(term.first.begin(), term.first.end(),
                        [&](const auto& power) { return known.data.count(power.first) != 0; });
@@ -310,7 +310,7 @@ Counts counts_of(const loopy::Statistics& statistics, const KnownValues& values)
   return counts;
 }
 
-/// How neighbours on the axes of the hardware go through memory.
+/// The strides in memory between neighbours on the hardware axes.
 struct Access {
   std::string what;
   std::string strides;
@@ -331,7 +331,7 @@ std::vector<Access> accesses_of(const loopy::Statistics& statistics, const Known
   return accesses;
 }
 
-/// All that `rtcg explain` tells.
+/// All that `rtcg explain` prints.
 struct Explanation {
   Kernel ready;
   loopy::LoopTree tree;
@@ -363,7 +363,7 @@ Explanation explanation_of(const KernelWords& words, const Kernels& kernels) {
       count_text(loopy::count_barriers(explanation.ready, explanation.tree), values);
   explanation.counts["launches"] =
       count_text(loopy::count_launches(explanation.ready, explanation.tree), values);
-  // of the kernel that is made C of: its copies lie on axes, and what threads share is there
+  // of the preprocessed kernel: its copies are on axes, and shared memory is explicit
   explanation.accesses = accesses_of(loopy::count_operations(explanation.ready), values);
   return explanation;
 }
@@ -514,7 +514,8 @@ void add_target(CLI::App* command, const std::shared_ptr<KernelWords>& words) {
 
 void add_kernel_commands(CLI::App& app) {
   const auto words = std::make_shared<KernelWords>();
-  CLI::App* show_command = add_command(app, "show", "Print what a kernel file becomes", words);
+  CLI::App* show_command =
+      add_command(app, "show", "Print the generated text of a kernel file", words);
   add_target(show_command, words);
   show_command->add_option("--set", words->values, "Value of a parameter for --slicing: n=1000")
       ->allow_extra_args(false)
@@ -532,7 +533,7 @@ void add_kernel_commands(CLI::App& app) {
   show_command->callback([words] { show(*words); });
 
   CLI::App* run_command =
-      add_command(app, "run", "Run a kernel file on random data and take the time", words);
+      add_command(app, "run", "Run a kernel file on random data and time it", words);
   run_command
       ->add_option("--set", words->values,
                    "Value of a scalar: n=1000; floating-point scalars may be left out")
@@ -564,8 +565,9 @@ void add_kernel_commands(CLI::App& app) {
         const bool is_known = path.ends_with(".svg") || path.ends_with(".dot");
         return is_known ? "" : fmt::format("'{}' is neither FILE.svg nor FILE.dot", path);
       });
-  explain_command->add_option("--dot", words->dependencies,
-                              "Write the order of the statements as a graph for Graphviz: FILE.dot");
+  explain_command->add_option(
+      "--dot", words->dependencies,
+      "Write the order of the statements as a graph for Graphviz: FILE.dot");
   explain_command->footer(
       "Examples:\n"
       "  rtcg explain matmul.loopy --set n=1024\n"

@@ -98,18 +98,18 @@ std::string first_lines(const std::string& text) {
   return text.substr(0, std::min<std::size_t>(text.find('\n'), 2000));
 }
 
-/// The same in a process of its own, which may crash, hang, or take all memory it is allowed.
+/// The same in a separate process, which may crash, hang, or use all memory that it is allowed.
 Failure serve_apart(const std::string& text, const ReduceWords& words) {
   int ends[2];
   if (::pipe(ends) != 0) {
-    throw DeviceError("tools.reduce.no_process", "a file cannot be tried in a process of its own",
+    throw DeviceError("tools.reduce.no_process", "a file cannot be tried in a separate process",
                       "pipe", std::strerror(errno));
   }
   std::fflush(stdout);
   std::fflush(stderr);
   const pid_t child = ::fork();
   if (child < 0) {
-    throw DeviceError("tools.reduce.no_process", "a file cannot be tried in a process of its own",
+    throw DeviceError("tools.reduce.no_process", "a file cannot be tried in a separate process",
                       "fork", std::strerror(errno));
   }
   if (child == 0) {
@@ -201,7 +201,7 @@ void reduce(const ReduceWords& words) {
   if (stop_signal == 0 && !fails) {
     throw InvalidInput(
         "tools.reduce.does_not_fail",
-        fmt::format("'{}' {}: nothing is to be reduced{}", words.file,
+        fmt::format("'{}' {}: there is nothing to reduce{}", words.file,
                     failure.kind.empty() ? "does not fail" : "fails with " + failure.kind,
                     words.code.empty() && !words.check
                         ? "; --check compares numbers, --target names another language"

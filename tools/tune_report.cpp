@@ -47,8 +47,8 @@ const std::vector<std::string>& column_names() {
   return names;
 }
 
-/// One of those that were tried. Times that were not taken in turns at the end are marked: the
-/// machine may have been slower or faster then.
+/// A candidate that ran. Times from before the final round are marked: the machine may have been
+/// slower or faster then.
 std::vector<std::string> columns_of(const TuneReport& report, std::size_t place) {
   const loopy::TunedSlicing& each = report.result.tried[place];
   const char* mark = place < report.result.finalists ? "" : "~";
@@ -139,7 +139,7 @@ std::string html_row(const std::vector<std::string>& cells, const char* tag) {
   return row + "</tr>\n";
 }
 
-// Reasons of refusals and how often each came, without what is different from one to the next.
+// Reasons of refusals and their numbers, without the details that differ.
 std::string refusals(const loopy::TuneResult& result) {
   std::map<std::string, int> counts;
   for (std::size_t i = count_fine(result); i < result.tried.size(); ++i) {
@@ -170,7 +170,7 @@ std::size_t count_fine(const loopy::TuneResult& result) {
 std::string ties_text(const loopy::TuneResult& result) {
   if (result.finalists == 0) {
     return result.ties > 1
-               ? fmt::format("there was no time to compare the first {}, which are within a fifth",
+               ? fmt::format("there was no time to compare the first {}, which are within 20 %",
                              result.ties)
                : "there was no time for a comparison in turns";
   }
@@ -185,9 +185,9 @@ std::string judge_text(const loopy::TuneResult& result) {
         "description was not interpreted: {}",
         result.why_not_interpreted);
   }
-  return result.is_sampled ? "results were compared with samples of what the interpreter gives, and "
+  return result.is_sampled ? "results were compared with samples of the interpreter's results, and "
                              "with a plain slicing within the errors of these"
-                           : "results were compared with what the interpreter gives";
+                           : "results were compared with those of the interpreter";
 }
 
 std::string tune_table(const TuneReport& report) {

@@ -40,7 +40,7 @@ std::size_t AnyArray::size_bytes() const {
 
 runtime::DeviceAddress AnyArray::address() const noexcept {
   if (count() == 0) {
-    return storage_->address();  // where a view of nothing would begin may be behind the end
+    return storage_->address();  // an empty view may begin past the end
   }
   return storage_->address() +
          static_cast<std::uint64_t>(layout_.offset) * arrays::size_bytes(dtype_);
@@ -165,9 +165,8 @@ const AnyArray& require_dtype(const AnyArray& array, DType dtype) {
 }
 
 void throw_not_one_element(const Extents& shape) {
-  throw InvalidInput(
-      "arrays.item.not_one_element",
-      fmt::format("an array of shape {} has not one element to be a value", to_string(shape)));
+  throw InvalidInput("arrays.item.not_one_element",
+                     fmt::format("an array of shape {} is not a single value", to_string(shape)));
 }
 
 void require_contiguous(const AnyArray& array) {

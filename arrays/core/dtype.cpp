@@ -66,10 +66,9 @@ DType promote_floating(DType left, DType right) {
 [[noreturn]] void refuse_beside_vector(DType vector, std::string_view other) {
   throw InvalidInput(
       "arrays.promote.vectors",
-      fmt::format(
-          "elements of {} and of {} do not go together: beside a short vector may stand one "
-          "of the same type, and what {} holds; convert with cast before",
-          name(vector), other, name(element_of(vector))));
+      fmt::format("elements of {} and of {} cannot be combined: a short vector combines with one "
+                  "of the same type, and what {} holds; convert with cast before",
+                  name(vector), other, name(element_of(vector))));
 }
 
 /// One of them is a short vector at least.

@@ -14,7 +14,7 @@ namespace {
 [[noreturn]] void throw_shape_mismatch(const Extents& left, const Extents& right) {
   throw InvalidInput(
       "arrays.broadcast.shape_mismatch",
-      fmt::format("shapes {} and {} do not go together: counted from the last, lengths must be "
+      fmt::format("shapes {} and {} cannot be broadcast: counted from the last, lengths must be "
                   "equal or 1",
                   to_string(left), to_string(right)));
 }
@@ -22,7 +22,7 @@ namespace {
 /// Appends one axis of `source`, cut to `slice`.
 void append_slice(Layout& result, const Slice& slice, std::int64_t length, std::int64_t stride) {
   if (slice.step == 0) {
-    throw InvalidInput("arrays.slice.zero_step", "a slice has a step of 0, which leads nowhere");
+    throw InvalidInput("arrays.slice.zero_step", "a slice has a step of 0");
   }
   const bool is_forward = slice.step > 0;
   const std::int64_t lowest = is_forward ? 0 : -1;
@@ -33,7 +33,7 @@ void append_slice(Layout& result, const Slice& slice, std::int64_t length, std::
   const std::int64_t begin = bound(slice.begin, is_forward ? 0 : highest);
   const std::int64_t end = bound(slice.end, is_forward ? highest : -1);
   const std::int64_t distance = is_forward ? end - begin : begin - end;
-  // as unsigned: the least step has no positive counterpart
+  // as unsigned: the least step cannot be negated
   const std::uint64_t step = is_forward ? static_cast<std::uint64_t>(slice.step)
                                         : 0 - static_cast<std::uint64_t>(slice.step);
   const std::int64_t count =
@@ -67,7 +67,7 @@ bool Layout::is_contiguous(Order order) const {
 }
 
 Layout make_layout(const Extents& shape, Order order) {
-  static_cast<void>(element_count(shape));  // throws for what is no shape
+  static_cast<void>(element_count(shape));  // throws if it is not a shape
   Layout layout{shape, Extents::filled(shape.size(), 1), 0};
   std::int64_t stride = 1;
   for (int i = 0; i < shape.size(); ++i) {
@@ -114,8 +114,8 @@ int checked_axis(std::int64_t axis, int axes) {
   if (axis < -axes || axis >= axes) {
     throw InvalidInput(
         "arrays.layout.bad_axis",
-        fmt::format("there is no axis {}: the array has {} axes, so {} to {} are right", axis, axes,
-                    -axes, axes - 1));
+        fmt::format("there is no axis {}: the array has {} axes, so {} to {} are allowed", axis,
+                    axes, -axes, axes - 1));
   }
   return static_cast<int>(axis < 0 ? axis + axes : axis);
 }
@@ -240,7 +240,7 @@ Extents resolve_shape(const Extents& shape, std::int64_t count) {
   } else if (unknown >= 0 || known != count) {
     throw InvalidInput(
         "arrays.reshape.size_mismatch",
-        fmt::format("an array of {} elements cannot take the shape {}", count, to_string(shape)));
+        fmt::format("an array of {} elements cannot have the shape {}", count, to_string(shape)));
   }
   return result;
 }
@@ -254,7 +254,7 @@ std::optional<Layout> reshape(const Layout& layout, const Extents& wanted) {
   }
   Layout merged = layout;
   collapse({&merged, 1}, {.may_reorder = false});
-  // each new axis must lie within one of the merged axes; go through both from the last on
+  // each new axis must be inside one of the merged axes; both are visited from the last on
   int old_axis = merged.axes() - 1;
   std::int64_t left = old_axis >= 0 ? merged.shape[old_axis] : 1;
   std::int64_t stride = old_axis >= 0 ? merged.strides[old_axis] : 1;
@@ -335,8 +335,8 @@ Layout squeeze(const Layout& layout, const Extents& axes) {
     const int axis = checked_axis(given, layout.axes());
     if (!is_unit(layout, axis)) {
       throw InvalidInput("arrays.squeeze.length_not_one",
-                         fmt::format("axis {} of shape {} cannot go: its length is not 1", given,
-                                     to_string(layout.shape)));
+                         fmt::format("axis {} of shape {} cannot be removed: its length is not 1",
+                                     given, to_string(layout.shape)));
     }
     goes[static_cast<std::size_t>(axis)] = true;
   }

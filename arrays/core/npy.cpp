@@ -42,14 +42,14 @@ std::string checked_descriptor(DType dtype) {
 
 [[noreturn]] void throw_bad_format(const std::string& what) {
   throw InvalidInput("arrays.read_npy.bad_format",
-                     fmt::format("this is no .npy file that can be read: {}", what));
+                     fmt::format("this .npy file cannot be read: {}", what));
 }
 
 void read_exactly(std::istream& input, void* memory, std::size_t bytes) {
   input.read(static_cast<char*>(memory), static_cast<std::streamsize>(bytes));
   if (static_cast<std::size_t>(input.gcount()) != bytes) {
-    throw_bad_format(fmt::format("it ends {} bytes too early",
-                                 bytes - static_cast<std::size_t>(input.gcount())));
+    throw_bad_format(
+        fmt::format("it is {} bytes too short", bytes - static_cast<std::size_t>(input.gcount())));
   }
 }
 
@@ -64,7 +64,7 @@ DType dtype_of_descriptor(const std::string& text) {
   for (int i = 0; i < dtype_count; ++i) {
     const auto dtype = static_cast<DType>(i);
     const std::string ours = descriptor(dtype);
-    // before the kind stands the byte order, which single bytes have in several ways
+    // the byte order precedes the kind; single bytes have several spellings of it
     const bool has_order = !text.empty() && std::string_view("<>|=").find(text[0]) < 4;
     if (!ours.empty() && has_order && text.substr(1) == ours.substr(1)) {
       return dtype;
@@ -76,7 +76,7 @@ DType dtype_of_descriptor(const std::string& text) {
                                  text));
 }
 
-/// Each number of so many bytes, turned round.
+/// Reverses the bytes of each number.
 void swap_bytes(std::vector<std::byte>& values, std::size_t number_bytes) {
   for (auto at = values.begin(); at != values.end();
        at += static_cast<std::ptrdiff_t>(number_bytes)) {
@@ -110,7 +110,7 @@ Header parse_header(const std::string& text) {
       header.shape.push_back(length);
       next = after;
     } else if (error == std::errc::result_out_of_range) {
-      throw_bad_format("a length is larger than any array");
+      throw_bad_format("a length is too large");
     } else {
       ++next;  // a comma or a blank
     }
@@ -133,7 +133,7 @@ Header read_header(std::istream& input) {
                             (std::size_t{length[2]} << 16) + (std::size_t{length[3]} << 24);
   constexpr std::size_t most_bytes = 1 << 20;  // a header has one line
   if (bytes > most_bytes) {
-    throw_bad_format("its header is longer than any header");
+    throw_bad_format("its header is too long");
   }
   std::string text(bytes, ' ');
   read_exactly(input, text.data(), bytes);
@@ -209,7 +209,7 @@ void write_npy(std::ostream& output, const AnyArray& array) {
 }
 
 void write_npy(const std::filesystem::path& file, const AnyArray& array) {
-  static_cast<void>(checked_descriptor(array.dtype()));  // before a file that is there is emptied
+  static_cast<void>(checked_descriptor(array.dtype()));  // before an existing file is truncated
   std::ofstream output(file, std::ios::binary);
   if (!output) {
     throw DeviceError("arrays.write_npy.failed",

@@ -21,7 +21,7 @@ DType ramp_type(DType dtype) {
 
 void check_step(bool is_right) {
   if (!is_right) {
-    throw InvalidInput("arrays.arange.zero_step", "a step of 0 never arrives at the end");
+    throw InvalidInput("arrays.arange.zero_step", "a step of 0 does not reach the end");
   }
 }
 
@@ -115,7 +115,7 @@ AnyArray linspace(DType dtype, double begin, double end, std::int64_t count, boo
   const double step = steps > 0 ? (end - begin) / static_cast<double>(steps) : 0;
   const Expression place = indices({count});
   const Expression value = begin + cast(place, DType::f64) * step;
-  // the last one is `end` itself, whatever rounding does
+  // the last one is exactly `end`, in spite of rounding
   result.assign(cast(with_end && count > 1 ? where(place == count - 1, end, value) : value, dtype));
   return result;
 }
@@ -185,7 +185,7 @@ std::vector<AnyArray> split(const AnyArray& array, std::int64_t parts, std::int6
   const std::int64_t length = array.shape()[place];
   if (parts <= 0 || length % parts != 0) {
     throw InvalidInput("arrays.split.unequal_parts",
-                       fmt::format("axis {} of length {} does not split into {} equal parts", axis,
+                       fmt::format("axis {} of length {} cannot be split into {} equal parts", axis,
                                    length, parts));
   }
   std::vector<AnyArray> result;

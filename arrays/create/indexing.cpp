@@ -15,8 +15,8 @@
 namespace rtcg::arrays {
 namespace {
 
-/// Elements at places: the array seen at indices of the result, all of the axes that are taken from
-/// at 0, and how far behind that each element is.
+/// A gather: a view of the array over the indices of the result, with index 0 on the indexed axes,
+/// and the distance of each element from that view's.
 struct Places {
   AnyArray first;
   Expression further;
@@ -53,7 +53,7 @@ Expression inside(const AnyArray& indices, std::int64_t length, const IndexOptio
                                    name(indices.dtype())));
   }
   if (length == 0 && indices.count() > 0) {
-    throw InvalidInput("arrays.take.empty_axis", "there is nothing to take from an empty axis");
+    throw InvalidInput("arrays.take.empty_axis", "an empty axis has no elements to take");
   }
   if (options.checks_range) {
     check_range(indices, length);
@@ -105,7 +105,7 @@ Places find_places(const AnyArray& array, const std::vector<AnyArray>& indices,
 
 using cgen::Expr;
 
-/// A thread looks at so many elements, one after the other.
+/// The number of elements that a thread visits one after the other.
 constexpr std::int64_t run_length = 512;
 
 /// Counts what is not 0 in each run, or writes the places of that from `begins` on.

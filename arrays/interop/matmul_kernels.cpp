@@ -121,11 +121,11 @@ class Planner {
     if (options_.method == MatmulMethod::cublas && !is_there) {
       throw Unsupported(
           "arrays.matmul.no_cublas",
-          fmt::format("cuBLAS was asked for a product on {}: {}",
-                      runtime::to_string(device_.info().id),
-                      device_.info().id.kind == runtime::BackendKind::cuda
-                          ? "it is not found, or takes no such lengths. " + CublasApi::why_none()
-                          : "it multiplies on CUDA devices only"));
+          fmt::format(
+              "cuBLAS was asked for a product on {}: {}", runtime::to_string(device_.info().id),
+              device_.info().id.kind == runtime::BackendKind::cuda
+                  ? "it is not found, or does not accept such lengths. " + CublasApi::why_none()
+                  : "it multiplies on CUDA devices only"));
     }
     if (!is_there || options_.method != MatmulMethod::automatic) {
       return options_.method == MatmulMethod::cublas;
@@ -178,7 +178,7 @@ class Planner {
       }
       if (++tries == most_tries) {
         throw Unsupported("arrays.matmul.no_slicing",
-                          fmt::format("none of the {} slicings that the model likes best for a "
+                          fmt::format("none of the best {} slicings of the model for a "
                                       "product of {} x {} x {} fits; the first: {}",
                                       tries, sizes_.rows, sizes_.columns, sizes_.depth,
                                       result_.plan.refused.front()));
@@ -204,7 +204,7 @@ struct Plans {
   std::map<Key, PlannedMatmul> made;
 
   static Plans& instance() {
-    static Plans& plans = *new Plans;  // never destroyed: drivers go in an order of their own
+    static Plans& plans = *new Plans;  // never destroyed: drivers may be unloaded first
     return plans;
   }
   void forget(runtime::Device device, DType dtype, const MatmulSizes& sizes) {

@@ -66,7 +66,7 @@ void check_array(const KernelArgument& argument, const Expression& value, bool i
     throw InvalidInput(
         "arrays.snippet_kernel.not_an_array",
         fmt::format("argument '{}' takes an array; {} is given", argument.name,
-                    is_number ? "a number" : "an expression, which nobody can write to,"));
+                    is_number ? "a number" : "an expression, which cannot be written,"));
   }
   if (value.node()->op == Op::leaf && value.dtype() != argument.dtype) {
     throw InvalidInput("arrays.snippet_kernel.wrong_dtype",
@@ -141,7 +141,7 @@ class Binder {
       if (!(array.device() == first->device())) {
         throw InvalidInput(
             "arrays.evaluate.mixed_devices",
-            fmt::format("argument '{}' is on {}, another on {}: copy one over by copy_to()",
+            fmt::format("argument '{}' is on {}, another on {}: copy one with copy_to()",
                         argument->name, runtime::to_string(array.device().info().id),
                         runtime::to_string(first->device().info().id)));
       }
@@ -189,9 +189,8 @@ class Binder {
   [[nodiscard]] Layout place_of_range() const {
     if (!options_.range || !options_.range->end) {
       throw InvalidInput("arrays.snippet_kernel.no_shape",
-                         "no array is named by x[i], so that nothing says how "
-                         "far i runs: give a "
-                         "range with its end");
+                         "no array is named by x[i], so the range of i is "
+                         "unknown: give a range with its end");
     }
     const Slice& range = *options_.range;
     const std::int64_t begin = range.begin.value_or(0);
@@ -203,8 +202,7 @@ class Binder {
     if (first >= last) {
       return {{0}, {range.step}, begin};
     }
-    // as unsigned: two places may be further apart than one is from 0, and the least step has no
-    // positive counterpart
+    // as unsigned: the distance of two places may exceed 2^63, and the least step cannot be negated
     const std::uint64_t distance =
         static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
     const std::uint64_t step = range.step > 0 ? static_cast<std::uint64_t>(range.step)
@@ -269,10 +267,11 @@ class Binder {
       alignment = is_loose ? element : std::min(size_bytes(argument.dtype), most);
     }
     if (address % alignment != 0) {
-      throw InvalidInput("arrays.snippet_kernel.misaligned",
-                         fmt::format("argument '{}' begins at an address that is no multiple of {} "
-                                     "bytes, which its elements need: pass a copy",
-                                     argument.name, alignment));
+      throw InvalidInput(
+          "arrays.snippet_kernel.misaligned",
+          fmt::format("argument '{}' begins at an address that is not a multiple of {} "
+                      "bytes, which its elements need: pass a copy",
+                      argument.name, alignment));
     }
   }
 

@@ -99,7 +99,7 @@ struct ElementwiseKernel::Typed {
         reshape(arrays::broadcast_to(array.layout(), shape), {element_count(shape)});
     if (!flat) {
       throw InvalidInput("arrays.snippet_kernel.not_contiguous",
-                         "a range counts elements in C order, which one of the arrays does not lie "
+                         "a range counts elements in C order, and one of the arrays is not stored "
                          "in: pass a contiguous copy");
     }
     return array.view(*flat)(range);
@@ -164,7 +164,7 @@ void ElementwiseKernel::run(const std::vector<Expression>& values,
     return;
   }
   std::vector<Layout> layouts = binding.layouts();
-  if (layouts.empty()) {  // nobody asks where the loop is
+  if (layouts.empty()) {  // no array has a layout for the loop
     layouts.push_back(binding.place);
   }
   collapse(layouts);
@@ -216,7 +216,7 @@ loopy::Kernel ElementwiseKernel::as_loop_kernel() const {
 std::string ElementwiseKernel::text(cgen::Dialect dialect) const {
   if (typed_) {
     throw Unsupported("arrays.elementwise_kernel.no_text",
-                      "a kernel of expressions has a text only with the arrays that it runs on");
+                      "the text of a kernel of expressions depends on the arrays that it runs on");
   }
   detail::SnippetForm form = program_->snippets.contiguous_form(dialect);
   if (may_be_packed(program_->snippets, form)) {

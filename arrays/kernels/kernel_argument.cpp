@@ -86,10 +86,11 @@ DType type_of_words(const std::vector<std::string>& words, std::string_view text
       return *vector;
     }
   }
-  throw InvalidInput("arrays.parse_arguments.unknown_type",
-                     fmt::format("'{}' in '{}' is no type of array elements: write C's names, as "
-                                 "unsigned int, or those of DType, as f32",
-                                 fmt::join(words, " "), text));
+  throw InvalidInput(
+      "arrays.parse_arguments.unknown_type",
+      fmt::format("'{}' in '{}' is not a type of array elements: write C's names, as "
+                  "unsigned int, or those of DType, as f32",
+                  fmt::join(words, " "), text));
 }
 
 [[noreturn]] void throw_syntax(std::string_view text, const std::string& problem) {
@@ -123,7 +124,7 @@ Declaration read_declaration(std::span<const SnippetToken> tokens, std::string_v
     } else if (token.text == "*") {
       ++result.stars;
     } else if (contains(qualifiers, token.text)) {
-      // behind the star it is the pointer that is const
+      // after the star, `const` applies to the pointer
       result.is_const = result.is_const || (token.text == "const" && result.stars == 0);
     } else if (token.kind == TokenKind::name) {
       result.words.push_back(token.text);
@@ -166,7 +167,7 @@ std::vector<KernelArgument> parse_arguments(std::string_view text,
     Declaration declaration = read_declaration({begin, end}, text);
     if (declaration.words.size() < 2) {
       throw_syntax(text, declaration.words.empty()
-                             ? std::string("nothing where an argument should be")
+                             ? std::string("an argument is missing")
                              : fmt::format("no name or no type for '{}'", declaration.words[0]));
     }
     if (declaration.stars > 1) {
@@ -183,7 +184,7 @@ std::vector<KernelArgument> parse_arguments(std::string_view text,
       argument.dtype = type_of_words(declaration.words, text);
     } else if (declaration.stars == 0) {
       throw_syntax(text,
-                   fmt::format("struct '{}' is no number, which wants a pointer", argument.name));
+                   fmt::format("struct '{}' is not a number: write a pointer", argument.name));
     } else {
       argument = struct_argument(*structure, argument.name);
     }

@@ -17,7 +17,7 @@ std::string type_of(DType dtype) {
   const bool is_known = is_integer(dtype) || dtype == DType::f32 || dtype == DType::f64;
   if (!is_known) {
     refuse_loop(
-        fmt::format("it has elements of {}, which the loop engine's arrays have not", name(dtype)));
+        fmt::format("it has elements of {}, which the loop engine does not have", name(dtype)));
   }
   return std::string(name(dtype));
 }
@@ -54,7 +54,7 @@ void check_words(const Snippet& snippet) {
 
 void refuse_loop(const std::string& reason) {
   throw Unsupported("arrays.as_loop_kernel.no_loop",
-                    fmt::format("this is no kernel for the loop engine: {}", reason));
+                    fmt::format("the loop engine cannot express this kernel: {}", reason));
 }
 
 std::vector<std::string> loop_statements(const Snippet& snippet, bool has_more) {
@@ -100,8 +100,8 @@ std::string loop_reduction(const Snippet& reduce, const Snippet& neutral, const 
       return fmt::format("reduce({}, i, {})", known.name, text_of(map));
     }
   }
-  refuse_loop(fmt::format("'{}' from '{}' is no reduction that the loop engine knows",
-                          words(reduce), words(neutral)));
+  refuse_loop(fmt::format("'{}' from '{}' is not a reduction of the loop engine", words(reduce),
+                          words(neutral)));
 }
 
 loopy::Kernel element_loop_kernel(const std::vector<KernelArgument>& arguments,
@@ -111,8 +111,8 @@ loopy::Kernel element_loop_kernel(const std::vector<KernelArgument>& arguments,
   bool is_exact = false;
   for (const KernelArgument& argument : arguments) {
     if (argument.name == "n" || argument.structure) {
-      refuse_loop(
-          fmt::format("argument '{}' has a name or type that its arrays have not", argument.name));
+      refuse_loop(fmt::format("argument '{}' has a name or type that the loop engine does not have",
+                              argument.name));
     }
     is_exact = is_exact || is_integer(argument.dtype);
     types += fmt::format("{}: {}{}; ", argument.name, type_of(argument.dtype),

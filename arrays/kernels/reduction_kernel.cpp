@@ -29,7 +29,7 @@ struct ReductionProgram {
         name(std::move(options.name)) {
     if (reductions.empty()) {
       throw InvalidInput("arrays.reduction_kernel.no_result",
-                         "a reduction gives one result at least");
+                         "a reduction needs at least one result");
     }
     for (const Reduction& reduction : reductions) {
       results.push_back(read_result(reduction, arguments, options.accuracy));
@@ -167,7 +167,7 @@ class Run {
     }
     if (times > 1) {
       throw InvalidInput("arrays.reduce.repeated_axis",
-                         fmt::format("axis {} is to be reduced twice", axis));
+                         fmt::format("axis {} is reduced twice", axis));
     }
     return times == 1;
   }
@@ -179,8 +179,8 @@ class Run {
         launch_.keeps_axes) {
       throw InvalidInput(
           "arrays.reduction_kernel.bad_offsets",
-          fmt::format("offsets are one axis of i32 or i64, one longer than there are "
-                      "results, and go without axes; these are {} of shape {}",
+          fmt::format("offsets are one axis of i32 or i64, with one more element than "
+                      "results, without axes; these are {} of shape {}",
                       name(offsets.dtype()), to_string(offsets.shape())));
     }
   }
@@ -195,7 +195,7 @@ class Run {
     if (!fits) {
       throw InvalidInput(
           "arrays.reduction_kernel.bad_out",
-          fmt::format("out holds an array for each of {} results, of its type and of "
+          fmt::format("out must have an array for each of {} results, of its type and of "
                       "shape {}, on the device of the arguments",
                       program_.results.size(), to_string(kept_shape_)));
     }
@@ -274,7 +274,7 @@ class Run {
     return result;
   }
 
-  /// Whether the blocks of a segmented reduction can bring their results together in one launch.
+  /// Whether the last block of a segmented reduction can combine the results in the same launch.
   [[nodiscard]] bool has_last_block_reduce(const detail::ReductionPlan& plan,
                                            std::int64_t outputs) const {
     return loopy::dialect_of(stream_.device()) == cgen::Dialect::cuda && plan.segments > 1 &&
@@ -466,8 +466,9 @@ loopy::Kernel ReductionKernel::as_loop_kernel() const {
 
 std::string ReductionKernel::text(cgen::Dialect dialect) const {
   if (typed_) {
-    throw Unsupported("arrays.elementwise_kernel.no_text",
-                      "a kernel of an expression has a text only with the arrays it runs on");
+    throw Unsupported(
+        "arrays.elementwise_kernel.no_text",
+        "the text of a kernel of an expression depends on the arrays that it runs on");
   }
   detail::SnippetReductionForm form;
   form.snippets = program_->snippets.contiguous_form(dialect);

@@ -143,7 +143,7 @@ class SnippetReducer : public Reducer {
       return std::nullopt;
     }
     const KernelSignature& parameters = code_.parameters();
-    // nobody waits to see what the offsets are, so that they are cut here
+    // no host check sees the offsets, so the kernel clamps them
     const auto place = [&](const char* name, const Expr& index) {
       const Expr given = body.add(cgen::declare(cgen::const_(cgen::i64), code_.fresh("given"),
                                                 cast(cgen::i64, offsets_[index])));
@@ -172,7 +172,7 @@ class SnippetReducer : public Reducer {
                               "reduce", is_vector(result.type.dtype()));
   }
 
-  /// The sum, rounded, and what it lacks: exact together (Knuth's two-sum).
+  /// The rounded sum and its rounding error (Knuth's two-sum).
   void add_exactly(const ReductionState& state, const ReductionState& other, std::size_t part,
                    cgen::BlockBuilder& body) const {
     const cgen::Type type = state[part].type();
@@ -324,9 +324,10 @@ ResultProgram read_result(const Reduction& reduction, const std::vector<KernelAr
   if (accuracy == Accuracy::compensated) {
     const DType dtype = reduction.type.dtype();
     if ((dtype != DType::f32 && dtype != DType::f64) || as_words(result.reduce) != "a + b ") {
-      throw InvalidInput("arrays.reduction_kernel.not_a_sum",
-                         fmt::format("compensated are sums 'a + b' of f32 and f64, not '{}' of {}",
-                                     reduction.reduce, name(dtype)));
+      throw InvalidInput(
+          "arrays.reduction_kernel.not_a_sum",
+          fmt::format("only sums 'a + b' of f32 and f64 can be compensated, not '{}' of {}",
+                      reduction.reduce, name(dtype)));
     }
     result.is_compensated = true;
   }

@@ -98,8 +98,8 @@ Layout layout_of_structs(const AnyArray& structs, std::size_t struct_bytes) {
   }
   if (!fits) {
     throw InvalidInput("arrays.field_of.not_structs",
-                       fmt::format("structs of {} bytes are arrays of u8 whose last axis is so "
-                                   "long and contiguous; this is {} of shape {}",
+                       fmt::format("structs of {} bytes are arrays of u8 with a contiguous last "
+                                   "axis of this length; this is {} of shape {}",
                                    bytes, name(structs.dtype()), to_string(structs.shape())));
   }
   return layout;
@@ -116,7 +116,7 @@ AnyArray field_of(const AnyArray& structs, const cgen::LaidOutStruct& type,
     if (!dtype) {
       break;
     }
-    // every number lies at a multiple of its size
+    // every number is aligned to its size
     const auto size = static_cast<std::int64_t>(size_bytes(*dtype));
     const auto steps = static_cast<std::int64_t>(type.size_bytes) / size;
     Layout layout = layout_of_structs(structs, type.size_bytes);
@@ -126,9 +126,9 @@ AnyArray field_of(const AnyArray& structs, const cgen::LaidOutStruct& type,
     }
     return {*dtype, layout, structs.storage()};
   }
-  throw InvalidInput(
-      "arrays.field_of.no_dtype",
-      fmt::format("field '{}' of '{}' is no number that arrays have", field, type.name));
+  throw InvalidInput("arrays.field_of.no_dtype",
+                     fmt::format("field '{}' of '{}' is not a number of a type that arrays have",
+                                 field, type.name));
 }
 
 }  // namespace rtcg::arrays

@@ -16,7 +16,7 @@ Expression value_of(const KernelArgument& argument) {
   if (argument.structure) {
     throw InvalidInput(
         "arrays.value_of.structure",
-        fmt::format("argument '{}' is an array of structs, of which expressions have "
+        fmt::format("argument '{}' is an array of structs, for which expressions have "
                     "no values: take a field of it with field_of",
                     argument.name));
   }
@@ -47,8 +47,7 @@ NodePointer substitute_node(const NodePointer& node, const Substituted& done,
   if (is_reduction(node->op)) {
     throw InvalidInput(
         "arrays.substitute.reduction",
-        "a kernel of expressions reduces nothing on the way: give what it reduces to "
-        "as an argument of its own");
+        "a kernel of expressions cannot contain a reduction: pass its result as an argument");
   }
   auto result = std::make_shared<ExpressionNode>();
   result->op = node->op;

@@ -67,7 +67,7 @@ std::vector<AnyArray> TypedReduction::run(const std::vector<Expression>& values,
   const AnyArray& out = launch.out[0];
   if (launch.out.size() != 1 || out.dtype() != result.dtype() || !(out.shape() == result.shape())) {
     throw InvalidInput("arrays.reduction_kernel.bad_out",
-                       fmt::format("out holds one array, of {} and of shape {}",
+                       fmt::format("out must have one array, of {} and of shape {}",
                                    name(result.dtype()), to_string(result.shape())));
   }
   out.assign(result);
@@ -82,7 +82,7 @@ loopy::Kernel TypedReduction::as_loop_kernel() const {
                            : root.op == Op::max     ? "max"
                                                     : nullptr;
   if (name == nullptr) {
-    refuse_loop("the loop engine sums, multiplies and finds the least and the greatest");
+    refuse_loop("the loop engine has sums, products, minima and maxima only");
   }
   return element_loop_kernel(arguments_,
                              {fmt::format("out[0] = reduce({}, i, {})", name,

@@ -18,7 +18,7 @@ using detail::KnownArrays;
 using detail::NodePointer;
 using detail::Tape;
 
-/// Byte addresses of the first element and behind the last one.
+/// Byte addresses of the first element and of the end of the last one.
 struct Span {
   runtime::DeviceAddress begin = 0;
   runtime::DeviceAddress end = 0;
@@ -83,7 +83,8 @@ class Evaluation {
     }
   }
 
-  /// Writes `value` to the elements of the target that lie `further` behind those at each index.
+  /// Writes `value` to the elements of the target that are `further` elements after those at each
+  /// index.
   void run_scatter(const Expression& value, const Expression& further, const AnyArray& target) {
     const std::vector<NodePointer> roots = {value.node(), further.node()};
     run_separate(roots, target.shape());
@@ -145,7 +146,7 @@ class Evaluation {
       if (!(leaf.device() == stream_.device())) {
         throw InvalidInput(
             "arrays.evaluate.mixed_devices",
-            fmt::format("an expression has arrays on {} and on {}: copy one over by copy_to()",
+            fmt::format("an expression has arrays on {} and on {}: copy one with copy_to()",
                         runtime::to_string(stream_.device().info().id),
                         runtime::to_string(leaf.device().info().id)));
       }
@@ -256,7 +257,7 @@ std::vector<AnyArray> evaluate_all(const std::vector<Expression>& expressions) {
     Evaluation(stream).run(roots, shape, targets);
     return targets;
   }
-  for (std::size_t k = 0; k < roots.size(); ++k) {  // as many elements each as they have lanes
+  for (std::size_t k = 0; k < roots.size(); ++k) {  // each writes an element for each component
     run_one(stream, roots[k], targets[k]);
   }
   return targets;

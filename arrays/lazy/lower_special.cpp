@@ -1,4 +1,4 @@
-// Functions that C's library, CUDA's or OpenCL's lacks, and what stands for them there.
+// Functions that the library of C, CUDA or OpenCL lacks, and their replacements.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -64,11 +64,11 @@ Expr of_half_turns(Op op, const Expr& x, Scratch& s) {
   return select(equal(x, unary(Intrinsic::rint, x)), s.number(0) * x, value);
 }
 
-/// erfc(-x / sqrt 2) / 2, which for negative numbers takes what is lost of the quotient.
+/// erfc(-x / sqrt 2) / 2, corrected for negative numbers by the rounding error of the quotient.
 Expr normal_probability(const Expr& x, Scratch& s) {
   const double high =
       s.is_double() ? sqrt_half : static_cast<double>(static_cast<float>(sqrt_half));
-  // of the double nearest to the root, what it lacks itself
+  // the rounding error of the double nearest to the root
   const double low = sqrt_half - high - 4.833646656726457e-17;
   const Expr h = s.keep("h", -(s.number(high) * x));
   const Expr lost = call(Intrinsic::fma, {s.number(-high), x, -h}) - s.number(low) * x;
@@ -102,9 +102,10 @@ Expr polynomial(const Coefficients& coefficients, const Expr& x, const Scratch& 
   return result;
 }
 
-/// The number below which normally distributed ones lie with probability 1/2 + q.
+/// The quantile of the normal distribution for the probability 1/2 + q.
 ///
-/// @param tail  the lesser of 1/2 + q and 1/2 - q, which q alone would not tell to all digits
+/// @param tail  the lesser of 1/2 + q and 1/2 - q, to full precision, which cannot be computed from
+/// q
 /// @source Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied
 ///         Statistics 37 (1988) 477-484
 Expr normal_quantile(const Expr& q, const Expr& tail, Scratch& s) {
@@ -240,7 +241,7 @@ Expr lower_special(Op op, const std::vector<Expr>& operands, DType dtype, cgen::
       return modified_bessel(op, x, s);
     default:
       throw Unsupported("arrays.expression.no_bessel",
-                        "OpenCL has no Bessel functions: the host and CUDA offer j0, j1, jn, y0, "
+                        "OpenCL has no Bessel functions: the host and CUDA have j0, j1, jn, y0, "
                         "y1 and yn");
   }
 }

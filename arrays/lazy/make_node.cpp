@@ -17,15 +17,15 @@ void refuse_dtype(const char* function, DType dtype) {
 
 void refuse_vector(const char* what, DType dtype) {
   throw InvalidInput("arrays.expression.vector",
-                     fmt::format("{} is not defined for elements of {}: take them apart with "
-                                 "components(), a view whose last axis they are",
+                     fmt::format("{} is not defined for elements of {}: use components(), "
+                                 "a view that has them as its last axis",
                                  what, name(dtype)));
 }
 
 void refuse_argument(const ExpressionNode& argument) {
   throw InvalidInput("arrays.evaluate.unbound_argument",
-                     fmt::format("argument '{}' of {} has no value: it stands for what a kernel is "
-                                 "given",
+                     fmt::format("argument '{}' of {} has no value: a launch of a kernel "
+                                 "gives it one",
                                  *argument.argument, name(argument.dtype)));
 }
 

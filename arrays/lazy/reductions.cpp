@@ -7,7 +7,7 @@
 namespace rtcg::arrays {
 namespace {
 
-/// The axes that go, each once, ascending.
+/// The reduced axes, each once, ascending.
 Extents reduced_axes(const Expression& a, const ReduceOptions& options) {
   const int axes = a.shape().size();
   Extents result;
@@ -21,7 +21,7 @@ Extents reduced_axes(const Expression& a, const ReduceOptions& options) {
     const int axis = checked_axis(given, axes);
     if (result.contains(axis)) {
       throw InvalidInput("arrays.reduce.repeated_axis",
-                         fmt::format("axis {} is to be reduced twice", given));
+                         fmt::format("axis {} is reduced twice", given));
     }
     result.push_back(axis);
   }
@@ -77,7 +77,7 @@ Expression reduce_some(Op op, const char* function, DType dtype, const Expressio
   const Expression result = reduce(op, dtype, a, options);
   if (reduced_count(a, result.node()->axes) == 0 && element_count(result.shape()) != 0) {
     throw InvalidInput("arrays.reduce.empty",
-                       fmt::format("{} of no elements: an axis that goes has length 0 in shape {}",
+                       fmt::format("{} of no elements: a reduced axis has length 0 in shape {}",
                                    function, to_string(a.shape())));
   }
   return result;

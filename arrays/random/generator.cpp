@@ -133,8 +133,9 @@ AnyArray Generator::integers(DType dtype, const Extents& shape, std::int64_t low
   }
   require_dtype(is_integer(dtype), "integers", dtype, "integers");
   if (low >= high || !holds(dtype, low) || !holds(dtype, high - 1)) {
-    throw_bad_range(fmt::format("no {} is at least {} and less than {}, or not all are",
-                                name(dtype), low, high));
+    throw_bad_range(
+        fmt::format("the range from {1} to {2} has no value of {0}, or some are not values of it",
+                    name(dtype), low, high));
   }
   const std::uint64_t last = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) - 1;
   const std::uint64_t mask = last == 0 ? 0 : ~std::uint64_t{0} >> std::countl_zero(last);

@@ -10,7 +10,7 @@ namespace {
 
 InferredType bad_argument(const IntrinsicCall& call, std::size_t index, std::string_view wanted) {
   return problem("cgen.check_types.argument_type",
-                 fmt::format("argument {} of '{}' has to be {}, not '{}'", index + 1,
+                 fmt::format("argument {} of '{}' must be {}, not '{}'", index + 1,
                              intrinsic_info(call.intrinsic).name, wanted,
                              describe(call.arguments[index].type())));
 }

@@ -137,7 +137,7 @@ InferredType infer_complex(BinaryOp op, const Expr& left, const Expr& right) {
     return {boolean, {}};
   }
   if (op > BinaryOp::divide || !common) {
-    return operand_kind(spelling(op), left, right, "operands that are no complex numbers");
+    return operand_kind(spelling(op), left, right, "operands that are not complex numbers");
   }
   return {Complex{Scalar{*common}}, {}};
 }

@@ -37,13 +37,14 @@ std::optional<TypeProblem> why_not_assignable(const Expr& target) {
     return std::nullopt;
   }
   if (!is_lvalue(target) || is<Array>(value_type(target.type()))) {
-    return TypeProblem{"cgen.check_types.not_assignable",
-                       fmt::format("'{}' is no object that can be assigned to", describe(target))};
+    return TypeProblem{
+        "cgen.check_types.not_assignable",
+        fmt::format("'{}' is not an object that can be assigned to", describe(target))};
   }
   if (is_const(target.type())) {
     return TypeProblem{
         "cgen.check_types.const_assignment",
-        fmt::format("'{}' is const, its type is '{}'", describe(target), describe(target.type()))};
+        fmt::format("'{}' is const: its type is '{}'", describe(target), describe(target.type()))};
   }
   return std::nullopt;
 }
@@ -62,8 +63,8 @@ Type with_qualifiers_of(const Type& object, Type member) {
                                                   : in_space(outer.space, std::move(member));
 }
 
-/// The lanes that a component name selects; 0 when it is none. `xyzw`, `s0` ... `sF`, `lo`, `hi`,
-/// `even`, `odd`.
+/// The number of components that a name selects; 0 if it is not a component name. `xyzw`, `s0` ...
+/// `sF`, `lo`, `hi`, `even`, `odd`.
 int selected_lanes(const Vector& vector, const std::string& name) {
   if (name == "lo" || name == "hi" || name == "even" || name == "odd") {
     return vector.lanes / 2;
@@ -136,7 +137,7 @@ InferredType infer_subscript(const Subscript& subscript) {
   const auto index = scalar_kind(subscript.index.type());
   if (!is_opaque(subscript.index.type()) && (!index || !is_integral(*index))) {
     return problem("cgen.check_types.not_subscriptable",
-                   fmt::format("the index '{}' has to be an integer, not '{}'",
+                   fmt::format("the index '{}' must be an integer, not '{}'",
                                describe(subscript.index), describe(subscript.index.type())));
   }
   const Type object = decayed(type);
@@ -147,7 +148,7 @@ InferredType infer_subscript(const Subscript& subscript) {
   const Type pointee = pointer != nullptr ? without_qualifiers(pointer->pointee) : Type(Invalid{});
   if (is<Invalid>(pointee) || pointee == void_type || is<FunctionType>(pointee)) {
     return problem("cgen.check_types.not_subscriptable",
-                   fmt::format("'{}' of type '{}' is no array or pointer to objects",
+                   fmt::format("'{}' of type '{}' is neither an array nor a pointer to objects",
                                describe(subscript.array), describe(type)));
   }
   return {
@@ -163,7 +164,7 @@ InferredType infer_conditional(const Conditional& c) {
   }
   if (!is_condition(condition) && !is<Vector>(value_type(condition))) {
     return problem("cgen.check_types.condition",
-                   fmt::format("'{}' of type '{}' is no condition", describe(c.condition),
+                   fmt::format("'{}' of type '{}' is not a condition", describe(c.condition),
                                describe(condition)));
   }
   const Type l = decayed(c.then_value.type());
@@ -180,7 +181,7 @@ InferredType infer_conditional(const Conditional& c) {
   if (is_arithmetic(l) && is_arithmetic(r)) {
     return infer_binary(BinaryOp::add, c.then_value, c.else_value);
   }
-  // a pointer and null, or pointers of which one converts to the other
+  // a pointer and null, or two pointers, one of which converts to the other
   if (!why_not_convertible(r, l, is_null_constant(c.else_value)) && is<Pointer>(l)) {
     return {l, {}};
   }
@@ -236,8 +237,8 @@ std::optional<TypeProblem> check_arguments(const FunctionType& function, const E
     if (const auto reason =
             why_not_convertible(arguments[i].type(), parameter, is_null_constant(arguments[i]))) {
       return TypeProblem{"cgen.check_types.argument_type",
-                         fmt::format("argument {} of '{}' is '{}' of type '{}', but '{}' is "
-                                     "wanted: {}",
+                         fmt::format("argument {} of '{}' is '{}' of type '{}', but the "
+                                     "parameter is '{}': {}",
                                      i + 1, describe(callee), describe(arguments[i]),
                                      describe(arguments[i].type()), describe(parameter), *reason)};
     }
@@ -254,9 +255,9 @@ InferredType infer_called(const Expr& callee, const std::vector<Expr>& arguments
   const auto* pointer = get_if<Pointer>(called);
   const auto* function = pointer != nullptr ? get_if<FunctionType>(pointer->pointee) : nullptr;
   if (function == nullptr) {
-    return problem(
-        "cgen.check_types.not_callable",
-        fmt::format("'{}' of type '{}' is no function", describe(callee), describe(callee.type())));
+    return problem("cgen.check_types.not_callable",
+                   fmt::format("'{}' of type '{}' is not a function", describe(callee),
+                               describe(callee.type())));
   }
   if (has_template_arguments) {
     return {function->result, {}};  // the parameters depend on the template arguments
@@ -285,7 +286,7 @@ InferredType infer_launch(const KernelLaunch& launch) {
   for (const Expr* size : {&launch.grid, &launch.block}) {
     if (!is_extent(*size)) {
       return {void_type, TypeProblem{"cgen.check_types.argument_type",
-                                     fmt::format("the launch size '{}' has to be an integer or of "
+                                     fmt::format("the launch size '{}' must be an integer or of "
                                                  "an opaque type such as dim3, not '{}'",
                                                  describe(*size), describe(size->type()))}};
     }
@@ -358,7 +359,7 @@ InferredType infer_delete(const Delete& deletion) {
   if (is<Invalid>(type) || is_opaque(type)) {
     return {void_type, {}};
   }
-  const Type object = value_type(type);  // an array is no pointer from `new`
+  const Type object = value_type(type);  // an array is not a pointer from `new`
   const auto* pointer = get_if<Pointer>(object);
   const Type pointee = pointer != nullptr ? without_qualifiers(pointer->pointee) : Type();
   if (pointer == nullptr || pointee == void_type || is<FunctionType>(pointee)) {

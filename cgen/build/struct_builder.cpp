@@ -62,7 +62,7 @@ TypeLayout record_layout(const Record& record) {
   return whole;
 }
 
-/// Places fields one after the other and keeps account of where they come to lie.
+/// Places fields one after the other and keeps their offsets.
 class Placement {
  public:
   explicit Placement(std::string name) { result_.name = std::move(name); }
@@ -122,7 +122,7 @@ bool is_prime_to(std::size_t count, const std::vector<int>& others) {
 [[noreturn]] void bad_layout(const std::string& name, const std::string& field,
                              std::size_t wanted_bytes, std::size_t possible_bytes) {
   throw InvalidInput("cgen.struct_builder.layout",
-                     fmt::format("'{}' lies at byte {} of the C++ struct for '{}', but cannot lie "
+                     fmt::format("'{}' is at byte {} of the C++ struct for '{}', but cannot be "
                                  "before byte {} in the generated one",
                                  field, wanted_bytes, name, possible_bytes));
 }
@@ -167,12 +167,12 @@ std::vector<Statement> layout_assertions(const LaidOutStruct& laid_out) {
         fmt::format("offsetof(struct {}, {})", laid_out.name, field.name), size_type, {}, true};
     const Expr wanted = static_cast<int>(field.offset_bytes);
     assertions.push_back(StaticAssert{equal(offset, wanted),
-                                      fmt::format("'{}' has to lie at byte {} of '{}'", field.name,
+                                      fmt::format("'{}' must be at byte {} of '{}'", field.name,
                                                   field.offset_bytes, laid_out.name)});
   }
-  assertions.push_back(StaticAssert{
-      equal(sizeof_(named_type), static_cast<int>(laid_out.size_bytes)),
-      fmt::format("'{}' has to be {} bytes long", laid_out.name, laid_out.size_bytes)});
+  assertions.push_back(
+      StaticAssert{equal(sizeof_(named_type), static_cast<int>(laid_out.size_bytes)),
+                   fmt::format("'{}' must be {} bytes long", laid_out.name, laid_out.size_bytes)});
   return assertions;
 }
 

@@ -44,7 +44,7 @@ class BarrierCheck {
  private:
   struct Entry {
     std::size_t number;
-    bool is_memory;  ///< of the block or of all: what it holds is the same for whoever reads it
+    bool is_memory;  ///< of the block or of all: every thread reads the same value
   };
 
   void declare(const std::string& name, bool is_memory) {
@@ -224,7 +224,7 @@ class BarrierCheck {
         [&](const Barrier& b) {
           if (b.scope != BarrierScope::warp && is_divergent_ && !problem_) {
             problem_ = fmt::format(
-                "a barrier of function '{}', built at {}:{}, stands where not all threads of a "
+                "a barrier of function '{}', built at {}:{}, is where not all threads of a "
                 "block come",
                 function_.name, s.where().file, s.where().line);
           }

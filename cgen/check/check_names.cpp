@@ -112,8 +112,8 @@ class NameCheck {
   void check_spelling(const std::string& name, const Statement& where) {
     if (!is_identifier(name) && !is_member_name(name)) {
       complain("cgen.check_names.not_an_identifier",
-               fmt::format("'{}' in the {} is not spelt like a name: letters, digits and "
-                           "underscores, no digit first",
+               fmt::format("'{}' in the {} is not a name: names have letters, "
+                           "digits and underscores, and no digit first",
                            name, describe(where)),
                where.where());
     }
@@ -126,7 +126,7 @@ class NameCheck {
     }
   }
 
-  // Operators and destructors are functions whose names are no identifiers; so are members defined
+  // Operators and destructors are functions whose names are not identifiers; so are members defined
   // outside their class.
   static bool is_member_name(const std::string& name) {
     return name.rfind("operator", 0) == 0 || name.find("::") != std::string::npos ||
@@ -196,12 +196,12 @@ void check_labels(const Statement& root) {
     if (const auto* label = get_if<Label>(s)) {
       if (!is_identifier(label->name)) {
         complain("cgen.check_names.not_an_identifier",
-                 fmt::format("the {} is not spelt like a name", describe(s)), s.where());
+                 fmt::format("the {} is not a name", describe(s)), s.where());
       }
       const auto [first, is_new] = labels.emplace(label->name, s.where());
       if (!is_new) {
         complain("cgen.check_names.duplicate_label",
-                 fmt::format("the {} stands twice in one function, first{}", describe(s),
+                 fmt::format("the {} occurs twice in one function, first{}", describe(s),
                              built_at(first->second)),
                  s.where());
       }
@@ -215,9 +215,10 @@ void check_labels(const Statement& root) {
   walk(root, visitor);
   for (const Statement& jump : jumps) {
     if (labels.count(get_if<Goto>(jump)->label) == 0) {
-      complain("cgen.check_names.missing_label",
-               fmt::format("'{}' leads to a label that its function does not have", describe(jump)),
-               jump.where());
+      complain(
+          "cgen.check_names.missing_label",
+          fmt::format("'{}' refers to a label that its function does not have", describe(jump)),
+          jump.where());
     }
   }
 }
@@ -225,8 +226,9 @@ void check_labels(const Statement& root) {
 void require_one_line(const std::string& text, const Statement& where) {
   if (text.find_first_of("\r\n") != std::string::npos) {
     complain("cgen.check_names.line_break",
-             fmt::format("the text of the {} has a line break, which a preprocessor line cannot",
-                         describe(where)),
+             fmt::format(
+                 "the text of the {} has a line break, which is not allowed in a preprocessor line",
+                 describe(where)),
              where.where());
   }
 }
@@ -236,7 +238,7 @@ void check_macro(const Define& define, const Statement& where) {
   for (const std::string& parameter : define.parameters.value_or(std::vector<std::string>{})) {
     if (!is_identifier(parameter) && parameter != "...") {
       complain("cgen.check_names.not_an_identifier",
-               fmt::format("'{}' of the {} is not spelt like a name", parameter, describe(where)),
+               fmt::format("'{}' of the {} is not a name", parameter, describe(where)),
                where.where());
     }
   }

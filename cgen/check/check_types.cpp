@@ -320,7 +320,7 @@ class TypeCheck {
   void require_around(const Statement& s, bool is_around) {
     if (!is_around) {
       complain("cgen.check_types.outside_loop",
-               fmt::format("'{}' stands in no loop{} of its function", describe(s),
+               fmt::format("'{}' is not in a loop{} of its function", describe(s),
                            is<Break>(s) ? " or switch" : ""),
                s.where());
     }
@@ -379,8 +379,8 @@ class TypeCheck {
     if (d.bit_width && (context.place != Place::record || !is_bit_field_type ||
                         *d.bit_width > 8 * size_bytes(*kind) || *d.bit_width < 0)) {
       complain("cgen.check_types.bad_type",
-               fmt::format("'{}' cannot be a bit-field of {} bits: it has to be a member of an "
-                           "integer type with that many",
+               fmt::format("'{}' cannot be a bit-field of {} bits: it must be a member of an "
+                           "integer type with at least as many",
                            d.name, *d.bit_width),
                s.where());
     }
@@ -471,7 +471,7 @@ class TypeCheck {
     one(t.body, context);
     for (const Handler& handler : t.handlers) {
       if (!handler.exception && &handler != &t.handlers.back()) {
-        complain("cgen.check_types.misplaced", "'catch (...)' has to be the last handler",
+        complain("cgen.check_types.misplaced", "'catch (...)' must be the last handler",
                  handler.body.where());
       }
       if (handler.exception) {
@@ -511,7 +511,8 @@ class TypeCheck {
     const bool is_enumerator = is<Enumeration>(value_type(label.type()));
     if (!is_opaque(label.type()) && !is_enumerator && (!kind || !is_integral(*kind))) {
       complain("cgen.check_types.condition",
-               fmt::format("the case label '{}' is no integer", describe(label)), label.where());
+               fmt::format("the case label '{}' is not an integer", describe(label)),
+               label.where());
     }
     for (const Expr& earlier : labels) {
       const auto* l = get_if<IntLiteral>(earlier);
@@ -520,7 +521,7 @@ class TypeCheck {
                                (l->is_negative == r->is_negative || l->magnitude == 0);
       if (earlier == label || same_number) {
         complain("cgen.check_types.duplicate_case",
-                 fmt::format("the case '{}' stands twice in one switch", describe(label)),
+                 fmt::format("the case '{}' occurs twice in one switch", describe(label)),
                  label.where());
       }
     }
@@ -574,7 +575,7 @@ class TypeCheck {
     if (f.body) {
       if (!is<Block>(*f.body)) {
         complain("cgen.check_types.misplaced",
-                 fmt::format("the body of '{}' has to be a block", f.name), s.where());
+                 fmt::format("the body of '{}' must be a block", f.name), s.where());
       }
       const bool is_member =
           context.place == Place::record && !f.specifiers.is_static && !f.specifiers.is_friend;
@@ -589,7 +590,7 @@ class TypeCheck {
     const auto underlying = e.underlying ? scalar_kind(*e.underlying) : ScalarKind::i32;
     if (e.underlying && !is_opaque(*e.underlying) && (!underlying || !is_integral(*underlying))) {
       complain("cgen.check_types.bad_type",
-               fmt::format("enumeration '{}' has to lie on an integer type", e.name), s.where());
+               fmt::format("enumeration '{}' must have an integer type", e.name), s.where());
     }
     for (const Enumerator& enumerator : e.enumerators) {
       if (enumerator.value) {

@@ -11,7 +11,7 @@ namespace {
 
 using detail::Frame;
 
-// told apart by lightness, too
+// distinct in lightness too
 constexpr std::array<Color, 9> colors = {{{31, 94, 168},
                                           {214, 96, 30},
                                           {40, 140, 70},
@@ -68,7 +68,7 @@ Picture draw_plot(const std::vector<PlotCurve>& curves, const PlotOptions& optio
     widest = std::max(widest, Canvas::text_width(curve.name, detail::letters));
   }
   if (!(x.low <= x.high)) {
-    throw InvalidInput("tools.draw_plot.empty", "there is no point that the plot could show");
+    throw InvalidInput("tools.draw_plot.empty", "the plot has no point to show");
   }
   x = x.widened(options.is_logarithmic);
   y = y.widened(options.is_logarithmic);

@@ -344,21 +344,21 @@ void check(const Discretization& on, const State& state, const SliceOptions& opt
   check_state(on, state, state.fields, "the state to draw");
   if (options.field >= state.fields) {
     throw InvalidInput("tools.draw_slice.bad_field",
-                       fmt::format("field {} was asked for, but there are {}, counted from 0",
+                       fmt::format("there is no field {}: there are {}, counted from 0",
                                    options.field, state.fields));
   }
   if (options.axis >= 3) {
-    throw InvalidInput("tools.draw_slice.bad_axis",
-                       fmt::format("a slice across axis {} was asked for: 0, 1 or 2 would be right",
-                                   options.axis));
+    throw InvalidInput(
+        "tools.draw_slice.bad_axis",
+        fmt::format("there is no axis {} to slice across: write 0, 1 or 2", options.axis));
   }
   if (on.mesh.dimension == 3 && options.position) {
     const Extent extent = extent_of(on.mesh);
     if (!(*options.position >= extent.low[options.axis] &&
           *options.position <= extent.high[options.axis])) {
       throw InvalidInput("tools.draw_slice.outside",
-                         fmt::format("the domain reaches from {} to {} along {}, so that there is "
-                                     "nothing at {}",
+                         fmt::format("the domain extends from {} to {} along {}, "
+                                     "which excludes {}",
                                      extent.low[options.axis], extent.high[options.axis],
                                      "xyz"[options.axis], *options.position));
     }
