@@ -15,8 +15,9 @@ namespace rtcg::arrays {
 /// @param stream   may be foreign too, `StreamRef(device, handle)`: work submitted there comes
 ///                 before the array's, and the array's before what is submitted there later
 /// @param owner    kept until the last view is destroyed; null: the caller keeps the memory. On the
-/// host, where memory is released at once, destroying the last view waits for the work on the
-/// array; on devices the owner has to release it in the order of `stream`
+///                 host, where memory is released at once, destroying the last view waits for the
+///                 work on the array; on devices the owner has to release it in the order of
+///                 `stream`
 /// @throws InvalidInput  as make_layout
 [[nodiscard]] AnyArray wrap_memory(DType dtype, const Layout& layout,
                                    runtime::DeviceAddress address, runtime::StreamRef stream,

@@ -38,16 +38,18 @@ struct ElementwiseLaunch {
 
 /// A kernel that runs statements of C for each element of arrays.
 ///
-///     const ElementwiseKernel linear("float a, float *x, float b, float *y,
-///     float *z",
-/// "z[i] = a*x[i] + b*y[i]"); linear(5, x, 6, y, z); `x[i]` is element i, in C order, of x
-/// broadcast to the common shape of all arrays that are indexed so, for any strides of x. Another
-/// index, `x[i + 1]` or `x[table[i]]`, counts in the same order; an array that is only indexed so
-/// is not part of the common shape and is indexed by its own elements. `i` is the index, `n` the
-/// number of elements (unless an argument has this name). The order of elements is not defined: the
-/// statements of one element must not read what those of another write. bool, f16 and bf16 elements
-/// convert to and from C's numbers; complex ones are structs `complex64`, `complex128` with members
-/// re and im and functions complex64_add, _sub, _mul, _div, _conj, _abs2, _scale and _make.
+///     const ElementwiseKernel linear("float a, float *x, float b, float *y, float *z",
+///                                    "z[i] = a*x[i] + b*y[i]");
+///     linear(5, x, 6, y, z);
+///
+/// `x[i]` is element i, in C order, of x broadcast to the common shape of all arrays that are
+/// indexed so, for any strides of x. Another index, `x[i + 1]` or `x[table[i]]`, counts in the same
+/// order; an array that is only indexed so is not part of the common shape and is indexed by its
+/// own elements. `i` is the index, `n` the number of elements (unless an argument has this name).
+/// The order of elements is not defined: the statements of one element must not read what those of
+/// another write. bool, f16 and bf16 elements convert to and from C's numbers; complex ones are
+/// structs `complex64`, `complex128` with members re and im and functions complex64_add, _sub,
+/// _mul, _div, _conj, _abs2, _scale and _make.
 ///
 /// Made of expressions instead, it computes what NumPy would:
 ///

@@ -23,7 +23,7 @@ struct VtuOptions {
 ///
 /// @param element  the nodes of the fields; of the dimension of the mesh
 /// @throws InvalidInput  dg.write_vtu.shape_mismatch: another dimension, or a wrong number of
-/// values for nodes or elements; dg.write_file.unwritable_file
+///                       values for nodes or elements; dg.write_file.unwritable_file
 /// @cost   about the file's size in memory
 /// @source VTK file formats 4.2; VTK's vtkLagrangeTetra
 void write_vtu(const std::string& path, const Mesh& mesh, const ReferenceElement& element,

@@ -24,8 +24,8 @@ struct PreprocessOptions {
 /// Rewrites
 ///     t = sum(k, a[k]);  s = sum(k, t*b[k])
 ///   into
-/// t = sum(k, a[k]);  s = sum(k_0, t*b[k_0]) and leaves reductions that can run in one loop as they
-///   are.
+///     t = sum(k, a[k]);  s = sum(k_0, t*b[k_0])
+///   and leaves reductions that can run in one loop as they are.
 /// @param kernel  without rules
 /// @throws InvalidInput  loopy.schedule.dependency_cycle
 [[nodiscard]] Kernel separate_reductions(Kernel kernel);

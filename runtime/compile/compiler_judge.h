@@ -40,8 +40,8 @@ class CompilerJudge {
   /// The verdict on the compiler `identity`: without flags if it is correct, otherwise with the
   /// first of `mends` that makes it correct.
   ///
-  /// @param identity  compiler, version, its flags, the machine: all that decides the code that it
-  /// makes
+  /// @param identity  compiler, version, its flags, the machine: all that decides the code that
+  ///                  it makes
   /// @cost  the first time one run for each attempt; then one small file a process
   [[nodiscard]] Verdict judge(const std::string& identity,
                               const std::vector<std::vector<std::string>>& mends, const Run& run);
