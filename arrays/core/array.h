@@ -33,7 +33,7 @@ class AnyArray {
   /// Elements without values. @throws as make_layout; DeviceError runtime.memory.out_of_memory
   AnyArray(DType dtype, const Extents& shape, runtime::StreamRef stream, Order order = Order::c);
   AnyArray(DType dtype, const Layout& layout, std::shared_ptr<Storage> storage);
-  /// What the expression gives. @cost  see evaluate()
+  /// The values of the expression. @cost  see evaluate()
   AnyArray(const Expression& expression);
   /// Shares the elements.
   template <Element T>
@@ -68,7 +68,7 @@ class AnyArray {
   /// with the elements, and later work of other streams waits for it. The memory is not reused
   /// before the stream has passed the work, even if the array is destroyed earlier.
   [[nodiscard]] runtime::DeviceAddress address_on(runtime::StreamRef stream) const;
-  /// What a runtime::Function takes for a pointer: `f(stream, shape, x, n)`. As address_on().
+  /// The argument of a runtime::Function for a pointer: `f(stream, shape, x, n)`. As address_on().
   ///
   /// @throws InvalidInput  arrays.typed.wrong_dtype; arrays.buffer_on.not_contiguous: the elements
   ///         do not follow each other in C order
@@ -117,7 +117,7 @@ class AnyArray {
     return reshape(Extents{static_cast<std::int64_t>(lengths)...});
   }
   [[nodiscard]] AnyArray ravel() const { return reshape({-1}); }
-  /// The same bytes as elements of another type, whose size may differ when the last axis is
+  /// The same bytes as elements of another type, whose size may differ if the last axis is
   /// contiguous.
   ///
   /// @throws InvalidInput  arrays.reinterpret.size_mismatch
@@ -125,7 +125,7 @@ class AnyArray {
   /// The components of short vectors along one more axis, the last; of numbers, an axis of
   /// length 1.
   [[nodiscard]] AnyArray components() const;
-  /// The last axis as short vectors: what components() is the inverse of.
+  /// The last axis as short vectors: the inverse of components().
   ///
   /// @throws InvalidInput  arrays.vector_of.no_vector, arrays.reinterpret.size_mismatch
   [[nodiscard]] AnyArray vectors() const;
@@ -136,7 +136,7 @@ class AnyArray {
   [[nodiscard]] AnyArray as_type(DType dtype) const;
   /// This array if its elements are contiguous in that order, otherwise a copy that is.
   [[nodiscard]] AnyArray contiguous(Order order = Order::c) const;
-  /// Writes what the expression gives, converted and broadcast, into the elements. Operands may
+  /// Writes the values of the expression, converted and broadcast, into the elements. Operands may
   /// overlap with them.
   ///
   /// @throws InvalidInput  arrays.broadcast.shape_mismatch, arrays.assign.repeated_elements;
@@ -167,7 +167,7 @@ class AnyArray {
 
 /// Nested brackets as NumPy prints them, long axes shortened. @cost  copies to the host
 [[nodiscard]] std::string to_string(const AnyArray& array);
-/// The same; of an expression, what it gives.
+/// The same for the values of an expression.
 std::ostream& operator<<(std::ostream& out, const AnyArray& array);
 
 namespace detail {
@@ -208,7 +208,7 @@ class Array {
       : any_(dtype_of_type<T>, shape, stream) {
     write(values);
   }
-  /// A copy, in C order, of what a view of the host's memory shows.
+  /// A copy, in C order, of the elements of a view of the host's memory.
   ///
   /// @throws InvalidInput  as make_layout
   template <HostView View>
@@ -218,7 +218,7 @@ class Array {
     write(view);
   }
   // NOLINTBEGIN(google-explicit-constructor): Array<float> z = 2 * x + sin(y);
-  /// What the expression gives, converted to T. @throws InvalidInput  arrays.assign.narrowing
+  /// The values of the expression, converted to T. @throws InvalidInput  arrays.assign.narrowing
   Array(const Expression& expression) : any_(detail::evaluate_as(expression, dtype_of_type<T>)) {}
   operator const AnyArray&() const noexcept { return any_; }
   // NOLINTEND(google-explicit-constructor)
@@ -245,9 +245,9 @@ class Array {
   [[nodiscard]] runtime::Device device() const noexcept { return any_.device(); }
   [[nodiscard]] runtime::StreamRef stream() const noexcept { return any_.stream(); }
   [[nodiscard]] runtime::DeviceAddress address() const noexcept { return any_.address(); }
-  /// As a C++ pointer to the element whose indices are all 0. It is for work on stream(): what you
-  /// submit elsewhere is in no order with other work on the elements, and when the array dies the
-  /// memory goes to the next one at once. Give a Function the array itself, or take data_on().
+  /// A C++ pointer to the element whose indices are all 0, for work on stream() only: work on other
+  /// streams is not ordered with other work on the elements, and the memory is reused as soon as
+  /// the array is destroyed. Pass the array itself to a Function, or use data_on().
   [[nodiscard]] T* data() const noexcept { return reinterpret_cast<T*>(any_.address()); }
   /// The same for work that you submit to `stream` next, as of AnyArray::address_on().
   ///

@@ -82,16 +82,16 @@ inline constexpr int dtype_count = 15;  ///< without short vectors
   return sizes[static_cast<int>(element_of(dtype))] * static_cast<std::size_t>(lanes_of(dtype));
 }
 
-/// The type that holds results of `left op right`, as NumPy 2's promote_types says. bfloat16, which
-/// NumPy lacks, goes with numbers as float16 does, and with float16 it gives f32. A short vector
+/// The type that holds results of `left op right`, as NumPy 2's promote_types. bfloat16, which
+/// NumPy lacks, combines with numbers as float16 does; with float16 it gives f32. A short vector
 /// combines with one of the same type, or with a number that its components hold, and keeps its
 /// type.
 ///
 /// @throws InvalidInput  arrays.promote.vectors: a short vector and something else
 [[nodiscard]] DType promote(DType left, DType right);
 
-/// What a C++ number in an expression is: it takes the array's type unless its kind is higher, as
-/// Python's numbers do in NumPy 2.
+/// The kind of a C++ number in an expression: it gets the array's type unless its kind is higher,
+/// as Python's numbers do in NumPy 2.
 enum class WeakKind { boolean, integer, real, complex };
 /// The type of `array op number`: `2 * f32` and `2.0 * f32` are f32, `2.0 * i32` is f64.
 ///

@@ -24,7 +24,7 @@ class Half {
     return result;
   }
   [[nodiscard]] std::uint16_t bits() const noexcept { return bits_; }
-  /// As numbers. A template, so that nothing is converted to a half for it.
+  /// Compares as numbers. A template, so no operand is converted to a half.
   template <std::same_as<Half> Other>
   friend bool operator==(Other a, Other b) noexcept {
     return static_cast<float>(a) == static_cast<float>(b);

@@ -13,8 +13,9 @@ namespace rtcg::arrays {
 /// The order in which a new array's elements follow each other: last axis fastest, or first.
 enum class Order { c, f };
 
-/// Some of the indices of an axis, with the rules of Python's slices: what is left out means from
-/// or to the end, negative bounds count from the end, and bounds beyond it are cut.
+/// Some of the indices of an axis, with the rules of Python's slices: a missing bound is the
+/// beginning or end of the axis, negative bounds count from the end, and bounds beyond it are
+/// clamped.
 struct Slice {
   std::optional<std::int64_t> begin{};
   std::optional<std::int64_t> end{};
@@ -31,7 +32,7 @@ inline constexpr IndexMark whole = IndexMark::whole;
 inline constexpr IndexMark newaxis = IndexMark::newaxis;
 inline constexpr IndexMark ellipsis = IndexMark::ellipsis;
 
-/// One entry of an index: a number takes the axis away.
+/// One entry of an index: a number removes the axis.
 class Index {
  public:
   enum class Kind { number, slice, newaxis, ellipsis };
@@ -101,11 +102,11 @@ struct Reach {
 [[nodiscard]] Layout transpose(const Layout& layout);
 [[nodiscard]] Layout swap_axes(const Layout& layout, std::int64_t first, std::int64_t second);
 [[nodiscard]] Layout move_axis(const Layout& layout, std::int64_t from, std::int64_t to);
-/// `shape` with one length of -1 replaced by what is left.
+/// `shape` with one length of -1 replaced by the length that remains.
 ///
 /// @throws InvalidInput  arrays.reshape.size_mismatch, arrays.reshape.two_unknown_lengths
 [[nodiscard]] Extents resolve_shape(const Extents& shape, std::int64_t count);
-/// The same elements in the same (C) order in another shape; nothing when that takes a copy.
+/// The same elements in the same (C) order in another shape; nothing if that needs a copy.
 [[nodiscard]] std::optional<Layout> reshape(const Layout& layout, const Extents& shape);
 /// Repeats axes of length 1 and new leading axes by strides of 0.
 ///
@@ -129,8 +130,9 @@ struct CollapseOptions {
   /// in which the first layout has them in memory.
   bool may_reorder = true;
 };
-/// The same elements with as few axes as possible. All layouts have one shape, and what was at the
-/// same index stays so. Axes of length 1 go, neighbours that all layouts step through evenly merge.
+/// The same elements with as few axes as possible. All layouts have one shape; elements of the same
+/// index keep a common index. Axes of length 1 are removed, and adjacent axes merge if all layouts
+/// step through them evenly.
 void collapse(std::span<Layout> layouts, const CollapseOptions& options = {});
 
 }  // namespace rtcg::arrays

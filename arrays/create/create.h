@@ -8,7 +8,7 @@
 #include "rtcg/arrays/core/array.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 
-// New arrays, and arrays made of others. Each function takes at most one launch an array.
+// New arrays, and arrays made of others. Each function needs at most one launch for each array.
 
 namespace rtcg::arrays {
 
@@ -149,7 +149,7 @@ template <Element T>
                                           std::int64_t axis = 0);
 /// Repeated as often along each axis; fewer numbers than axes are for the last ones.
 [[nodiscard]] AnyArray tile(const AnyArray& array, const Extents& repetitions);
-/// Moved along an axis; what leaves at the end comes in at the beginning.
+/// Rotates along an axis: elements beyond the end reappear at the beginning.
 [[nodiscard]] AnyArray roll(const AnyArray& array, std::int64_t distance, std::int64_t axis = 0);
 /// With that many elements of `value` before and after, for each axis.
 ///

@@ -9,7 +9,7 @@
 
 namespace rtcg::arrays {
 
-/// DLPack's structures as its binary interface (1.0) lays them out; of ours only in name, so that
+/// DLPack's structures with the layout of its binary interface (1.0). Only the names are ours:
 /// pointers to them and to those of dlpack.h may be cast into each other.
 namespace dlpack {
 

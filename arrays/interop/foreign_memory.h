@@ -23,7 +23,7 @@ namespace rtcg::arrays {
                                    runtime::DeviceAddress address, runtime::StreamRef stream,
                                    std::shared_ptr<const void> owner = nullptr);
 
-/// What Python's `__cuda_array_interface__` (version 3) and `__array_interface__` say of an array.
+/// The contents of Python's `__cuda_array_interface__` (version 3) and `__array_interface__`.
 struct ArrayInterface {
   std::vector<std::int64_t> shape{};
   std::vector<std::int64_t> strides_bytes{};

@@ -17,7 +17,7 @@ enum class MatmulMethod {
   /// writes them. Without cuBLAS our own kernel.
   automatic,
   engine,  ///< a kernel of the loop engine
-  cublas,  ///< @throws Unsupported  arrays.matmul.no_cublas where it is not found or cannot
+  cublas,  ///< @throws Unsupported  arrays.matmul.no_cublas: it is not found or cannot
 };
 
 struct MatmulOptions {
@@ -40,9 +40,9 @@ struct MatmulSizes {
 struct MatmulPlan {
   enum class Source {
     given,   ///< the caller's slicing
-    wisdom,  ///< what a search found
+    wisdom,  ///< the result of a search
     model,   ///< the model's best that fits
-    plain,   ///< the product as it is described: there is nothing to slice
+    plain,   ///< the product as described, without a slicing
     cublas,
   };
   Source source = Source::plain;
@@ -55,7 +55,7 @@ struct MatmulPlan {
 /// a row on the left and a column on the right; its axis is removed from the result.
 ///
 /// f32 and f64 run cuBLAS or a kernel of the loop engine, made for the sizes at first use; other
-/// types, whose products are summed up as sum() does, run the reduction of their broadcast product.
+/// types, whose products are accumulated as in sum(), run the reduction of their broadcast product.
 ///
 /// @throws InvalidInput  arrays.matmul.shape_mismatch; as apply() of a given slicing
 /// @throws Unsupported   arrays.matmul.no_slicing: none of the model's first choices fits;
@@ -73,7 +73,7 @@ requires std::floating_point<T>
   return Array<T>(matmul(a.any(), b.any(), options));
 }
 
-/// What matmul() does for contiguous matrices of these sizes. @throws  as matmul
+/// The choice of matmul() for contiguous matrices of these sizes. @throws  as matmul
 [[nodiscard]] MatmulPlan plan_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device device,
                                      const MatmulOptions& options = {});
 

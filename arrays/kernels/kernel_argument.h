@@ -13,14 +13,15 @@ struct LaidOutStruct;  // of cgen/build/struct_builder.h, which is long to compi
 
 namespace rtcg::arrays {
 
-/// An argument of a kernel that is made from a snippet of C: a number, or an
-/// array whose elements the snippet names by `x[i]`.
+/// An argument of a kernel that is made from a snippet of C: a number, or an array that the snippet
+/// indexes by `x[i]`.
 struct KernelArgument {
   std::string name{};
   DType dtype = DType::f32;  ///< u8 of an array of structs
   bool is_array = false;
   bool is_const = false;  ///< of an array: the snippet may not write it
-  /// Of an array of structs: its elements are those of an array of u8 whose last axis is so long.
+  /// Of an array of structs: its elements are those of an array of u8 whose last axis has the
+  /// struct's size.
   std::shared_ptr<const cgen::LaidOutStruct> structure{};
   friend bool operator==(const KernelArgument&, const KernelArgument&) = default;
 };

@@ -28,7 +28,7 @@ namespace rtcg::arrays::detail {
 
 /// A loop over i from 0 to n of these statements.
 ///
-/// @param result  the type of out[0], where there is one
+/// @param result  the type of out[0], if there is one
 /// @throws Unsupported  arrays.as_loop_kernel.no_loop: the loop engine does not take them
 [[nodiscard]] loopy::Kernel element_loop_kernel(const std::vector<KernelArgument>& arguments,
                                                 const std::vector<std::string>& statements,

@@ -20,7 +20,7 @@ struct Kernel;
 
 namespace rtcg::arrays {
 
-/// What a reduction carries along and gives: numbers, or structs of the user.
+/// The type of a reduction's state and result: a number, or a struct of the user.
 class ResultType {
  public:
   // NOLINTBEGIN(google-explicit-constructor): DType::f32, "float", or a struct
@@ -53,7 +53,7 @@ struct Reduction {
 };
 
 enum class Accuracy {
-  plain,     ///< the default: what each thread sees one after the other, then a tree
+  plain,     ///< the default: each thread adds its elements in order, then a tree
   pairwise,  ///< a tree of runs of 64: the error grows as the logarithm of the length
   /// Sums (`a + b`) of f32 or f64 that also accumulate the rounding error of each addition
   /// (Neumaier): as accurate as a sum with twice the digits, rounded once.
@@ -71,7 +71,7 @@ struct ReductionLaunch {
   /// The axes of the common shape to reduce; empty: all.
   std::optional<Extents> axes{};
   bool keeps_axes = false;  ///< as length 1
-  /// As ElementwiseLaunch::range; all of it goes.
+  /// As ElementwiseLaunch::range; the range is reduced completely.
   std::optional<Slice> range{};
   /// Result k reduces the elements from offsets[k] up to offsets[k + 1], in C order. One array of
   /// i32 or i64, ascending, with one more element than there are results. Offsets out of range are
@@ -91,8 +91,8 @@ class TypedReduction;
 ///     const ReductionKernel dot(DType::f32, "0", "a+b", "x[i]*y[i]", "float *x, float *y");
 ///     const float result = dot(x, y).item<float>();
 ///
-/// Shapes broadcast, axes go, nothing gives `neutral`. The same arrays give the same bits every
-/// time. A result of a struct type is an array of u8 whose last axis is the struct
+/// Shapes broadcast; a reduction of no elements gives `neutral`. The same arrays always give the
+/// same bits. A result of a struct type is an array of u8 whose last axis is the struct
 /// (structs_to_host, field_of); f16 and bf16 are joined in f32. A cheap value; any thread may use
 /// it.
 class ReductionKernel {
@@ -146,8 +146,8 @@ class ReductionKernel {
   [[nodiscard]] std::string text(cgen::Dialect dialect) const;
 
   /// The same over all elements of arrays of one axis as a kernel of the loop engine, which writes
-  /// `out[0]`: of one result that is a sum, product, min or max. What NaNs do in the last two is
-  /// the loop engine's.
+  /// `out[0]`: of one result that is a sum, product, min or max. The loop engine defines the effect
+  /// of NaNs in the last two.
   ///
   /// @throws Unsupported  arrays.as_loop_kernel.no_loop, as of ElementwiseKernel
   [[nodiscard]] loopy::Kernel as_loop_kernel() const;

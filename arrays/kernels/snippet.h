@@ -28,7 +28,7 @@ struct SnippetToken {
 /// unmatched brackets
 [[nodiscard]] std::vector<SnippetToken> tokenize_snippet(std::string_view text);
 
-/// What a snippet does with an array.
+/// The use of an array in a snippet.
 struct ArrayUse {
   bool at_i = false;       ///< x[i]
   bool elsewhere = false;  ///< x[i + 1], x[table[i]]
@@ -112,7 +112,7 @@ struct SnippetNames {
 /// The type of an element in memory: `complex64` for c64, `float4` or the dialect's form of it,
 /// otherwise storage_type().
 [[nodiscard]] cgen::Type snippet_storage_type(DType dtype, cgen::Dialect dialect);
-/// What a snippet sees of short vectors: of halves those of f32; others stay.
+/// The type of short vectors in a snippet: f32 for halves, otherwise unchanged.
 [[nodiscard]] DType snippet_vector(DType vector);
 /// The type of values: `complex64`, `float4`, otherwise value_type().
 [[nodiscard]] cgen::Type snippet_value_type(DType dtype);

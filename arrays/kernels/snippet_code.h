@@ -22,7 +22,7 @@ class SnippetCode {
   /// Before add_arguments(): those of the kernel itself, targets of a
   /// reduction.
   [[nodiscard]] KernelSignature& parameters() noexcept { return parameters_; }
-  /// Adds what pack_binding() gives values for.
+  /// Adds the parameters whose values pack_binding() gives.
   void add_arguments();
   [[nodiscard]] std::string fresh(const std::string& name) const { return names_->make(name); }
 
@@ -67,7 +67,7 @@ class SnippetCode {
   std::optional<cgen::Expr> first_;   // of the place
 };
 
-/// What a snippet is as statements: ends with a semicolon or brace.
+/// A snippet as statements: ends with a semicolon or brace.
 [[nodiscard]] std::string closed(std::string text);
 
 }  // namespace rtcg::arrays::detail

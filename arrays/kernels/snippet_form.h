@@ -33,13 +33,13 @@ struct SnippetForm {
   cgen::Dialect dialect = cgen::Dialect::c;
   bool is_wide = false;
   std::uint8_t axes = 0;
-  std::uint8_t lanes = 1;              ///< elements that a thread takes at once, as of KernelForm
-  std::vector<ArrayForm> arrays{};     ///< of the arguments that are arrays
+  std::uint8_t lanes = 1;           ///< elements that a thread processes at once, as in KernelForm
+  std::vector<ArrayForm> arrays{};  ///< of the arguments that are arrays
   std::optional<OperandForm> place{};  ///< of `i`
 };
 [[nodiscard]] std::string key_of(const SnippetForm& form);
 
-/// What all launches of a kernel have in common.
+/// The data that all launches of a kernel share.
 struct SnippetProgram {
   std::vector<KernelArgument> arguments{};
   std::string preamble{};
@@ -116,13 +116,13 @@ struct BindOptions {
 /// SnippetBinding::layouts().
 [[nodiscard]] SnippetForm form_of(const SnippetBinding& binding,
                                   const std::vector<Layout>& layouts);
-/// Whether the text allows that a thread takes several neighbours of contiguous arrays at once: it
-/// names elements by x[i] only, which memory holds as numbers.
+/// Whether a thread may process several adjacent elements of contiguous arrays at once: the text
+/// uses elements only by x[i], and their memory has the type of their values.
 [[nodiscard]] bool may_be_packed(const SnippetProgram& program, const SnippetForm& form);
-/// How many elements a thread takes at once in such a launch.
+/// The number of elements that a thread processes at once in such a launch.
 [[nodiscard]] std::uint8_t lanes_of(const SnippetProgram& program, const SnippetBinding& binding,
                                     const SnippetForm& form, const std::vector<Layout>& layouts);
-/// What the parameters take that SnippetCode adds. Marks the arrays as used.
+/// Packs the values of the parameters that SnippetCode adds. Marks the arrays as used.
 void pack_binding(runtime::ArgumentPack& pack, const SnippetBinding& binding,
                   const SnippetForm& form, const std::vector<Layout>& layouts, bool uses_count);
 

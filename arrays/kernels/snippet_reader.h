@@ -24,7 +24,7 @@ inline bool is_lane(std::string_view name) {
   return name.size() == 1 && std::string_view("xyzw").find(name) != std::string_view::npos;
 }
 
-/// What a place in a list of tokens is about. Brackets match.
+/// The meaning of a place in a list of tokens. Brackets match.
 class SnippetReader {
  public:
   explicit SnippetReader(const std::vector<SnippetToken>& tokens) : tokens_(tokens) {}
@@ -96,7 +96,7 @@ class SnippetReader {
     return left.kind == TokenKind::symbol && left.text != ")" && left.text != "]";
   }
 
-  /// `v.x` of what ends before `at`.
+  /// `v.x` of the expression that ends before `at`.
   [[nodiscard]] bool is_component(std::size_t at) const {
     return is(at, ".") && at + 1 < tokens_.size() && is_lane(tokens_[at + 1].text);
   }

@@ -22,11 +22,11 @@ struct ResultProgram {
   Snippet map;
   bool is_compensated = false;
 
-  /// What is carried along: of f16 and bf16 f32, of a struct or a complex number its name.
+  /// The type of the state: f32 for f16 and bf16, the name of a struct or complex type.
   [[nodiscard]] cgen::Type carried_type() const;
   /// The element type of an array of these.
   [[nodiscard]] cgen::Type stored_type(cgen::Dialect dialect) const;
-  /// Bytes of what is carried along.
+  /// Bytes of the state.
   [[nodiscard]] std::size_t carried_bytes() const;
   [[nodiscard]] int parts() const { return is_compensated ? 2 : 1; }
 };

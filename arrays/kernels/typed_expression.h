@@ -24,7 +24,7 @@ struct ElementAssignment {
 
 namespace detail {
 
-/// The expression with arguments replaced by what is given for them.
+/// The expression with arguments replaced by their values.
 ///
 /// @throws InvalidInput  arrays.evaluate.unbound_argument: one is not among them;
 ///         arrays.substitute.reduction: it reduces on the way

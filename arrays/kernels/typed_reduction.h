@@ -10,7 +10,7 @@
 
 namespace rtcg::arrays::detail {
 
-/// What a ReductionKernel of an expression is.
+/// The implementation of a ReductionKernel of an expression.
 class TypedReduction {
  public:
   /// @throws  as ReductionKernel

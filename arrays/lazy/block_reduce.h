@@ -30,8 +30,8 @@ class BlockReduce {
  public:
   BlockReduce(cgen::Dialect dialect, int threads, const Reducer& reducer,
               const KernelSignature& parameters, cgen::BlockBuilder& body);
-  /// Leaves what all have seen in the variables of thread 0. To be emitted again only after a
-  /// barrier.
+  /// Leaves the combined state of all threads in the variables of thread 0. It may be emitted again
+  /// only after a barrier.
   void emit(const ReductionState& mine, const cgen::Expr& thread, cgen::BlockBuilder& body) const;
 
  private:
@@ -66,7 +66,7 @@ class ColumnReduce {
   /// them.
   void deal(const std::vector<ReductionState>& lanes, const cgen::Expr& readers,
             const ReductionState& mine, cgen::BlockBuilder& body) const;
-  /// Leaves what all of a column have seen in the variables of row 0. To be emitted again only
+  /// Leaves the combined state of a column in the variables of row 0. It may be emitted again only
   /// after a barrier.
   void emit(const ReductionState& mine, cgen::BlockBuilder& body) const;
 
@@ -81,7 +81,7 @@ class ColumnReduce {
 /// the block that finishes last combines the states of all blocks, in the order of the segments.
 class LastBlockReduce {
  public:
-  /// What the threads of a block do with its results.
+  /// The roles of the threads of a block for its results.
   struct Block {
     cgen::Expr thread;
     cgen::Expr output;   ///< of this thread

@@ -6,7 +6,7 @@
 
 namespace rtcg::arrays {
 
-/// A new array with what the expression gives, in C order.
+/// A new array with the values of the expression, in C order.
 ///
 /// The expression runs as one kernel that computes each common part once. Each reduction inside
 /// runs before it, in one or two kernels. Kernels are compiled at first use and kept by their
@@ -22,7 +22,7 @@ namespace rtcg::arrays {
 ///
 /// @throws InvalidInput  arrays.evaluate.mixed_shapes
 [[nodiscard]] std::vector<AnyArray> evaluate_all(const std::vector<Expression>& expressions);
-/// Writes what the expression gives into `target`, converted to its type and broadcast to its
+/// Writes the values of the expression into `target`, converted to its type and broadcast to its
 /// shape. Arrays in the expression may overlap with it.
 ///
 /// @throws InvalidInput  arrays.broadcast.shape_mismatch, arrays.assign.repeated_elements,

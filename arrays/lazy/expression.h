@@ -13,7 +13,7 @@
 
 namespace rtcg::arrays {
 
-/// What a node of an expression computes. Element by element, except for the reductions.
+/// The operation of a node of an expression. Element by element, except for the reductions.
 enum class Op : std::uint8_t {
   leaf,      ///< an array
   number,    ///< a C++ number
@@ -241,11 +241,11 @@ struct ExpressionNode {
   ExpressionNode() = default;
   ExpressionNode(const ExpressionNode&) = delete;
   ExpressionNode& operator=(const ExpressionNode&) = delete;
-  /// Without recursion, so that a long chain does not exhaust the stack.
+  /// Without recursion, so a long chain does not exhaust the stack.
   ~ExpressionNode();
 };
 
-/// `value` as a number of that type: what the number would be in an array of it.
+/// `value` as a number of that type, as in an array of it.
 ///
 /// @throws InvalidInput  arrays.expression.number_range
 [[nodiscard]] Expression cast_number(const NumberValue& value, DType dtype);

@@ -42,7 +42,7 @@ namespace rtcg::arrays {
 [[nodiscard]] Expression operator<=(const Expression& a, const Expression& b);
 [[nodiscard]] Expression operator>(const Expression& a, const Expression& b);
 [[nodiscard]] Expression operator>=(const Expression& a, const Expression& b);
-// Of any types: what is not 0 is true.
+// Of any types: values other than 0 are true.
 [[nodiscard]] Expression operator&&(const Expression& a, const Expression& b);
 [[nodiscard]] Expression operator||(const Expression& a, const Expression& b);
 [[nodiscard]] Expression operator!(const Expression& a);
@@ -144,8 +144,8 @@ namespace rtcg::arrays {
 [[nodiscard]] std::pair<Expression, Expression> frexp(const Expression& a);
 /// a * 2^n, rounded once. @param n  of integers
 [[nodiscard]] Expression ldexp(const Expression& a, const Expression& n);
-/// The power of two at or below |a|, as i32; of 0, infinities and NaNs, what the device has for
-/// them.
+/// The power of two at or below |a|, as i32; of 0, infinities and NaNs the result depends on the
+/// device.
 [[nodiscard]] Expression ilogb(const Expression& a);
 /// The same as a floating number: of 0 -inf, of infinities inf.
 [[nodiscard]] Expression logb(const Expression& a);

@@ -50,8 +50,8 @@ struct KernelForm {
   /// Of a map: leaves that step by 1 along this axis instead of the last go
   /// through tiles in shared memory.
   std::optional<std::uint8_t> tiled_axis{};
-  /// Rows and columns of these tiles: 32, or 64 where elements are small and arrays large, so that
-  /// enough reads are under way at once.
+  /// Rows and columns of these tiles: 32, or 64 if elements are small and arrays large, so enough
+  /// reads are in flight.
   std::uint8_t tile_length = 32;
 
   /// Of a map: the last root is the distance of the target's element from its index, in elements.
@@ -137,7 +137,7 @@ void launch_kernel(const runtime::Kernel& kernel, runtime::StreamRef stream,
 void pack_index(runtime::ArgumentPack& pack, std::int64_t value, bool is_wide);
 void pack_operand(runtime::ArgumentPack& pack, const OperandForm& form,
                   const KernelArguments::Operand& operand, bool is_wide);
-/// A boolean goes as u8, a complex number as two parts.
+/// A boolean is passed as u8, a complex number as two parts.
 void pack_number(runtime::ArgumentPack& pack, const TapeNumber& number);
 
 /// Neighbouring elements of all leaves along the last axis, read into variables.
@@ -165,9 +165,9 @@ class PackedLeaves {
 [[nodiscard]] std::uint8_t best_tile_length(const KernelForm& form, const Extents& lengths);
 /// The body of such a map.
 void emit_tiles(const KernelForm& form, const KernelInterface& interface, cgen::BlockBuilder& body);
-/// Code of the element at `index`; `place` is where that is in C order.
+/// Code of the element at `index`; `place` is its index in C order.
 ///
-/// @param load  gives an element of a leaf where it does not come from memory
+/// @param load  gives an element of a leaf that is not read from memory
 void emit_element(const KernelForm& form, const KernelInterface& interface,
                   const std::function<std::optional<cgen::Expr>(std::size_t, int)>& load,
                   const std::function<cgen::Expr(std::size_t, bool)>& offset,

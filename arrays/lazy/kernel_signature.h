@@ -18,8 +18,7 @@
 
 namespace rtcg::arrays::detail {
 
-/// How far one step along an axis leads in memory; only `other` is known to the
-/// launch alone.
+/// The step in memory along an axis; the value of `other` is known only at the launch.
 enum class StrideClass : std::uint8_t { none, one, other };
 
 /// An array that a kernel reads or writes: its axes are those of the kernel.
@@ -49,7 +48,7 @@ class KernelSignature {
   [[nodiscard]] const std::vector<cgen::Parameter>& parameters() const noexcept {
     return parameters_;
   }
-  /// The name to be used for what is called `name` here.
+  /// The name in the generated text for `name`.
   [[nodiscard]] std::string rename(const std::string& name) const {
     return rename_ ? rename_(name) : name;
   }

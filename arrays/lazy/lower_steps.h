@@ -14,14 +14,14 @@
 
 namespace rtcg::arrays::detail {
 
-/// What a step computes: of a complex type two parts. Of value_type(dtype).
+/// The value of a step: two parts for a complex type. Of value_type(dtype).
 struct Value {
   DType dtype = DType::f64;
   cgen::Expr re = 0;
   std::optional<cgen::Expr> im{};
 };
 
-/// Where code of one element goes.
+/// The place for the code of one element.
 struct LoweringPlace {
   cgen::Dialect dialect;
   cgen::BlockBuilder& body;
@@ -33,7 +33,7 @@ struct LoweringPlace {
   std::function<cgen::Expr(std::uint32_t number, int part)> number;
   /// The place of the element in C order.
   std::optional<cgen::Expr> index{};
-  /// What names of variables begin with.
+  /// The prefix of names of variables.
   std::string prefix = "v";
 };
 
@@ -43,13 +43,13 @@ struct LoweringPlace {
 
 /// The value converted to another type.
 [[nodiscard]] Value convert(const Value& value, DType dtype, cgen::Dialect dialect);
-/// storage_type(), but for f16 in OpenCL, where many devices do not compute with `half`: its bits
-/// as u16.
+/// storage_type(), except f16 in OpenCL, where many devices do not compute with `half`: its bits as
+/// u16.
 [[nodiscard]] cgen::Type memory_type(DType dtype, cgen::Dialect dialect);
-/// What memory holds, part by part, as a value; and back.
+/// Conversion from the form in memory to a value, part by part, and back.
 [[nodiscard]] cgen::Expr from_memory(const cgen::Expr& loaded, DType dtype, cgen::Dialect dialect);
 [[nodiscard]] cgen::Expr to_memory(const cgen::Expr& part, DType dtype, cgen::Dialect dialect);
-/// What f16 needs in OpenCL before a kernel that converts it.
+/// The declarations for conversions of f16 in OpenCL, before the kernel.
 [[nodiscard]] std::vector<cgen::Statement> half_functions();
 
 /// The constant of that type.

@@ -17,15 +17,14 @@ namespace rtcg::arrays::detail {
 [[noreturn]] void refuse_argument(const ExpressionNode& argument);
 /// @throws InvalidInput  arrays.expression.vector
 [[noreturn]] void refuse_vector(const char* what, DType dtype);
-/// A node whose shape is that to which the operands' shapes broadcast. Of short vectors nothing but
-/// short vectors are made.
+/// A node of the shape to which the operands broadcast. Short vectors give short vectors only.
 ///
 /// @throws InvalidInput  arrays.expression.vector
 [[nodiscard]] Expression make_node(Op op, DType dtype, std::initializer_list<Expression> operands);
 /// Converted; a number becomes one of that type and must fit it.
 [[nodiscard]] Expression as(const Expression& value, DType dtype);
-/// The same where that loses digits at most, as of is_same_kind(): what goes into an array without
-/// a word. A number goes by its kind, 0 and 1 into booleans, too.
+/// The same if at most digits are lost, see is_same_kind(): the conversions that assignment does
+/// implicitly. Numbers convert by their kind, 0 and 1 also to booleans.
 ///
 /// @throws InvalidInput  arrays.assign.narrowing, arrays.expression.number_range
 [[nodiscard]] Expression fitted(const Expression& value, DType dtype);

@@ -5,7 +5,7 @@
 
 #include "rtcg/arrays/lazy/kernel_form.h"
 
-// What running an expression came down to.
+// The result of planning an expression: its launch.
 
 namespace rtcg::arrays::detail {
 
@@ -14,7 +14,7 @@ namespace rtcg::arrays::detail {
 /// any thread may use it while the expression lives.
 struct PreparedLaunch {
   runtime::StreamRef stream;
-  // the target, which may be gone: another array of the same place and layout is as good
+  // the target, which may be destroyed: another array of the same place and layout may replace it
   runtime::DeviceAddress address = 0;
   DType dtype = DType::f32;
   Layout layout{};
@@ -28,7 +28,7 @@ struct PreparedLaunch {
   void run(const AnyArray& target) const;
 };
 
-/// What a run of an expression notes down.
+/// The record of a run of an expression.
 struct LaunchRecord {
   static constexpr int too_many = 2;
   int launches = 0;  ///< too_many and more: there is nothing to be prepared

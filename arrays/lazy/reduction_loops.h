@@ -15,8 +15,7 @@
 
 namespace rtcg::arrays::detail {
 
-/// What a reduction carries from element to element: variables or values, one
-/// for each part.
+/// The state of a reduction: variables or values, one for each part.
 using ReductionState = std::vector<cgen::Expr>;
 
 struct ReductionPart {
@@ -25,12 +24,12 @@ struct ReductionPart {
   cgen::Expr neutral;
 };
 
-/// What one reduction does with its states; the loops are the same for all.
+/// The operations of one reduction on its states; the loops are the same for all.
 class Reducer {
  public:
   virtual ~Reducer() = default;
   [[nodiscard]] virtual std::vector<ReductionPart> parts() const = 0;
-  /// Takes another state into the variables of `state`.
+  /// Combines the variables of `state` with another state.
   virtual void combine(const ReductionState& state, const ReductionState& other,
                        cgen::BlockBuilder& body) const = 0;
   /// The same if `other` comes after all elements that `state` holds.
@@ -79,8 +78,8 @@ struct ReductionShape {
   /// columns the step along the kept axis is 0; the reduced axis has all elements of all results,
   /// row after row, and the step of each operand along it is 1 or 0.
   int lanes = 1;
-  /// With blocks or columns, and CUDA: the last block that is done with a segment of an output
-  /// takes the results of all, in their order.
+  /// With blocks or columns, and CUDA: the last block that finishes a segment of an output combines
+  /// the results of all, in their order.
   bool has_last_block_reduce = false;
   int threads = 256;  ///< of a block, if blocks or columns share the work
 };

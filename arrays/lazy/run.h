@@ -26,8 +26,8 @@ void run_elementwise(runtime::StreamRef stream, const Tape& tape, const Extents&
 /// axes, and may have axes of length 1 for the reduced ones.
 void run_reduction(runtime::StreamRef stream, const Tape& tape, const Extents& shape,
                    const ExpressionNode& reduction, const AnyArray& target, LaunchRecord* record);
-/// Notes down that a run reads an array which lives as long as the run only, whether it takes a
-/// launch to fill it or has no elements: it cannot be prepared.
+/// Records that a run reads an array that exists only during the run, filled by a launch or empty:
+/// the run cannot be prepared.
 void record_memory_of_its_own(LaunchRecord* record);
 /// Notes down the arrays that a tape reads.
 void record_leaves(const Tape& tape, LaunchRecord* record);

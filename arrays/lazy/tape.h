@@ -31,7 +31,7 @@ struct TapeNumber {
 /// wherever it was built.
 struct Tape {
   std::vector<TapeStep> steps{};
-  std::vector<std::uint32_t> roots{};  ///< steps whose values are wanted
+  std::vector<std::uint32_t> roots{};  ///< steps whose values are needed
   std::vector<AnyArray> leaves{};      ///< broadcast to the shape of the computation
   std::vector<bool> is_gathered{};     ///< of each leaf: any element of its memory may be read
   std::vector<TapeNumber> numbers{};

@@ -26,7 +26,7 @@ class Generator {
   explicit Generator(std::uint64_t seed, RandomAlgorithm algorithm = RandomAlgorithm::philox)
       : seed_(seed), algorithm_(algorithm) {}
 
-  /// How many arrays were made; setting it goes there.
+  /// The number of arrays made; can be set.
   [[nodiscard]] std::uint32_t call() const noexcept { return call_; }
   void set_call(std::uint32_t call) noexcept { call_ = call; }
 

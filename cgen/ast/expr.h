@@ -229,7 +229,7 @@ struct Delete {
   Expr pointer;
   bool is_array = false;
 };
-/// `throw value`, or `throw` again of what was caught; of type void.
+/// `throw value`, or `throw` alone, which throws the caught value again; of type void.
 struct Throw {
   std::optional<Expr> value{};
 };

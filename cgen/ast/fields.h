@@ -3,8 +3,8 @@
 
 #include "rtcg/cgen/ast/module.h"
 
-// The one place that knows what each node consists of. Hashing, comparing, walking, rewriting and
-// destroying are written once against it.
+// The only list of the parts of each node. Hashing, comparing, walking, rewriting and destroying
+// are written once with it.
 
 namespace rtcg::cgen::detail {
 

@@ -24,7 +24,7 @@ inline constexpr bool is_expr_kind = false;
 template <class Kind>
 inline constexpr bool is_statement_kind = false;
 
-// What the handles may be made from: the kinds listed in type.h, expr.h and statement.h.
+// The kinds that handles may be made from, as listed in type.h, expr.h and statement.h.
 template <class Kind>
 concept TypeKind = is_type_kind<Kind>;
 template <class Kind>
@@ -129,7 +129,7 @@ class Declared : public Expr {
   Statement declaration_;
 };
 
-/// What an operator takes: an expression or a C++ number, and the line of the operator.
+/// An operand of an operator: an expression or a C++ number, and the line of the operator.
 class Operand {
  public:
   template <std::convertible_to<Expr> Value>

@@ -17,7 +17,7 @@ inline InferredType problem(const char* code, std::string message) {
 [[nodiscard]] bool is_condition(const Type& type);
 /// A literal 0 or a null pointer.
 [[nodiscard]] bool is_null_constant(const Expr& expr);
-/// What a reference refers to, with its qualifiers; other types as they are.
+/// The type that a reference refers to, with its qualifiers; other types unchanged.
 [[nodiscard]] Type referee_of(const Type& type);
 [[nodiscard]] std::optional<TypeProblem> why_not_assignable(const Expr& target);
 

@@ -7,7 +7,7 @@
 
 namespace rtcg::cgen {
 
-/// What is wrong with one expression, given that its operands are right.
+/// The error of one expression whose operands are right.
 struct TypeProblem {
   const char* code;  ///< an error code `cgen.check_types...`
   std::string message;
@@ -26,8 +26,8 @@ struct InferredType {
 /// logical operators give bool, as in C++.
 [[nodiscard]] InferredType infer_type(const ExprNode& node);
 
-/// What `left op right` converts both operands to, for scalars (C's usual arithmetic conversions).
-/// A half and a bfloat16 have no common type.
+/// The common type of the operands of `left op right`, for scalars (C's usual arithmetic
+/// conversions). A half and a bfloat16 have no common type.
 [[nodiscard]] std::optional<ScalarKind> common_kind(ScalarKind left, ScalarKind right);
 
 /// C's integer promotion; other kinds stay.

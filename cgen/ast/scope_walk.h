@@ -27,17 +27,17 @@ struct DeclaredName {
   NameKind kind;
   const Statement& where;
   Type type;  ///< of a variable, parameter or function; otherwise Unknown
-  /// Within a branch of a preprocessor conditional, so that it may be there twice.
+  /// Within a branch of a preprocessor conditional, so it may occur twice.
   bool is_conditional;
 };
 
 struct UsedName {
   const std::string& name;
   SourceOrigin where;
-  Type type;  ///< what the use takes it to be; Unknown in raw text
+  Type type;  ///< the type that the use expects; Unknown in raw text
 };
 
-/// What a walk in the order of the text reports about names. None may be empty.
+/// The callbacks of a walk in the order of the text, about names. None may be empty.
 struct ScopeEvents {
   /// A scope begins; `name` is that of a namespace, or empty.
   std::function<void(const std::string& name)> enter;

@@ -8,8 +8,8 @@
 #include "rtcg/cgen/ast/scope_walk.h"
 #include "rtcg/cgen/ast/walk.h"
 
-// What scope_walk.h offers through std::function, with the callables known at compile time: for the
-// check of names that every generated module goes through.
+// The walk of scope_walk.h with callables known at compile time: for the check of names in every
+// generated module.
 
 namespace rtcg::cgen::detail {
 
@@ -54,7 +54,7 @@ class ScopeWalk {
     bool operator()(const Tree&) const {
       return true;
     }
-    // what has no names in it is not even put on the stack
+    // parts without names are not pushed to the stack
     static bool is_done(const Expr& e) { return is<IntLiteral>(e) || is<FloatLiteral>(e); }
     static bool is_done(const Type& type) { return is<Scalar>(type); }
     static bool is_done(const Statement&) { return false; }
@@ -171,7 +171,7 @@ class ScopeWalk {
     }
   }
 
-  // What is inside an entity whose name is declared already.
+  // The parts of an entity whose name is declared already.
   void entity_inside(const Statement& entity) {
     if (const auto* f = get_if<Function>(entity)) {
       function(*f, entity);

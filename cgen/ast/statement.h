@@ -66,7 +66,7 @@ struct Group {
   std::vector<Statement> statements{};
 };
 
-// A body that is a Group becomes a Block when the node is made, so that all of it is the body.
+// A body that is a Group becomes a Block when the node is made, so the body has all of it.
 struct If {
   Expr condition;
   Statement then_body;

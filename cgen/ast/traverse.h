@@ -9,7 +9,7 @@
 
 namespace rtcg::cgen {
 
-/// What to call for each type, expression and statement; what is empty is skipped over.
+/// The callbacks for each type, expression and statement; empty ones are skipped.
 struct ChildVisitor {
   std::function<void(const Type&)> type;
   std::function<void(const Expr&)> expr;
@@ -23,8 +23,8 @@ void for_each_child(const Type& tree, const ChildVisitor& visitor);
 void for_each_child(const Expr& tree, const ChildVisitor& visitor);
 void for_each_child(const Statement& tree, const ChildVisitor& visitor);
 
-/// What to call for each node of a tree, parents first; what is empty is walked through. A function
-/// that returns false keeps the walk out of that node's children.
+/// The callbacks for each node of a tree, parents first; nodes with an empty callback are only
+/// passed through. If a function returns false, the walk skips that node's children.
 struct WalkVisitor {
   std::function<bool(const Type&)> type;
   std::function<bool(const Expr&)> expr;
@@ -37,7 +37,7 @@ void walk(const Expr& tree, const WalkVisitor& visitor);
 void walk(const Statement& tree, const WalkVisitor& visitor);
 void walk(const Module& module, const WalkVisitor& visitor);
 
-/// What to put in place of each node, whose children are rewritten already; what is empty keeps it.
+/// The replacements of each node, whose children are rewritten already; an empty callback keeps it.
 struct Rewriter {
   std::function<Type(const Type&)> type;
   std::function<Expr(const Expr&)> expr;

@@ -111,8 +111,8 @@ struct Enumeration {
   bool is_scoped = false;
   std::optional<Type> underlying{};  ///< i32 when absent
 };
-/// `decltype(expression)`, or `decltype(auto)` when there is none: opaque to the checks. As the
-/// result of a function it prints after the parameters, so that it may name them.
+/// `decltype(expression)`, or `decltype(auto)` without one: opaque to the checks. As the result of
+/// a function it prints after the parameters, so it may name them.
 struct Decltype {
   std::optional<Expr> expression{};
 };
@@ -164,7 +164,7 @@ inline const Type ptrdiff_type = Scalar{ScalarKind::ptrdiff};
 inline const Type auto_type = Auto{};
 
 [[nodiscard]] Type pointer_to(Type pointee);
-/// A pointer through which alone its memory is reached.
+/// A pointer that is the only one to its memory (`restrict`).
 [[nodiscard]] Type restrict_pointer_to(Type pointee);
 [[nodiscard]] Type reference_to(Type referee);
 [[nodiscard]] Type rvalue_reference_to(Type referee);

@@ -18,8 +18,8 @@
 
 namespace rtcg::cgen {
 
-/// Collects statements in order. An expression becomes a statement; what `declare` gives, its
-/// declaration.
+/// Collects statements in order. An expression becomes a statement; a result of `declare` becomes
+/// its declaration.
 class BlockBuilder {
  public:
   BlockBuilder() = default;
@@ -173,14 +173,14 @@ template <std::invocable<Expr, BlockBuilder&> Fill>
 /// A declaration with everything that it may have.
 [[nodiscard]] Declared declare(Declaration declaration,
                                SourceOrigin where = SourceOrigin::current());
-/// `auto [names] = initializer;`. What is built after it refers to the names by `variable`.
+/// `auto [names] = initializer;`. Later statements refer to the names by `variable`.
 [[nodiscard]] Statement bind_elements(std::vector<std::string> names, Operand initializer,
                                       Type type = auto_type);
 /// An array in the memory of a thread block; extents outermost first.
 [[nodiscard]] Declared shared_array(const Type& element, std::string name,
                                     const std::vector<Expr>& extents,
                                     SourceOrigin where = SourceOrigin::current());
-/// The array in the memory of a thread block whose size the launch gives.
+/// The array in the memory of a thread block with the size that the launch gives.
 [[nodiscard]] Declared dynamic_shared_array(Type element, std::string name,
                                             SourceOrigin where = SourceOrigin::current());
 /// An array that kernels read and the host writes (file scope).

@@ -6,8 +6,8 @@
 
 namespace rtcg::cgen {
 
-/// A generator whose names collide with no reserved word of the dialect and no name that `module`
-/// declares or uses anywhere.
+/// A generator of names that are neither reserved words of the dialect nor declared or used in
+/// `module`.
 [[nodiscard]] NameGenerator fresh_names(Dialect dialect, const Module& module = {});
 
 }  // namespace rtcg::cgen

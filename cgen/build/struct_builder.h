@@ -164,8 +164,8 @@ class StructBuilder {
   }
 
   /// @throws InvalidInput  cgen.struct_builder.field_size: a stated type is larger or smaller than
-  ///   the member; cgen.struct_builder.layout: the fields overlap, or `Host` is packed so that the
-  ///   generated language cannot follow; cgen.layout_of.unknown_layout
+  ///   the member; cgen.struct_builder.layout: the fields overlap, or `Host` is packed in a way
+  ///   that the generated language does not have; cgen.layout_of.unknown_layout
   [[nodiscard]] LaidOutStruct build() const {
     return detail::match_host(name_, fields_, sizeof(Host), alignof(Host));
   }

@@ -11,16 +11,16 @@ namespace rtcg::cgen {
 /// How the type of a use is compared with that of the declaration.
 enum class UseTypes {
   exact,
-  without_qualifiers,  ///< const, volatile and address spaces of what is pointed at may differ
+  without_qualifiers,  ///< const, volatile and address spaces of pointees may differ
 };
 
-/// Checks that every name is declared before it is used, once a scope, with the type that its uses
-/// take it to have, and may be a name.
+/// Checks that every name is a valid name and is declared before its use, once in a scope, with the
+/// type that its uses expect.
 ///
-/// Names with `::` in them belong to others and are not looked up. What headers declare is not
-/// known here either: pass it as `known_names`.
+/// Names with `::` are not looked up. Declarations of headers are not known here: pass them as
+/// `known_names`.
 ///
-/// @param dialect      whose reserved words no name may be
+/// @param dialect      names must differ from its reserved words
 /// @param known_names  names that exist without being declared in `module`
 /// @throws InvalidInput  cgen.check_names.undeclared, cgen.check_names.duplicate,
 ///   cgen.check_names.reserved, cgen.check_names.not_an_identifier, cgen.check_names.missing_label,
@@ -31,7 +31,7 @@ void check_names(const Module& module, Dialect dialect,
                  const std::set<std::string>& known_names = {},
                  UseTypes use_types = UseTypes::exact);
 
-/// Checks a piece of a function body: `statement` and what it declares.
+/// Checks a piece of a function body: `statement` and its declarations.
 void check_names(const Statement& statement, Dialect dialect,
                  const std::set<std::string>& known_names = {});
 

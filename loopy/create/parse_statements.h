@@ -73,7 +73,7 @@ struct ParsedStatements {
 ///     [k]: b[i, k] = f([k]: a[i, k], 2*t)
 ///                                   what the kernel f writes and reads, in the order of its
 ///                                   arguments
-///     f(x) := x*x                   a substitution rule; with {neutral=0} behind it an operation
+///     f(x) := x*x                   a substitution rule; followed by {neutral=0} an operation
 ///                                   that reductions can name (analyze/rule_operation.h)
 ///     for i, j ... end;  if i > 2 ... elif ... else ... end;  with {tags=x} ... end
 ///     ... lbarrier;  ... gbarrier;  ... nop

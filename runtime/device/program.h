@@ -70,8 +70,7 @@ class Program {
   /// CUmodule or CUlibrary, cl_program.
   [[nodiscard]] void* native_handle() const noexcept;
 
-  /// @param name  of an `extern "C"` kernel, or one of `options.name_expressions` as it stands
-  /// there
+  /// @param name  of an `extern "C"` kernel, or one of `options.name_expressions`, unchanged
   /// @throws InvalidInput  runtime.program.unknown_kernel
   [[nodiscard]] Kernel kernel(const std::string& name) const;
   /// The same with its parameter types, which are compared with the kernel's own.
