@@ -13,8 +13,8 @@ struct AdvectionOptions {
   FluxVector velocity{1, 0};  ///< one component an axis; may be parameters
   AdvectionFlux flux = AdvectionFlux::upwind;
   SystemForm form = SystemForm::strong;
-  /// The value outside by tag, where something flows in: expressions of coordinates, parameters and
-  /// boundary values, or `interior(field(0, "u"))` where all flows out.
+  /// The exterior value by tag of inflow boundaries: expressions of coordinates, parameters and
+  /// boundary values; `interior(field(0, "u"))` on outflow boundaries.
   std::map<std::string, FluxExpr> boundaries{};
 };
 

@@ -23,8 +23,8 @@ struct MaxwellOptions {
   std::vector<std::string> conductors{};           ///< tags of perfect electric conductors
   std::vector<std::string> magnetic_conductors{};  ///< tags of perfect magnetic conductors
   std::vector<std::string> absorbers{};            ///< tags where waves leave (Silver-Mueller)
-  /// Tags where a wave comes in, and its E and H there: expressions of coordinates, parameters,
-  /// boundary values. What goes out is absorbed.
+  /// Tags where a wave enters, and its E and H there: expressions of coordinates, parameters,
+  /// boundary values. Outgoing waves are absorbed.
   std::map<std::string, FluxVector> incident{};
   FluxVector current{};  ///< density of a driving current, one component as E has; none: 0
 };

@@ -20,7 +20,7 @@ struct PoissonOptions {
   /// symmetric tensor by rows. Positive. May read materials, and so be another in each element.
   FluxVector diffusion{};
   std::map<std::string, FluxExpr> dirichlet{};  ///< tags and the values of u there
-  std::map<std::string, FluxExpr> neumann{};    ///< tags and what flows in there: n.K grad u
+  std::map<std::string, FluxExpr> neumann{};    ///< tags and the inflow there: n.K grad u
 };
 
 /// div(K grad u) as a system of first order whose right-hand side is taken twice.

@@ -26,7 +26,7 @@ enum class ProblemStart {
 
 struct ProblemOptions {
   ProblemStart start = ProblemStart::exact;
-  double alpha = 1;  ///< of the flux, where it has one: 1 upwind, 0 central
+  double alpha = 1;  ///< of the flux, if it has one: 1 upwind, 0 central
   /// Conditions by tag of the mesh; a tag without one has the first of problem_conditions.
   std::map<std::string, std::string> conditions{};
 };

@@ -30,14 +30,14 @@ struct System {
   /// In the weak form, a surface flux that is not the opposite number on the other side of a face
   /// is refused. The strong form's is a difference of fluxes and has no such condition.
   bool must_conserve = true;
-  std::vector<FluxVector> flux{};  ///< F along each axis, one component a field
+  std::vector<FluxVector> flux{};  ///< F along each axis, one component for each field
   FluxVector surface{};            ///< as in `form`, one component for each field
-  /// What multiplies the right-hand side of each field; none: 1. May read materials, parameters,
+  /// The factor of the right-hand side of each field; none: 1. May read materials, parameters,
   /// coordinates.
   FluxVector scale{};
   FluxVector source{};  ///< added to the right-hand side of each field; none: 0
-  /// The exterior state on the boundary, by tag, one component a field: `interior(...)`, normals,
-  /// parameters, coordinates and boundary values.
+  /// The exterior state on the boundary, by tag, one component for each field: `interior(...)`,
+  /// normals, parameters, coordinates and boundary values.
   std::map<std::string, FluxVector> boundaries{};
   FluxExpr speed = 1;  ///< of the fastest wave, for the time step
   /// Energy is half the sum of the integrals of weight * field^2; none: 1 each. May read materials.

@@ -19,8 +19,8 @@ struct WaveOptions {
 };
 
 /// The wave equation as a system of first order: du/dt = speed div v, dv/dt = speed grad u. With
-/// materials du/dt = bulk_modulus div v, density dv/dt = grad u: where they change between
-/// elements, waves are reflected in part.
+/// materials du/dt = bulk_modulus div v, density dv/dt = grad u: waves are partly reflected where
+/// they change between elements.
 ///
 /// The state is u, then v.
 [[nodiscard]] System wave(const WaveOptions& options);

@@ -6,9 +6,9 @@
 
 #include "rtcg/dg/flux/flux_vector.h"
 
-// From a flux, as written, to the steps that compute it: sides resolved, boundary states put in,
-// constants folded, zeros gone, and every common subexpression computed once for all components
-// and both sides of the face.
+// From a flux, as written, to the steps that compute it: sides are resolved, boundary states
+// inserted, constants folded, zeros removed, and every common subexpression is computed once for
+// all components and both sides of the face.
 
 namespace rtcg::dg {
 
@@ -89,10 +89,12 @@ struct EvaluatorOptions {
 /// @throws InvalidInput  dg.make_evaluators.side_missing: a two-sided value is outside of
 ///                       `interior`, `exterior`, `jump` and `average`;
 ///                       dg.make_evaluators.nested_sides: one of these is inside another;
-///                       dg.make_evaluators.division_by_zero; dg.make_evaluators.not_a_number: such
-///                       as the root of -1; dg.make_evaluators.no_boundary_state: a field has no
-///                       expression in `boundary_state`; dg.make_evaluators.exterior_of_boundary: a
-///                       boundary state reads the exterior, which it defines;
+///                       dg.make_evaluators.division_by_zero;
+///                       dg.make_evaluators.not_a_number: such as the root of -1;
+///                       dg.make_evaluators.no_boundary_state: a field has no expression in
+///                       `boundary_state`;
+///                       dg.make_evaluators.exterior_of_boundary: a boundary state reads the
+///                       exterior, which it defines;
 ///                       dg.make_evaluators.boundary_neighbour: a boundary has no neighbour
 [[nodiscard]] Evaluators make_evaluators(const FluxVector& flux,
                                          const EvaluatorOptions& options = {});
@@ -106,7 +108,7 @@ struct EvaluatorOptions {
 [[nodiscard]] bool is_zero(const Evaluators& evaluators);
 /// The number of uses of each step as an operand or output.
 [[nodiscard]] std::vector<int> count_uses(const Evaluators& evaluators);
-/// What a read is called in generated code: `e_1_interior`, `n_0`, `alpha`, `eps_exterior`.
+/// The name of a read in generated code: `e_1_interior`, `n_0`, `alpha`, `eps_exterior`.
 [[nodiscard]] std::string variable_name(const FluxRead& read);
 
 /// Whether the flux is linear in the state of both sides: no constant part, no product of states.

@@ -20,7 +20,7 @@ namespace rtcg::dg {
 enum class FluxKind {
   constant,
   field,             ///< a component of the state; two-sided
-  material,          ///< a number an element, by name; two-sided
+  material,          ///< a number for each element, by name; two-sided
   element_jacobian,  ///< volume of the element over that of the reference element; two-sided
   normal,            ///< a component of the normal that points out of the interior side
   parameter,         ///< a number given at run time, by name
@@ -84,7 +84,7 @@ inline const std::vector<FluxExpr>& FluxExpr::operands() const noexcept {
   return node_->operands;
 }
 
-/// Component `index` of the state; `name` is what messages and generated code call it.
+/// Component `index` of the state; `name` is its name in messages and generated code.
 [[nodiscard]] FluxExpr field(int index, std::string name);
 /// A number that each element has, such as a permittivity.
 [[nodiscard]] FluxExpr material(std::string name);
@@ -101,7 +101,7 @@ inline const std::vector<FluxExpr>& FluxExpr::operands() const noexcept {
 /// order^2 is not enough at order 1.
 [[nodiscard]] FluxExpr penalty(double power = 1);
 
-/// The interior side's value of a two-sided expression. Of what has no sides, itself.
+/// The interior side's value of a two-sided expression; an expression without sides is unchanged.
 [[nodiscard]] FluxExpr interior(const FluxExpr& value);
 [[nodiscard]] FluxExpr exterior(const FluxExpr& value);
 /// `interior(value) - exterior(value)`.

@@ -10,9 +10,9 @@
 
 namespace rtcg::dg {
 
-/// The numbers at one point of one face. What the evaluators do not read may be left out.
+/// The numbers at one point of one face. Values that the evaluators do not read may be left out.
 struct FluxInputs {
-  std::vector<double> interior{};  ///< the state, one number a field
+  std::vector<double> interior{};  ///< the state, one number for each field
   std::vector<double> exterior{};
   std::vector<double> normal{};
   std::vector<double> coordinates{};

@@ -20,8 +20,8 @@ struct FieldGroup {
   friend bool operator==(const FieldGroup& left, const FieldGroup& right) = default;
 };
 
-/// `e:3,h:3`; `e:z,h:xy` on axes of space; `density,energy,momentum:2`, where no number means a
-/// scalar.
+/// `e:3,h:3`; `e:z,h:xy` on axes of space; `density,energy,momentum:2`, a name without a number is
+/// a scalar.
 ///
 /// @throws InvalidInput  dg.parse_field_groups.syntax, dg.parse_field_groups.duplicate
 [[nodiscard]] std::vector<FieldGroup> parse_field_groups(std::string_view text);
@@ -29,7 +29,7 @@ struct FieldGroup {
 /// The fields of a group, the first of them being component `first` of the state.
 [[nodiscard]] FluxVector fields_of(const FieldGroup& group, int first);
 
-/// What the names in the text of a flux mean.
+/// The meanings of the names in the text of a flux.
 struct FluxNames {
   std::vector<FieldGroup> fields{};
   int dimension = 3;  ///< of `n` and `x`
@@ -53,8 +53,8 @@ struct FluxNames {
 ///                       dg.parse_flux.unknown_function, dg.parse_flux.argument_count,
 ///                       dg.parse_flux.not_a_scalar, dg.parse_flux.not_a_vector,
 ///                       dg.parse_flux.no_sides: a side of an expression without fields and
-///                       materials, but with an undeclared name; dg.parse_flux.empty, and what the
-///                       operations themselves throw
+///                       materials, but with an undeclared name;
+///                       dg.parse_flux.empty, and what the operations themselves throw
 [[nodiscard]] FluxVector parse_flux(std::string_view text, const FluxNames& names);
 
 }  // namespace rtcg::dg

@@ -15,7 +15,7 @@ struct FluxAssignment {
 };
 
 struct PrintEvaluatorsOptions {
-  /// What a read is called. Default: variable_name.
+  /// The name of a read. Default: variable_name.
   std::function<std::string(const FluxRead&)> name_of_read{};
   /// Names of values used more than once begin so.
   std::string local_prefix = "t";

@@ -35,8 +35,8 @@ struct Connectivity {
 ///                       dg.find_connectivity.shared_face: more than two elements have one face;
 ///                       dg.find_connectivity.stray_boundary_face: no element has it;
 ///                       dg.find_connectivity.bad_list: a number of entries other than that of
-///                       vertices or elements, or an unknown tag; dg.find_connectivity.two_tags: a
-///                       face on the boundary has two
+///                       vertices or elements, or an unknown tag;
+///                       dg.find_connectivity.two_tags: a face on the boundary has two
 [[nodiscard]] Connectivity find_connectivity(const Mesh& mesh);
 
 /// Checks that every boundary face has a tag and every tag a condition.

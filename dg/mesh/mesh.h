@@ -22,11 +22,11 @@ struct Mesh {
   std::vector<std::array<int, 4>> elements{};  ///< dimension + 1 vertices, the others -1
   std::vector<BoundaryFace> boundary_faces{};
   std::vector<std::string> boundary_tags{};  ///< the names of boundary conditions
-  std::vector<int> element_regions{};        ///< index into regions; empty or one an element
+  std::vector<int> element_regions{};        ///< index into regions; empty or one for each element
   std::vector<std::string> regions{};        ///< the names of materials
   /// For each vertex the representative of it and its periodic images; empty without periodicity.
   std::vector<int> twins{};
-  /// What the file that the mesh is from calls vertices and elements, for messages; empty: nothing.
+  /// The names of vertices and elements in the mesh's file, for messages; empty: none.
   std::vector<std::int64_t> vertex_numbers{};
   std::vector<std::int64_t> element_numbers{};
 
@@ -47,9 +47,9 @@ struct Mesh {
 /// interval; negative when the vertices run the other way round.
 [[nodiscard]] double signed_volume(const Mesh& mesh, std::size_t element);
 
-/// What messages call an element: `element 5`, or `element 1207 of the file`.
+/// The name of an element in messages: `element 5`, or `element 1207 of the file`.
 [[nodiscard]] std::string element_name(const Mesh& mesh, std::size_t element);
-/// What messages call vertices: `vertices 3, 5`, or `nodes 17, 4 of the file`.
+/// The names of vertices in messages: `vertices 3, 5`, or `nodes 17, 4 of the file`.
 [[nodiscard]] std::string vertex_names(const Mesh& mesh, const int* vertices, std::size_t count);
 
 /// The numbers of the elements along a Hilbert curve through their centres.

@@ -9,7 +9,7 @@
 namespace rtcg::dg {
 
 enum class PartitionMethod {
-  automatic,  ///< metis where it is found
+  automatic,  ///< metis if it is found
   metis,      ///< few faces between parts; a library, opened at first use
   curve,      ///< pieces of a Hilbert curve through the elements, equal to one element
 };

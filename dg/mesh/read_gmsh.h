@@ -8,8 +8,8 @@
 namespace rtcg::dg {
 
 struct GmshOptions {
-  /// Takes the vertices of curved elements and leaves out their other nodes, so that they become
-  /// straight. Default: curved elements are refused.
+  /// Uses only the vertices of curved elements, which then become straight. Default: curved
+  /// elements are refused.
   bool vertices_only = false;
 };
 

@@ -12,15 +12,15 @@ namespace rtcg::dg::detail {
 /// faces apart.
 [[nodiscard]] std::vector<std::size_t> colors_of(const Connectivity& connectivity, int distance);
 
-/// The inverses of an operator's blocks on the diagonal, one an element: what solves the equation
-/// of each element alone. They are self-adjoint and positive in the product of the mass matrix if
-/// the operator is.
+/// The inverses of an operator's diagonal blocks, one for each element: they solve the equation of
+/// each element alone. They are self-adjoint and positive in the product of the mass matrix if the
+/// operator is.
 ///
 /// @param apply  the operator, on one field: [element][node]
-/// @param reach  how many faces away an element changes what the operator gives
+/// @param reach  the number of faces across which an element affects the operator's result
 /// @shape returns [elements, nodes, nodes]
 /// @throws InvalidInput  dg.solve_poisson.not_definite: a block is not positive
-/// @cost   as many applications as colours times nodes; an inverse an element on the host
+/// @cost   as many applications as colours times nodes; an inverse for each element on the host
 [[nodiscard]] std::vector<double> inverse_blocks(
     const Discretization& on, int reach,
     const std::function<std::vector<double>(const std::vector<double>&)>& apply);

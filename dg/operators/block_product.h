@@ -11,7 +11,7 @@
 
 namespace rtcg::dg::detail {
 
-/// `number + more`, plain where there is nothing to add.
+/// `number + more`, or `number` alone if there is nothing to add.
 [[nodiscard]] inline cgen::Expr plus(const cgen::Expr& number, int more) {
   return more == 0 ? number : number + more;
 }
@@ -33,8 +33,8 @@ struct BlockMatrix {
 [[nodiscard]] int least_conflict_stride(const KernelShape& shape, const cgen::Type& real,
                                         int elements, ItemOrder volume_order, int step = 1);
 
-/// How the volume fluxes of a column are made of an element's values: along `axis` at a node, the
-/// sum over terms of weights[axis * terms + term] * values.at(node, places[term]).
+/// The volume fluxes of a column as sums of an element's values: along `axis` at a node, the sum
+/// over terms of weights[axis * terms + term] * values.at(node, places[term]).
 struct ColumnFlux {
   cgen::Expr weights;
   std::vector<cgen::Expr> places;
@@ -88,7 +88,7 @@ class BlockProduct {
   [[nodiscard]] virtual bool has_one_text() const { return true; }
   /// Makes all sums visible to every thread, in `work` or in the result.
   virtual BlockMatrix store(cgen::BlockBuilder& body, const BlockMatrix& work) = 0;
-  /// What `operators` holds; empty where it is not read.
+  /// The contents of `operators`; empty if it is not read.
   [[nodiscard]] virtual std::vector<double> table(const std::vector<Matrix>& parts) const {
     (void)parts;
     return {};
@@ -99,7 +99,7 @@ class BlockProduct {
                                     const cgen::Expr& value) const;
   [[nodiscard]] cgen::Expr array(cgen::BlockBuilder& body, const std::string& name,
                                  int count) const;
-  /// What the flux of a column at a node is made of.
+  /// The terms of the flux of a column at a node.
   [[nodiscard]] std::vector<cgen::Expr> terms_at(cgen::BlockBuilder& body, const ColumnFlux& flux,
                                                  const BlockMatrix& values, const cgen::Expr& node,
                                                  const std::string& suffix) const;

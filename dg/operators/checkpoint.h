@@ -10,7 +10,7 @@
 
 namespace rtcg::dg::detail {
 
-/// What is left of a run to a given time: a resumed one takes steps of the same length.
+/// The rest of a run to a given time: a resumed run takes steps of the same length.
 struct RunPlan {
   double end = 0;
   double courant = 0;
@@ -26,7 +26,7 @@ struct Checkpoint {
   std::vector<std::byte> state{};  ///< as kernels hold it
 };
 
-/// What a checkpoint is of, as one line of text: system, order and precision in words; mesh,
+/// The problem of a checkpoint, as one line of text: system, order and precision in words; mesh,
 /// fluxes, boundary conditions, parameters, materials and boundary values as fingerprints. Of
 /// signals and boundary values, which are functions, at some times and points.
 [[nodiscard]] std::string checkpoint_head(const System& system, const Discretization& on,

@@ -52,12 +52,12 @@ struct State {
 
 /// Checks that a state is one of `fields` fields on a discretisation, with all its values.
 ///
-/// @param what  the state is, for the message
+/// @param what  name of the state, for the message
 /// @throws InvalidInput  dg.check_state.shape
 void check_state(const Discretization& on, const State& state, std::size_t fields,
                  std::string_view what);
 
-/// The state that has the values of `function`, one number a field, at the nodes.
+/// The state with the values of `function`, one number for each field, at the nodes.
 [[nodiscard]] State interpolate(const Discretization& on, std::size_t fields,
                                 const std::function<std::vector<double>(const Point&)>& function);
 

@@ -12,7 +12,7 @@
 
 namespace rtcg::dg::detail {
 
-/// How a block multiplies its columns, each a field of an element, by the matrices.
+/// The way in which a block multiplies its columns, each a field of an element, by the matrices.
 enum class Product {
   on_host,   ///< a block is one thread, columns are loops: no barriers
   literals,  ///< a thread has one column; matrices are literals in the text, without zeros
@@ -27,10 +27,10 @@ enum class Product {
   tensor_cores,
 };
 
-/// What a block fetches before it needs it.
+/// The data that a block prefetches.
 enum class Prefetch {
   none,
-  l2_cache,  ///< what is read last goes to the L2 cache: CUDA from sm_90 on
+  l2_cache,  ///< data that is read last goes to the L2 cache: CUDA from sm_90 on
   /// Also values of elements and neighbours go to shared memory while threads do other things: CUDA
   /// from sm_90 on, where volume fluxes are linear.
   async_copy,
@@ -46,10 +46,10 @@ struct FusedShape {
   /// Faces are lifted in this number of turns, a divisor of their number: less shared memory.
   int face_groups = 1;
   Prefetch prefetch = Prefetch::none;
-  /// Volume fluxes are evaluated at nodes even where they are linear, and the product could make
-  /// them of the values: less work where many row groups would do the same.
+  /// Volume fluxes are evaluated at nodes even if they are linear and the product could compute
+  /// them from the values: less work if many row groups would repeat it.
   bool has_nodal_fluxes = false;
-  /// The right-hand side goes to memory, and a second kernel makes the new state of it in place.
+  /// The right-hand side goes to memory, and a second kernel updates the state in place.
   bool updates_apart = false;
 
   friend bool operator==(const FusedShape&, const FusedShape&) = default;
@@ -60,8 +60,8 @@ struct FusedShape {
 /// The shape that to_string wrote; nullopt: the text is another.
 [[nodiscard]] std::optional<FusedShape> parse_fused_shape(std::string_view text);
 
-/// The memory that a block shares: values of its elements, then fluxes, one row a node or place on
-/// the surface, one column a field of an element.
+/// The memory that a block shares: values of its elements, then fluxes, one row for each node or
+/// place on the surface, one column for each field of an element.
 struct FusedMemory {
   bool combines_values = false;  ///< the product makes volume fluxes of the values itself
   int values_rows = 0;

@@ -11,13 +11,13 @@
 #include "rtcg/dg/operators/linear_volume.h"
 #include "rtcg/dg/operators/system_evaluators.h"
 
-// What the generated kernels of all strategies have in common: the tables that they read, and how
-// they evaluate fluxes at nodes.
+// The parts that the generated kernels of all strategies share: the tables that they read, and the
+// evaluation of fluxes at nodes.
 //
-// Layout of the state on devices: [element][field][node], so that an element is one piece of
-// memory. A face of an element has a link, a 32-bit number: link_codes * element + code. Codes
-// below inside_codes are face * permutations + permutation of the neighbour `element`; the others
-// are inside_codes + boundary condition, and `element` counts the boundary faces.
+// Layout of the state on devices: [element][field][node]: an element is contiguous. A face of an
+// element has a link, a 32-bit number: link_codes * element + code. Codes below inside_codes are
+// face * permutations + permutation of the neighbour `element`; the others are inside_codes +
+// boundary condition, and `element` counts the boundary faces.
 
 namespace rtcg::dg::detail {
 
@@ -40,7 +40,7 @@ struct KernelShape {
   /// has so many that evaluating it at nodes is faster.
   int volume_terms = 0;
 
-  /// Words of a face's record: normal, scale, then what the flags say.
+  /// Words of a face's record: normal, scale, then the parts that the flags select.
   [[nodiscard]] int record_words() const noexcept {
     return dimension + 1 + (has_mesh_size ? 1 : 0) + (has_face_jacobian ? 1 : 0);
   }
@@ -59,19 +59,19 @@ struct KernelArgument {
   ArgumentKind kind = ArgumentKind::array;
 };
 
-/// The parameters of a kernel in the making: each is added when it is first asked for.
+/// The parameters of a kernel under construction: each is added at its first use.
 class ParameterList {
  public:
   explicit ParameterList(cgen::Type real) : real_(std::move(real)) {}
 
   cgen::Expr number(const std::string& name, const cgen::Type& type);
-  /// What kernels only read.
+  /// The read-only arrays of kernels.
   cgen::Expr table(const std::string& name, const cgen::Type& element);
   cgen::Expr table(const std::string& name) { return table(name, real_); }
   cgen::Expr written(const std::string& name);
 
   [[nodiscard]] const std::vector<cgen::Parameter>& list() const noexcept { return list_; }
-  /// What a launch passes for them.
+  /// The values that a launch passes for them.
   [[nodiscard]] std::vector<KernelArgument> arguments() const;
 
  private:
@@ -85,13 +85,13 @@ class ParameterList {
 struct KernelPlan {
   std::string name;
   std::vector<KernelArgument> arguments;
-  int items_per_block = 1;  ///< of what `items` counts
+  int items_per_block = 1;  ///< of the items of `items`
   int threads_per_block = 1;
   long long items_per_element = 1;  ///< a launch covers elements * items_per_element items
   std::size_t shared_bytes = 0;     ///< of a block
 };
 
-/// A point at which a flux is evaluated: what the call hands over.
+/// A point at which a flux is evaluated: the arguments of the call.
 struct FluxPoint {
   cgen::Expr element;                         ///< number in the mesh
   cgen::Expr interior;                        ///< array of fields
@@ -130,7 +130,7 @@ class KernelWriter {
   void finish(cgen::BlockBuilder& body, ParameterList& parameters, const FluxPoint& at,
               const cgen::Expr& values) const;
 
-  /// Gives the fields at a node of an element; asked for [0, fields).
+  /// Returns the fields at a node of an element; called for [0, fields).
   using Load = std::function<cgen::Expr(const cgen::Expr& node, int field)>;
   using Store = std::function<cgen::Statement(int field, const cgen::Expr& value)>;
   /// The surface flux of `element` at place `face * face_nodes + p` times the face's scale.
@@ -152,11 +152,11 @@ class KernelWriter {
   void fetch_exterior(cgen::BlockBuilder& body, ParameterList& parameters, const cgen::Expr& link,
                       const cgen::Expr& place, const Store& store) const;
 
-  /// Where a field of an element begins in the state.
+  /// The index of a field's first value of an element in the state.
   [[nodiscard]] cgen::Expr offset(const cgen::Expr& element, const cgen::Expr& field) const;
 
  private:
-  /// What is on the other side of a place on a surface, as variables of the kernel.
+  /// The other side of a place on a surface, as variables of the kernel.
   struct SurfacePlace {
     cgen::Expr p;  ///< number of the node on the face
     cgen::Expr code;

@@ -19,7 +19,7 @@ namespace rtcg::dg::detail {
 /// Whether the speed of a system's waves is another at each node: it reads the state or the point.
 [[nodiscard]] bool has_nodal_speed(const System& system);
 
-/// Whether it changes while a run goes on: it reads the state, the time or a signal.
+/// Whether it changes during a run: it reads the state, the time or a signal.
 [[nodiscard]] bool has_changing_speed(const System& system, const SystemData& data);
 
 /// The generated kernel that finds the fastest wave in each element, in the precision of the state,
@@ -31,11 +31,11 @@ class MaxWaveSpeed {
                runtime::Device device, const cgen::Type& real);
 
   using Parameters = std::map<std::string, double, std::less<>>;
-  /// The largest speed of each element; negative or not a number where one of its nodes is so.
+  /// The largest speed of each element; negative or NaN if that of one of its nodes is.
   ///
   /// @param state       on the device, [element][field][node]
-  /// @param parameters  what parameters_at gives for the time
-  /// @cost  one launch, one copy of a number an element, one synchronisation
+  /// @param parameters  the result of parameters_at for the time
+  /// @cost  one launch, one copy of a number for each element, one synchronisation
   [[nodiscard]] std::vector<double> speeds(runtime::StreamRef stream,
                                            runtime::BufferRef<std::byte> state,
                                            const Parameters& parameters) const;

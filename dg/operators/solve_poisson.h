@@ -8,7 +8,7 @@
 
 namespace rtcg::dg {
 
-/// What is done to the residual in each iteration.
+/// The preconditioner, which is applied to the residual in each iteration.
 enum class PoissonPreconditioner {
   none,
   /// The inverse of each element's diagonal block. Fewer iterations; each costs nodes^2 more
@@ -55,7 +55,7 @@ struct PoissonSolution {
                                             const PoissonSolverOptions& options = {});
 
 /// The discrete Laplacian of u, boundary values included, in plain C++ by interpreting the flux:
-/// what the generated kernels are compared with.
+/// the reference of the generated kernels.
 [[nodiscard]] State reference_laplacian(const System& poisson, const Discretization& on,
                                         const SystemData& data, const State& u);
 

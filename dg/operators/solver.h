@@ -26,12 +26,12 @@ struct SolverOptions {
   runtime::Device device = runtime::Device::best();
   Precision precision = Precision::double_;
   Strategy strategy = Strategy::automatic;
-  /// Tries all shapes of the fused kernel on this mesh at first, and remembers the fastest. What is
-  /// remembered is used in any case. Of two kernels the shape is not searched for.
+  /// Tries all shapes of the fused kernel on this mesh first, and remembers the fastest. A
+  /// remembered shape is used in any case. With two kernels per stage there is no search.
   bool tune = false;
-  /// In single precision, multiply on tensor cores where there are some: each factor is cut into
-  /// two numbers of tf32, three of their four products are added. Faster from order 5 on; the error
-  /// is a few times that of plain single precision.
+  /// In single precision, multiply on tensor cores if there are any: each factor is cut into two
+  /// numbers of tf32, three of their four products are added. Faster from order 5 on; the error is
+  /// a few times that of plain single precision.
   bool split_singles = false;
   std::string wisdom_path{};  ///< the file of remembered shapes; empty: next to the compile cache
   double courant = 1;  ///< factor of the time step; 1 is stable for upwind and central fluxes
@@ -50,8 +50,8 @@ struct Progress {
 
 struct RunOptions {
   long long report_every = 0;  ///< steps between reports; 0: at the end only
-  /// Also a report when so much time has passed since the last one, and ten times what that one
-  /// took, since each copies the state from the device; 0: no such reports.
+  /// Also reports after this time since the last report, and after at least ten times the duration
+  /// of that one, since each copies the state from the device; 0: no such reports.
   double report_seconds = 0;
   std::function<void(const Progress&)> report{};
   /// Asked after each step; `true` ends the run there.
@@ -69,8 +69,8 @@ class Solver {
  public:
   /// Generates and compiles the kernels. The state is zero, the time 0.
   ///
-  /// @throws InvalidInput  what check_system throws; dg.solver.courant: no finite number above 0;
-  ///                       dg.solver.no_discretization: null, or of no elements;
+  /// @throws InvalidInput  what check_system throws; dg.solver.courant: not a finite number above
+  ///                       0; dg.solver.no_discretization: null, or of no elements;
   ///                       dg.solver.single_range: numbers too large for single precision
   Solver(System system, std::shared_ptr<const Discretization> on, SystemData data,
          const SolverOptions& options = {});
@@ -115,7 +115,7 @@ class Solver {
   /// @throws InvalidInput  dg.solver.bad_step: it is not finite, or does not advance the time
   void step(double time_step);
   /// Steps of equal length, at most time_step(), up to `end`. Where the speed of waves depends on
-  /// the state or the time, the rest is divided anew every four steps. A run that was stopped, or
+  /// the state or the time, the rest is divided again every four steps. A run that was stopped, or
   /// whose checkpoint was loaded, continues with the same steps if it gets the same end.
   ///
   /// @returns whether it reached the end and was not stopped
@@ -125,13 +125,13 @@ class Solver {
   ///                       dg.solver.too_many_steps: more than RunOptions::most_steps
   bool run_until(double end, const RunOptions& options = {});
 
-  /// Writes time, steps and state, and reads them back: the run goes on with the same bits. Of
-  /// signals and boundary values some numbers are kept, by which others are recognised.
+  /// Writes time, steps and state, and reads them back: the run continues with the same bits. Some
+  /// values of signals and boundary values are kept, to recognise other ones.
   ///
-  /// @throws InvalidInput  dg.checkpoint.unwritable; dg.checkpoint.unreadable: none, torn, or
-  ///                       changed since; dg.checkpoint.old_format;
-  ///                       dg.checkpoint.mismatch: of another system, flux, boundary condition,
-  ///                       order, mesh or precision, or of other data
+  /// @throws InvalidInput  dg.checkpoint.unwritable; dg.checkpoint.unreadable: not a checkpoint,
+  ///                       truncated or changed; dg.checkpoint.old_format; dg.checkpoint.mismatch:
+  ///                       of another system, flux, boundary condition, order, mesh or precision,
+  ///                       or of other data
   void save_checkpoint(const std::string& path) const;
   void load_checkpoint(const std::string& path);
 

@@ -31,7 +31,7 @@ class StageRunner {
 
   /// Another shape for the fused kernel; state and tables stay.
   void reshape(const FusedShape& fused);
-  /// Compiles the kernel of a shape, so that `reshape` finds it in the cache. Several threads may
+  /// Compiles the kernel of a shape, which `reshape` then finds in the cache. Several threads may
   /// do so at once.
   void compile(const FusedShape& fused) const;
   [[nodiscard]] const KernelShape& shape() const;
@@ -41,7 +41,7 @@ class StageRunner {
   void write_state(const std::vector<std::byte>& bytes);
   [[nodiscard]] std::vector<std::byte> read_state() const;
   [[nodiscard]] std::vector<std::byte> read_residual() const;
-  /// The memory of the state, as kernels hold it; a stage of a fused kernel exchanges it.
+  /// The memory of the state, in the layout of the kernels; a stage of a fused kernel swaps it.
   [[nodiscard]] runtime::BufferRef<std::byte> state_memory() const;
   [[nodiscard]] runtime::BufferRef<std::byte> residual_memory() const;
   [[nodiscard]] std::string text() const;

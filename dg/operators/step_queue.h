@@ -11,8 +11,8 @@
 namespace rtcg::dg::detail {
 
 /// Bounds how many time steps are queued on a device and not yet done: a run ends soon after it is
-/// stopped. A few where they are short, so that the device does not wait for the host; one where
-/// they are long.
+/// stopped. A few if they are short, so the device does not wait for the host; one if they are
+/// long.
 ///
 /// Not to be used by several threads at once.
 class StepQueue {

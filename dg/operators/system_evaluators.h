@@ -7,13 +7,13 @@
 #include "rtcg/dg/flux/interpret_flux.h"
 #include "rtcg/dg/operators/system_on_mesh.h"
 
-// A system as scalar evaluators: what the interpreter and the generated kernels have in common.
+// A system as scalar evaluators, which the interpreter and the generated kernels share.
 
 namespace rtcg::dg::detail {
 
 struct SystemEvaluators {
   Evaluators flux;  ///< F of axis 0 for all fields, then of axis 1, ...
-  /// The sum over all axes of metric_parameter(axis) times F along it: what flows through a surface
+  /// The sum over all axes of metric_parameter(axis) times F along it: the flow through a surface
   /// of constant reference coordinate.
   Evaluators contravariant_flux;
   std::optional<Evaluators> scale{};  ///< where the system has one
@@ -33,7 +33,7 @@ struct SystemEvaluators {
 /// Steps for expressions of one side; their reads are the interior's.
 [[nodiscard]] Evaluators one_sided(const FluxVector& values);
 
-/// What an element and its neighbour are, for the interpreter.
+/// An element and its neighbour, for the interpreter.
 [[nodiscard]] FluxInputs inputs_of_element(const System& system, const Discretization& on,
                                            const SystemData& data, std::size_t element,
                                            double time);

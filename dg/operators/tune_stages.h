@@ -12,7 +12,7 @@ namespace rtcg::dg::detail {
 /// A shape that was tried.
 struct TimedShape {
   FusedShape shape{};
-  double microseconds = 0;  ///< of a stage; 0 where it was refused
+  double microseconds = 0;  ///< of a stage; 0 if it was refused
   int registers = 0;        ///< of a thread
   std::string refusal{};
 };

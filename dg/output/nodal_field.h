@@ -13,7 +13,7 @@ struct NodalField {
   std::vector<double> values{};  ///< [(component * elements + element) * nodes + node]
 };
 
-/// One value an element.
+/// One value for each element.
 struct ElementField {
   std::string name;
   std::vector<double> values{};

@@ -7,8 +7,8 @@
 #include "rtcg/dg/reference/reference_element.h"
 
 // Reflections of a reference element swap the vertices 0 and 1, and in three dimensions 2 and 3.
-// What the element does to nodal values commutes with them, so that it keeps sums and differences
-// of reflected values apart: in these its matrices have about a third of their entries.
+// The element's operators commute with them, so they map sums to sums and differences to
+// differences of reflected values: in these its matrices have about a third of their entries.
 
 namespace rtcg::dg {
 
@@ -29,15 +29,16 @@ using ReflectionOrbit = std::vector<int>;
 
 /// The same product for waves of values: y = A x becomes Y = B X, where X are, orbit by orbit, the
 /// sums of x with the signs of waves, and y those of Y. The waves of an orbit of two have the signs
-/// ++ and +-, those of four ++++, +-+-, ++-- and +--+. What is but a rounding error is set to 0.
+/// ++ and +-, those of four ++++, +-+-, ++-- and +--+. Entries that are only rounding errors are
+/// set to 0.
 [[nodiscard]] Matrix between_waves(const Matrix& matrix, const std::vector<ReflectionOrbit>& rows,
                                    const std::vector<ReflectionOrbit>& columns);
 
 /// Directions that reflections map to themselves but for the sign, [direction][axis]: derivatives
 /// along r, s, t, combined by a row, are one along a direction.
 [[nodiscard]] Matrix reflection_directions(int dimension);
-/// The transposed inverse: what is multiplied with derivatives along axes, combined by a row, is to
-/// be multiplied with that along a direction.
+/// The transposed inverse: its rows combine factors of derivatives along axes into the factor of
+/// the derivative along a direction.
 [[nodiscard]] Matrix reflection_components(int dimension);
 
 }  // namespace rtcg::dg

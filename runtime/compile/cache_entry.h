@@ -19,7 +19,7 @@ void write_program(ByteWriter& writer, const CompiledProgram& program);
 /// `from_cache` is set; the reader is not good where the bytes were no program.
 [[nodiscard]] CompiledProgram read_program(ByteReader& reader);
 
-/// What one file of the cache holds.
+/// The contents of one file of the cache.
 struct CacheEntry {
   CacheKey key;
   std::string program_name;
@@ -29,7 +29,7 @@ struct CacheEntry {
 /// Magic, SHA-256 of the rest, key, fields, program.
 [[nodiscard]] std::string write_entry(const CacheKey& key, const CompiledProgram& program);
 
-/// Reads an entry back; nothing when a single bit is not what was written.
+/// Reads an entry back; nothing if a single bit has changed.
 [[nodiscard]] std::optional<CacheEntry> read_entry(std::string_view bytes);
 
 /// The shown value of a field, or empty.

@@ -11,8 +11,7 @@
 
 namespace rtcg::runtime {
 
-/// The entries of one folder as files. Holds no state but the path: every question goes to the
-/// disk.
+/// The entries of one folder as files. The path is its only state: every call reads the disk.
 class CacheFolder {
  public:
   struct File {
@@ -34,8 +33,8 @@ class CacheFolder {
   [[nodiscard]] std::string path_of(const File& file) const { return path_ + "/" + file.name; }
   /// Marks as used now.
   void touch(const Digest& key) const;
-  /// Removes what killed processes left, then least recently used entries until at most that many
-  /// bytes are left; how many entries went.
+  /// Removes files of killed processes, then the least recently used entries until at most this
+  /// number of bytes is left. Returns the number of removed entries.
   std::size_t trim(std::uint64_t max_bytes) const;
 
  private:

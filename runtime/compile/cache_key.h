@@ -22,7 +22,7 @@ using Digest = std::array<std::uint8_t, 32>;
 struct KeyField {
   std::string name;
   Digest digest = {};
-  std::string shown;  ///< the value itself where it is short, for why_missed
+  std::string shown;  ///< the value itself if it is short, for why_missed
 
   friend bool operator==(const KeyField&, const KeyField&) = default;
 };

@@ -58,9 +58,9 @@ struct CacheEntryInfo {
 /// compiling slower and is not an error; statistics() reports it. Files are private to the user
 /// (0700).
 ///
-/// What is in the folder is run as code: the folder and each entry are used only if they belong to
-/// this user or root and no other user can write to them. A pack (export_to, import_from) is code,
-/// too.
+/// The contents of the folder are run as code: the folder and each entry are used only if they
+/// belong to this user or root and no other user can write to them. So is a pack (export_to,
+/// import_from).
 class CompileCache {
  public:
   explicit CompileCache(CacheOptions options);

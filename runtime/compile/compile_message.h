@@ -7,7 +7,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/compile_request.h"
 
-// What a program and its compile workers say to each other.
+// The messages between a program and its compile workers.
 
 namespace rtcg::runtime {
 

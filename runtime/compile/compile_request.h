@@ -12,14 +12,14 @@
 
 namespace rtcg::runtime {
 
-/// What a compiler makes of the text.
+/// The kind of a compiler's output.
 enum class OutputKind {
   cubin,        ///< machine code of one GPU architecture; loads without the driver's compiler
   ptx,          ///< CUDA's portable assembly; the driver compiles it at load time
   lto_ir,       ///< input of NVIDIA's link-time optimiser
   host_object,  ///< a relocatable object, for link_shared_object
   host_shared_object,  ///< for SharedObject
-  opencl_binary,       ///< what clGetProgramInfo gives for one device
+  opencl_binary,       ///< the result of clGetProgramInfo for one device
 };
 
 /// `cubin`, `ptx`, ...: as enumerators are spelled.
@@ -30,7 +30,7 @@ enum class HostLanguage { c, cpp };
 
 /// All inputs of a compiler besides the text. They enter the cache's key, in order.
 struct CompileOptions {
-  /// Passed on as they are, after rtcg's own, so that they win.
+  /// Passed unchanged after rtcg's own, so they take precedence.
   std::vector<std::string> flags;
   /// Macro and value; an empty value defines the macro as nothing.
   std::vector<std::pair<std::string, std::string>> defines;
@@ -79,7 +79,7 @@ struct KernelResources {
 /// `16 registers, 0 bytes spilled, 1024 shared bytes`: the known ones, as text.
 [[nodiscard]] std::string to_string(const KernelResources& resources);
 
-/// What a compiler made of a request.
+/// The result of a compile.
 struct CompiledProgram {
   OutputKind kind = OutputKind::host_shared_object;
   std::string target;

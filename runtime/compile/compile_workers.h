@@ -21,11 +21,11 @@ enum class WorkerUse {
 /// threads of one process do not, and each can be ended in the middle of a compile.
 ///
 /// A worker is the program `rtcg compile-worker`, started when it is first needed and kept until
-/// the object goes. Any thread may call any member.
+/// the object is destroyed. Any thread may call any member.
 class CompileWorkers {
  public:
   struct Options {
-    /// Program and arguments; empty: what find_program_of_workers() names.
+    /// Program and arguments; empty: that of find_program_of_workers().
     std::vector<std::string> command{};
     /// Most processes at a time; more compiles wait.
     int count = 1;
@@ -50,7 +50,7 @@ class CompileWorkers {
   /// @throws  what Nvrtc::compile throws
   [[nodiscard]] CompiledProgram compile(const CompileRequest& request, std::stop_token stop = {});
 
-  /// The reason where one was needed and none answered; starts none.
+  /// The reason if one was needed and none answered; starts no worker.
   [[nodiscard]] std::string why_given_up() const;
   /// How many processes there are now.
   [[nodiscard]] int running() const;

@@ -17,11 +17,11 @@ namespace rtcg::runtime {
 /// that ask for one compiler wait for one test.
 class CompilerJudge {
  public:
-  /// What one run of the test showed.
+  /// The result of one run of the test.
   struct Trial {
     enum class Result {
       right,
-      wrong,    ///< `what` says what was wrong
+      wrong,    ///< `what` is the error
       unknown,  ///< it could not be compiled or run; later use of the compiler will show why
     };
     Result result = Result::unknown;

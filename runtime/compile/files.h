@@ -10,7 +10,7 @@ namespace rtcg::runtime {
 /// The bytes of a regular file, or nothing.
 [[nodiscard]] std::optional<std::string> read_file(const std::string& path);
 
-/// Writes a file anew. Empty, or what failed, e.g. `write: No space left on device`; then there is
+/// Writes a new file. Empty, or the failure, e.g. `write: No space left on device`; then there is
 /// no such file.
 [[nodiscard]] std::string write_file(const std::string& path, std::string_view bytes,
                                      bool sync = false);
@@ -24,11 +24,11 @@ namespace rtcg::runtime {
 /// they may, or there is no such file.
 [[nodiscard]] std::string why_untrusted(const std::string& path);
 
-/// @param what  what the file is, for the message: `a pack of compiled kernels`
+/// @param what  name of the file's contents, for the message: `a pack of compiled kernels`
 /// @throws InvalidInput  runtime.files.untrusted
 void check_is_trusted(const std::string& path, std::string_view what);
 
-/// Makes the folder and its parents, with mode 0700. Empty, or what failed.
+/// Makes the folder and its parents, with mode 0700. Empty, or the failure.
 [[nodiscard]] std::string make_private_folder(const std::string& path);
 
 /// A new folder in TMPDIR or /tmp, removed with its contents at the end. The first one of a process
@@ -47,11 +47,11 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// Removes what killed processes of this user left in TMPDIR or /tmp.
+/// Removes folders of killed processes of this user in TMPDIR or /tmp.
 void sweep_temporary_folders();
 
 /// Removes the folders of all TemporaryFolder objects, for a process that ends without unwinding:
-/// who makes one from then on waits for ever.
+/// making another one then blocks for ever.
 void remove_temporary_folders() noexcept;
 
 /// Temporary files of write_file_atomically have this prefix, then the machine and the process.

@@ -9,7 +9,7 @@
 
 namespace rtcg::runtime {
 
-/// What a source can include, directly or not.
+/// The headers that a source can include, directly or not.
 struct HeaderScan {
   struct Header {
     std::string spelling;  ///< as in the #include

@@ -6,11 +6,11 @@
 namespace rtcg::runtime {
 
 /// A program in C99 and C++ that computes shapes of generated texts which compilers got wrong, on
-/// whole numbers, so that every result is exact. It ends with 0 where all are right, else with the
-/// number of the first that is wrong.
+/// whole numbers, so that every result is exact. It ends with 0 if all are right, otherwise with
+/// the number of the first wrong one.
 [[nodiscard]] std::string_view host_self_test();
 
-/// What the program computed wrongly when it ended with `exit_code`, for messages.
+/// The wrong computation of the program for `exit_code`, for messages.
 [[nodiscard]] std::string_view host_self_test_part(int exit_code);
 
 }  // namespace rtcg::runtime

@@ -16,7 +16,7 @@ namespace rtcg::runtime {
 /// `--ptxas-options=-v` (whence the resources) and `--no-cache` are the defaults.
 class Nvrtc : public Compiler {
  public:
-  /// The process's own. It may be asked for where there is no NVRTC: compiling is what fails then.
+  /// The process's own. It exists also without NVRTC: compiling then fails.
   [[nodiscard]] static Nvrtc& instance();
 
   /// Empty where NVRTC can be used, else the reason and the remedy.

@@ -7,9 +7,9 @@
 
 namespace rtcg::runtime {
 
-/// The functions of NVRTC that we call, found at run time. The declarations are our own, so that a
-/// build without the CUDA toolkit can still use an NVRTC that it meets later; NVRTC's C interface
-/// has kept them since version 11.
+/// The functions of NVRTC that we call, found at run time. The declarations are our own, so a build
+/// without the CUDA toolkit can use an NVRTC that is installed later; NVRTC's C interface has kept
+/// them since version 11.
 class NvrtcLibrary {
  public:
   using Program = void*;
@@ -39,7 +39,7 @@ class NvrtcLibrary {
   Status (*lto_ir)(Program program, char* bytes) = nullptr;
   const char* (*status_text)(Status status) = nullptr;
 
-  /// Opens the library; `why_unavailable` says what was missing.
+  /// Opens the library; `why_unavailable` is the missing part.
   explicit NvrtcLibrary(const std::string& path);
 
   [[nodiscard]] const std::string& why_unavailable() const noexcept { return why_unavailable_; }
@@ -53,14 +53,14 @@ struct NvrtcPlace {
   std::string library;                ///< empty: not found
   std::string builtins;               ///< libnvrtc-builtins in the same folder, which NVRTC opens
   std::vector<std::string> includes;  ///< the toolkit's folders of headers
-  std::string why_not_found;          ///< where it was looked for, and the remedy
+  std::string why_not_found;          ///< the searched places, and the remedy
   std::string build;                  ///< name and build ids of both libraries
 };
 
-/// Looked up once a process.
+/// Looked up once in a process.
 [[nodiscard]] const NvrtcPlace& nvrtc_place();
 
-/// The looking itself, by the environment as it is now.
+/// The lookup itself, with the current environment.
 [[nodiscard]] NvrtcPlace find_nvrtc();
 
 }  // namespace rtcg::runtime

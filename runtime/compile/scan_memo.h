@@ -12,15 +12,15 @@
 
 namespace rtcg::runtime {
 
-/// What the file system answered: the stamp of a file, or that there is none.
+/// An answer of the file system: the stamp of a file, or that there is none.
 using FileAnswer = std::pair<std::string, std::optional<FileStamp>>;
 
-/// What a whole scan of the compiler's own headers found, kept with the file system's answers that
-/// it rests on. When the same are given again, the scan would find the same: two thousand includes
-/// need not be followed once more.
+/// The result of a complete scan of the compiler's own headers, with the file system's answers that
+/// it depends on. If the answers are the same again, so is the result, and two thousand includes
+/// need not be followed.
 ///
-/// One file a scan in the cache's folder, checksummed; the last written are kept. A bad file, and a
-/// disk that refuses, are no errors. Any thread, any process may use it.
+/// One checksummed file for each scan in the cache's folder; the last written ones are kept. A bad
+/// file and a failed write are not errors. Any thread, any process may use it.
 class ScanMemo {
  public:
   /// How many scans a folder holds.

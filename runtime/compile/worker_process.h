@@ -24,11 +24,11 @@ struct Received {
 [[nodiscard]] Received receive_message(
     int socket, std::optional<std::chrono::steady_clock::time_point> deadline = {});
 
-/// A program that was started to be talked to: its standard input is one end of a socket. Killed
-/// and waited for when the object goes.
+/// A started program whose standard input is one end of a socket. The destructor kills it and waits
+/// for it.
 class WorkerProcess {
  public:
-  /// Null where it cannot be started; `problem` then says why.
+  /// Null if it cannot be started; `problem` is then the reason.
   /// @param command  program and arguments; no shell
   [[nodiscard]] static std::shared_ptr<WorkerProcess> start(const std::vector<std::string>& command,
                                                             std::string& problem);

@@ -113,7 +113,7 @@ class CurrentContext {
 /// Everything that is fixed about a device.
 [[nodiscard]] DeviceInfo read_device_info(const DriverApi& driver, CUdevice device, int index);
 
-/// Runs what destroys something: nothing can be done about a failure.
+/// Runs a call that destroys something; failures are ignored.
 template <class Action>
 void ignoring_errors(const CudaBackend& backend, const Action& action) noexcept {
   try {

@@ -15,12 +15,12 @@ struct CUmemPoolHandle_st;
 
 namespace rtcg::runtime {
 
-/// What CUDA offers beyond the interface that all devices share. A cheap value; any thread may use
-/// it.
+/// The functions of CUDA beyond the interface that all devices share. A cheap value; any thread may
+/// use it.
 ///
-/// Enumerations are CUDA's own numbers (`CU_DEVICE_ATTRIBUTE_WARP_SIZE` is 10), so that everything
-/// the driver at hand knows can be asked for, and no CUDA header is needed here. Every function
-/// throws DeviceError (runtime.cuda.call_failed) when the driver refuses, and Unsupported
+/// Enumerations are CUDA's own numbers (`CU_DEVICE_ATTRIBUTE_WARP_SIZE` is 10), so all attributes
+/// of the installed driver are available, and no CUDA header is needed here. Every function throws
+/// DeviceError (runtime.cuda.call_failed) when the driver refuses, and Unsupported
 /// (runtime.cuda.missing_function) when it is too old.
 class CudaNative {
  public:
@@ -41,8 +41,8 @@ class CudaNative {
   /// Makes the primary context this thread's current one, for foreign code that expects one.
   void make_current() const;
 
-  /// Any CUlimit: 0 stack of a thread, 1 printf's buffer, 2 heap; in bytes. What the driver gives
-  /// may be more than what was asked for.
+  /// Any CUlimit: 0 stack of a thread, 1 printf's buffer, 2 heap; in bytes. The driver may give
+  /// more than requested.
   [[nodiscard]] std::size_t limit(int which) const;
   void set_limit(int which, std::size_t value) const;
   /// CUfunc_cache: 0 no preference, 1 shared memory, 2 L1, 3 both alike.
@@ -58,7 +58,7 @@ class CudaNative {
   [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> parameters(
       const Kernel& kernel) const;
 
-  /// What an address belongs to.
+  /// The allocation of an address.
   struct PointerInfo {
     MemoryKind kind = MemoryKind::device;
     int device_ordinal = 0;
@@ -97,14 +97,14 @@ class CudaNative {
     std::size_t used_bytes = 0;
   };
   [[nodiscard]] PoolUse pool_use() const;
-  /// Gives back what is free, but for that much.
+  /// Releases free memory except this amount.
   void trim_pool(std::size_t keep_bytes = 0) const;
 
-  /// What a profiler that was started without recording records: between these two.
+  /// Begin and end of the recording of a profiler that was started without it.
   void start_profiler() const;
   void stop_profiler() const;
 
-  /// One input of `link`: what the compiler made, or an archive such as libcudadevrt.a.
+  /// One input of `link`: a result of the compiler, or an archive such as libcudadevrt.a.
   struct LinkInput {
     enum class Kind { cubin, ptx, archive };
     Kind kind = Kind::cubin;

@@ -56,14 +56,14 @@ class Entry<CUresult (*)(Arguments...)> {
     return pointer_(arguments...);
   }
 
-  /// Calls, and throws what `throw_status` makes of a failure; `what` completes `cannot ...`.
+  /// Calls, and throws the error of `throw_status` for a failure; `what` completes `cannot ...`.
   void must(const char* what, Arguments... arguments) const {
     if (const CUresult status = (*this)(arguments...); status != CUDA_SUCCESS) {
       throw_status(status, name_, what);
     }
   }
 
-  /// Calls where nothing can be done about a failure: in destructors.
+  /// Calls and ignores failures: in destructors.
   void quietly(Arguments... arguments) const noexcept {
     if (pointer_ != nullptr) {
       pointer_(arguments...);

@@ -27,7 +27,7 @@ enum class MemoryKind {
 };
 
 struct StreamOptions {
-  int priority = 0;          ///< lower runs first; clamped to what the device offers
+  int priority = 0;          ///< lower runs first; clamped to the device's range
   bool non_blocking = true;  ///< does not wait for the legacy default stream (CUDA only)
 };
 

@@ -159,7 +159,7 @@ auto bind_argument(const LoadedKernel& /*kernel*/, StreamRef stream, const InOut
   return bind_host_data(stream, host.data(), true, true);
 }
 
-/// What a parameter's C++ type promises, to be compared with what the kernel declares.
+/// The properties of a parameter's C++ type, to be compared with the kernel's declaration.
 struct ExpectedParameter {
   std::size_t size_bytes;
   bool is_pointer;

@@ -31,7 +31,7 @@ class BufferRef {
   /// Takes foreign memory.
   BufferRef(Device device, DeviceAddress address, std::size_t count) noexcept
       : device_(device), address_(address), count_(count) {}
-  /// A reference to what may not be written.
+  /// A reference to read-only elements.
   template <class U, class = std::enable_if_t<std::is_same_v<const U, T>>>
   // NOLINTNEXTLINE(google-explicit-constructor): as U* converts to const U*.
   BufferRef(const BufferRef<U>& other) noexcept
@@ -58,7 +58,7 @@ class BufferRef {
     }
     return buffer.subrange(elements, buffer.count_ - elements);
   }
-  /// The same memory as elements of another type; what does not fill one is left out.
+  /// The same memory as elements of another type; a remainder smaller than one is left out.
   template <class U>
   [[nodiscard]] BufferRef<U> as() const noexcept {
     static_assert(std::is_const_v<U> || !std::is_const_v<T>, "const may not be cast away");
@@ -119,7 +119,8 @@ class Buffer {
   [[nodiscard]] std::span<T> host_span() const {
     return {static_cast<T*>(memory_.host_pointer()), count()};
   }
-  /// Pinned memory as kernels reach it without a copy. @throws Unsupported where they cannot
+  /// Pinned memory at the address that kernels use without a copy. @throws Unsupported where they
+  /// cannot
   [[nodiscard]] BufferRef<T> zero_copy() const {
     return {device(), memory_.kernel_address(), count()};
   }

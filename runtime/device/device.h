@@ -42,8 +42,8 @@ class Device {
   [[nodiscard]] StreamRef default_stream() const;
   /// CUcontext or cl_context; null on the host.
   [[nodiscard]] void* native_context() const { return backend_->native_context(); }
-  /// Device, driver and compiler with their versions: what results that depend on them are to be
-  /// keyed by. Starts no process.
+  /// Device, driver and compiler with their versions: the key of results that depend on them.
+  /// Starts no process.
   [[nodiscard]] std::string identity() const;
   [[nodiscard]] Backend& backend() const noexcept { return *backend_; }
 

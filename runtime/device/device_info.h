@@ -31,7 +31,7 @@ struct DeviceInfo {
   std::size_t total_memory_bytes = 0;
   std::size_t max_allocation_bytes = 0;
   std::size_t shared_bytes_per_block = 0;
-  std::size_t shared_bytes_per_block_opt_in = 0;  ///< what a kernel may ask for by opting in
+  std::size_t shared_bytes_per_block_opt_in = 0;  ///< the limit with opt-in
   std::size_t shared_bytes_per_multiprocessor = 0;
   std::size_t constant_bytes = 0;
   std::size_t l2_cache_bytes = 0;

@@ -18,7 +18,7 @@ namespace detail {
 
 struct LoadedProgram;
 
-/// What a launch needs to know, gathered once at lookup.
+/// The data for launches, gathered once at lookup.
 struct LoadedKernel {
   std::shared_ptr<const LoadedProgram> program;  // keeps the code loaded
   Device device;

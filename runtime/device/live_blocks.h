@@ -26,7 +26,7 @@ namespace detail {
 /// The blocks in use of one pool, with the stacks that allocated them. Any thread may use it.
 class LiveBlocks {
  public:
-  /// What is known of the blocks that one call stack allocated.
+  /// The counts of the blocks that one call stack allocated.
   struct Total {
     std::size_t blocks = 0;
     std::size_t bytes = 0;

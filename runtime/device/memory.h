@@ -9,7 +9,7 @@
 
 namespace rtcg::runtime {
 
-/// Where a Memory goes back to, when that is not the driver.
+/// The owner to which a Memory returns, if that is not the driver.
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
@@ -26,7 +26,7 @@ class MemorySource {
 class Memory {
  public:
   Memory(Device device, std::size_t size_bytes, MemoryKind kind = MemoryKind::device);
-  /// What a pool gives out.
+  /// An allocation of a pool.
   Memory(std::shared_ptr<MemorySource> source, StreamRef stream, DeviceAddress address,
          std::size_t size_bytes, MemoryKind kind) noexcept;
   ~Memory();

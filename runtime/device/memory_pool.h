@@ -17,8 +17,8 @@ class PoolState;
 
 struct PoolOptions {
   MemoryKind kind = MemoryKind::device;
-  /// Leaves the work to the driver's own stream-ordered pool, where there is one and the kind is
-  /// device memory: shared by all sizes and by CUDA graphs, at about 1 us an allocation.
+  /// Leaves the work to the driver's own stream-ordered pool, if there is one and the kind is
+  /// device memory: shared by all sizes and by CUDA graphs, about 1 us for each allocation.
   bool use_driver_pool = false;
 };
 
@@ -44,7 +44,7 @@ struct PoolStatistics {
 class MemoryPool {
  public:
   explicit MemoryPool(Device device, const PoolOptions& options = {});
-  /// Gives back what is held; what is in use goes back when it is freed.
+  /// Releases the held blocks; blocks in use are released when they are freed.
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;

@@ -44,7 +44,7 @@ class Program {
                                        std::string name = "kernel");
   /// Prints a syntax tree in the language of the device and compiles that:
   /// `Program::compile(device, module)`. The caller includes `rtcg/cgen.h`, which the runtime does
-  /// without: a template, whose Dialect is named where it is used.
+  /// not use: a template whose Dialect is named by the caller.
   ///
   /// @throws  as cgen::print_module and above
   template <class Tree, class Dialect = cgen::Dialect>
@@ -57,7 +57,7 @@ class Program {
                                                           : Dialect::c;
     return compile(device, print_module(module, dialect), options, module.name);
   }
-  /// Loads what was compiled before, e.g. with compile_cached, for this device.
+  /// Loads a result of compile_cached, or of another compile for this device.
   ///
   /// @throws InvalidInput  runtime.program.wrong_binary
   [[nodiscard]] static Program load(Device device, CompiledProgram compiled);

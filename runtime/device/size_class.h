@@ -8,8 +8,7 @@
 namespace rtcg::runtime {
 
 /// Sizes of a pool's blocks: those of 1 to 16 bytes, then 16 between each power of two and the next
-/// (an exponent and four bits of mantissa). A block is less than 1/16 longer than what was asked
-/// for.
+/// (an exponent and four bits of mantissa). A block is less than 1/16 longer than requested.
 class SizeClass {
  public:
   /// The class whose blocks hold `size_bytes` with the least waste. @param size_bytes  > 0

@@ -30,8 +30,8 @@ class HostQueue {
 
   void submit(Task task);
   [[nodiscard]] bool is_done() const;
-  /// Waits for all tasks submitted so far, and throws what the first of them threw since the last
-  /// time.
+  /// Waits for all tasks submitted so far, and throws the first exception of a task since the last
+  /// call.
   void synchronize();
   /// Waits for all tasks submitted so far; synchronize() reports their exceptions.
   void wait() const noexcept;
@@ -52,7 +52,7 @@ class HostEvent {
 
   /// A later record makes this the event's place instead.
   void record(HostQueue& queue) const;
-  /// Whether the latest record has been passed; true when there is none.
+  /// Whether the latest record has been passed; true if there is none.
   [[nodiscard]] bool is_done() const;
   void synchronize() const;
   /// Lets later tasks of the queue wait for the latest record so far.

@@ -5,7 +5,7 @@
 
 namespace rtcg::runtime {
 
-/// Mean time on the device, in milliseconds, of what one call of `submit` puts on `stream`.
+/// Mean time on the device, in milliseconds, of the work of one call of `submit` on `stream`.
 ///
 /// @param submit       puts work on `stream`; called `repetitions` times
 /// @param repetitions  > 0

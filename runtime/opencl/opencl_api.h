@@ -11,7 +11,7 @@
 
 namespace rtcg::runtime::opencl {
 
-/// `CL_INVALID_VALUE`; the number for what the table does not know.
+/// `CL_INVALID_VALUE`; the number if the table does not have it.
 [[nodiscard]] std::string status_name(cl_int status);
 
 /// @throws DeviceError  runtime.opencl.call_failed; runtime.memory.out_of_memory for that status
@@ -32,7 +32,7 @@ class Entry<Result(Arguments...)> {
 
   Result operator()(Arguments... arguments) const { return pointer_(arguments...); }
 
-  /// Calls, and throws what a bad status means. @param what  completes `cannot ...`
+  /// Calls, and throws the error of a bad status. @param what  completes `cannot ...`
   void must(std::string_view what, Arguments... arguments) const {
     if (const cl_int status = pointer_(arguments...); status != CL_SUCCESS) {
       throw_status(status, name_, what);
@@ -96,7 +96,7 @@ class Api {
   /// checks programs this way), and `libOpenCL.so.1`. Opened at the first use and never closed.
   [[nodiscard]] static const Api& instance();
 
-  /// @param path  empty: what is in the process already
+  /// @param path  empty: the library that is loaded already
   explicit Api(const std::string& path);
 
   /// Empty if the loader is present and new enough, otherwise the reason.

@@ -82,8 +82,8 @@ class OpenClBackend : public Backend {
               const ArgumentView& arguments) override;
 
  private:
-  /// How far a queue is. Submissions of all queues are numbered together, so that a number never
-  /// means work of another queue whose handle came back.
+  /// How far a queue is. Submissions of all queues share one numbering, so a number never belongs
+  /// to a later queue with the same handle.
   struct Progress {
     bool is_foreign = true;  // others submit too: a past state does not last
     std::uint64_t submitted = 0;
@@ -135,13 +135,13 @@ class OpenClBackend : public Backend {
   [[nodiscard]] bool is_in_host_memory(DeviceAddress address) const;
   /// Null where the driver refuses even once all work is done.
   [[nodiscard]] void* allocate_svm(cl_svm_mem_flags flags, std::size_t size_bytes);
-  /// 0 where there is not that much.
+  /// 0 if there is not enough.
   [[nodiscard]] DeviceAddress try_allocate(std::size_t size_bytes, MemoryKind kind);
   void copy_bytes(cl_command_queue queue, DeviceAddress target, DeviceAddress source,
                   std::size_t size_bytes, bool blocking);
 
   [[nodiscard]] LoadedKernel& loaded_kernel(Kernel kernel);
-  /// @returns  what must live until the kernel is enqueued
+  /// @returns  an object that must live until the kernel is enqueued
   [[nodiscard]] std::vector<HeldBuffer> set_arguments(cl_kernel kernel, const LoadedKernel& loaded,
                                                       const LaunchShape& shape,
                                                       const ArgumentView& arguments) const;

@@ -15,7 +15,7 @@
 
 namespace rtcg::runtime::opencl {
 
-/// What the host, or shared virtual memory, calls this address.
+/// The name of this address on the host or in shared virtual memory.
 [[nodiscard]] inline void* pointer(DeviceAddress address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
@@ -49,7 +49,7 @@ class BufferMemory {
 
   /// Sets a pointer to global or constant memory.
   ///
-  /// @returns  what must live until the kernel is enqueued; empty where nothing must
+  /// @returns  an object that must live until the kernel is enqueued; empty if there is none
   /// @throws Unsupported  runtime.opencl.unaligned_pointer, runtime.opencl.no_zero_copy
   [[nodiscard]] HeldBuffer set_argument(cl_kernel kernel, cl_uint index,
                                         DeviceAddress address) const;

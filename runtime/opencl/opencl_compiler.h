@@ -23,7 +23,7 @@ class OpenClCompiler : public Compiler {
   [[nodiscard]] std::string identity(const CompileRequest& request) override;
 
   /// The first compile for a device runs a self-test on it (run_self_test), whose verdict is kept
-  /// in the cache's folder: an option that mends what is wrong is added, or the device is refused.
+  /// in the cache's folder: an option that corrects the error is added, or the device is refused.
   /// RTCG_TRUST_COMPILER=1 skips this.
   ///
   /// @throws CompileFailure  runtime.opencl.refused

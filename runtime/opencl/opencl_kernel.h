@@ -49,7 +49,7 @@ struct DeclaredParameter {
 /// Parameters by kernel.
 using ParameterTable = std::map<std::string, std::vector<DeclaredParameter>>;
 
-/// A kernel with what a launch needs to know. Setting arguments changes the cl_kernel, so a launch
+/// A kernel with the data for its launches. Setting arguments changes the cl_kernel, so a launch
 /// holds the mutex from the first argument to the enqueue.
 struct LoadedKernel {
   KernelAttributes attributes;
@@ -65,7 +65,7 @@ struct LoadedKernel {
 /// @throws DeviceError  runtime.opencl.call_failed
 [[nodiscard]] std::vector<DeclaredParameter> read_parameters(const Api& api, cl_kernel kernel);
 
-/// Attributes of a kernel with these parameters, but for its name.
+/// Attributes of a kernel with these parameters, without its name.
 [[nodiscard]] std::unique_ptr<LoadedKernel> describe_kernel(
     const Api& api, cl_kernel kernel, cl_device_id device,
     const std::vector<DeclaredParameter>& parameters);

@@ -11,7 +11,7 @@
 
 namespace rtcg::runtime::opencl {
 
-/// What the self-test of an OpenCL device is remembered by: the device, its driver and the texts.
+/// The key of the self-test of an OpenCL device: the device, its driver and the texts.
 [[nodiscard]] std::string self_test_identity(const DeviceInfo& info);
 
 /// The sets of flags that may mend a compiler, cheapest first.
