@@ -4,131 +4,160 @@
 #include <iterator>
 #include <unordered_map>
 
-#include "rtcg/cgen/ast/traverse.h"
+#include "rtcg/cgen/ast/walk.h"
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/loopy/codegen/join_conditions.h"
 
 namespace rtcg::loopy {
 namespace {
 
-using Names = std::set<std::string_view>;
+/// Private variables by their numbers: sorted, none twice.
+using Numbers = std::vector<std::size_t>;
 
-/// The private variables that each item reads or writes, those within included.
-class ItemVariables {
+Numbers sorted(Numbers numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+bool contains(const Numbers& numbers, std::size_t number) {
+  return std::binary_search(numbers.begin(), numbers.end(), number);
+}
+
+/// Finds the private variables that trees mention.
+class VariableFinder {
  public:
-  ItemVariables(const CodeBlock& block, const PrivateVariables& variables)
-      : variables_(variables), all_(add(block)) {}
-
-  [[nodiscard]] const Names& all() const { return all_; }
-  [[nodiscard]] bool touches(const CodeItem& item, std::string_view variable) const {
-    return names_.at(&item).count(variable) != 0;
+  explicit VariableFinder(const PrivateVariables& variables) : walk_(*this) {
+    for (const auto& [name, variable] : variables) {
+      numbers_.emplace(name, numbers_.size());
+    }
   }
-  [[nodiscard]] bool touches(const CodeBlock& block, std::string_view variable) const {
-    return std::any_of(block.items.begin(), block.items.end(),
-                       [&](const CodeItem& item) { return touches(item, variable); });
+  VariableFinder(const VariableFinder&) = delete;
+  VariableFinder& operator=(const VariableFinder&) = delete;
+
+  template <class... Trees>
+  [[nodiscard]] Numbers in(const Trees&... trees) {
+    found_.clear();
+    if (!numbers_.empty()) {
+      (walk_(trees), ...);
+    }
+    return sorted(found_);
+  }
+
+  bool operator()(const cgen::Type& /*tree*/) const { return false; }
+  bool operator()(const cgen::Expr& tree) { return !is_done(tree); }
+  bool operator()(const cgen::Statement& tree) {
+    if (const auto* raw = get_if<cgen::RawStatement>(tree)) {
+      std::for_each(raw->names_used.begin(), raw->names_used.end(),
+                    [this](const std::string& name) { add(name); });
+    }
+    return true;
+  }
+
+  // leaves are seen when their parents are
+  [[nodiscard]] bool is_done(const cgen::Type& /*tree*/) const { return true; }
+  bool is_done(const cgen::Expr& tree) {
+    const auto* variable = get_if<cgen::Variable>(tree);
+    if (variable != nullptr) {
+      add(variable->name);
+    }
+    return variable != nullptr || is<cgen::IntLiteral>(tree);
   }
 
  private:
-  Names add(const CodeBlock& block) {
-    Names names;
-    for (const CodeItem& item : block.items) {
-      const Names& own = names_.emplace(&item, variables_in(item)).first->second;
-      names.insert(own.begin(), own.end());
+  void add(const std::string& name) {
+    if (const auto known = numbers_.find(name); known != numbers_.end()) {
+      found_.push_back(known->second);
     }
-    return names;
   }
 
-  Names variables_in(const CodeItem& item) {
-    Names names;
-    match(
-        item, [&](const CodeStatement& e) { add_names(e.statement, names); },
-        [&](const CodeScalarAssignment& e) {
-          add_names(e.target, names);
-          add_names(e.value, names);
-        },
-        [&](const CodeLoop& e) {
-          names = add(e.body);
-          add_names(e.begin, names);
-          add_names(e.end, names);
-        },
-        [&](const CodeIf& e) {
-          names = add(e.then_body);
-          if (e.else_body) {
-            names.merge(add(*e.else_body));
-          }
-          add_names(e.condition, names);
-        });
-    return names;
-  }
-
-  template <class Tree>
-  void add_names(const Tree& tree, Names& names) const {
-    if (variables_.empty()) {
-      return;
-    }
-    const auto add_name = [&](const std::string& name) {
-      if (const auto found = variables_.find(name); found != variables_.end()) {
-        names.insert(found->first);
-      }
-    };
-    cgen::walk(tree, {.type = [](const cgen::Type&) { return false; },
-                      .expr =
-                          [&](const cgen::Expr& expr) {
-                            if (const auto* variable = get_if<cgen::Variable>(expr)) {
-                              add_name(variable->name);
-                            }
-                            return true;
-                          },
-                      .statement =
-                          [&](const cgen::Statement& statement) {
-                            if (const auto* raw = get_if<cgen::RawStatement>(statement)) {
-                              std::for_each(raw->names_used.begin(), raw->names_used.end(),
-                                            add_name);
-                            }
-                            return true;
-                          }});
-  }
-
-  const PrivateVariables& variables_;
-  std::unordered_map<const CodeItem*, Names> names_;
-  Names all_;
+  std::unordered_map<std::string_view, std::size_t> numbers_;  // in the order of the names
+  Numbers found_;
+  cgen::detail::Walk<VariableFinder> walk_;
 };
 
-cgen::Statement declaration(const std::string& name, const PrivateVariable& variable,
-                            std::optional<cgen::Expr> value = {}) {
-  cgen::Type type = variable.type;
-  for (std::size_t axis = variable.extents.size(); axis-- > 0;) {
-    type = cgen::array_of(type, variable.extents[axis]);
+/// The private variables that each item of a block reads or writes.
+class ItemVariables {
+ public:
+  ItemVariables(const CodeBlock& block, const PrivateVariables& variables) : finder_(variables) {
+    all_ = add(block);
   }
-  return cgen::Declaration{.type = std::move(type), .name = name, .initializer = std::move(value)};
-}
 
-/// Whether the condition of a branch, or the bounds of a loop, read the variable.
-bool is_read_by_head(const CodeItem& item, const std::string& variable) {
-  const auto reads = [&](const cgen::Expr& expr) {
-    return cgen::free_names(expr).count(variable) != 0;
-  };
-  if (const CodeLoop* loop = get_if<CodeLoop>(item)) {
-    return reads(loop->begin) || reads(loop->end);
+  [[nodiscard]] const Numbers& all() const { return all_; }
+  /// Whether the item mentions the variable, here or within.
+  [[nodiscard]] bool touches(const CodeItem& item, std::size_t variable) const {
+    return contains(uses_.at(&item).all, variable);
   }
-  const CodeIf* conditional = get_if<CodeIf>(item);
-  return conditional != nullptr && reads(conditional->condition);
-}
+  [[nodiscard]] bool touches(const CodeBlock& block, std::size_t variable) const {
+    return std::any_of(block.items.begin(), block.items.end(),
+                       [&](const CodeItem& item) { return touches(item, variable); });
+  }
+  /// Whether the condition of a branch, or the bounds of a loop, read the variable.
+  [[nodiscard]] bool is_read_by_head(const CodeItem& item, std::size_t variable) const {
+    return contains(uses_.at(&item).head, variable);
+  }
+
+ private:
+  struct Uses {
+    Numbers head{};
+    Numbers all{};
+  };
+
+  Numbers add(const CodeBlock& block) {
+    Numbers numbers;
+    for (const CodeItem& item : block.items) {
+      const Uses& own = uses_.emplace(&item, uses_of(item)).first->second;
+      numbers.insert(numbers.end(), own.all.begin(), own.all.end());
+    }
+    return sorted(std::move(numbers));
+  }
+
+  Uses uses_of(const CodeItem& item) {
+    const auto with_head = [&](Numbers head, Numbers all) {
+      all.insert(all.end(), head.begin(), head.end());
+      return Uses{std::move(head), sorted(std::move(all))};
+    };
+    return match(
+        item,
+        [&](const CodeStatement& e) {
+          return Uses{{}, finder_.in(e.statement)};
+        },
+        [&](const CodeScalarAssignment& e) {
+          return Uses{{}, finder_.in(e.target, e.value)};
+        },
+        [&](const CodeLoop& e) { return with_head(finder_.in(e.begin, e.end), add(e.body)); },
+        [&](const CodeIf& e) {
+          Numbers all = add(e.then_body);
+          if (e.else_body) {
+            const Numbers other = add(*e.else_body);
+            all.insert(all.end(), other.begin(), other.end());
+          }
+          return with_head(finder_.in(e.condition), std::move(all));
+        });
+  }
+
+  VariableFinder finder_;
+  std::unordered_map<const CodeItem*, Uses> uses_;
+  Numbers all_;
+};
 
 class Placement {
  public:
   Placement(const CodeBlock& block, const PrivateVariables& variables)
-      : variables_(variables), touched_(block, variables) {}
+      : touched_(block, variables) {
+    for (const auto& variable : variables) {
+      variables_.push_back(&variable);
+    }
+  }
 
   [[nodiscard]] std::vector<cgen::Statement> write(const CodeBlock& block) const {
     std::vector<cgen::Statement> statements;
-    std::set<std::string> inside;
-    for (const std::string_view each : touched_.all()) {
-      const auto& [name, variable] = *variables_.find(each);
-      if (variable.is_at_top) {
-        statements.push_back(declaration(name, variable));
+    Numbers inside;
+    for (const std::size_t each : touched_.all()) {
+      if (variables_[each]->second.is_at_top) {
+        statements.push_back(declaration(each));
       } else {
-        inside.insert(name);
+        inside.push_back(each);
       }
     }
     const std::vector<cgen::Statement> rest = write(block, inside);
@@ -137,18 +166,29 @@ class Placement {
   }
 
  private:
+  [[nodiscard]] cgen::Statement declaration(std::size_t number,
+                                            std::optional<cgen::Expr> value = {}) const {
+    const auto& [name, variable] = *variables_[number];
+    cgen::Type type = variable.type;
+    for (std::size_t axis = variable.extents.size(); axis-- > 0;) {
+      type = cgen::array_of(type, variable.extents[axis]);
+    }
+    return cgen::Declaration{
+        .type = std::move(type), .name = name, .initializer = std::move(value)};
+  }
+
   /// Whether, whenever the block runs, the variable is written before it is read: nothing reaches
   /// it from an earlier run of the block.
-  [[nodiscard]] bool starts_with_write(const CodeBlock& block, const std::string& variable) const {
+  [[nodiscard]] bool starts_with_write(const CodeBlock& block, std::size_t variable) const {
     const auto is_user = [&](const CodeItem& item) { return touched_.touches(item, variable); };
     const auto first = std::find_if(block.items.begin(), block.items.end(), is_user);
     if (first == block.items.end()) {
       return false;
     }
     if (const auto* assignment = get_if<CodeScalarAssignment>(*first)) {
-      return assignment->variable == variable;
+      return assignment->variable == variables_[variable]->first;
     }
-    if (is_read_by_head(*first, variable)) {
+    if (touched_.is_read_by_head(*first, variable)) {
       return false;
     }
     const bool is_last = std::none_of(first + 1, block.items.end(), is_user);
@@ -165,69 +205,59 @@ class Placement {
 
   /// @param open  variables that must be declared in this block or further in
   [[nodiscard]] std::vector<cgen::Statement> write(const CodeBlock& block,
-                                                   const std::set<std::string>& open) const {
-    std::vector<std::set<std::string>> pushed(block.items.size());
-    std::vector<std::vector<std::string>> declared_before(block.items.size());
-    for (const std::string& each : open) {
-      place(block, each, pushed, declared_before);
+                                                   const Numbers& open) const {
+    std::vector<Numbers> pushed(block.items.size());
+    std::vector<Numbers> declared_before(block.items.size());
+    for (const std::size_t variable : open) {
+      const auto is_user = [&](const CodeItem& item) { return touched_.touches(item, variable); };
+      const auto first = std::find_if(block.items.begin(), block.items.end(), is_user);
+      if (first != block.items.end()) {
+        const bool is_only = std::none_of(first + 1, block.items.end(), is_user);
+        const auto place = static_cast<std::size_t>(first - block.items.begin());
+        (is_only && may_be_within(*first, variable) ? pushed : declared_before)[place].push_back(
+            variable);
+      }
     }
     std::vector<cgen::Statement> statements;
     for (std::size_t i = 0; i < block.items.size(); ++i) {
-      std::optional<std::string> with_value;
-      if (const auto* first = get_if<CodeScalarAssignment>(block.items[i])) {
-        const auto found =
-            std::find(declared_before[i].begin(), declared_before[i].end(), first->variable);
-        if (found != declared_before[i].end()) {
-          with_value = *found;
-          declared_before[i].erase(found);
+      std::optional<std::size_t> with_value;
+      for (const std::size_t each : declared_before[i]) {
+        const auto* first = get_if<CodeScalarAssignment>(block.items[i]);
+        if (first != nullptr && first->variable == variables_[each]->first) {
+          with_value = each;
+        } else {
+          statements.push_back(declaration(each));
         }
-      }
-      for (const std::string& each : declared_before[i]) {
-        statements.push_back(declaration(each, variables_.at(each)));
       }
       statements.push_back(write_item(block.items[i], pushed[i], with_value));
     }
     return statements;
   }
 
-  void place(const CodeBlock& block, const std::string& variable,
-             std::vector<std::set<std::string>>& pushed,
-             std::vector<std::vector<std::string>>& declared_before) const {
-    std::vector<std::size_t> users;
-    for (std::size_t i = 0; i < block.items.size(); ++i) {
-      if (touched_.touches(block.items[i], variable)) {
-        users.push_back(i);
-      }
-    }
-    if (users.empty()) {
-      return;
-    }
-    const CodeItem& first = block.items[users.front()];
-    bool goes_further = users.size() == 1;
-    if (const CodeLoop* loop = get_if<CodeLoop>(first)) {
-      goes_further =
-          goes_further && (loop->is_over_threads || starts_with_write(loop->body, variable));
-    } else if (!is<CodeIf>(first)) {
-      goes_further = false;
-    }
-    goes_further = goes_further && !is_read_by_head(first, variable);
-    if (goes_further) {
-      pushed[users.front()].insert(variable);
-    } else {
-      declared_before[users.front()].push_back(variable);
-    }
+  /// Whether a variable that no other item touches can be declared within the item.
+  [[nodiscard]] bool may_be_within(const CodeItem& item, std::size_t variable) const {
+    const CodeLoop* loop = get_if<CodeLoop>(item);
+    return !touched_.is_read_by_head(item, variable) &&
+           (is<CodeIf>(item) || (loop != nullptr && (loop->is_over_threads ||
+                                                     starts_with_write(loop->body, variable))));
   }
 
-  [[nodiscard]] cgen::Statement write_item(const CodeItem& item,
-                                           const std::set<std::string>& pushed,
-                                           const std::optional<std::string>& with_value) const {
+  [[nodiscard]] cgen::Statement write_item(const CodeItem& item, const Numbers& pushed,
+                                           std::optional<std::size_t> with_value) const {
     return match(
         item, [&](const CodeStatement& e) { return e.statement; },
         [&](const CodeScalarAssignment& e) -> cgen::Statement {
-          return with_value ? declaration(e.variable, variables_.at(e.variable), e.value)
+          return with_value ? declaration(*with_value, e.value)
                             : cgen::Statement(cgen::assign(e.target, e.value));
         },
-        [&](const CodeLoop& e) { return write_loop(e, pushed); },
+        [&](const CodeLoop& e) -> cgen::Statement {
+          cgen::ForOptions options;
+          options.step = e.step;
+          options.unroll = e.unroll;
+          const cgen::Statement code = cgen::counted_loop(
+              e.type, e.name, e.begin, e.end, cgen::Block{write(e.body, pushed)}, options);
+          return e.pragma ? cgen::Group{{cgen::Pragma{*e.pragma}, code}} : code;
+        },
         [&](const CodeIf& e) -> cgen::Statement {
           cgen::If code{e.condition, cgen::Block{write(e.then_body, pushed)}, std::nullopt};
           if (e.else_body) {
@@ -237,24 +267,22 @@ class Placement {
         });
   }
 
-  [[nodiscard]] cgen::Statement write_loop(const CodeLoop& loop,
-                                           const std::set<std::string>& pushed) const {
-    cgen::ForOptions options;
-    options.step = loop.step;
-    options.unroll = loop.unroll;
-    const cgen::Statement code = cgen::counted_loop(loop.type, loop.name, loop.begin, loop.end,
-                                                    cgen::Block{write(loop.body, pushed)}, options);
-    return loop.pragma ? cgen::Group{{cgen::Pragma{*loop.pragma}, code}} : code;
-  }
-
-  const PrivateVariables& variables_;
+  std::vector<const PrivateVariables::value_type*> variables_;  // by number
   const ItemVariables touched_;
 };
 
 }  // namespace
 
-std::set<std::string_view> variables_of(const CodeBlock& block, const PrivateVariables& variables) {
-  return ItemVariables(block, variables).all();
+PrivateVariables variables_in(const CodeBlock& block, const PrivateVariables& variables) {
+  const ItemVariables touched(block, variables);
+  PrivateVariables result;
+  std::size_t number = 0;
+  for (const auto& each : variables) {
+    if (contains(touched.all(), number++)) {
+      result.insert(each);
+    }
+  }
+  return result;
 }
 
 std::optional<CodeBlock> if_any(CodeBlock block) {

@@ -3,9 +3,7 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "rtcg/cgen/ast/statement.h"
@@ -16,7 +14,7 @@ struct CodeItem;
 
 /// Statements of a kernel whose private variables are not declared yet.
 struct CodeBlock {
-  std::vector<CodeItem> items;  // clang 14 asks for a complete type where braces stand
+  std::vector<CodeItem> items;  // clang 14 asks for a complete type if braces follow
 };
 
 /// `for (iname = begin; iname < end; iname += step) body`
@@ -74,9 +72,9 @@ using PrivateVariables = std::map<std::string, PrivateVariable, std::less<>>;
 [[nodiscard]] std::optional<CodeBlock> if_any(CodeBlock block);
 void append(CodeBlock& block, CodeBlock more);
 
-/// The private variables that a block reads or writes.
-[[nodiscard]] std::set<std::string_view> variables_of(const CodeBlock& block,
-                                                      const PrivateVariables& variables);
+/// Those of the variables that the block reads or writes.
+[[nodiscard]] PrivateVariables variables_in(const CodeBlock& block,
+                                            const PrivateVariables& variables);
 
 /// The statements with each variable declared as far in as its life allows, with its first value
 /// if that is assigned at once. Conditions are joined, see join_conditions.

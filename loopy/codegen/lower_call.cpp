@@ -9,7 +9,7 @@
 namespace rtcg::loopy {
 namespace {
 
-/// The variables of a body in the order in which they stand in it, but those that it declares and
+/// The variables of a body in the order of their first use, but those that it declares and
 /// the functions that it calls.
 std::vector<cgen::Variable> outer_variables(const cgen::Statement& body) {
   const std::set<std::string> free = cgen::free_names(body);
@@ -134,20 +134,16 @@ CallParameter call_parameter(KernelVariables& variables, const cgen::Variable& v
 CodeItem lower_call(KernelVariables& variables, FunctionTable& functions,
                     const GuardedCall& guarded, CodeBlock code) {
   const LaunchFacts& launch = variables.launch;
-  const PrivateVariables& private_variables = variables.private_variables();
   const CallSite& call = *launch.kernel.instructions[guarded.statements.front()].call_site;
   NameSet written;
   for (const std::size_t statement : guarded.statements) {
     written.merge(written_variables(launch.kernel.instructions[statement]));
   }
   // the function declares what nothing else touches
-  PrivateVariables declared;
-  for (const std::string_view each : variables_of(code, private_variables)) {
-    const auto variable = private_variables.find(each);
-    if (!is_touched_outside(launch, variable->second.temporary, guarded.statements)) {
-      declared.insert(*variable);
-    }
-  }
+  PrivateVariables declared = variables_in(code, variables.private_variables());
+  std::erase_if(declared, [&](const auto& each) {
+    return is_touched_outside(launch, each.second.temporary, guarded.statements);
+  });
   const cgen::Statement body =
       cgen::Block{place_declarations(std::move(code), declared, launch.rules.gathers_conditions)};
   const std::vector<cgen::Variable> outer = outer_variables(body);
@@ -165,7 +161,7 @@ CodeItem lower_call(KernelVariables& variables, FunctionTable& functions,
   for (const cgen::Variable& each : outer) {
     const Temporary* table = find_temporary(launch.kernel, each.name);
     if (table != nullptr && table->address_space == AddressSpace::constant) {
-      continue;  // stands ahead of all functions
+      continue;  // declared before all functions
     }
     CallParameter parameter = call_parameter(variables, each, written, guarded);
     const auto wanted = call.parameter_names.find(parameter.variable);
