@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/codegen/kernel_variables.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 
 namespace rtcg::loopy {
@@ -48,6 +51,50 @@ std::int64_t linear_length(const Kernel& kernel, const Temporary& temporary) {
   return last + 1;
 }
 
+/// Aligned as the widest load takes it: compilers then join loads of neighbours by themselves.
+constexpr int alignment_bytes = 16;
+
+struct SharedArray {
+  cgen::Type element;
+  std::string name;
+  std::vector<cgen::Expr> lengths;
+  std::int64_t bytes = 0;
+
+  /// The type of what is left when the first axes have been indexed.
+  [[nodiscard]] cgen::Type with_axes_from(std::size_t first) const {
+    cgen::Type type = element;
+    for (std::size_t axis = lengths.size(); axis-- > first;) {
+      type = cgen::array_of(type, lengths[axis]);
+    }
+    return type;
+  }
+};
+
+cgen::Statement shared_array(const SharedArray& array) {
+  cgen::Declaration declaration{
+      .type = array.with_axes_from(0), .name = array.name, .memory = cgen::MemorySpace::shared};
+  if (array.bytes >= alignment_bytes) {
+    declaration.align_bytes = alignment_bytes;
+  }
+  return declaration;
+}
+
+/// The arrays as pointers to their first rows, one after the other in memory whose size the launch
+/// gives; how many bytes they take.
+std::int64_t declare_in_dynamic_memory(const std::vector<SharedArray>& arrays,
+                                       const std::string& name, cgen::BlockBuilder& body) {
+  const cgen::Expr memory = body.add(cgen::dynamic_shared_array(cgen::u8, name));
+  std::int64_t offset = 0;
+  for (const SharedArray& each : arrays) {
+    const cgen::Type row = cgen::pointer_to(each.with_axes_from(1));
+    body << cgen::declare(
+        cgen::const_(row), each.name,
+        cgen::cast(row, offset == 0 ? memory : memory + static_cast<int>(offset)));
+    offset += round_up(each.bytes, alignment_bytes);
+  }
+  return offset;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> storage_extents(const Kernel& kernel, const Temporary& temporary) {
@@ -84,6 +131,55 @@ std::vector<std::int64_t> declared_extents(const Kernel& kernel, const Temporary
     extents = {linear_length(kernel, temporary)};
   }
   return extents;
+}
+
+BlockMemory block_memory(KernelVariables& variables) {
+  const LaunchFacts& launch = variables.launch;
+  BlockMemory result;
+  if (std::none_of(
+          launch.kernel.temporaries.begin(), launch.kernel.temporaries.end(),
+          [](const Temporary& each) { return each.address_space == AddressSpace::local; })) {
+    return result;
+  }
+  NameSet used;
+  for (const std::size_t statement : launch.statements) {
+    used.merge(written_variables(launch.kernel.instructions[statement]));
+    used.merge(read_variables(launch.kernel, launch.kernel.instructions[statement]));
+  }
+  std::vector<SharedArray> arrays;
+  for (const Temporary& temporary : launch.kernel.temporaries) {
+    if (temporary.address_space != AddressSpace::local || used.count(temporary.name) == 0) {
+      continue;
+    }
+    std::vector<std::int64_t> extents = declared_extents(launch.kernel, temporary);
+    if (extents.empty()) {
+      extents = {1};  // a scalar that all threads share
+    }
+    std::int64_t bytes = loopy::size_bytes(*temporary.type);
+    std::vector<cgen::Expr> lengths;
+    for (const std::int64_t extent : extents) {
+      bytes *= extent;
+      lengths.emplace_back(static_cast<int>(extent));
+    }
+    result.bytes += bytes;
+    result.arrays.emplace_back(temporary.name, bytes);
+    arrays.push_back({*temporary.type, temporary.name, std::move(lengths), bytes});
+  }
+  cgen::BlockBuilder body;
+  if (result.bytes > launch.rules.most_static_shared_bytes) {
+    result.is_dynamic = true;
+    result.bytes = declare_in_dynamic_memory(arrays, variables.new_name("block_memory"), body);
+  } else {
+    for (const SharedArray& each : arrays) {
+      if (launch.rules.has_threads) {
+        body << shared_array(each);
+      } else {
+        body << cgen::declare(each.with_axes_from(0), each.name);
+      }
+    }
+  }
+  result.declarations = body.statements();
+  return result;
 }
 
 }  // namespace rtcg::loopy

@@ -17,7 +17,7 @@ struct CallFrame;
 using KnownValues = std::map<std::string, Affine, std::less<>>;
 using Guards = std::vector<Constraint>;
 
-/// What holds at a place of the code. A value that passes hand down: no pass keeps it.
+/// What holds at a place of the code. A value: passes change copies and hand them down.
 struct EmitContext {
   ConstraintSet assumptions{};
   /// Inames with a C variable or a value.

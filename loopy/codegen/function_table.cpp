@@ -47,7 +47,7 @@ std::string FunctionTable::add(cgen::Function function) {
   return name;
 }
 
-/// The text with parameters and variables numbered in the order in which they stand in it.
+/// The text with parameters and variables numbered in the order of their first use.
 std::string FunctionTable::form_of(const cgen::Function& function) const {
   std::map<std::string, std::string, std::less<>> own;
   for (const cgen::Parameter& parameter : function.parameters) {

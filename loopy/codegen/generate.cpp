@@ -1,6 +1,7 @@
 #include "rtcg/loopy/codegen/generate.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/codegen/check_temporaries.h"
 #include "rtcg/loopy/codegen/kernel_function.h"
+#include "rtcg/loopy/codegen/lower_expr.h"
 #include "rtcg/loopy/codegen/place_guards.h"
 #include "rtcg/loopy/codegen/target_names.h"
 #include "rtcg/loopy/codegen/write_body.h"
@@ -85,7 +87,7 @@ std::string head_comment(const Kernel& kernel, const GeneratedProgram& program,
   return text;
 }
 
-/// What whoever reports a wrong program needs to say.
+/// What the report of a wrong program has to contain.
 std::string story_of(const Kernel& kernel) {
   std::string text = "  the recipe:\n";
   for (const RecipeStep& step : kernel.recipe) {
@@ -132,9 +134,9 @@ cgen::Module module_of(const Kernel& kernel, const std::string& head,
 GeneratedProgram generate(const Kernel& described, Target target, const GenerateOptions& options) {
   const TargetRules rules = target_rules(target);
   // first: reductions and scans become loops, and types are known
-  const Kernel realized = preprocess(described, {.has_warp_shuffles = rules.has_warp_shuffles});
+  Kernel realized = preprocess(described, {.has_warp_shuffles = rules.has_warp_shuffles});
   // before anything is named in C: the target's language reserves words
-  const TargetNames names = with_target_names(realized, rules.dialect);
+  const TargetNames names = with_target_names(std::move(realized), rules.dialect);
   const Kernel& kernel = names.kernel;
   // before launches are cut out: some barriers end a launch
   LoopTree tree = insert_barriers(kernel, build_loop_tree(kernel));

@@ -26,9 +26,9 @@ struct GenerateOptions {
   /// Type of inames and of indices into arrays, i32 or i64. i32 is right as long as no array has
   /// more than 2^31 - 1 elements; the executor chooses by the arrays it gets.
   cgen::Type index_type = cgen::i32;
-  /// What a block may have of shared memory; on the host it has what it asks for. In CUDA arrays of
-  /// a fixed size have 48 KiB on all devices: what takes more becomes parts of one array whose size
-  /// the launch gives, of which newer devices have up to 227 KiB.
+  /// Shared memory that a block may have; on the host it has what it asks for. In CUDA arrays of a
+  /// fixed size have 48 KiB on all devices: larger ones become parts of one array whose size the
+  /// launch gives, and which may have up to 227 KiB on newer devices.
   std::int64_t most_shared_bytes = 227 * 1024;
   /// Statements that the text of a kernel may have, each copy for an unrolled loop or a lane
   /// counted: what is longer is refused. Compilers need minutes for tens of thousands of them.
@@ -52,8 +52,8 @@ struct KernelParameter {
   /// What the address of the first element must be a multiple of: more than the element's own where
   /// vectors are read or written.
   int align_bytes = 1;
-  /// For a temporary in global memory, how many elements whoever launches the kernels provides;
-  /// nothing for arguments.
+  /// For a temporary in global memory, how many elements the launching program provides; nothing
+  /// for arguments.
   std::optional<Expr> temporary_count{};
 };
 
@@ -61,7 +61,7 @@ struct KernelParameter {
 struct LaunchPlan {
   std::string kernel_name;
   /// Loops of the host around the launch, outermost first. The kernel gets their inames, which are
-  /// of the type of indices, behind the parameters that all kernels have.
+  /// of the type of indices, after the parameters that all kernels have.
   std::vector<HostLoop> host_loops{};
   /// Blocks along each axis, in terms of scalar parameters; at least 0.
   std::array<Expr, 3> grid = {1, 1, 1};
@@ -97,7 +97,7 @@ struct GeneratedProgram {
 ///         loopy.generate.host_loop_bounds
 /// @throws Unsupported   loopy.generate.axis_start
 /// @throws InternalError  the program is wrong (cgen/check/verify_module.h): the message has the
-///         recipe and a kernel file for whoever reports it
+///         recipe and a kernel file, for a report
 [[nodiscard]] GeneratedProgram generate(const Kernel& kernel, Target target,
                                         const GenerateOptions& options = {});
 

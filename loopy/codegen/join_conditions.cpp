@@ -239,7 +239,7 @@ bool is_safe_anywhere(const cgen::Expr& condition) {
   return is_safe;
 }
 
-/// A loop all of which stands under a condition that it does not change is put under it.
+/// A condition around the whole body of a loop that does not change it is put around the loop.
 void take_out_condition(CodeItem& item, const PrivateVariables& variables) {
   auto* loop = find_kind<CodeLoop>(item);
   auto* inner = loop != nullptr && loop->body.items.size() == 1
@@ -318,7 +318,7 @@ namespace {
 // Each item is compared with all conditions before it, so a long text of many would take long.
 constexpr std::size_t most_conditions = 64;
 
-/// Whether equal conditions stand apart.
+/// Whether equal conditions are apart.
 bool has_any_to_gather(const CodeBlock& block) {
   const auto conditionals =
       std::count_if(block.items.begin(), block.items.end(),
@@ -353,7 +353,7 @@ CodeBlock gather_conditions(CodeBlock block, const PrivateVariables& variables, 
   if (!has_any_to_gather(block)) {
     return block;
   }
-  /// A condition that others may join, and what has been written behind it.
+  /// A condition that others may join, and what has been written after it.
   struct Open {
     std::size_t item = 0;
     bool writes_memory = false;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "rtcg/loopy/codegen/block_memory.h"
-#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/codegen/array_storage.h"
+#include "rtcg/loopy/codegen/launch_facts.h"
 
 // The parameters, the launch and the function of a kernel of the program.
 

@@ -24,7 +24,7 @@ class LevelGuards {
   /// The guards under which the node at `first` is put: its own, or, if it needs none, those of a
   /// later node that all in between may share.
   [[nodiscard]] Guards of_run(std::size_t first);
-  /// One past the last node from `first` on that may share its guards and of which one needs them.
+  /// One past the last node that needs the guards: all from `first` on may share them.
   [[nodiscard]] std::size_t end_of_run(std::size_t first, const Guards& guards);
 
  private:

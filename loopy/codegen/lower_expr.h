@@ -19,7 +19,7 @@ struct ExprScope {
   const Kernel* kernel = nullptr;
   /// Type of inames and indices, i32 or i64.
   cgen::Type index_type = cgen::i32;
-  /// What is known where the expression stands; conditions that follow from it are left out.
+  /// What is known at the place of the expression; conditions that follow from it are left out.
   const ConstraintSet* context = nullptr;
   /// Set where the C turned out to depend on them.
   bool* has_asked_context = nullptr;
@@ -50,7 +50,7 @@ struct ExprScope {
 /// `expr >= 0` or `expr == 0` as a person would write it: `i < n`, `16 * i_outer + i_inner < n`.
 [[nodiscard]] cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint);
 
-/// The same for a comparison of a condition, which may speak of quotients.
+/// The same for a comparison of a condition, which may contain quotients.
 [[nodiscard]] cgen::Expr lower_comparison(const ExprScope& scope, const ComparisonForm& form);
 
 }  // namespace rtcg::loopy

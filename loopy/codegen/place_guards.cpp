@@ -18,13 +18,13 @@ namespace {
 // What is done fewer times is as good as done once.
 constexpr std::int64_t fewest_repetitions = 4;
 
-/// Copies of a loop's body that a compiler is asked for where nobody says how many: of a loop of
+/// Copies of a loop's body that a compiler is asked for if no number is given: of a loop of
 /// unknown length, and at most.
 constexpr std::int64_t copies_of_unknown_length = 8;
 constexpr std::int64_t most_copies_asked_for = 64;
 
-/// The factor of a hint: what is written, or the loop's length. "All" of a loop whose length
-/// nobody knows would be as many copies as the compiler can make.
+/// The factor of a hint: what is written, or the loop's length. "All" of a loop of unknown
+/// length would be as many copies as the compiler can make.
 int unroll_factor(int written, const LoopBounds& bounds, const TargetRules& rules) {
   const auto first = constant_lower(bounds);
   std::optional<std::int64_t> longest;
@@ -120,6 +120,19 @@ ContextRef make_context(EmitContext context) {
   return std::make_shared<const EmitContext>(std::move(context));
 }
 
+/// The guards to test one after the other, each unless the ones before imply it; they hold in
+/// `context` afterwards.
+Guards needed_tests(const Guards& guards, EmitContext& context) {
+  Guards tests;
+  for (const Constraint& guard : guards) {
+    if (!context.assumptions.implies(guard)) {
+      context.assumptions.add(guard);
+      tests.push_back(guard);
+    }
+  }
+  return tests;
+}
+
 class GuardPlacement {
  public:
   explicit GuardPlacement(const LaunchFacts& launch) : launch_(launch) {}
@@ -190,14 +203,7 @@ class GuardPlacement {
 
   GuardedNode guarded(const LoopTree& run, const Guards& guards, const ContextRef& context) {
     EmitContext inside = *context;
-    Guards tests;
-    // tested one after the other: the first ones may make later ones superfluous
-    for (const Constraint& guard : guards) {
-      if (!inside.assumptions.implies(guard)) {
-        inside.assumptions.add(guard);
-        tests.push_back(guard);
-      }
-    }
+    Guards tests = needed_tests(guards, inside);
     return {GuardedIf{context, std::move(tests), level(run, make_context(std::move(inside))), {}}};
   }
 
@@ -206,13 +212,7 @@ class GuardPlacement {
     EmitContext whole = *context;
     EmitContext partial = *context;
     partial.is_partial_tile = true;
-    Guards tests;
-    for (const Constraint& test : wanted) {
-      if (!whole.assumptions.implies(test)) {
-        whole.assumptions.add(test);
-        tests.push_back(test);
-      }
-    }
+    Guards tests = needed_tests(wanted, whole);
     if (tests.size() == 1) {
       partial.assumptions.add_nonnegative(-tests.front().expr - 1);
     }

@@ -300,7 +300,8 @@ void StatementFacts::find_guards(const std::vector<std::size_t>& statements) {
       relaxed_.insert(statement);
     }
   }
-  // values from outside are no one's: the neutral element of a reduction over threads would be one
+  // nothing may read values from outside: the neutral element of a reduction over threads would be
+  // one
   for (const std::size_t writer : std::set<std::size_t>(relaxed_)) {
     if (std::any_of(statements.begin(), statements.end(), [&](std::size_t reader) {
           return !stays_within(reader, writer) && feeds(writer, reader);

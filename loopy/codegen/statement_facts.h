@@ -16,7 +16,7 @@ class StatementFacts {
   StatementFacts(const Kernel& kernel, const std::vector<std::size_t>& statements);
 
   /// The constraints that must hold where the statement runs. Those that it may ignore, since it
-  /// only computes private values that no one outside its domain reads, are left out.
+  /// only computes private values that nothing outside its domain reads, are left out.
   [[nodiscard]] const ConstraintSet& guards(std::size_t statement) const {
     const DomainOf& domain = *domains_.at(statement);
     return is_relaxed(statement) ? domain.kept : domain.all;
@@ -61,12 +61,12 @@ class StatementFacts {
   /// What statements within the same inames have in common.
   struct DomainOf {
     ConstraintSet all;
-    /// Without the constraints that speak of lanes alone.
+    /// Without the constraints that mention lanes alone.
     ConstraintSet kept;
     std::vector<Constraint> dropped;
   };
   [[nodiscard]] DomainOf domain_of(const NameSet& inames) const;
-  /// Whether a constraint speaks of threads, blocks, lanes and parameters, not of loops, and of
+  /// Whether a constraint mentions threads, blocks, lanes and parameters, not of loops, and of
   /// more than the shape of a block.
   [[nodiscard]] bool is_about_lanes_only(const Affine& expr) const;
   /// Whether `reader` reads private values that `writer` computes.

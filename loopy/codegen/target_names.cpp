@@ -17,7 +17,7 @@ namespace {
 
 using NewNames = std::map<std::string, std::string, std::less<>>;
 
-// Functions, variables and macros that generated text may use beside those that kernels call.
+// Functions, variables and macros that generated text may use besides those that kernels call.
 constexpr std::string_view words_of_texts[] = {"blockDim",
                                                "blockIdx",
                                                "gridDim",

@@ -23,7 +23,7 @@ struct TargetNames {
 /// @throws InvalidInput  loopy.generate.reserved_name
 [[nodiscard]] TargetNames with_target_names(Kernel kernel, cgen::Dialect dialect);
 
-/// Lets those who launch the program speak of arguments as the user calls them.
+/// Gives the parameters and launches of the program the names of the description.
 void restore_user_names(const TargetNames& names, GeneratedProgram& program);
 
 }  // namespace rtcg::loopy
