@@ -18,9 +18,9 @@ namespace rtcg::loopy {
     const ConstraintSet& set, const std::vector<std::string>& names,
     const std::function<bool(const IntegerValues&)>& accepts);
 
-/// The names that a witness gives values to: parameters and scalar arguments in `set` first, then
-/// its inames and `inames` with their parents, in the order of the domains. Nothing where `set`
-/// mentions what the kernel computes.
+/// The names that get values from a witness: parameters and scalar arguments in `set` first, then
+/// its inames and `inames` with their parents, in the order of the domains. Nothing if `set` has
+/// values that the kernel computes.
 [[nodiscard]] std::optional<std::vector<std::string>> witness_names(const Kernel& kernel,
                                                                     const NameSet& inames,
                                                                     const ConstraintSet& set);

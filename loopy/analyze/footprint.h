@@ -9,7 +9,8 @@
 
 namespace rtcg::loopy {
 
-/// What some accesses touch along one axis while inames are swept: `base` ... `base + length - 1`.
+/// The range of some accesses along one axis while inames are swept: `base` ... `base + length -
+/// 1`.
 struct FootprintAxis {
   Affine base{};  ///< in inames that are not swept, and parameters
   std::int64_t length_elements = 1;

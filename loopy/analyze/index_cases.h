@@ -35,7 +35,7 @@ struct ComparisonForm {
 /// them is `!=` or has several cases.
 [[nodiscard]] std::optional<std::vector<ComparisonForm>> comparisons_of(const Expr& condition);
 
-/// What follows from `condition`, as far as it is affine: nothing follows from what is not.
+/// The affine constraints that follow from `condition`.
 [[nodiscard]] ConstraintSet context_of(const Expr& condition);
 
 }  // namespace rtcg::loopy

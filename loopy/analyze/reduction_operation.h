@@ -10,8 +10,8 @@
 
 namespace rtcg::loopy {
 
-/// What a reduction does with values of certain types: one value for most, a value and its place
-/// for argmin and argmax, and what rules say.
+/// The operation of a reduction on values of certain types: one value for most, a value and its
+/// place for argmin and argmax, or the values of a rule.
 class ReductionOperation {
  public:
   /// @param types  of the values, as types_of_targets gives them
@@ -26,10 +26,10 @@ class ReductionOperation {
   [[nodiscard]] bool repeats_operands() const noexcept { return has_place() || rule_; }
   /// Whether a value reads the old one of a later value.
   [[nodiscard]] bool needs_later_values() const;
-  /// What the names of variables for value `i` end in.
+  /// The suffix of the names of variables for value `i`.
   [[nodiscard]] std::string suffix(std::size_t i) const;
 
-  /// What changes nothing. The place of nothing is the largest value of its type.
+  /// The neutral values. The neutral place is the largest value of its type.
   [[nodiscard]] std::vector<Expr> neutral() const;
   /// The values to assign to `left`, the last element first: those before it still read the old
   /// values. Of equal values argmin and argmax take the one of the smaller place, in any order of

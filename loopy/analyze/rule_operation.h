@@ -23,7 +23,7 @@ struct RuleOperation {
   std::vector<Expr> values{};  ///< without calls of rules
   std::vector<Expr> neutral{};
 
-  /// What the values on both sides combine to.
+  /// The combination of the values on both sides.
   [[nodiscard]] std::vector<Expr> combine(const std::vector<Expr>& left,
                                           const std::vector<Expr>& right) const;
 };

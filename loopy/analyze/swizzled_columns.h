@@ -7,7 +7,7 @@
 
 #include "rtcg/loopy/kernel/kernel.h"
 
-// What Temporary::swizzle means for the elements of an array.
+// The effect of Temporary::swizzle on the elements of an array.
 
 namespace rtcg::loopy {
 

@@ -43,7 +43,7 @@ struct LooseType {
 /// @throws InvalidInput  loopy.type_of.unknown_function, loopy.type_of.argument_count,
 ///                       loopy.type_of.recursive_rule
 [[nodiscard]] cgen::Type type_of(const Kernel& kernel, const Expr& expr);
-/// Refuses a call of what is neither a function nor a rule, or with too many or too few arguments.
+/// Refuses calls of unknown functions and rules, and calls with a wrong number of arguments.
 /// @throws InvalidInput  loopy.type_of.unknown_function, loopy.type_of.argument_count
 void require_callable(const Kernel& kernel, const Call& call);
 /// The types that the targets of an assignment of `value` get: one for each operand of a reduction
@@ -60,7 +60,7 @@ using TypeLookup = std::function<LooseType(const std::string& name)>;
 [[nodiscard]] std::vector<LooseType> loose_types_of_targets(const Kernel& kernel,
                                                             const TypeLookup& lookup,
                                                             const Expr& value);
-/// What the kernel says of a name; Unknown where it says nothing.
+/// The type of a name in the kernel; Unknown without one.
 [[nodiscard]] LooseType declared_type(const Kernel& kernel, const std::string& name);
 [[nodiscard]] LooseType declared_type(const Kernel& kernel, const VariableIndex& variables,
                                       const std::string& name);

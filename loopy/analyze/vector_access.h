@@ -16,7 +16,7 @@ struct VectorObstacle {
   std::string reason{};
 };
 
-/// What a statement reads and writes as vectors when the values of an iname are its lanes.
+/// The vector accesses of a statement if the values of an iname are its lanes.
 struct VectorPlan {
   int lanes = 0;
   /// Elements that are read; each represents those of all lanes.
@@ -36,8 +36,8 @@ struct VectorPlan {
                                                                const Expr& access,
                                                                const std::string& iname, int lanes);
 
-/// The plan of a statement within `iname`; nothing where none of its accesses is a vector, where
-/// `iname` does not have 2 or 4 values from 0 on, or where lanes could see what others write.
+/// The plan of a statement within `iname`; nothing if it has no vector access, if `iname` does not
+/// have 2 or 4 values from 0 on, or if lanes could read values that other lanes write.
 [[nodiscard]] std::optional<VectorPlan> find_vector_plan(const Kernel& kernel,
                                                          const Instruction& instruction,
                                                          const std::string& iname);

@@ -5,7 +5,7 @@
 
 namespace rtcg::loopy {
 
-/// The part of check_kernel that concerns statements, their order and what they touch.
+/// The part of check_kernel that concerns statements, their order and their accesses.
 void check_statements(const Kernel& kernel);
 
 }  // namespace rtcg::loopy

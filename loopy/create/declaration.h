@@ -8,7 +8,7 @@
 #include "rtcg/loopy/create/describe.h"
 #include "rtcg/loopy/create/parse_statements.h"
 
-// What the values and statements of describe.h hold.
+// The contents of the values and statements of describe.h.
 
 namespace rtcg::loopy::describe {
 
@@ -48,7 +48,7 @@ struct StatementTree {
   throw InvalidInput(code, message_at(where, message));
 }
 
-/// What `body` gives; its errors get the place.
+/// The result of `body`; its errors get the place.
 template <class Body>
 auto located(const SourceOrigin& where, const Body& body) {
   try {

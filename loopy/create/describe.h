@@ -26,8 +26,8 @@
 //                                .type(f32)
 //                                .add(c(i, j) = sum(k, a(i, k) * b(k, j)));
 //
-// The kernel is the one that make_kernel makes of the same text, and what is not said is inferred
-// in the same way. Errors name the C++ line. docs/kernel_files.md describes statements and options.
+// The kernel is the one that make_kernel makes of the same text, with the same inference of missing
+// parts. Errors name the C++ line. docs/kernel_files.md describes statements and options.
 
 namespace rtcg::loopy::describe {
 
@@ -154,7 +154,7 @@ struct Index {
   SourceOrigin where;
 };
 
-/// What has elements: arrays and temporaries.
+/// Arrays and temporaries, which have elements.
 class Indexed {
  public:
   /// `a(i, j)`: an element.
@@ -177,7 +177,7 @@ class Indexed {
 
 enum class Order { c, fortran };
 
-/// An array argument. What is not stated is inferred.
+/// An array argument. Missing properties are inferred.
 class Array : public Indexed {
  public:
   /// @param shape  lengths of the axes, the outermost first; empty: inferred
@@ -207,7 +207,7 @@ class Array : public Indexed {
 /// `t = value` is a statement: it changes the kernel's variable, not the C++ object.
 class Temp : public Value, public Indexed {
  public:
-  /// @param shape  empty: a scalar, or what the accesses need
+  /// @param shape  empty: a scalar, or the shape that the accesses need
   /// @throws InvalidInput  loopy.describe.name
   explicit Temp(const std::string& name, std::optional<Type> type = {},
                 const std::vector<Value>& shape = {}, SourceOrigin where = SourceOrigin::current());
@@ -229,7 +229,7 @@ class Temp : public Value, public Indexed {
   explicit Temp(const DeclarationPointer& declaration);
 };
 
-/// An element of an array or temporary: a value, and what a statement assigns to.
+/// An element of an array or temporary: a value, or the target of a statement.
 class Element : public Value {
  public:
   Element(Value value, SourceOrigin where) : Value(std::move(value)), where_(where) {}
@@ -359,7 +359,7 @@ class Operation {
 
 struct StatementTree;
 
-/// A statement, or several with what is said of all of them. Options of several hold for each.
+/// A statement, or several with common options, which apply to each.
 class [[nodiscard]] Statement {
  public:
   explicit Statement(std::shared_ptr<const StatementTree> tree) : tree_(std::move(tree)) {}
@@ -397,7 +397,7 @@ class [[nodiscard]] Statement {
   Statement atomic_init() const;
   /// Copies asynchronously: others need the result only after wait_for_copies.
   Statement asynchronous() const;
-  /// What C text reads and writes.
+  /// The reads and writes of C text.
   template <std::convertible_to<std::string_view>... Names>
   Statement reads(const Names&... names) const {
     return with_names(Option::reads, {std::string(std::string_view(names))...});

@@ -9,7 +9,7 @@ namespace rtcg::loopy {
 ///
 /// In `<> t = a[i]; b[j] = t` the second statement is within i too: t has another value for each i.
 /// An iname that indexes the temporary does not count, and neither do those of statements that only
-/// update it, such as `t = t + a[k]`: what reads t afterwards wants its last value.
+/// update it, such as `t = t + a[k]`: later reads of t need its last value.
 /// @param settled  ids of statements whose inames the user stated
 [[nodiscard]] Kernel infer_inames(Kernel kernel, const NameSet& settled);
 

@@ -11,7 +11,7 @@
 
 namespace rtcg::loopy {
 
-/// What a kernel is made of, as it was written: by text or in C++.
+/// The parts of a kernel as it was written, in text or in C++.
 struct KernelParts {
   std::string name{};
   ParsedStatements statements{};
@@ -23,7 +23,7 @@ struct KernelParts {
   std::map<std::string, std::int64_t> fixed_parameters{};
 };
 
-/// The kernel with all that is inferred, as make_kernel_with_callees describes it.
+/// The kernel with its inferred parts, as make_kernel_with_callees describes it.
 /// @throws InvalidInput  what make_kernel_with_callees throws, without the errors of parsers
 [[nodiscard]] Kernel make_kernel_of_parts(KernelParts parts, const std::vector<Kernel>& callees);
 

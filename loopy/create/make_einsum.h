@@ -13,8 +13,8 @@ namespace rtcg::loopy {
 ///     make_einsum("ik,kj->ij", {"a", "b"})        out[i, j] = sum(k, a[i, k]*b[k, j])
 ///
 /// The length of index i is the parameter `Ni`.
-/// @param subscripts  one letter an axis; without `->` the result has the letters that occur once,
-///                    sorted. A letter twice in one operand goes along its diagonal
+/// @param subscripts  one letter for each axis; without `->` the result has the letters that occur
+///                    once, sorted. A letter that occurs twice in one operand selects its diagonal
 /// @param operands    names, one for each part between commas
 /// @param options     of the kernel; the result is called `out`
 /// @throws InvalidInput  loopy.make_einsum.syntax, and what make_kernel throws

@@ -12,13 +12,12 @@ namespace rtcg::loopy {
 ///     make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
 ///                 {.default_type = cgen::f32});
 ///
-/// Names that nothing declares become arguments: arrays with the shape that the accesses need,
-/// parameters of domains and shapes as i32 scalars, and other scalars. A statement is within the
-/// inames that its indices and values mention, those of the `for` around it, those in which the
-/// temporaries that it reads get their values, and those on which the domains of all these depend.
-/// Inames that share no condition become domains of their own, so that a sum over an empty loop is
-/// 0. Patterns of `dep=` and queries of `dep_query=` match any statement but the one itself;
-/// `dep=*` means all before it.
+/// Undeclared names become arguments: arrays with the shape that the accesses need, parameters of
+/// domains and shapes as i32 scalars, and other scalars. A statement is within the inames that its
+/// indices and values mention, those of the `for` around it, those in which the temporaries that it
+/// reads get their values, and those on which the domains of all these depend. Inames that share no
+/// condition become domains of their own, so that a sum over an empty loop is 0. Patterns of `dep=`
+/// and queries of `dep_query=` match any statement but the one itself; `dep=*` means all before it.
 /// @param domains     as parse_domains takes them
 /// @param statements  as parse_statements takes them
 /// @throws InvalidInput  what the parsers throw; loopy.make_kernel.duplicate_id,

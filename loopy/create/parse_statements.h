@@ -12,7 +12,7 @@
 
 namespace rtcg::loopy {
 
-/// A statement as it was written: what make_kernel makes an Instruction of.
+/// A statement as it was written; make_kernel makes an Instruction of it.
 struct ParsedStatement {
   Instruction instruction{};
   /// From `for` around it.
@@ -26,7 +26,7 @@ struct ParsedStatement {
   std::vector<std::string> dependency_patterns{};
   /// `dep_query=writes:t and not tag:x`: as match_instructions takes it.
   std::vector<std::string> dependency_queries{};
-  /// `<> t = ...`: targets that it declares, with a type where `<f32>` says so.
+  /// `<> t = ...`: targets that it declares, with a type if `<f32>` states it.
   std::vector<Temporary> declared{};
   /// `... call f(x=a[i, _0])`: the kernel to insert here, and its arguments, by name or, with an
   /// empty name, by place. The instruction does nothing.
@@ -88,8 +88,9 @@ struct ParsedStatements {
 /// text reads and writes. `dup=i:j->j2` gives it its own copies of inames; `atomic=init` sets the
 /// element without reading it.
 ///
-/// A statement within `if` has its conditions as predicates, those of earlier branches negated.
-/// Where the body writes what a condition reads, a boolean temporary keeps it from before.
+/// A statement within `if` has its conditions as predicates, those of earlier branches negated. If
+/// the body writes variables of a condition, a boolean temporary keeps the condition's value from
+/// before.
 /// @throws InvalidInput  loopy.parse_statements.syntax, loopy.parse_expr.syntax, both with the line
 [[nodiscard]] ParsedStatements parse_statements(std::string_view text);
 

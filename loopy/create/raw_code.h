@@ -11,8 +11,8 @@ namespace rtcg::loopy {
 /// @throws InvalidInput  loopy.parse_statements.syntax, loopy.parse_expr.syntax
 [[nodiscard]] RawCode parse_raw_code(std::string_view text);
 
-/// Of what C text is said to read and write, that which its parts name is known by its place: such
-/// parts are what is read and written, and the names need no other mention.
+/// Declared reads and writes of C text that are parts of it are known by their elements: these
+/// parts are the accesses, and the names need no further declaration.
 [[nodiscard]] RawCode with_known_places(RawCode raw);
 
 }  // namespace rtcg::loopy

@@ -8,7 +8,8 @@
 
 namespace rtcg::loopy {
 
-/// One statement with its number; a line that ends in an operator or within parentheses goes on.
+/// One statement with its number; a line that ends in an operator or within parentheses continues
+/// on the next one.
 struct StatementLine {
   std::string text;
   std::size_t number = 0;

@@ -11,8 +11,8 @@
 
 namespace rtcg::loopy {
 
-/// Statements within `for`, `if` and `with`: gives each what the scopes around it say. Used for
-/// text and for kernels that are described in C++.
+/// Statements within `for`, `if` and `with`: gives each the options of the scopes around it. Used
+/// for text and for kernels that are described in C++.
 class StatementScopes {
  public:
   using Options = std::function<void(ParsedStatement&)>;
@@ -41,7 +41,7 @@ class StatementScopes {
   [[nodiscard]] const Scope* innermost() const {
     return scopes_.empty() ? nullptr : &scopes_.back();
   }
-  /// The statement with what the scopes around it say.
+  /// The statement with the options of the scopes around it.
   [[nodiscard]] ParsedStatement within_scopes(ParsedStatement statement) const;
   void add(ParsedStatement statement) { statements_.push_back(std::move(statement)); }
   /// All statements; no scope is open.

@@ -12,8 +12,8 @@
 namespace rtcg::loopy {
 
 struct CompareOptions {
-  /// Largest |a - b| / (1 + |b|) that counts as equal where no interpreter says how far results may
-  /// be apart; integers must be equal.
+  /// Largest |a - b| / (1 + |b|) that counts as equal if no interpreter bounds the errors of
+  /// results; integers must be equal.
   double tolerance = 1e-3;
   std::uint64_t seed = 1;
   /// Launches that are timed, after one that is not; 0: no time is taken.
@@ -45,9 +45,9 @@ struct ComparisonReport {
   std::string note{};
 };
 
-/// Runs a kernel as a device runs it, interprets the kernel it was made from on the same random
-/// data, and compares all arrays. Where it cannot be interpreted, it is run on the host instead,
-/// as it was generated; the report says so.
+/// Runs a kernel on a device, interprets the kernel as described on the same random data, and
+/// compares all arrays. If it cannot be interpreted, the code generated from the description runs
+/// on the host instead; the report states that.
 ///
 /// @param parameters  values of the integer scalars
 /// @throws InvalidInput  loopy.compare_with_reference.contradiction; loopy.interpret.out_of_bounds
@@ -59,7 +59,7 @@ struct ComparisonReport {
                                                       runtime::Device device,
                                                       const CompareOptions& options = {});
 
-/// What a comparison with an interpretation says.
+/// The result of a comparison with an interpretation.
 [[nodiscard]] ComparisonReport report_of(const Mismatch& worst, bool is_sampled = false);
 /// @throws Error  loopy.compare_with_reference.wrong_numbers
 void check_is_equal(const ComparisonReport& report);

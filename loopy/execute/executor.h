@@ -142,8 +142,8 @@ class Executor {
   /// long as the arrays are within their reach. @throws  the same
   Executor(const Kernel& kernel, runtime::Device device, runtime::CompiledProgram binary);
 
-  /// Runs the kernel on the stream, asynchronously: all its launches, those in loops of the host as
-  /// often as these say.
+  /// Runs the kernel on the stream, asynchronously: all its launches, with the host's loops around
+  /// them.
   ///
   /// @throws InvalidInput  loopy.executor.unknown_argument, loopy.executor.missing_argument,
   ///         loopy.executor.argument_type, loopy.executor.shape_mismatch,
@@ -159,7 +159,7 @@ class Executor {
   /// Makes and loads the program for 32-bit indices now, and returns the resources of its kernels,
   /// one for each launch. Several threads may prepare several executors at once.
   [[nodiscard]] std::vector<runtime::KernelResources> prepare() const;
-  /// The same with another compiler than the device's own, which gives what the device loads.
+  /// The same with another compiler than the device's own, whose output the device can load.
   [[nodiscard]] std::vector<runtime::KernelResources> prepare(runtime::Compiler& compiler) const;
 
   /// Of the program for 32-bit indices, which is made now: equal binaries have equal ones.

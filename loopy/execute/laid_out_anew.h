@@ -4,7 +4,7 @@
 #include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
-// What a recipe makes of the arguments of a kernel.
+// The effect of a recipe on the arguments of a kernel.
 
 namespace rtcg::loopy {
 
@@ -22,7 +22,7 @@ class Described {
   [[nodiscard]] const Kernel& kernel() const { return kernel_; }
   /// Includes those that the recipe fixes.
   [[nodiscard]] const IntegerValues& parameters() const { return parameters_; }
-  /// What the transformed kernel calls a scalar.
+  /// The name of a scalar in the transformed kernel.
   [[nodiscard]] std::string name_after(const std::string& scalar) const;
   /// The arrays as the transformed kernel takes them; 0 at places without an element of
   /// `described`.
@@ -33,8 +33,8 @@ class Described {
                                           ArgumentData described) const;
 
  private:
-  /// Index of an axis of the described array: factors of the indices of the new one, and what is
-  /// added.
+  /// Index of an axis of the described array: factors of the indices of the new one, and a
+  /// constant.
   struct AxisIndex {
     std::vector<std::int64_t> factors{};
     std::int64_t constant = 0;

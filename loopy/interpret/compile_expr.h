@@ -24,7 +24,8 @@ class ExprCompiler {
   ExprCompiler(const Machine& machine, NameSet known)
       : machine_(machine), known_(std::move(known)) {}
 
-  /// @param around  the floating-point type in which constants meet what is around the expression
+  /// @param around  the floating-point type of constants combined with the operands around the
+  ///                expression
   /// @throws Unsupported  loopy.interpret.function
   [[nodiscard]] Evaluate compile(const Expr& expr, cgen::ScalarKind around);
   /// One value for each of `count` targets.

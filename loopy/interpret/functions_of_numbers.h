@@ -10,7 +10,8 @@ namespace rtcg::loopy::interpretation {
 
 /// Whether apply_function knows it.
 [[nodiscard]] bool is_function_of_numbers(cgen::Intrinsic function);
-/// A function in the type `kind`, with what the errors of its arguments make of the result.
+/// A function in the type `kind`, with the error of the result that follows from those of its
+/// arguments.
 [[nodiscard]] Value apply_function(cgen::Intrinsic function, const std::vector<Value>& arguments,
                                    cgen::ScalarKind kind);
 

@@ -39,16 +39,16 @@ struct InterpretOptions {
 struct ExpectedNumber {
   long double value = 0;
   /// 0: none. Counts the roundings in the declared types; for sums as many as their length and the
-  /// size of their parts allow in any order. Infinite where the description leaves it open: where
-  /// signed integers overflow, at comparisons that an error decides, for what was never set.
+  /// size of their parts allow in any order. Infinite if the description leaves it open: if signed
+  /// integers overflow, for comparisons that an error decides, for values that were never set.
   long double error = 0;
 };
 
 /// The largest distance from the value that counts as equal: errors count each rounding with twice
-/// what rounding to nearest makes, and some functions are less exact than that.
+/// the error of rounding to nearest, and some functions are less exact than that.
 [[nodiscard]] long double allowed_distance(const ExpectedNumber& number);
 
-/// What a kernel leaves in an array.
+/// The contents of an array after a kernel.
 struct ExpectedArray {
   cgen::ScalarKind kind = cgen::ScalarKind::f32;
   /// Which numbers of the array in memory they are; empty: all of them, from the first on.
@@ -65,23 +65,23 @@ struct Interpretation {
   double operations = 0;
 };
 
-/// Runs a kernel as it is described, slowly and plainly: one iteration after the other, in exact
-/// integers and reals of 64 bits. It uses neither the schedule nor the code that is generated.
+/// Runs a kernel as it is described, one iteration after the other, in exact integers and reals of
+/// 64 bits. It uses neither the schedule nor the code that is generated.
 ///
 /// The meaning: statements run in the order of their text as far as variables and stated
-/// dependencies ask for it, each in all points of its domain, loops upwards; statements that share
+/// dependencies require it, each in all points of its domain, loops upwards; statements that share
 /// loops share their iterations. `//` and `%` round down. Integers are exact until a variable of
 /// the type stores them, where they wrap around. Tags of inames have no meaning.
 ///
 /// @throws InvalidInput  loopy.interpret.missing_value, loopy.interpret.out_of_bounds;
-///                       loopy.infer_types.*, ...: what a kernel that has no meaning throws
+///                       loopy.infer_types.*, ...: the errors of kernels without a meaning
 /// @throws Unsupported   loopy.interpret.raw_code, loopy.interpret.function,
 ///                       loopy.interpret.unbounded, loopy.interpret.order,
 ///                       loopy.interpret.too_long
 [[nodiscard]] Interpretation interpret(const Kernel& kernel, const InterpretArguments& arguments,
                                        const InterpretOptions& options = {});
 
-/// Where arrays are furthest from what was expected, in terms of what is allowed.
+/// The largest deviation of arrays from the expected results, relative to the allowed one.
 struct Mismatch {
   std::string array{};
   std::size_t index = 0;  ///< of the number in the array

@@ -46,7 +46,7 @@ struct Variable {
 
 class Machine {
  public:
-  /// @param kernel  typed, without rules but for operations of reductions
+  /// @param kernel  typed, with no rules except operations of reductions
   Machine(const Kernel& kernel, const InterpretArguments& arguments);
 
   /// Inames and integer scalars have slots; all other names are variables.
@@ -60,7 +60,7 @@ class Machine {
 
   /// The lane is that of the statement that runs.
   [[nodiscard]] Value load(int variable, std::int64_t element);
-  /// What the variable holds before the first statement.
+  /// The variable's value before the first statement.
   [[nodiscard]] Value initial_value(const Variable& variable, std::int64_t element) const;
   void store(int variable, std::int64_t element, const Value& value);
   /// Room for all numbers that are written.

@@ -26,7 +26,7 @@ struct LinearForm {
 /// the set.
 class Nest {
  public:
-  /// What inames of the set are that neither have values nor are loops of the nest.
+  /// The role of inames of the set that neither have values nor are loops of the nest.
   enum class Others {
     have_some_value,  ///< a point counts where there is some value for them
     are_inner_loops,  ///< which are tested later

@@ -5,8 +5,8 @@
 
 #include "rtcg/cgen/ast/type.h"
 
-// Numbers in the widest types, with what is known of the error that a device may make where the
-// interpreter makes none.
+// Numbers in the widest types, with bounds of the errors that a device may make and the interpreter
+// does not.
 
 namespace rtcg::loopy::interpretation {
 
@@ -71,7 +71,8 @@ struct Value {
 /// The range of two values; a device may have either.
 [[nodiscard]] Value either(const Value& one, const Value& other);
 
-/// What a variable of the type holds of it: integers wrap around, reals are cut off.
+/// The number after storing it in a variable of the type: integers wrap around; reals are rounded,
+/// or truncated for an integer type.
 [[nodiscard]] Value converted(const Value& value, cgen::ScalarKind kind);
 /// The low bits of the type, as a number of it.
 [[nodiscard]] Wide wrapped(Wide value, cgen::ScalarKind kind);

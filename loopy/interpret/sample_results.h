@@ -5,8 +5,8 @@
 
 namespace rtcg::loopy::interpretation {
 
-/// Some results of each array, computed backwards from the last write of each: what that reads is
-/// found in the same way, and remembered.
+/// Some results of each array, computed backwards from the last write of each: its inputs are
+/// computed in the same way, and remembered.
 /// @throws Unsupported  loopy.interpret.too_long: hardly any result is within the limit
 [[nodiscard]] Interpretation sample_results(Program& program, const InterpretOptions& options);
 

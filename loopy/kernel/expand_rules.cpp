@@ -12,8 +12,8 @@ namespace rtcg::loopy {
 namespace {
 
 /// `sum(k, ...)` of a rule that is called twice in one expression keeps its iname: both reductions
-/// then share one loop, which is what Loo.py does too.
-/// `open` has the rules whose bodies are being expanded; arguments have no calls left by then.
+/// then share one loop, as in Loo.py. `open` has the rules whose bodies are being expanded;
+/// arguments have no calls left by then.
 Expr expand(const Kernel& kernel, const Expr& expr, std::string_view only,
             const std::vector<std::string>& open) {
   return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {

@@ -9,7 +9,7 @@ namespace rtcg::loopy {
 enum class AxisKind {
   sequential,   ///< `for`: a loop
   unroll,       ///< `unr`: a copy of the body for each value
-  unroll_hint,  ///< `unr_hint`, `unr_hint.4`: a loop that the compiler is asked to unroll
+  unroll_hint,  ///< `unr_hint`, `unr_hint.4`: a loop with an unroll pragma
   ilp,          ///< `ilp`: inline-parallel, every statement is copied for each value
   vec,          ///< `vec`: lanes of a vector, otherwise as ilp
   grid,         ///< `g.0` ... `g.2`: an axis of the grid of blocks

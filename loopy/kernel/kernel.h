@@ -37,7 +37,7 @@ enum class AddressSpace {
   constant,  ///< arguments: read-only, cached by the device
 };
 
-/// What kernels read and write from outside. A scalar where it has no shape.
+/// An argument of a kernel. A scalar if it has no shape.
 struct Argument {
   std::string name{};
   std::optional<cgen::Type> type{};
@@ -71,7 +71,7 @@ struct Temporary {
   AddressSpace address_space = AddressSpace::automatic;
   /// Values of a read-only table, in C order of the shape.
   std::vector<Expr> initial_values{};
-  /// Only for arrays in shared memory. analyze/swizzled_columns.h says which axes are rows and
+  /// Only for arrays in shared memory. analyze/swizzled_columns.h defines the axes of rows and
   /// columns.
   ColumnSwizzle swizzle{};
 };
@@ -109,7 +109,7 @@ struct NoOperation {};
 /// An expression within C text.
 struct RawPart {
   Expr expr = 0;
-  /// What the text does to it, where it is a variable or an element.
+  /// The access of the text to it, if it is a variable or an element.
   bool is_read = true;
   bool is_written = false;
 };
@@ -131,7 +131,7 @@ struct CallSite {
   std::string function{};
   /// Distinguishes the calls of one function.
   std::string call{};
-  /// What the function calls the arrays and scalars that it is called with.
+  /// The function's names of the arrays and scalars of the call.
   std::map<std::string, std::string, std::less<>> parameter_names{};
   friend bool operator==(const CallSite&, const CallSite&) = default;
 };
@@ -140,7 +140,7 @@ struct CallSite {
 struct Instruction {
   std::string id{};
   InstructionKinds::Variant kind{};
-  /// Ids of what must run before.
+  /// Ids of statements that must run before.
   NameSet depends_on{};
   /// The inames around it; those of its reductions do not belong to them.
   NameSet within_inames{};
@@ -165,9 +165,9 @@ struct RecipeStep {
   friend bool operator==(const RecipeStep&, const RecipeStep&) = default;
 };
 
-/// A loop kernel: what is computed, and how its loops are sliced.
+/// A loop kernel: its statements, and the slicing of its loops.
 ///
-/// A value: transformations take one and give another. Made by make_kernel.
+/// A value: transformations take one and return another. Made by make_kernel.
 struct Kernel {
   std::string name = "loopy_kernel";
   std::vector<Domain> domains{};
@@ -214,7 +214,7 @@ struct Kernel {
 [[nodiscard]] bool touches(const Kernel& kernel, const Instruction& instruction,
                            const std::string& variable);
 [[nodiscard]] NameSet written_variables(const Instruction& instruction);
-/// What the statement assigns to: names, accesses, linear accesses.
+/// The targets of the statement: names, accesses, linear accesses.
 [[nodiscard]] std::vector<Expr> targets_of(const Instruction& instruction);
 /// The name that a target assigns to.
 [[nodiscard]] const std::string& target_name(const Expr& target);
@@ -224,7 +224,7 @@ struct Kernel {
 /// Calls `visit` on each expression of the statement: targets, value, predicates.
 template <class Visit>
 void for_each_expression(const Instruction& instruction, const Visit& visit);
-/// Calls `visit` on what the statement assigns to, as targets_of gives it.
+/// Calls `visit` on the targets of the statement, as in targets_of.
 template <class Visit>
 void for_each_target(const Instruction& instruction, const Visit& visit);
 /// Each expression of the statement (values, targets, predicates) replaced by `map(expression)`.

@@ -11,8 +11,8 @@
 
 namespace rtcg::loopy {
 
-/// What a `.loopy` file says: a kernel, and what is to be made of it. docs/kernel_files.md
-/// describes the form.
+/// The contents of a `.loopy` file: a kernel and its transformations. docs/kernel_files.md
+/// describes the format.
 struct KernelFile {
   std::string domains{};
   std::string statements{};

@@ -6,7 +6,7 @@
 
 #include "rtcg/loopy/kernel/kernel.h"
 
-// Choosing statements by what they are:
+// Choosing statements by their properties:
 //
 //     id:load*          the id fits the pattern; `*` is any text, `?` any character
 //     load*             the same

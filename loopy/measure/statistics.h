@@ -16,9 +16,9 @@ class Count {
   /// Once for each value that `inames` take in `points`.
   void add(ConstraintSet points, std::vector<std::string> inames);
 
-  /// Exact where the points are described by affine bounds.
+  /// Exact if affine bounds describe the points.
   /// @throws InvalidInput  loopy.statistics.missing_parameter
-  /// @throws Unsupported   loopy.statistics.not_countable, where the bounds depend on what the
+  /// @throws Unsupported   loopy.statistics.not_countable, the bounds depend on values that the
   ///                       kernel computes or are congruences
   [[nodiscard]] std::int64_t evaluate(const IntegerValues& parameters) const;
   /// Holds for all parameters that leave no loop empty; nothing where one polynomial does not do.
