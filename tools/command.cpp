@@ -12,12 +12,15 @@
 #include <optional>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/kernel/kernel.h"
 #include "rtcg/loopy/kernel/kernel_file.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
 
 namespace rtcg::tools {
 
@@ -259,9 +262,13 @@ void parse_scalars(const std::vector<std::string>& items,
   }
 }
 
-std::vector<std::string> with_sizes(const loopy::KernelFile& file,
-                                    std::vector<std::string> values) {
-  for (const auto& size : file.sizes) {
+std::vector<std::string> with_sizes(const loopy::KernelFile& file, std::vector<std::string> values,
+                                    bool is_small) {
+  if (is_small && file.small_sizes.empty()) {
+    throw InvalidInput("tools.rtcg.no_small_sizes",
+                       fmt::format("'{}' has no section 'small' for --small", file.path));
+  }
+  for (const auto& size : is_small ? file.small_sizes : file.sizes) {
     const bool is_given = std::any_of(values.begin(), values.end(), [&](const std::string& each) {
       return each.substr(0, each.find('=')) == size.first;
     });
@@ -270,6 +277,41 @@ std::vector<std::string> with_sizes(const loopy::KernelFile& file,
     }
   }
   return values;
+}
+
+void add_type_option(CLI::App& command, std::string& type) {
+  command.add_option(
+      "--type", type,
+      "Type of arrays and scalars without one, instead of the file's section 'type': "
+      "f64");
+}
+
+void add_small_flag(CLI::App& command, bool& is_small) {
+  command.add_flag("--small", is_small, "Use the sizes of the file's section 'small'");
+}
+
+loopy::KernelFile kernel_file(const std::string& path, const std::string& type) {
+  loopy::KernelFile file = loopy::read_kernel_file(path);
+  if (type.empty()) {
+    return file;
+  }
+  const std::optional<cgen::Type> parsed = loopy::parse_scalar_type(type);
+  if (!parsed) {
+    throw InvalidInput("tools.rtcg.bad_type",
+                       fmt::format("'{}' is not a type: write f32, f64, i32, ...", type));
+  }
+  if (!file.options.default_type) {
+    throw InvalidInput(
+        "tools.rtcg.bad_type",
+        fmt::format("'{}' has no section 'type' that --type could replace", file.path));
+  }
+  file.options.default_type = parsed;
+  for (loopy::KernelFile& callee : file.callees) {
+    if (callee.options.default_type) {
+      callee.options.default_type = parsed;
+    }
+  }
+  return file;
 }
 
 namespace {
@@ -290,13 +332,36 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// `'matmul' is similar; `, or nothing if no installed kernel has a name like `word`.
-std::string similar_kernel(const std::string& word, const std::filesystem::path& folder) {
+/// The folder share/rtcg of this program.
+std::filesystem::path share_folder() {
   std::error_code ignored;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return program.parent_path().parent_path() / "share/rtcg";
+}
+
+/// The installed kernel files by name: those of `kernels` and of the folders of `gallery`.
+std::map<std::string, std::filesystem::path> installed_kernels() {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> folders = {share_folder() / "kernels"};
+  for (const auto& entry :
+       std::filesystem::directory_iterator(share_folder() / "gallery", ignored)) {
+    folders.push_back(entry.path());
+  }
+  std::map<std::string, std::filesystem::path> files;
+  for (const std::filesystem::path& folder : folders) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      files.emplace(entry.path().stem().string(), entry.path());
+    }
+  }
+  return files;
+}
+
+/// `'matmul' is similar; `, or nothing if no installed kernel has a name like `word`.
+std::string similar_kernel(const std::string& word,
+                           const std::map<std::string, std::filesystem::path>& installed) {
   std::pair<std::size_t, std::string> best = {std::max<std::size_t>(word.size() / 2, 1) + 1, ""};
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().stem().string();
-    best = std::min(best, {edit_distance(word, name), name});
+  for (const auto& entry : installed) {
+    best = std::min(best, {edit_distance(word, entry.first), entry.first});
   }
   return best.second.empty() ? "" : fmt::format("'{}' is similar; ", best.second);
 }
@@ -308,21 +373,22 @@ std::string kernel_file_path(const std::string& word) {
   if (std::filesystem::exists(word, ignored) || word.find_first_of("/.") != std::string::npos) {
     return word;
   }
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::filesystem::path folder = program.parent_path().parent_path() / "share/rtcg/kernels";
-  const std::filesystem::path installed = folder / (word + ".loopy");
-  if (!std::filesystem::exists(installed, ignored)) {
+  const std::map<std::string, std::filesystem::path> installed = installed_kernels();
+  const auto found = installed.find(word);
+  if (found == installed.end()) {
     throw InvalidInput(
         "tools.rtcg.unknown_kernel",
-        fmt::format("'{}' is neither a file nor a kernel of rtcg: {}the kernels are in '{}'",
-                    printable(word), similar_kernel(word, folder), folder.string()));
+        fmt::format(
+            "'{}' is neither a file nor a kernel of rtcg: {}the kernels are in '{}' and '{}'",
+            printable(word), similar_kernel(word, installed), (share_folder() / "kernels").string(),
+            (share_folder() / "gallery").string()));
   }
   if (std::filesystem::exists(word + ".loopy", ignored)) {
     throw InvalidInput("tools.rtcg.two_kernel_files",
                        fmt::format("'{}' can be './{}.loopy' and '{}': write one of the two paths",
-                                   word, word, installed.string()));
+                                   word, word, found->second.string()));
   }
-  return installed.string();
+  return found->second.string();
 }
 
 void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, double>& values) {

@@ -71,9 +71,19 @@ void write_results(const std::string& path, std::string_view bytes, const std::s
 void parse_scalars(const std::vector<std::string>& items,
                    std::map<std::string, std::int64_t, std::less<>>& integers,
                    std::map<std::string, double>& reals);
-/// `values`, as parse_scalars takes them, with the sizes that `file` has for other parameters.
+/// `values`, as parse_scalars takes them, with the sizes that `file` has for other parameters:
+/// those of its section `small` if `is_small`.
+///
+/// @throws InvalidInput  tools.rtcg.no_small_sizes
 [[nodiscard]] std::vector<std::string> with_sizes(const loopy::KernelFile& file,
-                                                  std::vector<std::string> values);
+                                                  std::vector<std::string> values, bool is_small);
+/// Adds `--type`, which kernel_file takes, and the flag `--small`, which with_sizes takes.
+void add_type_option(CLI::App& command, std::string& type);
+void add_small_flag(CLI::App& command, bool& is_small);
+/// The kernel file at `path` with `type`, if there is one, instead of what its section `type` has.
+///
+/// @throws InvalidInput  tools.rtcg.bad_type; what read_kernel_file throws
+[[nodiscard]] loopy::KernelFile kernel_file(const std::string& path, const std::string& type);
 /// Of the argument that kernel_file_path takes.
 inline constexpr const char* kernel_file_help =
     "A kernel file (docs/kernel_files.md), or the name of one that comes with rtcg:\n"

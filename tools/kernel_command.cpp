@@ -46,6 +46,8 @@ struct KernelWords {
   std::string drawing;
   std::string dependencies;
   std::vector<std::string> values;
+  std::string type;
+  bool is_small = false;
   bool as_described = false;
   bool check = false;
   int repetitions = 5;
@@ -67,8 +69,9 @@ struct Kernels {
 };
 
 Kernels read_kernels(const KernelWords& words) {
-  const loopy::KernelFile file = loopy::read_kernel_file(kernel_file_path(words.file));
-  Kernels kernels{file, loopy::described_kernel(file), {}, with_sizes(file, words.values)};
+  const loopy::KernelFile file = kernel_file(kernel_file_path(words.file), words.type);
+  Kernels kernels{
+      file, loopy::described_kernel(file), {}, with_sizes(file, words.values, words.is_small)};
   if (!words.slicing.empty()) {
     loopy::IntegerValues sizes;
     std::map<std::string, double> reals;
@@ -501,6 +504,7 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
           "Use a slicing as printed by `rtcg tune` or `slicings` instead: 'i: g.0 l.0*64; ...';\n"
           "the sizes of --set become constants of the kernel")
       ->excludes(as_described);
+  add_type_option(*command, words->type);
   return command;
 }
 
@@ -517,6 +521,7 @@ void add_kernel_commands(CLI::App& app) {
   CLI::App* show_command =
       add_command(app, "show", "Print the generated text of a kernel file", words);
   add_target(show_command, words);
+  add_small_flag(*show_command, words->is_small);
   show_command->add_option("--set", words->values, "Value of a parameter for --slicing: n=1000")
       ->allow_extra_args(false)
       ->needs("--slicing");
@@ -534,6 +539,7 @@ void add_kernel_commands(CLI::App& app) {
 
   CLI::App* run_command =
       add_command(app, "run", "Run a kernel file on random data and time it", words);
+  add_small_flag(*run_command, words->is_small);
   run_command
       ->add_option("--set", words->values,
                    "Value of a scalar: n=1000; floating-point scalars may be left out")

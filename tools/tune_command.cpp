@@ -29,7 +29,9 @@ namespace {
 struct TuneWords {
   std::string file;
   std::string device = "best";
+  std::string type;
   std::vector<std::string> values;
+  bool is_small = false;
   double budget_seconds = 30;
   std::size_t max_candidates = 0;
   std::string until_gain;
@@ -150,8 +152,8 @@ void print_slicings(const TuneWords& words, const loopy::SlicingStream& stream) 
 /// The file that `words` names; they get its path and sizes.
 loopy::KernelFile read_file(TuneWords& words) {
   words.file = kernel_file_path(words.file);
-  loopy::KernelFile file = loopy::read_kernel_file(words.file);
-  words.values = with_sizes(file, std::move(words.values));
+  loopy::KernelFile file = kernel_file(words.file, words.type);
+  words.values = with_sizes(file, std::move(words.values), words.is_small);
   return file;
 }
 
@@ -410,6 +412,8 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   command->add_option("FILE", words->file, kernel_file_help)->required();
   command->add_option("--set", words->values, "Value of a parameter: n=1000")
       ->allow_extra_args(false);
+  add_type_option(*command, words->type);
+  add_small_flag(*command, words->is_small);
   command->add_option("--min-threads", words->constraints.min_threads, "Fewest threads of a block")
       ->check(why_not_positive)
       ->capture_default_str();

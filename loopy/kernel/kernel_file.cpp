@@ -235,6 +235,7 @@ std::string text_of(const KernelFile& file, std::string_view heading) {
   write_section(text, "assume", file.options.assumptions);
   write_section(text, "fix", text_of(file.options.fixed_parameters));
   write_section(text, "sizes", text_of(file.sizes));
+  write_section(text, "small", text_of(file.small_sizes));
   if (file.options.sequential_dependencies) {
     text += "order sequential\n";
   }

@@ -23,6 +23,9 @@ struct KernelFile {
   std::vector<KernelFile> callees{};
   /// Values of parameters for commands that run the kernel and are given no others.
   std::map<std::string, std::int64_t> sizes{};
+  /// The same for `--small`: sizes at which the kernel as described runs and is checked in a
+  /// moment.
+  std::map<std::string, std::int64_t> small_sizes{};
   /// Where it was read from, for errors; empty where it was no file.
   std::string path{};
   /// The line on which the text of each section begins, for errors.

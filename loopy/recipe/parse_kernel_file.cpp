@@ -25,7 +25,8 @@ namespace rtcg::loopy {
 namespace {
 
 constexpr std::string_view section_names =
-    "kernel, domains, arguments, type, assume, fix, sizes, order, statements, transform, callee";
+    "kernel, domains, arguments, type, assume, fix, sizes, small, order, statements, transform, "
+    "callee";
 
 /// `axpy.loopy:7`, or `line 7 of the kernel file`.
 std::string place(const std::string& path, int line) {
@@ -181,6 +182,8 @@ void read_section(const Section& section, KernelFile& file) {
     file.options.fixed_parameters = parse_values(section);
   } else if (name == "sizes") {
     file.sizes = parse_values(section);
+  } else if (name == "small") {
+    file.small_sizes = parse_values(section);
   } else if (name == "order") {
     if (text != "sequential" && text != "data") {
       refuse(fmt::format("statements are in no order '{}': write sequential or data", text));
@@ -264,14 +267,15 @@ KernelFile file_of(const std::vector<Section>& sections, const std::string& path
   return file;
 }
 
-void check_sizes(const KernelFile& file, const Kernel& kernel) {
-  for (const auto& size : file.sizes) {
-    const std::string& name = size.first;
+void check_are_parameters(const KernelFile& file, const Kernel& kernel, std::string_view section,
+                          const std::map<std::string, std::int64_t>& values) {
+  for (const auto& value : values) {
+    const std::string& name = value.first;
     const bool is_scalar =
         std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
                     [&](const Argument& each) { return each.name == name && !each.is_array; });
     if (!is_scalar) {
-      fail("loopy.parse_kernel_file.bad_value", place(file.path, line_of(file, "sizes")),
+      fail("loopy.parse_kernel_file.bad_value", place(file.path, line_of(file, section)),
            fmt::format("'{}' is not a parameter of kernel '{}'", name, kernel.name));
     }
   }
@@ -322,7 +326,8 @@ Kernel described_kernel(const KernelFile& file) {
     return make_kernel_with_callees(file.domains, as_in_file(first_line, file.statements),
                                     file.options, callees);
   });
-  check_sizes(file, kernel);
+  check_are_parameters(file, kernel, "sizes", file.sizes);
+  check_are_parameters(file, kernel, "small", file.small_sizes);
   return kernel;
 }
 

@@ -116,6 +116,15 @@ TEST(KernelFiles, SayWhereTheirErrorsAre) {
             "k.loopy:10: kernel 'k' has no iname 'j': its inames are i");
 }
 
+TEST(KernelFiles, HaveSmallSizes) {
+  const std::string start = "kernel k\ndomains {[i]: 0 <= i < n}\ntype f32\nstatements a[i] = 1\n";
+  const KernelFile file = parse_kernel_file(start + "sizes n=1000\nsmall n=7\n");
+  EXPECT_EQ(file.small_sizes, (std::map<std::string, std::int64_t>{{"n", 7}}));
+  EXPECT_EQ(parse_kernel_file(to_string(file)).small_sizes, file.small_sizes);
+  EXPECT_ERROR("loopy.parse_kernel_file.bad_value",
+               described_kernel(parse_kernel_file(start + "small q=7\n")));
+}
+
 TEST(KernelFiles, OfTheExamplesGiveCode) {
   int count = 0;
   for (const auto& entry :
