@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -99,7 +100,14 @@ class LifeInLaunch {
 
   /// Whether the access takes place at the same points in all iterations of the host's loops.
   [[nodiscard]] bool is_in_all_iterations(const ArrayAccess& access) const {
-    if (!access.conditions.empty()) {
+    const auto may_differ = [&](const Expr& condition) {
+      const NameSet names = free_names(condition);
+      return !accessed_arrays(condition).empty() ||
+             std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+               return host_loops_.count(name) != 0 || find_temporary(kernel_, name) != nullptr;
+             });
+    };
+    if (std::any_of(access.conditions.begin(), access.conditions.end(), may_differ)) {
       return false;
     }
     const ConstraintSet points = constraints_of(kernel_, access.inames);

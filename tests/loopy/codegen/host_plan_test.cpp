@@ -133,5 +133,17 @@ TEST(HostPlan, RefusesValuesOfThreadsThatIterationsHandOn) {
            "v[i] = s {inames=t:i, dep=set, if=c[i] > t}\n"));
 }
 
+TEST(HostPlan, LetsABlockAddUpInEachIteration) {
+  const Kernel kernel =
+      make_kernel("{[t]: 0 <= t < n} {[j]: 0 <= j < t}",
+                  "for t\n  x[t] = b[t] - sum(j, a[t, j]*x[j])\n  ... gbarrier\nend",
+                  {.default_type = cgen::f32});
+  const Kernel shared = apply_recipe(
+      kernel, "split_iname(j, 128); split_reduction_outward(j_inner); tag_inames(j_inner:l.0)");
+  for (const Target target : {Target::cuda, Target::opencl, Target::host}) {
+    EXPECT_NO_THROW(text_of(shared, target));
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
