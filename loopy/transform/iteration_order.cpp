@@ -310,7 +310,10 @@ class DependenceSearch {
   [[nodiscard]] std::optional<std::string> find_reversed(const ArrayAccess& early,
                                                          const ArrayAccess& late) const {
     const std::vector<ConstraintSet> earlier = sequences(before_, early, "'1", late, "'2");
-    const std::vector<ConstraintSet> later = sequences(after_, late, "'2", early, "'1");
+    std::vector<ConstraintSet> later = sequences(after_, late, "'2", early, "'1");
+    if (is_read_for_all_first(early, late)) {
+      later.push_back(in_same_iteration(after_.at(late.statement)));
+    }
     if (earlier.empty() || later.empty()) {
       return std::nullopt;
     }
@@ -334,6 +337,25 @@ class DependenceSearch {
       }
     }
     return std::nullopt;
+  }
+
+  /// Whether lanes and threads that run one statement all read `late`, in a reduction, before one
+  /// of them writes `early`: reductions are done before the statement that they are in.
+  [[nodiscard]] bool is_read_for_all_first(const ArrayAccess& early,
+                                           const ArrayAccess& late) const {
+    const auto statement =
+        std::find_if(kernel_.instructions.begin(), kernel_.instructions.end(),
+                     [&](const Instruction& each) { return each.id == late.statement; });
+    return options_.is_proof && early.statement == late.statement && early.is_write &&
+           !late.is_write && late.inames != statement->within_inames;
+  }
+  [[nodiscard]] ConstraintSet in_same_iteration(const StatementOrder& statement) const {
+    ConstraintSet equal;
+    for (const LoopLevel& level : statement.levels) {
+      equal.add_zero(with_suffix(kernel_, level.value, "'1") -
+                     with_suffix(kernel_, level.value, "'2"));
+    }
+    return equal;
   }
 
   /// The ways in which an instance of `one` comes before an instance of `other`.

@@ -34,6 +34,20 @@ TEST(CheckOrder, RefusesLanesThatHandValuesOn) {
              "fix_parameters(n:64)\ntag_inames(i:l.0)"));
 }
 
+TEST(CheckOrder, RefusesThreadsThatAddUpWhatOthersWrite) {
+  const auto checked = [](const std::string& domain, const char* recipe) {
+    check_order(
+        apply_recipe(make_kernel("{[i]: 0 <= i < 16} {[j]: " + domain + "}",
+                                 "x[i] = b[i] - sum(j, x[j])", {.arguments = "x, b: f32[16]"}),
+                     recipe));
+  };
+  // all threads add up before one of them writes
+  for (const char* recipe : {"tag_inames(i:l.0)", "split_iname(i, 4, inner_tag=ilp)"}) {
+    EXPECT_ERROR("loopy.check_order.carried_value", checked("0 <= j < i", recipe));
+    checked("i < j < 16", recipe);
+  }
+}
+
 TEST(CheckOrder, RefusesAxesForLoopsThatLaunchesHandValuesOnIn) {
   const auto checked = [](const char* statements, const char* recipe) {
     check_order(apply_recipe(make_kernel("{[t, i, j]: 0 <= t < n and 0 <= i, j < n}", statements,
