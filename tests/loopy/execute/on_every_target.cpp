@@ -53,6 +53,8 @@ struct Scalars {
   }
 };
 
+}  // namespace
+
 ArgumentData run_in_harness(const Kernel& kernel, const IntegerValues& parameters,
                             ArgumentData arrays, const CompareOptions& options) {
   const GeneratedProgram program = generate(kernel, Target::cuda);
@@ -103,6 +105,8 @@ ArgumentData run_in_harness(const Kernel& kernel, const IntegerValues& parameter
   });
   return arrays;
 }
+
+namespace {
 
 /// What a kernel has to give: as it is described, interpreted, or with C text, which nobody reads,
 /// as it is generated for the host.
