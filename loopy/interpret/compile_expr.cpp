@@ -146,6 +146,13 @@ class RunningSum {
   bool is_whole_ = true;
 };
 
+Wide least_of(ScalarKind kind) {
+  return cgen::is_signed(kind) ? -(Wide{1} << (bits_of(kind) - 1)) : Wide{0};
+}
+Wide largest_of(ScalarKind kind) {
+  return (Wide{1} << (bits_of(kind) - (cgen::is_signed(kind) ? 1 : 0))) - 1;
+}
+
 /// The extreme value so far, and where it is.
 class Extreme {
  public:
@@ -172,7 +179,8 @@ class Extreme {
   }
   [[nodiscard]] std::vector<Value> result(ScalarKind kind) const {
     if (!value_) {
-      return {is_floating(kind) ? real_value(is_min_ ? HUGE_VALL : -HUGE_VALL) : unknown_integer(),
+      return {is_floating(kind) ? real_value(is_min_ ? HUGE_VALL : -HUGE_VALL)
+                                : integer_value(is_min_ ? largest_of(kind) : least_of(kind)),
               unknown_integer()};
     }
     Value value = *value_;

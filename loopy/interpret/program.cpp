@@ -199,6 +199,7 @@ std::optional<Step> Program::step_of(const Instruction& instruction) {
       around = variable.kind;
     }
   }
+  step.is_in_any_order = assignment->is_atomic;
   step.values = compiler.compile_all(assignment->value, assignment->targets.size(), around);
   return step;
 }
@@ -237,7 +238,12 @@ void Program::run(const Step& step) {
         continue;
       }
       const cgen::ScalarKind kind = machine_.variables[static_cast<std::size_t>(variable)].kind;
-      const Value value = converted(values.at(i), kind);
+      Value value = converted(values.at(i), kind);
+      if (step.is_in_any_order && !value.is_integer()) {
+        // a sum that is exact in this order is rounded in others
+        value.error += unit_of(kind) *
+                       (magnitude(value) + magnitude(in_reals(machine_.load(variable, element))));
+      }
       machine_.store(variable, element,
                      is_on.is_certain() ? value : either(value, machine_.load(variable, element)));
     }

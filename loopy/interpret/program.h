@@ -22,6 +22,8 @@ struct Step {
   std::vector<std::pair<int, FindElement>> targets{};
   EvaluateAll values{};
   int lanes = 1;
+  /// An atomic update: a device may run its iterations in any order.
+  bool is_in_any_order = false;
 };
 
 /// A loop or a step.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -83,6 +84,30 @@ TEST(Interpret, MultipliesMatrices) {
   const Interpretation result = interpret(
       kernel, {{{"n", 7}}, {}, {{"a", array_of(a)}, {"b", array_of(b)}, {"c", array_of(c)}}});
   expect_near(result, "c", c, 1e-13);
+}
+
+TEST(Interpret, LeavesTheOrderOfAtomicUpdatesOpen) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < 3}", "y[0] += x[i] {atomic}",
+                                    {.arguments = "x: f32[3]; y: f32[1]"});
+  // exact in this order, 0.25 where the first two are added last
+  const Interpretation result =
+      interpret(kernel, {{},
+                         {},
+                         {{"x", array_of(std::vector<float>{-0x1p24F, 0x1p24F, 0.25F})},
+                          {"y", array_of(std::vector<float>{0})}}});
+  EXPECT_GE(result.arrays.at("y").numbers[0].error, 0.25L);
+}
+
+TEST(Interpret, KnowsTheExtremeOfNoIntegers) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < n}", "y[0] = reduce(max, i, x[i])\nz[0] = reduce(min, i, x[i])",
+                  {.arguments = "x: i32[n]; y, z: i32[1]; n: i32"});
+  const ArrayData one{cgen::ScalarKind::i32, std::vector<std::byte>(4), 1};
+  const Interpretation result = interpret(
+      kernel,
+      {{{"n", 0}}, {}, {{"x", ArrayData{cgen::ScalarKind::i32, {}, 1}}, {"y", one}, {"z", one}}});
+  expect_integers(result, "y", {std::numeric_limits<std::int32_t>::min()});
+  expect_integers(result, "z", {std::numeric_limits<std::int32_t>::max()});
 }
 
 TEST(Interpret, DividesIntegersOf64BitsRoundingDown) {
