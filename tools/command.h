@@ -87,7 +87,7 @@ void add_small_flag(CLI::App& command, bool& is_small);
 /// Of the argument that kernel_file_path takes.
 inline constexpr const char* kernel_file_help =
     "A kernel file (docs/kernel_files.md), or the name of one that comes with rtcg:\n"
-    "axpy, heat, matmul, row_sums, stencil, transpose";
+    "matmul, softmax, conv_3x3 and the others of docs/gallery.md";
 /// The path of a kernel file: `word`, or the file of that name among those installed with rtcg
 /// (`matmul`), if there is no file `word`.
 ///

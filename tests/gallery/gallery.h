@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -57,8 +58,31 @@ struct Entry {
 using Entries = std::map<std::string, Entry, std::less<>>;
 [[nodiscard]] Entries polybench_entries();
 [[nodiscard]] Entries other_entries();
+[[nodiscard]] Entries application_entries();
 
-/// Adds `value` to the diagonal of square arrays, so that they can be factored.
+/// Adds `value` to the diagonal of a square matrix, so that it can be factored.
 void add_to_diagonal(Grid& matrix, double value);
+
+inline void fill(Grid& grid, double value) {
+  std::fill(grid.values.begin(), grid.values.end(), value);
+}
+
+/// Calls `visit` with the indices of each element of a box, the last one fastest.
+template <class Visit>
+void for_each_point(const std::vector<Int>& lengths, const Visit& visit) {
+  Int count = 1;
+  for (const Int each : lengths) {
+    count *= each;
+  }
+  std::vector<Int> at(lengths.size());
+  for (Int point = 0; point < count; ++point) {
+    Int rest = point;
+    for (std::size_t axis = lengths.size(); axis-- > 0;) {
+      at[axis] = rest % lengths[axis];
+      rest /= lengths[axis];
+    }
+    visit(at);
+  }
+}
 
 }  // namespace rtcg::gallery

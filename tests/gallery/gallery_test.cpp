@@ -209,6 +209,7 @@ class Gallery : public testing::TestWithParam<std::filesystem::path> {
     static const Entries entries = [] {
       Entries all = polybench_entries();
       all.merge(other_entries());
+      all.merge(application_entries());
       return all;
     }();
     const auto found = entries.find(name());
@@ -248,12 +249,18 @@ TEST_P(Gallery, IsRightInDouble) {
   }
 }
 
-/// What listed slicings of these files are refused for, although none should be listed that is.
+/// Why slicings of these files are refused, although those that are listed should not be.
 [[nodiscard]] std::string known_refusal(const std::string& name) {
   const std::map<std::string, std::string> known = {
       {"lattice_boltzmann", "loopy.realize_reductions.block_length"},
+      {"lennard_jones", "loopy.add_prefetch.nothing_replaced"},
+      {"n_body", "loopy.add_prefetch.nothing_replaced"},
       {"nussinov", "loopy.check_order.carried_value"},
+      {"row_scan", "loopy.realize_reductions.scan_form"},
+      {"segmented_sums", "loopy.slicings.missing_parameter"},
       {"seidel-2d", "loopy.insert_barriers.needs_global_barrier"},
+      {"small_lu", "loopy.insert_barriers.needs_global_barrier"},
+      {"sparse_product", "loopy.slicings.missing_parameter"},
       {"syr2k", "loopy.add_prefetch.nothing_replaced"},
       {"trisolv", "loopy.check_order.carried_value"},
       {"trmm", "loopy.insert_barriers.needs_global_barrier"}};
@@ -280,7 +287,9 @@ std::optional<Kernel> first_sliced(const Case& given, const loopy::MachineModel&
   try {
     first = loopy::SlicingStream(given.described(), constraints).next();
   } catch (const InvalidInput& error) {
-    EXPECT_EQ(error.code(), "loopy.slicings.nothing_to_slice") << error.what();
+    if (error.code() != "loopy.slicings.nothing_to_slice") {
+      throw;
+    }
   }
   if (!first) {
     return std::nullopt;

@@ -9,28 +9,6 @@
 namespace rtcg::gallery {
 namespace {
 
-void fill(Grid& grid, double value) {
-  std::fill(grid.values.begin(), grid.values.end(), value);
-}
-
-/// Calls `visit` with the indices of each element of a box.
-template <class Visit>
-void for_each_point(const std::vector<Int>& lengths, const Visit& visit) {
-  Int count = 1;
-  for (const Int each : lengths) {
-    count *= each;
-  }
-  std::vector<Int> at(lengths.size());
-  for (Int point = 0; point < count; ++point) {
-    Int rest = point;
-    for (std::size_t axis = lengths.size(); axis-- > 0;) {
-      at[axis] = rest % lengths[axis];
-      rest /= lengths[axis];
-    }
-    visit(at);
-  }
-}
-
 // ---- rows --------------------------------------------------------------------------------------
 
 double top_of(Grid& x, Int row) {

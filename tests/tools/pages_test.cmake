@@ -84,7 +84,7 @@ function(run_block page kind block)
   set(commands ${commands} PARENT_SCOPE)
 endfunction()
 
-foreach(page README.md docs/tutorial.md docs/troubleshooting.md docs/kernel_files.md docs/tuning.md
+foreach(page README.md docs/tutorial.md docs/gallery.md docs/troubleshooting.md docs/kernel_files.md docs/tuning.md
     docs/dg.md)
   get_filename_component(name ${page} NAME_WE)
   set(folder ${WORK}/${name})
