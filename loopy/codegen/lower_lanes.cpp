@@ -108,8 +108,19 @@ class LaneLowering {
         lanes_(launch_.facts.lanes(statement)),
         open_(open_constraints(launch_, statement, context)) {}
 
+  void lower(const EmitContext& context, LaneBlock& block) {
+    if (lanes_.empty()) {
+      lower_copy(context, block);
+    } else {
+      EmitContext inside = context;
+      lower_from(0, inside, block);
+    }
+  }
+
+ private:
   /// The lanes from `depth` on, for given values of those before.
-  void lower(std::size_t depth, const EmitContext& context, LaneBlock& block) {
+  /// @param context  a scratch copy: the same again afterwards
+  void lower_from(std::size_t depth, EmitContext& context, LaneBlock& block) {
     if (depth == lanes_.size()) {
       lower_copy(context, block);
       return;
@@ -121,25 +132,25 @@ class LaneLowering {
     }
   }
 
- private:
-  void lower_each(std::size_t depth, const EmitContext& context, LaneBlock& block) {
+  void lower_each(std::size_t depth, EmitContext& context, LaneBlock& block) {
     const auto [first, last] = launch_.range_of_lane(lanes_[depth]);
-    EmitContext inside = context;
-    inside.known.insert(lanes_[depth]);
+    context.known.insert(lanes_[depth]);
     for (std::int64_t value = first; value <= last; ++value) {
-      inside.values.insert_or_assign(lanes_[depth], Affine(value));
+      context.values.insert_or_assign(lanes_[depth], Affine(value));
       // what one value must meet is tested before the other lanes are
-      const Guards guards = depth + 1 < lanes_.size() ? guards_of_lanes(inside) : Guards{};
+      const Guards guards = depth + 1 < lanes_.size() ? guards_of_lanes(context) : Guards{};
       if (guards.empty()) {
-        lower(depth + 1, inside, block);
+        lower_from(depth + 1, context, block);
         continue;
       }
-      EmitContext guarded = inside;
+      EmitContext guarded = context;
       const cgen::Expr condition = tested(guards, guarded);
       LaneBlock body = block.inner();
-      lower(depth + 1, guarded, body);
+      lower_from(depth + 1, guarded, body);
       block.code.items.push_back({CodeIf{condition, std::move(body.code), std::nullopt, false}});
     }
+    context.known.erase(lanes_[depth]);
+    context.values.erase(lanes_[depth]);
   }
 
   /// The open constraints that can be tested, and that are not known to hold.
@@ -505,7 +516,7 @@ CodeBlock lower_lanes(KernelVariables& variables, LaneTable& table, std::size_t 
     block.code.items.push_back(
         {CodeStatement{cgen::comment(describe(variables.launch.kernel.instructions[statement]))}});
   }
-  LaneLowering(variables, table, statement, context).lower(0, context, block);
+  LaneLowering(variables, table, statement, context).lower(context, block);
   return std::move(block.code);
 }
 
