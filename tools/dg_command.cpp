@@ -157,7 +157,7 @@ class DgRun {
         given_.checkpoint.empty() ? given_.equation + ".checkpoint" : given_.checkpoint;
     solver_.save_checkpoint(path);
     progress_.clear();
-    std::fprintf(stderr, "rtcg: stopped at t = %.6g after %s; --resume %s goes on\n",
+    std::fprintf(stderr, "rtcg: stopped at t = %.6g after %s; --resume %s continues\n",
                  solver_.time(), counted(static_cast<std::size_t>(solver_.steps()), "step").c_str(),
                  path.c_str());
     std::fflush(nullptr);

@@ -167,7 +167,7 @@ void list_slicings(TuneWords words) {
   if (stream.count() == 0) {
     throw Unsupported(
         "tools.slicings.none",
-        fmt::format("kernel '{}' has no slicing for these sizes and constraints: sizes have to be "
+        fmt::format("kernel '{}' has no slicing for these sizes and constraints: sizes must be "
                     "positive, and options such as --min-threads and --min-blocks must leave some",
                     kernel.name));
   }

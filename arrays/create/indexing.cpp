@@ -47,10 +47,10 @@ void check_range(const AnyArray& indices, std::int64_t length) {
 /// Between 0 and length - 1.
 Expression inside(const AnyArray& indices, std::int64_t length, const IndexOptions& options) {
   if (!is_integer(indices.dtype())) {
-    throw InvalidInput("arrays.take.not_integers",
-                       fmt::format("elements are taken at places of integers, not of {}; for a "
-                                   "mask there is select",
-                                   name(indices.dtype())));
+    throw InvalidInput(
+        "arrays.take.not_integers",
+        fmt::format("elements are taken at places of integers, not of {}; for a mask use select",
+                    name(indices.dtype())));
   }
   if (length == 0 && indices.count() > 0) {
     throw InvalidInput("arrays.take.empty_axis", "an empty axis has no elements to take");

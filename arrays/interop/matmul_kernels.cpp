@@ -122,7 +122,7 @@ class Planner {
       throw Unsupported(
           "arrays.matmul.no_cublas",
           fmt::format(
-              "cuBLAS was asked for a product on {}: {}", runtime::to_string(device_.info().id),
+              "cuBLAS cannot multiply on {}: {}", runtime::to_string(device_.info().id),
               device_.info().id.kind == runtime::BackendKind::cuda
                   ? "it is not found, or does not accept such lengths. " + CublasApi::why_none()
                   : "it multiplies on CUDA devices only"));

@@ -140,7 +140,7 @@ Declaration read_declaration(std::span<const SnippetToken> tokens, std::string_v
 DType parse_dtype(std::string_view text) {
   const Declaration declaration = read_declaration(detail::tokenize_snippet(text), text);
   if (declaration.stars != 0) {
-    throw_syntax(text, "a pointer where an element is meant");
+    throw_syntax(text, "a pointer instead of an element");
   }
   return type_of_words(declaration.words, text);
 }

@@ -360,7 +360,7 @@ class TypeCheck {
     if (!may_stand(s, context.place)) {
       constexpr const char* places[] = {"at file scope", "among members", "in a function"};
       complain("cgen.check_types.misplaced",
-               fmt::format("'{}' may not stand {}", describe(s),
+               fmt::format("'{}' is not allowed {}", describe(s),
                            places[static_cast<int>(context.place)]),
                s.where());
     }

@@ -57,11 +57,11 @@ const char* why_no_array(const Array& array) {
   if (array.extent) {
     const auto kind = scalar_kind(array.extent->type());
     if (!is_opaque(array.extent->type()) && (!kind || !is_integral(*kind))) {
-      return "the extent of an array has to be an integer";
+      return "the extent of an array must be an integer";
     }
     const auto* literal = get_if<IntLiteral>(*array.extent);
     if (literal != nullptr && (literal->is_negative || literal->magnitude == 0)) {
-      return "the extent of an array has to be positive";
+      return "the extent of an array must be positive";
     }
   }
   return why_no_element(array.element);
@@ -70,7 +70,7 @@ const char* why_no_array(const Array& array) {
 const char* why_no_vector(const Vector& vector) {
   const auto kind = scalar_kind(vector.element);
   if (!is<Scalar>(vector.element) || kind == ScalarKind::void_ || kind == ScalarKind::bool_) {
-    return "the lanes of a vector have to be numbers";
+    return "the components of a vector must be numbers";
   }
   const int n = vector.lanes;
   return n == 2 || n == 3 || n == 4 || n == 8 || n == 16 ? nullptr
@@ -245,7 +245,7 @@ void require_memory(const Declaration& declaration, bool is_in_function, SourceO
                           d.memory == MemorySpace::managed;
   if (is_of_file ? is_in_function : d.memory == MemorySpace::shared && !is_in_function) {
     complain("cgen.check_types.misplaced",
-             fmt::format("'{}' may not stand {}: its memory belongs {}", d.name,
+             fmt::format("'{}' is not allowed {}: its memory belongs {}", d.name,
                          is_in_function ? "in a function" : "at file scope",
                          is_in_function ? "to the module" : "to a thread block"),
              where);
@@ -253,7 +253,7 @@ void require_memory(const Declaration& declaration, bool is_in_function, SourceO
   const auto* array = get_if<Array>(d.type);
   if (d.memory == MemorySpace::dynamic_shared && (array == nullptr || array->extent)) {
     complain("cgen.check_types.bad_type",
-             fmt::format("dynamic shared memory '{}' has to be an array without extent", d.name),
+             fmt::format("dynamic shared memory '{}' must be an array without extent", d.name),
              where);
   }
 }
@@ -265,7 +265,7 @@ void require_positive(const std::optional<WorkGroupSize>& size, const Function& 
   for (const int extent : size.value_or(WorkGroupSize{1, 1, 1})) {
     if (extent < 1) {
       complain("cgen.check_types.launch_bounds",
-               fmt::format("the work-group size of '{}' has to be positive on each axis, not {}",
+               fmt::format("the work-group size of '{}' must be positive on each axis, not {}",
                            function.name, extent),
                where);
     }
@@ -282,8 +282,8 @@ void require_kernel_rules(const Function& function, SourceOrigin where) {
       f.launch_bounds && (f.launch_bounds->max_threads < 1 || f.launch_bounds->min_blocks < 0);
   if ((has_bounds && !f.specifiers.is_kernel) || bounds_are_wrong) {
     complain("cgen.check_types.launch_bounds",
-             bounds_are_wrong ? fmt::format("the launch bounds of '{}' have to be positive", f.name)
-                              : fmt::format("'{}' has launch bounds, but is no kernel", f.name),
+             bounds_are_wrong ? fmt::format("the launch bounds of '{}' must be positive", f.name)
+                              : fmt::format("'{}' has launch bounds, but is not a kernel", f.name),
              where);
   }
   require_positive(f.required_work_group_size, f, where);
@@ -310,9 +310,10 @@ void require_condition(const Expr& condition) {
   const Type& type = condition.type();
   const auto kind = scalar_kind(type);
   if (!is_opaque(type) && (!kind || kind == ScalarKind::void_) && !is<Pointer>(decayed(type))) {
-    complain("cgen.check_types.condition",
-             fmt::format("'{}' of type '{}' is no condition", describe(condition), describe(type)),
-             condition.where());
+    complain(
+        "cgen.check_types.condition",
+        fmt::format("'{}' of type '{}' is not a condition", describe(condition), describe(type)),
+        condition.where());
   }
 }
 
@@ -471,14 +472,15 @@ void require_function_form(const Function& function, bool is_in_record, SourceOr
 void require_record_form(const RecordDefinition& record, bool is_in_record, SourceOrigin where) {
   if (record.is_friend && (record.is_definition || !is_in_record)) {
     complain("cgen.check_types.specifier",
-             fmt::format("the friend '{}' has to be declared, not defined, among the members of "
+             fmt::format("the friend '{}' must be declared, not defined, among the members of "
                          "another class",
                          record.name),
              where);
   }
   if (record.is_final && !record.is_definition) {
     complain("cgen.check_types.specifier",
-             fmt::format("'{}' is declared final, which only definitions are", record.name), where);
+             fmt::format("'{}' is declared final, but only definitions can be", record.name),
+             where);
   }
 }
 

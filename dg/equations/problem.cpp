@@ -50,7 +50,7 @@ const Kind& kind_of(const std::string& name) {
     }
   }
   throw InvalidInput("dg.make_problem.unknown_name",
-                     fmt::format("there is no equation '{}': {} would be right", name,
+                     fmt::format("there is no equation '{}': the equations are {}", name,
                                  fmt::join(problem_names(), ", ")));
 }
 
@@ -254,8 +254,8 @@ std::map<std::string, Tags> tags_by_condition(const Kind& kind, const Mesh& mesh
     };
     if (!has(kind.conditions, condition)) {
       throw InvalidInput("dg.make_problem.unknown_condition",
-                         fmt::format("'{}' has no boundary condition '{}': it knows {}", kind.name,
-                                     condition, fmt::join(kind.conditions, ", ")));
+                         fmt::format("'{}' has no boundary condition '{}': its conditions are {}",
+                                     kind.name, condition, fmt::join(kind.conditions, ", ")));
     }
     if (!has(mesh.boundary_tags, tag)) {
       throw InvalidInput(

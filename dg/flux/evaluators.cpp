@@ -80,7 +80,7 @@ class Lowering {
     }
     const Scaled value = lower_operation(expr, side);
     if (std::isnan(value.factor)) {
-      refuse("dg.make_evaluators.not_a_number", expr, "which is no number whatever is read");
+      refuse("dg.make_evaluators.not_a_number", expr, "which is not a number for any input");
     }
     return value;
   }
@@ -547,8 +547,8 @@ Dependence dependence(const FluxExpr& expr, std::map<const FluxNode*, Dependence
 Evaluators make_evaluators(const FluxVector& flux, const EvaluatorOptions& options) {
   if (options.neighbour && options.boundary_state) {
     throw InvalidInput("dg.make_evaluators.boundary_neighbour",
-                       fmt::format("the flux '{}' was asked for on a boundary and for the "
-                                   "neighbour, which a boundary has not",
+                       fmt::format("the flux '{}' is requested on a boundary and for the "
+                                   "neighbour, but a boundary has no neighbour",
                                    to_string(flux)));
   }
   // what shares most depends on the flux: the fewest operations win, among equals the first

@@ -65,10 +65,9 @@ std::optional<FluxExpr> on_axis(const FluxVector& vector, char axis) {
 
 void check_dimension(int dimension) {
   if (dimension < 1 || dimension > 3) {
-    throw InvalidInput("dg.normal.bad_dimension",
-                       fmt::format("a vector in {} dimensions was asked for: 1, 2 or 3 would be "
-                                   "right",
-                                   dimension));
+    throw InvalidInput(
+        "dg.normal.bad_dimension",
+        fmt::format("there are no vectors in {} dimensions: write 1, 2 or 3", dimension));
   }
 }
 
@@ -93,7 +92,7 @@ FluxVector::FluxVector(std::vector<FluxExpr> components, std::string axes)
 const FluxExpr& FluxVector::operator[](int index) const {
   if (index < 0 || static_cast<std::size_t>(index) >= count()) {
     throw InvalidInput("dg.flux_vector.bad_index",
-                       fmt::format("component {} of '{}' was asked for: it has {}, counted from 0",
+                       fmt::format("there is no component {} of '{}': it has {}, counted from 0",
                                    index, to_string(*this), count()));
   }
   return components_[static_cast<std::size_t>(index)];
@@ -102,7 +101,7 @@ const FluxExpr& FluxVector::operator[](int index) const {
 FluxVector FluxVector::slice(int first, int count) const {
   if (first < 0 || count < 0 || static_cast<std::size_t>(first) + count > components_.size()) {
     throw InvalidInput("dg.flux_vector.bad_slice",
-                       fmt::format("components {} to {} of '{}' were asked for: it has {}", first,
+                       fmt::format("there are no components {} to {} of '{}': it has {}", first,
                                    first + count - 1, to_string(*this), components_.size()));
   }
   return FluxVector(
@@ -227,7 +226,7 @@ FluxVector cross(const FluxVector& left, const FluxVector& right) {
     if (operand->axes().empty()) {
       throw InvalidInput("dg.cross.no_axes",
                          fmt::format("cross({}, {}) needs vectors on axes of space, but {} is on "
-                                     "none: say on_axes, or declare the field on axes",
+                                     "none: use on_axes, or declare the field on axes",
                                      to_string(left), to_string(right), described(*operand)));
     }
   }

@@ -263,7 +263,7 @@ class Parser {
     const char* first = text_.data() + place_;
     const auto [end, error] = std::from_chars(first, text_.data() + text_.size(), value);
     if (error != std::errc()) {
-      fail("dg.parse_flux.syntax", "stands no number that a double can hold");
+      fail("dg.parse_flux.syntax", "there is no number that a double can hold");
     }
     place_ += static_cast<std::size_t>(end - first);
     return FluxExpr(value);
@@ -308,7 +308,7 @@ class Parser {
     }
     if (names_.parameters) {
       fail("dg.parse_flux.unknown_name",
-           fmt::format("'{}' is no field, parameter or other name: declare it; {}", name,
+           fmt::format("'{}' is not a field, parameter or other name: declare it; {}", name,
                        what_has_sides()));
     }
     undeclared_.insert(name);
@@ -333,7 +333,7 @@ class Parser {
     const std::vector<FluxExpr>& parts = value.vector.components();
     if (!std::any_of(parts.begin(), parts.end(), has_sides) && !undeclared.empty()) {
       fail("dg.parse_flux.no_sides",
-           fmt::format("stands '{}({})', but nothing in it has two sides: '{}' is no field or "
+           fmt::format("there is '{}({})', but nothing in it has two sides: '{}' is not a field or "
                        "material; {}",
                        function, value.is_scalar ? to_string(parts[0]) : to_string(value.vector),
                        undeclared, what_has_sides()));
@@ -395,11 +395,11 @@ class Parser {
              : name == "max" ? max(at(0), at(1))
                              : pow(at(0), at(1));
     }
-    fail(
-        "dg.parse_flux.unknown_function",
-        fmt::format("'{}' is no function: there are interior, exterior, jump, average, dot, cross, "
-                    "norm, if_positive, min, max, abs, sqrt, pow, penalty",
-                    name));
+    fail("dg.parse_flux.unknown_function",
+         fmt::format(
+             "'{}' is not a function: there are interior, exterior, jump, average, dot, cross, "
+             "norm, if_positive, min, max, abs, sqrt, pow, penalty",
+             name));
   }
 
   // Functions that also take vectors.
@@ -444,7 +444,7 @@ class Parser {
   template <class Operation>
   Value combine(const Value& left, const Value& right, Operation&& operation) {
     if (left.is_scalar != right.is_scalar) {
-      not_a_scalar(fmt::format("a vector beside the scalar '{}'",
+      not_a_scalar(fmt::format("a vector combined with the scalar '{}'",
                                to_string((left.is_scalar ? left : right).scalar())),
                    left.is_scalar ? right : left);
     }
@@ -461,7 +461,7 @@ class Parser {
 
   [[noreturn]] void not_a_scalar(const std::string& what, const Value& value) const {
     fail("dg.parse_flux.not_a_scalar",
-         fmt::format("stands {}: '{}'", what, to_string(value.vector)));
+         fmt::format("there is {}: '{}'", what, to_string(value.vector)));
   }
 
   static bool contains(const std::vector<std::string>& names, const std::string& name) {

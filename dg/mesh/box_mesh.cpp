@@ -16,9 +16,9 @@ using Cell = std::array<int, 3>;
 
 void check(const BoxOptions& options) {
   if (options.dimension < 1 || options.dimension > 3) {
-    throw InvalidInput("dg.make_box_mesh.bad_dimension",
-                       fmt::format("a box of dimension {} was asked for: 1, 2 or 3 would be right",
-                                   options.dimension));
+    throw InvalidInput(
+        "dg.make_box_mesh.bad_dimension",
+        fmt::format("there is no box of dimension {}: write 1, 2 or 3", options.dimension));
   }
   double vertices = 1;
   for (std::size_t axis = 0; axis < static_cast<std::size_t>(options.dimension); ++axis) {
@@ -27,8 +27,7 @@ void check(const BoxOptions& options) {
     if (options.cells[axis] < least) {
       throw InvalidInput(
           "dg.make_box_mesh.bad_cells",
-          fmt::format("a box of {} {} along {} was asked for: {}at least {} "
-                      "would be right",
+          fmt::format("a box of {} {} along {} is too small: {}it needs at least {}",
                       options.cells[axis], options.cells[axis] == 1 ? "cell" : "cells", "xyz"[axis],
                       options.periodic[axis] ? "being periodic there, " : "", least));
     }
@@ -46,10 +45,11 @@ void check(const BoxOptions& options) {
                                              options.cells.begin() + options.dimension, " x ")));
   }
   if (!(options.perturbation >= 0 && options.perturbation < 0.5)) {
-    throw InvalidInput("dg.make_box_mesh.bad_perturbation",
-                       fmt::format("a perturbation of {} cells was asked for: from 0 to below 0.5 "
-                                   "would be right",
-                                   options.perturbation));
+    throw InvalidInput(
+        "dg.make_box_mesh.bad_perturbation",
+        fmt::format(
+            "a perturbation of {} cells is not allowed: it must be at least 0 and below 0.5",
+            options.perturbation));
   }
 }
 

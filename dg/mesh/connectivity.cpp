@@ -78,7 +78,7 @@ class Linker {
       if (found != 0 && found != right) {
         throw InvalidInput(
             "dg.find_connectivity.bad_list",
-            fmt::format("the mesh has {} {}: none or {} would be right", found, what, right));
+            fmt::format("the mesh has {} {} instead of none or {}", found, what, right));
       }
     };
     check("periodic vertices", mesh_.twins.size(), mesh_.vertices.size());

@@ -78,11 +78,8 @@ GeometricFactors find_geometric_factors(const Mesh& mesh) {
     const Square map = map_of(mesh, element);
     const double jacobian = map.determinant();
     if (!(jacobian >= std::numeric_limits<double>::min()) || !std::isfinite(jacobian)) {
-      refuse(
-          mesh, element,
-          fmt::format("has the volume {}: it must be a positive number, and none of the smallest "
-                      "that there are",
-                      jacobian));
+      refuse(mesh, element,
+             fmt::format("has the volume {}: it must be a positive normal number", jacobian));
     }
     const Square inverse = map.inverse();
     result.jacobian.push_back(jacobian);
@@ -95,9 +92,9 @@ GeometricFactors find_geometric_factors(const Mesh& mesh) {
       // the height over this face is 2 / scale
       if (!std::isfinite(scale) || !(1 / scale >= least_flatness * longest)) {
         refuse(mesh, element,
-               fmt::format("has a height of {:.3g} beside an edge of {:.3g}: it must be {} of that "
-                           "at least",
-                           2 / scale, 2 * longest, least_flatness));
+               fmt::format(
+                   "has a height of {:.3g} and an edge of {:.3g}: the ratio must be at least {}",
+                   2 / scale, 2 * longest, least_flatness));
       }
       result.face_scale.push_back(scale);
       for (Eigen::Index i = 0; i < dimension; ++i) {

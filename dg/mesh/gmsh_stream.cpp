@@ -85,7 +85,7 @@ std::int64_t GmshStream::text_integer() {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    fail("dg.read_gmsh.syntax", fmt::format("'{}' stands where a whole number is due", text));
+    fail("dg.read_gmsh.syntax", fmt::format("found '{}' instead of an integer", text));
   }
   return value;
 }
@@ -124,7 +124,7 @@ double GmshStream::real() {
     const std::string_view text = word();
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) {
-      fail("dg.read_gmsh.syntax", fmt::format("'{}' stands where a number is due", text));
+      fail("dg.read_gmsh.syntax", fmt::format("found '{}' instead of a number", text));
     }
   }
   if (!std::isfinite(value)) {
@@ -136,7 +136,7 @@ double GmshStream::real() {
 std::int64_t GmshStream::checked_count(std::int64_t count, std::int64_t least_bytes) const {
   const auto left = static_cast<std::int64_t>(bytes_.size() - place_);
   if (count < 0) {
-    fail("dg.read_gmsh.syntax", fmt::format("{} stands where a count is due", count));
+    fail("dg.read_gmsh.syntax", fmt::format("found {} instead of a count", count));
   }
   if (count > left / least_bytes + 1) {
     fail("dg.read_gmsh.truncated",
@@ -166,7 +166,7 @@ void GmshStream::end_section(std::string_view section) {
   const std::string end = "$End" + std::string(section.substr(1));
   const std::string_view found = word();
   if (found != end) {
-    fail("dg.read_gmsh.syntax", fmt::format("'{}' stands where '{}' is due",
+    fail("dg.read_gmsh.syntax", fmt::format("found '{}' instead of '{}'",
                                             found.size() > 40 ? found.substr(0, 40) : found, end));
   }
 }

@@ -49,7 +49,7 @@ Metis open_metis() {
         metis.why_not.clear();
         return metis;
       }
-      metis.why_not = fmt::format("'{}' is no METIS 5", name);
+      metis.why_not = fmt::format("'{}' is not METIS 5", name);
     }
   }
   if (metis.why_not.empty()) {

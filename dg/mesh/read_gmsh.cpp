@@ -78,10 +78,10 @@ class GmshReader {
     const std::int64_t mode = in_.text_integer();
     const std::int64_t size_bytes = in_.text_integer();
     if (mode < 0 || mode > 1 || size_bytes != 8) {
-      in_.fail("dg.read_gmsh.syntax",
-               fmt::format("the file type is {} and a number takes {} bytes: 0 or 1, and 8, would "
-                           "be right",
-                           mode, size_bytes));
+      in_.fail(
+          "dg.read_gmsh.syntax",
+          fmt::format("the file type is {} and a number takes {} bytes: they must be 0 or 1, and 8",
+                      mode, size_bytes));
     }
     if (mode == 1) {
       in_.finish_line();
@@ -89,7 +89,7 @@ class GmshReader {
       const std::int64_t one = in_.integer(4);
       in_.is_swapped = one == 0x01000000;
       if (one != 1 && !in_.is_swapped) {
-        in_.fail("dg.read_gmsh.syntax", "the number 1 that tells the byte order is missing");
+        in_.fail("dg.read_gmsh.syntax", "the number 1, which shows the byte order, is missing");
       }
     }
     in_.end_section("$MeshFormat");
@@ -113,7 +113,7 @@ class GmshReader {
       return;
     } else {
       in_.fail("dg.read_gmsh.syntax",
-               fmt::format("'{}' stands where a section is due",
+               fmt::format("found '{}' instead of a section",
                            section.size() > 40 ? section.substr(0, 40) : section));
     }
     in_.end_section(section);
@@ -219,7 +219,7 @@ class GmshReader {
         const auto found = entity_groups_.find({dimension, entity});
         if (found == entity_groups_.end()) {
           in_.fail("dg.read_gmsh.unknown_entity",
-                   fmt::format("elements lie on entity {} of dimension {}, which '$Entities' does "
+                   fmt::format("elements are on entity {} of dimension {}, which '$Entities' does "
                                "not have",
                                entity, dimension));
         }
@@ -385,7 +385,7 @@ class GmshReader {
   [[noreturn]] void refuse_groups(int dimension, const char* what, const Simplex& simplex,
                                   std::int64_t other) const {
     in_.fail("dg.read_gmsh.two_groups",
-             fmt::format("the {} {} is of the physical groups '{}' and '{}': one would be right",
+             fmt::format("the {} {} is of the physical groups '{}' and '{}': only one is allowed",
                          what, simplex.number, group_name(dimension, simplex.group),
                          group_name(dimension, other)));
   }
@@ -442,10 +442,10 @@ class GmshReader {
       for (std::size_t axis = dimension; axis < 3; ++axis) {
         const double scale = 1 + std::abs(point[0]) + std::abs(point[1]);
         if (std::abs(point[axis] - (*first)[axis]) > 1e-9 * scale) {
-          in_.fail("dg.read_gmsh.not_flat",
-                   fmt::format("a mesh of dimension {} must lie along {}, but {} differs between "
-                               "its nodes",
-                               dimension, dimension == 1 ? "x" : "x and y", "xyz"[axis]));
+          in_.fail(
+              "dg.read_gmsh.not_flat",
+              fmt::format("a mesh of dimension {} must be in {}, but {} differs between its nodes",
+                          dimension, dimension == 1 ? "x" : "x and y", "xyz"[axis]));
         }
         point[axis] = 0;
       }

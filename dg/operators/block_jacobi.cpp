@@ -77,8 +77,8 @@ std::vector<double> inverse_blocks(
     const Eigen::LLT<Block> factors((weighted + weighted.transpose()) / 2);
     if (factors.info() != Eigen::Success) {
       throw InvalidInput("dg.solve_poisson.not_definite",
-                         fmt::format("the equation of element {} alone is not positive definite: a "
-                                     "larger penalty or a positive diffusion would be right",
+                         fmt::format("the equation of element {} alone is not positive definite: "
+                                     "use a larger penalty or a positive diffusion",
                                      element));
     }
     block = factors.solve(mass);

@@ -257,8 +257,8 @@ Checkpoint read_checkpoint(const std::string& path, const std::string& head,
   if (!found.starts_with(format_head)) {
     throw InvalidInput(
         "dg.checkpoint.old_format",
-        fmt::format("the checkpoint '{}' is of another format than 3, which says nothing of "
-                    "materials, boundary conditions and fluxes: run again from the beginning",
+        fmt::format("the checkpoint '{}' is of another format than 3, without materials, boundary "
+                    "conditions and fluxes: run again from the beginning",
                     path));
   }
   if (found != head) {

@@ -44,9 +44,9 @@ namespace {
 void check_field(const Discretization& on, const State& state, std::size_t field) {
   check_state(on, state, state.fields, "the state");
   if (field >= state.fields) {
-    throw InvalidInput("dg.check_state.shape",
-                       fmt::format("field {} was asked for, but there are {}, counted from 0",
-                                   field, state.fields));
+    throw InvalidInput(
+        "dg.check_state.shape",
+        fmt::format("there is no field {}: there are {}, counted from 0", field, state.fields));
   }
 }
 

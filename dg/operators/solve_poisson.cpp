@@ -237,8 +237,8 @@ class ConjugateGradients {
   static void check_finite(double square, int iterations) {
     if (!std::isfinite(square)) {
       throw InvalidInput("dg.solve_poisson.not_finite",
-                         fmt::format("the residual is no finite number after {} iterations: look "
-                                     "at the right-hand side, the boundary values and the "
+                         fmt::format("the residual is not finite after {} iterations: check the "
+                                     "right-hand side, the boundary values and the "
                                      "diffusion",
                                      iterations));
     }
@@ -271,15 +271,12 @@ PoissonSolution solve_poisson(PoissonOptions equation, std::shared_ptr<const Dis
                               const PoissonSolverOptions& options) {
   if (on == nullptr) {
     throw InvalidInput("dg.solver.no_discretization",
-                       "Poisson's equation is to be solved on nothing: give what discretize makes "
-                       "of a mesh");
+                       "Poisson's equation needs a discretisation: pass the result of discretize");
   }
   if (!(options.tolerance > 0)) {
-    throw InvalidInput(
-        "dg.solve_poisson.bad_tolerance",
-        fmt::format("a residual of {} of the right-hand side's is asked for: it must "
-                    "be above 0",
-                    options.tolerance));
+    throw InvalidInput("dg.solve_poisson.bad_tolerance",
+                       fmt::format("the relative residual {} cannot be reached: it must be above 0",
+                                   options.tolerance));
   }
   equation.dimension = on->mesh.dimension;
   if (equation.dirichlet.empty()) {

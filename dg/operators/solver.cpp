@@ -179,8 +179,8 @@ struct Solver::Impl {
   void step(double length) {
     if (!std::isfinite(length) || !(time + length > time)) {
       throw InvalidInput("dg.solver.bad_step",
-                         fmt::format("a step of {} at time {} leads to {}: a finite one that leads "
-                                     "further would be right",
+                         fmt::format("a step of {} at time {} leads to {}: it must be finite and "
+                                     "large enough to change the time",
                                      length, time, time + length));
     }
     queue.make_room();
@@ -215,11 +215,10 @@ struct Solver::Impl {
     if (!(count <= static_cast<double>(run.most_steps))) {
       throw InvalidInput(
           "dg.solver.too_many_steps",
-          fmt::format(
-              "from time {} to {} a run takes {:.4g} steps of {:.4g} each, more than {}: "
-              "shorten it, look at the smallest element and the fastest wave, or allow more "
-              "(most_steps, --most-steps)",
-              time, plan.end, count, longest, run.most_steps));
+          fmt::format("from time {} to {} a run takes {:.4g} steps of {:.4g} each, more than {}: "
+                      "shorten it, check the smallest element and the fastest wave, or allow more "
+                      "(most_steps, --most-steps)",
+                      time, plan.end, count, longest, run.most_steps));
     }
     plan.steps_left = std::max(1LL, static_cast<long long>(count));
     plan.time_step = (plan.end - time) / static_cast<double>(plan.steps_left);

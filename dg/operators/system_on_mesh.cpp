@@ -105,12 +105,12 @@ void check_place(const System& system, const Part& part, const FluxRead& read) {
   if (std::find(part.absent.begin(), part.absent.end(), read.kind) != part.absent.end()) {
     throw InvalidInput(
         "dg.check_system.misplaced_read",
-        fmt::format("{} of '{}' reads {} '{}', which {}: {} would be right", part.what, system.name,
+        fmt::format("{} of '{}' reads {} '{}', which {}: use {}", part.what, system.name,
                     kind_text(read.kind), read.name,
-                    read.kind == FluxKind::boundary_value ? "there is on boundaries only"
+                    read.kind == FluxKind::boundary_value ? "exists on boundaries only"
                     : (read.kind == FluxKind::field || read.kind == FluxKind::coordinate)
                         ? "is another at each node"
-                        : "there is on faces only",
+                        : "exists on faces only",
                     read.kind == FluxKind::boundary_value ? "a boundary state that reads it"
                     : (read.kind == FluxKind::field || read.kind == FluxKind::coordinate)
                         ? "a number or a material"
@@ -193,8 +193,7 @@ void check_data(const System& system, const Discretization& on, const SystemData
     check_name(system, read.name, "set of boundary values");
     const auto function = data.boundary_values.find(read.name);
     if (function == data.boundary_values.end() || !function->second) {
-      refuse_missing(system,
-                     fmt::format("the boundary values '{}', which nobody gives", read.name));
+      refuse_missing(system, fmt::format("the boundary values '{}', which are not set", read.name));
     }
   }
 }
@@ -309,8 +308,8 @@ void check_conservation(const System& system, const SystemData& data) {
         throw InvalidInput(
             "dg.check_system.not_conservative",
             fmt::format("the surface flux of '{}' for '{}' gives {:.6g} to one element and {:.6g} "
-                        "to its neighbour, which in the weak form loses what leaves: opposite "
-                        "numbers would be right, or must_conserve = false",
+                        "to its neighbour, which is not conservative in the weak form: give "
+                        "opposite numbers, or set must_conserve = false",
                         system.name, system.fields[field], values.interior[field],
                         values.neighbour[field]));
       }
@@ -395,8 +394,8 @@ void check_system(const System& system, const Discretization& on, const SystemDa
   if (is_zero(evaluators.inside) && !is_zero(evaluators.flux)) {
     throw InvalidInput(
         "dg.check_system.zero_surface",
-        fmt::format("the surface flux {} of '{}' is zero whatever the fields {} are, so that no "
-                    "element hears of its neighbours",
+        fmt::format("the surface flux {} of '{}' is zero for all values of the fields {}, so "
+                    "elements do not depend on their neighbours",
                     to_string(system.surface), system.name, fmt::join(system.fields, ", ")));
   }
   std::set<std::string> tags;
@@ -432,8 +431,8 @@ void check_system(const System& system, const Discretization& on, const SystemDa
       })) {
     throw InvalidInput(
         "dg.check_system.no_exterior",
-        fmt::format("the surface flux {} of '{}' reads no exterior value of {}, so that no element "
-                    "hears of its neighbours",
+        fmt::format("the surface flux {} of '{}' reads no exterior value of {}, so elements do not "
+                    "depend on their neighbours",
                     to_string(system.surface), system.name, fmt::join(system.fields, ", ")));
   }
   detail::check_conservation(system, data);

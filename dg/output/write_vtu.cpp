@@ -125,7 +125,7 @@ void check_shapes(const Mesh& mesh, const ReferenceElement& element,
     if (found != right) {
       throw InvalidInput(
           "dg.write_vtu.shape_mismatch",
-          fmt::format("the field '{}' has {} values: {} would be right", name, found, right));
+          fmt::format("the field '{}' has {} values instead of {}", name, found, right));
     }
   };
   for (const NodalField& field : fields) {

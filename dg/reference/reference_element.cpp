@@ -136,15 +136,13 @@ std::vector<std::vector<int>> all_permutations(int dimension) {
 
 ReferenceElement make_reference_element(int dimension, int order) {
   if (dimension < 1 || dimension > 3) {
-    throw InvalidInput("dg.make_reference_element.bad_dimension",
-                       fmt::format("a reference element of dimension {} was asked for: 1, 2 or 3 "
-                                   "would be right",
-                                   dimension));
+    throw InvalidInput(
+        "dg.make_reference_element.bad_dimension",
+        fmt::format("there is no reference element of dimension {}: write 1, 2 or 3", dimension));
   }
   if (order < 1 || order > highest_order) {
     throw InvalidInput("dg.make_reference_element.bad_order",
-                       fmt::format("a reference element of order {} was asked for: 1 to {} would "
-                                   "be right",
+                       fmt::format("there is no reference element of order {}: write 1 to {}",
                                    order, highest_order));
   }
   ReferenceElement element;

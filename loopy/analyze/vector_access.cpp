@@ -113,7 +113,7 @@ std::optional<std::string> why_not_vector_access(const Kernel& kernel,
   const Access* element = get_if<Access>(access);
   const auto layout = element != nullptr ? memory_layout(kernel, element->array) : std::nullopt;
   if (!layout || layout->strides_elements.size() != element->indices.size()) {
-    return refuse("is no element of an array in global or shared memory");
+    return refuse("is not an element of an array in global or shared memory");
   }
   const auto kind = layout->type ? cgen::scalar_kind(*layout->type) : std::nullopt;
   if (!kind || cgen::size_bytes(*kind) * lanes > most_vector_bytes) {

@@ -263,7 +263,7 @@ Statement c_text(const std::string& text, const std::vector<Value>& parts, Sourc
                            number.find_first_not_of("0123456789") == std::string::npos;
     if (end == std::string::npos || !is_number || std::stoul(number) >= parts.size()) {
       fail("loopy.describe.c_text", where,
-           fmt::format("'${{{}' in C text stands for no part: there are {}, '${{0}}' is the first",
+           fmt::format("'${{{}' in C text is not a part: there are {}, '${{0}}' is the first",
                        number, parts.size()));
     }
   }

@@ -440,10 +440,10 @@ class KernelMaker {
           found = found || is_all;
         }
         if (!found) {
-          throw invalid_at(statement, "loopy.make_kernel.unknown_dependency",
-                           fmt::format("statement '{}' depends on '{}', which is the id "
-                                       "of none",
-                                       kernel_.instructions[i].id, pattern));
+          throw invalid_at(
+              statement, "loopy.make_kernel.unknown_dependency",
+              fmt::format("statement '{}' depends on '{}', which is not the id of a statement",
+                          kernel_.instructions[i].id, pattern));
         }
       }
       if (parts_.sequential_dependencies && i > 0) {

@@ -113,7 +113,8 @@ Instruction with_manner(Instruction instruction, const std::string& manner,
   const std::string& name = target_name(assignment->targets.front());
   if (is_init && (accessed_arrays(assignment->value).count(name) != 0 ||
                   free_names(assignment->value).count(name) != 0)) {
-    fail(fmt::format("'atomic=init' sets '{}', whatever was there, but the value reads it", name));
+    fail(
+        fmt::format("'atomic=init' sets '{}' without its old value, but the value reads it", name));
   }
   Assignment copy = *assignment;
   (manner == "atomic" ? copy.is_atomic : copy.is_async_copy) = true;

@@ -333,7 +333,7 @@ class StatementParser {
       reader.fail("a statement begins with what it assigns to");
     }
     if (first.text.find('$') != std::string::npos) {
-      reader.fail("what is assigned to takes no tag: tags are for what is read");
+      reader.fail("targets of assignments take no tag: tags are for values that are read");
     }
     return read_expr(reader);
   }

@@ -182,8 +182,8 @@ void Described::for_each_element(const Argument& argument, const Origin& origin,
   const std::int64_t old_offset = values_of({described.offset_elements}, described.name).front();
   if (shape.size() != origin.lengths.size()) {
     throw Unsupported("loopy.compare_with_reference.layout",
-                      fmt::format("array '{}' has {} axes after the recipe of kernel '{}', and "
-                                  "nothing says how they follow from the {} of '{}' as described",
+                      fmt::format("array '{}' has {} axes after the recipe of kernel '{}', and it "
+                                  "is unknown how they follow from the {} of '{}' as described",
                                   argument.name, shape.size(), transformed_.name, old_shape.size(),
                                   origin.array));
   }
@@ -228,7 +228,7 @@ ArgumentData Described::laid_out(const ArgumentData& described) const {
     const auto origin = origins_.find(argument.name);
     if (origin == origins_.end()) {
       throw Unsupported("loopy.compare_with_reference.layout",
-                        fmt::format("array '{}' of kernel '{}' is none of the kernel as described",
+                        fmt::format("array '{}' of kernel '{}' is not in the kernel as described",
                                     argument.name, transformed_.name));
     }
     const ArrayData& old = described.at(origin->second.array);

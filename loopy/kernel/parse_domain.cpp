@@ -443,7 +443,7 @@ void add_conditions(ConstraintSet& result, const Expr& condition) {
                                   "statement for each part",
                                   to_string(condition)));
   } else {
-    throw_not_affine(fmt::format("'{}' is no comparison", to_string(condition)));
+    throw_not_affine(fmt::format("'{}' is not a comparison", to_string(condition)));
   }
 }
 

@@ -41,8 +41,8 @@ Affine affine_start(const LoopBounds& bounds, const std::string& iname) {
     return bounds.lower.front().numerator;
   }
   throw Unsupported("loopy.generate.axis_start",
-                    fmt::format("iname '{}' is an axis of hardware, but its first value is none "
-                                "of whole parameters: shift the domain to start at 0",
+                    fmt::format("iname '{}' is an axis of hardware, but its first value is not an "
+                                "integer combination of parameters: shift the domain to start at 0",
                                 iname));
 }
 

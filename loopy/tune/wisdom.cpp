@@ -121,7 +121,7 @@ void Wisdom::check() const {
 
 std::string Wisdom::why_unwritable() const {
   if (path_.empty()) {
-    return "there is no folder of the user's own: set RTCG_CACHE_DIR";
+    return "the user has no folder: set RTCG_CACHE_DIR";
   }
   const std::string problem = append_line(path_, "");
   return problem.empty() ? problem : fmt::format("cannot append to '{}': {}", path_, problem);

@@ -87,7 +87,7 @@ void check_request(const CompileRequest& request) {
   if (std::find(targets.begin(), targets.end(), plain) == targets.end()) {
     throw InvalidInput(
         "runtime.nvrtc.unknown_target",
-        fmt::format("NVRTC {} knows no target '{}': it knows {}, each also with the "
+        fmt::format("NVRTC {} has no target '{}': its targets are {}, each also with the "
                     "suffix 'a' or 'f' where the architecture has one",
                     Nvrtc::instance().version(), request.target, fmt::join(targets, ", ")));
   }

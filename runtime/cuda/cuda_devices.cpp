@@ -69,10 +69,10 @@ const BackendDevices& cuda_devices() {
   if (found->process == ::getpid() || found->devices.devices.empty()) {
     return found->devices;
   }
-  static const auto* const forked = new BackendDevices{
-      {},
-      "this process was forked from one that had used CUDA, which the driver does not survive: "
-      "fork before, or start a new program"};
+  static const auto* const forked =
+      new BackendDevices{{},
+                         "this process was forked from one that had used CUDA, which the driver "
+                         "does not support: fork earlier, or start a new program"};
   return *forked;
 }
 

@@ -15,7 +15,7 @@ namespace rtcg::runtime {
 CudaNative::CudaNative(Device device) : device_(device) {
   if (device.info().id.kind != BackendKind::cuda) {
     throw InvalidInput("runtime.cuda.other_device",
-                       "'" + to_string(device.info().id) + "' is no CUDA device");
+                       "'" + to_string(device.info().id) + "' is not a CUDA device");
   }
 }
 

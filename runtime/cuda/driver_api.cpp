@@ -54,7 +54,7 @@ std::string status_text(CUresult status) {
       text != nullptr) {
     return text;
   }
-  return "the driver knows no text for it";
+  return "the driver has no text for it";
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ Memory PoolState::allocate(StreamRef stream, std::size_t size_bytes) {
   if (stream.device() != device_) {
     throw InvalidInput(
         "runtime.pool.wrong_device",
-        fmt::format("a pool of '{}' was asked for memory on a stream of '{}'",
+        fmt::format("a pool of '{}' cannot allocate on a stream of '{}'",
                     to_string(device_.info().id), to_string(stream.device().info().id)));
   }
   if (size_bytes > std::size_t{1} << 62) {

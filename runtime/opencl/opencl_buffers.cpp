@@ -79,8 +79,8 @@ BufferMemory::Place BufferMemory::must_find(DeviceAddress address, std::string_v
     return *place;
   }
   throw Unsupported("runtime.opencl.no_zero_copy",
-                    fmt::format("{} goes to no memory of the device, and without shared virtual "
-                                "memory it reaches no other: copy it there",
+                    fmt::format("{} is not memory of the device, which reaches no other without "
+                                "shared virtual memory: copy it there",
                                 what));
 }
 

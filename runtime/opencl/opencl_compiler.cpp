@@ -233,8 +233,8 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   if (!verdict.why_refused.empty()) {
     throw Unsupported(
         "runtime.opencl.miscompiles",
-        fmt::format("the compiler of '{}' ({}) miscompiles {}, whatever flags are added, as PoCL 4 "
-                    "and 5 do: use the device 'host', or set RTCG_TRUST_COMPILER=1 to use it "
+        fmt::format("the compiler of '{}' ({}) miscompiles {} with all flags, as PoCL 4 and 5 do: "
+                    "use the device 'host', or set RTCG_TRUST_COMPILER=1 to use it "
                     "anyway",
                     backend_.info().name, backend_.info().driver_version, verdict.why_refused));
   }

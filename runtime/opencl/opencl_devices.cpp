@@ -150,7 +150,7 @@ BackendDevices find_devices() {
   const cl_int status = api.clGetPlatformIDs(0, nullptr, &count);
   if (status == no_platform_status || (status == CL_SUCCESS && count == 0)) {
     return {{},
-            "the OpenCL loader knows no platform: install a driver, for the CPU package "
+            "the OpenCL loader finds no platform: install a driver, for the CPU package "
             "pocl-opencl-icd"};
   }
   if (status != CL_SUCCESS) {

@@ -199,7 +199,7 @@ expect(1 "'n' has no '='" run ${kernels}/axpy.loopy -d host --set n)
 expect(1 "'99999999999999999999' of 'n' does not fit into an i64" run ${kernels}/axpy.loopy -d host
   --set n=99999999999999999999)
 expect(1 "'n' is set to 4 and to 5" run ${kernels}/axpy.loopy -d host --set n=4 --set n=5)
-expect(1 "sizes have to be positive.*tools.slicings.none" slicings ${kernels}/matmul.loopy --set n=-1)
+expect(1 "sizes must be positive.*tools.slicings.none" slicings ${kernels}/matmul.loopy --set n=-1)
 expect(2 "'rtcg show' has no option '--targt': did you mean '--target'" show ${kernels}/axpy.loopy
   --targt cuda)
 expect(2 "'rtcg list' has no option '--jsn': did you mean '--json'" cache list --jsn)
@@ -406,13 +406,13 @@ expect(0 "flux_at_points.*2 evaluators" flux "jump(eps*u)" --fields u -d 1 --mat
 expect(1 "'n.0.\\*u' contains 'u' without a side.*dg.make_evaluators.side_missing"
   flux "n[0]*u" --fields u)
 expect(1 "dg.parse_flux.syntax" flux "jump(" --fields u)
-expect(1 "'f' is no function: there are interior.*pow, penalty" flux "f(jump(u))"
+expect(1 "'f' is not a function: there are interior.*pow, penalty" flux "f(jump(u))"
   --fields u)
 expect(0 "to be defined before: f.*= f\\(interior.0. - exterior.0.\\)" flux "f(jump(u))"
   --fields u --function f)
 expect(1 "'g' has a value or a kind, but is not in the flux" flux "jump(u)" --fields u
   --function g)
-expect(1 "'v' is no field or material; the fields are u.*dg.parse_flux.no_sides"
+expect(1 "'v' is not a field or material; the fields are u.*dg.parse_flux.no_sides"
   flux "jump(v)" --fields u)
 expect(1 "zero for all values of the fields e:3.*tools.flux.always_zero" flux "0*jump(e)" --fields e:3)
 expect(1 "flux term 'jump\\(e\\) \\+ jump\\(h\\)', before column 18 of the flux.*dg.flux_vector.shape_mismatch"

@@ -91,8 +91,8 @@ TEST(ParseFlux, RefusesSidesOfWhatNobodyDeclared) {
   } catch (const InvalidInput& error) {
     EXPECT_EQ(
         error.message(),
-        "at column 20 of the flux 'jump(u) + jump(2*w)' stands 'jump(2*w)', but nothing in it "
-        "has two sides: 'w' is no field or material; the fields are u, v");
+        "at column 20 of the flux 'jump(u) + jump(2*w)' there is 'jump(2*w)', but nothing in it "
+        "has two sides: 'w' is not a field or material; the fields are u, v");
   }
   // beside what has sides, and where somebody declared it, it is a number as any other
   EXPECT_EQ(printed("jump(w*u)"), "[jump(w*u)]");

@@ -195,7 +195,7 @@ TEST(Defect09, NothingIsOfTwoPhysicalGroups) {
     FAIL();
   } catch (const InvalidInput& error) {
     EXPECT_TRUE(error.message().starts_with(
-        "the boundary face 91 is of the physical groups '7' and '8': one would be right"))
+        "the boundary face 91 is of the physical groups '7' and '8': only one is allowed"))
         << error.message();
   }
 }

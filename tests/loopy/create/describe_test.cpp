@@ -504,7 +504,7 @@ TEST(Describe, SaysWhichLineIsWrong) {
   line = __LINE__ + 1;
   const Description depends = over_i().add((a(i) = 1).depends("q"));
   EXPECT_EQ(message_of([&] { static_cast<void>(depends.make()); }),
-            here(line) + "statement 'set_a' depends on 'q', which is the id of none");
+            here(line) + "statement 'set_a' depends on 'q', which is not the id of a statement");
   line = __LINE__ + 1;
   const Description indexed = kernel("f").domain(below_n).add(a(b(i)) = 1);
   EXPECT_EQ(message_of([&] { static_cast<void>(indexed.make()); }).find(here(line)), 0U);
