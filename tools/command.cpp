@@ -8,13 +8,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <numeric>
 #include <optional>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "rtcg/cgen/support/close_names.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/kernel/kernel.h"
@@ -316,22 +316,6 @@ loopy::KernelFile kernel_file(const std::string& path, const std::string& type) 
 
 namespace {
 
-/// The least number of letters to insert, remove or replace (Levenshtein 1966).
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 /// The folder share/rtcg of this program.
 std::filesystem::path share_folder() {
   std::error_code ignored;
@@ -356,14 +340,15 @@ std::map<std::string, std::filesystem::path> installed_kernels() {
   return files;
 }
 
-/// `'matmul' is similar; `, or nothing if no installed kernel has a name like `word`.
+/// `: did you mean 'matmul'?`, or nothing if no installed kernel has a name like `word`.
 std::string similar_kernel(const std::string& word,
                            const std::map<std::string, std::filesystem::path>& installed) {
-  std::pair<std::size_t, std::string> best = {std::max<std::size_t>(word.size() / 2, 1) + 1, ""};
+  std::vector<std::string> names;
   for (const auto& entry : installed) {
-    best = std::min(best, {edit_distance(word, entry.first), entry.first});
+    names.push_back(entry.first);
   }
-  return best.second.empty() ? "" : fmt::format("'{}' is similar; ", best.second);
+  const std::vector<std::string> close = close_names(word, names);
+  return close.empty() ? "" : fmt::format(": did you mean '{}'?", close.front());
 }
 
 }  // namespace
@@ -379,7 +364,7 @@ std::string kernel_file_path(const std::string& word) {
     throw InvalidInput(
         "tools.rtcg.unknown_kernel",
         fmt::format(
-            "'{}' is neither a file nor a kernel of rtcg: {}the kernels are in '{}' and '{}'",
+            "'{}' is neither a file nor a kernel of rtcg{}; the kernels are in '{}' and '{}'",
             printable(word), similar_kernel(word, installed), (share_folder() / "kernels").string(),
             (share_folder() / "gallery").string()));
   }

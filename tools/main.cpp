@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <exception>
 #include <new>
-#include <numeric>
 #include <regex>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "rtcg/cgen/support/close_names.h"
 #include "rtcg/cgen/support/error.h"
 #include "tools/command.h"
 #include "tools/ending.h"
@@ -60,23 +60,7 @@ const CLI::App& command_of(const CLI::App& app, const std::vector<std::string>& 
   return *at;
 }
 
-/// How many letters have to be put in, left out or replaced.
-std::size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-/// What to say of an option that the command does not have; empty where there is none.
+/// The message about an option that the command does not have; empty if there is none.
 std::string about_unknown_option(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App& command = command_of(app, words);
   for (const std::string& word : words) {
@@ -87,19 +71,17 @@ std::string about_unknown_option(const CLI::App& app, const std::vector<std::str
     if (!name.starts_with("--") || command.get_option_no_throw(name) != nullptr) {
       continue;
     }
-    std::string nearest;
+    std::vector<std::string> options;
     for (const CLI::Option* each : command.get_options()) {
       for (const std::string& known : each->get_lnames()) {
-        if (nearest.empty() || distance(name, "--" + known) < distance(name, nearest)) {
-          nearest = "--" + known;
-        }
+        options.push_back("--" + known);
       }
     }
-    return fmt::format(
-        "'rtcg {}' has no option '{}'{}; 'rtcg {} --help' lists its options", command.get_name(),
-        name,
-        distance(name, nearest) <= 3 ? fmt::format(": did you mean '{}'?", nearest) : std::string(),
-        command.get_name());
+    const std::vector<std::string> close = rtcg::close_names(name, options);
+    return fmt::format("'rtcg {}' has no option '{}'{}; 'rtcg {} --help' lists its options",
+                       command.get_name(), name,
+                       close.empty() ? "" : fmt::format(": did you mean '{}'?", close.front()),
+                       command.get_name());
   }
   return "";
 }

@@ -22,8 +22,5 @@ inline constexpr const char* warp_all_function = "(warp_all)";
 [[nodiscard]] std::optional<cgen::Intrinsic> find_function(std::string_view name);
 /// All names that users can write, sorted.
 [[nodiscard]] std::vector<std::string> function_names();
-/// Those of `candidates` that `name` may be a misspelling of, the likeliest first; at most three.
-[[nodiscard]] std::vector<std::string> close_names(std::string_view name,
-                                                   const std::vector<std::string>& candidates);
 
 }  // namespace rtcg::loopy

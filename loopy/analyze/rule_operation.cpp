@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "rtcg/cgen/support/close_names.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/scan.h"
@@ -71,8 +71,8 @@ RuleOperation operation_of(const Kernel& kernel, const SubstitutionRule& rule) {
   if (!elsewhere.empty()) {
     throw InvalidInput("loopy.rule_operation.reads",
                        fmt::format("the rule '{}' of kernel '{}' is an operation of reductions and "
-                                   "uses {}: it may use its operands and scalar arguments alone, "
-                                   "so that its values can meet wherever they are",
+                                   "uses {}: it may use only its operands and scalar arguments, "
+                                   "because its values are combined in any place",
                                    rule.name, kernel.name, elsewhere));
   }
   for (const Expr& neutral : rule.neutral) {
@@ -134,8 +134,8 @@ std::optional<RuleOperation> find_rule_operation(const Kernel& kernel, const Red
     throw InvalidInput(
         "loopy.rule_operation.no_neutral",
         fmt::format("the rule '{}' of kernel '{}' is not an operation of a reduction: "
-                    "it has no neutral element; write {{neutral=0}} after it, with "
-                    "the value that changes none that it is combined with",
+                    "it has no neutral element; write {{neutral=0}} after it, with the value that "
+                    "changes no other",
                     rule->name, kernel.name));
   }
   RuleOperation operation = operation_of(kernel, *rule);

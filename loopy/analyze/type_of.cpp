@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/ast/describe.h"
+#include "rtcg/cgen/support/close_names.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/analyze/rule_operation.h"
@@ -231,10 +232,11 @@ void require_argument_count(const SubstitutionRule& rule, const Call& call) {
 
 LooseType TypeFinder::find_rule(const SubstitutionRule& rule, const Call& call) {
   if (std::find(open_rules_.begin(), open_rules_.end(), rule.name) != open_rules_.end()) {
-    throw InvalidInput("loopy.type_of.recursive_rule",
-                       fmt::format("the rule '{}' of kernel '{}' calls itself, through {}; a rule "
-                                   "has to end",
-                                   rule.name, kernel_.name, fmt::join(open_rules_, ", ")));
+    throw InvalidInput(
+        "loopy.type_of.recursive_rule",
+        fmt::format(
+            "the rule '{}' of kernel '{}' calls itself, through {}; rules must not be recursive",
+            rule.name, kernel_.name, fmt::join(open_rules_, ", ")));
   }
   require_argument_count(rule, call);
   std::map<std::string, LooseType, std::less<>> bound;

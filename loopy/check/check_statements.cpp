@@ -6,10 +6,10 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/ast/describe.h"
+#include "rtcg/cgen/support/close_names.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/graph.h"
 #include "rtcg/loopy/analyze/access.h"
-#include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/kernel/variable_index.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
@@ -31,8 +31,8 @@ void check_ids(const Kernel& kernel) {
     for (const std::string& each : instruction.depends_on) {
       if (ids.count(each) == 0) {
         throw InvalidInput("loopy.check_kernel.unknown_dependency",
-                           fmt::format("statement '{}' of kernel '{}' depends on '{}', which is no "
-                                       "statement; the ids are {}",
+                           fmt::format("statement '{}' of kernel '{}' depends on '{}', which is "
+                                       "not a statement; the ids are {}",
                                        instruction.id, kernel.name, each, fmt::join(ids, ", ")));
       }
     }
@@ -176,8 +176,8 @@ class UndefinedTemporaries {
                              reader->within_inames.begin(), reader->within_inames.end()) &&
                (setter == setters.front() ? before : all_before(*setter)).count(reader->id) != 0;
       };
-      if (std::all_of(setters.begin(), setters.end(), comes_later) &&
-          reader->predicates.empty() && always_reads(*reader, name)) {
+      if (std::all_of(setters.begin(), setters.end(), comes_later) && reader->predicates.empty() &&
+          always_reads(*reader, name)) {
         throw InvalidInput(
             "loopy.check_kernel.undefined_temporary",
             fmt::format("statement '{}' of kernel '{}' reads '{}' before any statement sets it: "
@@ -316,7 +316,7 @@ class LengthCheck {
     const auto kind = cgen::scalar_kind(type);
     if (is_known(type) && !(kind && cgen::is_integral(*kind))) {
       throw InvalidInput("loopy.check_kernel.bad_length",
-                         fmt::format("{} in kernel '{}' is '{}', of type '{}'; it has to be an "
+                         fmt::format("{} in kernel '{}' is '{}', of type '{}'; it must be an "
                                      "integer: a // b divides integers",
                                      place, kernel_.name, to_string(expr), cgen::describe(type)));
     }
@@ -340,8 +340,8 @@ class LengthCheck {
     }
     if (!found.empty()) {
       throw InvalidInput("loopy.check_kernel.bad_length",
-                         fmt::format("{} in kernel '{}' is made of '{}', which is {}; it has to be "
-                                     "a scalar of an integer type",
+                         fmt::format("{} in kernel '{}' is made of '{}', which is {}; it must be a "
+                                     "scalar of an integer type",
                                      place, kernel_.name, name, found));
     }
   }
@@ -375,7 +375,7 @@ void check_indices(const Kernel& kernel, const ArrayAccess& access) {
     if (is_known(type) && !(kind && cgen::is_integral(*kind))) {
       throw InvalidInput("loopy.check_kernel.index_type",
                          fmt::format("statement '{}' of kernel '{}' uses '{}' as an index of '{}'; "
-                                     "it has to be an integer, not '{}'",
+                                     "it must be an integer, not '{}'",
                                      access.statement, kernel.name, to_string(index), access.array,
                                      cgen::describe(type)));
     }

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "rtcg/cgen/support/close_names.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/transform/alias_temporaries.h"
 #include "rtcg/loopy/transform/arguments.h"

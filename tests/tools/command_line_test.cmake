@@ -129,9 +129,9 @@ string(REGEX REPLACE "sizes [^\n]*\n" "" without_sizes "${without_sizes}")
 file(WRITE ${WORK}/without_sizes.loopy "${without_sizes}")
 expect(1 "loopy.argument_data.unknown_length" run ${WORK}/without_sizes.loopy)
 expect(0 "ms a run" run axpy --device host)
-expect(1 "'no_such_kernel' is neither a file nor a kernel of rtcg: the kernels are in '.*share/rtcg/kernels' and '.*share/rtcg/gallery'.*tools.rtcg.unknown_kernel"
+expect(1 "'no_such_kernel' is neither a file nor a kernel of rtcg; the kernels are in '.*share/rtcg/kernels' and '.*share/rtcg/gallery'.*tools.rtcg.unknown_kernel"
   run no_such_kernel)
-expect(1 "'matmul' is similar; the kernels are in .*tools.rtcg.unknown_kernel" show matmull)
+expect(1 "did you mean 'matmul'.; the kernels are in .*tools.rtcg.unknown_kernel" show matmull)
 expect(1 "loopy.read_kernel_file.unreadable" show ./matmull)
 expect(0 "correct" run ab-ac-cb --small --check --device host)
 expect(0 "ab_ac_cb.const double" show ab-ac-cb --type f64)

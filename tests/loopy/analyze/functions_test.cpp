@@ -12,11 +12,5 @@ TEST(FindFunction, KnowsIntrinsicsAndNamesOfC) {
   EXPECT_FALSE(find_function("frobnicate"));
 }
 
-TEST(CloseNames, PutsTheLikeliestFirst) {
-  EXPECT_EQ(close_names("sqr", function_names()).front(), "sqrt");
-  EXPECT_EQ(close_names("cosine", {"tangent", "cosin"}), std::vector<std::string>{"cosin"});
-  EXPECT_TRUE(close_names("frobnicate", function_names()).empty());
-}
-
 }  // namespace
 }  // namespace rtcg::loopy
