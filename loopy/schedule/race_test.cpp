@@ -1,6 +1,8 @@
 #include "rtcg/loopy/schedule/race_test.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -129,6 +131,41 @@ std::vector<SharedAccess> AccessFinder::find(std::size_t statement) {
     }
   }
   return std::exchange(accesses_, {});
+}
+
+/// The set with what whole numbers add to its equalities: `40 a + 20 b + 5 c + d = 0` with
+/// |20 b + 5 c + d| < 40 says that both parts are 0, since 40 divides the first one, and so on for
+/// the rest. Loops that are cut several times are such digits.
+ConstraintSet with_digits_apart(ConstraintSet set) {
+  const std::vector<Constraint> constraints = set.constraints();
+  for (const Constraint& constraint : constraints) {
+    if (!constraint.is_equality) {
+      continue;
+    }
+    std::vector<Affine::Term> terms(constraint.expr.terms().begin(), constraint.expr.terms().end());
+    std::stable_sort(terms.begin(), terms.end(), [](const auto& one, const auto& other) {
+      return std::abs(one.coefficient) > std::abs(other.coefficient);
+    });
+    std::int64_t divisor = 0;
+    Affine rest = constraint.expr;
+    for (std::size_t i = 0; i + 1 < terms.size(); ++i) {
+      divisor = std::gcd(divisor, terms[i].coefficient);
+      rest = rest - Affine(terms[i].name) * terms[i].coefficient;
+      if (divisor <= 1) {
+        break;
+      }
+      if (std::abs(terms[i + 1].coefficient) >= divisor) {
+        continue;
+      }
+      const auto least = set.minimum(rest);
+      const auto most = set.maximum(rest);
+      if (least && most && *least > -divisor && *most < divisor) {
+        set.add_zero(rest);
+        divisor = 0;
+      }
+    }
+  }
+  return set;
 }
 
 bool is_in(const Instruction& instruction, const std::string& iname) {
@@ -321,7 +358,7 @@ std::optional<ConstraintSet> RaceTest::apart_on_axis(const Instruction& a, const
     }
     ConstraintSet apart = threads;
     apart.add_nonnegative(difference * sign - 1);
-    if (!apart.is_empty()) {
+    if (!apart.is_empty() && !with_digits_apart(apart).is_empty()) {
       return apart;
     }
   }

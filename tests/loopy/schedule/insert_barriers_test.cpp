@@ -84,6 +84,14 @@ TEST(InsertBarriers, NeedsNoneWithinAThread) {
   expect_right(kernel);
 }
 
+TEST(InsertBarriers, NeedsNoneWhereLoopsAreCutSeveralTimes) {
+  const Kernel kernel = kernel_of("{[i]: 0 <= i < 1000}", "x[i] = 2*x[i]",
+                                  "split_iname(i, 40, outer_tag=g.0)\n"
+                                  "split_iname(i_inner, 20, outer_tag=ilp)\n"
+                                  "split_iname(i_inner_inner, 5, outer_tag=l.0, inner_tag=ilp)");
+  EXPECT_EQ(barriers_in(kernel), 0);
+}
+
 TEST(InsertBarriers, KeepsIterationsApart) {
   // one after the writes, one before the next iteration's
   const Kernel kernel =
