@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/seed_shapes.h"
@@ -360,12 +361,10 @@ std::size_t SlicingStream::count() const noexcept {
 RankedSlicing SlicingStream::at(std::size_t place) const {
   const RankedChoice& ranked = state_->ranked.at(place);
   const SlicingCost cost(state_->problem, state_->constraints.machine);
-  return {slicing_of(state_->problem, cost, ranked.choice),
-          ranked.seconds,
-          ranked.choice.threads(),
-          cost.blocks(ranked.choice),
-          cost.shared_bytes(ranked.choice),
-          cost.least_seconds(ranked.choice)};
+  const Slicing slicing = slicing_of(state_->problem, cost, ranked.choice);
+  return {{to_string(slicing), ranked.seconds, ranked.choice.threads(), cost.blocks(ranked.choice),
+           cost.shared_bytes(ranked.choice), cost.least_seconds(ranked.choice)},
+          slicing};
 }
 
 std::vector<std::size_t> SlicingStream::seed_shapes() const {
@@ -404,6 +403,14 @@ std::optional<std::size_t> SlicingStream::find(const Slicing& slicing) const {
   const SlicingCost cost(state_->problem, state_->constraints.machine);
   const auto choice = choice_of(state_->problem, cost, slicing);
   return choice ? state_->place_of(*choice) : std::nullopt;
+}
+
+std::optional<std::size_t> SlicingStream::find_words(const std::string& words) const {
+  try {
+    return find(parse_slicing(words));
+  } catch (const InvalidInput&) {
+    return std::nullopt;
+  }
 }
 
 std::optional<std::size_t> SlicingStream::crossover(std::size_t first, std::size_t second,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/slice/search_space.h"
 #include "rtcg/loopy/slice/slicing.h"
 
 namespace rtcg::loopy {
@@ -78,15 +79,9 @@ struct SlicingConstraints {
   std::vector<std::string> free_layouts{};
 };
 
-/// A slicing, and what the model says of it.
-struct RankedSlicing {
+/// A slicing, and what the model says of it. Its words are to_string(slicing).
+struct RankedSlicing : RankedCandidate {
   Slicing slicing{};
-  double predicted_seconds = 0;
-  std::int64_t threads = 1;  ///< of a block
-  std::int64_t blocks = 1;
-  std::int64_t shared_bytes = 0;  ///< of a block
-  /// What its arithmetic takes on that many threads if nothing else takes time; 0: nobody knows.
-  double least_seconds = 0;
 };
 
 /// The slicings of a kernel that keep the constraints, none twice, at most 1,500,000, the one that
@@ -103,38 +98,41 @@ struct RankedSlicing {
 /// memory, cache and shared memory, and the fill of the machine, from the lengths alone: no kernel
 /// is transformed and no text is made.
 /// @cost about 0.5 us a slicing, when the stream is made
-class SlicingStream {
+class SlicingStream : public SearchSpace {
  public:
   /// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice,
   ///                       loopy.slicings.fixed_layout, loopy.slicings.unknown_hint
   SlicingStream(const Kernel& kernel, SlicingConstraints constraints);
 
   /// How many there are.
-  [[nodiscard]] std::size_t count() const noexcept;
+  [[nodiscard]] std::size_t count() const noexcept override;
   /// The next one, or nothing at the end.
   [[nodiscard]] std::optional<RankedSlicing> next();
   /// The one at a place of the ranking; place < count().
   [[nodiscard]] RankedSlicing at(std::size_t place) const;
+  [[nodiscard]] RankedCandidate candidate(std::size_t place) const override { return at(place); }
   /// Places that a search tries first, at most 40: tiles of 16 to 128 rows and columns in shared
   /// memory, filled ahead, which suit matrix products, a few of each shape. Empty for other
   /// kernels, and for devices of which no shape was measured.
-  [[nodiscard]] std::vector<std::size_t> seed_shapes() const;
+  [[nodiscard]] std::vector<std::size_t> seed_shapes() const override;
   /// The place of the same slicing where the compiler is asked to unroll the steps of a tile;
   /// nothing where there is no such or they are unrolled already.
-  [[nodiscard]] std::optional<std::size_t> unrolled(std::size_t place) const;
+  [[nodiscard]] std::optional<std::size_t> unrolled(std::size_t place) const override;
   /// What the model says of the one at a place, without the slicing itself.
-  [[nodiscard]] double predicted_seconds(std::size_t place) const;
+  [[nodiscard]] double predicted_seconds(std::size_t place) const override;
   /// What was decided there, as numbers: lengths, threads, stages, ... Each place of the list is
   /// the same decision for all slicings of the stream; equal lists are one slicing.
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const;
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override;
   /// Places of the slicings that differ in one step, in the order of the ranking.
-  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const;
+  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override;
   /// The place of a slicing; nothing where it is not in the stream.
   [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const;
+  /// Nothing for words that no slicing has, either.
+  [[nodiscard]] std::optional<std::size_t> find_words(const std::string& words) const override;
   /// The place of the slicing that takes each decision from one of two others: from `second` if its
   /// bit of `mask` is set. Nothing if that slicing violates the constraints.
   [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
-                                                     std::uint64_t mask) const;
+                                                     std::uint64_t mask) const override;
 
  private:
   struct State;

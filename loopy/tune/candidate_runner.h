@@ -5,12 +5,12 @@
 #include <stop_token>
 #include <string>
 
-#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/slice/search_space.h"
 #include "rtcg/runtime/compile/compile_request.h"
 
 namespace rtcg::loopy {
 
-/// A slicing that was compiled and loaded.
+/// A candidate that was compiled and loaded.
 struct PreparedCandidate {
   virtual ~PreparedCandidate() = default;
   runtime::KernelResources resources{};  ///< of its first launch
@@ -26,7 +26,7 @@ class CandidateRunner {
   virtual ~CandidateRunner() = default;
   /// Any thread, several at once. May throw any Error as soon as `stop` is set: the result is then
   /// not needed. @throws Error  the candidate is refused
-  [[nodiscard]] virtual Prepared prepare(const RankedSlicing& ranked,
+  [[nodiscard]] virtual Prepared prepare(const RankedCandidate& ranked,
                                          const std::stop_token& stop) = 0;
   /// Empty, or how the results differ from the reference's. @throws Error  it is refused
   [[nodiscard]] virtual std::string check(const PreparedCandidate& candidate) = 0;

@@ -15,16 +15,16 @@
 namespace rtcg::loopy {
 namespace {
 
-TunedSlicing described(const RankedSlicing& ranked) {
-  TunedSlicing tuned;
-  tuned.slicing = ranked.slicing;
+TunedCandidate described(const RankedCandidate& ranked) {
+  TunedCandidate tuned;
+  tuned.words = ranked.words;
   tuned.predicted_us = ranked.predicted_seconds * 1e6;
   tuned.threads = ranked.threads;
   tuned.blocks = ranked.blocks;
   return tuned;
 }
 
-Candidate prepare(CandidateRunner& runner, std::size_t place, const RankedSlicing& ranked,
+Candidate prepare(CandidateRunner& runner, std::size_t place, const RankedCandidate& ranked,
                   const std::stop_token& stop) {
   Candidate result{place, described(ranked)};
   try {
@@ -43,11 +43,11 @@ Candidate prepare(CandidateRunner& runner, std::size_t place, const RankedSlicin
 
 /// The figures of a device may be inexact, for example if its clock is higher than reported:
 /// candidates below twice the best theoretical time have a chance.
-bool is_beaten(const RankedSlicing& ranked, double best_us) {
+bool is_beaten(const RankedCandidate& ranked, double best_us) {
   return best_us > 0 && ranked.least_seconds * 1e6 > 2 * best_us;
 }
 
-Candidate beaten(std::size_t place, const RankedSlicing& ranked) {
+Candidate beaten(std::size_t place, const RankedCandidate& ranked) {
   Candidate candidate{place, described(ranked)};
   candidate.tuned.refusal =
       fmt::format("not run: takes {:.1f} us at least, with {} blocks of {} threads",
@@ -57,14 +57,14 @@ Candidate beaten(std::size_t place, const RankedSlicing& ranked) {
 
 }  // namespace
 
-int compile_threads(const TuneOptions& options) {
+int compile_threads(const SearchOptions& options) {
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   return options.compile_threads > 0 ? options.compile_threads : cores;
 }
 
 struct CompileAhead::Job {
   std::size_t place = 0;
-  RankedSlicing ranked{};
+  RankedCandidate ranked{};
   std::stop_source stop{};
   std::promise<Candidate> done{};
   std::future<Candidate> result = done.get_future();
@@ -78,10 +78,10 @@ struct CompileAhead::Queue {
   std::atomic<int> compiling = 0;
 };
 
-CompileAhead::CompileAhead(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
-                           const TuneOptions& options, Search& search, const TuneLog& log,
+CompileAhead::CompileAhead(const SearchSpace& space, std::shared_ptr<CandidateRunner> runner,
+                           const SearchOptions& options, Search& search, const TuneLog& log,
                            AtEnd at_end)
-    : stream_(stream),
+    : space_(space),
       options_(options),
       search_(search),
       log_(log),
@@ -156,9 +156,9 @@ void CompileAhead::fill(double best_us) {
     ++given_;
     auto job = std::make_shared<Job>();
     job->place = *place;
-    job->ranked = stream_.at(*place);
+    job->ranked = space_.candidate(*place);
     open_.push_back(job);
-    if (const TunedSlicing* known = log_.find(job->ranked.slicing)) {
+    if (const TunedCandidate* known = log_.find(job->ranked.words)) {
       Candidate candidate{*place, described(job->ranked), nullptr, true, known->microseconds};
       candidate.tuned.microseconds = known->microseconds;
       candidate.tuned.resources = known->resources;

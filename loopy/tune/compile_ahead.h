@@ -17,7 +17,7 @@ namespace rtcg::loopy {
 /// A candidate that was compiled, was refused, or is known from the log.
 struct Candidate {
   std::size_t place = 0;
-  TunedSlicing tuned{};
+  TunedCandidate tuned{};
   CandidateRunner::Prepared prepared{};
   bool is_resumed = false;
   /// The least of its samples: what a busy machine adds is in none of a few of them.
@@ -36,8 +36,8 @@ class CompileAhead {
     leave,  ///< they finish in the background, and keep the runner until then
   };
 
-  CompileAhead(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
-               const TuneOptions& options, Search& search, const TuneLog& log, AtEnd at_end);
+  CompileAhead(const SearchSpace& space, std::shared_ptr<CandidateRunner> runner,
+               const SearchOptions& options, Search& search, const TuneLog& log, AtEnd at_end);
   ~CompileAhead();
   CompileAhead(const CompileAhead&) = delete;
   CompileAhead& operator=(const CompileAhead&) = delete;
@@ -60,8 +60,8 @@ class CompileAhead {
   void fill(double best_us);
   [[nodiscard]] bool is_ready(const Job& first) const;
 
-  const SlicingStream& stream_;
-  const TuneOptions& options_;
+  const SearchSpace& space_;
+  const SearchOptions& options_;
   Search& search_;
   const TuneLog& log_;
   AtEnd at_end_;

@@ -12,7 +12,6 @@
 #include "rtcg/loopy/slice/layout_copy.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/device/copy.h"
-#include "rtcg/runtime/observe/timer.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -48,7 +47,8 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
       device_(device),
       stream_(device),
       worker_use_(options.workers),
-      workers_({{}, compile_threads(options)}) {
+      workers_({{}, compile_threads(options)}),
+      timer_(device, options.cache) {
   const Kernel typed = infer_types(expand_subst(kernel));
   NameSet written;
   for (const Instruction& instruction : typed.instructions) {
@@ -72,10 +72,6 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
   }
   expected_.emplace(typed, InterpretArguments{options.constraints.parameters, reals, initial},
                     options.seed, options.tolerance);
-  if (options.cache == CacheState::cold) {
-    const std::size_t cache_bytes = device.info().l2_cache_bytes;
-    scrubbed_.emplace(device, cache_bytes > 0 ? 2 * cache_bytes : std::size_t{128} << 20);
-  }
 }
 
 void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bool is_written) {
@@ -210,12 +206,13 @@ std::vector<runtime::KernelResources> DeviceRunner::compile(const Executor& exec
   }
 }
 
-CandidateRunner::Prepared DeviceRunner::prepare(const RankedSlicing& ranked,
+CandidateRunner::Prepared DeviceRunner::prepare(const RankedCandidate& ranked,
                                                 const std::stop_token& stop) {
-  const Executor executor(apply(kernel_, ranked.slicing), device_);
+  const Slicing slicing = parse_slicing(ranked.words);
+  const Executor executor(apply(kernel_, slicing), device_);
   const std::vector<runtime::KernelResources> resources = compile(executor, stop);
-  auto prepared = std::make_shared<PreparedExecutor>(executor, ranked.slicing.layouts);
-  if (ranked.slicing.layouts.empty()) {
+  auto prepared = std::make_shared<PreparedExecutor>(executor, slicing.layouts);
+  if (slicing.layouts.empty()) {
     prepared->call = executor.bind(arguments_);
   }
   if (!resources.empty()) {
@@ -269,16 +266,8 @@ std::string DeviceRunner::check(const PreparedCandidate& candidate) {
 
 double DeviceRunner::time_us(const PreparedCandidate& candidate, int launches) {
   const BoundCall& call = *bound(candidate).call;
-  const auto launch = [&] { call(stream_); };
-  if (!scrubbed_) {
-    return runtime::time_ms(stream_, launch, launches) * 1e3;
-  }
-  double sum_ms = 0;
-  for (int i = 0; i < launches; ++i) {
-    runtime::fill(stream_, *scrubbed_, static_cast<std::byte>(i));
-    sum_ms += runtime::time_ms(stream_, launch);
-  }
-  return sum_ms * 1e3 / launches;
+  return timer_.time_us(
+      stream_, [&] { call(stream_); }, launches);
 }
 
 bool DeviceRunner::shares_cores() const {

@@ -10,6 +10,7 @@
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/tune/candidate_runner.h"
 #include "rtcg/loopy/tune/expected_results.h"
+#include "rtcg/loopy/tune/launch_timer.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/compile/compile_workers.h"
 #include "rtcg/runtime/device/buffer.h"
@@ -29,7 +30,8 @@ class DeviceRunner : public CandidateRunner {
   /// @throws Error  loopy.compare_with_reference.wrong_numbers
   void set_reference(const Executor& reference);
 
-  [[nodiscard]] Prepared prepare(const RankedSlicing& ranked, const std::stop_token& stop) override;
+  [[nodiscard]] Prepared prepare(const RankedCandidate& ranked,
+                                 const std::stop_token& stop) override;
   [[nodiscard]] std::string check(const PreparedCandidate& candidate) override;
   [[nodiscard]] double time_us(const PreparedCandidate& candidate, int launches) override;
   [[nodiscard]] bool shares_cores() const override;
@@ -90,6 +92,7 @@ class DeviceRunner : public CandidateRunner {
   runtime::Stream stream_;
   runtime::WorkerUse worker_use_;
   runtime::CompileWorkers workers_;
+  LaunchTimer timer_;
   std::map<std::string, runtime::Buffer<std::byte>> buffers_{};
   std::map<std::string, Written> written_{};
   std::map<std::string, Laid> laid_{};  // by plans, as text
@@ -98,8 +101,6 @@ class DeviceRunner : public CandidateRunner {
   /// How many numbers a comparison found to be wrong.
   std::optional<runtime::Buffer<std::int32_t>> wrong_{};
   double memory_bytes_ = 0;
-  /// Written between launches that are to find nothing in the cache.
-  std::optional<runtime::Buffer<std::byte>> scrubbed_{};
   std::map<cgen::ScalarKind, Executor> comparisons_{};
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };

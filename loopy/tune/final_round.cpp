@@ -72,11 +72,11 @@ class Rounds {
 };
 
 bool is_ready(Candidate& candidate, CandidateRunner& runner, const std::stop_token& stop) {
-  TunedSlicing& tuned = candidate.tuned;
+  TunedCandidate& tuned = candidate.tuned;
   try {
     if (candidate.prepared == nullptr) {
       candidate.prepared = runner.prepare(
-          {tuned.slicing, tuned.predicted_us * 1e-6, tuned.threads, tuned.blocks, 0}, stop);
+          {tuned.words, tuned.predicted_us * 1e-6, tuned.threads, tuned.blocks}, stop);
       tuned.refusal = runner.check(*candidate.prepared);
     }
   } catch (const Error& error) {
@@ -86,7 +86,7 @@ bool is_ready(Candidate& candidate, CandidateRunner& runner, const std::stop_tok
 }
 
 /// Brings those to the front whose best sample is within a fifth of the best of all.
-std::size_t choose_contenders(std::vector<Candidate>& fine, std::vector<TunedSlicing>& refused,
+std::size_t choose_contenders(std::vector<Candidate>& fine, std::vector<TunedCandidate>& refused,
                               const FinalRound& how) {
   std::stable_sort(fine.begin(), fine.end(),
                    [](const Candidate& a, const Candidate& b) { return a.least_us < b.least_us; });
@@ -152,7 +152,7 @@ std::size_t sort_without_final_round(std::vector<Candidate>& fine) {
 }
 
 FinalResult FinalRound::operator()(std::vector<Candidate>& fine,
-                                   std::vector<TunedSlicing>& refused) const {
+                                   std::vector<TunedCandidate>& refused) const {
   std::size_t count = choose_contenders(fine, refused, *this);
   // a few rounds of the fastest two say more than one of all
   while (count > 2 && seconds_of_a_round(fine, count) > seconds / 3) {

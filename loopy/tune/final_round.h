@@ -33,7 +33,7 @@ struct FinalRound {
 
   /// @param fine     not empty; sorted by their times at the end, contenders first
   /// @param refused  gets those that fail to run
-  FinalResult operator()(std::vector<Candidate>& fine, std::vector<TunedSlicing>& refused) const;
+  FinalResult operator()(std::vector<Candidate>& fine, std::vector<TunedCandidate>& refused) const;
 };
 
 }  // namespace rtcg::loopy

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/slice/search_space.h"
 
 namespace rtcg::loopy {
 
@@ -18,7 +18,7 @@ namespace rtcg::loopy {
 class LearnedModel {
  public:
   /// @param stream  has to outlive this object
-  explicit LearnedModel(const SlicingStream& stream) : stream_(stream) {}
+  explicit LearnedModel(const SearchSpace& stream) : stream_(stream) {}
 
   void learn(std::size_t place, double microseconds);
   /// The place with the least predicted time among those that were not given. The fit and the
@@ -38,7 +38,7 @@ class LearnedModel {
   void fit_trust(const std::vector<double>& rest);
   void rank(const std::unordered_set<std::size_t>& given);
 
-  const SlicingStream& stream_;
+  const SearchSpace& stream_;
   std::size_t decisions_ = 0;            ///< of a slicing
   std::vector<std::uint16_t> values_{};  ///< of each place: one number for each decision and value
   std::vector<float> log_predicted_{};   ///< of each place

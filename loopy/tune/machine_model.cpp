@@ -58,7 +58,7 @@ MachineModel machine_model(const runtime::DeviceInfo& info) {
   return model;
 }
 
-double occupancy(const TunedSlicing& tuned, const MachineModel& machine) {
+double occupancy(const TunedCandidate& tuned, const MachineModel& machine) {
   if (!tuned.resources.registers || tuned.threads <= 0) {
     return 0;
   }

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/tune/candidate_runner.h"
 #include "rtcg/loopy/tune/compile_ahead.h"
 #include "rtcg/loopy/tune/final_round.h"
-#include "rtcg/loopy/tune/tune.h"
 #include "rtcg/loopy/tune/tune_log.h"
 
 namespace rtcg::loopy {
@@ -48,16 +49,6 @@ Timing time_candidate(CandidateRunner& runner, const PreparedCandidate& candidat
   return {times[times.size() / 2], times.front()};
 }
 
-std::vector<std::size_t> places_of(const SlicingStream& stream, const std::vector<Slicing>& seeds) {
-  std::vector<std::size_t> places;
-  for (const Slicing& each : seeds) {
-    if (const auto place = stream.find(each)) {
-      places.push_back(*place);
-    }
-  }
-  return places;
-}
-
 /// What a device says of a candidate.
 struct Measured {
   std::string refusal{};
@@ -83,32 +74,30 @@ void check_and_time(CandidateRunner& runner, const PreparedCandidate& prepared, 
 /// The final round of copies, which a thread that is left may keep.
 struct Final {
   std::vector<Candidate> fine{};
-  std::vector<TunedSlicing> refused{};
+  std::vector<TunedCandidate> refused{};
   FinalResult result{};
   std::stop_source stop{};
 };
 
 class SearchRun {
  public:
-  SearchRun(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
-            const TuneOptions& options, const std::string& log_key, LeavableThread* device_thread)
-      : stream_(stream),
+  SearchRun(const SearchSpace& space, std::unique_ptr<Search> search,
+            std::shared_ptr<CandidateRunner> runner, const SearchOptions& options,
+            const std::string& log_key, LeavableThread* device_thread)
+      : space_(space),
         kept_(std::move(runner)),
         runner_(*kept_),
         options_(options),
         device_thread_(device_thread),
-        search_(begin_with(places_of(stream, options.seeds),
-                           options.make_search
-                               ? options.make_search(stream)
-                               : make_search(options.search, stream, options.seed))),
+        search_(std::move(search)),
         log_(options.log, log_key) {
-    progress_.known = stream.count();
+    progress_.known = space.count();
   }
 
-  TuneResult run() {
+  SearchResult run() {
     {
       CompileAhead ahead(
-          stream_, kept_, options_, *search_, log_,
+          space_, kept_, options_, *search_, log_,
           device_thread_ == nullptr ? CompileAhead::AtEnd::wait : CompileAhead::AtEnd::leave);
       // making the stream may have taken the whole budget
       while (!is_over() || (progress_.tried == 0 && !is_cancelled_)) {
@@ -170,7 +159,7 @@ class SearchRun {
 
   /// False: the search ended before anything was known of the candidate.
   bool measure(Candidate& candidate) {
-    TunedSlicing& tuned = candidate.tuned;
+    TunedCandidate& tuned = candidate.tuned;
     if (candidate.is_resumed) {
       return true;
     }
@@ -211,7 +200,7 @@ class SearchRun {
   }
 
   void take(Candidate candidate, std::size_t waiting) {
-    const TunedSlicing& tuned = candidate.tuned;
+    const TunedCandidate& tuned = candidate.tuned;
     const bool is_fine = tuned.refusal.empty();
     search_->learn(candidate.place, is_fine ? std::optional(tuned.microseconds) : std::nullopt);
     ++progress_.tried;
@@ -219,7 +208,7 @@ class SearchRun {
     progress_.compiled = progress_.tried + waiting;
     if (is_fine && (progress_.best_us == 0 || tuned.microseconds < progress_.best_us)) {
       progress_.best_us = tuned.microseconds;
-      progress_.best = to_string(tuned.slicing);
+      progress_.best = tuned.words;
     }
     if (!is_fine) {
       refused_.push_back(std::move(candidate.tuned));
@@ -234,15 +223,15 @@ class SearchRun {
     report();
   }
 
-  TuneResult finish() {
-    TuneResult result;
-    result.known = stream_.count();
+  SearchResult finish() {
+    SearchResult result;
+    result.known = space_.count();
     result.resumed = progress_.resumed;
     result.expected_gain = progress_.expected_gain;
     result.cache = options_.cache;
     if (!fine_.empty()) {
       run_final_round(result);
-    } else if (refused_.empty() && stream_.count() > 0 && is_over()) {
+    } else if (refused_.empty() && space_.count() > 0 && is_over()) {
       result.ended_while = "before a first candidate was timed";
     }
     for (Candidate& each : fine_) {
@@ -254,7 +243,7 @@ class SearchRun {
     return result;
   }
 
-  void run_final_round(TuneResult& result) {
+  void run_final_round(SearchResult& result) {
     progress_.doing = "comparing the fastest";
     report();
     constexpr double patience = 0.3;  // of those who stopped the search
@@ -289,10 +278,10 @@ class SearchRun {
     }
   }
 
-  const SlicingStream& stream_;
+  const SearchSpace& space_;
   std::shared_ptr<CandidateRunner> kept_;
   CandidateRunner& runner_;
-  const TuneOptions& options_;
+  const SearchOptions& options_;
   LeavableThread* device_thread_;  // null: the caller's
   std::unique_ptr<Search> search_;
   TuneLog log_;
@@ -302,27 +291,35 @@ class SearchRun {
   /// Of each program that ran; 0: it gave wrong results.
   std::unordered_map<std::uint64_t, Timing> times_{};
   std::vector<Candidate> fine_{};
-  std::vector<TunedSlicing> refused_{};
+  std::vector<TunedCandidate> refused_{};
 };
 
 }  // namespace
 
-TuneResult run_search(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
-                      const TuneOptions& options, const std::string& log_key,
-                      LeavableThread* device_thread) {
-  return SearchRun(stream, std::move(runner), options, log_key, device_thread).run();
+void throw_nothing_works(const SearchSummary& summary, std::size_t tried,
+                         const std::string& first_refusal) {
+  throw Unsupported(
+      "loopy.tune.nothing_works",
+      !summary.ended_while.empty()
+          ? fmt::format("the search ended after {:.1f} s, {}: give it more time, or smaller sizes",
+                        summary.seconds, summary.ended_while)
+          : fmt::format(
+                "all {} candidates fail: {}", tried,
+                tried == 0 ? "constraints and budget leave none to be tried" : first_refusal));
 }
 
-TuneResult run_search(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
-                      const TuneOptions& options, const std::string& log_key) {
-  LeavableThread device_thread;
-  return run_search(stream, std::move(runner), options, log_key, &device_thread);
+const TunedCandidate& SearchResult::best() const {
+  if (tried.empty() || !tried.front().refusal.empty()) {
+    throw_nothing_works(*this, tried.size(), tried.empty() ? "" : tried.front().refusal);
+  }
+  return tried.front();
 }
 
-TuneResult run_search(const SlicingStream& stream, CandidateRunner& runner,
-                      const TuneOptions& options, const std::string& log_key) {
-  const std::shared_ptr<CandidateRunner> lent(std::shared_ptr<void>(), &runner);
-  return run_search(stream, lent, options, log_key, nullptr);
+SearchResult run_search(const SearchSpace& space, std::unique_ptr<Search> search,
+                        std::shared_ptr<CandidateRunner> runner, const SearchOptions& options,
+                        const std::string& log_key, LeavableThread* device_thread) {
+  return SearchRun(space, std::move(search), std::move(runner), options, log_key, device_thread)
+      .run();
 }
 
 }  // namespace rtcg::loopy

@@ -4,19 +4,25 @@
 #include <memory>
 #include <string>
 
+#include "rtcg/loopy/tune/candidate_runner.h"
 #include "rtcg/loopy/tune/leavable_thread.h"
-#include "rtcg/loopy/tune/tune.h"
-
+#include "rtcg/loopy/tune/search.h"
 
 namespace rtcg::loopy {
 
-/// As the public ones.
+/// Compiles ahead, checks, times, and settles which candidate is the fastest.
 ///
+/// @param runner         kept until the last compile has ended, which may be later than the search
+/// @param log_key        what stands for the candidates' problem, sizes and device in options.log
 /// @param device_thread  runs candidates, and is left when the search ends while it does; null: the
 ///                       calling thread runs them, and waits for all
-[[nodiscard]] TuneResult run_search(const SlicingStream& stream,
-                                    std::shared_ptr<CandidateRunner> runner,
-                                    const TuneOptions& options, const std::string& log_key,
-                                    LeavableThread* device_thread);
+[[nodiscard]] SearchResult run_search(const SearchSpace& space, std::unique_ptr<Search> search,
+                                      std::shared_ptr<CandidateRunner> runner,
+                                      const SearchOptions& options, const std::string& log_key,
+                                      LeavableThread* device_thread);
+
+/// @throws Unsupported  loopy.tune.nothing_works
+[[noreturn]] void throw_nothing_works(const SearchSummary& summary, std::size_t tried,
+                                      const std::string& first_refusal);
 
 }  // namespace rtcg::loopy

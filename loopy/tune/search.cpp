@@ -50,7 +50,7 @@ std::vector<std::size_t> shuffled(std::vector<std::size_t> places, std::uint64_t
 /// corrected by what was measured, the unrolled variants of the fastest ones, and steps from them.
 class Guided : public Search {
  public:
-  explicit Guided(const SlicingStream& stream)
+  explicit Guided(const SearchSpace& stream)
       : stream_(stream), learned_(stream), seed_shapes_(stream.seed_shapes()) {
     std::reverse(seed_shapes_.begin(), seed_shapes_.end());
     are_seed_shapes_.insert(seed_shapes_.begin(), seed_shapes_.end());
@@ -156,7 +156,7 @@ class Guided : public Search {
   /// By unrolling, which takes long to compile.
   static constexpr double most_gained = 1.2;
 
-  const SlicingStream& stream_;
+  const SearchSpace& stream_;
   LearnedModel learned_;
   std::vector<std::size_t> seed_shapes_;  // that have not been given, the next one last
   std::unordered_set<std::size_t> are_seed_shapes_{};
@@ -174,7 +174,7 @@ class Guided : public Search {
 /// child of two winners of small tournaments, or a neighbour of one.
 class Evolutionary : public Search {
  public:
-  Evolutionary(const SlicingStream& stream, std::uint64_t seed)
+  Evolutionary(const SearchSpace& stream, std::uint64_t seed)
       : stream_(stream), seed_shapes_(stream.seed_shapes()), random_(seed) {}
 
   std::optional<std::size_t> next() override {
@@ -248,7 +248,7 @@ class Evolutionary : public Search {
     return near.empty() ? std::nullopt : std::optional(near[below(near.size(), random_)]);
   }
 
-  const SlicingStream& stream_;
+  const SearchSpace& stream_;
   std::vector<std::size_t> seed_shapes_;  // those that have not been given
   std::mt19937_64 random_;
   std::unordered_set<std::size_t> given_{};
@@ -293,7 +293,7 @@ std::unique_ptr<Search> begin_with(std::vector<std::size_t> places,
   return std::make_unique<Seeded>(std::move(places), std::move(search));
 }
 
-std::unique_ptr<Search> make_search(SearchMethod method, const SlicingStream& stream,
+std::unique_ptr<Search> make_search(SearchMethod method, const SearchSpace& stream,
                                     std::uint64_t seed) {
   switch (method) {
     case SearchMethod::exhaustive:

@@ -81,15 +81,7 @@ std::string log_key(const Kernel& described, const runtime::Device& device,
 
 const TunedSlicing& TuneResult::best() const {
   if (tried.empty() || !tried.front().refusal.empty()) {
-    throw Unsupported(
-        "loopy.tune.nothing_works",
-        !ended_while.empty()
-            ? fmt::format("the search ended after {:.1f} s, {}: give it more time, "
-                          "or smaller sizes",
-                          seconds, ended_while)
-            : fmt::format("all {} slicings fail: {}", tried.size(),
-                          tried.empty() ? "constraints and budget leave none to be tried"
-                                        : tried.front().refusal));
+    throw_nothing_works(*this, tried.size(), tried.empty() ? "" : tried.front().refusal);
   }
   return tried.front();
 }
@@ -115,6 +107,34 @@ const TunedSlicing& TuneResult::to_remember(const std::optional<Slicing>& rememb
 }
 
 namespace {
+
+std::vector<std::size_t> places_of(const SlicingStream& stream, const std::vector<Slicing>& seeds) {
+  std::vector<std::size_t> places;
+  for (const Slicing& each : seeds) {
+    if (const auto place = stream.find(each)) {
+      places.push_back(*place);
+    }
+  }
+  return places;
+}
+
+TuneResult run(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
+               const TuneOptions& options, const std::string& log_key,
+               LeavableThread* device_thread) {
+  std::unique_ptr<Search> search = options.make_search
+                                       ? options.make_search(stream)
+                                       : make_search(options.search, stream, options.seed);
+  SearchResult found =
+      run_search(stream, begin_with(places_of(stream, options.seeds), std::move(search)),
+                 std::move(runner), options, log_key, device_thread);
+  TuneResult result;
+  static_cast<SearchSummary&>(result) = found;
+  for (TunedCandidate& each : found.tried) {
+    Slicing slicing = parse_slicing(each.words);
+    result.tried.push_back({std::move(each), std::move(slicing)});
+  }
+  return result;
+}
 
 /// What is made before a search; the thread that makes it may be left.
 struct Prepared {
@@ -164,8 +184,8 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   }
   const runtime::DeviceClocks before = result.clocks_before;
   const std::shared_ptr<DeviceRunner>& runner = prepared->runner;
-  result = run_search(*prepared->stream, runner, options, log_key(described, device, options),
-                      &device_thread);
+  result =
+      run(*prepared->stream, runner, options, log_key(described, device, options), &device_thread);
   result.flops = count_flops(prepared->kernel);
   result.memory_bytes = runner->memory_bytes();
   result.why_not_interpreted = runner->why_not_interpreted();
@@ -174,6 +194,18 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   result.clocks_before = before;
   result.clocks_after = runtime::read_clocks(device);
   return result;
+}
+
+TuneResult run_search(const SlicingStream& stream, std::shared_ptr<CandidateRunner> runner,
+                      const TuneOptions& options, const std::string& log_key) {
+  LeavableThread device_thread;
+  return run(stream, std::move(runner), options, log_key, &device_thread);
+}
+
+TuneResult run_search(const SlicingStream& stream, CandidateRunner& runner,
+                      const TuneOptions& options, const std::string& log_key) {
+  const std::shared_ptr<CandidateRunner> lent(std::shared_ptr<void>(), &runner);
+  return run(stream, lent, options, log_key, nullptr);
 }
 
 std::vector<Slicing> seeds_of(const Wisdom& wisdom, const Kernel& kernel,
@@ -206,8 +238,8 @@ Executor tuned_executor(const Kernel& kernel, runtime::Device device, const Tune
   seeded.seeds.insert(seeded.seeds.end(), near.begin(), near.end());
   const TuneResult result = tune(kernel, device, seeded);
   const TunedSlicing& best = result.to_remember(std::nullopt);
-  wisdom.add({kernel_key(kernel), device.identity(), device.info().target, sizes,
-              to_string(best.slicing), best.microseconds});
+  wisdom.add({kernel_key(kernel), device.identity(), device.info().target, sizes, best.words,
+              best.microseconds});
   return Executor(tuned_kernel(kernel, sizes, best.slicing), device);
 }
 

@@ -16,99 +16,32 @@
 
 namespace rtcg::loopy {
 
-/// How far a search is.
-struct TuneProgress {
-  std::size_t tried = 0;     ///< compiled, checked and timed, or refused, or known from the log
-  std::size_t compiled = 0;  ///< and waiting for the device, or timed
-  std::size_t known = 0;     ///< slicings that keep the constraints
-  std::size_t resumed = 0;   ///< of those tried, known from the log
-  double best_us = 0;        ///< 0: none yet
-  /// By which share the later half of those tried shortened the best time; 1 where that is too soon
-  /// to say.
-  double expected_gain = 1;
-  std::string best{};
-  double seconds = 0;
-  double seconds_left = 0;
-  /// `making arrays and reference`, `searching`, `comparing the fastest`.
-  std::string doing = "searching";
-};
-
-/// The contents of the device's caches when a launch begins. The two have different winners: state
-/// which one the application has.
-enum class CacheState {
-  warm,  ///< what the launch before left there
-  cold,  ///< nothing of the kernel's: a buffer larger than the cache is written before each launch
-};
-
-struct TuneOptions {
+struct TuneOptions : SearchOptions {
   SlicingConstraints constraints{};
-  SearchMethod search = SearchMethod::guided;
   /// Used in place of `search`; may be null.
   std::function<std::unique_ptr<Search>(const SlicingStream&)> make_search{};
   /// Tried before all others, where they keep the constraints: what was fast for other sizes.
   std::vector<Slicing> seeds{};
-  /// For all of it: data, reference, search and the final round, which gets a tenth. What goes on
-  /// then is given up: compilers are ended, launches finish in the background. 1.5 s more are given
-  /// until a first candidate has been timed.
-  double budget_seconds = 30;
-  std::size_t max_candidates = SIZE_MAX;
-  /// The search ends when as many candidates again are expected to shorten the best time by less
-  /// than this share of it: as the later half of those tried so far did, 32 at least. 0.01: by less
-  /// than 1 %; 0: it goes on.
-  double min_expected_gain = 0;
-  std::uint64_t seed = 1;
-  int compile_threads = 0;  ///< and worker processes; 0: one a core
   /// What processes compile instead of threads, on CUDA devices, where there is a program for them:
   /// see CompileWorkers.
   runtime::WorkerUse workers = runtime::WorkerUse::headers;
-  CacheState cache = CacheState::warm;
   /// Largest |a - b| / (1 + |b|) between a candidate's floating-point results and those of a plain
   /// slicing, where the description cannot be interpreted: f16 and bf16 may differ by 16 roundings
   /// in any case. Otherwise the interpreter bounds the error of each result. Integers are equal.
   double tolerance = 1e-3;
-  /// A file to which each candidate's result is appended. What it has of the same kernel, sizes,
-  /// device and cache state is not run again, so a search that was killed continues from there.
-  /// Empty: none.
-  std::string log{};
-  /// Called after each candidate, and when something else begins.
-  std::function<void(const TuneProgress&)> report{};
-  /// Asked many times a second; what is known by then is kept. Nothing is waited for: compilers
-  /// that are processes are ended; those of threads and launches go on in the background, and the
-  /// process ends after them.
-  std::function<bool()> is_cancelled{};
 };
 
-/// A slicing that was tried.
-struct TunedSlicing {
+/// A slicing that was tried; its words are to_string(slicing).
+struct TunedSlicing : TunedCandidate {
   Slicing slicing{};
-  double microseconds = 0;  ///< median of a launch; 0 where it was refused
-  double predicted_us = 0;
-  std::int64_t threads = 1;  ///< of a block
-  std::int64_t blocks = 1;
-  runtime::KernelResources resources{};
-  /// Why it cannot run, or that its results are wrong; empty when it is fine.
-  std::string refusal{};
 };
 
-struct TuneResult {
+struct TuneResult : SearchSummary {
   /// The fine ones from the fastest on, then the refused ones. The first few were timed again in
   /// turns, so that their order is not that of chance.
   std::vector<TunedSlicing> tried{};
-  std::size_t known = 0;    ///< slicings that keep the constraints
-  std::size_t resumed = 0;  ///< of those tried, known from the log
-  double seconds = 0;       ///< that the search took
   double flops = 0;         ///< of one run, as described; 0 if unknown
   double memory_bytes = 0;  ///< that one run has to move at least: each array once
-  /// How many of the first are as fast as the first, within the noise of their times.
-  std::size_t ties = 1;
-  /// How many of the first were timed in turns at the end; the times of all others are those of the
-  /// search, when the machine may have been slower or faster. 0: there was no time for that.
-  std::size_t finalists = 0;
-  /// What the search was doing if it ended before it had timed anything; otherwise empty.
-  std::string ended_while{};
-  /// By which share the later half of those tried shortened the best time; 1: too few were.
-  double expected_gain = 1;
-  CacheState cache = CacheState::warm;
   /// Why results were judged by options.tolerance alone: the reason that the description was not
   /// interpreted. Otherwise empty.
   std::string why_not_interpreted{};
@@ -161,7 +94,7 @@ class CandidateRunner;
 [[nodiscard]] bool is_work_left();
 
 /// How many candidates are compiled at a time.
-[[nodiscard]] int compile_threads(const TuneOptions& options);
+[[nodiscard]] int compile_threads(const SearchOptions& options);
 
 /// The kernel with its sizes put in and sliced. @throws  what apply throws
 [[nodiscard]] Kernel tuned_kernel(const Kernel& kernel, const IntegerValues& parameters,
@@ -187,6 +120,6 @@ class CandidateRunner;
 
 /// Threads that one multiprocessor holds of a candidate at once, over the most that it can hold;
 /// 0 where that is not known.
-[[nodiscard]] double occupancy(const TunedSlicing& tuned, const MachineModel& machine);
+[[nodiscard]] double occupancy(const TunedCandidate& tuned, const MachineModel& machine);
 
 }  // namespace rtcg::loopy

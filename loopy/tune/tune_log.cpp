@@ -26,9 +26,8 @@ std::optional<T> known(const nlohmann::json& json, const char* name) {
   return json.contains(name) ? std::optional(json.at(name).get<T>()) : std::nullopt;
 }
 
-std::string to_line(const std::string& key, const TunedSlicing& tuned) {
-  nlohmann::ordered_json json = {
-      {"schema", log_schema}, {"key", key}, {"slicing", to_string(tuned.slicing)}};
+std::string to_line(const std::string& key, const TunedCandidate& tuned) {
+  nlohmann::ordered_json json = {{"schema", log_schema}, {"key", key}, {"slicing", tuned.words}};
   if (!tuned.refusal.empty()) {
     json["refusal"] = tuned.refusal;
     return json_line(json);
@@ -42,8 +41,8 @@ std::string to_line(const std::string& key, const TunedSlicing& tuned) {
 }
 
 /// What a line says of a slicing; nothing where it is of another key, or cannot be read.
-std::optional<std::pair<std::string, TunedSlicing>> parse_line(const std::string& line,
-                                                               const std::string& key) {
+std::optional<std::pair<std::string, TunedCandidate>> parse_line(const std::string& line,
+                                                                 const std::string& key) {
   const std::optional<nlohmann::json> found = parse_json_line(line, log_schema);
   if (!found) {
     return std::nullopt;
@@ -53,7 +52,7 @@ std::optional<std::pair<std::string, TunedSlicing>> parse_line(const std::string
     if (json.at("key") != key) {
       return std::nullopt;
     }
-    TunedSlicing tuned;
+    TunedCandidate tuned;
     tuned.refusal = json.value("refusal", std::string());
     tuned.microseconds = tuned.refusal.empty() ? json.at("us").get<double>() : 0;
     tuned.resources.registers = known<int>(json, "registers");
@@ -81,15 +80,12 @@ TuneLog::TuneLog(std::string path, std::string key) : path_(std::move(path)), ke
   }
 }
 
-const TunedSlicing* TuneLog::find(const Slicing& slicing) const {
-  if (known_.empty()) {
-    return nullptr;
-  }
-  const auto found = known_.find(to_string(slicing));
+const TunedCandidate* TuneLog::find(const std::string& words) const {
+  const auto found = known_.find(words);
   return found == known_.end() ? nullptr : &found->second;
 }
 
-void TuneLog::add(const TunedSlicing& tuned) {
+void TuneLog::add(const TunedCandidate& tuned) {
   if (path_.empty()) {
     return;
   }

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "rtcg/loopy/tune/tune.h"
+#include "rtcg/loopy/tune/search.h"
 
 namespace rtcg::loopy {
 
@@ -18,15 +18,15 @@ class TuneLog {
   /// @throws InvalidInput  loopy.tune.foreign_file
   TuneLog(std::string path, std::string key);
 
-  /// Null where the slicing was not tried.
-  [[nodiscard]] const TunedSlicing* find(const Slicing& slicing) const;
+  /// Null where the candidate was not tried.
+  [[nodiscard]] const TunedCandidate* find(const std::string& words) const;
   /// @throws InvalidInput  loopy.tune.unwritable_log
-  void add(const TunedSlicing& tuned);
+  void add(const TunedCandidate& tuned);
 
  private:
   std::string path_;
   std::string key_;
-  std::map<std::string, TunedSlicing, std::less<>> known_{};
+  std::map<std::string, TunedCandidate, std::less<>> known_{};
 };
 
 }  // namespace rtcg::loopy

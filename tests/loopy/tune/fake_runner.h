@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
 #include "rtcg/loopy/tune/candidate_runner.h"
 
 namespace rtcg::loopy {
@@ -23,7 +24,8 @@ class FakeRunner : public CandidateRunner {
 
   explicit FakeRunner(Formula microseconds) : microseconds_(std::move(microseconds)) {}
 
-  Prepared prepare(const RankedSlicing& ranked, const std::stop_token& stop) override {
+  Prepared prepare(const RankedCandidate& candidate, const std::stop_token& stop) override {
+    const RankedSlicing ranked{candidate, parse_slicing(candidate.words)};
     ++prepared_count;
     if (while_compiling) {
       while_compiling(ranked, stop);
@@ -40,7 +42,7 @@ class FakeRunner : public CandidateRunner {
   double time_us(const PreparedCandidate& candidate, int launches) override {
     const RankedSlicing& ranked = ranked_of(candidate);
     const double once = microseconds_(ranked) * (slowdown ? slowdown(seconds_) : 1);
-    ++timed[to_string(ranked.slicing)];
+    ++timed[ranked.words];
     seconds_ += seconds_of_a_timing;
     seconds_ += once * launches * 1e-6;
     return once;

@@ -10,23 +10,27 @@
 namespace rtcg::loopy {
 namespace {
 
-/// Candidates that take so long, named by their place in `stages`.
+std::size_t place_of(const std::string& words) {
+  return std::stoul(words.substr(words.find('*') + 1)) - 1;
+}
+
+/// Candidates that take so long, named by their place in the number of threads.
 class Contest {
  public:
   explicit Contest(std::vector<double> us)
       : us_(std::move(us)), runner_([this](const RankedSlicing& ranked) {
-          return us_[static_cast<std::size_t>(ranked.slicing.stages)] * (1 + 0.02 * noise());
+          return us_[place_of(ranked.words)] * (1 + 0.02 * noise());
         }) {}
 
   /// The places from the first on, as many as are tied.
   std::vector<std::size_t> run() {
     std::vector<Candidate> fine;
-    std::vector<TunedSlicing> refused;
+    std::vector<TunedCandidate> refused;
     for (std::size_t i = 0; i < us_.size(); ++i) {
-      RankedSlicing ranked;
-      ranked.slicing.stages = static_cast<std::int64_t>(i);
+      RankedCandidate ranked;
+      ranked.words = "i: g.0 l.0*" + std::to_string(i + 1);
       Candidate candidate;
-      candidate.tuned.slicing = ranked.slicing;
+      candidate.tuned.words = ranked.words;
       candidate.prepared = runner_.prepare(ranked, {});
       candidate.tuned.microseconds = runner_.time_us(*candidate.prepared, 1);
       candidate.least_us = us_[i];
@@ -35,7 +39,7 @@ class Contest {
     const std::size_t ties = FinalRound{runner_}(fine, refused).ties;
     std::vector<std::size_t> first;
     for (std::size_t i = 0; i < ties; ++i) {
-      first.push_back(static_cast<std::size_t>(fine[i].tuned.slicing.stages));
+      first.push_back(place_of(fine[i].tuned.words));
     }
     times_us.clear();
     for (const Candidate& each : fine) {
