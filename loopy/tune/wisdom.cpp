@@ -153,7 +153,12 @@ std::vector<WisdomEntry> Wisdom::entries() const {
 std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::Device& device,
                                          const IntegerValues& parameters,
                                          const std::vector<std::string>& free_layouts) const {
-  const std::string key = kernel_key(kernel);
+  return nearest(kernel_key(kernel), device, parameters, free_layouts);
+}
+
+std::vector<WisdomEntry> Wisdom::nearest(const std::string& key, const runtime::Device& device,
+                                         const IntegerValues& parameters,
+                                         const std::vector<std::string>& free_layouts) const {
   // a later entry for the same problem and the same layouts replaces earlier ones, which were timed
   // under another load; entries with different layouts are ordered by time
   using Order = std::tuple<bool, double, bool, double>;

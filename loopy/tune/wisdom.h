@@ -60,6 +60,10 @@ class Wisdom {
   [[nodiscard]] std::vector<WisdomEntry> nearest(
       const Kernel& kernel, const runtime::Device& device, const IntegerValues& parameters,
       const std::vector<std::string>& free_layouts = {}) const;
+  /// The same of what is no kernel: TuningProblem::name.
+  [[nodiscard]] std::vector<WisdomEntry> nearest(
+      const std::string& key, const runtime::Device& device, const IntegerValues& parameters,
+      const std::vector<std::string>& free_layouts = {}) const;
   /// Only for exactly these sizes, on exactly this device.
   [[nodiscard]] std::optional<WisdomEntry> find_exact(
       const Kernel& kernel, const runtime::Device& device, const IntegerValues& parameters,
