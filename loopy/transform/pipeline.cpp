@@ -72,6 +72,57 @@ std::optional<std::string> why_not_filled_by(const Kernel& kernel, std::size_t w
              : std::nullopt;
 }
 
+/// What bounds the loop, without the inames that are not around the statements.
+ConstraintSet bounds_of_loop(const Kernel& kernel, const std::string& iname,
+                             const NameSet& around) {
+  const ConstraintSet all = constraints_of(kernel, {iname});
+  std::vector<std::string> others;
+  for (const std::string& name : all.names()) {
+    if (name != iname && is_iname(kernel, name) && around.count(name) == 0) {
+      others.push_back(name);
+    }
+  }
+  const ConstraintSet projected = all.project_out(others);
+  ConstraintSet result;
+  for (const Constraint& each : projected.constraints()) {
+    if (each.expr.coefficient(iname) != 0) {
+      result.add(each);
+    }
+  }
+  return result;
+}
+
+/// Why the first iterations are not the same for all that is around the statement.
+std::optional<std::string> why_not_one_beginning(const Kernel& kernel, std::size_t writer,
+                                                 const std::string& iname, std::int64_t first) {
+  const NameSet& around = kernel.instructions[writer].within_inames;
+  const ConstraintSet bounds = bounds_of_loop(kernel, iname, around);
+  for (const Constraint& each : bounds.constraints()) {
+    NameSet others;
+    for (const Affine::Term& term : each.expr.terms()) {
+      if (term.name != iname && is_iname(kernel, term.name)) {
+        others.insert(term.name);
+      }
+    }
+    if (others.empty() || (each.expr.coefficient(iname) < 0 && !each.is_equality)) {
+      continue;
+    }
+    const ConstraintSet all = constraints_of(kernel, others);
+    std::vector<std::string> projected;
+    for (const std::string& name : all.names()) {
+      if (is_iname(kernel, name) && others.count(name) == 0) {
+        projected.push_back(name);
+      }
+    }
+    ConstraintSet known = all.project_out(projected);
+    known.add_nonnegative(Affine(iname) - Affine(first));
+    if (each.is_equality || !known.implies(each)) {
+      return fmt::format("'{}' begins at a value that depends on '{}'", iname, *others.begin());
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> why_not_temporary(const Kernel& kernel, const std::string& name,
                                              const std::string& iname) {
   const std::vector<std::size_t> writers = writers_of(kernel, name);
@@ -79,6 +130,10 @@ std::optional<std::string> why_not_temporary(const Kernel& kernel, const std::st
     return fmt::format("{} statements fill it", writers.size());
   }
   if (auto reason = why_not_filled_by(kernel, writers.front(), iname)) {
+    return reason;
+  }
+  const std::int64_t first = *constraints_of(kernel, {iname}).minimum(Affine(iname));
+  if (auto reason = why_not_one_beginning(kernel, writers.front(), iname, first)) {
     return reason;
   }
   for (const Instruction& reader : kernel.instructions) {
@@ -146,7 +201,12 @@ class Pipeliner {
         first_(*constraints_of(kernel_, {iname_}).minimum(Affine(iname_))) {}
 
   Kernel run() {
-    find_loop_constraints();
+    NameSet around;
+    for (const std::string& name : temporaries_) {
+      const NameSet& within = kernel_.instructions[writers_of(kernel_, name).front()].within_inames;
+      around.insert(within.begin(), within.end());
+    }
+    loop_ = bounds_of_loop(kernel_, iname_, around);
     ahead_ = names_.make(iname_ + "_ahead");
     add_stage_domain();
     std::vector<Instruction> before;
@@ -170,28 +230,6 @@ class Pipeliner {
   }
 
  private:
-  /// What bounds the loop, said without the inames that do not settle it.
-  void find_loop_constraints() {
-    const ConstraintSet all = constraints_of(kernel_, {iname_});
-    std::vector<std::string> others;
-    NameSet around;
-    for (const std::string& name : temporaries_) {
-      const NameSet& within = kernel_.instructions[writers_of(kernel_, name).front()].within_inames;
-      around.insert(within.begin(), within.end());
-    }
-    for (const std::string& name : all.names()) {
-      if (is_iname(kernel_, name) && around.count(name) == 0) {
-        others.push_back(name);
-      }
-    }
-    const ConstraintSet projected = all.project_out(others);
-    for (const Constraint& each : projected.constraints()) {
-      if (each.expr.coefficient(iname_) != 0) {
-        loop_.add(each);
-      }
-    }
-  }
-
   /// That `value` is a value of the loop, where the loop itself does not say so.
   [[nodiscard]] ConstraintSet in_loop(const Affine& value, const ConstraintSet& known) const {
     ConstraintSet result;

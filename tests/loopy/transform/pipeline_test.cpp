@@ -31,6 +31,23 @@ int count_of(const std::string& part, const std::string& text) {
   return count;
 }
 
+TEST(Pipeline, RefusesLoopsThatBeginAtAnotherValueForEachBlock) {
+  const auto piped = [](const char* range) {
+    const Kernel kernel =
+        make_kernel(std::string("{[i, j, k]: 0 <= i < n and 0 <= j < n and ") + range + "}",
+                    "c[i, j] = sum(k, a[i, k]*b[k, j])", {.default_type = cgen::f32});
+    return apply_recipe(kernel,
+                        "split_iname(i, 8, outer_tag=g.1, inner_tag=l.1)\n"
+                        "split_iname(j, 8, outer_tag=g.0, inner_tag=l.0)\n"
+                        "split_iname(k, 8)\n"
+                        "add_prefetch(b, [k_inner, j_inner], outer_inames=[i_outer])\n"
+                        "pipeline([b_fetch], k_outer, 2)");
+  };
+  EXPECT_FALSE(why_not([&] { return piped("0 <= k <= i"); }));
+  EXPECT_ERROR("loopy.pipeline.not_possible", piped("i <= k < n"));
+  EXPECT_ERROR("loopy.pipeline.not_possible", piped("i <= k <= i + 15"));
+}
+
 TEST(Pipeline, FillsBuffersAheadOfTheLoop) {
   const Kernel piped = pipeline(row_sums(), {"a_fetch"}, "k_outer", 3);
   EXPECT_EQ(
