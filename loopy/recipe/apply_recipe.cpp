@@ -272,7 +272,8 @@ PrecomputeOptions precompute_options(StepReader& step) {
           .temporary_name = step.option("temporary_name"),
           .address_space = address_space_option(step),
           .outer_inames = step.list_option("outer_inames"),
-          .vector_width = step.to_number(step.option("vector_width", "0"))};
+          .vector_width = step.to_number(step.option("vector_width", "0")),
+          .any_offset = step.option("any_offset") == "yes"};
 }
 
 Texts list_or_none(StepReader& step) {

@@ -318,13 +318,17 @@ std::string without_tag_sign(std::string name) {
   return name;
 }
 
-bool fits(const Access& pattern, const Access& access) {
+bool fits(const Access& pattern, const Access& access, bool any_offset) {
   if (pattern.array != access.array || pattern.indices.empty()) {
     return pattern.array == access.array;
   }
-  return std::equal(
-      pattern.indices.begin(), pattern.indices.end(), access.indices.begin(), access.indices.end(),
-      [](const Expr& left, const Expr& right) { return left == simplify_index(right); });
+  const auto is_alike = [&](const Expr& left, const Expr& right) {
+    const std::optional<Affine> distance =
+        any_offset ? to_affine(left - right) : std::optional<Affine>();
+    return distance ? distance->is_constant() : left == simplify_index(right);
+  };
+  return std::equal(pattern.indices.begin(), pattern.indices.end(), access.indices.begin(),
+                    access.indices.end(), is_alike);
 }
 
 std::optional<std::string> why_not_inames(const Kernel& kernel,
@@ -369,6 +373,7 @@ std::map<std::string, std::string> recorded_precompute_options(const PrecomputeO
   note("temporary_name", options.temporary_name);
   note("outer_inames", fmt::format("{}", fmt::join(options.outer_inames, ":")));
   note("vector_width", options.vector_width == 0 ? "" : std::to_string(options.vector_width));
+  note("any_offset", options.any_offset ? "yes" : "");
   switch (options.address_space) {
     case AddressSpace::private_:
       note("address_space", "private");
@@ -394,8 +399,8 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
                        fmt::format("kernel '{}' has no substitution rule '{}'", kernel.name, rule));
   }
   auto reason = why_not_arguments(kernel, sweep, options);
-  if (options.vector_width != 0) {
-    reason = "vector_width is for arrays, not for rules";
+  if (options.vector_width != 0 || options.any_offset) {
+    reason = "vector_width and any_offset are for arrays, not for rules";
   }
   if (reason) {
     throw InvalidInput("loopy.precompute.not_possible", *reason);
@@ -460,10 +465,12 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
   source.input_changes = "loopy.add_prefetch.input_changes";
   source.indices = [&](const Expr& expr) -> const std::vector<Expr>* {
     if (const Call* use = is_tagged ? get_if<Call>(expr) : nullptr) {
-      return fits(pattern, {use->function, use->arguments}) ? &use->arguments : nullptr;
+      return fits(pattern, {use->function, use->arguments}, options.any_offset) ? &use->arguments
+                                                                                : nullptr;
     }
     const Access* access = get_if<Access>(expr);
-    return access != nullptr && fits(pattern, *access) ? &access->indices : nullptr;
+    return access != nullptr && fits(pattern, *access, options.any_offset) ? &access->indices
+                                                                           : nullptr;
   };
   source.value = [&](const std::vector<Expr>& indices, const ConstraintSet& box) {
     return clipped_element(argument, indices, box);

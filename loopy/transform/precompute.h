@@ -25,6 +25,8 @@ struct PrecomputeOptions {
   /// where rows are known to begin at multiples of them. 0: one by one. In the temporary they are
   /// written at once where they lie side by side there, too.
   std::int64_t vector_width = 0;
+  /// Reads at constant distances from those that are named are replaced as well: add_prefetch only.
+  bool any_offset = false;
 };
 
 /// Computes a substitution rule ahead, for all values that its arguments take while some inames are
@@ -60,8 +62,9 @@ struct PrecomputeOptions {
 /// What of the footprint may lie outside of the array is read as 0, without a branch around a
 /// barrier. Only reads that mention all swept inames are replaced.
 /// @param array  the array, or one of its accesses as it stands in the kernel now,
-///               `a[16*j_outer + j_inner, i]`: only reads with these indices are replaced; or
-///               its uses with one tag, `a$near`
+///               `a[16*j_outer + j_inner, i]`: only reads with these indices are replaced, with
+///               PrecomputeOptions::any_offset also `a[16*j_outer + j_inner + 1, i]`; or its uses
+///               with one tag, `a$near`
 /// @throws InvalidInput  loopy.add_prefetch.not_possible, loopy.add_prefetch.nothing_replaced,
 ///                       loopy.add_prefetch.input_changes, loopy.add_prefetch.reorders_loops,
 ///                       loopy.add_prefetch.no_vector, loopy.parse_expr.syntax, and what footprint

@@ -302,6 +302,23 @@ TEST(AddPrefetch, ReadsNeighboursAtOnce) {
   EXPECT_ERROR("loopy.precompute.not_possible", precompute(rule, "f", {"i"}, {.vector_width = 4}));
 }
 
+TEST(AddPrefetch, ReplacesReadsAtConstantDistances) {
+  const Kernel kernel =
+      make_kernel("{[i, j]: 0 <= i, j < 8}", "c[i, j] = a[i, j + 1]*a[i, j]*a[j, i]",
+                  {.arguments = "a: f32[9, 9]; c: f32[8, 8]"});
+  const Kernel one = add_prefetch(kernel, "a[i, j]", {"j"});
+  EXPECT_NE(to_string(one).find("= a[i, j + 1]*a_fetch[j]*a[j, i]"), std::string::npos)
+      << to_string(one);
+  const Kernel both = add_prefetch(kernel, "a[i, j]", {"j"}, {.any_offset = true});
+  EXPECT_NE(to_string(both).find("= a_fetch[j + 1]*a_fetch[j]*a[j, i]"), std::string::npos)
+      << to_string(both);
+  EXPECT_EQ(to_string(both.recipe.back()), "add_prefetch(a[i, j], j, any_offset=yes)");
+  EXPECT_ERROR("loopy.precompute.not_possible",
+               precompute(make_kernel("{[i]: 0 <= i < 8}", "f(x) := a[x]\nb[i] = f(i)",
+                                      {.default_type = cgen::f32}),
+                          "f", {"i"}, {.any_offset = true}));
+}
+
 TEST(Footprint, RefusesWhatIsNoBox) {
   const Kernel table =
       make_kernel("{[i, k]: 0 <= i, k < 8}", "out[i] = sum(k, a[t[k]])",
