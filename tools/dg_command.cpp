@@ -67,8 +67,9 @@ class DgRun {
   void run() {
     const bool is_on_host = solver_.options().device.info().id.kind == runtime::BackendKind::host;
     if (given_.is_tuning && (is_on_host || given_.strategy != "fused")) {
-      std::fputs("rtcg: nothing to tune: only fused kernels on a GPU have several shapes\n",
-                 stderr);
+      std::fputs(
+          "rtcg: there is nothing to tune: only fused kernels on a GPU have several shapes\n",
+          stderr);
     }
     if (given_.resume.empty()) {
       solver_.set_state(state_at(problem_, *on_, 0));
