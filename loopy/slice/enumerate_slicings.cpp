@@ -66,9 +66,7 @@ class Enumerator {
     return !constraints_.machine.is_cpu &&
            std::any_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead& read) {
              return read.axes.size() >= 2 && read.mentions[loop] &&
-                    read.axes.back().coefficients[reduced_loop] == 1 &&
-                    std::find(problem_.fetchable.begin(), problem_.fetchable.end(), read.array) !=
-                        problem_.fetchable.end();
+                    read.axes.back().coefficients[reduced_loop] == 1 && read.fetchable != nowhere;
            });
   }
 
@@ -76,7 +74,7 @@ class Enumerator {
     std::vector<std::uint8_t> result = {0};
     for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
       const std::int64_t length = problem_.loops[i].length;
-      if (!problem_.has(i) || length > 8) {
+      if (!problem_.has(i) || length > 8 || !problem_.loops[i].is_constant) {
         continue;
       }
       for (std::size_t k = 0, before = result.size(); k < before; ++k) {
@@ -190,7 +188,9 @@ class Enumerator {
     for (const std::uint16_t depth : depths_) {
       for (std::uint8_t fetched = 0; fetched < fetch_sets; ++fetched) {
         // a tile without fetches is a loop cut for nothing, and the other way round
-        if (has_reduction && (depth != 0) != (fetched != 0)) {
+        const bool is_whole = depth == problem_.loops[reduced_loop].length;
+        if (has_reduction && ((depth != 0) != (fetched != 0) ||
+                              (is_whole && !problem_.loops[reduced_loop].is_constant))) {
           continue;
         }
         choice_.depth = depth;
@@ -255,10 +255,11 @@ class Enumerator {
   }
   /// Where there are too few blocks for the device, more threads of each make up for it.
   [[nodiscard]] bool can_be_shared_by(std::uint16_t slices) const {
-    return !constraints_.machine.is_cpu && choice_.depth % slices == 0 &&
-           choice_.depth >= 8 * slices && choice_.depth < problem_.loops[reduced_loop].length &&
-           choice_.fast[1] > 1 && choice_.slow[1] > 1 && choice_.threads() >= 32 &&
-           is_power(choice_.fast_tile()) && is_power(choice_.slow_tile()) &&
+    return !constraints_.machine.is_cpu && problem_.can_spread_sums &&
+           choice_.depth % slices == 0 && choice_.depth >= 8 * slices &&
+           choice_.depth < problem_.loops[reduced_loop].length && choice_.fast[1] > 1 &&
+           choice_.slow[1] > 1 && choice_.threads() >= 32 && is_power(choice_.fast_tile()) &&
+           is_power(choice_.slow_tile()) &&
            blocks_ <= 2 * std::int64_t{constraints_.machine.multiprocessors};
   }
   /// Where more blocks than run at once read what others read, too.
@@ -280,7 +281,9 @@ class Enumerator {
         continue;
       }
       choice_.reduction_threads = threads;
-      add();
+      if (problem_.can_spread_sums) {
+        add();
+      }
       for (const std::uint16_t steps : {1, 4, 16, 64, 256}) {
         add_shared(steps);
       }
@@ -296,9 +299,11 @@ class Enumerator {
          (!problem_.has(first_whole_loop + 1) || choice_.is_in_thread(first_whole_loop + 1)));
     if (problem_.can_share_sums && has_axis_left && sharing > 1 && sharing <= most_blocks_across) {
       add();
-      choice_.is_atomic = true;
-      add();
-      choice_.is_atomic = false;
+      if (problem_.can_add_atomically) {
+        choice_.is_atomic = true;
+        add();
+        choice_.is_atomic = false;
+      }
     }
     choice_.shared_steps = 0;
   }

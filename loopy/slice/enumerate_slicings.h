@@ -69,7 +69,8 @@ struct SlicingConstraints {
   std::int64_t max_registers = 255;
   /// Lanes of the vectors by which results are written; 1: none. Empty: any.
   std::vector<std::int64_t> vector_widths{};
-  /// By the name of an iname that is cut, and of an array that may be fetched.
+  /// By the name of an iname that is cut, and of an array that may be fetched, of whose reads all
+  /// groups are.
   std::map<std::string, InameHint> inames{};
   std::map<std::string, ArrayUse> arrays{};
   MachineModel machine{};
@@ -91,12 +92,13 @@ struct RankedSlicing : RankedCandidate {
 /// vary fastest are mapped to grid, block and items of each thread (`ilp` or a vector); others to
 /// the grid, or to the items of each thread if they are short. Loops of reductions are cut for
 /// tiles in shared memory, or spread over the block, or shared by blocks, whose parts a second
-/// launch or atomic functions add up. Every array that several items or threads read at the same
-/// place may be fetched; one whose elements the loops of a reduction read again and again may be
-/// kept in the registers of each thread. Lengths are powers of two, which are guarded where they do
-/// not divide, and others that divide, or what hints say. The model counts arithmetic, traffic of
-/// memory, cache and shared memory, and the fill of the machine, from the lengths alone: no kernel
-/// is transformed and no text is made.
+/// launch or atomic functions add up. Every group of reads of an array, see FetchPlan::group, whose
+/// elements several items or threads need may be fetched, at most 4; one whose elements the loops
+/// of a reduction read again and again may be kept in the registers of each thread. What the
+/// transformations would refuse is not listed. Lengths are powers of two, which are guarded where
+/// they do not divide, and others that divide, or what hints say. The model counts arithmetic,
+/// traffic of memory, cache and shared memory, and the fill of the machine, from the lengths alone:
+/// no listed slicing is applied.
 /// @cost about 0.5 us a slicing, when the stream is made
 class SlicingStream : public SearchSpace {
  public:

@@ -54,7 +54,14 @@ FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& wor
     fail(text, "'fetch' names no array");
   }
   FetchPlan plan;
-  plan.array = words[1];
+  const std::size_t sign = words[1].find('#');
+  plan.array = words[1].substr(0, sign);
+  if (sign != std::string::npos) {
+    plan.group = parse_number(text, std::string_view(words[1]).substr(sign + 1));
+    if (plan.group == 0) {
+      fail(text, "groups of reads are counted from 1 on");
+    }
+  }
   for (std::size_t i = 2; i < words.size(); ++i) {
     if (words[i] == "transposed") {
       plan.is_transposed = true;
@@ -153,6 +160,10 @@ InameSlicing parse_iname(std::string_view text, const std::vector<std::string>& 
 
 }  // namespace
 
+std::string name_of(const FetchPlan& plan) {
+  return plan.group == 0 ? plan.array : fmt::format("{}#{}", plan.array, plan.group);
+}
+
 std::string to_string(const LayoutPlan& plan) {
   std::string text = "layout " + plan.array;
   text += plan.order.empty() ? "" : fmt::format(" order {}", fmt::join(plan.order, ","));
@@ -173,7 +184,7 @@ std::string to_string(const Slicing& slicing) {
     }
   }
   for (const FetchPlan& fetch : slicing.fetches) {
-    text += (text.empty() ? "" : "; ") + ("fetch " + fetch.array);
+    text += (text.empty() ? "" : "; ") + ("fetch " + name_of(fetch));
     text += fetch.is_transposed ? " transposed" : "";
     text += fetch.in_registers ? " registers" : "";
     text += fetch.padding != 0 ? fmt::format(" pad {}", fetch.padding) : "";

@@ -46,9 +46,14 @@ struct FetchPlan {
   /// Buffers of this array's tile, see pipeline(); 0: as many as the slicing has of all. Copies
   /// arrive in the order in which they were asked for, so those that run ahead do so equally far.
   std::int64_t stages = 0;
-  /// Loops that are swept, by the names that the cuts give them; empty: all that lie within a
-  /// block, or within a thread for registers.
+  /// Loops that are swept, by the names that the cuts give them; empty: those within a block, or
+  /// within a thread for registers, that the group's reads mention, of `group` 0 those of the
+  /// first. Loops around the statements that are not cut are swept only if they are named.
   std::vector<std::string> swept{};
+  /// Of the array's reads only those whose indices differ by constants alone, `fetch a#2`: groups
+  /// are counted from 1 on, those that mention the most inames first, then in the order of the
+  /// kernel. 0: all reads that mention every loop that is swept.
+  std::int64_t group = 0;
   friend bool operator==(const FetchPlan&, const FetchPlan&) = default;
 };
 
@@ -78,6 +83,7 @@ struct LayoutPlan {
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a transposed xor; fetch b vec 4
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a stages 3; fetch b over k_1
 ///     x: g.0 l.0*64 ilp*4; fetch image registers
+///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a#1; fetch a#2 transposed
 ///     i: g.0 l.0*128; layout a order 1,0 pad 4; layout u split 0 by 32
 ///     i: for for*8; k: for for*16; order k_0,i_0,i_1,k_1
 struct Slicing {
@@ -100,6 +106,8 @@ struct Slicing {
   friend bool operator==(const Slicing&, const Slicing&) = default;
 };
 
+/// `a`, or `a#2` for its second group of reads.
+[[nodiscard]] std::string name_of(const FetchPlan& plan);
 /// `layout a order 1,0 split 0 by 32 pad 4`
 [[nodiscard]] std::string to_string(const LayoutPlan& plan);
 [[nodiscard]] std::string to_string(const Slicing& slicing);
@@ -108,10 +116,12 @@ struct Slicing {
 
 /// The transformations that a slicing stands for. The loops of iname i are called i_0, i_1, ...
 /// from the outermost on; fetches that do not say what they sweep sweep all of them that lie within
-/// a block, those to registers all that lie within a thread.
+/// a block, those to registers all that lie within a thread. Rules that read what is fetched are
+/// expanded.
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
-///                       loopy.recipe_of.unknown_sweep, loopy.recipe_of.nothing_to_pipeline,
+///                       loopy.recipe_of.unknown_group, loopy.recipe_of.unknown_sweep,
+///                       loopy.recipe_of.nothing_to_pipeline,
 ///                       loopy.recipe_of.unequal_stages,
 ///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,
 ///                       loopy.recipe_of.bad_layout

@@ -241,12 +241,16 @@ Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
     add_reduction(problem, cost, choice, static_cast<int>(on_grid.size()), slicing);
   }
   for (std::size_t i = 0; i < problem.fetchable.size(); ++i) {
-    const std::string& array = problem.fetchable[i];
+    const Fetchable& reads = problem.fetchable[i];
     if ((choice.fetched >> i & 1) != 0) {
-      slicing.fetches.push_back({array, cost.is_transposed(choice, i), cost.padding(choice, i),
-                                 false, cost.is_swizzled(choice, i), cost.vector_width(choice, i)});
+      slicing.fetches.push_back({.array = reads.array,
+                                 .is_transposed = cost.is_transposed(choice, i),
+                                 .padding = cost.padding(choice, i),
+                                 .is_swizzled = cost.is_swizzled(choice, i),
+                                 .vector_width = cost.vector_width(choice, i),
+                                 .group = reads.group});
     } else if ((choice.kept >> i & 1) != 0) {
-      slicing.fetches.push_back({array, false, 0, true});
+      slicing.fetches.push_back({.array = reads.array, .in_registers = true, .group = reads.group});
     }
   }
   slicing.stages = choice.stages;
@@ -284,7 +288,12 @@ std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const Slic
     }
   }
   for (const FetchPlan& fetch : slicing.fetches) {
-    const auto array = std::find(problem.fetchable.begin(), problem.fetchable.end(), fetch.array);
+    const auto array = std::find_if(
+        problem.fetchable.begin(), problem.fetchable.end(),
+        [&](const auto& each) { return each.array == fetch.array && each.group == fetch.group; });
+    if (array == problem.fetchable.end()) {
+      return std::nullopt;
+    }
     (fetch.in_registers ? choice.kept : choice.fetched) |=
         static_cast<std::uint8_t>(1U << (array - problem.fetchable.begin()));
     choice.is_swizzled = choice.is_swizzled || fetch.is_swizzled;

@@ -51,11 +51,21 @@ std::int64_t SlicingCost::blocks_along(const SlicingChoice& choice, std::size_t 
 }
 
 std::int64_t SlicingCost::blocks(const SlicingChoice& choice) const {
-  std::int64_t count = problem_.other_results * sharing_blocks(choice);
+  std::int64_t count = sharing_blocks(choice);
   for (std::size_t i = 0; i < loop_count; ++i) {
-    count *= i == reduced_loop ? 1 : blocks_along(choice, i);
+    count *= i == reduced_loop || is_off_grid(choice, i) ? 1 : blocks_along(choice, i);
   }
   return count;
+}
+
+bool SlicingCost::is_off_grid(const SlicingChoice& choice, std::size_t loop) const {
+  return loop == first_whole_loop + 1 && problem_.has(loop) && !choice.is_in_thread(loop) &&
+         !choice.is_in_thread(first_whole_loop);
+}
+
+std::int64_t SlicingCost::tiles_of_block(const SlicingChoice& choice) const {
+  constexpr std::size_t last = first_whole_loop + 1;
+  return problem_.other_results * (is_off_grid(choice, last) ? problem_.loops[last].length : 1);
 }
 
 std::int64_t SlicingCost::items_per_thread(const SlicingChoice& choice) const {
@@ -120,7 +130,11 @@ bool SlicingCost::gains_from_keeping(const SlicingChoice& choice, std::size_t fe
   // what one statement reads at several places at once the compiler loads once by itself
   if (machine_.is_cpu || !problem_.has(reduced_loop) || choice.fast[0] != 1 ||
       choice.slow[0] != 1 || choice.reduction_threads != 1 || choice.shared_steps != 0 ||
-      read->times != 1 || std::count_if(problem_.reads.begin(), problem_.reads.end(), is_it) != 1) {
+      read->times != 1) {
+    return false;
+  }
+  if (read->mentions[reduced_loop] && choice.depth == 0 &&
+      !problem_.loops[reduced_loop].is_constant) {
     return false;
   }
   double loads = (read->mentions[fast_loop] ? choice.fast[2] : 1) *
@@ -212,8 +226,13 @@ bool SlicingCost::is_fetched(const SlicingChoice& choice, std::size_t fetchable)
 
 bool SlicingCost::can_pipeline(const SlicingChoice& choice) const {
   return choice.depth != 0 && choice.depth < problem_.loops[reduced_loop].length &&
-         std::any_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead& read) {
-           return read.mentions[reduced_loop] && is_fetched(choice, read.fetchable);
+         std::any_of(problem_.reads.begin(), problem_.reads.end(),
+                     [&](const SlicedRead& read) {
+                       return read.mentions[reduced_loop] && is_fetched(choice, read.fetchable);
+                     }) &&
+         std::all_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead& read) {
+           return !read.mentions[reduced_loop] || !is_fetched(choice, read.fetchable) ||
+                  problem_.fetchable[read.fetchable].can_run_ahead;
          });
 }
 
@@ -302,6 +321,11 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   add_laid_writes(choice, work);
   work.instructions = problem_.flops_per_step * items * work.steps * work.warps;
   add_reads(choice, work);
+  const auto repeats = static_cast<double>(tiles_of_block(choice));
+  for (double* each : {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks,
+                       &work.instructions, &work.memory_bytes, &work.meeting_clocks, &work.tiles}) {
+    *each *= repeats;
+  }
   return work;
 }
 
@@ -382,7 +406,8 @@ double SlicingCost::cpu_seconds(const SlicingChoice& choice) const {
   const double steps =
       static_cast<double>(problem_.loops[reduced_loop].length * problem_.other_steps) /
       (choice.reduction_threads * static_cast<double>(sharing_blocks(choice)));
-  const double block_clocks = 20 + problem_.flops_per_step * items * threads * steps /
+  const double block_clocks = 20 + static_cast<double>(tiles_of_block(choice)) *
+                                       problem_.flops_per_step * items * threads * steps /
                                        vector_lanes * slowdown * (0.5 + loads);
   const double cores = std::max(1, machine_.multiprocessors);
   const double rounds = std::ceil(static_cast<double>(blocks(choice)) / cores);

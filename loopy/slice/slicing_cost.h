@@ -33,7 +33,12 @@ class SlicingCost {
   [[nodiscard]] static double unrolled_seconds(double seconds) { return 1.2 * seconds; }
   /// No launch takes less: one instruction for each step of each result. 0 where that is not known.
   [[nodiscard]] double least_seconds(const SlicingChoice& choice) const;
+  /// As many as are launched.
   [[nodiscard]] std::int64_t blocks(const SlicingChoice& choice) const;
+  /// Tiles that a block goes through one after the other, along loops of results for which the grid
+  /// has no axis.
+  [[nodiscard]] std::int64_t tiles_of_block(const SlicingChoice& choice) const;
+  [[nodiscard]] bool is_off_grid(const SlicingChoice& choice, std::size_t loop) const;
   /// Blocks along one loop of the results.
   [[nodiscard]] std::int64_t blocks_along(const SlicingChoice& choice, std::size_t loop) const;
   /// Blocks that share one reduction.
@@ -140,8 +145,8 @@ class SlicingCost {
     std::vector<Tile> of_reads{};  // none at first
     /// Of the arrays that may be fetched: the first read that is a matrix, and whether its tile
     /// lies the other way round where it may.
-    std::array<std::size_t, 4> matrices{};
-    std::array<bool, 4> transposes{};
+    std::array<std::size_t, most_fetchable> matrices{};
+    std::array<bool, most_fetchable> transposes{};
   };
   void make_tiles(const SlicingChoice& choice) const;
   [[nodiscard]] const Tiles& tiles_of(const SlicingChoice& choice) const {

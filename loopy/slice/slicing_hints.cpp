@@ -37,17 +37,21 @@ SlicingHints::SlicingHints(const SlicingProblem& problem, const SlicingConstrain
       refuse("iname", name, inames);
     }
   }
-  const std::vector<std::string>& arrays = problem.fetchable;
+  std::vector<std::string> arrays;
+  for (const Fetchable& each : problem.fetchable) {
+    arrays.push_back(each.array);
+  }
   for (const auto& [name, use] : constraints.arrays) {
-    const auto array = std::find(arrays.begin(), arrays.end(), name);
-    if (array == arrays.end()) {
+    if (std::find(arrays.begin(), arrays.end(), name) == arrays.end()) {
       refuse("array", name, arrays);
     }
-    const auto bit = static_cast<std::uint8_t>(1U << (array - arrays.begin()));
-    fetched_ |= use == ArrayUse::shared ? bit : 0;
-    kept_ |= use == ArrayUse::registers ? bit : 0;
-    not_fetched_ |= use == ArrayUse::registers || use == ArrayUse::memory ? bit : 0;
-    not_kept_ |= use == ArrayUse::shared || use == ArrayUse::memory ? bit : 0;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      const auto bit = static_cast<std::uint8_t>(arrays[i] == name ? 1U << i : 0U);
+      fetched_ |= use == ArrayUse::shared ? bit : 0;
+      kept_ |= use == ArrayUse::registers ? bit : 0;
+      not_fetched_ |= use == ArrayUse::registers || use == ArrayUse::memory ? bit : 0;
+      not_kept_ |= use == ArrayUse::shared || use == ArrayUse::memory ? bit : 0;
+    }
   }
 }
 

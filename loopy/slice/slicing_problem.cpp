@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -10,8 +11,12 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
+#include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/reduce_over_grid.h"
+#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -35,6 +40,7 @@ class ProblemReader {
                                      kernel_.name));
     }
     read_accesses();
+    ask_about_copies();
     number_arrays(problem_.reads);
     number_arrays(problem_.laid_writes);
     return std::move(problem_);
@@ -54,7 +60,7 @@ class ProblemReader {
                                      "parameter that bounds it",
                                      iname));
     }
-    return {iname, std::max<std::int64_t>(1, *last - *first + 1)};
+    return {iname, std::max<std::int64_t>(1, *last - *first + 1), has_known_range(iname)};
   }
 
   void read_results(const std::vector<std::string>& results) {
@@ -132,8 +138,51 @@ class ProblemReader {
         problem_.other_steps *= each.length;
       }
     }
-    problem_.can_share_sums = summing == 1 && kernel_.instructions.size() == 1 &&
-                              with_parent_inames(kernel_, inames).size() == inames.size();
+    ask_how_to_share(summing == 1 && kernel_.instructions.size() == 1 &&
+                     with_parent_inames(kernel_, inames).size() == inames.size());
+  }
+
+  /// Asks the transformations that a slicing would use.
+  void ask_how_to_share(bool is_one_sum) {
+    const std::string& iname = problem_.loops[reduced_loop].iname;
+    if (iname.empty()) {
+      return;
+    }
+    constexpr std::int64_t threads = 32;
+    problem_.can_spread_sums = !why_not([&] {
+      return apply(kernel_, {.inames = {{iname, {{0, {}}, {threads, {AxisKind::block, 0}}}}}});
+    });
+    const auto can_reduce = [&](GridReduction how) {
+      return is_one_sum && !why_not([&] {
+               return reduce_over_grid(
+                   apply(kernel_, {.inames = {{iname, {{0, {AxisKind::grid, 0}}}}}}), iname,
+                   {.how = how});
+             });
+    };
+    problem_.can_share_sums = can_reduce(GridReduction::two_stage);
+    problem_.can_add_atomically = problem_.can_share_sums && can_reduce(GridReduction::atomic);
+  }
+
+  /// Asks add_prefetch and pipeline about each group, with loops of one or two iterations in a
+  /// tile.
+  void ask_about_copies() {
+    Slicing slicing;
+    for (std::size_t i = 0; i < first_whole_loop; ++i) {
+      if (problem_.has(i)) {
+        slicing.inames.push_back(
+            {problem_.loops[i].iname, {{0, {}}, {i == reduced_loop ? 1 : 2, {}}}});
+      }
+    }
+    std::erase_if(problem_.fetchable, [&](Fetchable& each) {
+      slicing.stages = 1;
+      slicing.fetches = {{.array = each.array, .group = each.group}};
+      if (why_not([&] { return apply(kernel_, slicing); })) {
+        return true;
+      }
+      slicing.stages = 2;
+      each.can_run_ahead = !why_not([&] { return apply(kernel_, slicing); });
+      return false;
+    });
   }
 
   void read_accesses() {
@@ -172,9 +221,7 @@ class ProblemReader {
       }
     }
     for (const Affine::Term& term : affine->terms()) {
-      const bool is_cut = std::any_of(problem_.loops.begin(), problem_.loops.end(),
-                                      [&](const auto& each) { return each.iname == term.name; });
-      if (!is_cut && is_iname(kernel_, term.name)) {
+      if (!is_cut(term.name) && is_iname(kernel_, term.name) && is_reduced(term.name)) {
         axis.others += std::abs(term.coefficient) * (loop(term.name).length - 1);
       }
     }
@@ -227,57 +274,92 @@ class ProblemReader {
     }
   }
 
+  const std::vector<AccessGroup>& groups_of(const std::string& array) {
+    const auto known = groups_.find(array);
+    return known != groups_.end()
+               ? known->second
+               : groups_.emplace(array, access_groups(kernel_, array)).first->second;
+  }
+
   void add_read(const ArrayAccess& access, double bytes) {
-    const SlicedRead read = reached_by(access, bytes);
-    const bool is_affine =
-        std::all_of(access.indices.begin(), access.indices.end(),
-                    [&](const Expr& index) { return axis_of(index).has_value(); });
-    if (!join_to_alike(read)) {
-      problem_.reads.push_back(read);
-      if (is_affine) {
-        note_if_fetchable(read);
-      }
-    }
-  }
-
-  /// Neighbours of what is read already: the footprint grows by about one element on each side.
-  bool join_to_alike(const SlicedRead& read) {
+    const std::vector<AccessGroup>& groups = groups_of(access.array);
+    const auto group = std::find_if(groups.begin(), groups.end(),
+                                    [&](const auto& each) { return each.contains(access); });
+    const auto number = static_cast<std::size_t>(group - groups.begin());
     for (SlicedRead& each : problem_.reads) {
-      if (each.array != read.array || each.mentions != read.mentions) {
-        continue;
+      if (each.array == access.array && each.group == number) {
+        each.times += 1;
+        return;
       }
-      each.times += 1;
-      for (std::size_t i = 0; i < each.axes.size() && i < read.axes.size(); ++i) {
-        each.axes[i].others = std::max(each.axes[i].others, read.axes[i].others) +
-                              (i + 1 == each.axes.size() ? 1 : 0);
-      }
-      return true;
     }
-    return false;
+    SlicedRead read = reached_by(access, bytes);
+    read.group = number;
+    add_distances(*group, read);
+    problem_.reads.push_back(read);
+    if (is_fetchable(*group, read)) {
+      problem_.fetchable.push_back(
+          {read.array, groups.size() > 1 ? static_cast<std::int64_t>(number) + 1 : 0});
+    }
   }
 
-  void note_if_fetchable(const SlicedRead& read) {
-    const auto is_array = [&](const ArrayAccess& each) {
-      return !each.is_write && each.array == read.array;
-    };
+  /// What lies between the reads of a group.
+  static void add_distances(const AccessGroup& group, SlicedRead& read) {
+    for (std::size_t axis = 0; axis < read.axes.size() && group.is_affine; ++axis) {
+      const auto place = [&](const ArrayAccess& each) {
+        return to_affine(each.indices[axis])->constant();
+      };
+      const auto [first, last] = std::minmax_element(
+          group.reads.begin(), group.reads.end(),
+          [&](const auto& one, const auto& other) { return place(one) < place(other); });
+      read.axes[axis].others += place(*last) - place(*first);
+    }
+  }
+
+  /// Whether a copy of what the group reads serves several items or threads, and add_prefetch can
+  /// make it.
+  [[nodiscard]] bool is_fetchable(const AccessGroup& group, const SlicedRead& read) const {
     const bool is_across =
         !read.axes.empty() && read.mentions[fast_loop] && read.axes.back().coefficients[0] == 0;
     const bool is_shared = is_across || !read.mentions[fast_loop] || !read.mentions[slow_loop] ||
-                           read.axes.empty() ||
+                           read.axes.empty() || group.reads.size() > 1 ||
                            std::any_of(read.axes.begin(), read.axes.end(),
-                                       [](const auto& axis) { return axis.others > 1; }) ||
-                           std::count_if(accesses_.begin(), accesses_.end(), is_array) > 1;
-    std::vector<std::string>& known = problem_.fetchable;
-    if (is_shared && known.size() < 4 &&
-        std::find(known.begin(), known.end(), read.array) == known.end()) {
-      known.push_back(read.array);
-    }
+                                       [](const auto& axis) { return axis.others > 1; });
+    return is_shared && group.is_affine && problem_.fetchable.size() < most_fetchable &&
+           !is_written(read.array) &&
+           std::all_of(group.inames.begin(), group.inames.end(),
+                       [&](const std::string& iname) { return is_cut(iname) || can_stay(iname); });
+  }
+  [[nodiscard]] bool is_written(const std::string& array) const {
+    return std::any_of(accesses_.begin(), accesses_.end(), [&](const ArrayAccess& each) {
+      return each.is_write && each.array == array;
+    });
+  }
+  [[nodiscard]] bool is_cut(const std::string& iname) const {
+    return std::any_of(problem_.loops.begin(), problem_.loops.end(),
+                       [&](const auto& each) { return each.iname == iname; });
+  }
+  /// Whether copies can do with a loop as it stands: they are within those around statements, and
+  /// sweep those of reductions, whose range they have to know.
+  [[nodiscard]] bool can_stay(const std::string& iname) const {
+    return !is_reduced(iname) || has_known_range(iname);
+  }
+  [[nodiscard]] bool is_reduced(const std::string& iname) const {
+    return std::any_of(kernel_.instructions.begin(), kernel_.instructions.end(),
+                       [&](const auto& each) { return reduction_inames(each).count(iname) != 0; });
+  }
+  [[nodiscard]] bool has_known_range(const std::string& iname) const {
+    const auto [first, last] = range_of(constraints_of(kernel_, {iname}), Affine(iname));
+    return first && last;
   }
 
   void number_arrays(std::vector<SlicedRead>& reads) const {
     for (SlicedRead& read : reads) {
       for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
-        read.fetchable = problem_.fetchable[i] == read.array ? i : read.fetchable;
+        read.fetchable = problem_.fetchable[i].array == read.array &&
+                                 std::max<std::int64_t>(problem_.fetchable[i].group, 1) ==
+                                     static_cast<std::int64_t>(read.group) + 1
+                             ? i
+                             : read.fetchable;
       }
       for (std::size_t i = 0; i < problem_.free_layouts.size(); ++i) {
         read.free_layout = problem_.free_layouts[i].array == read.array ? i : read.free_layout;
@@ -288,6 +370,7 @@ class ProblemReader {
   Kernel kernel_;
   const IntegerValues& parameters_;
   std::vector<ArrayAccess> accesses_;
+  std::map<std::string, std::vector<AccessGroup>> groups_{};
   SlicingProblem problem_{};
 };
 

@@ -22,20 +22,27 @@ constexpr std::size_t reduced_loop = 2;
 constexpr std::size_t first_whole_loop = 3;
 constexpr std::size_t loop_count = 5;
 constexpr std::size_t nowhere = SIZE_MAX;
+/// Groups of reads that are fetched or not, at most.
+constexpr std::size_t most_fetchable = 4;
 
 /// No iname: there is none.
 struct SlicedLoop {
   std::string iname{};
   std::int64_t length = 1;
+  /// Whether the kernel says so, not the parameters alone: copies that sweep all of it and lanes
+  /// that stand for it need to know.
+  bool is_constant = true;
 };
 
-/// How one statement reads an array: which elements along each axis the loops reach.
+/// How a group of reads, see AccessGroup, touches an array: which elements along each axis the
+/// loops reach.
 struct SlicedRead {
   struct Axis {
     std::array<std::int64_t, loop_count> coefficients{};
     std::int64_t others = 1;  ///< values that all other loops add to the footprint
   };
   std::string array{};
+  std::size_t group = 0;  ///< of the array's, from 0 on
   double element_bytes = 4;
   std::vector<Axis> axes{};
   std::array<bool, loop_count> mentions{};
@@ -50,18 +57,29 @@ struct SlicedRead {
   std::size_t free_layout = nowhere;
 };
 
+/// Reads that may be fetched.
+struct Fetchable {
+  std::string array{};
+  std::int64_t group = 0;      ///< as FetchPlan::group: 0 where the array has one
+  bool can_run_ahead = false;  ///< whether copies along the reduction can, see pipeline()
+};
+
 struct SlicingProblem {
   std::array<SlicedLoop, loop_count> loops{};
   std::int64_t other_results = 1;  ///< iterations of results' loops that always stay loops
   std::int64_t other_steps = 1;    ///< those of reductions that are not cut
   std::vector<SlicedRead> reads{};
-  std::vector<std::string> fetchable{};  ///< arrays, at most 4
+  std::vector<Fetchable> fetchable{};  ///< at most most_fetchable
   double flops_per_step = 1;
   double result_bytes = 4;
   /// Whether each statement writes neighbours along the fast loop.
   bool writes_neighbours = false;
-  /// Whether there is one statement with one reduction, which blocks may share.
+  /// Whether threads of a block may share the reductions over the loop that is cut.
+  bool can_spread_sums = false;
+  /// Whether there is one statement with one reduction, which blocks may share, and by atomic
+  /// functions, too.
   bool can_share_sums = false;
+  bool can_add_atomically = false;
   /// Arrays that the caller lets the tuner lay out, and how they are written.
   std::vector<FreeLayout> free_layouts{};
   std::vector<SlicedRead> laid_writes{};

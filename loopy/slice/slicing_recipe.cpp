@@ -7,7 +7,9 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/slicing.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 
@@ -66,55 +68,76 @@ const InameSlicing* find_sliced(const Slicing& slicing, const std::string& iname
   return nullptr;
 }
 
-/// The inames that an array's reads mention, in the kernel's order.
-std::vector<std::string> inames_of_reads(const Kernel& expanded, const std::string& array) {
-  NameSet mentioned;
-  bool is_read = false;
-  for (const ArrayAccess& access : accesses_of(expanded)) {
-    if (access.array != array || access.is_write) {
-      continue;
-    }
-    is_read = true;
-    for (const Expr& index : access.indices) {
-      mentioned.merge(free_names(index));
-    }
+/// The reads that a fetch is about: of its group, else of the first one, or of all where it says
+/// what it sweeps.
+detail::AccessGroup reads_of(const Kernel& expanded, const Slicing& slicing,
+                             const FetchPlan& fetch) {
+  std::vector<detail::AccessGroup> groups = detail::access_groups(expanded, fetch.array);
+  if (groups.empty()) {
+    throw InvalidInput("loopy.recipe_of.unknown_array",
+                       fmt::format("kernel '{}' reads no array '{}' that could be fetched",
+                                   expanded.name, fetch.array));
   }
-  if (!is_read) {
+  if (fetch.group > static_cast<std::int64_t>(groups.size())) {
     throw InvalidInput(
-        "loopy.recipe_of.unknown_array",
-        fmt::format("kernel '{}' reads no array '{}' that could be fetched", expanded.name, array));
+        "loopy.recipe_of.unknown_group",
+        fmt::format("'fetch {}' of slicing '{}': the reads of '{}' in kernel '{}' are {} groups",
+                    name_of(fetch), to_string(slicing), fetch.array, expanded.name, groups.size()));
   }
-  std::vector<std::string> inames;
-  for (const std::string& iname : all_inames(expanded)) {
-    if (mentioned.count(iname) != 0) {
-      inames.push_back(iname);
+  if (fetch.group != 0) {
+    return groups[static_cast<std::size_t>(fetch.group - 1)];
+  }
+  detail::AccessGroup all = std::move(groups.front());
+  for (std::size_t i = 1; i < groups.size() && !fetch.swept.empty(); ++i) {
+    all.reads.insert(all.reads.end(), groups[i].reads.begin(), groups[i].reads.end());
+    all.inames.merge(groups[i].inames);
+  }
+  return all;
+}
+
+/// The inames around the statements of reads, without those of reductions.
+NameSet inames_around(const Kernel& expanded, const detail::AccessGroup& group) {
+  NameSet around;
+  for (const ArrayAccess& read : group.reads) {
+    for (const Instruction& each : expanded.instructions) {
+      if (each.id == read.statement) {
+        around.insert(each.within_inames.begin(), each.within_inames.end());
+      }
     }
   }
-  return inames;
+  return around;
 }
 
 /// A loop that a copy may sweep.
 struct Sweepable {
   std::string loop{};
-  /// The outermost of several: a copy that does not sweep it moves along it.
+  /// The outermost of several, or a loop around the statements: a copy moves along it unless the
+  /// loop is named.
   bool moves_copy = false;
 };
 
 /// Loops of inames that lie within a block, or within a thread for registers.
-std::vector<Sweepable> sweepable_loops(const Slicing& slicing, const FetchPlan& fetch,
-                                       const std::vector<std::string>& inames) {
+std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& slicing,
+                                       const FetchPlan& fetch, const detail::AccessGroup& group) {
+  const NameSet around = inames_around(expanded, group);
   std::vector<Sweepable> loops;
-  for (const std::string& iname : inames) {
-    const InameSlicing* sliced = find_sliced(slicing, iname);
-    if (sliced == nullptr) {
-      loops.push_back({iname});
+  for (const std::string& iname : all_inames(expanded)) {
+    if (group.inames.count(iname) == 0) {
       continue;
     }
-    const std::size_t count = sliced->factors.size();
-    for (std::size_t i = 0; i < count; ++i) {
+    const InameSlicing* sliced = find_sliced(slicing, iname);
+    const InameTag tag = sliced == nullptr ? tag_of(expanded, iname) : sliced->factors.front().axis;
+    if (sliced == nullptr || sliced->factors.size() == 1) {
+      // a loop around a statement as it stands has its own copies in each iteration
+      if (tag.kind != AxisKind::grid && !(fetch.in_registers && tag.kind == AxisKind::block)) {
+        loops.push_back({iname, tag.kind == AxisKind::sequential && around.count(iname) != 0});
+      }
+      continue;
+    }
+    for (std::size_t i = 0; i < sliced->factors.size(); ++i) {
       const AxisKind kind = sliced->factors[i].axis.kind;
       if (kind != AxisKind::grid && !(fetch.in_registers && kind == AxisKind::block)) {
-        loops.push_back({count == 1 ? iname : part_name(iname, i), count > 1 && i == 0});
+        loops.push_back({part_name(iname, i), i == 0});
       }
     }
   }
@@ -122,9 +145,8 @@ std::vector<Sweepable> sweepable_loops(const Slicing& slicing, const FetchPlan& 
 }
 
 std::vector<std::string> sweep_of(const Kernel& expanded, const Slicing& slicing,
-                                  const FetchPlan& fetch) {
-  const std::vector<Sweepable> loops =
-      sweepable_loops(slicing, fetch, inames_of_reads(expanded, fetch.array));
+                                  const FetchPlan& fetch, const detail::AccessGroup& group) {
+  const std::vector<Sweepable> loops = sweepable_loops(expanded, slicing, fetch, group);
   std::vector<std::string> known;
   std::vector<std::string> within;
   for (const Sweepable& each : loops) {
@@ -139,7 +161,7 @@ std::vector<std::string> sweep_of(const Kernel& expanded, const Slicing& slicing
           "loopy.recipe_of.unknown_sweep",
           fmt::format("'fetch {} over {}' of slicing '{}': the loops within a {} along which '{}' "
                       "is read are {}",
-                      fetch.array, each, to_string(slicing),
+                      name_of(fetch), each, to_string(slicing),
                       fetch.in_registers ? "thread" : "block", fetch.array, list_of(known)));
     }
   }
@@ -150,6 +172,11 @@ std::vector<std::string> sweep_of(const Kernel& expanded, const Slicing& slicing
                                    fetch.array, to_string(slicing)));
   }
   return fetch.swept.empty() ? within : fetch.swept;
+}
+
+std::string tile_of(const FetchPlan& fetch) {
+  return fetch.group > 1 ? fmt::format("{}_tile_{}", fetch.array, fetch.group)
+                         : fetch.array + "_tile";
 }
 
 std::int64_t stages_of(const Slicing& slicing, const FetchPlan& fetch) {
@@ -183,10 +210,10 @@ RecipeStep pipeline_step(const Slicing& slicing, std::int64_t stages, const Name
     }
     std::vector<std::string> tiles;
     for (const FetchPlan& fetch : slicing.fetches) {
-      const std::vector<std::string>& sweep = sweeps.at(fetch.array);
+      const std::vector<std::string>& sweep = sweeps.at(tile_of(fetch));
       if (!fetch.in_registers && stages_of(slicing, fetch) > 1 &&
           std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) != sweep.end()) {
-        tiles.push_back(fetch.array + "_tile");
+        tiles.push_back(tile_of(fetch));
       }
     }
     if (!tiles.empty()) {
@@ -225,31 +252,20 @@ void add_sharing(const Slicing& slicing, const InameSlicing& each, std::vector<R
   }
 }
 
-/// Loops of results that stand around the reductions along which an array's tile moves: the copies
-/// have to stand in them, too, though they do not depend on them.
+/// Loops of results around the reductions along which a tile moves: its copies are within them,
+/// too, though they do not depend on them.
 std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& slicing,
-                                      const std::string& array) {
-  NameSet mentioned;
-  NameSet around;
-  bool has_sums = false;
-  for (const Instruction& instruction : expanded.instructions) {
-    bool is_reader = false;
-    for (const ArrayAccess& access : accesses_of(expanded, instruction)) {
-      if (access.array == array && !access.is_write) {
-        is_reader = true;
-        for (const Expr& index : access.indices) {
-          mentioned.merge(free_names(index));
-        }
-      }
-    }
-    if (is_reader) {
-      around.insert(instruction.within_inames.begin(), instruction.within_inames.end());
-      has_sums = has_sums || !reduction_inames(instruction).empty();
-    }
-  }
+                                      const detail::AccessGroup& group) {
+  const bool has_sums = std::any_of(
+      expanded.instructions.begin(), expanded.instructions.end(), [&](const auto& each) {
+        return !reduction_inames(each).empty() &&
+               std::any_of(group.reads.begin(), group.reads.end(),
+                           [&](const ArrayAccess& read) { return read.statement == each.id; });
+      });
+  const NameSet around = inames_around(expanded, group);
   std::vector<std::string> loops;
   for (const std::string& iname : all_inames(expanded)) {
-    if (!has_sums || around.count(iname) == 0 || mentioned.count(iname) != 0) {
+    if (!has_sums || around.count(iname) == 0 || group.inames.count(iname) != 0) {
       continue;
     }
     const InameSlicing* sliced = find_sliced(slicing, iname);
@@ -261,10 +277,35 @@ std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& sli
   return loops;
 }
 
-void add_fetch(const FetchPlan& fetch, const std::vector<std::string>& sweep,
-               const std::vector<std::string>& around, std::vector<RecipeStep>& steps) {
-  const std::string tile = fetch.array + "_tile";
-  steps.push_back({"add_prefetch", {fetch.array, list_of(sweep)}, {{"temporary_name", tile}}});
+/// One read of a group as the cuts leave it.
+std::string pattern_of(const ArrayAccess& read, const Slicing& slicing) {
+  std::vector<std::string> indices;
+  for (const Expr& index : read.indices) {
+    Affine affine = to_affine(index).value_or(Affine());
+    for (const InameSlicing& each : slicing.inames) {
+      Affine parts;
+      std::int64_t inner = 1;
+      for (std::size_t i = each.factors.size(); i-- > 0;) {
+        parts = parts + Affine(part_name(each.iname, i)) * inner;
+        inner *= each.factors[i].length;
+      }
+      affine = each.factors.size() > 1 ? affine.substitute(each.iname, parts) : affine;
+    }
+    indices.push_back(to_string(to_expr(affine)));
+  }
+  return fmt::format("{}[{}]", read.array, fmt::join(indices, ", "));
+}
+
+void add_fetch(const Slicing& slicing, const FetchPlan& fetch, const detail::AccessGroup& group,
+               const std::vector<std::string>& sweep, const std::vector<std::string>& around,
+               std::vector<RecipeStep>& steps) {
+  const std::string tile = tile_of(fetch);
+  const std::string what =
+      fetch.group == 0 ? fetch.array : pattern_of(group.reads.front(), slicing);
+  steps.push_back({"add_prefetch", {what, list_of(sweep)}, {{"temporary_name", tile}}});
+  if (fetch.group != 0 && group.reads.size() > 1) {
+    steps.back().options["any_offset"] = "yes";
+  }
   if (fetch.in_registers) {
     steps.back().options["address_space"] = "private";
     steps.back().options["default_tag"] = "unr";  // only what has a constant index is a register
@@ -299,6 +340,15 @@ void add_layouts(const Kernel& kernel, const Slicing& slicing, std::vector<Recip
   }
 }
 
+/// Whether a rule's body reads what is fetched.
+bool fetches_from_rules(const Kernel& kernel, const Slicing& slicing) {
+  return std::any_of(slicing.fetches.begin(), slicing.fetches.end(), [&](const auto& fetch) {
+    return std::any_of(kernel.rules.begin(), kernel.rules.end(), [&](const auto& rule) {
+      return accessed_arrays(rule.body).count(fetch.array) != 0;
+    });
+  });
+}
+
 }  // namespace
 
 std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) {
@@ -315,6 +365,9 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     }
   }
   std::vector<RecipeStep> steps;
+  if (fetches_from_rules(kernel, slicing)) {
+    steps.push_back({"expand_subst", {}, {}});
+  }
   for (const InameSlicing& each : slicing.inames) {
     if (!is_iname(kernel, each.iname)) {
       throw InvalidInput("loopy.recipe_of.unknown_iname",
@@ -332,9 +385,10 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   add_layouts(kernel, slicing, steps);  // behind the cuts, whose lengths spare divisions of indices
   std::map<std::string, std::vector<std::string>> sweeps;
   for (const FetchPlan& fetch : slicing.fetches) {
-    const std::vector<std::string>& sweep = sweeps[fetch.array] =
-        sweep_of(expanded, slicing, fetch);
-    add_fetch(fetch, sweep, loops_around(expanded, slicing, fetch.array), steps);
+    const detail::AccessGroup group = reads_of(expanded, slicing, fetch);
+    const std::vector<std::string>& sweep = sweeps[tile_of(fetch)] =
+        sweep_of(expanded, slicing, fetch, group);
+    add_fetch(slicing, fetch, group, sweep, loops_around(expanded, slicing, group), steps);
   }
   if (const std::int64_t stages = stages_ahead(slicing); stages != 1) {
     steps.push_back(pipeline_step(slicing, stages, reduced, sweeps));
@@ -343,7 +397,7 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   RecipeStep swizzled{"swizzle_bank_conflicts", {}, {}};
   for (const FetchPlan& fetch : slicing.fetches) {
     if (fetch.is_swizzled) {
-      swizzled.arguments.push_back(fetch.array + "_tile");
+      swizzled.arguments.push_back(tile_of(fetch));
     }
   }
   if (!swizzled.arguments.empty()) {

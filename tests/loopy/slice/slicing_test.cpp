@@ -61,7 +61,8 @@ TEST(Slicing, SaysTheOrderOfLoops) {
 
 TEST(Slicing, SaysHowTilesLieAndHowWideTheyAreRead) {
   const std::string text =
-      "i: g.1 l.1*16; k: for for*8; fetch a transposed xor; fetch b pad 4 vec 4; stages 2";
+      "i: g.1 l.1*16; j: g.0 l.0*16; k: for for*8; fetch a transposed xor; fetch b pad 4 vec 4; "
+      "stages 2";
   const Slicing slicing = parse_slicing(text);
   EXPECT_EQ(to_string(slicing), text);
   EXPECT_TRUE(slicing.fetches[0].is_swizzled);
@@ -70,7 +71,7 @@ TEST(Slicing, SaysHowTilesLieAndHowWideTheyAreRead) {
   EXPECT_EQ(to_string(steps.back()), "swizzle_bank_conflicts(a_tile)");
   EXPECT_EQ(to_string(steps[steps.size() - 2]), "pipeline([a_tile, b_tile], k_0, 2)");
   EXPECT_TRUE(std::any_of(steps.begin(), steps.end(), [](const RecipeStep& each) {
-    return to_string(each) == "add_prefetch(b, [j, k_1], temporary_name=b_tile, vector_width=4)";
+    return to_string(each) == "add_prefetch(b, [j_1, k_1], temporary_name=b_tile, vector_width=4)";
   }));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a pad 4 xor"));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a vec four"));
@@ -89,6 +90,52 @@ TEST(Slicing, SaysWhatFetchesSweepAndHowFarTheyRunAhead) {
             "add_prefetch(a, [i_1, k_1], outer_inames=[j], temporary_name=a_tile)");
   EXPECT_EQ(to_string(steps[steps.size() - 2]), "add_prefetch(b, [k_1], temporary_name=b_tile)");
   EXPECT_EQ(to_string(steps.back()), "pipeline([a_tile], k_0, 3)");
+}
+
+TEST(Slicing, FetchesOneGroupOfReads) {
+  const Kernel kernel = make_kernel("{[i, j, k]: 0 <= i, j < n and 0 <= k < m}",
+                                    "c[i, j] = sum(k, a[i, k]*a[j, k + 1]*a[j, k]) + a[0, 0]",
+                                    {.arguments = "a: f32[n, m + 1]; c: f32[n, n]"});
+  const std::string text =
+      "i: g.1 l.1*8; j: g.0 l.0*8 ilp*2; k: for for*4; fetch a; fetch a#2 transposed; stages 2";
+  EXPECT_EQ(to_string(parse_slicing(text)), text);
+  EXPECT_EQ(parse_slicing(text).fetches[1].group, 2);
+  const auto steps = recipe_of(kernel, parse_slicing(text));
+  EXPECT_EQ(to_string(steps[steps.size() - 4]),
+            "add_prefetch(a, [i_1, k_1], temporary_name=a_tile)");
+  EXPECT_EQ(to_string(steps[steps.size() - 3]),
+            "add_prefetch(a[16*j_0 + 2*j_1 + j_2, 4*k_0 + k_1 + 1], [j_1, j_2, k_1], "
+            "any_offset=yes, temporary_name=a_tile_2)");
+  EXPECT_EQ(to_string(steps.back()), "pipeline([a_tile, a_tile_2], k_0, 2)");
+  const Kernel sliced = apply(kernel, parse_slicing(text));
+  EXPECT_EQ(find_temporary(sliced, "a_tile_2")->shape.size(), 3U);
+  EXPECT_ERROR("loopy.recipe_of.unknown_group",
+               recipe_of(kernel, parse_slicing("i: g.0 l.0*8; fetch a#4")));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a#0"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a#one"));
+}
+
+TEST(Slicing, LeavesUncutLoopsOutsideOfFetches) {
+  const auto fetch = [](const char* text) {
+    return to_string(recipe_of(slicing_matmul(), parse_slicing(text)).back());
+  };
+  EXPECT_EQ(fetch("i: g.0 l.0*16; k: for for*8; fetch b"),
+            "add_prefetch(b, [k_1], temporary_name=b_tile)");
+  EXPECT_EQ(fetch("i: g.0 l.0*16; k: for for*8; fetch b over j,k_1"),
+            "add_prefetch(b, [j, k_1], temporary_name=b_tile)");
+  EXPECT_EQ(fetch("i: g.0 l.0*16; j: ilp; k: for for*8; fetch b"),
+            "add_prefetch(b, [j, k_1], temporary_name=b_tile)");
+}
+
+TEST(Slicing, ExpandsRulesThatReadWhatIsFetched) {
+  const Kernel kernel =
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 8}",
+                  "f(x) := a[x]*a[x]\nc[i] = sum(k, f(k)*b[i, k])", {.default_type = cgen::f32});
+  const std::string cut = "i: g.0 l.0*16; ";
+  EXPECT_EQ(to_string(recipe_of(kernel, parse_slicing(cut + "fetch a")).front()), "expand_subst()");
+  EXPECT_EQ(to_string(recipe_of(kernel, parse_slicing(cut + "fetch b")).front()).substr(0, 11),
+            "split_iname");
+  EXPECT_NE(find_temporary(apply(kernel, parse_slicing(cut + "fetch a")), "a_tile"), nullptr);
 }
 
 TEST(Slicing, SomeFetchesMayStayWhereTheOthersRunAhead) {

@@ -225,26 +225,16 @@ TEST(Slicings, GiveTheSameNumbersEverywhere) {
         }
       }
     }
-    std::size_t ran = 0;
     for (const std::size_t place : places) {
       const Slicing slicing = stream.at(place).slicing;
       SCOPED_TRACE(to_string(slicing));
-      Kernel sliced;
-      try {
-        sliced = apply(each.kernel, slicing);
-      } catch (const InvalidInput& refusal) {
-        // what is fetched along the whole of a loop needs a length that is no parameter
-        EXPECT_EQ(refusal.code(), "loopy.footprint.unbounded_sweep");
-        continue;
-      }
-      ++ran;
+      const Kernel sliced = apply(each.kernel, slicing);
       // with PoCL 3.1 some padded tiles lose elements, and loops with barriers that LLVM unswitches
       // end the process (ParallelRegion.cc: "Incoming edges to non-entry block!"); Oclgrind runs
       // the same text rightly and finds neither a race nor an access out of bounds
       expect_same_everywhere(sliced, each.kernel, each.parameters, {},
                              slicing.fetches.empty() ? "" : "pthread");
     }
-    EXPECT_GE(2 * ran, places.size());
   }
 }
 

@@ -1,0 +1,30 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/loopy/analyze/access.h"
+
+// Which reads of an array one copy serves.
+
+namespace rtcg::loopy::detail {
+
+/// Reads of one array whose indices differ by constants alone. A read with an index that is not
+/// affine, or with a place in memory for an index, is a group of its own.
+struct AccessGroup {
+  std::vector<ArrayAccess> reads{};
+  NameSet inames{};  ///< that the indices mention
+  bool is_affine = true;
+
+  [[nodiscard]] bool contains(const ArrayAccess& access) const;
+};
+
+/// The groups of an array, those that mention the most inames first, else in the order of the
+/// kernel: FetchPlan::group counts them from 1 on.
+/// @param expanded  has no rules
+[[nodiscard]] std::vector<AccessGroup> access_groups(const Kernel& expanded,
+                                                     std::string_view array);
+
+}  // namespace rtcg::loopy::detail

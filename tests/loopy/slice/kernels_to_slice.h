@@ -1,0 +1,140 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
+
+// Kernels of the classes that a general loop engine has to slice.
+
+namespace rtcg::loopy {
+
+struct KernelToSlice {
+  std::string name;
+  std::string domain;
+  std::string text;
+  std::string arguments;
+  IntegerValues large;  ///< as they are used
+  IntegerValues small;  ///< odd lengths that an interpreter goes through in no time
+
+  [[nodiscard]] Kernel kernel() const {
+    return make_kernel(domain, text, {.name = name, .arguments = arguments});
+  }
+  [[nodiscard]] Kernel of(const IntegerValues& sizes) const {
+    return fix_parameters(kernel(), {sizes.begin(), sizes.end()});
+  }
+};
+
+inline std::vector<KernelToSlice> kernels_to_slice() {
+  return {
+      {"convolution",
+       "{[b, f, y, x, c, p, q]: 0 <= b < n and 0 <= f < m and 0 <= c < l and 0 <= y, x < h and "
+       "0 <= p, q < 3}",
+       "out[b, f, y, x] = sum((c, p, q), image[b, c, y + p, x + q]*w[f, c, p, q])",
+       "image: f32[n, l, h + 2, h + 2]; w: f32[m, l, 3, 3]; out: f32[n, m, h, h]",
+       {{"n", 32}, {"m", 64}, {"l", 64}, {"h", 56}},
+       {{"n", 3}, {"m", 5}, {"l", 9}, {"h", 7}}},
+      {"contraction",
+       "{[a, b, c, d, e, f]: 0 <= a, b, c, d, e, f < n}",
+       "C[a, b, c, d] = sum((e, f), A[a, e, b, f]*B[d, f, c, e])",
+       "A, B, C: f32[n, n, n, n]",
+       {{"n", 72}},
+       {{"n", 5}}},
+      {"triangular",
+       "{[i, j, k]: 0 <= i < n and 0 <= j <= i and 0 <= k < m}",
+       "C[i, j] = C0[i, j] + sum(k, A[i, k]*B[j, k] + B[i, k]*A[j, k])",
+       "A, B: f32[n, m]; C0, C: f32[n, n]",
+       {{"n", 1024}, {"m", 1024}},
+       {{"n", 21}, {"m", 19}}},
+      {"elements",
+       "{[e, i, j, k, m, o, p, q]: 0 <= e < n and 0 <= i, j, k, m, o, p, q < l}",
+       "ur(a, b, c) := sum(o, d[a, o]*u[e, o, b, c])\n"
+       "us(a, b, c) := sum(p, d[b, p]*u[e, a, p, c])\n"
+       "ut(a, b, c) := sum(q, d[c, q]*u[e, a, b, q])\n"
+       "lap[e, i, j, k] = sum(m, d[m, i]*g[0, e, m, j, k]*ur(m, j, k) + \\\n"
+       "                         d[m, j]*g[1, e, i, m, k]*us(i, m, k) + \\\n"
+       "                         d[m, k]*g[2, e, i, j, m]*ut(i, j, m))",
+       "d: f32[l, l]; u, lap: f32[n, l, l, l]; g: f32[3, n, l, l, l]",
+       {{"n", 10000}, {"l", 8}},
+       {{"n", 3}, {"l", 4}}},
+      {"norm",
+       "{[i, j, k, l]: 0 <= i < n and 0 <= j, k, l < m}",
+       "<f32> mean = sum(j, x[i, j]) / m {id=mean}\n"
+       "<f32> spread = sum(k, (x[i, k] - mean)*(x[i, k] - mean)) / m {id=spread, dep=mean}\n"
+       "y[i, l] = (x[i, l] - mean)/sqrt(spread + 0.01f)*w[l] + c[l] {dep=spread}",
+       "x, y: f32[n, m]; w, c: f32[m]",
+       {{"n", 16384}, {"m", 4096}},
+       {{"n", 21}, {"m", 35}}},
+      {"softmax",
+       "{[i, j, k, l]: 0 <= i < n and 0 <= j, k, l < m}",
+       "top[i] = reduce(max, j, x[i, j]) {id=top}\n"
+       "total[i] = sum(k, exp(x[i, k] - top[i])) {id=total, dep=top}\n"
+       "y[i, l] = exp(x[i, l] - top[i])/total[i] {dep=total}",
+       "x, y: f32[n, m]; top, total: f32[n]",
+       {{"n", 16384}, {"m", 4096}},
+       {{"n", 21}, {"m", 35}}},
+      {"nearest",
+       "{[i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < 3}",
+       "v[i], p[i] = argmin(j, sum(k, (a[i, k] - b[j, k])*(a[i, k] - b[j, k])), j)",
+       "a: f32[n, 3]; b: f32[m, 3]; v: f32[n]; p: i32[n]",
+       {{"n", 16384}, {"m", 16384}},
+       {{"n", 21}, {"m", 70}}},
+      {"gram",
+       "{[i, j, k]: 0 <= i, j < n and 0 <= k < m}",
+       "C[i, j] = sum(k, A[k, i]*A[k, j])",
+       "A: f32[m, n]; C: f32[n, n]",
+       {{"n", 512}, {"m", 100000}},
+       {{"n", 19}, {"m", 37}}},
+      {"depthwise",
+       "{[b, c, y, x, p, q]: 0 <= b < n and 0 <= c < m and 0 <= y, x < h and 0 <= p, q < 5}",
+       "out[b, c, y, x] = sum((p, q), image[b, c, 2*y + p, 2*x + q]*w[c, p, q]) + bias[c]",
+       "image: f32[n, m, 2*h + 3, 2*h + 3]; w: f32[m, 5, 5]; bias: f32[m]; out: f32[n, m, h, h]",
+       {{"n", 32}, {"m", 96}, {"h", 28}},
+       {{"n", 3}, {"m", 4}, {"h", 7}}},
+      {"six_indices",
+       "{[a, b, c, d, e, f, g]: 0 <= a, d, g < n and 0 <= b, c, e, f < m}",
+       "C[a, b, c, d, e, f] = sum(g, A[g, d, a, b]*B[e, f, g, c])",
+       "A: f32[n, n, n, m]; B: f32[m, m, n, m]; C: f32[n, m, m, n, m, m]",
+       {{"n", 24}, {"m", 16}},
+       {{"n", 5}, {"m", 3}}},
+      {"symmetric_part",
+       "{[i, j, k]: 0 <= i, j, k < n}",
+       "C[i, j] = sum(k, A[i, k]*B[k, j]) + A[j, i] - A[i, j]",
+       "A, B, C: f32[n, n]",
+       {{"n", 500}},
+       {{"n", 21}}},
+      {"two_sums",
+       "{[i, j, k, l]: 0 <= i, j < n and 0 <= k, l < m}",
+       "C[i, j] = sum(k, A[i, k]*B[k, j]) + sum(l, B[l, i]*A[j, l])*D[i, j]",
+       "A: f64[n, m]; B: f64[m, n]; C, D: f64[n, n]",
+       {{"n", 512}, {"m", 512}},
+       {{"n", 19}, {"m", 21}}},
+      {"lower_product",
+       "{[i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k <= i}",
+       "C[i, j] = sum(k, A[i, k]*B[k, j])",
+       "A: f32[n, n]; B, C: f32[n, m]",
+       {{"n", 1024}, {"m", 1024}},
+       {{"n", 37}, {"m", 21}}},
+      {"upper_product",
+       "{[i, j, k]: 0 <= i < n and 0 <= j < m and i <= k < n}",
+       "C[i, j] = sum(k, A[i, k]*B[k, j])",
+       "A: f32[n, n]; B, C: f32[n, m]",
+       {{"n", 1024}, {"m", 1024}},
+       {{"n", 37}, {"m", 21}}},
+      {"band",
+       "{[i, j, k]: 0 <= i < n and 0 <= j < m and i <= k <= i + 15}",
+       "C[i, j] = sum(k, A[i, k - i]*B[k, j])",
+       "A: f32[n, 16]; B: f32[n + 16, m]; C: f32[n, m]",
+       {{"n", 1024}, {"m", 1024}},
+       {{"n", 37}, {"m", 21}}},
+      {"gather",
+       "{[i, j, k]: 0 <= i, j < n and 0 <= k < m}",
+       "C[i, j] = sum(k, A[p[i], k]*B[k, j])*A[i, j]",
+       "A: f32[n, m + n]; p: i32[n]; B: f32[m, n]; C: f32[n, n]",
+       {{"n", 512}, {"m", 512}},
+       {{"n", 19}, {"m", 21}}},
+  };
+}
+
+}  // namespace rtcg::loopy
