@@ -83,6 +83,26 @@ bool has(const std::string_view (&words)[count], std::string_view name) {
   return std::find(std::begin(words), std::end(words), name) != std::end(words);
 }
 
+// Functions of OpenCL C besides those above, and what the names of its families begin with.
+constexpr std::string_view opencl_functions[] = {
+    "fract",     "clamp",   "mul24",  "mad24",   "mad_hi", "mul_hi",    "mad_sat",  "abs_diff",
+    "add_sat",   "sub_sat", "rhadd",  "ctz",     "isnan",  "isinf",     "isfinite", "isnormal",
+    "isordered", "signbit", "pown",   "powr",    "rootn",  "mem_fence", "maxmag",   "minmag",
+    "acospi",    "asinpi",  "atanpi", "atan2pi", "tanpi",  "lgamma_r",  "exp10",    "isless"};
+constexpr std::string_view opencl_families[] = {"native_", "half_",  "fast_",   "convert_",
+                                                "vload",   "vstore", "shuffle", "as_",
+                                                "atomic_", "atom_",  "async_",  "get_"};
+
+// Functions that CUDA C++ declares with C linkage, for double; those for float end in f.
+constexpr std::string_view cuda_functions[] = {
+    "cyl_bessel_i0", "cyl_bessel_i1", "erfc",   "erfcinv",  "erfcx",   "erfinv",  "exp10",
+    "fdim",          "fdivide",       "lgamma", "llrint",   "llround", "lrint",   "lround",
+    "nearbyint",     "nextafter",     "norm",   "norm3d",   "norm4d",  "normcdf", "normcdfinv",
+    "rcbrt",         "remquo",        "rhypot", "rint",     "rnorm",   "rnorm3d", "rnorm4d",
+    "scalbln",       "scalbn",        "sincos", "sincospi", "cospi",   "sinpi",   "tgamma",
+    "llabs",         "llmax",         "llmin",  "ullmax",   "ullmin",  "umax",    "umin",
+    "clock64",       "hypot",         "cbrt",   "expm1",    "log1p",   "copysign"};
+
 /// Whether it is a function that kernels call, by its own name or as a language spells it for some
 /// type: exp, expf, fmin, fabsf.
 bool is_function(std::string_view name) {
@@ -103,7 +123,13 @@ bool is_reserved_name(cgen::Dialect dialect, std::string_view name) {
 /// The same for the kernel itself: other functions see it, too.
 bool is_reserved_kernel(cgen::Dialect dialect, std::string_view name) {
   // names with a first underscore are those of linkers; programs of OpenMP call the others
-  return is_reserved_name(dialect, name) || has(library_functions, name) || name.starts_with('_') ||
+  const std::string_view of_double = name.substr(0, name.size() - (name.ends_with('f') ? 1 : 0));
+  const bool is_of_family =
+      std::any_of(std::begin(opencl_families), std::end(opencl_families),
+                  [&](std::string_view each) { return name.starts_with(each); });
+  return is_reserved_name(dialect, name) || is_of_family || has(opencl_functions, name) ||
+         has(library_functions, name) || has(library_functions, of_double) ||
+         has(cuda_functions, name) || has(cuda_functions, of_double) || name.starts_with('_') ||
          name.starts_with("omp_") || name.starts_with("GOMP_") || name.starts_with("gomp_") ||
          name.starts_with("kmp_");
 }

@@ -1,12 +1,14 @@
 // Names that some or all of the targets' languages keep for themselves.
 #include <gtest/gtest.h>
 
+#include "rtcg/cgen/print/print_module.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "tests/loopy/execute/on_every_target.h"
+#include "tests/support/expect_compiles.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/judged_devices.h"
 
@@ -86,10 +88,25 @@ TEST(ReservedNames, RunOnEveryTargetWhereFunctionsAreCalledSo) {
 }
 
 TEST(ReservedNames, RunOnEveryTargetAsNamesOfKernels) {
-  for (const char* name : {"main", "exp", "min", "y0", "index", "dot", "std"}) {
+  for (const char* name : {"main", "exp", "min", "y0", "index", "dot", "std", "norm", "rhypotf",
+                           "umax", "clamp", "native_sin"}) {
     const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "out[i] = exp(a[i]) + min(a[i], 1)",
                                       {.name = name, .default_type = cgen::f32});
     expect_same_everywhere(kernel, kernel, {{"n", 5}});
+  }
+}
+
+// NVRTC declares these with C linkage, and refuses a kernel that is called so.
+TEST(ReservedNames, AreNoFunctionsOfCuda) {
+  for (const char* name :
+       {"norm",    "normf",      "norm3d",    "rnorm4df", "cyl_bessel_i1f", "erfcx",
+        "erfcf",   "normcdfinv", "sincospif", "llmin",    "ullmax",         "umin",
+        "clock64", "jnf",        "nanf",      "modff",    "frexpf",         "ilogbf",
+        "remquo",  "scalblnf",   "fdividef",  "tgammaf",  "llroundf",       "nearbyint",
+        "rintf",   "exp10",      "cospi",     "logb"}) {
+    const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "out[i] = 2*a[i]",
+                                      {.name = name, .default_type = cgen::f32});
+    expect_nvrtc_compiles(print_module(generate(kernel, Target::cuda).module, cgen::Dialect::cuda));
   }
 }
 
