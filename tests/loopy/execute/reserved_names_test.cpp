@@ -106,7 +106,8 @@ TEST(ReservedNames, AreNoFunctionsOfCuda) {
         "rintf",   "exp10",      "cospi",     "logb"}) {
     const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "out[i] = 2*a[i]",
                                       {.name = name, .default_type = cgen::f32});
-    expect_nvrtc_compiles(print_module(generate(kernel, Target::cuda).module, cgen::Dialect::cuda));
+    rtcg::testing::expect_nvrtc_compiles(
+        print_module(generate(kernel, Target::cuda).module, cgen::Dialect::cuda));
   }
 }
 
