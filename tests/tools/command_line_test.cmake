@@ -569,7 +569,7 @@ execute_process(WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE output ERROR_VARIABLE 
     kill -KILL $pid 2> /dev/null; wait $pid; echo ended with $?; cat log
     [ \"$signals\" = TERM ] && mv kept whole_checkpoint
   done; true")
-if(NOT output MATCHES "ended with 143.*s left.*--resume kept goes on.*ended with (143|130)")
+if(NOT output MATCHES "ended with 143.*s left.*--resume kept continues.*ended with (143|130)")
   message(FATAL_ERROR "rtcg dg ends otherwise after SIGTERM:\n${output}")
 endif()
 expect(0 "after --until 0: no step is left" dg maxwell box:8 -N 3 -d host --until 0 --resume whole_checkpoint)
