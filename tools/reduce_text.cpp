@@ -28,7 +28,8 @@ class Reducer {
   std::string run() {
     bool is_smaller = true;
     while (is_smaller && !is_over_()) {
-      is_smaller = reduce_parts(sections()) | reduce_parts(lines());
+      is_smaller = reduce_parts(sections());
+      is_smaller = reduce_parts(lines()) || is_smaller;
       is_smaller = reduce_by(&Reducer::elements) || is_smaller;
       is_smaller = reduce_by(&Reducer::operands) || is_smaller;
       is_smaller = reduce_by(&Reducer::brackets) || is_smaller;
