@@ -248,5 +248,17 @@ TEST(Slicings, GiveTheSameNumbersEverywhere) {
   }
 }
 
+// gcc 12 took a row of 24 sums for aligned to 32 bytes, and ended the process by a signal.
+TEST(Slicings, AlignTheSumsOfThreads) {
+  const Kernel product =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < n}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = cgen::f32});
+  const Kernel sliced = tuned_kernel(
+      product, {{"n", 48}},
+      parse_slicing("j: g.0 l.0*24 vec*2; i: g.1 ilp*2 l.1*3 ilp*4; k: for for*16; "
+                    "fetch a transposed pad 4; fetch b; stages 3"));
+  expect_same_everywhere(sliced, product, {{"n", 48}}, {}, "pthread");
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
