@@ -70,8 +70,8 @@ class SnippetReader {
     }
     return std::min(at, tokens_.size());
   }
-  /// Whether what begins at `first` and ends before `behind` is written: assigned, incremented or
-  /// decremented, or its address taken. Writing a member counts too.
+  /// Whether the value from token `first` to before token `behind` is written: assigned, incremented
+  /// or decremented, or its address taken. Writing a member counts too.
   [[nodiscard]] bool is_written(std::size_t first, std::size_t behind) const {
     while ((is(behind, ".") && behind + 1 < tokens_.size()) || is(behind, "[")) {
       behind = is(behind, ".") ? behind + 2 : behind_bracket(behind);

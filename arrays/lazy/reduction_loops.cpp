@@ -415,7 +415,7 @@ class ReductionEmitter {
     const Expr row = parameters_.declare_index("row", thread / columns, body);
     const Expr own = parameters_.declare_index("own", thread % columns, body);
     const Expr column = parameters_.declare_index("output", block * columns + own, body);
-    // threads without a column or a row get the last output and none of its elements
+    // a thread without a column or a row takes the last output, and adds no element to it
     const Expr is_busy = body.add(
         cgen::declare(cgen::const_(cgen::boolean), "is_busy", row < rows && column < outputs_));
     const ColumnReduce reduce(reducer_, {thread, row, own, rows, columns, is_busy}, threads,

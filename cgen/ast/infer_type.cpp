@@ -181,7 +181,7 @@ InferredType infer_conditional(const Conditional& c) {
   if (is_arithmetic(l) && is_arithmetic(r)) {
     return infer_binary(BinaryOp::add, c.then_value, c.else_value);
   }
-  // a pointer and null, or two pointers, one of which converts to the other
+  // a pointer and null, or two pointers where one converts to the type of the other
   if (!why_not_convertible(r, l, is_null_constant(c.else_value)) && is<Pointer>(l)) {
     return {l, {}};
   }

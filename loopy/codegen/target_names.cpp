@@ -85,10 +85,10 @@ bool has(const std::string_view (&words)[count], std::string_view name) {
 
 // Functions of OpenCL C besides those above, and what the names of its families begin with.
 constexpr std::string_view opencl_functions[] = {
-    "fract",     "clamp",   "mul24",  "mad24",   "mad_hi", "mul_hi",    "mad_sat",  "abs_diff",
-    "add_sat",   "sub_sat", "rhadd",  "ctz",     "isnan",  "isinf",     "isfinite", "isnormal",
-    "isordered", "signbit", "pown",   "powr",    "rootn",  "mem_fence", "maxmag",   "minmag",
-    "acospi",    "asinpi",  "atanpi", "atan2pi", "tanpi",  "lgamma_r",  "exp10",    "isless"};
+    "fract",     "clamp",   "mul24",    "mad24", "mad_hi", "mul_hi", "mad_sat",  "abs_diff",
+    "add_sat",   "sub_sat", "rhadd",    "ctz",   "isnan",  "isinf",  "isfinite", "isnormal",
+    "isordered", "signbit", "pown",     "powr",  "rootn",  "acospi", "asinpi",   "atanpi",
+    "atan2pi",   "tanpi",   "lgamma_r", "exp10", "isless"};
 constexpr std::string_view opencl_families[] = {"native_", "half_",  "fast_",   "convert_",
                                                 "vload",   "vstore", "shuffle", "as_",
                                                 "atomic_", "atom_",  "async_",  "get_"};
@@ -101,7 +101,7 @@ constexpr std::string_view cuda_functions[] = {
     "rcbrt",         "remquo",        "rhypot", "rint",     "rnorm",   "rnorm3d", "rnorm4d",
     "scalbln",       "scalbn",        "sincos", "sincospi", "cospi",   "sinpi",   "tgamma",
     "llabs",         "llmax",         "llmin",  "ullmax",   "ullmin",  "umax",    "umin",
-    "clock64",       "hypot",         "cbrt",   "expm1",    "log1p",   "copysign"};
+    "clock64"};
 
 /// Whether it is a function that kernels call, by its own name or as a language spells it for some
 /// type: exp, expf, fmin, fabsf.

@@ -115,7 +115,7 @@ class SlicingStream : public SearchSpace {
   [[nodiscard]] RankedCandidate candidate(std::size_t place) const override { return at(place); }
   /// Places that a search tries first, at most 40: tiles of 16 to 128 rows and columns in shared
   /// memory, filled ahead, which suit matrix products, a few of each shape. Empty for other
-  /// kernels, and for devices of which no shape was measured.
+  /// kernels, and for devices on which no shape was measured.
   [[nodiscard]] std::vector<std::size_t> seed_shapes() const override;
   /// The place of the same slicing where the compiler is asked to unroll the steps of a tile;
   /// nothing where there is no such or they are unrolled already.

@@ -115,9 +115,8 @@ struct Slicing {
 [[nodiscard]] Slicing parse_slicing(std::string_view text);
 
 /// The transformations that a slicing stands for. The loops of iname i are called i_0, i_1, ...
-/// from the outermost on; fetches that do not say what they sweep sweep all of them that lie within
-/// a block, those to registers all that lie within a thread. Rules that read what is fetched are
-/// expanded.
+/// from the outermost on. A fetch that does not name what it sweeps sweeps all loops within a
+/// block, or within a thread if it fills registers. Rules that read a fetched array are expanded.
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
 ///                       loopy.recipe_of.unknown_group, loopy.recipe_of.unknown_sweep,
