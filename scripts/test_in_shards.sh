@@ -6,7 +6,7 @@
 #   --build DIR      build folder (build)
 #   --jobs N         shards that run at once (the number of processors)
 #   --shards N       shards of each program (the number of jobs; a program with few tests has empty ones)
-#   --seconds S      time limit of a shard (600)
+#   --seconds S      time limit of a shard (600); a single test has none, or RTCG_TEST_SECONDS
 #   --filter F       which tests, as --gtest_filter takes it (all)
 #   --wrap CMD       runs each shard under CMD, for instance
 #                    "compute-sanitizer --tool memcheck --error-exitcode 9"
@@ -52,7 +52,7 @@ run_shard() { # program index
   [ "$status" -eq 0 ] || echo "$1, shard $2 of $shards: status $status$([ "$status" -ne 124 ] || echo ', time limit')"
 }
 export -f run_shard
-export build shards seconds filter wrap logs
+export build shards seconds filter wrap logs RTCG_TEST_SECONDS=${RTCG_TEST_SECONDS:-0}
 
 for program in "${programs[@]}"; do
   for ((i = 0; i < shards; i++)); do echo "$program $i"; done
