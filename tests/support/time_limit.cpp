@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace {
 
@@ -85,10 +86,13 @@ class TimeLimit : public testing::EmptyTestEventListener {
 
  private:
   void OnTestStart(const testing::TestInfo& test) override {
-    std::snprintf(name_of_test.data(), name_of_test.size(), "%s.%s", test.test_suite_name(), test.name());
+    start(std::string(test.test_suite_name()) + "." + test.name());
+  }
+  void OnTestProgramEnd(const testing::UnitTest&) override { start("the program, after its tests,"); }
+  void start(const std::string& name) {
+    std::snprintf(name_of_test.data(), name_of_test.size(), "%s", name.c_str());
     ::alarm(seconds_);
   }
-  void OnTestEnd(const testing::TestInfo&) override { ::alarm(0); }
 
   unsigned seconds_;
 };
