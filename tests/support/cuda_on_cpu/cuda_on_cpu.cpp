@@ -47,7 +47,10 @@ std::string host_text(const std::string& source, const std::vector<std::string>&
   static const std::regex dynamic(
       R"(extern\s+__shared__\s+((?:__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|[\w:\s])+?)\s*\b(\w+)\s*\[\s*\]\s*;)");
   static const std::regex alignment(R"((__align__|alignas)\s*\([^)]*\))");
-  std::string text = "#include <rtcg_cuda.h>\n#line 1 \"kernel.cu\"\n";
+  // <complex> takes most of the compiler's time for a small kernel; it cannot follow the macros of CUDA.
+  const bool has_complex = source.find("complex") != std::string::npos;
+  std::string text = has_complex ? "#include <complex>\n" : "";
+  text += "#include <rtcg_cuda.h>\n#line 1 \"kernel.cu\"\n";
   auto rest = source.begin();
   for (auto it = std::sregex_iterator(source.begin(), source.end(), dynamic);
        it != std::sregex_iterator(); ++it) {

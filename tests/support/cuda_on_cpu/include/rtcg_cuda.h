@@ -3,7 +3,6 @@
 
 #include <cassert>
 #include <cmath>
-#include <complex>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
