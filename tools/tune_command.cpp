@@ -16,6 +16,7 @@
 #include "rtcg/loopy/schedule/loop_tree.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/tune/kernel_pack.h"
+#include "rtcg/loopy/tune/machines.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "tools/command.h"
 #include "tools/ending.h"
@@ -49,6 +50,9 @@ struct TuneWords {
   std::vector<std::string> tiles;
   std::vector<std::string> threads;
   std::vector<std::string> uses;
+  std::string target;
+  std::string machines;
+  bool is_without_device = false;
   loopy::SlicingConstraints constraints;
   Output output;
 };
@@ -110,6 +114,9 @@ loopy::SlicingConstraints constraints_of(const TuneWords& words, const loopy::Ke
   std::map<std::string, double> reals;
   parse_scalars(words.values, constraints.parameters, reals);
   check_are_scalars(kernel, reals);
+  if (!words.target.empty()) {
+    constraints.machine = loopy::find_machine(words.target, words.machines).model;
+  }
   return constraints;
 }
 
@@ -406,6 +413,86 @@ void tune(TuneWords words) {
   }
 }
 
+// ---- tune --no-device
+// ----------------------------------------------------------------------------
+
+void print_choice_json(const loopy::Machine& machine,
+                       const std::vector<loopy::CompiledSlicing>& sliced,
+                       const loopy::CompiledSlicing& choice) {
+  nlohmann::ordered_json json = {{"machine", machine.name},
+                                 {"device", machine.device},
+                                 {"target", machine.model.architecture},
+                                 {"slicings", nlohmann::ordered_json::array()}};
+  for (const loopy::CompiledSlicing& each : sliced) {
+    nlohmann::ordered_json row = {{"slicing", each.ranked.words},
+                                  {"predicted_us", each.ranked.predicted_seconds * 1e6},
+                                  {"threads", each.ranked.threads},
+                                  {"blocks", each.ranked.blocks}};
+    if (each.resources.registers) {
+      row["registers"] = *each.resources.registers;
+      row["shared_bytes"] = each.resources.shared_bytes.value_or(0);
+      row["occupancy"] = each.occupancy;
+    }
+    if (!each.refusal.empty()) {
+      row["refusal"] = each.refusal;
+    }
+    json["slicings"].push_back(row);
+  }
+  json["text"] = choice.text;
+  tools::print_json(json);
+}
+
+void print_choice(const loopy::Machine& machine, const std::vector<loopy::CompiledSlicing>& sliced,
+                  const loopy::CompiledSlicing& choice) {
+  std::vector<std::vector<std::string>> rows = {
+      {"predicted", "registers", "shared", "occupancy", "threads", "blocks", "slicing"}};
+  for (const loopy::CompiledSlicing& each : sliced) {
+    const bool is_known = each.resources.registers.has_value();
+    rows.push_back(
+        {fmt::format("{:.1f} us", each.ranked.predicted_seconds * 1e6),
+         is_known ? std::to_string(*each.resources.registers) : "?",
+         is_known ? human_bytes(static_cast<double>(each.resources.shared_bytes.value_or(0))) : "?",
+         is_known ? fmt::format("{:.0f} %", 100 * each.occupancy) : "?",
+         std::to_string(each.ranked.threads), std::to_string(each.ranked.blocks),
+         each.ranked.words + (each.refusal.empty() ? "" : " [" + each.refusal + "]")});
+  }
+  std::fputs(table(rows).c_str(), stdout);
+  std::printf("the model's choice for %s (%s, %s): %s\n", machine.device.c_str(),
+              machine.name.c_str(), machine.model.architecture.c_str(),
+              choice.ranked.words.c_str());
+  std::printf(
+      "nothing was run%s\n\n%s",
+      choice.resources.registers ? "" : "; '?': this machine's NVRTC does not compile for it",
+      choice.text.c_str());
+}
+
+/// What the model chooses for a GPU that is absent.
+void choose(TuneWords words) {
+  const loopy::KernelFile file = read_file(words);
+  const loopy::Kernel kernel = loopy::described_kernel(file);
+  const loopy::Machine machine = loopy::find_machine(words.target, words.machines);
+  const loopy::SlicingConstraints constraints = constraints_of(words, kernel);
+  if (!words.pack.empty()) {
+    loopy::KernelPack(words.pack).check();
+  }
+  constexpr std::size_t count = 5;
+  const std::vector<loopy::CompiledSlicing> sliced =
+      loopy::with_place_of_statement(file, kernel, [&] {
+        const Progress progress("slicing " + words.file + " for " + machine.device);
+        return loopy::slice_for(kernel, machine, constraints, count);
+      });
+  const loopy::CompiledSlicing& choice =
+      *std::find_if(sliced.begin(), sliced.end(),
+                    [](const loopy::CompiledSlicing& each) { return each.refusal.empty(); });
+  if (!words.pack.empty()) {
+    loopy::KernelPack(words.pack)
+        .add(kernel, machine.model.architecture, constraints.parameters, choice.ranked.slicing,
+             choice.ranked.predicted_seconds * 1e6);
+  }
+  words.output.as_json ? print_choice_json(machine, sliced, choice)
+                       : print_choice(machine, sliced, choice);
+}
+
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help,
                       const std::shared_ptr<TuneWords>& words) {
   CLI::App* command = app.add_subcommand(name, help);
@@ -458,6 +545,10 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
       ->add_option("--read", words->uses,
                    "Where an array is read from: a=shared, a=registers, a=memory or a=any")
       ->allow_extra_args(false);
+  command->add_option("--target", words->target,
+                      "Rank for this GPU, which may be absent: cuda:sm_90, h200, a100, ...");
+  command->add_option("--machines", words->machines,
+                      "A file with figures of more GPUs (docs/tuning.md)");
   return command;
 }
 
@@ -511,12 +602,23 @@ void add_tune_commands(CLI::App& app) {
   tune_command->add_flag("--cold", words->is_cold,
                          "Empty the device's cache before each timed launch");
   tune_command->add_flag("--json", words->output.as_json, "Print JSON");
+  CLI::Option* const no_device = tune_command->add_flag(
+      "--no-device", words->is_without_device,
+      "Run nothing: print the model's choice for --target, its text, and what it compiles to");
+  no_device->needs("--target");
+  tune_command->get_option("--target")->needs(no_device);
+  for (const char* of_searches :
+       {"--device", "--budget", "--max-candidates", "--until-gain", "--search", "--workers",
+        "--seed", "--report", "--wisdom", "--log", "--fresh", "--cold"}) {
+    no_device->excludes(tune_command->get_option(of_searches));
+  }
   tune_command->footer(
       "Examples:\n"
       "  rtcg tune matmul.loopy --set n=2048 --budget 30s\n"
       "  rtcg tune matmul.loopy --set n=2048 --until-gain 1% --report report.html\n"
+      "  rtcg tune matmul.loopy --set n=2048 --target cuda:sm_80 --no-device\n"
       "Ctrl-C ends the search and keeps what it has found.");
-  tune_command->callback([words] { tune(*words); });
+  tune_command->callback([words] { words->is_without_device ? choose(*words) : tune(*words); });
 
   CLI::App* list_command =
       add_command(app, "slicings", "List the slicings of a kernel file, best first", words);

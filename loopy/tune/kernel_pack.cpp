@@ -11,6 +11,7 @@
 #include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/tune/append_line.h"
 #include "rtcg/loopy/tune/json_line.h"
+#include "rtcg/loopy/tune/machine_figures.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/compile/files.h"
 #include "rtcg/runtime/compile/host_compiler.h"
@@ -41,10 +42,6 @@ const std::string& processor() {
     return std::string("unknown");
   }();
   return hash;
-}
-
-bool is_cuda(const std::string& architecture) {
-  return architecture.rfind("sm_", 0) == 0;
 }
 
 struct Packed {
@@ -105,7 +102,7 @@ std::optional<Packed> parse_line(const std::string& line) {
     std::copy(binary->begin(), binary->end(),
               reinterpret_cast<char*>(packed.program.binary.data()));
     packed.program.target = packed.entry.architecture;
-    packed.program.kind = is_cuda(packed.entry.architecture)
+    packed.program.kind = is_cuda_architecture(packed.entry.architecture)
                               ? runtime::OutputKind::cubin
                               : runtime::OutputKind::host_shared_object;
     for (const auto& each : json.at("resources")) {
@@ -142,7 +139,7 @@ void KernelPack::check() const {
 void KernelPack::add(const Kernel& kernel, const std::string& architecture,
                      const IntegerValues& parameters, const Slicing& slicing,
                      double microseconds) const {
-  if (!is_cuda(architecture) && architecture != "host") {
+  if (!is_cuda_architecture(architecture) && architecture != "host") {
     throw Unsupported("loopy.kernel_pack.architecture",
                       fmt::format("binaries are packed for 'host' and for 'sm_90' and its likes, "
                                   "not for '{}'",
@@ -151,16 +148,17 @@ void KernelPack::add(const Kernel& kernel, const std::string& architecture,
   check();
   const Kernel tuned = tuned_kernel(kernel, parameters, slicing);
   runtime::CompileRequest request;
-  request.kind =
-      is_cuda(architecture) ? runtime::OutputKind::cubin : runtime::OutputKind::host_shared_object;
-  request.source.text = generate_text(tuned, is_cuda(architecture) ? Target::cuda : Target::host);
+  request.kind = is_cuda_architecture(architecture) ? runtime::OutputKind::cubin
+                                                    : runtime::OutputKind::host_shared_object;
+  request.source.text =
+      generate_text(tuned, is_cuda_architecture(architecture) ? Target::cuda : Target::host);
   request.target = architecture;
   request.program_name = kernel.name;
-  runtime::Compiler& compiler = is_cuda(architecture)
+  runtime::Compiler& compiler = is_cuda_architecture(architecture)
                                     ? static_cast<runtime::Compiler&>(runtime::Nvrtc::instance())
                                     : runtime::HostCompiler::instance();
-  const Packed packed{{kernel_key(kernel), is_cuda(architecture) ? "" : processor(), architecture,
-                       parameters, to_string(slicing), microseconds},
+  const Packed packed{{kernel_key(kernel), is_cuda_architecture(architecture) ? "" : processor(),
+                       architecture, parameters, to_string(slicing), microseconds},
                       hash_of(request.source.text),
                       runtime::compile_cached(compiler, request)};
   if (const std::string problem = append_line(path_, to_line(packed)); !problem.empty()) {
@@ -178,7 +176,7 @@ std::optional<PackedKernel> KernelPack::find(const Kernel& kernel, runtime::Devi
     return each.entry.kernel != key || each.entry.architecture != device.info().target ||
            each.entry.parameters != parameters ||
            !lays_out_only(each.entry.decision, free_layouts) ||
-           (!is_cuda(each.entry.architecture) && each.entry.device != processor());
+           (!is_cuda_architecture(each.entry.architecture) && each.entry.device != processor());
   });
   std::stable_sort(fitting.begin(), fitting.end(), [](const Packed& a, const Packed& b) {
     return a.entry.microseconds < b.entry.microseconds;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/tune/machine_figures.h"
 #include "rtcg/loopy/tune/tune.h"
 
 namespace rtcg::loopy {
@@ -46,8 +47,9 @@ MachineModel machine_model(const runtime::DeviceInfo& info) {
   model.multiprocessors = info.multiprocessors;
   model.clock_hz = info.clock_khz * 1e3;
   if (info.memory_clock_khz > 0 && info.memory_bus_bits > 0) {
-    // two transfers per clock; about nine tenths are reached
-    model.memory_bytes_per_second = 0.88 * 2e3 * info.memory_clock_khz * info.memory_bus_bits / 8;
+    // two transfers per clock
+    model.memory_bytes_per_second =
+        reached_share_of_bandwidth * 2e3 * info.memory_clock_khz * info.memory_bus_bits / 8;
   }
   model.shared_bytes = static_cast<std::int64_t>(
       std::max(info.shared_bytes_per_block, info.shared_bytes_per_block_opt_in));
