@@ -292,8 +292,7 @@ std::string keep(const TuneWords& words, const loopy::Kernel& kernel, const runt
   // where no file was named, a folder that cannot be written does not spoil what was found
   const std::string why_not = words.wisdom.empty() ? wisdom.why_unwritable() : std::string();
   if (why_not.empty()) {
-    wisdom.add({loopy::kernel_key(kernel), device.identity(), device.info().target, sizes,
-                to_string(best.slicing), best.microseconds});
+    wisdom.add(kernel, device, sizes, best.slicing, best.microseconds);
   }
   if (!words.pack.empty()) {
     loopy::KernelPack(words.pack)

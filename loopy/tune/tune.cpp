@@ -238,8 +238,7 @@ Executor tuned_executor(const Kernel& kernel, runtime::Device device, const Tune
   seeded.seeds.insert(seeded.seeds.end(), near.begin(), near.end());
   const TuneResult result = tune(kernel, device, seeded);
   const TunedSlicing& best = result.to_remember(std::nullopt);
-  wisdom.add({kernel_key(kernel), device.identity(), device.info().target, sizes, best.words,
-              best.microseconds});
+  wisdom.add(kernel, device, sizes, best.slicing, best.microseconds);
   return Executor(tuned_kernel(kernel, sizes, best.slicing), device);
 }
 

@@ -55,8 +55,7 @@ struct TunedExecutor::State {
     tuning.seeds = seeds_of(options.wisdom, kernel, device, sizes, options.free_layouts);
     const TuneResult result = loopy::tune(kernel, device, tuning);
     const TunedSlicing& best = result.to_remember(std::nullopt);
-    options.wisdom.add({kernel_key(kernel), device.identity(), device.info().target, sizes,
-                        to_string(best.slicing), best.microseconds});
+    options.wisdom.add(kernel, device, sizes, best.slicing, best.microseconds);
     return chosen(Executor(tuned_kernel(kernel, sizes, best.slicing), device),
                   to_string(best.slicing), TunedSource::search);
   }

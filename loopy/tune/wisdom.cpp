@@ -14,6 +14,7 @@
 #include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/slice/canonical_form.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/tune/append_line.h"
 #include "rtcg/loopy/tune/json_line.h"
@@ -87,6 +88,15 @@ std::string kernel_key(const Kernel& kernel) {
 
 namespace {
 
+IntegerValues renamed(const IntegerValues& parameters, const Renaming& names) {
+  IntegerValues result;
+  for (const auto& [name, value] : parameters) {
+    const auto found = names.find(name);
+    result[found == names.end() ? name : found->second] = value;
+  }
+  return result;
+}
+
 /// None if the text is not a slicing.
 std::set<std::string> laid_out_arrays(const std::string& slicing) {
   std::set<std::string> arrays;
@@ -150,22 +160,33 @@ std::vector<WisdomEntry> Wisdom::entries() const {
   return result;
 }
 
-std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::Device& device,
-                                         const IntegerValues& parameters,
-                                         const std::vector<std::string>& free_layouts) const {
-  return nearest(kernel_key(kernel), device, parameters, free_layouts);
+void Wisdom::add(const Kernel& kernel, const runtime::Device& device,
+                 const IntegerValues& parameters, const Slicing& slicing,
+                 double microseconds) const {
+  WisdomEntry entry{kernel_key(kernel), device.identity(),  device.info().target,
+                    parameters,         to_string(slicing), microseconds};
+  // an order of axes is that of the kernel as it is written
+  const CanonicalForm form = slicing.layouts.empty() ? canonical_form(kernel) : CanonicalForm();
+  if (!form.key.empty()) {
+    entry.kernel = form.key;
+    entry.parameters = renamed(parameters, form.names);
+    entry.decision = to_string(to_canonical(slicing, form));
+  }
+  add(entry);
 }
 
-std::vector<WisdomEntry> Wisdom::nearest(const std::string& key, const runtime::Device& device,
-                                         const IntegerValues& parameters,
-                                         const std::vector<std::string>& free_layouts) const {
+namespace {
+
+/// Those of `key` for the device's architecture, the best matches first.
+std::vector<WisdomEntry> nearest_of(std::vector<WisdomEntry> all, const std::string& key,
+                                    const runtime::Device& device, const IntegerValues& parameters,
+                                    const std::vector<std::string>& free_layouts) {
   // a later entry for the same problem and the same layouts replaces earlier ones, which were timed
   // under another load; entries with different layouts are ordered by time
   using Order = std::tuple<bool, double, bool, double>;
   using Problem = std::tuple<std::string, IntegerValues, std::set<std::string>>;
   std::set<Problem> known;
   std::vector<std::pair<Order, WisdomEntry>> fitting;
-  std::vector<WisdomEntry> all = entries();
   std::reverse(all.begin(), all.end());
   for (WisdomEntry& entry : all) {
     const auto apart = distance(parameters, entry.parameters);
@@ -185,6 +206,38 @@ std::vector<WisdomEntry> Wisdom::nearest(const std::string& key, const runtime::
     result.push_back(std::move(entry));
   }
   return result;
+}
+
+}  // namespace
+
+std::vector<WisdomEntry> Wisdom::nearest(const Kernel& kernel, const runtime::Device& device,
+                                         const IntegerValues& parameters,
+                                         const std::vector<std::string>& free_layouts) const {
+  const std::string key = kernel_key(kernel);
+  const CanonicalForm form = canonical_form(kernel);
+  Renaming own_names;
+  for (const auto& [own, canonical] : form.names) {
+    own_names.emplace(canonical, own);
+  }
+  std::vector<WisdomEntry> all = entries();
+  for (WisdomEntry& entry : all) {
+    if (!form.key.empty() && entry.kernel == form.key) {
+      try {
+        entry.decision = to_string(from_canonical(parse_slicing(entry.decision), form));
+        entry.parameters = renamed(entry.parameters, own_names);
+        entry.kernel = key;
+      } catch (const InvalidInput&) {
+        continue;  // of another version, which wrote other words
+      }
+    }
+  }
+  return nearest_of(std::move(all), key, device, parameters, free_layouts);
+}
+
+std::vector<WisdomEntry> Wisdom::nearest(const std::string& key, const runtime::Device& device,
+                                         const IntegerValues& parameters,
+                                         const std::vector<std::string>& free_layouts) const {
+  return nearest_of(entries(), key, device, parameters, free_layouts);
 }
 
 std::optional<WisdomEntry> Wisdom::find(const Kernel& kernel, const runtime::Device& device,

@@ -12,7 +12,10 @@ namespace rtcg::loopy {
 
 /// What a search decided for a kernel, a device and a size.
 struct WisdomEntry {
-  std::string kernel{};        ///< kernel_key
+  /// The kernel's CanonicalForm::key, with canonical names in parameters and decision; or its
+  /// kernel_key, where it has no canonical form or its arrays are laid out otherwise; or that of a
+  /// program of a user.
+  std::string kernel{};
   std::string device{};        ///< Device::identity, which has driver and compiler in it
   std::string architecture{};  ///< DeviceInfo::target
   IntegerValues parameters{};
@@ -47,9 +50,14 @@ class Wisdom {
   [[nodiscard]] std::string why_unwritable() const;
   /// Appends an entry. @throws InvalidInput  loopy.wisdom.unwritable, loopy.tune.foreign_file
   void add(const WisdomEntry& entry) const;
+  /// Appends the slicing of a kernel for a device and sizes. It is found again for kernels that
+  /// differ in names, in the order of statements, terms and factors, and in the order of the axes
+  /// of arrays that lie alike.
+  void add(const Kernel& kernel, const runtime::Device& device, const IntegerValues& parameters,
+           const Slicing& slicing, double microseconds) const;
 
-  // What lays arrays out otherwise than the kernel describes them is found only where these are
-  // among `free_layouts`.
+  // Of kernels, with the names that the kernel has. What lays arrays out otherwise than the kernel
+  // describes them is found only where these are among `free_layouts`.
 
   /// The entry that fits best: same device before same architecture, then the nearest sizes (by the
   /// ratio of each parameter), then the later one.

@@ -68,6 +68,28 @@ TEST_F(WisdomFile, SortsByNearness) {
   EXPECT_EQ(to_string(seeds[1]), "i: g.0");
 }
 
+TEST_F(WisdomFile, FindsKernelsWithOtherNames) {
+  const Wisdom wisdom(path_);
+  const runtime::Device host = runtime::Device::host();
+  wisdom.add(twice(), host, {{"n", 1000}}, parse_slicing("i: g.0 l.0*64"), 8);
+  const Kernel other = make_kernel("{[place]: 0 <= place < size}", "y[place] = x[place]*2",
+                                   {.default_type = cgen::f32});
+  const auto found = wisdom.find_exact(other, host, {{"size", 1000}});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->decision, "place: g.0 l.0*64");
+  EXPECT_EQ(found->parameters, (IntegerValues{{"size", 1000}}));
+  EXPECT_EQ(wisdom.find_exact(twice(), host, {{"n", 1000}})->decision, "i: g.0 l.0*64");
+  EXPECT_EQ(wisdom.find(other, host, {{"size", 3000}})->decision, "place: g.0 l.0*64");
+  const Kernel thrice =
+      make_kernel("{[i]: 0 <= i < n}", "out[i] = 3*a[i]", {.default_type = cgen::f32});
+  EXPECT_EQ(wisdom.find(thrice, host, {{"n", 1000}}), std::nullopt);
+  // an order of axes is that of the kernel as it is written
+  wisdom.add(twice(), host, {{"n", 1000}}, parse_slicing("i: g.0 l.0*32; layout a split 0 by 32"),
+             7);
+  EXPECT_EQ(wisdom.nearest(twice(), host, {{"n", 1000}}, {"a"}).size(), 2U);
+  EXPECT_EQ(wisdom.nearest(other, host, {{"size", 1000}}, {"x"}).size(), 1U);
+}
+
 // The earlier one may have been timed when the machine had nothing else to do.
 TEST_F(Attack07Wisdom, WisdomTakesTheLaterWinnerOfASize) {
   const Wisdom wisdom(path_);
