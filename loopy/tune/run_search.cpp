@@ -30,7 +30,9 @@ Timing time_candidate(CandidateRunner& runner, const PreparedCandidate& candidat
   if (is_hopeless() && once < 2 * hopeless * best_us) {
     once = std::min(once, runner.time_us(candidate, 1));  // another program may have been running
   }
-  if (is_hopeless()) {
+  // a long launch differs little from the next one, and the budget is not for repeating it
+  constexpr double long_launch_us = 2e5;
+  if (is_hopeless() || once > long_launch_us) {
     return {once, once};
   }
   const int launches = std::clamp(static_cast<int>(300 / std::max(once, 1.0)), 1, 50);

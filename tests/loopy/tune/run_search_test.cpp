@@ -167,6 +167,15 @@ TEST(RunSearch, GivesUpEarlyOnWhatIsSlow) {
   EXPECT_EQ(to_string(result.tried.back().slicing), slow);
 }
 
+TEST(RunSearch, TimesLongLaunchesOnce) {
+  FakeRunner runner([](const RankedSlicing&) { return 1.5e6; });
+  TuneOptions options = options_for(SearchMethod::exhaustive, 100);
+  options.budget_seconds = 10;
+  const TuneResult result = run_search(searched_slicings(), runner, options);
+  EXPECT_GE(result.tried.size(), 3U) << "of 1.5 s each";
+  EXPECT_EQ(result.best().microseconds, 1.5e6);
+}
+
 TEST(RunSearch, LetsNobodyWinWhoIsWrongOrSpills) {
   FakeRunner runner([](const RankedSlicing&) { return 50.0; });
   const Slicing wrong = searched_slicings().at(0).slicing;
