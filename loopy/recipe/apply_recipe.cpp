@@ -29,6 +29,7 @@
 #include "rtcg/loopy/transform/inline_kernel.h"
 #include "rtcg/loopy/transform/instruction_inames.h"
 #include "rtcg/loopy/transform/join_inames.h"
+#include "rtcg/loopy/transform/keep_row.h"
 #include "rtcg/loopy/transform/map_domain.h"
 #include "rtcg/loopy/transform/pad_bank_conflicts.h"
 #include "rtcg/loopy/transform/pipeline.h"
@@ -285,6 +286,14 @@ BufferOptions buffer_options(StepReader& step) {
           .store = step.option("store", usual.store),
           .temporary_name = step.option("temporary_name")};
 }
+KeepRowOptions keep_row_options(StepReader& step) {
+  KeepRowOptions options;
+  options.temporary_name = step.option("temporary_name");
+  const AddressSpace space = address_space_option(step);
+  options.address_space = space == AddressSpace::automatic ? options.address_space : space;
+  options.vector_width = step.to_number(step.option("vector_width", "0"));
+  return options;
+}
 SwizzleOptions swizzle_options(StepReader& step) {
   return {.group = step.to_number(step.option("group", "0")),
           .patterns = step.to_number(step.option("patterns", "0")),
@@ -394,6 +403,7 @@ Table data_rows() {
                              return buffer_array(std::move(kernel), array, inames, options);
                            },
                            text, list_or_none, buffer_options)},
+      {"keep_row", row(keep_row, text, list, keep_row_options)},
       {"pad_bank_conflicts", row(pad_bank_conflicts, rest)},
       {"pipeline", row(pipeline, list, text, number)},
       {"precompute", row(precompute, text, list, precompute_options)},
