@@ -12,6 +12,7 @@
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/join_inames.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
@@ -57,13 +58,28 @@ std::optional<std::int64_t> range_length(const Kernel& kernel, const std::string
 }
 
 /// Lengths of the axes of the block that inames are tagged with.
-std::array<std::int64_t, 3> block_lengths(const Kernel& kernel) {
-  std::array<std::int64_t, 3> lengths = {0, 0, 0};
-  for (const auto& [iname, tag] : kernel.iname_tags) {
-    if (tag.kind == AxisKind::block && is_iname(kernel, iname)) {
-      auto& length = lengths[static_cast<std::size_t>(tag.number)];
-      length = std::max(length, range_length(kernel, iname).value_or(0));
+using BlockLengths = std::array<std::int64_t, 3>;
+
+/// Those of the launch that each statement is in.
+std::vector<BlockLengths> block_lengths(const Kernel& kernel) {
+  std::vector<BlockLengths> lengths;
+  for (std::size_t begin = 0; begin < kernel.instructions.size();) {
+    NameSet inames;
+    std::size_t end = begin;
+    for (bool is_end = false; !is_end && end < kernel.instructions.size(); ++end) {
+      const BarrierInstruction* barrier = get_if<BarrierInstruction>(kernel.instructions[end]);
+      inames.merge(used_inames(kernel.instructions[end]));
+      is_end = barrier != nullptr && barrier->scope == BarrierScope::global;
     }
+    BlockLengths own = {0, 0, 0};
+    for (const auto& [iname, tag] : kernel.iname_tags) {
+      if (tag.kind == AxisKind::block && is_iname(kernel, iname) && inames.count(iname) != 0) {
+        auto& length = own[static_cast<std::size_t>(tag.number)];
+        length = std::max(length, range_length(kernel, iname).value_or(0));
+      }
+    }
+    lengths.insert(lengths.end(), end - begin, own);
+    begin = end;
   }
   return lengths;
 }
@@ -71,7 +87,7 @@ std::array<std::int64_t, 3> block_lengths(const Kernel& kernel) {
 /// Rows shorter than half of l.0 leave most threads without work: several of them lie side by side
 /// on it then. Takes the iname of the row, the first of `open`, whose name is empty from then on,
 /// and leaves what is left of the rows.
-Kernel side_by_side(Kernel kernel, const std::array<std::int64_t, 3>& lengths,
+Kernel side_by_side(Kernel kernel, const BlockLengths& lengths,
                     std::vector<std::pair<std::int64_t, std::string>>& open) {
   const std::string row = open[0].second;
   const std::string rows = open[1].second;
@@ -106,8 +122,7 @@ Kernel side_by_side(Kernel kernel, const std::array<std::int64_t, 3>& lengths,
   return join_inames(std::move(joined), {inner, row}, options);
 }
 
-Kernel assign_axes_of(Kernel kernel, const std::string& id,
-                      const std::array<std::int64_t, 3>& lengths) {
+Kernel assign_axes_of(Kernel kernel, const std::string& id, const BlockLengths& lengths) {
   const Instruction& instruction = *find_instruction(kernel, id);
   std::vector<std::pair<std::int64_t, std::string>> open;
   std::array<bool, 3> is_taken = {lengths[0] == 0, lengths[1] == 0, lengths[2] == 0};
@@ -157,14 +172,14 @@ Kernel assign_auto_axes(Kernel kernel) {
   if (!has_any) {
     return kernel;
   }
-  const std::array<std::int64_t, 3> lengths = block_lengths(kernel);
+  const std::vector<BlockLengths> lengths = block_lengths(kernel);
   std::vector<std::string> ids;
   for (const Instruction& instruction : kernel.instructions) {
     ids.push_back(instruction.id);
   }
   const RecordedStep step(kernel);
-  for (const std::string& id : ids) {
-    kernel = assign_axes_of(std::move(kernel), id, lengths);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    kernel = assign_axes_of(std::move(kernel), ids[i], lengths[i]);
   }
   // what no statement is spread over, such as the loop of a reduction, stays a loop
   std::erase_if(kernel.iname_tags,

@@ -28,6 +28,17 @@ std::vector<std::size_t> writers_of(const Kernel& kernel, const std::string& var
   return writers;
 }
 
+/// Whether a launch ends between two statements.
+bool is_launch_between(const Kernel& kernel, std::size_t one, std::size_t other) {
+  for (std::size_t i = std::min(one, other); i < std::max(one, other); ++i) {
+    const BarrierInstruction* barrier = get_if<BarrierInstruction>(kernel.instructions[i]);
+    if (barrier != nullptr && barrier->scope == BarrierScope::global) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// The inames that no other statement is within.
 NameSet own_inames(const Kernel& kernel, std::size_t statement) {
   NameSet own = kernel.instructions[statement].within_inames;
@@ -53,7 +64,9 @@ std::optional<std::string> why_not_filled_by(const Kernel& kernel, std::size_t w
     return fmt::format("'{}', which fills it, is not within '{}'", fill.id, iname);
   }
   for (const std::string& read : read_variables(kernel, fill)) {
-    if (!writers_of(kernel, read).empty()) {
+    const std::vector<std::size_t> writers = writers_of(kernel, read);
+    if (std::any_of(writers.begin(), writers.end(),
+                    [&](std::size_t each) { return !is_launch_between(kernel, each, writer); })) {
       return fmt::format("'{}', which fills it, reads '{}', which the kernel changes", fill.id,
                          read);
     }
