@@ -169,7 +169,9 @@ void list_slicings(TuneWords words) {
   const loopy::Kernel kernel = loopy::described_kernel(file);
   const loopy::SlicingStream stream = loopy::with_place_of_statement(file, kernel, [&] {
     const Progress progress("ranking the slicings of " + words.file);
-    return loopy::SlicingStream(kernel, constraints_of(words, kernel));
+    const loopy::SlicingConstraints constraints = constraints_of(words, kernel);
+    return loopy::SlicingStream(loopy::tuned_kernel(kernel, constraints.parameters, {}),
+                                constraints);
   });
   if (stream.count() == 0) {
     throw Unsupported(

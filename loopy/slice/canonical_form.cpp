@@ -417,7 +417,11 @@ Slicing renamed(Slicing slicing, const Renaming& names,
   for (LayoutPlan& each : slicing.layouts) {
     rename(each.array);
   }
+  for (KeepPlan& each : slicing.keeps) {
+    rename(each.array);
+  }
   std::for_each(slicing.atomic_reductions.begin(), slicing.atomic_reductions.end(), rename);
+  std::for_each(slicing.launches.begin(), slicing.launches.end(), rename);
   std::for_each(slicing.loop_order.begin(), slicing.loop_order.end(), rename);
   return slicing;
 }

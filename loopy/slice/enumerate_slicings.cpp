@@ -13,6 +13,7 @@
 #include "rtcg/loopy/slice/slicing_hints.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_ranking.h"
+#include "rtcg/loopy/slice/slicing_source.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -323,91 +324,128 @@ class Enumerator {
   SlicingRanking ranking_;
 };
 
-}  // namespace
+class TileSource final : public SlicingSource {
+ public:
+  TileSource(const Kernel& kernel, const SlicingConstraints& constraints)
+      : constraints_(constraints),
+        problem_(
+            read_slicing_problem(kernel, constraints.parameters, constraints.free_layouts,
+                                 constraints.machine.is_cpu ? 16 : constraints.machine.warp_lanes)),
+        ranked_(Enumerator(problem_, constraints_).run()) {}
 
-struct SlicingStream::State {
-  SlicingConstraints constraints;
-  SlicingProblem problem;
-  std::vector<RankedChoice> ranked{};
-  // made by the first who asks for a child
-  mutable std::once_flag once{};
-  mutable std::unordered_map<std::uint64_t, std::size_t> places{};
+  [[nodiscard]] std::size_t count() const override { return ranked_.size(); }
+  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
+    const RankedChoice& ranked = ranked_.at(place);
+    const SlicingCost cost(problem_, constraints_.machine);
+    const Slicing slicing = slicing_of(problem_, cost, ranked.choice);
+    return {
+        {to_string(slicing), ranked.seconds, ranked.choice.threads(), cost.blocks(ranked.choice),
+         cost.shared_bytes(ranked.choice), cost.least_seconds(ranked.choice)},
+        slicing};
+  }
+  [[nodiscard]] double predicted_seconds(std::size_t place) const override {
+    return ranked_.at(place).seconds;
+  }
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
+    return numbers_of(ranked_.at(place).choice, problem_.free_layouts.size());
+  }
+  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
+    const SlicingChoice& choice = ranked_.at(place).choice;
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (i != place && are_neighbours(choice, ranked_[i].choice)) {
+        result.push_back(i);
+      }
+    }
+    return result;
+  }
+  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
+    const SlicingCost cost(problem_, constraints_.machine);
+    const auto choice = choice_of(problem_, cost, slicing);
+    return choice ? place_of(*choice) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
+                                                     std::uint64_t mask) const override {
+    return place_of(detail::crossover(ranked_.at(first).choice, ranked_.at(second).choice, mask));
+  }
+  [[nodiscard]] std::vector<std::size_t> seed_shapes() const override {
+    return seed_places(problem_, ranked_, constraints_.machine.architecture);
+  }
+  [[nodiscard]] std::optional<std::size_t> unrolled(std::size_t place) const override {
+    SlicingChoice choice = ranked_.at(place).choice;
+    if (choice.is_unrolled) {
+      return std::nullopt;
+    }
+    choice.is_unrolled = true;
+    return place_of(choice);
+  }
 
+ private:
   [[nodiscard]] std::optional<std::size_t> place_of(const SlicingChoice& choice) const {
-    std::call_once(once, [&] {
-      places.reserve(ranked.size());
-      for (std::size_t i = 0; i < ranked.size(); ++i) {
-        places.emplace(key_of(ranked[i].choice), i);
+    std::call_once(once_, [&] {
+      places_.reserve(ranked_.size());
+      for (std::size_t i = 0; i < ranked_.size(); ++i) {
+        places_.emplace(key_of(ranked_[i].choice), i);
       }
     });
-    const auto found = places.find(key_of(choice));
+    const auto found = places_.find(key_of(choice));
     // keys of 64 bits of two choices may be equal
-    return found != places.end() && ranked[found->second].choice == choice
+    return found != places_.end() && ranked_[found->second].choice == choice
                ? std::optional(found->second)
                : std::nullopt;
   }
+
+  const SlicingConstraints constraints_;
+  const SlicingProblem problem_;
+  const std::vector<RankedChoice> ranked_;
+  // made by the first who asks for a child
+  mutable std::once_flag once_{};
+  mutable std::unordered_map<std::uint64_t, std::size_t> places_{};
 };
 
-SlicingStream::SlicingStream(const Kernel& kernel, SlicingConstraints constraints) {
-  const auto state = std::make_shared<State>();
-  state->constraints = std::move(constraints);
-  const MachineModel& machine = state->constraints.machine;
-  state->problem =
-      read_slicing_problem(kernel, state->constraints.parameters, state->constraints.free_layouts,
-                           machine.is_cpu ? 16 : machine.warp_lanes);
-  state->ranked = Enumerator(state->problem, state->constraints).run();
-  state_ = state;
+}  // namespace
+
+SourcePtr detail::tile_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  return std::make_shared<TileSource>(kernel, constraints);
+}
+
+SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& constraints)
+    : source_(chain_slicings(kernel, constraints)) {
+  if (source_ == nullptr) {
+    source_ = nest_slicings(kernel, constraints);
+  }
 }
 
 std::size_t SlicingStream::count() const noexcept {
-  return state_->ranked.size();
+  return source_->count();
 }
 
 RankedSlicing SlicingStream::at(std::size_t place) const {
-  const RankedChoice& ranked = state_->ranked.at(place);
-  const SlicingCost cost(state_->problem, state_->constraints.machine);
-  const Slicing slicing = slicing_of(state_->problem, cost, ranked.choice);
-  return {{to_string(slicing), ranked.seconds, ranked.choice.threads(), cost.blocks(ranked.choice),
-           cost.shared_bytes(ranked.choice), cost.least_seconds(ranked.choice)},
-          slicing};
+  return source_->at(place);
 }
 
 std::vector<std::size_t> SlicingStream::seed_shapes() const {
-  return seed_places(state_->problem, state_->ranked, state_->constraints.machine.architecture);
+  return source_->seed_shapes();
 }
 
 std::optional<std::size_t> SlicingStream::unrolled(std::size_t place) const {
-  SlicingChoice choice = state_->ranked.at(place).choice;
-  if (choice.is_unrolled) {
-    return std::nullopt;
-  }
-  choice.is_unrolled = true;
-  return state_->place_of(choice);
+  return source_->unrolled(place);
 }
 
 double SlicingStream::predicted_seconds(std::size_t place) const {
-  return state_->ranked.at(place).seconds;
+  return source_->predicted_seconds(place);
 }
 
 std::vector<std::int64_t> SlicingStream::decisions(std::size_t place) const {
-  return numbers_of(state_->ranked.at(place).choice, state_->problem.free_layouts.size());
+  return source_->decisions(place);
 }
 
 std::vector<std::size_t> SlicingStream::neighbours(std::size_t place) const {
-  const SlicingChoice& choice = state_->ranked.at(place).choice;
-  std::vector<std::size_t> result;
-  for (std::size_t i = 0; i < count(); ++i) {
-    if (i != place && are_neighbours(choice, state_->ranked[i].choice)) {
-      result.push_back(i);
-    }
-  }
-  return result;
+  return source_->neighbours(place);
 }
 
 std::optional<std::size_t> SlicingStream::find(const Slicing& slicing) const {
-  const SlicingCost cost(state_->problem, state_->constraints.machine);
-  const auto choice = choice_of(state_->problem, cost, slicing);
-  return choice ? state_->place_of(*choice) : std::nullopt;
+  return source_->find(slicing);
 }
 
 std::optional<std::size_t> SlicingStream::find_words(const std::string& words) const {
@@ -420,8 +458,7 @@ std::optional<std::size_t> SlicingStream::find_words(const std::string& words) c
 
 std::optional<std::size_t> SlicingStream::crossover(std::size_t first, std::size_t second,
                                                     std::uint64_t mask) const {
-  return state_->place_of(
-      detail::crossover(state_->ranked.at(first).choice, state_->ranked.at(second).choice, mask));
+  return source_->crossover(first, second, mask);
 }
 
 std::optional<RankedSlicing> SlicingStream::next() {

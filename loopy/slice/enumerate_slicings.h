@@ -12,6 +12,9 @@
 #include "rtcg/loopy/slice/slicing.h"
 
 namespace rtcg::loopy {
+namespace detail {
+class SlicingSource;
+}
 
 /// The figures of a device that decide which slicing is fast.
 struct MachineModel {
@@ -96,7 +99,14 @@ struct RankedSlicing : RankedCandidate {
 /// elements several items or threads need may be fetched, at most 4; one whose elements the loops
 /// of a reduction read again and again may be kept in the registers of each thread. What the
 /// transformations would refuse is not listed. Lengths are powers of two, which are guarded where
-/// they do not divide, and others that divide, or what hints say. The model counts arithmetic,
+/// they do not divide, and others that divide, or what hints say.
+///
+/// Chains of statements over one row (norms, softmax, argmin) are also cut so that the threads of a
+/// block, or of a part of it, take a row: all loops over it alike, and what several of them read is
+/// kept in registers or in shared memory. Of a kernel with several nests each has a slicing of its
+/// own, in one launch where they have equally many threads, or in several.
+///
+/// The model counts arithmetic,
 /// traffic of memory, cache and shared memory, and the fill of the machine, from the lengths alone:
 /// no listed slicing is applied.
 /// @cost about 0.5 us a slicing, when the stream is made
@@ -104,7 +114,7 @@ class SlicingStream : public SearchSpace {
  public:
   /// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice,
   ///                       loopy.slicings.fixed_layout, loopy.slicings.unknown_hint
-  SlicingStream(const Kernel& kernel, SlicingConstraints constraints);
+  SlicingStream(const Kernel& kernel, const SlicingConstraints& constraints);
 
   /// How many there are.
   [[nodiscard]] std::size_t count() const noexcept override;
@@ -137,8 +147,7 @@ class SlicingStream : public SearchSpace {
                                                      std::uint64_t mask) const override;
 
  private:
-  struct State;
-  std::shared_ptr<const State> state_;
+  std::shared_ptr<const detail::SlicingSource> source_;
   std::size_t next_ = 0;
 };
 

@@ -127,6 +127,28 @@ LayoutPlan parse_layout(std::string_view text, const std::vector<std::string>& w
   return plan;
 }
 
+/// `keep x`, `keep x vec 4`, `keep x shared`
+KeepPlan parse_keep(std::string_view text, const std::vector<std::string>& words) {
+  if (words.size() == 2) {
+    return {words[1]};
+  }
+  if (words.size() == 3 && words[2] == "shared") {
+    return {words[1], true};
+  }
+  if (words.size() == 4 && words[2] == "vec") {
+    return {words[1], false, parse_number(text, words[3])};
+  }
+  fail(text, "'keep' takes an array, and 'shared' or 'vec 4'");
+}
+
+/// `launch before i`
+std::string parse_launch(std::string_view text, const std::vector<std::string>& words) {
+  if (words.size() != 3 || words[1] != "before") {
+    fail(text, "'launch before' takes the iname of the statements that come next");
+  }
+  return words[2];
+}
+
 /// `order k_0,i_0, i_1`
 std::vector<std::string> parse_order(std::string_view text, const std::vector<std::string>& words) {
   std::string all;
@@ -136,12 +158,13 @@ std::vector<std::string> parse_order(std::string_view text, const std::vector<st
   return parse_names(text, all);
 }
 
-InameSlicing parse_iname(std::string_view text, const std::vector<std::string>& words) {
-  InameSlicing result;
+/// `i: g.0 l.0*64`, or `j,k: for l.0*256` for several.
+std::vector<InameSlicing> parse_inames(std::string_view text,
+                                       const std::vector<std::string>& words) {
+  InameSlicing cut;
   if (words.front().size() < 2 || words.front().back() != ':' || words.size() < 2) {
     fail(text, fmt::format("expected 'iname: axis ...', found '{}'", words.front()));
   }
-  result.iname = words.front().substr(0, words.front().size() - 1);
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::size_t star = words[i].find('*');
     SlicingFactor factor;
@@ -151,9 +174,13 @@ InameSlicing parse_iname(std::string_view text, const std::vector<std::string>& 
     }
     if ((i == 1) != (factor.length == 0)) {
       fail(text, fmt::format("the first loop of '{}' takes the rest, all others have a length",
-                             result.iname));
+                             words.front()));
     }
-    result.factors.push_back(factor);
+    cut.factors.push_back(factor);
+  }
+  std::vector<InameSlicing> result;
+  for (std::string& iname : parse_names(text, words.front().substr(0, words.front().size() - 1))) {
+    result.push_back({std::move(iname), cut.factors});
   }
   return result;
 }
@@ -193,6 +220,11 @@ std::string to_string(const Slicing& slicing) {
     text += fetch.stages != 0 ? fmt::format(" stages {}", fetch.stages) : "";
     text += fetch.swept.empty() ? "" : fmt::format(" over {}", fmt::join(fetch.swept, ","));
   }
+  for (const KeepPlan& keep : slicing.keeps) {
+    text += (text.empty() ? "keep " : "; keep ") + keep.array;
+    text += keep.in_shared_memory ? " shared" : "";
+    text += keep.vector_width != 0 ? fmt::format(" vec {}", keep.vector_width) : "";
+  }
   if (slicing.stages != 1) {
     text += fmt::format("; stages {}", slicing.stages);
   }
@@ -201,6 +233,9 @@ std::string to_string(const Slicing& slicing) {
   }
   for (const std::string& each : slicing.atomic_reductions) {
     text += "; atomic " + each;
+  }
+  for (const std::string& each : slicing.launches) {
+    text += (text.empty() ? "launch before " : "; launch before ") + each;
   }
   for (const LayoutPlan& plan : slicing.layouts) {
     text += (text.empty() ? "" : "; ") + to_string(plan);
@@ -221,6 +256,10 @@ Slicing parse_slicing(std::string_view text) {
     }
     if (words.front() == "fetch") {
       slicing.fetches.push_back(parse_fetch(text, words));
+    } else if (words.front() == "keep") {
+      slicing.keeps.push_back(parse_keep(text, words));
+    } else if (words.front() == "launch") {
+      slicing.launches.push_back(parse_launch(text, words));
     } else if (words.front() == "layout") {
       slicing.layouts.push_back(parse_layout(text, words));
     } else if (words.front() == "stages" && words.size() == 2) {
@@ -232,7 +271,9 @@ Slicing parse_slicing(std::string_view text) {
     } else if (words.front() == "atomic" && words.size() == 2) {
       slicing.atomic_reductions.push_back(words[1]);
     } else {
-      slicing.inames.push_back(parse_iname(text, words));
+      for (InameSlicing& each : parse_inames(text, words)) {
+        slicing.inames.push_back(std::move(each));
+      }
     }
   }
   return slicing;

@@ -57,6 +57,17 @@ struct FetchPlan {
   friend bool operator==(const FetchPlan&, const FetchPlan&) = default;
 };
 
+/// An array whose rows are copied once for all nests that read them along the loops that are cut,
+/// see keep_row(): into registers of each thread, or into shared memory.
+struct KeepPlan {
+  std::string array{};
+  bool in_shared_memory = false;
+  /// Neighbours that are read at once into registers, as many as the innermost loops along the row
+  /// take; 0: one by one.
+  std::int64_t vector_width = 0;
+  friend bool operator==(const KeepPlan&, const KeepPlan&) = default;
+};
+
 /// How an argument lies in memory, where that is not as the kernel describes it: whoever calls the
 /// kernel then has to lay the array out so, see layout_copy().
 struct LayoutPlan {
@@ -86,9 +97,14 @@ struct LayoutPlan {
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a#1; fetch a#2 transposed
 ///     i: g.0 l.0*128; layout a order 1,0 pad 4; layout u split 0 by 32
 ///     i: for for*8; k: for for*16; order k_0,i_0,i_1,k_1
+///     i: g.0 l.1*4; j: unr l.0*32; k: unr l.0*32; keep x
+///     i: g.0; j: unr l.0*256 unr*4; k: unr l.0*256 vec*4; keep x vec 4
+///     i: g.0 l.0*64; p: g.0 l.0*128; launch before p
+/// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
+  std::vector<KeepPlan> keeps{};
   /// Buffers of what is fetched along the loop of a reduction: more than one lets the copies run
   /// ahead, see pipeline().
   std::int64_t stages = 1;
@@ -98,6 +114,9 @@ struct Slicing {
   /// Reductions over an axis of the grid whose blocks add to the result by atomic functions, see
   /// reduce_over_grid(); those of others are added up by a second launch.
   std::vector<std::string> atomic_reductions{};
+  /// Inames: the statements within each of them, and those that share loops with these, begin a
+  /// launch of their own, see add_barrier().
+  std::vector<std::string> launches{};
   /// Of arguments that do not lie as described.
   std::vector<LayoutPlan> layouts{};
   /// Loops from the outermost to the innermost, by the names that the cuts give them; empty: as
@@ -123,7 +142,7 @@ struct Slicing {
 ///                       loopy.recipe_of.nothing_to_pipeline,
 ///                       loopy.recipe_of.unequal_stages,
 ///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,
-///                       loopy.recipe_of.bad_layout
+///                       loopy.recipe_of.no_launch, loopy.recipe_of.bad_layout
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
 
 /// @throws InvalidInput  what recipe_of and the transformations throw

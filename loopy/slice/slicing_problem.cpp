@@ -46,7 +46,6 @@ class ProblemReader {
     return std::move(problem_);
   }
 
- private:
   SlicedLoop loop(const std::string& iname) const {
     ConstraintSet set = constraints_of(kernel_, {iname});
     for (const auto& [name, value] : parameters_) {
@@ -63,6 +62,15 @@ class ProblemReader {
     return {iname, std::max<std::int64_t>(1, *last - *first + 1), has_known_range(iname)};
   }
 
+  std::vector<SlicedLoop> result_loops() const {
+    std::vector<SlicedLoop> loops;
+    for (const std::string& each : result_inames()) {
+      loops.push_back(loop(each));
+    }
+    return loops;
+  }
+
+ private:
   void read_results(const std::vector<std::string>& results) {
     std::size_t next_whole = first_whole_loop;
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -381,6 +389,15 @@ SlicingProblem read_slicing_problem(const Kernel& kernel, const IntegerValues& p
                                     std::int64_t piece) {
   return ProblemReader(kernel, parameters)
       .read(read_free_layouts(kernel, free_layouts, parameters, piece));
+}
+
+std::vector<SlicedLoop> result_loops(const Kernel& expanded, const IntegerValues& parameters) {
+  return ProblemReader(expanded, parameters).result_loops();
+}
+
+SlicedLoop sliced_loop(const Kernel& expanded, const IntegerValues& parameters,
+                       const std::string& iname) {
+  return ProblemReader(expanded, parameters).loop(iname);
 }
 
 }  // namespace rtcg::loopy::detail

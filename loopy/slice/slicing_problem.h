@@ -96,4 +96,14 @@ struct SlicingProblem {
                                                   const std::vector<std::string>& free_layouts,
                                                   std::int64_t piece);
 
+/// The loops that all statements are within and all results are indexed by, the fastest varying
+/// first; none of them depends on others.
+/// @param expanded  has no rules
+/// @throws InvalidInput  loopy.slicings.missing_parameter
+[[nodiscard]] std::vector<SlicedLoop> result_loops(const Kernel& expanded,
+                                                   const IntegerValues& parameters);
+/// @throws InvalidInput  loopy.slicings.missing_parameter
+[[nodiscard]] SlicedLoop sliced_loop(const Kernel& expanded, const IntegerValues& parameters,
+                                     const std::string& iname);
+
 }  // namespace rtcg::loopy::detail

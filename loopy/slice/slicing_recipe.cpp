@@ -7,11 +7,13 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/iname_use.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -183,47 +185,154 @@ std::int64_t stages_of(const Slicing& slicing, const FetchPlan& fetch) {
   return fetch.stages != 0 ? fetch.stages : slicing.stages;
 }
 
-/// How many buffers tiles have that have several, else 1.
-std::int64_t stages_ahead(const Slicing& slicing) {
-  std::int64_t stages = slicing.stages;
-  for (const FetchPlan& fetch : slicing.fetches) {
-    const std::int64_t own = stages_of(slicing, fetch);
-    if (own > 1 && stages > 1 && own != stages) {
-      throw InvalidInput(
-          "loopy.recipe_of.unequal_stages",
-          fmt::format("slicing '{}' has {} stages and, of '{}', {}: copies arrive in the order in "
-                      "which they were asked for, so all that run ahead have equally many",
-                      to_string(slicing), stages, fetch.array, own));
-    }
-    stages = std::max(stages, own);
-  }
-  return stages;
+[[noreturn]] void throw_unequal_stages(const Slicing& slicing, std::int64_t first,
+                                       const FetchPlan& fetch) {
+  throw InvalidInput(
+      "loopy.recipe_of.unequal_stages",
+      fmt::format("slicing '{}' has {} stages and, of '{}', {}: copies arrive in the order in "
+                  "which they were asked for, so all that run ahead have equally many",
+                  to_string(slicing), first, fetch.array, stages_of(slicing, fetch)));
 }
 
-/// The step that lets the copies of what is fetched along the loop of a reduction run ahead.
-RecipeStep pipeline_step(const Slicing& slicing, std::int64_t stages, const NameSet& reduced,
-                         const std::map<std::string, std::vector<std::string>>& sweeps) {
+/// The steps that let the copies of what is fetched along the loop of a reduction run ahead, one
+/// for each such loop.
+void add_pipelines(const Slicing& slicing, const NameSet& reduced,
+                   const std::map<std::string, std::vector<std::string>>& sweeps,
+                   std::vector<RecipeStep>& steps) {
+  const auto runs_ahead = [&](const FetchPlan& fetch) {
+    return !fetch.in_registers && stages_of(slicing, fetch) > 1;
+  };
+  for (const FetchPlan& fetch : slicing.fetches) {
+    if (slicing.stages > 1 && stages_of(slicing, fetch) > 1 &&
+        stages_of(slicing, fetch) != slicing.stages) {
+      throw_unequal_stages(slicing, slicing.stages, fetch);
+    }
+  }
+  bool has_any = false;
   for (const InameSlicing& each : slicing.inames) {
     if (reduced.count(each.iname) == 0 || each.factors.size() < 2 ||
         each.factors.front().axis.kind != AxisKind::sequential) {
       continue;
     }
     std::vector<std::string> tiles;
+    std::int64_t stages = 0;
     for (const FetchPlan& fetch : slicing.fetches) {
       const std::vector<std::string>& sweep = sweeps.at(tile_of(fetch));
-      if (!fetch.in_registers && stages_of(slicing, fetch) > 1 &&
-          std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) != sweep.end()) {
-        tiles.push_back(tile_of(fetch));
+      if (!runs_ahead(fetch) ||
+          std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) == sweep.end()) {
+        continue;
       }
+      if (stages != 0 && stages_of(slicing, fetch) != stages) {
+        throw_unequal_stages(slicing, stages, fetch);
+      }
+      stages = stages_of(slicing, fetch);
+      tiles.push_back(tile_of(fetch));
     }
     if (!tiles.empty()) {
-      return {"pipeline", {list_of(tiles), part_name(each.iname, 0), std::to_string(stages)}, {}};
+      has_any = true;
+      steps.push_back(
+          {"pipeline", {list_of(tiles), part_name(each.iname, 0), std::to_string(stages)}, {}});
     }
   }
-  throw InvalidInput("loopy.recipe_of.nothing_to_pipeline",
-                     fmt::format("'stages {}' takes something that is fetched along the loop of a "
-                                 "reduction, which slicing '{}' has not",
-                                 stages, to_string(slicing)));
+  const auto ahead = std::find_if(slicing.fetches.begin(), slicing.fetches.end(), runs_ahead);
+  if (!has_any && (slicing.stages > 1 || ahead != slicing.fetches.end())) {
+    throw InvalidInput(
+        "loopy.recipe_of.nothing_to_pipeline",
+        fmt::format("'stages {}' takes something that is fetched along the loop of "
+                    "a reduction, which slicing '{}' has not",
+                    slicing.stages > 1 ? slicing.stages : ahead->stages, to_string(slicing)));
+  }
+}
+
+/// The parts of the cut loops along which nests read rows of an array.
+std::vector<std::string> loops_of_row(const Kernel& expanded, const Slicing& slicing,
+                                      const KeepPlan& keep) {
+  NameSet mentioned;
+  for (const ArrayAccess& access : accesses_of(expanded)) {
+    for (const Expr& index : access.indices) {
+      mentioned.merge(access.array == keep.array ? free_names(index) : NameSet());
+    }
+  }
+  std::vector<std::string> loops;
+  for (const InameSlicing& each : slicing.inames) {
+    for (std::size_t i = 0;
+         i < each.factors.size() && mentioned.count(each.iname) != 0 && each.factors.size() > 1 &&
+         each.factors.front().axis.kind != AxisKind::grid;
+         ++i) {
+      loops.push_back(part_name(each.iname, i));
+    }
+  }
+  if (loops.empty()) {
+    throw InvalidInput("loopy.recipe_of.nothing_to_keep",
+                       fmt::format("'keep {0}' takes loops within a block that are cut, along "
+                                   "which '{0}' is read, 'j: for l.0*256', which slicing '{1}' "
+                                   "has not",
+                                   keep.array, to_string(slicing)));
+  }
+  return loops;
+}
+
+RecipeStep keep_step(const Kernel& expanded, const Slicing& slicing, const KeepPlan& keep) {
+  RecipeStep step{"keep_row",
+                  {keep.array, list_of(loops_of_row(expanded, slicing, keep))},
+                  {{"temporary_name", keep.array + "_row"}}};
+  if (keep.in_shared_memory) {
+    step.options["address_space"] = "local";
+  }
+  if (keep.vector_width != 0) {
+    step.options["vector_width"] = std::to_string(keep.vector_width);
+  }
+  return step;
+}
+
+/// The barrier of a launch before the nest of an iname: between its statements and those before, as
+/// far as the last barrier.
+RecipeStep launch_step(const Kernel& expanded, const Slicing& slicing, const std::string& iname) {
+  NameSet loops = {iname};
+  const NameSet hosts = host_loops_of(expanded);
+  const auto inames_of = [&](const Instruction& each) {
+    NameSet inames = used_inames(each);
+    std::erase_if(inames, [&](const auto& name) { return hosts.count(name) != 0; });
+    return inames;
+  };
+  const auto is_of_nest = [&](const Instruction& each) {
+    const NameSet inames = inames_of(each);
+    return std::any_of(inames.begin(), inames.end(),
+                       [&](const auto& name) { return loops.count(name) != 0; });
+  };
+  for (std::size_t before = 0; before != loops.size();) {
+    before = loops.size();
+    for (const Instruction& each : expanded.instructions) {
+      if (is_of_nest(each)) {
+        loops.merge(inames_of(each));
+      }
+    }
+  }
+  std::vector<std::string> earlier;
+  std::vector<std::string> later;
+  for (const Instruction& each : expanded.instructions) {
+    const BarrierInstruction* barrier = get_if<BarrierInstruction>(each);
+    if (barrier != nullptr && barrier->scope == BarrierScope::global) {
+      if (!later.empty()) {
+        break;
+      }
+      earlier.clear();
+    } else if (is_of_nest(each)) {
+      later.push_back("id:" + each.id);
+    } else if (later.empty()) {
+      earlier.push_back("id:" + each.id);
+    }
+  }
+  if (earlier.empty() || later.empty()) {
+    throw InvalidInput("loopy.recipe_of.no_launch",
+                       fmt::format("'launch before {0}' takes statements within '{0}' after others "
+                                   "of the same launch, which slicing '{1}' has not",
+                                   iname, to_string(slicing)));
+  }
+  return {
+      "add_barrier",
+      {fmt::format("{}", fmt::join(earlier, " or ")), fmt::format("{}", fmt::join(later, " or "))},
+      {}};
 }
 
 /// What lets blocks and threads share the reduction over an iname that has been split.
@@ -368,6 +477,9 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   if (fetches_from_rules(kernel, slicing)) {
     steps.push_back({"expand_subst", {}, {}});
   }
+  for (const std::string& each : slicing.launches) {
+    steps.push_back(launch_step(expanded, slicing, each));
+  }
   for (const InameSlicing& each : slicing.inames) {
     if (!is_iname(kernel, each.iname)) {
       throw InvalidInput("loopy.recipe_of.unknown_iname",
@@ -383,6 +495,9 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     steps.push_back({"prioritize_loops", slicing.loop_order, {}});
   }
   add_layouts(kernel, slicing, steps);  // behind the cuts, whose lengths spare divisions of indices
+  for (const KeepPlan& keep : slicing.keeps) {
+    steps.push_back(keep_step(expanded, slicing, keep));
+  }
   std::map<std::string, std::vector<std::string>> sweeps;
   for (const FetchPlan& fetch : slicing.fetches) {
     const detail::AccessGroup group = reads_of(expanded, slicing, fetch);
@@ -390,9 +505,7 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
         sweep_of(expanded, slicing, fetch, group);
     add_fetch(slicing, fetch, group, sweep, loops_around(expanded, slicing, group), steps);
   }
-  if (const std::int64_t stages = stages_ahead(slicing); stages != 1) {
-    steps.push_back(pipeline_step(slicing, stages, reduced, sweeps));
-  }
+  add_pipelines(slicing, reduced, sweeps, steps);
   // behind the pipeline: what its copies move at once stays together
   RecipeStep swizzled{"swizzle_bank_conflicts", {}, {}};
   for (const FetchPlan& fetch : slicing.fetches) {

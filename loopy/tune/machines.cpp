@@ -204,7 +204,7 @@ std::vector<CompiledSlicing> slice_for(const Kernel& kernel, const Machine& mach
                                        SlicingConstraints constraints, std::size_t count) {
   constraints.machine = machine.model;
   const IntegerValues sizes = constraints.parameters;
-  SlicingStream stream(kernel, std::move(constraints));
+  SlicingStream stream(tuned_kernel(kernel, sizes, {}), constraints);
   constexpr std::size_t most_refused = 64;
   std::vector<CompiledSlicing> result;
   std::size_t fine = 0;

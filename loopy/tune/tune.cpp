@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -41,18 +42,35 @@ double count_flops(const Kernel& kernel) {
 }
 
 /// A slicing without any cleverness, which gives the results that others must give: one result a
-/// thread, the longest loop on the first axis of the grid, which alone may have many blocks.
+/// thread, the longest loop of a nest on the first axis of the grid, which alone may have many
+/// blocks.
 Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
                       const SlicingConstraints& constraints) {
   Slicing slicing;
-  std::vector<std::pair<std::int64_t, std::size_t>> lengths;
   const Slicing any = stream.at(0).slicing;
+  slicing.launches = any.launches;
+  // an iname of one nest shares no axis with another one: its loops are those up to the next that
+  // begins again with an axis that is taken
+  std::vector<std::pair<std::int64_t, std::size_t>> lengths;
+  std::set<int> taken;
+  const auto end_nest = [&] {
+    std::sort(lengths.begin(), lengths.end());
+    for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
+      slicing.inames[lengths[axis].second].factors.front().axis.number = static_cast<int>(axis);
+    }
+    lengths.clear();
+    taken.clear();
+  };
   for (const InameSlicing& each : any.inames) {
     if (each.factors.front().axis.kind != AxisKind::grid) {
       continue;
     }
+    if (!taken.insert(each.factors.front().axis.number).second) {
+      end_nest();
+      taken.insert(each.factors.front().axis.number);
+    }
     InameSlicing plain{each.iname, {{0, {AxisKind::grid, 0}}}};
-    if (slicing.inames.empty()) {
+    if (lengths.empty()) {
       plain.factors.push_back(
           {std::min<std::int64_t>(32, constraints.max_threads), {AxisKind::block, 0}});
     }
@@ -60,10 +78,7 @@ Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
     lengths.emplace_back(-last.value_or(0), slicing.inames.size());
     slicing.inames.push_back(std::move(plain));
   }
-  std::sort(lengths.begin(), lengths.end());
-  for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
-    slicing.inames[lengths[axis].second].factors.front().axis.number = static_cast<int>(axis);
-  }
+  end_nest();
   return slicing;
 }
 

@@ -64,7 +64,7 @@ struct TunedExecutor::State {
     SlicingConstraints constraints;
     constraints.parameters = sizes;
     constraints.machine = machine_model(device);
-    SlicingStream stream(kernel, constraints);
+    SlicingStream stream(tuned_kernel(kernel, sizes, {}), constraints);
     constexpr int patience = 50;
     for (int i = 0; i < patience; ++i) {
       const auto next = stream.next();

@@ -293,7 +293,9 @@ std::optional<Kernel> first_sliced(const Case& given, const loopy::MachineModel&
   constraints.machine = machine;
   std::optional<loopy::RankedSlicing> first;
   try {
-    first = loopy::SlicingStream(given.described(), constraints).next();
+    first = loopy::SlicingStream(loopy::tuned_kernel(given.described(), given.sizes(), {}),
+                                 constraints)
+                .next();
   } catch (const InvalidInput& error) {
     if (error.code() != "loopy.slicings.nothing_to_slice") {
       throw;

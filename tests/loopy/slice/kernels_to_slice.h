@@ -74,6 +74,45 @@ inline std::vector<KernelToSlice> kernels_to_slice() {
        "x, y: f32[n, m]; top, total: f32[n]",
        {{"n", 16384}, {"m", 4096}},
        {{"n", 21}, {"m", 35}}},
+      {"root_mean_square",
+       "{[b, i, j, l]: 0 <= b < k and 0 <= i < n and 0 <= j, l < m}",
+       "<f32> scale = rsqrt(sum(j, x[b, i, j]*x[b, i, j])/m + 0.01f) {id=scale}\n"
+       "y[b, i, l] = x[b, i, l]*scale*w[l] {dep=scale}",
+       "x, y: f32[k, n, m]; w: f32[m]",
+       {{"k", 64}, {"n", 256}, {"m", 1000}},
+       {{"k", 2}, {"n", 7}, {"m", 24}}},
+      {"product_and_transposed",
+       "{[i, j, k, l]: 0 <= i, k < n and 0 <= j, l < m}",
+       "t[i] = sum(j, A[i, j]*x[j])\n"
+       "... gbarrier\n"
+       "y[l] = sum(k, A[k, l]*t[k])",
+       "A: f32[n, m]; x, y: f32[m]; t: f32[n]",
+       {{"n", 1900}, {"m", 2100}},
+       {{"n", 21}, {"m", 35}}},
+      {"both_products",
+       "{[i, j, k, l]: 0 <= i, j, k, l < n}",
+       "p[i] = p[i] + sum(j, A[i, j]*x[j])\n"
+       "q[k] = q[k] + sum(l, A[l, k]*y[l])",
+       "A: f32[n, n]; x, y, p, q: f32[n]",
+       {{"n", 2000}},
+       {{"n", 37}}},
+      {"chained_products",
+       "{[i, j, k, p, q, r]: 0 <= i, p < n and 0 <= j, r < m and 0 <= k, q < l}",
+       "T[i, j] = sum(k, A[i, k]*B[k, j])\n"
+       "... gbarrier\n"
+       "D[p, q] = 2*D[p, q] + sum(r, T[p, r]*C[r, q])",
+       "A: f32[n, l]; B: f32[l, m]; C: f32[m, l]; T: f32[n, m]; D: f32[n, l]",
+       {{"n", 64}, {"m", 32}, {"l", 32}},
+       {{"n", 13}, {"m", 9}, {"l", 11}}},
+      {"centred_rows",
+       "{[i, j, k, l, p, q]: 0 <= i, p < n and 0 <= j, k, l, q < m}",
+       "<f32> top = reduce(max, j, x[i, j]) {id=top}\n"
+       "y[i, k] = x[i, k] - top {dep=top}\n"
+       "... gbarrier\n"
+       "z[p] = sum(q, y[p, q])",
+       "x, y: f32[n, m]; z: f32[n]",
+       {{"n", 3000}, {"m", 1024}},
+       {{"n", 21}, {"m", 35}}},
       {"nearest",
        "{[i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < 3}",
        "v[i], p[i] = argmin(j, sum(k, (a[i, k] - b[j, k])*(a[i, k] - b[j, k])), j)",

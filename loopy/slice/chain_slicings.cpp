@@ -1,0 +1,708 @@
+// Chains: kernels with several nests, each of which is sliced as a kernel of its own.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/structural_hash.h"
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/schedule/launches.h"
+#include "rtcg/loopy/slice/access_groups.h"
+#include "rtcg/loopy/slice/slicing_source.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/why_not.h"
+
+namespace rtcg::loopy::detail {
+namespace {
+
+constexpr std::size_t most_nests = 8;
+constexpr double most_chains = 100000;
+constexpr double most_of_a_launch = 20000;
+constexpr double launch_seconds = 2e-6;
+
+bool is_launch_end(const Instruction& instruction) {
+  const BarrierInstruction* barrier = get_if<BarrierInstruction>(instruction);
+  return barrier != nullptr && barrier->scope == BarrierScope::global;
+}
+
+/// Sets of numbers that are merged.
+class Unions {
+ public:
+  explicit Unions(std::size_t count) : parents_(count) {
+    std::iota(parents_.begin(), parents_.end(), std::size_t{0});
+  }
+  std::size_t find(std::size_t each) {
+    while (parents_[each] != each) {
+      each = parents_[each];
+    }
+    return each;
+  }
+  /// The smaller one stays.
+  void merge(std::size_t a, std::size_t b) {
+    a = find(a);
+    b = find(b);
+    parents_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::vector<std::size_t> parents_;
+};
+
+/// A nest: statements that share loops, or values that do not outlive their launch.
+struct Nest {
+  std::vector<std::size_t> statements{};  ///< of the kernel
+  NameSet inames{};
+  std::string name{};  ///< one of them, around the first statement if there is one
+  Kernel kernel{};     ///< the nest alone
+  SourcePtr slicings{};
+  std::vector<std::size_t> places{};  ///< of its slicings that are combined
+  std::vector<bool> adds_launches{};  ///< of each of these
+  std::vector<bool> has_fetches{};
+  /// Numbers of groups of reads in the kernel, by array and number in the nest.
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> groups{};
+
+  /// Whether blocks share a reduction, whose parts another launch adds up.
+  [[nodiscard]] bool shares_reductions(const Slicing& slicing) const {
+    return std::any_of(slicing.inames.begin(), slicing.inames.end(), [&](const InameSlicing& each) {
+      return each.factors.front().axis.kind == AxisKind::grid &&
+             std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
+                         [&](const Instruction& instruction) {
+                           return reduction_inames(instruction).count(each.iname) != 0;
+                         });
+    });
+  }
+};
+
+class ChainReader {
+ public:
+  explicit ChainReader(const Kernel& kernel)
+      : kernel_(infer_types(expand_subst(kernel))), hosts_(host_loops_of(kernel_)) {}
+
+  /// In the order of their first statements; empty where there are fewer than two, or too many.
+  std::vector<Nest> read() const {
+    Unions unions(kernel_.instructions.size());
+    std::map<std::string, std::size_t, std::less<>> owners;
+    const auto share = [&](std::size_t statement, const NameSet& names) {
+      for (const std::string& each : names) {
+        unions.merge(statement, owners.emplace(each, statement).first->second);
+      }
+    };
+    for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
+      if (!is_launch_end(kernel_.instructions[i])) {
+        share(i, inames_of(i));
+        share(i, values_of(i));
+      }
+    }
+    std::map<std::size_t, Nest> nests;
+    for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
+      if (!is_launch_end(kernel_.instructions[i])) {
+        Nest& nest = nests[unions.find(i)];
+        nest.statements.push_back(i);
+        nest.inames.merge(inames_of(i));
+      }
+    }
+    std::vector<Nest> result;
+    for (auto& [first, nest] : nests) {
+      result.push_back(std::move(nest));
+    }
+    if (result.size() < 2 || result.size() > most_nests) {
+      return {};
+    }
+    for (Nest& nest : result) {
+      nest.kernel = alone(nest);
+      const NameSet& around = nest.kernel.instructions.front().within_inames;
+      nest.name = !around.empty()       ? *around.begin()
+                  : nest.inames.empty() ? ""
+                                        : *nest.inames.begin();
+      number_groups(nest);
+    }
+    return result;
+  }
+
+  /// With a value from the middle of each loop of the host.
+  [[nodiscard]] IntegerValues with_host_loops(IntegerValues parameters) const {
+    for (const std::string& each : hosts_) {
+      ConstraintSet set = constraints_of(kernel_, {each});
+      for (const auto& [name, value] : parameters) {
+        set = set.substitute(name, Affine(value));
+      }
+      const auto first = set.minimum(Affine(each));
+      const auto last = set.maximum(Affine(each));
+      if (first && last) {
+        parameters[each] = *first + (*last - *first) / 2;
+      }
+    }
+    return parameters;
+  }
+
+  /// The launch that a statement is in, counted from 0 on.
+  [[nodiscard]] std::size_t launch_of(std::size_t statement) const {
+    return static_cast<std::size_t>(std::count_if(
+        kernel_.instructions.begin(),
+        kernel_.instructions.begin() + static_cast<std::ptrdiff_t>(statement), is_launch_end));
+  }
+
+ private:
+  [[nodiscard]] NameSet inames_of(std::size_t statement) const {
+    NameSet inames = used_inames(kernel_.instructions[statement]);
+    std::erase_if(inames, [&](const auto& each) { return hosts_.count(each) != 0; });
+    return inames;
+  }
+  /// Temporaries that are not in global memory.
+  [[nodiscard]] NameSet values_of(std::size_t statement) const {
+    NameSet names = read_variables(kernel_, kernel_.instructions[statement]);
+    names.merge(written_variables(kernel_.instructions[statement]));
+    std::erase_if(names, [&](const auto& each) {
+      const Temporary* temporary = find_temporary(kernel_, each);
+      return temporary == nullptr || temporary->address_space == AddressSpace::global ||
+             !temporary->initial_values.empty();
+    });
+    return names;
+  }
+
+  /// The nest, of which loops of the host are parameters.
+  [[nodiscard]] Kernel alone(const Nest& nest) const {
+    Kernel result = kernel_;
+    result.instructions.clear();
+    for (Domain& each : result.domains) {
+      std::erase_if(each.inames, [&](const auto& iname) { return hosts_.count(iname) != 0; });
+    }
+    NameSet ids;
+    for (const std::size_t each : nest.statements) {
+      ids.insert(kernel_.instructions[each].id);
+    }
+    for (const std::size_t each : nest.statements) {
+      Instruction instruction = kernel_.instructions[each];
+      std::erase_if(instruction.depends_on, [&](const auto& id) { return ids.count(id) == 0; });
+      std::erase_if(instruction.within_inames,
+                    [&](const auto& iname) { return hosts_.count(iname) != 0; });
+      result.instructions.push_back(std::move(instruction));
+    }
+    return result;
+  }
+
+  void number_groups(Nest& nest) const {
+    NameSet arrays;
+    for (const ArrayAccess& each : accesses_of(nest.kernel)) {
+      arrays.insert(each.array);
+    }
+    for (const std::string& array : arrays) {
+      const std::vector<AccessGroup> own = access_groups(nest.kernel, array);
+      const std::vector<AccessGroup> all = access_groups(kernel_, array);
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        const auto found = std::find_if(all.begin(), all.end(), [&](const AccessGroup& each) {
+          return each.contains(own[i].reads.front());
+        });
+        if (found != all.end()) {
+          nest.groups[{array, own.size() > 1 ? static_cast<std::int64_t>(i) + 1 : 0}] =
+              all.size() > 1 ? found - all.begin() + 1 : 0;
+        }
+      }
+    }
+  }
+
+  const Kernel kernel_;
+  const NameSet hosts_;
+};
+
+/// Threads along the axes of a block.
+using BlockShape = std::array<std::int64_t, 3>;
+BlockShape block_shape(const Slicing& slicing) {
+  BlockShape shape = {1, 1, 1};
+  for (const InameSlicing& each : slicing.inames) {
+    for (const SlicingFactor& factor : each.factors) {
+      if (factor.axis.kind == AxisKind::block) {
+        shape.at(static_cast<std::size_t>(factor.axis.number)) *= factor.length;
+      }
+    }
+  }
+  return shape;
+}
+
+/// A slicing of each nest, by its place among those that are combined.
+struct Chain {
+  std::array<std::uint16_t, most_nests> places{};
+  std::uint16_t apart = 0;  ///< a bit for each nest that begins a launch of its own
+  // after launches that add up reductions of the grid the generator does not order copies
+  bool adds_launches = false;
+  bool has_fetches = false;
+  float seconds = 0;
+};
+
+/// Nests that share launches.
+struct LaunchGroup {
+  std::vector<std::size_t> nests{};
+  std::vector<Chain> chains{};
+};
+
+/// The slicing of one nest in the words of the kernel.
+Slicing in_kernel(const Nest& nest, Slicing slicing) {
+  for (FetchPlan& fetch : slicing.fetches) {
+    const bool is_ahead = !fetch.in_registers && fetch.stages == 0 && slicing.stages > 1;
+    fetch.stages = is_ahead ? slicing.stages : fetch.stages;
+    fetch.group = nest.groups.at({fetch.array, fetch.group});
+  }
+  slicing.stages = 1;
+  return slicing;
+}
+
+/// A nest that stays as it is.
+class PlainSource final : public SlicingSource {
+ public:
+  [[nodiscard]] std::size_t count() const override { return 1; }
+  [[nodiscard]] RankedSlicing at(std::size_t /*place*/) const override { return {}; }
+  [[nodiscard]] double predicted_seconds(std::size_t /*place*/) const override {
+    return launch_seconds;
+  }
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t /*place*/) const override {
+    return {};
+  }
+  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t /*place*/) const override {
+    return {};
+  }
+  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
+    return slicing == Slicing() ? std::optional<std::size_t>(0) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::size_t> crossover(std::size_t /*first*/, std::size_t /*second*/,
+                                                     std::uint64_t /*mask*/) const override {
+    return 0;
+  }
+};
+
+class ChainSource final : public SlicingSource {
+ public:
+  ChainSource(const Kernel& kernel, std::vector<Nest> nests, const ChainReader& reader)
+      : nests_(std::move(nests)) {
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
+      for (const std::string& iname : nests_[i].inames) {
+        nest_of_.emplace(iname, i);
+      }
+    }
+    std::vector<LaunchGroup> groups = group_by_launch(reader);
+    for (LaunchGroup& group : groups) {
+      combine(kernel, group);
+    }
+    combine_groups(std::move(groups));
+    for (std::size_t i = 0; i < chains_.size(); ++i) {
+      by_places_.emplace(key_of(chains_[i]), i);
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const override { return chains_.size(); }
+  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
+    const Chain& chain = chains_.at(place);
+    RankedSlicing result;
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
+      const RankedSlicing part = nests_[i].slicings->at(place_in(chain, i));
+      result.threads = std::max(result.threads, part.threads);
+      result.blocks = std::max(result.blocks, part.blocks);
+      result.shared_bytes = std::max(result.shared_bytes, part.shared_bytes);
+      result.least_seconds += part.least_seconds;
+    }
+    result.slicing = slicing_of(chain);
+    result.words = to_string(result.slicing);
+    result.predicted_seconds = chain.seconds;
+    return result;
+  }
+  [[nodiscard]] double predicted_seconds(std::size_t place) const override {
+    return chains_.at(place).seconds;
+  }
+  /// Which nests begin launches, then those of each nest.
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
+    const Chain& chain = chains_.at(place);
+    std::vector<std::int64_t> result = {chain.apart};
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
+      const std::vector<std::int64_t> own = nests_[i].slicings->decisions(place_in(chain, i));
+      result.insert(result.end(), own.begin(), own.end());
+    }
+    return result;
+  }
+  /// One nest is sliced by a neighbour of its slicing, or launches are others.
+  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
+    const Chain& chain = chains_.at(place);
+    std::vector<std::size_t> result;
+    const auto add = [&](const Chain& other) {
+      const auto found = by_places_.find(key_of(other));
+      if (found != by_places_.end() && found->second != place) {
+        result.push_back(found->second);
+      }
+    };
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
+      std::set<std::size_t> near;
+      for (const std::size_t each : nests_[i].slicings->neighbours(place_in(chain, i))) {
+        near.insert(each);
+      }
+      Chain other = chain;
+      for (std::size_t k = 0; k < nests_[i].places.size(); ++k) {
+        if (near.count(nests_[i].places[k]) != 0) {
+          other.places.at(i) = static_cast<std::uint16_t>(k);
+          add(other);
+        }
+      }
+    }
+    for (const std::uint16_t apart : aparts_) {
+      Chain other = chain;
+      other.apart = apart;
+      add(other);
+    }
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
+    Chain chain;
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
+      const auto part = part_of(slicing, i);
+      const auto place = part ? nests_[i].slicings->find(*part) : std::nullopt;
+      const std::vector<std::size_t>& known = nests_[i].places;
+      const auto found = place ? std::find(known.begin(), known.end(), *place) : known.end();
+      if (found == known.end()) {
+        return std::nullopt;
+      }
+      chain.places.at(i) = static_cast<std::uint16_t>(found - known.begin());
+    }
+    for (const std::uint16_t apart : aparts_) {
+      chain.apart = apart;
+      const auto found = by_places_.find(key_of(chain));
+      if (found != by_places_.end() && slicing_of(chain) == slicing) {
+        return found->second;
+      }
+    }
+    return std::nullopt;
+  }
+  /// Takes each nest, and the launches, from one of both.
+  [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
+                                                     std::uint64_t mask) const override {
+    Chain chain = chains_.at(first);
+    const Chain& other = chains_.at(second);
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
+      chain.places.at(i) = (mask >> i & 1) != 0 ? other.places.at(i) : chain.places.at(i);
+    }
+    chain.apart = (mask >> nests_.size() & 1) != 0 ? other.apart : chain.apart;
+    const auto found = by_places_.find(key_of(chain));
+    return found != by_places_.end() ? std::optional(found->second) : std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] std::size_t place_in(const Chain& chain, std::size_t nest) const {
+    return nests_[nest].places[chain.places.at(nest)];
+  }
+
+  static std::uint64_t key_of(const Chain& chain) {
+    StructuralHash hash;
+    for (const std::uint16_t each : chain.places) {
+      hash.add(each);
+    }
+    hash.add(chain.apart);
+    return hash.value();
+  }
+
+  [[nodiscard]] Slicing slicing_of(const Chain& chain) const {
+    std::vector<std::size_t> all(nests_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return slicing_of(chain, all);
+  }
+  [[nodiscard]] Slicing slicing_of(const Chain& chain,
+                                   const std::vector<std::size_t>& nests) const {
+    Slicing all;
+    for (const std::size_t i : nests) {
+      Slicing part = in_kernel(nests_[i], nests_[i].slicings->at(place_in(chain, i)).slicing);
+      const auto append = [](auto& to, auto& from) {
+        to.insert(to.end(), from.begin(), from.end());
+      };
+      append(all.inames, part.inames);
+      append(all.fetches, part.fetches);
+      append(all.keeps, part.keeps);
+      append(all.atomic_reductions, part.atomic_reductions);
+      if ((chain.apart >> i & 1) != 0) {
+        all.launches.push_back(nests_[i].name);
+      }
+    }
+    return all;
+  }
+
+  /// What a slicing of the kernel says of one nest, in the nest's words.
+  [[nodiscard]] std::optional<Slicing> part_of(const Slicing& slicing, std::size_t nest) const {
+    Slicing part;
+    const auto is_own = [&](const std::string& iname) {
+      const auto found = nest_of_.find(iname);
+      return found != nest_of_.end() && found->second == nest;
+    };
+    for (const InameSlicing& each : slicing.inames) {
+      if (is_own(each.iname)) {
+        part.inames.push_back(each);
+      }
+    }
+    for (const std::string& each : slicing.atomic_reductions) {
+      if (is_own(each)) {
+        part.atomic_reductions.push_back(each);
+      }
+    }
+    for (FetchPlan fetch : slicing.fetches) {
+      for (const auto& [own, number] : nests_[nest].groups) {
+        if (own.first == fetch.array && number == fetch.group) {
+          fetch.group = own.second;
+          part.stages = std::max(part.stages, fetch.stages);
+          fetch.stages = 0;
+          part.fetches.push_back(fetch);
+          break;
+        }
+      }
+    }
+    for (const KeepPlan& each : slicing.keeps) {
+      const bool reads =
+          std::any_of(nests_[nest].groups.begin(), nests_[nest].groups.end(),
+                      [&](const auto& group) { return group.first.first == each.array; });
+      if (reads) {
+        part.keeps.push_back(each);
+      }
+    }
+    return part;
+  }
+
+  std::vector<LaunchGroup> group_by_launch(const ChainReader& reader) const {
+    Unions unions(nests_.size());
+    std::map<std::size_t, std::size_t> nest_of_launch;
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
+      for (const std::size_t statement : nests_[i].statements) {
+        unions.merge(i, nest_of_launch.emplace(reader.launch_of(statement), i).first->second);
+      }
+    }
+    std::map<std::size_t, LaunchGroup> groups;
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
+      groups[unions.find(i)].nests.push_back(i);
+    }
+    std::vector<LaunchGroup> result;
+    for (auto& [first, group] : groups) {
+      result.push_back(std::move(group));
+    }
+    return result;
+  }
+
+  /// The ways to slice nests of one launch: with equally many threads, or in launches of their own.
+  /// Nests that cannot be sliced within the kernel stay as they are.
+  void combine(const Kernel& kernel, LaunchGroup& group) {
+    for (const std::size_t nest : group.nests) {
+      if (!is_possible(kernel, {{nest}}, 0)) {
+        leave_plain(nest);
+      }
+    }
+    if (group.nests.size() == 1 || is_possible(kernel, group, 0)) {
+      add_combinations(group, 0, most_of_nest(group));
+    }
+    std::uint16_t apart = 0;
+    for (std::size_t i = 1; i < group.nests.size(); ++i) {
+      apart |= static_cast<std::uint16_t>(1U << group.nests[i]);
+    }
+    const bool have_names =
+        std::none_of(group.nests.begin(), group.nests.end(),
+                     [&](std::size_t nest) { return nests_[nest].name.empty(); });
+    if (apart != 0 && have_names && are_in_order(group) && is_possible(kernel, group, apart)) {
+      add_combinations(group, apart, most_of_nest(group));
+    }
+    if (group.chains.empty()) {
+      leave_all_but_longest(group);
+      add_combinations(group, 0, SIZE_MAX);
+    }
+    std::stable_sort(group.chains.begin(), group.chains.end(),
+                     [](const Chain& a, const Chain& b) { return a.seconds < b.seconds; });
+  }
+
+  void leave_plain(std::size_t nest) {
+    nests_[nest].slicings = std::make_shared<PlainSource>();
+    nests_[nest].places = {0};
+    nests_[nest].adds_launches = {false};
+    nests_[nest].has_fetches = {false};
+  }
+  void leave_all_but_longest(const LaunchGroup& group) {
+    const auto seconds = [&](std::size_t nest) {
+      return nests_[nest].slicings->predicted_seconds(nests_[nest].places.front());
+    };
+    const std::size_t longest =
+        *std::max_element(group.nests.begin(), group.nests.end(),
+                          [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
+    for (const std::size_t nest : group.nests) {
+      if (nest != longest) {
+        leave_plain(nest);
+      }
+    }
+  }
+
+  /// How many slicings of a nest are combined with those of others of its launch.
+  [[nodiscard]] static std::size_t most_of_nest(const LaunchGroup& group) {
+    return group.nests.size() == 1
+               ? SIZE_MAX
+               : static_cast<std::size_t>(
+                     std::pow(most_of_a_launch, 1.0 / static_cast<double>(group.nests.size())));
+  }
+
+  /// Whether the statements of each nest follow each other.
+  [[nodiscard]] bool are_in_order(const LaunchGroup& group) const {
+    for (std::size_t i = 1; i < group.nests.size(); ++i) {
+      if (nests_[group.nests[i - 1]].statements.back() >
+          nests_[group.nests[i]].statements.front()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Asks the transformations and the generator about the nests' first slicings of one shape.
+  [[nodiscard]] bool is_possible(const Kernel& kernel, const LaunchGroup& group,
+                                 std::uint16_t apart) const {
+    LaunchGroup tried = group;
+    add_combinations(tried, apart, std::min<std::size_t>(40, most_of_nest(group)));
+    if (tried.chains.empty()) {
+      return false;
+    }
+    const auto best =
+        std::min_element(tried.chains.begin(), tried.chains.end(),
+                         [](const Chain& a, const Chain& b) { return a.seconds < b.seconds; });
+    return !why_not([&] {
+      return generate(checked_kernel(apply(kernel, slicing_of(*best, group.nests))), Target::cuda,
+                      {.recipe_comment = false});
+    });
+  }
+
+  void add_combinations(LaunchGroup& group, std::uint16_t apart, std::size_t most) const {
+    constexpr BlockShape any_shape = {0, 0, 0};
+    std::map<BlockShape, std::vector<Chain>> chains = {{any_shape, {Chain{{}, apart, 0}}}};
+    for (std::size_t n = 0; n < group.nests.size(); ++n) {
+      const Nest& nest = nests_[group.nests[n]];
+      std::map<BlockShape, std::vector<Chain>> longer;
+      for (std::size_t k = 0; k < std::min(most, nest.places.size()); ++k) {
+        const Slicing own = nest.slicings->at(nest.places[k]).slicing;
+        if (apart == 0 && group.nests.size() > 1 && nest.adds_launches[k]) {
+          continue;
+        }
+        const BlockShape shape = apart != 0 || own == Slicing() ? any_shape : block_shape(own);
+        for (const auto& [known, shorter] : chains) {
+          if (known != any_shape && shape != any_shape && known != shape) {
+            continue;
+          }
+          for (Chain chain : shorter) {
+            if (chain.adds_launches && nest.has_fetches[k]) {
+              continue;
+            }
+            chain.adds_launches = chain.adds_launches || nest.adds_launches[k];
+            chain.has_fetches = chain.has_fetches || nest.has_fetches[k];
+            chain.places.at(group.nests[n]) = static_cast<std::uint16_t>(k);
+            chain.seconds += static_cast<float>(nest.slicings->predicted_seconds(nest.places[k]) -
+                                                (n != 0 && apart == 0 ? launch_seconds : 0));
+            longer[shape == any_shape ? known : shape].push_back(chain);
+          }
+        }
+      }
+      chains = std::move(longer);
+    }
+    for (auto& [shape, all] : chains) {
+      group.chains.insert(group.chains.end(), all.begin(), all.end());
+    }
+  }
+
+  void combine_groups(std::vector<LaunchGroup> groups) {
+    const std::size_t most =
+        static_cast<std::size_t>(std::pow(most_chains, 1.0 / static_cast<double>(groups.size())));
+    chains_ = {Chain{}};
+    for (const LaunchGroup& group : groups) {
+      std::vector<Chain> longer;
+      for (const Chain& before : chains_) {
+        for (std::size_t k = 0; k < std::min(most, group.chains.size()); ++k) {
+          if (before.adds_launches && group.chains[k].has_fetches) {
+            continue;
+          }
+          Chain chain = before;
+          chain.adds_launches = chain.adds_launches || group.chains[k].adds_launches;
+          chain.has_fetches = chain.has_fetches || group.chains[k].has_fetches;
+          for (const std::size_t nest : group.nests) {
+            chain.places.at(nest) = group.chains[k].places.at(nest);
+          }
+          chain.apart |= group.chains[k].apart;
+          chain.seconds += group.chains[k].seconds;
+          longer.push_back(chain);
+        }
+      }
+      chains_ = std::move(longer);
+    }
+    std::stable_sort(chains_.begin(), chains_.end(),
+                     [](const Chain& a, const Chain& b) { return a.seconds < b.seconds; });
+    std::set<std::uint16_t> aparts;
+    for (const Chain& each : chains_) {
+      aparts.insert(each.apart);
+    }
+    aparts_.assign(aparts.begin(), aparts.end());
+  }
+
+  std::vector<Nest> nests_;
+  std::map<std::string, std::size_t, std::less<>> nest_of_{};
+  std::vector<Chain> chains_{};
+  std::vector<std::uint16_t> aparts_{};
+  std::unordered_map<std::uint64_t, std::size_t> by_places_{};
+};
+
+/// Those of the nest, with fewer threads where it is too small for those that are asked for; as it
+/// is where there is nothing to slice.
+SourcePtr slicings_of(const Nest& nest, SlicingConstraints constraints) {
+  const auto is_other = [&](const auto& each) { return nest.inames.count(each.first) == 0; };
+  std::erase_if(constraints.inames, is_other);
+  try {
+    SourcePtr source = nest_slicings(nest.kernel, constraints);
+    if (source->count() == 0) {
+      constraints.min_threads = 1;
+      source = nest_slicings(nest.kernel, constraints);
+    }
+    if (source->count() != 0) {
+      return source;
+    }
+  } catch (const InvalidInput& error) {
+    if (error.code() != "loopy.slicings.nothing_to_slice") {
+      throw;
+    }
+  }
+  return std::make_shared<PlainSource>();
+}
+
+}  // namespace
+
+SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  if (!constraints.free_layouts.empty() || !constraints.arrays.empty()) {
+    return nullptr;
+  }
+  const ChainReader reader(kernel);
+  std::vector<Nest> nests = reader.read();
+  if (nests.empty()) {
+    return nullptr;
+  }
+  bool has_any = false;
+  SlicingConstraints with_hosts = constraints;
+  with_hosts.parameters = reader.with_host_loops(constraints.parameters);
+  for (Nest& nest : nests) {
+    nest.slicings = slicings_of(nest, with_hosts);
+    const std::size_t most =
+        nests.size() == 2 ? 2000 : static_cast<std::size_t>(most_of_a_launch / 20);
+    for (std::size_t i = 0; i < nest.slicings->count() && nest.places.size() < most; ++i) {
+      const Slicing slicing = nest.slicings->at(i).slicing;
+      // blocks of other nests come in another order
+      if (slicing.swizzle_rows == 0) {
+        nest.places.push_back(i);
+        nest.adds_launches.push_back(nest.shares_reductions(slicing));
+        nest.has_fetches.push_back(!slicing.fetches.empty());
+        has_any = has_any || !(slicing == Slicing());
+      }
+    }
+  }
+  if (!has_any) {
+    return nullptr;
+  }
+  auto source = std::make_shared<ChainSource>(kernel, std::move(nests), reader);
+  return source->count() != 0 ? source : nullptr;
+}
+
+}  // namespace rtcg::loopy::detail

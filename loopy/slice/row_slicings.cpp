@@ -1,0 +1,781 @@
+// Rows: chains of nests over one row, which the threads of a block or of a part of it share.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/slice/loop_cuts.h"
+#include "rtcg/loopy/slice/slicing_problem.h"
+#include "rtcg/loopy/slice/slicing_source.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/why_not.h"
+
+namespace rtcg::loopy::detail {
+namespace {
+
+constexpr std::size_t most_kept = 2;             // arrays whose rows may be kept
+constexpr std::int64_t most_kept_elements = 64;  // of a thread, in registers
+
+enum class Keep : std::uint8_t { nowhere, registers, shared };
+
+struct RowChoice {
+  std::int64_t threads = 32;  ///< of a row
+  std::int64_t rows = 1;      ///< of a block
+  std::int64_t items = 1;     ///< neighbours that a thread takes at once
+  std::array<Keep, most_kept> keeps{};
+  friend auto operator<=>(const RowChoice&, const RowChoice&) = default;
+
+  [[nodiscard]] bool keeps_any(Keep where) const {
+    return std::find(keeps.begin(), keeps.end(), where) != keeps.end();
+  }
+};
+
+/// A loop over the row that the threads share.
+struct RowNest {
+  SlicedLoop loop{};
+  bool is_sum = false;
+  bool has_inner_sums = false;  ///< which run in each thread
+  double operations = 0;        ///< of one iteration
+};
+
+/// Reads of one array in one nest.
+struct RowAccess {
+  std::string array{};
+  double element_bytes = 4;
+  bool is_write = false;
+  bool mentions_rows = false;
+  bool is_along = false;  ///< whether threads next to each other touch neighbours
+  double times = 1;       ///< of one iteration of the nest
+  std::size_t nest = nowhere;
+  std::size_t kept = nowhere;  ///< place of the array among those that may be kept
+};
+
+struct RowProblem {
+  std::vector<SlicedLoop> rows{};  ///< the fastest varying first
+  std::vector<RowNest> nests{};
+  std::vector<RowAccess> accesses{};
+  std::vector<std::string> keepable{};
+  double other_rows = 1;  ///< iterations of loops over rows that are not on the grid
+
+  [[nodiscard]] std::int64_t longest() const {
+    std::int64_t length = 1;
+    for (const RowNest& each : nests) {
+      length = std::max(length, each.loop.length);
+    }
+    return length;
+  }
+};
+
+/// What it costs to compute an expression once, in simple operations, without its sums.
+double operations_of(const Expr& expr) {
+  double count = 0;
+  walk(expr, [&](const Expr& part) {
+    count += is<Call>(part) ? 8 : 0.5;
+    return true;
+  });
+  return count;
+}
+
+class RowReader {
+ public:
+  RowReader(const Kernel& kernel, const IntegerValues& parameters)
+      : kernel_(infer_types(expand_subst(kernel))), parameters_(parameters) {}
+
+  /// Nothing where the kernel is no chain over a row.
+  std::optional<RowProblem> read() {
+    const bool has_results =
+        std::any_of(kernel_.instructions.begin(), kernel_.instructions.end(),
+                    [&](const auto& each) { return has_argument(written_variables(each)); });
+    if (!has_results) {
+      return std::nullopt;
+    }
+    problem_.rows = result_loops(kernel_, parameters_);
+    for (const SlicedLoop& each : problem_.rows) {
+      row_inames_.insert(each.iname);
+    }
+    for (const Instruction& each : kernel_.instructions) {
+      if (!read_statement(each)) {
+        return std::nullopt;
+      }
+    }
+    const bool is_one_sum =
+        problem_.nests.size() == 1 && problem_.nests[0].is_sum && problem_.rows.size() == 1;
+    if (problem_.rows.empty() || (problem_.nests.size() < 2 && !is_one_sum)) {
+      return std::nullopt;
+    }
+    for (std::size_t i = 3; i < problem_.rows.size(); ++i) {
+      problem_.other_rows *= static_cast<double>(problem_.rows[i].length);
+    }
+    problem_.rows.resize(std::min<std::size_t>(problem_.rows.size(), 3));
+    read_accesses();
+    return std::move(problem_);
+  }
+
+ private:
+  [[nodiscard]] bool has_argument(const NameSet& names) const {
+    return std::any_of(names.begin(), names.end(), [&](const std::string& each) {
+      return find_argument(kernel_, each) != nullptr;
+    });
+  }
+
+  bool read_statement(const Instruction& instruction) {
+    const Assignment* assignment = get_if<Assignment>(instruction);
+    if (assignment == nullptr) {
+      return false;
+    }
+    NameSet own = instruction.within_inames;
+    std::erase_if(own, [&](const auto& each) { return row_inames_.count(each) != 0; });
+    const NameSet sums = reduction_inames(instruction);
+    if (!own.empty()) {
+      const std::string spread = spread_iname(own, assignment->targets.front());
+      NameSet serial = sums;
+      serial.insert(own.begin(), own.end());
+      return add_nest(spread, serial, operations_of(assignment->value), false, !sums.empty());
+    }
+    bool is_row = true;
+    walk(assignment->value, [&](const Expr& part) {
+      const Reduction* sum = get_if<Reduction>(part);
+      if (sum == nullptr) {
+        return true;
+      }
+      const NameSet outer(sum->inames.begin(), sum->inames.end());
+      const NameSet all = reduction_inames(part);
+      is_row = is_row &&
+               add_nest(longest(outer), all, operations_of(part), true, all.size() > outer.size());
+      return false;  // what is within runs in each thread
+    });
+    return is_row;
+  }
+
+  [[nodiscard]] std::string longest(const NameSet& inames) const {
+    std::string result;
+    std::int64_t most = 0;
+    for (const std::string& each : inames) {
+      const std::int64_t length = sliced_loop(kernel_, parameters_, each).length;
+      if (length > most) {
+        most = length;
+        result = each;
+      }
+    }
+    return result;
+  }
+
+  /// The one along which the statement writes neighbours, else the longest.
+  [[nodiscard]] std::string spread_iname(const NameSet& own, const Expr& target) const {
+    if (const Access* element = get_if<Access>(target)) {
+      const auto last = to_affine(element->indices.back());
+      for (const std::string& each : own) {
+        if (last && last->coefficient(each) == 1) {
+          return each;
+        }
+      }
+    }
+    return longest(own);
+  }
+
+  /// @param all  inames of the nest that are no rows
+  bool add_nest(const std::string& spread, const NameSet& all, double operations, bool is_sum,
+                bool has_inner_sums) {
+    if (with_parent_inames(kernel_, {spread}).size() != 1 ||
+        tag_of(kernel_, spread).kind != AxisKind::sequential || serial_.count(spread) != 0) {
+      return false;
+    }
+    double serial = 1;
+    for (const std::string& each : all) {
+      if (each != spread) {
+        if (place_of(each) != nowhere) {
+          return false;  // is shared by threads in another nest
+        }
+        serial_.insert(each);
+        serial *= static_cast<double>(sliced_loop(kernel_, parameters_, each).length);
+      }
+    }
+    serial_steps_[spread] = std::max(serial_steps_[spread], serial);
+    if (place_of(spread) == nowhere) {
+      problem_.nests.push_back({sliced_loop(kernel_, parameters_, spread), is_sum});
+    }
+    RowNest& nest = problem_.nests[place_of(spread)];
+    nest.operations += operations * serial;
+    nest.is_sum = nest.is_sum || is_sum;
+    nest.has_inner_sums = nest.has_inner_sums || has_inner_sums;
+    return true;
+  }
+  [[nodiscard]] std::size_t place_of(const std::string& iname) const {
+    for (std::size_t i = 0; i < problem_.nests.size(); ++i) {
+      if (problem_.nests[i].loop.iname == iname) {
+        return i;
+      }
+    }
+    return nowhere;
+  }
+
+  void read_accesses() {
+    const std::vector<ArrayAccess> all = accesses_of(kernel_);
+    std::map<std::string, std::set<std::string>> nests_of;
+    std::map<std::string, std::vector<Affine>> pattern_of;
+    NameSet refused;
+    for (const ArrayAccess& access : all) {
+      const Argument* argument = find_argument(kernel_, access.array);
+      if (argument == nullptr || !argument->is_array) {
+        continue;
+      }
+      add_access(access, size_bytes(*argument->type));
+      if (access.is_write || access.is_linear || !access.conditions.empty()) {
+        refused.insert(access.array);
+        continue;
+      }
+      std::vector<Affine> others;
+      std::string along;
+      bool is_row = true;
+      for (const Expr& index : access.indices) {
+        const auto affine = to_affine(index);
+        is_row = is_row && affine;
+        others.push_back(affine.value_or(Affine()));
+        for (const RowNest& nest : problem_.nests) {
+          if (const auto step = others.back().coefficient(nest.loop.iname); step != 0) {
+            is_row = is_row && along.empty() && step == 1;
+            along = nest.loop.iname;
+            others.back() = others.back() - Affine(nest.loop.iname);
+          }
+        }
+        is_row = is_row && std::none_of(serial_.begin(), serial_.end(), [&](const auto& each) {
+                   return others.back().coefficient(each) != 0;
+                 });
+      }
+      if (!along.empty()) {
+        const auto known = pattern_of.emplace(access.array, others).first;
+        if (!is_row || known->second != others) {
+          refused.insert(access.array);
+        }
+        nests_of[access.array].insert(along);
+      }
+    }
+    for (const auto& [array, nests] : nests_of) {
+      if (nests.size() >= 2 && refused.count(array) == 0 && problem_.keepable.size() < most_kept) {
+        for (RowAccess& each : problem_.accesses) {
+          each.kept =
+              each.array == array && each.nest != nowhere ? problem_.keepable.size() : each.kept;
+        }
+        problem_.keepable.push_back(array);
+      }
+    }
+  }
+
+  void add_access(const ArrayAccess& access, double bytes) {
+    RowAccess result{access.array, bytes, access.is_write};
+    for (std::size_t axis = 0; axis < access.indices.size(); ++axis) {
+      const auto affine = to_affine(access.indices[axis]);
+      for (const std::string& each : free_names(access.indices[axis])) {
+        result.mentions_rows = result.mentions_rows || row_inames_.count(each) != 0;
+        const std::size_t nest = place_of(each);
+        result.nest = nest != nowhere ? nest : result.nest;
+        result.is_along =
+            result.is_along || (nest != nowhere && axis + 1 == access.indices.size() && affine &&
+                                affine->coefficient(each) == 1);
+      }
+    }
+    for (const std::string& each : access.inames) {
+      const std::size_t nest = place_of(each);
+      result.nest = nest != nowhere ? nest : result.nest;
+    }
+    if (result.nest != nowhere) {
+      result.times = serial_steps_[problem_.nests[result.nest].loop.iname];
+    }
+    problem_.accesses.push_back(std::move(result));
+  }
+
+  Kernel kernel_;
+  const IntegerValues& parameters_;
+  NameSet row_inames_{};
+  NameSet serial_{};
+  std::map<std::string, double> serial_steps_{};
+  RowProblem problem_{};
+};
+
+[[nodiscard]] std::int64_t blocks_of(const RowProblem& problem, const RowChoice& choice) {
+  std::int64_t blocks = 1;
+  for (std::size_t i = 0; i < problem.rows.size(); ++i) {
+    blocks *= ceil_divide(problem.rows[i].length, i == 0 ? choice.rows : 1);
+  }
+  return blocks;
+}
+
+/// Iterations of each thread along the longest nest, in steps of its items.
+[[nodiscard]] std::int64_t trips_of(const RowProblem& problem, const RowChoice& choice) {
+  return ceil_divide(problem.longest(), choice.threads * choice.items);
+}
+
+[[nodiscard]] bool divides_all(const RowProblem& problem, std::int64_t tile) {
+  return std::all_of(problem.nests.begin(), problem.nests.end(), [&](const RowNest& each) {
+    return each.loop.is_constant && each.loop.length % tile == 0;
+  });
+}
+
+[[nodiscard]] Slicing row_slicing(const RowProblem& problem, const RowChoice& choice) {
+  Slicing slicing;
+  // the axis that may have many blocks is for the row loop with the most
+  std::vector<std::size_t> order;
+  std::vector<std::int64_t> lengths;
+  for (std::size_t i = 0; i < problem.rows.size(); ++i) {
+    order.push_back(i);
+    lengths.push_back(ceil_divide(problem.rows[i].length, i == 0 ? choice.rows : 1));
+  }
+  if (std::any_of(lengths.begin(), lengths.end(),
+                  [](std::int64_t each) { return each > most_blocks_across; })) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
+  }
+  for (std::size_t i = 0; i < problem.rows.size(); ++i) {
+    const auto axis = std::find(order.begin(), order.end(), i) - order.begin();
+    slicing.inames.push_back(
+        {problem.rows[i].iname, {{0, {AxisKind::grid, static_cast<int>(axis)}}}});
+  }
+  if (choice.rows > 1) {
+    // a thread that has a row for itself is next to those of other rows
+    slicing.inames.front().factors.push_back(
+        {choice.rows, {AxisKind::block, choice.threads > 1 ? 1 : 0}});
+  }
+  if (choice.threads == 1) {
+    return slicing;
+  }
+  const bool has_registers = choice.keeps_any(Keep::registers);
+  const bool is_whole = divides_all(problem, choice.threads * choice.items);
+  for (const RowNest& nest : problem.nests) {
+    InameTag steps{};
+    if (has_registers) {
+      steps = {is_whole ? AxisKind::unroll_hint : AxisKind::unroll, 0};
+    }
+    slicing.inames.push_back(
+        {nest.loop.iname, {{0, steps}, {choice.threads, {AxisKind::block, 0}}}});
+    if (choice.items > 1) {
+      slicing.inames.back().factors.push_back(
+          {choice.items, {nest.is_sum ? AxisKind::unroll : AxisKind::vec, 0}});
+    }
+  }
+  for (std::size_t i = 0; i < problem.keepable.size(); ++i) {
+    if (choice.keeps[i] != Keep::nowhere) {
+      slicing.keeps.push_back(
+          {problem.keepable[i], choice.keeps[i] == Keep::shared,
+           choice.keeps[i] == Keep::registers && choice.items > 1 ? choice.items : 0});
+    }
+  }
+  return slicing;
+}
+
+// What a row costs on a GPU. The rates that MachineModel lacks are estimates.
+constexpr double clocks_of_memory = 700;  // from a load to its value
+constexpr double cache_bytes = 40e6;      // of the second level
+constexpr double cache_bytes_per_second = 5.5e12;
+constexpr double bytes_in_flight =
+    19 * 1024;  // of a multiprocessor, to use all of its memory's rate
+constexpr double registers_of_thread = 32;
+
+class RowCost {
+ public:
+  RowCost(const RowProblem& problem, const MachineModel& machine)
+      : problem_(problem), machine_(machine) {}
+
+  [[nodiscard]] double registers(const RowChoice& choice) const {
+    double count = registers_of_thread + 2 * static_cast<double>(choice.items);
+    for (const Keep each : choice.keeps) {
+      count += each == Keep::registers
+                   ? static_cast<double>(trips_of(problem_, choice) * choice.items)
+                   : 0;
+    }
+    return count;
+  }
+
+  [[nodiscard]] std::int64_t shared_bytes(const RowChoice& choice) const {
+    double bytes = 0;
+    for (const RowNest& nest : problem_.nests) {
+      bytes += nest.is_sum
+                   ? 8.0 * static_cast<double>(
+                               choice.rows * std::max<std::int64_t>(1, choice.threads / warp_size))
+                   : 0;
+    }
+    for (std::size_t i = 0; i < problem_.keepable.size(); ++i) {
+      bytes += choice.keeps[i] == Keep::shared
+                   ? element_bytes(i) * static_cast<double>(problem_.longest() * choice.rows)
+                   : 0;
+    }
+    return static_cast<std::int64_t>(bytes);
+  }
+
+  [[nodiscard]] double seconds(const RowChoice& choice) const {
+    return machine_.is_cpu ? cpu_seconds(choice) : gpu_seconds(choice);
+  }
+
+ private:
+  [[nodiscard]] double element_bytes(std::size_t kept) const {
+    for (const RowAccess& each : problem_.accesses) {
+      if (each.kept == kept) {
+        return each.element_bytes;
+      }
+    }
+    return 4;
+  }
+
+  [[nodiscard]] double row_count() const {
+    double rows = problem_.other_rows;
+    for (const SlicedLoop& each : problem_.rows) {
+      rows *= static_cast<double>(each.length);
+    }
+    return rows;
+  }
+
+  [[nodiscard]] double gpu_seconds(const RowChoice& choice) const {
+    const double multiprocessors = machine_.multiprocessors;
+    const double rows = row_count();
+    const double threads = static_cast<double>(choice.threads * choice.rows);
+    const double blocks = static_cast<double>(blocks_of(problem_, choice)) * problem_.other_rows;
+    const double resident = std::max(
+        1.0,
+        std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
+                  std::floor(machine_.registers_per_multiprocessor / (registers(choice) * threads)),
+                  std::floor(static_cast<double>(machine_.shared_bytes_per_multiprocessor) /
+                             static_cast<double>(shared_bytes(choice) + 1024))}));
+    const double running = std::min(blocks, multiprocessors * resident);
+    double memory_bytes = 0;
+    double again_bytes = 0;
+    double core_bytes = 0;    // from the first level, which has what all rows read
+    double instructions = 0;  // of warps
+    double sync_clocks = 0;
+    double wait_clocks = 0;
+    const double held = running * static_cast<double>(choice.rows);
+    std::set<std::string> seen;
+    for (std::size_t n = 0; n < problem_.nests.size(); ++n) {
+      const RowNest& nest = problem_.nests[n];
+      const double trips =
+          static_cast<double>(ceil_divide(nest.loop.length, choice.threads * choice.items));
+      // idle lanes of the last step take as long as the others
+      const double steps = rows * trips * static_cast<double>(choice.threads * choice.items);
+      instructions += steps * nest.operations / machine_.warp_lanes;
+      for (const RowAccess& each : problem_.accesses) {
+        if (each.nest != n) {
+          continue;
+        }
+        const Keep keep = each.kept == nowhere ? Keep::nowhere : choice.keeps[each.kept];
+        const bool is_again = !seen.insert(each.array + (each.is_write ? "=" : "")).second;
+        const double wide =
+            keep == Keep::registers || each.is_write ? static_cast<double>(choice.items) : 1;
+        instructions += keep == Keep::registers && is_again
+                            ? 0
+                            : steps * each.times / wide / machine_.warp_lanes;
+        if (keep != Keep::nowhere && is_again) {
+          continue;
+        }
+        const double waste =
+            each.is_along && choice.threads > 1 ? 1 : std::min(8.0, 32 / each.element_bytes);
+        const double bytes =
+            waste * each.element_bytes * static_cast<double>(nest.loop.length) * rows * each.times;
+        const bool is_in_cache =
+            !each.mentions_rows ||
+            (is_again &&
+             held * static_cast<double>(nest.loop.length) * each.element_bytes < cache_bytes);
+        const bool is_in_core = !each.mentions_rows && each.times == 1;
+        (is_in_core ? core_bytes : is_in_cache ? again_bytes : memory_bytes) += bytes;
+      }
+      if (nest.is_sum) {
+        sync_clocks += 12 * std::log2(std::min<double>(32, static_cast<double>(choice.threads))) +
+                       (choice.threads > warp_size ? 120 : 0);
+      }
+      // loads of a thread that wait for memory together: all of a row that is kept, else a few
+      const double together = choice.keeps_any(Keep::registers) && n == 0 ? trips : 4;
+      wait_clocks += std::ceil(trips / together) * clocks_of_memory;
+    }
+    const double waves = std::ceil(blocks / (multiprocessors * resident));
+    const double in_flight =
+        running / multiprocessors * threads * 4 * static_cast<double>(choice.items) *
+        (choice.keeps_any(Keep::registers)
+             ? std::min<double>(8, static_cast<double>(trips_of(problem_, choice)))
+             : 4);
+    const double busy = std::min(1.0, blocks / multiprocessors);
+    const double memory_seconds = memory_bytes / machine_.memory_bytes_per_second /
+                                  std::clamp(in_flight / bytes_in_flight, 0.02, 1.0) / busy;
+    const double cache_seconds = again_bytes / cache_bytes_per_second / busy;
+    const double core_seconds =
+        std::max(instructions / 4, core_bytes / machine_.cache_bytes_per_clock) / multiprocessors /
+        machine_.clock_hz / busy;
+    const double wait_seconds = waves * (sync_clocks + wait_clocks) / machine_.clock_hz;
+    const double longest = std::max({memory_seconds + cache_seconds, core_seconds, wait_seconds});
+    return longest +
+           0.1 * (memory_seconds + cache_seconds + core_seconds + wait_seconds - longest) +
+           waves * sync_clocks / machine_.clock_hz + 2e-6;
+  }
+
+  /// Threads are the lanes of a core's vectors.
+  [[nodiscard]] double cpu_seconds(const RowChoice& choice) const {
+    constexpr double lanes = 16;
+    constexpr double clocks_of_meeting = 60;
+    double clocks = 0;  // of a row
+    for (std::size_t n = 0; n < problem_.nests.size(); ++n) {
+      const RowNest& nest = problem_.nests[n];
+      double accesses = 0;
+      for (const RowAccess& each : problem_.accesses) {
+        accesses += each.nest == n ? each.times * (each.is_along ? 1 : lanes / 2) : 0;
+      }
+      const double steps = static_cast<double>(round_up(nest.loop.length, choice.threads));
+      clocks += steps * (nest.operations + accesses) / lanes *
+                    std::max(1.0, lanes / static_cast<double>(choice.threads)) +
+                (nest.is_sum ? clocks_of_meeting : 0);
+    }
+    const double rounds = std::ceil(row_count() / std::max(1, machine_.multiprocessors));
+    return rounds * clocks / machine_.clock_hz + 2e-6;
+  }
+
+  const RowProblem& problem_;
+  const MachineModel& machine_;
+};
+
+class RowEnumerator {
+ public:
+  RowEnumerator(const Kernel& kernel, const RowProblem& problem,
+                const SlicingConstraints& constraints)
+      : kernel_(kernel),
+        problem_(problem),
+        constraints_(constraints),
+        cost_(problem, constraints.machine) {}
+
+  std::vector<RowChoice> run() {
+    const bool is_cpu = constraints_.machine.is_cpu;
+    if (!is_possible({first_threads()})) {
+      return {};
+    }
+    const bool can_have_rows =
+        !is_cpu && problem_.rows[0].length > 1 && is_possible({first_threads(), 2});
+    for (std::int64_t rows = 32; can_have_rows && rows <= most_threads_of_block; rows *= 2) {
+      add({1, rows});
+    }
+    for (std::int64_t threads = 4; threads <= most_threads_of_block; threads *= 2) {
+      if (threads >= 2 * problem_.longest() && threads > 4) {
+        break;
+      }
+      for (std::int64_t rows = 1; rows <= 64 && rows < 2 * problem_.rows[0].length; rows *= 2) {
+        if (rows == 1 || (can_have_rows && threads <= 256)) {
+          add_copies({threads, rows});
+        }
+      }
+    }
+    return std::move(choices_);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t first_threads() const {
+    std::int64_t threads = 4;
+    while (threads < 32 && threads < problem_.longest()) {
+      threads *= 2;
+    }
+    return threads;
+  }
+
+  /// Asks the transformations and the generator.
+  [[nodiscard]] bool is_possible(const RowChoice& choice) const {
+    return !why_not([&] {
+      return generate(checked_kernel(apply(kernel_, row_slicing(problem_, choice))), Target::cuda,
+                      {.recipe_comment = false});
+    });
+  }
+  /// Once for each kind of copy.
+  [[nodiscard]] bool can_keep(RowChoice choice) {
+    const std::pair<std::int64_t, std::array<Keep, most_kept>> kind{
+        choice.items * 2 + (divides_all(problem_, choice.threads * choice.items) ? 1 : 0),
+        choice.keeps};
+    const auto known = possible_.find(kind);
+    if (known != possible_.end()) {
+      return known->second;
+    }
+    choice.rows = 1;
+    return possible_.emplace(kind, is_possible(choice)).first->second;
+  }
+
+  void add_copies(RowChoice choice) {
+    add(choice);
+    if (constraints_.machine.is_cpu || problem_.keepable.empty()) {
+      return;
+    }
+    const std::size_t kinds = problem_.keepable.size() == 1 ? 3 : 9;
+    for (std::size_t kind = 1; kind < kinds; ++kind) {
+      choice.keeps = {static_cast<Keep>(kind % 3), static_cast<Keep>(kind / 3)};
+      for (choice.items = 1; choice.items <= 4; choice.items *= 2) {
+        const std::int64_t elements = trips_of(problem_, choice) * choice.items;
+        const bool has_registers = choice.keeps_any(Keep::registers);
+        const bool has_room =
+            !has_registers || (elements <= most_kept_elements && all_are_constant());
+        const bool is_vector =
+            choice.items == 1 || (has_registers && !choice.keeps_any(Keep::shared) &&
+                                  divides_all(problem_, choice.threads * choice.items) &&
+                                  static_cast<double>(choice.items) * widest_element() <= 16);
+        if (has_room && is_vector && can_keep(choice)) {
+          add(choice);
+        }
+      }
+      choice.items = 1;
+    }
+  }
+  [[nodiscard]] bool all_are_constant() const {
+    return std::all_of(problem_.nests.begin(), problem_.nests.end(),
+                       [](const RowNest& each) { return each.loop.is_constant; });
+  }
+  [[nodiscard]] double widest_element() const {
+    double bytes = 1;
+    for (const RowAccess& each : problem_.accesses) {
+      bytes = std::max(bytes, each.element_bytes);
+    }
+    return bytes;
+  }
+
+  void add(const RowChoice& choice) {
+    const bool is_cpu = constraints_.machine.is_cpu;
+    const std::int64_t threads = choice.threads * choice.rows;
+    const std::int64_t least =
+        is_cpu ? std::min<std::int64_t>(8, constraints_.min_threads) : constraints_.min_threads;
+    // of one sum over a row TileSource has what a block alone does
+    const bool is_known = problem_.nests.size() == 1 &&
+                          (choice.threads == 1 || (choice.rows == 1 && choice.threads >= 32));
+    std::int64_t crowded = 0;
+    for (std::size_t i = 0; i < problem_.rows.size(); ++i) {
+      crowded += ceil_divide(problem_.rows[i].length, i == 0 ? choice.rows : 1) > most_blocks_across
+                     ? 1
+                     : 0;
+    }
+    if (!is_known && threads >= least && threads <= constraints_.max_threads &&
+        (!is_cpu || choice.threads <= 64) && crowded <= 1 &&
+        blocks_of(problem_, choice) >= constraints_.min_blocks &&
+        cost_.shared_bytes(choice) <=
+            std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes) &&
+        cost_.registers(choice) <= static_cast<double>(constraints_.max_registers) &&
+        cost_.registers(choice) * static_cast<double>(threads) <=
+            constraints_.machine.registers_per_multiprocessor) {
+      choices_.push_back(choice);
+    }
+  }
+
+  const Kernel& kernel_;
+  const RowProblem& problem_;
+  const SlicingConstraints& constraints_;
+  RowCost cost_;
+  std::vector<RowChoice> choices_{};
+  std::map<std::pair<std::int64_t, std::array<Keep, most_kept>>, bool> possible_{};
+};
+
+class RowSource final : public SlicingSource {
+ public:
+  RowSource(RowProblem problem, std::vector<RowChoice> choices, const MachineModel& machine)
+      : problem_(std::move(problem)), machine_(machine) {
+    const RowCost cost(problem_, machine_);
+    for (const RowChoice& each : choices) {
+      ranked_.push_back({cost.seconds(each), each});
+    }
+    std::stable_sort(ranked_.begin(), ranked_.end(),
+                     [](const Ranked& a, const Ranked& b) { return a.seconds < b.seconds; });
+    for (std::size_t i = 0; i < ranked_.size(); ++i) {
+      places_.emplace(ranked_[i].choice, i);
+      words_.emplace(to_string(row_slicing(problem_, ranked_[i].choice)), i);
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const override { return ranked_.size(); }
+  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
+    const RowChoice& choice = ranked_.at(place).choice;
+    Slicing slicing = row_slicing(problem_, choice);
+    return {{to_string(slicing), ranked_[place].seconds, choice.threads * choice.rows,
+             blocks_of(problem_, choice), RowCost(problem_, machine_).shared_bytes(choice), 0},
+            std::move(slicing)};
+  }
+  [[nodiscard]] double predicted_seconds(std::size_t place) const override {
+    return ranked_.at(place).seconds;
+  }
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
+    const RowChoice& choice = ranked_.at(place).choice;
+    return {choice.threads, choice.rows, choice.items, static_cast<std::int64_t>(choice.keeps[0]),
+            static_cast<std::int64_t>(choice.keeps[1])};
+  }
+  /// One length that is doubled or halved, a factor moved between two, or one array kept otherwise.
+  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
+    const RowChoice& choice = ranked_.at(place).choice;
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < count(); ++i) {
+      const RowChoice& other = ranked_[i].choice;
+      double up = 0;
+      double down = 0;
+      const auto compare = [&](std::int64_t a, std::int64_t b) {
+        const double doublings = std::log2(static_cast<double>(b) / static_cast<double>(a));
+        (doublings > 0 ? up : down) += std::abs(doublings);
+      };
+      compare(choice.threads, other.threads);
+      compare(choice.rows, other.rows);
+      compare(choice.items, other.items);
+      const int kept =
+          (choice.keeps[0] != other.keeps[0] ? 1 : 0) + (choice.keeps[1] != other.keeps[1] ? 1 : 0);
+      if (i != place && up <= 1 && down <= 1 && kept <= 1 && (kept == 0 || up + down == 0)) {
+        result.push_back(i);
+      }
+    }
+    return result;
+  }
+  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
+    const auto found = words_.find(to_string(slicing));
+    return found != words_.end() ? std::optional(found->second) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
+                                                     std::uint64_t mask) const override {
+    RowChoice choice = ranked_.at(first).choice;
+    const RowChoice& other = ranked_.at(second).choice;
+    choice.threads = (mask & 1) != 0 ? other.threads : choice.threads;
+    choice.rows = (mask & 2) != 0 ? other.rows : choice.rows;
+    choice.items = (mask & 4) != 0 ? other.items : choice.items;
+    choice.keeps = (mask & 8) != 0 ? other.keeps : choice.keeps;
+    const auto found = places_.find(choice);
+    return found != places_.end() ? std::optional(found->second) : std::nullopt;
+  }
+
+ private:
+  struct Ranked {
+    double seconds = 0;
+    RowChoice choice{};
+  };
+
+  const RowProblem problem_;
+  const MachineModel machine_;
+  std::vector<Ranked> ranked_{};
+  std::map<RowChoice, std::size_t> places_{};
+  std::map<std::string, std::size_t> words_{};
+};
+
+}  // namespace
+
+RowSlicings row_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  const std::vector<std::int64_t>& widths = constraints.vector_widths;
+  const bool asks_for_vectors =
+      !widths.empty() && std::find(widths.begin(), widths.end(), 1) == widths.end();
+  if (!constraints.inames.empty() || !constraints.arrays.empty() ||
+      !constraints.free_layouts.empty() || asks_for_vectors) {
+    return {};  // which are about tiles
+  }
+  std::optional<RowProblem> problem = RowReader(kernel, constraints.parameters).read();
+  if (!problem) {
+    return {};
+  }
+  std::vector<RowChoice> choices = RowEnumerator(kernel, *problem, constraints).run();
+  if (choices.empty()) {
+    return {};
+  }
+  const bool is_chain = problem->nests.size() > 1 &&
+                        std::all_of(problem->nests.begin(), problem->nests.end(),
+                                    [](const RowNest& each) { return !each.has_inner_sums; });
+  return {std::make_shared<RowSource>(std::move(*problem), std::move(choices), constraints.machine),
+          is_chain};
+}
+
+}  // namespace rtcg::loopy::detail

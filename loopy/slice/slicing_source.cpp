@@ -1,0 +1,122 @@
+#include "rtcg/loopy/slice/slicing_source.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace rtcg::loopy::detail {
+namespace {
+
+class MergedSource final : public SlicingSource {
+ public:
+  MergedSource(SourcePtr first, SourcePtr second) : sources_{std::move(first), std::move(second)} {
+    std::array<std::size_t, 2> next = {0, 0};
+    const auto seconds = [&](std::size_t which) {
+      return sources_[which]->predicted_seconds(next[which]);
+    };
+    while (next[0] < sources_[0]->count() || next[1] < sources_[1]->count()) {
+      const bool is_second = next[0] == sources_[0]->count() ||
+                             (next[1] < sources_[1]->count() && seconds(1) < seconds(0));
+      const std::size_t which = is_second ? 1 : 0;
+      places_[which].push_back(static_cast<std::uint32_t>(ranked_.size()));
+      ranked_.push_back(
+          {static_cast<std::uint32_t>(which), static_cast<std::uint32_t>(next[which]++)});
+    }
+    for (const std::size_t which : {std::size_t{0}, std::size_t{1}}) {
+      lengths_[which] = sources_[which]->count() == 0 ? 0 : sources_[which]->decisions(0).size();
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const override { return ranked_.size(); }
+  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
+    return of(place).at(ranked_[place].place);
+  }
+  [[nodiscard]] double predicted_seconds(std::size_t place) const override {
+    return of(place).predicted_seconds(ranked_[place].place);
+  }
+  /// Which source it is from, then a place for each decision of both: 0 for those of the other.
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
+    const std::vector<std::int64_t> own = of(place).decisions(ranked_[place].place);
+    std::vector<std::int64_t> all(1 + lengths_[0] + lengths_[1]);
+    all[0] = ranked_[place].source;
+    const std::size_t begin = 1 + (ranked_[place].source == 0 ? 0 : lengths_[0]);
+    std::copy(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(begin));
+    return all;
+  }
+  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
+    std::vector<std::size_t> result;
+    for (const std::size_t each : of(place).neighbours(ranked_[place].place)) {
+      result.push_back(places_[ranked_[place].source][each]);
+    }
+    return result;
+  }
+  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
+    for (const std::size_t which : {std::size_t{0}, std::size_t{1}}) {
+      if (const auto found = sources_[which]->find(slicing)) {
+        return places_[which][*found];
+      }
+    }
+    return std::nullopt;
+  }
+  /// Of two that are from different sources: one of them.
+  [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
+                                                     std::uint64_t mask) const override {
+    if (ranked_[first].source != ranked_[second].source) {
+      return (mask & 1) != 0 ? second : first;
+    }
+    return placed(first, of(first).crossover(ranked_[first].place, ranked_[second].place, mask));
+  }
+  [[nodiscard]] std::vector<std::size_t> seed_shapes() const override {
+    std::vector<std::size_t> result;
+    for (const std::size_t which : {std::size_t{0}, std::size_t{1}}) {
+      for (const std::size_t each : sources_[which]->seed_shapes()) {
+        result.push_back(places_[which][each]);
+      }
+    }
+    return result;
+  }
+  [[nodiscard]] std::optional<std::size_t> unrolled(std::size_t place) const override {
+    return placed(place, of(place).unrolled(ranked_[place].place));
+  }
+
+ private:
+  struct Ranked {
+    std::uint32_t source = 0;
+    std::uint32_t place = 0;  ///< there
+  };
+
+  [[nodiscard]] const SlicingSource& of(std::size_t place) const {
+    return *sources_[ranked_[place].source];
+  }
+  /// In this ranking what another place's source has in its own.
+  [[nodiscard]] std::optional<std::size_t> placed(std::size_t place,
+                                                  std::optional<std::size_t> found) const {
+    return found ? std::optional<std::size_t>(places_[ranked_[place].source][*found])
+                 : std::nullopt;
+  }
+
+  std::array<SourcePtr, 2> sources_;
+  std::vector<Ranked> ranked_{};
+  std::array<std::vector<std::uint32_t>, 2> places_{};
+  std::array<std::size_t, 2> lengths_{};  ///< of their decisions
+};
+
+}  // namespace
+
+SourcePtr merged(SourcePtr first, SourcePtr second) {
+  if (first == nullptr || first->count() == 0) {
+    return second != nullptr && second->count() != 0 ? second : first;
+  }
+  if (second == nullptr || second->count() == 0) {
+    return first;
+  }
+  return std::make_shared<MergedSource>(std::move(first), std::move(second));
+}
+
+SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  RowSlicings rows = row_slicings(kernel, constraints);
+  return rows.replace_tiles ? rows.source
+                            : merged(tile_slicings(kernel, constraints), std::move(rows.source));
+}
+
+}  // namespace rtcg::loopy::detail

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// y = A^T (A x): two launches.
+Kernel transposed_after_product() {
+  return make_kernel("{[i, j, k, l]: 0 <= i, k < 1900 and 0 <= j, l < 2100}",
+                     "t[i] = sum(j, A[i, j]*x[j])\n"
+                     "... gbarrier\n"
+                     "y[l] = sum(k, A[k, l]*t[k])",
+                     {.arguments = "A: f32[1900, 2100]; x, y: f32[2100]; t: f32[1900]"});
+}
+
+/// Two products with one matrix, which may share a launch.
+Kernel two_vectors() {
+  return make_kernel("{[i, j, k, l]: 0 <= i, j, k, l < 2000}",
+                     "p[i] = p[i] + sum(j, A[i, j]*x[j])\n"
+                     "q[k] = q[k] + sum(l, A[l, k]*y[l])",
+                     {.arguments = "A: f32[2000, 2000]; x, y, p, q: f32[2000]"});
+}
+
+TEST(ChainSlicings, CutEachNest) {
+  const Kernel kernel = transposed_after_product();
+  const SlicingStream stream(kernel, {});
+  EXPECT_GT(stream.count(), 1000U);
+  const std::string words = "i: g.0; j: for l.0*128; l: g.0 l.0*64; k: for for*32; fetch t";
+  const auto place = stream.find_words(words);
+  ASSERT_TRUE(place);
+  EXPECT_EQ(stream.at(*place).words, words);
+  const GeneratedProgram program = generate(apply(kernel, stream.at(*place).slicing), Target::cuda);
+  ASSERT_EQ(program.launches.size(), 2U);
+  EXPECT_EQ(program.launches[0].block[0], 128);
+  EXPECT_EQ(program.launches[1].block[0], 64);
+  // the model's first one has the threads of a block along both nests
+  for (const InameSlicing& each : stream.at(0).slicing.inames) {
+    EXPECT_GT(each.factors.size(), 1U) << stream.at(0).words;
+  }
+}
+
+/// Few, so that a test has them at once.
+SlicingConstraints few_threads(std::int64_t least, std::int64_t most) {
+  SlicingConstraints constraints;
+  constraints.min_threads = least;
+  constraints.max_threads = most;
+  constraints.max_items_per_thread = 2;
+  return constraints;
+}
+
+TEST(ChainSlicings, ShareALaunchOrTakeTwo) {
+  const Kernel kernel = two_vectors();
+  const SlicingStream stream(kernel, few_threads(64, 128));
+  std::string together;
+  for (std::size_t i = 0; i < stream.count(); ++i) {
+    const RankedSlicing each = stream.at(i);
+    const std::size_t launches =
+        generate(apply(kernel, each.slicing), Target::cuda).launches.size();
+    // blocks that share a reduction add launches
+    EXPECT_GE(launches, 1 + each.slicing.launches.size()) << each.words;
+    EXPECT_TRUE(launches == 1 || !each.slicing.launches.empty()) << each.words;
+    together = each.slicing.launches.empty() && together.empty() ? each.words : together;
+    i += stream.count() / 40;
+  }
+  ASSERT_FALSE(together.empty());
+  const auto apart = stream.find_words(together + "; launch before k");
+  ASSERT_TRUE(apart);
+  EXPECT_EQ(stream.at(*apart).words, together + "; launch before k");
+  const std::vector<std::size_t> near = stream.neighbours(*stream.find_words(together));
+  EXPECT_NE(std::find(near.begin(), near.end(), *apart), near.end());
+  // blocks of one launch have equally many threads
+  const std::string other = "i: g.0; j: for l.0*128; k: g.0; l: for l.0*64";
+  EXPECT_FALSE(stream.find_words(other));
+  EXPECT_TRUE(stream.find_words(other + "; launch before k"));
+}
+
+TEST(ChainSlicings, NumberReadsAsTheKernelDoes) {
+  const Kernel kernel = transposed_after_product();
+  const SlicingStream stream(kernel, few_threads(64, 64));
+  const auto uses = [&](const char* words) {
+    for (std::size_t i = 0; i < stream.count(); i += 7) {
+      if (stream.at(i).words.find(words) != std::string::npos) {
+        return true;
+      }
+    }
+    return false;
+  };
+  // stages are those of each nest
+  EXPECT_TRUE(uses("fetch x"));
+  EXPECT_FALSE(uses("; stages"));
+  const std::string words =
+      "i: g.0 l.0*64; j: for for*16; l: g.0 l.0*64; k: for for*16; fetch x stages 2; fetch t "
+      "stages 3";
+  const auto steps = recipe_of(kernel, parse_slicing(words));
+  EXPECT_EQ(to_string(steps[steps.size() - 2]), "pipeline([x_tile], j_0, 2)");
+  EXPECT_EQ(to_string(steps.back()), "pipeline([t_tile], k_0, 3)");
+}
+
+TEST(ChainSlicings, RefuseALaunchBeforeNothing) {
+  EXPECT_EQ(to_string(parse_slicing("launch before k; launch before l")),
+            "launch before k; launch before l");
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("launch k"));
+  for (const char* words : {"launch before i", "launch before zz"}) {
+    EXPECT_ERROR("loopy.recipe_of.no_launch", recipe_of(two_vectors(), parse_slicing(words)));
+  }
+  EXPECT_ERROR("loopy.recipe_of.no_launch",
+               recipe_of(transposed_after_product(), parse_slicing("launch before k")));
+}
+
+TEST(ChainSlicings, AnswerASearch) {
+  const SlicingStream stream(two_vectors(), few_threads(128, 128));
+  std::set<std::string> words;
+  std::set<std::vector<std::int64_t>> decisions;
+  constexpr std::size_t step = 97;
+  for (std::size_t i = 0; i < stream.count(); i += step) {
+    words.insert(stream.at(i).words);
+    decisions.insert(stream.decisions(i));
+    EXPECT_EQ(stream.find(stream.at(i).slicing), i) << stream.at(i).words;
+  }
+  const std::size_t looked_at = (stream.count() + step - 1) / step;
+  EXPECT_EQ(words.size(), looked_at);
+  EXPECT_EQ(decisions.size(), looked_at);
+  EXPECT_FALSE(stream.neighbours(0).empty());
+  EXPECT_EQ(stream.crossover(0, 5, 0), 0U);
+  EXPECT_EQ(stream.crossover(0, 5, ~std::uint64_t{0}), 5U);
+}
+
+}  // namespace
+}  // namespace rtcg::loopy

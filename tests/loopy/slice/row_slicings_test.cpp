@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel softmax_rows() {
+  return make_kernel("{[i, j, k, l]: 0 <= i < 16384 and 0 <= j, k, l < 4096}",
+                     "<> top = reduce(max, j, x[i, j])\n"
+                     "<> total = sum(k, exp(x[i, k] - top))\n"
+                     "y[i, l] = exp(x[i, l] - top)/total",
+                     {.arguments = "x, y: f32[16384, 4096]", .default_type = cgen::f32});
+}
+
+TEST(RowSlicings, SpreadAllNestsOfARowAlike) {
+  const SlicingStream stream(softmax_rows(), {});
+  for (const char* words :
+       {"i: g.0; j: for l.0*256; k: for l.0*256; l: for l.0*256",
+        "i: g.0 l.1*4; j: for l.0*32; k: for l.0*32; l: for l.0*32", "i: g.0 l.0*128",
+        "i: g.0; j: for l.0*256; k: for l.0*256; l: for l.0*256; keep x shared",
+        "i: g.0; j: unr_hint l.0*512; k: unr_hint l.0*512; l: unr_hint l.0*512; keep x",
+        "i: g.0; j: unr_hint l.0*256 unr*4; k: unr_hint l.0*256 unr*4; l: unr_hint l.0*256 vec*4; "
+        "keep x vec 4"}) {
+    const auto place = stream.find_words(words);
+    ASSERT_TRUE(place) << words;
+    EXPECT_EQ(to_string(stream.at(*place).slicing), words);
+    EXPECT_NO_THROW(static_cast<void>(
+        generate(apply(softmax_rows(), stream.at(*place).slicing), Target::cuda)));
+  }
+  EXPECT_FALSE(stream.find_words("i: g.0; j: for l.0*256; k: for l.0*128; l: for l.0*256"));
+}
+
+TEST(RowSlicings, AreReadTogether) {
+  EXPECT_EQ(parse_slicing("i: g.0; j,k: for l.0*256; keep x shared"),
+            parse_slicing("i: g.0; j: for l.0*256; k: for l.0*256; keep x shared"));
+  EXPECT_EQ(to_string(parse_slicing("keep x; keep y vec 4")), "keep x; keep y vec 4");
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("keep"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("keep x registers"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("j,,k: for l.0*256"));
+  EXPECT_ERROR("loopy.recipe_of.nothing_to_keep",
+               recipe_of(softmax_rows(), parse_slicing("i: g.0; keep x")));
+}
+
+// 16384 rows of 4096: once to read and once to write takes 128 us
+TEST(RowSlicings, LikeRowsThatAreReadOnce) {
+  const SlicingStream stream(softmax_rows(), {});
+  const RankedSlicing best = stream.at(0);
+  EXPECT_EQ(best.slicing.keeps.size(), 1U) << best.words;
+  EXPECT_GT(best.predicted_seconds, 120e-6);
+  EXPECT_LT(best.predicted_seconds, 200e-6);
+  EXPECT_GE(best.threads, 64);
+}
+
+TEST(RowSlicings, AnswerASearch) {
+  const SlicingStream stream(softmax_rows(), {});
+  std::set<std::string> words;
+  std::set<std::vector<std::int64_t>> decisions;
+  double last = 0;
+  for (std::size_t i = 0; i < stream.count(); ++i) {
+    const RankedSlicing each = stream.at(i);
+    EXPECT_GE(each.predicted_seconds, last);
+    last = each.predicted_seconds;
+    words.insert(each.words);
+    decisions.insert(stream.decisions(i));
+    EXPECT_EQ(stream.find(parse_slicing(each.words)), i);
+    EXPECT_FALSE(stream.neighbours(i).empty()) << each.words;
+  }
+  EXPECT_EQ(words.size(), stream.count());
+  EXPECT_EQ(decisions.size(), stream.count());
+  EXPECT_EQ(stream.crossover(0, 1, 0), 0U);
+  EXPECT_EQ(stream.crossover(0, 1, ~std::uint64_t{0}), 1U);
+}
+
+TEST(RowSlicings, FitShortRows) {
+  const Kernel rows = make_kernel("{[i, j, l]: 0 <= i < 100000 and 0 <= j, l < 12}",
+                                  "<> s = sum(j, x[i, j])\n"
+                                  "y[i, l] = x[i, l]/s",
+                                  {.arguments = "x, y: f32[100000, 12]"});
+  const SlicingStream stream(rows, {});
+  EXPECT_TRUE(stream.find_words("i: g.0 l.1*8; j: for l.0*16; l: for l.0*16"));
+  EXPECT_TRUE(stream.find_words("i: g.0 l.1*32; j: unr_hint l.0*4; l: unr_hint l.0*4; keep x"));
+  for (std::size_t i = 0; i < stream.count(); ++i) {
+    EXPECT_GE(stream.at(i).threads, 32);
+  }
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
