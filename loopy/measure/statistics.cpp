@@ -271,6 +271,16 @@ void Count::add(ConstraintSet points, std::vector<std::string> inames) {
   parts_.push_back({std::move(points), std::move(inames), 1});
 }
 
+Count Count::within(std::string_view iname) const {
+  Count result;
+  for (const Part& part : parts_) {
+    if (std::find(part.inames.begin(), part.inames.end(), iname) != part.inames.end()) {
+      result.parts_.push_back(part);
+    }
+  }
+  return result;
+}
+
 std::int64_t Count::evaluate(const IntegerValues& parameters) const {
   Polynomial total;
   for (const Part& part : parts_) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rtcg/loopy/analyze/polynomial.h"
@@ -16,6 +17,8 @@ class Count {
   /// Once for each value that `inames` take in `points`.
   void add(ConstraintSet points, std::vector<std::string> inames);
 
+  /// What of it is within the loops of an iname.
+  [[nodiscard]] Count within(std::string_view iname) const;
   /// Exact if affine bounds describe the points.
   /// @throws InvalidInput  loopy.statistics.missing_parameter
   /// @throws Unsupported   loopy.statistics.not_countable, the bounds depend on values that the

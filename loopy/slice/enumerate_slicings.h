@@ -20,7 +20,10 @@ class SlicingSource;
 struct MachineModel {
   int multiprocessors = 132;
   double clock_hz = 1.98e9;
-  double flops_per_clock = 256;         ///< of a multiprocessor, in the kernel's precision
+  double flops_per_clock = 256;         ///< of a multiprocessor, in f32
+  double f64_flops_per_clock = 128;     ///< the same in f64
+  double integers_per_clock = 64;       ///< operations of integers, of a multiprocessor
+  double special_per_clock = 16;        ///< approximations of functions, of a multiprocessor
   double shared_bytes_per_clock = 128;  ///< of a multiprocessor
   double cache_bytes_per_clock = 64;    ///< first-level cache to registers, of a multiprocessor
   double memory_bytes_per_second = 4.2e12;

@@ -224,8 +224,97 @@ bool SlicingCost::is_fetched(const SlicingChoice& choice, std::size_t fetchable)
   return fetchable != nowhere && (choice.fetched >> fetchable & 1) != 0;
 }
 
+/// Share of the box in which all triangles' bounds hold, each loosened by so many iterations.
+double SlicingCost::share_of_results(double shift_of_fast, double shift_of_slow) const {
+  const auto fast_length = static_cast<double>(problem_.loops[fast_loop].length);
+  const auto slow_length = static_cast<double>(problem_.loops[slow_loop].length);
+  // integral of a number that is clamped to [0, 1]
+  const auto integral = [](double to) { return to <= 0 ? 0 : to <= 1 ? to * to / 2 : to - 0.5; };
+  double share = 1;
+  for (const LoopBound& each : problem_.triangles) {
+    const auto of_fast = static_cast<double>(each.coefficients[fast_loop]);
+    const auto of_slow = static_cast<double>(each.coefficients[slow_loop]);
+    const double shift =
+        std::max(std::abs(of_fast) * shift_of_fast, std::abs(of_slow) * shift_of_slow);
+    // rows of the slow loop along the fast one, as shares of it
+    const double scale = std::abs(of_slow) * slow_length;
+    const double first =
+        (static_cast<double>(each.constant) + shift) / scale + (of_slow > 0 ? 1 : 0);
+    const double slope = of_fast * fast_length / scale;
+    share -= 1 - (integral(first + slope) - integral(first)) / slope;
+  }
+  const double least = 1 / (fast_length * slow_length);
+  return std::clamp(share, least, 1.0);
+}
+
+double SlicingCost::share_of_blocks(const SlicingChoice& choice) const {
+  return problem_.triangles.empty() ? 1
+                                    : share_of_results(static_cast<double>(choice.fast_tile()) / 2,
+                                                       static_cast<double>(choice.slow_tile()) / 2);
+}
+
+bool SlicingCost::has_known_beginning(const SlicingChoice& choice) const {
+  if (problem_.beginnings.empty()) {
+    return true;
+  }
+  // least and greatest first tile that each bound gives, over all blocks
+  struct Range {
+    std::int64_t least = 0;
+    std::int64_t greatest = 0;
+    bool is_constant = true;
+    bool is_affine = true;
+  };
+  std::vector<Range> ranges;
+  for (const LoopBound& each : problem_.beginnings) {
+    const std::int64_t step = each.coefficients[reduced_loop] * choice.depth;
+    if (step == 0) {
+      return false;
+    }
+    Range range;
+    // at the best point of a block, for the first and for the last block
+    std::int64_t least = -each.constant - (step - each.coefficients[reduced_loop]);
+    std::int64_t greatest = least;
+    for (std::size_t i = 0; i < loop_count; ++i) {
+      const std::int64_t coefficient = each.coefficients[i];
+      if (i == reduced_loop || coefficient == 0) {
+        continue;
+      }
+      const std::int64_t tile = i == fast_loop           ? choice.fast_tile()
+                                : i == slow_loop         ? choice.slow_tile()
+                                : choice.is_in_thread(i) ? problem_.loops[i].length
+                                                         : 1;
+      const std::int64_t at_best = coefficient > 0 ? -coefficient * (tile - 1) : 0;
+      const std::int64_t last = -coefficient * tile * (blocks_along(choice, i) - 1);
+      least += at_best + std::min<std::int64_t>(0, last);
+      greatest += at_best + std::max<std::int64_t>(0, last);
+      range.is_constant = false;
+      range.is_affine = range.is_affine && coefficient * tile % step == 0;
+    }
+    range.least = -((-least) / step);
+    range.least = least > 0 ? ceil_divide(least, step) : range.least;
+    range.greatest = greatest > 0 ? ceil_divide(greatest, step) : -((-greatest) / step);
+    ranges.push_back(range);
+  }
+  const auto is_for_all = [&](std::int64_t first, const Range* own) {
+    return std::all_of(ranges.begin(), ranges.end(),
+                       [&](const Range& each) { return &each == own || each.greatest <= first; });
+  };
+  std::int64_t constant = INT64_MAX;
+  for (const Range& each : ranges) {
+    constant = std::min(constant, each.least);
+  }
+  for (const Range& each : ranges) {
+    constant = each.is_constant ? std::max(constant, each.least) : constant;
+  }
+  return is_for_all(constant, nullptr) ||
+         std::any_of(ranges.begin(), ranges.end(), [&](const Range& each) {
+           return !each.is_constant && each.is_affine && is_for_all(each.least, &each);
+         });
+}
+
 bool SlicingCost::can_pipeline(const SlicingChoice& choice) const {
   return choice.depth != 0 && choice.depth < problem_.loops[reduced_loop].length &&
+         has_known_beginning(choice) &&
          std::any_of(problem_.reads.begin(), problem_.reads.end(),
                      [&](const SlicedRead& read) {
                        return read.mentions[reduced_loop] && is_fetched(choice, read.fetchable);
@@ -310,21 +399,28 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
       (choice.slices > 1 ? (40 + 8 * items) * std::log2(choice.slices) : 0);
   work.warps = std::ceil(threads / machine_.warp_lanes);
   work.steps = choice.shared_steps != 0
-                   ? choice.shared_steps * static_cast<double>(problem_.other_steps)
-                   : reduction_length * static_cast<double>(problem_.other_steps) /
-                         (choice.reduction_threads * choice.slices);
+                   ? choice.shared_steps
+                   : reduction_length / (choice.reduction_threads * choice.slices);
   work.tiles = choice.depth != 0 ? std::ceil(reduction_length / choice.depth) : 1;
-  work.flop_clocks = problem_.flops_per_step * 2 * items * work.steps * work.warps *
-                     machine_.warp_lanes / machine_.flops_per_clock;
+  work.flop_clocks = (operations_of_step_ * work.steps + operations_outside_) * 2 * items *
+                     work.warps * machine_.warp_lanes / machine_.flops_per_clock;
   work.memory_bytes =
-      items * threads / (choice.reduction_threads * choice.slices) * problem_.result_bytes;
+      items * threads / (choice.reduction_threads * choice.slices) * problem_.written_bytes;
   add_laid_writes(choice, work);
-  work.instructions = problem_.flops_per_step * items * work.steps * work.warps;
+  work.instructions =
+      (problem_.in_sum.count() * work.steps + problem_.outside.count()) * items * work.warps;
   add_reads(choice, work);
   const auto repeats = static_cast<double>(tiles_of_block(choice));
   for (double* each : {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks,
                        &work.instructions, &work.memory_bytes, &work.meeting_clocks, &work.tiles}) {
     *each *= repeats;
+  }
+  if (!problem_.triangles.empty()) {
+    work.blocks = std::max(1.0, work.blocks * share_of_blocks(choice));
+    for (double* each : {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks,
+                         &work.instructions, &work.memory_bytes}) {
+      *each /= density_;
+    }
   }
   return work;
 }
@@ -336,10 +432,13 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
     const double own_items = (read.mentions[fast_loop] ? choice.fast[0] * choice.fast[2] : 1) *
                              (read.mentions[slow_loop] ? choice.slow[0] * choice.slow[2] : 1) *
                              (is_whole ? whole_items : 1);
-    const double own_steps = read.mentions[reduced_loop] || read.times > 1 ? work.steps : 1;
+    const bool is_each_step = read.mentions[reduced_loop] || read.times > 1;
+    const double own_steps =
+        (is_each_step && read.is_in_cut_sum ? work.steps : 1) * read.other_steps * read.density;
     // what neighbouring items read, too, stays in a register
     const double per_warp = own_steps * (own_items + (read.times - 1) * std::sqrt(own_items));
     const double block_bytes = tile_of(read, choice).elements * read.element_bytes *
+                               read.other_elements * read.density *
                                (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) /
                                static_cast<double>(sharing_blocks(choice));
     const bool is_across = find_way(choice, read.free_layout) != nullptr &&
@@ -403,12 +502,11 @@ double SlicingCost::cpu_seconds(const SlicingChoice& choice) const {
     slowdown *= problem_.loops[loop].length % tile == 0 ? 1 : slowdown_of_guards;
   }
   const double loads = 1.0 / std::max(1.0, items) + vector_lanes / (8 * std::max(8.0, row));
-  const double steps =
-      static_cast<double>(problem_.loops[reduced_loop].length * problem_.other_steps) /
-      (choice.reduction_threads * static_cast<double>(sharing_blocks(choice)));
-  const double block_clocks = 20 + static_cast<double>(tiles_of_block(choice)) *
-                                       problem_.flops_per_step * items * threads * steps /
-                                       vector_lanes * slowdown * (0.5 + loads);
+  const double steps = static_cast<double>(problem_.loops[reduced_loop].length) /
+                       (choice.reduction_threads * static_cast<double>(sharing_blocks(choice)));
+  const double operations = operations_of_step_ * steps + operations_outside_;
+  const double block_clocks = 20 + static_cast<double>(tiles_of_block(choice)) * operations *
+                                       items * threads / vector_lanes * slowdown * (0.5 + loads);
   const double cores = std::max(1, machine_.multiprocessors);
   const double rounds = std::ceil(static_cast<double>(blocks(choice)) / cores);
   return rounds * block_clocks / machine_.clock_hz + (choice.shared_steps != 0 ? 4e-6 : 2e-6);
@@ -420,15 +518,11 @@ double SlicingCost::least_seconds(const SlicingChoice& choice) const {
   if (machine_.is_cpu || is_narrow) {
     return 0;  // one instruction may do several steps
   }
-  double steps = static_cast<double>(problem_.other_results * problem_.other_steps);
-  for (const SlicedLoop& each : problem_.loops) {
-    steps *= static_cast<double>(each.length);
-  }
   const double blocks_count = static_cast<double>(blocks(choice));
   const double per_clock = std::min(
       std::min<double>(blocks_count, machine_.multiprocessors) * machine_.flops_per_clock / 2,
       blocks_count * static_cast<double>(choice.threads()));
-  return steps / per_clock / machine_.clock_hz;
+  return problem_.least_steps / per_clock / machine_.clock_hz;
 }
 
 double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work, double resident,
@@ -458,8 +552,11 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work, d
   const double traffic_share =
       problem_.has(reduced_loop) && choice.shared_steps == 0 && choice.reduction_threads == 1 ? 0.35
                                                                                               : 1;
-  const double memory_seconds = blocks_count * work.memory_bytes * traffic_share /
-                                machine_.memory_bytes_per_second / std::max(0.05, streams);
+  // and nothing moves less than all arrays once
+  const double traffic =
+      std::max(blocks_count * work.memory_bytes * traffic_share, problem_.compulsory_bytes);
+  const double memory_seconds =
+      traffic / machine_.memory_bytes_per_second / std::max(0.05, streams);
   // a second launch adds up what the blocks have, or one clears the results before
   const double launches = choice.shared_steps != 0 ? 2 : 1;
   return std::max(core_seconds, memory_seconds) + 0.2 * std::min(core_seconds, memory_seconds) +

@@ -17,7 +17,10 @@ namespace rtcg::loopy::detail {
 class SlicingCost {
  public:
   SlicingCost(const SlicingProblem& problem, const MachineModel& machine)
-      : problem_(problem), machine_(machine) {}
+      : problem_(problem),
+        machine_(machine),
+        operations_of_step_(problem.in_sum.as_floats(machine)),
+        operations_outside_(problem.outside.as_floats(machine)) {}
 
   [[nodiscard]] double seconds(const SlicingChoice& choice) const {
     return seconds(choice, shared_bytes(choice));
@@ -75,6 +78,11 @@ class SlicingCost {
   /// Steps along the reduction that belong together, since loads from some tile read so many: they
   /// are unrolled also where the others are not.
   [[nodiscard]] std::int64_t steps_at_once(const SlicingChoice& choice) const;
+  /// Share of the blocks that have points, where results are a triangle or a band.
+  [[nodiscard]] double share_of_blocks(const SlicingChoice& choice) const;
+  /// Whether all threads of a block begin the reduction with the same tile, and an affine form says
+  /// with which: pipeline() asks for that.
+  [[nodiscard]] bool has_known_beginning(const SlicingChoice& choice) const;
   /// Whether a tile that is fetched moves along the reduction, so that its copies can run ahead.
   [[nodiscard]] bool can_pipeline(const SlicingChoice& choice) const;
 
@@ -171,6 +179,11 @@ class SlicingCost {
   mutable std::array<KnownWork, 16> works_{};
   const SlicingProblem& problem_;
   const MachineModel& machine_;
+  [[nodiscard]] double share_of_results(double shift_of_fast, double shift_of_slow) const;
+  const double density_ = share_of_results(0, 0);  // of results in their box
+  // of a result, in additions of floats
+  const double operations_of_step_;
+  const double operations_outside_;
 };
 
 }  // namespace rtcg::loopy::detail

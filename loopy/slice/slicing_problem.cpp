@@ -13,6 +13,7 @@
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/slice/access_groups.h"
+#include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
@@ -26,20 +27,23 @@ class ProblemReader {
   ProblemReader(const Kernel& kernel, const IntegerValues& parameters)
       : kernel_(infer_types(expand_subst(kernel))),
         parameters_(parameters),
-        accesses_(accesses_of(kernel_)) {}
+        accesses_(accesses_of(kernel_)),
+        counter_(kernel_, parameters_) {}
 
   SlicingProblem read(std::vector<FreeLayout> free_layouts) {
     problem_.free_layouts = std::move(free_layouts);
-    const std::vector<std::string> results = result_inames();
-    read_results(results);
+    results_ = result_inames();
+    read_results(results_);
     read_reductions();
-    if (results.empty() && problem_.loops[reduced_loop].iname.empty()) {
+    if (results_.empty() && problem_.loops[reduced_loop].iname.empty()) {
       throw InvalidInput("loopy.slicings.nothing_to_slice",
                          fmt::format("kernel '{}' has no iname that all statements are within and "
                                      "all results are indexed by, and no reduction",
                                      kernel_.name));
     }
     read_accesses();
+    read_work();
+    read_bounds();
     ask_about_copies();
     number_arrays(problem_.reads);
     number_arrays(problem_.laid_writes);
@@ -81,6 +85,91 @@ class ProblemReader {
         problem_.loops[next_whole++] = each;
       } else {
         problem_.other_results *= each.length;
+      }
+    }
+  }
+
+  /// Nothing where the constraint mentions more than the loops that are cut.
+  std::optional<LoopBound> bound_of(const Constraint& constraint) const {
+    LoopBound bound{{}, constraint.expr.constant()};
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < loop_count; ++i) {
+      bound.coefficients[i] =
+          problem_.has(i) ? constraint.expr.coefficient(problem_.loops[i].iname) : 0;
+      found += bound.coefficients[i] != 0 ? 1 : 0;
+    }
+    return constraint.is_equality || found != constraint.expr.terms().size() ? std::nullopt
+                                                                             : std::optional(bound);
+  }
+
+  /// What is known of some of the loops that are cut, without what the rest implies.
+  ConstraintSet domain_of_loops(const NameSet& within, const NameSet& loops) const {
+    const NameSet all = with_parent_inames(kernel_, within);
+    ConstraintSet set = constraints_of(kernel_, all);
+    for (const auto& [name, value] : parameters_) {
+      set = set.substitute(name, Affine(value));
+    }
+    std::vector<std::string> others;
+    for (const std::string& name : set.names()) {
+      if (is_iname(kernel_, name) && loops.count(name) == 0) {
+        others.push_back(name);
+      }
+    }
+    return set.project_out(others).without_redundancies();
+  }
+
+  void read_bounds() {
+    const std::string& cut = problem_.loops[reduced_loop].iname;
+    NameSet results;
+    for (std::size_t i = 0; i < loop_count; ++i) {
+      if (i != reduced_loop && problem_.has(i)) {
+        results.insert(problem_.loops[i].iname);
+      }
+    }
+    if (!cut.empty()) {
+      NameSet all = results;
+      all.insert(cut);
+      bool begins_elsewhere = false;
+      bool ends_elsewhere = false;
+      std::vector<LoopBound> bounds;
+      const ConstraintSet set = domain_of_loops({cut}, all);
+      for (const Constraint& each : set.constraints()) {
+        const bool depends = each.expr.terms().size() > 1;
+        const bool is_lower = each.expr.coefficient(cut) > 0;
+        begins_elsewhere = begins_elsewhere || (is_lower && depends);
+        ends_elsewhere =
+            ends_elsewhere || (each.expr.coefficient(cut) < 0 && depends) || each.is_equality;
+        if (is_lower) {
+          bounds.push_back(bound_of(each).value_or(LoopBound()));
+        }
+      }
+      if (begins_elsewhere && ends_elsewhere) {
+        bounds.emplace_back();  // elimination may lose bounds of copies that run ahead in a band
+      }
+      problem_.beginnings = begins_elsewhere ? bounds : std::vector<LoopBound>();
+    }
+    if (problem_.has(slow_loop)) {
+      read_triangles({problem_.loops[fast_loop].iname, problem_.loops[slow_loop].iname});
+    }
+  }
+
+  /// Of what all statements have in common.
+  void read_triangles(const NameSet& loops) {
+    std::optional<ConstraintSet> common;
+    for (const Instruction& each : kernel_.instructions) {
+      const ConstraintSet own = domain_of_loops(each.within_inames, loops);
+      ConstraintSet both;
+      for (const Constraint& known : common ? common->constraints() : own.constraints()) {
+        if (own.implies(known)) {
+          both.add(known);
+        }
+      }
+      common = std::move(both);
+    }
+    for (const Constraint& each : common ? common->constraints() : std::vector<Constraint>()) {
+      const auto bound = bound_of(each);
+      if (bound && each.expr.terms().size() == 2) {
+        problem_.triangles.push_back(*bound);
       }
     }
   }
@@ -140,10 +229,7 @@ class ProblemReader {
       }
       SlicedLoop& longest = problem_.loops[reduced_loop];
       if (each.length > longest.length || longest.iname.empty()) {
-        problem_.other_steps *= longest.length;
         longest = each;
-      } else {
-        problem_.other_steps *= each.length;
       }
     }
     ask_how_to_share(summing == 1 && kernel_.instructions.size() == 1 &&
@@ -177,8 +263,10 @@ class ProblemReader {
     Slicing slicing;
     for (std::size_t i = 0; i < first_whole_loop; ++i) {
       if (problem_.has(i)) {
+        // a long tile of results begins before its bands do
+        const std::int64_t result_tile = problem_.beginnings.empty() ? 2 : 64;
         slicing.inames.push_back(
-            {problem_.loops[i].iname, {{0, {}}, {i == reduced_loop ? 1 : 2, {}}}});
+            {problem_.loops[i].iname, {{0, {}}, {i == reduced_loop ? 1 : result_tile, {}}}});
       }
     }
     std::erase_if(problem_.fetchable, [&](Fetchable& each) {
@@ -194,7 +282,6 @@ class ProblemReader {
   }
 
   void read_accesses() {
-    double operations = 0;
     problem_.writes_neighbours = !problem_.loops[fast_loop].iname.empty();
     for (const ArrayAccess& access : accesses_) {
       const Argument* argument = find_argument(kernel_, access.array);
@@ -210,10 +297,27 @@ class ProblemReader {
         note_if_laid_out(access, bytes);
         continue;
       }
-      operations += 2;
       add_read(access, bytes);
     }
-    problem_.flops_per_step = std::max(1.0, operations / 2);
+  }
+
+  /// Counts arithmetic, and what moves in any case, over the points of all loops.
+  void read_work() {
+    double result_count = static_cast<double>(problem_.other_results);
+    for (std::size_t i = 0; i < loop_count; ++i) {
+      result_count *= i == reduced_loop ? 1 : static_cast<double>(problem_.loops[i].length);
+    }
+    const SlicedLoop& cut = problem_.loops[reduced_loop];
+    const KernelWork work = count_work(kernel_, parameters_, cut.iname);
+    problem_.in_sum = cut.iname.empty() ? work.outside : work.in_sum;
+    problem_.in_sum *= 1 / (result_count * static_cast<double>(cut.length));
+    problem_.outside = cut.iname.empty() ? OperationMix() : work.outside;
+    problem_.outside *= 1 / result_count;
+    // moving an element takes an instruction, too
+    problem_.in_sum.floats += std::max(0.0, 1 - problem_.in_sum.count() - problem_.outside.count());
+    problem_.least_steps = work.least_steps;
+    problem_.compulsory_bytes = work.compulsory_bytes;
+    problem_.written_bytes = work.written_bytes / result_count;
   }
 
   /// What one index of a read reaches; nothing where it is not affine.
@@ -303,11 +407,31 @@ class ProblemReader {
     SlicedRead read = reached_by(access, bytes);
     read.group = number;
     add_distances(*group, read);
+    add_loops_around(access, read);
     problem_.reads.push_back(read);
     if (is_fetchable(*group, read)) {
       problem_.fetchable.push_back(
           {read.array, groups.size() > 1 ? static_cast<std::int64_t>(number) + 1 : 0});
     }
+  }
+
+  void add_loops_around(const ArrayAccess& access, SlicedRead& read) {
+    double box = 1;
+    for (const std::string& iname : access.inames) {
+      const double length = counter_.length(iname);
+      box *= length;
+      const bool is_result = std::find(results_.begin(), results_.end(), iname) != results_.end();
+      if (is_result || iname == problem_.loops[reduced_loop].iname) {
+        read.is_in_cut_sum = read.is_in_cut_sum || !is_result;
+        continue;
+      }
+      const bool is_index =
+          std::any_of(access.indices.begin(), access.indices.end(),
+                      [&](const Expr& index) { return free_names(index).count(iname) != 0; });
+      read.other_steps *= is_index ? length : 1;
+      read.other_elements *= is_index && !is_reduced(iname) ? length : 1;
+    }
+    read.density = counter_.points(access.inames) / box;
   }
 
   /// What lies between the reads of a group.
@@ -379,6 +503,8 @@ class ProblemReader {
   const IntegerValues& parameters_;
   std::vector<ArrayAccess> accesses_;
   std::map<std::string, std::vector<AccessGroup>> groups_{};
+  PointCounter counter_;
+  std::vector<std::string> results_{};
   SlicingProblem problem_{};
 };
 

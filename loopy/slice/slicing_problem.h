@@ -9,6 +9,7 @@
 #include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/kernel/kernel.h"
 #include "rtcg/loopy/slice/free_layouts.h"
+#include "rtcg/loopy/slice/operation_mix.h"
 
 // What SlicingStream has to know of a kernel.
 
@@ -48,6 +49,14 @@ struct SlicedRead {
   std::array<bool, loop_count> mentions{};
   /// Times that one result, or one step of the reduction, reads it.
   double times = 1;
+  /// Whether the reduction that is cut is around it, and the iterations of other loops around it
+  /// that choose what it reads, but for those of results.
+  bool is_in_cut_sum = false;
+  double other_steps = 1;
+  /// The same without reductions.
+  double other_elements = 1;
+  /// Share of the points of the box of its loops in which it is read: 1/2 in a triangle.
+  double density = 1;
   /// Neighbours along the last axis that may be read at once wherever the loop along it steps by
   /// whole runs of them; 0: none.
   std::int64_t vector_width = 0;
@@ -64,14 +73,27 @@ struct Fetchable {
   bool can_run_ahead = false;  ///< whether copies along the reduction can, see pipeline()
 };
 
+/// What relates loops: sum of coefficients[i]*loops[i] + constant >= 0.
+struct LoopBound {
+  std::array<std::int64_t, loop_count> coefficients{};
+  std::int64_t constant = 0;
+};
+
 struct SlicingProblem {
   std::array<SlicedLoop, loop_count> loops{};
   std::int64_t other_results = 1;  ///< iterations of results' loops that always stay loops
-  std::int64_t other_steps = 1;    ///< those of reductions that are not cut
   std::vector<SlicedRead> reads{};
   std::vector<Fetchable> fetchable{};  ///< at most most_fetchable
-  double flops_per_step = 1;
-  double result_bytes = 4;
+  /// Arithmetic of one result and one step of the reduction that is cut, and what is outside of
+  /// it: a mean over the box of the results. Without a reduction there is one step.
+  OperationMix in_sum{};
+  OperationMix outside{};
+  /// Points of the longest sum, over all results; of the results where there is none.
+  double least_steps = 1;
+  /// What is read and written at least once, over all results.
+  double compulsory_bytes = 0;
+  double result_bytes = 4;   ///< of an element
+  double written_bytes = 4;  ///< for each result
   /// Whether each statement writes neighbours along the fast loop.
   bool writes_neighbours = false;
   /// Whether threads of a block may share the reductions over the loop that is cut.
@@ -80,6 +102,12 @@ struct SlicingProblem {
   /// functions, too.
   bool can_share_sums = false;
   bool can_add_atomically = false;
+  /// What holds of the fast and the slow loop together wherever there are results, `j <= i`: blocks
+  /// elsewhere have nothing to do.
+  std::vector<LoopBound> triangles{};
+  /// Where the reduction that is cut begins, if that depends on results, `k >= i`: all that bounds
+  /// it from below; a bound without coefficients where that is not known.
+  std::vector<LoopBound> beginnings{};
   /// Arrays that the caller lets the tuner lay out, and how they are written.
   std::vector<FreeLayout> free_layouts{};
   std::vector<SlicedRead> laid_writes{};

@@ -44,6 +44,7 @@ MachineModel machine_model(const runtime::DeviceInfo& info) {
     }
     return model;
   }
+  model.f64_flops_per_clock = share_of_f64(info.target) * model.flops_per_clock;
   model.multiprocessors = info.multiprocessors;
   model.clock_hz = info.clock_khz * 1e3;
   if (info.memory_clock_khz > 0 && info.memory_bus_bits > 0) {

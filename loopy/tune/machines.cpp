@@ -102,6 +102,7 @@ Machine parse_machine(const json& entry, const std::string& where) {
   model.memory_bytes_per_second =
       reached_share_of_bandwidth * fields.positive("memory_gb_per_second") * 1e9;
   model.flops_per_clock = fields.positive("flops_per_clock");
+  model.f64_flops_per_clock = share_of_f64(model.architecture) * model.flops_per_clock;
   model.shared_bytes = fields.count("shared_kib_per_block") * kib;
   model.shared_bytes_per_multiprocessor = fields.count("shared_kib_per_multiprocessor") * kib;
   model.threads_per_multiprocessor = fields.count("threads_per_multiprocessor");

@@ -99,6 +99,23 @@ TEST(SlicingStream, ReadsSeveralStepsAtOnceWhereRowsLieAlongThem) {
       odd.find(parse_slicing(odd_results + "for*15 unr_hint*3; fetch m; fetch u; stages 2")));
 }
 
+/// The best of tiles of 64 x 64 results for 256 threads, 16 steps at a time.
+double best_seconds(const char* domains, const char* statement, const char* arguments) {
+  SlicingConstraints constraints;
+  constraints.min_threads = constraints.max_threads = 256;
+  constraints.inames = {{"i", {{64}, {16}}}, {"j", {{64}, {16}}}, {"k", {{16}, {}}}};
+  return SlicingStream(make_kernel(domains, statement, {.arguments = arguments}), constraints)
+      .predicted_seconds(0);
+}
+
+TEST(SlicingCostModel, DependOnTypes) {
+  const char* const box = "{[i, j, k]: 0 <= i, j, k < 2048}";
+  const char* const sum = "c[i, j] = sum(k, a[i, k]*b[k, j])";
+  const double in_f32 = best_seconds(box, sum, "a, b, c: f32[2048, 2048]");
+  EXPECT_NEAR(best_seconds(box, sum, "a, b, c: f64[2048, 2048]") / in_f32, 2, 0.3);
+  EXPECT_NEAR(best_seconds(box, sum, "a, b, c: c64[2048, 2048]") / in_f32, 4, 0.6);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Kernels, SlicingCosts,
     testing::Values(Case{"{[i, j, k]: 0 <= i, j, k < 500}", "c[i, j] = sum(k, a[i, k]*b[k, j])"},

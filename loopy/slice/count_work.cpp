@@ -1,0 +1,177 @@
+#include "rtcg/loopy/slice/count_work.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/count_points.h"
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/measure/statistics.h"
+#include "rtcg/loopy/symbolic/affine.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy::detail {
+namespace {
+
+/// Operations whose number is not known count as often as their statements would in a box.
+void add_operations(const Kernel& kernel, const IntegerValues& parameters, const std::string& cut,
+                    KernelWork& work) {
+  const Statistics statistics = count_operations(kernel);
+  for (const auto& [operation, count] : statistics.operations) {
+    const auto& [name, type] = operation;
+    const double all = static_cast<double>(count.evaluate(parameters));
+    const double inside =
+        cut.empty() ? 0 : static_cast<double>(count.within(cut).evaluate(parameters));
+    work.in_sum.add(name, type, inside);
+    work.outside.add(name, type, all - inside);
+  }
+}
+
+/// One operation for each read, in a box around all loops: of kernels whose points cannot be
+/// counted.
+void guess_operations(const std::vector<ArrayAccess>& accesses, const std::string& cut,
+                      PointCounter& counter, KernelWork& work) {
+  for (const ArrayAccess& access : accesses) {
+    if (!access.is_write && !access.indices.empty()) {
+      const bool is_inside = !cut.empty() && access.inames.count(cut) != 0;
+      (is_inside ? work.in_sum : work.outside).floats += counter.points(access.inames);
+    }
+  }
+}
+
+double points_of_longest_sum(const Kernel& kernel, PointCounter& counter) {
+  double most = 1;
+  for (const Instruction& instruction : kernel.instructions) {
+    const Assignment* assignment = get_if<Assignment>(instruction);
+    if (assignment == nullptr) {
+      continue;
+    }
+    const Reduction* sum = nullptr;
+    walk(assignment->value, [&](const Expr& part) {
+      const Reduction* found = get_if<Reduction>(part);
+      if (found == nullptr) {
+        return true;
+      }
+      NameSet inames = instruction.within_inames;
+      inames.insert(found->inames.begin(), found->inames.end());
+      most = std::max(most, counter.points(inames));
+      sum = found;
+      return false;  // what is within may not depend on all loops
+    });
+    most = sum == nullptr ? std::max(most, counter.points(instruction.within_inames)) : most;
+  }
+  return most;
+}
+
+}  // namespace
+
+ConstraintSet PointCounter::domain_of(const NameSet& inames) const {
+  const NameSet all = with_parent_inames(kernel_, inames);
+  ConstraintSet set = constraints_of(kernel_, all);
+  for (const auto& [name, value] : parameters_) {
+    set = set.substitute(name, Affine(value));
+  }
+  std::vector<std::string> others;
+  for (const std::string& name : set.names()) {
+    if (is_iname(kernel_, name) && inames.count(name) == 0) {
+      others.push_back(name);
+    }
+  }
+  return set.project_out(others);
+}
+
+double PointCounter::length(const std::string& iname) {
+  const auto known = lengths_.find(iname);
+  if (known != lengths_.end()) {
+    return known->second;
+  }
+  const ConstraintSet set = domain_of({iname});
+  const auto first = set.minimum(Affine(iname));
+  const auto last = set.maximum(Affine(iname));
+  const double result =
+      first && last ? static_cast<double>(std::max<std::int64_t>(1, *last - *first + 1)) : 1;
+  lengths_.emplace(iname, result);
+  return result;
+}
+
+double PointCounter::points(const NameSet& inames) {
+  const auto known = known_.find(inames);
+  if (known != known_.end()) {
+    return known->second;
+  }
+  std::optional<double> result;
+  if (const auto pieces = count_points(domain_of(inames), {inames.begin(), inames.end()})) {
+    double sum = 0;
+    for (const CountPiece& piece : *pieces) {
+      const auto value = piece.count.evaluate(parameters_);
+      result = value && piece.conditions.names().empty() ? std::optional(sum) : std::nullopt;
+      if (!result) {
+        break;
+      }
+      sum += static_cast<double>(*value);
+      result = sum;
+    }
+  }
+  if (!result) {
+    result = 1;
+    for (const std::string& iname : inames) {
+      *result *= length(iname);
+    }
+  }
+  known_.emplace(inames, *result);
+  return *result;
+}
+
+double PointCounter::elements(const ArrayAccess& access) {
+  // indices that depend on a loop of their own each are different for all values of these loops
+  NameSet own;
+  for (const Expr& index : access.indices) {
+    const auto affine = to_affine(index);
+    if (!affine) {
+      continue;
+    }
+    std::string longest;
+    for (const Affine::Term& term : affine->terms()) {
+      const bool is_free = access.inames.count(term.name) != 0 && own.count(term.name) == 0;
+      if (is_free && (longest.empty() || length(term.name) > length(longest))) {
+        longest = term.name;
+      }
+    }
+    if (!longest.empty()) {
+      own.insert(longest);
+    }
+  }
+  return points(own);
+}
+
+KernelWork count_work(const Kernel& kernel, const IntegerValues& parameters,
+                      const std::string& cut) {
+  KernelWork work;
+  PointCounter counter(kernel, parameters);
+  const std::vector<ArrayAccess> accesses = accesses_of(kernel);
+  try {
+    add_operations(kernel, parameters, cut, work);
+  } catch (const Unsupported&) {
+    work = {};
+    guess_operations(accesses, cut, counter, work);
+  }
+  work.least_steps = points_of_longest_sum(kernel, counter);
+  std::map<std::pair<std::string, bool>, double> touched;
+  for (const ArrayAccess& access : accesses) {
+    const Argument* argument = find_argument(kernel, access.array);
+    if (argument == nullptr || !argument->is_array) {
+      continue;
+    }
+    const double bytes = static_cast<double>(size_bytes(*argument->type));
+    double& most = touched[{access.array, access.is_write}];
+    most = std::max(most, bytes * counter.elements(access));
+    work.written_bytes += access.is_write ? bytes * counter.points(access.inames) : 0;
+  }
+  for (const auto& [access, bytes] : touched) {
+    work.compulsory_bytes += bytes;
+  }
+  return work;
+}
+
+}  // namespace rtcg::loopy::detail

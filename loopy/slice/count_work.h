@@ -1,0 +1,54 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <map>
+#include <string>
+
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/slice/operation_mix.h"
+
+// How much a kernel computes and moves, however it is sliced.
+
+namespace rtcg::loopy::detail {
+
+/// Counts the points of loops for some values of the parameters, and remembers what it found.
+class PointCounter {
+ public:
+  PointCounter(const Kernel& kernel, const IntegerValues& parameters)
+      : kernel_(kernel), parameters_(parameters) {}
+
+  /// Values that the inames take together; those of a box around them where they cannot be
+  /// counted.
+  [[nodiscard]] double points(const NameSet& inames);
+  /// Values of one iname; 1 where they are not known.
+  [[nodiscard]] double length(const std::string& iname);
+  /// Different elements that an access touches, or fewer: indices that are not affine count as
+  /// one.
+  [[nodiscard]] double elements(const ArrayAccess& access);
+
+ private:
+  [[nodiscard]] ConstraintSet domain_of(const NameSet& inames) const;
+
+  const Kernel& kernel_;
+  const IntegerValues& parameters_;
+  std::map<NameSet, double> known_{};
+  std::map<std::string, double> lengths_{};
+};
+
+struct KernelWork {
+  OperationMix in_sum{};   ///< within the reduction that is cut
+  OperationMix outside{};  ///< elsewhere
+  /// Points of the longest sum of a statement; of the statement itself where it has none.
+  double least_steps = 1;
+  double compulsory_bytes = 0;  ///< elements of arrays that are touched, each once
+  double written_bytes = 0;     ///< each time
+};
+
+/// @param kernel  with types, and rules expanded
+/// @param cut     the reduction that is cut, or empty
+[[nodiscard]] KernelWork count_work(const Kernel& kernel, const IntegerValues& parameters,
+                                    const std::string& cut);
+
+}  // namespace rtcg::loopy::detail
