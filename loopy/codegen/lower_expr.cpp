@@ -186,6 +186,10 @@ class Lowering {
 
   /// Whether 0 <= expr, and expr < bound, are known.
   [[nodiscard]] bool is_known_nonnegative(const Expr& expr) const {
+    const FloorDiv* quotient = get_if<FloorDiv>(expr);
+    if (quotient != nullptr && as_integer(quotient->denominator) > 0) {
+      return is_known_nonnegative(quotient->numerator);
+    }
     const std::optional<Affine> affine = to_affine(with_values(*scope_.values, expr));
     return affine && context().implies_nonnegative(*affine);
   }

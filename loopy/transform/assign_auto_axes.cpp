@@ -122,45 +122,131 @@ Kernel side_by_side(Kernel kernel, const BlockLengths& lengths,
   return join_inames(std::move(joined), {inner, row}, options);
 }
 
-Kernel assign_axes_of(Kernel kernel, const std::string& id, const BlockLengths& lengths) {
-  const Instruction& instruction = *find_instruction(kernel, id);
-  std::vector<std::pair<std::int64_t, std::string>> open;
-  std::array<bool, 3> is_taken = {lengths[0] == 0, lengths[1] == 0, lengths[2] == 0};
+/// Inames that are to be spread, by their strides in memory, and the axes that are free for them.
+struct Spread {
+  std::vector<std::pair<std::int64_t, std::string>> open{};
+  std::array<bool, 3> is_taken{};
+};
+
+Spread find_spread(const Kernel& kernel, const Instruction& instruction,
+                   const BlockLengths& lengths) {
+  Spread spread;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    spread.is_taken[i] = lengths[i] == 0;
+  }
   for (const std::string& iname : instruction.within_inames) {
     const InameTag tag = tag_of(kernel, iname);
     if (tag.kind == AxisKind::block_auto) {
-      open.emplace_back(stride_of(kernel, instruction, iname), iname);
+      spread.open.emplace_back(stride_of(kernel, instruction, iname), iname);
     } else if (tag.kind == AxisKind::block) {
-      is_taken[static_cast<std::size_t>(tag.number)] = true;
+      spread.is_taken[static_cast<std::size_t>(tag.number)] = true;
     }
   }
-  std::sort(open.begin(), open.end());
-  if (!is_taken[0] && open.size() > 1 && is<Assignment>(instruction)) {
-    kernel = side_by_side(std::move(kernel), lengths, open);
-    is_taken[0] = open.front().second.empty();
+  std::sort(spread.open.begin(), spread.open.end());
+  return spread;
+}
+
+/// Each iname on an axis of its own. Counts how often each thread runs the statement, as far as
+/// lengths are known.
+Kernel axis_by_axis(Kernel kernel, const std::string& id, const BlockLengths& lengths,
+                    Spread spread, std::int64_t& rounds) {
+  if (!spread.is_taken[0] && spread.open.size() > 1 &&
+      is<Assignment>(*find_instruction(kernel, id))) {
+    kernel = side_by_side(std::move(kernel), lengths, spread.open);
+    spread.is_taken[0] = spread.open.front().second.empty();
   }
-  for (const auto& [stride, iname] : open) {
+  rounds = 1;
+  for (const auto& [stride, iname] : spread.open) {
     if (iname.empty()) {
       continue;
     }
-    const auto axis = std::find(is_taken.begin(), is_taken.end(), false);
+    const auto axis = std::find(spread.is_taken.begin(), spread.is_taken.end(), false);
+    const auto own = range_length(kernel, iname);
     kernel.iname_tags.erase(iname);
-    if (axis == is_taken.end()) {
+    if (axis == spread.is_taken.end()) {
+      rounds *= own.value_or(1);
       continue;  // a loop
     }
     *axis = true;
-    const int number = static_cast<int>(axis - is_taken.begin());
+    const int number = static_cast<int>(axis - spread.is_taken.begin());
     const std::int64_t length = lengths[static_cast<std::size_t>(number)];
-    const auto own = range_length(kernel, iname);
     if (own && *own <= length) {
       kernel.iname_tags.insert_or_assign(iname, InameTag{AxisKind::block, number});
       continue;
     }
+    rounds *= own ? ceil_divide(*own, length) : 1;
     SplitOptions options;
     options.inner_tag = fmt::format("l.{}", number);
     kernel = split_iname(std::move(kernel), iname, length, options);
   }
   return kernel;
+}
+
+/// All inames as one, in the order of memory, over all threads: neighbours copy neighbours, and
+/// none but the last round leaves threads without work. Nothing where that takes `rounds`, too.
+std::optional<Kernel> flat(Kernel kernel, const BlockLengths& lengths, const Spread& spread,
+                           std::int64_t rounds) {
+  std::int64_t elements = 1;
+  std::vector<std::string> inames;  // the slowest varying first
+  for (const auto& [stride, iname] : spread.open) {
+    const auto own = range_length(kernel, iname);
+    if (!own || *own < 1) {
+      return std::nullopt;
+    }
+    elements *= *own;
+    inames.insert(inames.begin(), iname);
+    kernel.iname_tags.erase(iname);
+  }
+  std::vector<int> axes;
+  std::int64_t threads = 1;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (!spread.is_taken[i] && lengths[i] > 1) {
+      axes.push_back(static_cast<int>(i));
+      threads *= lengths[i];
+    }
+  }
+  if (inames.empty() || axes.empty() || ceil_divide(elements, threads) >= rounds) {
+    return std::nullopt;
+  }
+  std::string rest = inames.back();
+  if (inames.size() > 1) {
+    rest = make_name_generator(kernel).make(rest + "_flat");
+    const JoinOptions options{.name = rest};
+    if (why_not([&] { return join_inames(kernel, inames, options); })) {
+      return std::nullopt;
+    }
+    kernel = join_inames(std::move(kernel), inames, options);
+  }
+  std::int64_t left = elements;
+  for (const int axis : axes) {
+    const std::int64_t length = lengths[static_cast<std::size_t>(axis)];
+    if (left <= length) {
+      kernel.iname_tags.insert_or_assign(rest, InameTag{AxisKind::block, axis});
+      return kernel;
+    }
+    NameGenerator names = make_name_generator(kernel);
+    const std::string outer = names.make(inames.back() + "_round");
+    const std::string inner = names.make(inames.back() + "_thread");
+    kernel = split_iname(
+        std::move(kernel), rest, length,
+        {.outer_name = outer, .inner_name = inner, .inner_tag = fmt::format("l.{}", axis)});
+    rest = outer;
+    left = ceil_divide(left, length);
+  }
+  return kernel;
+}
+
+Kernel assign_axes_of(const Kernel& kernel, const std::string& id, const BlockLengths& lengths) {
+  const Instruction& instruction = *find_instruction(kernel, id);
+  const Spread spread = find_spread(kernel, instruction, lengths);
+  std::int64_t rounds = 1;
+  Kernel result = axis_by_axis(kernel, id, lengths, spread, rounds);
+  if (instruction.is_fill && rounds > 1) {
+    if (auto other = flat(kernel, lengths, spread, rounds)) {
+      return *std::move(other);
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -179,7 +265,7 @@ Kernel assign_auto_axes(Kernel kernel) {
   }
   const RecordedStep step(kernel);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    kernel = assign_axes_of(std::move(kernel), ids[i], lengths[i]);
+    kernel = assign_axes_of(kernel, ids[i], lengths[i]);
   }
   // what no statement is spread over, such as the loop of a reduction, stays a loop
   std::erase_if(kernel.iname_tags,

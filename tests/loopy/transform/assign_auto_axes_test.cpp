@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "tests/loopy/support/run_schedule.h"
@@ -62,6 +63,43 @@ TEST(AssignAutoAxes, LeavesAxesAloneThatTheStatementUses) {
                                                     "c[x, i] = b[x, i]\nd[x, y] = 1.0",
                                                     "tag_inames(x:l.0, y:l.1, i:l.auto)"))),
             "i:l.1 x:l.0 y:l.1 ");
+}
+
+TEST(AssignAutoAxes, CopiesFlatWhereRowsLeaveThreadsWithoutWork) {
+  // 36 elements for 64 threads: planes of 9 side by side would take four rounds
+  const Kernel kernel = kernel_on_axes(
+      "{[x, y]: 0 <= x < 16 and 0 <= y < 4} {[f, p, q]: 0 <= f < 4 and 0 <= p, q < 3}",
+      "out[x, y] = sum((f, p, q), w[f, p, q])*x",
+      "tag_inames(x:l.0, y:l.1)\nadd_prefetch(w, [f, p, q])");
+  const std::string text = generate_text(kernel, Target::cuda, {.recipe_comment = false});
+  EXPECT_EQ(
+      text.substr(0, text.find("  double acc")),
+      R"(extern "C" __global__ void __launch_bounds__(64) loopy_kernel(const double *__restrict__ w,
+    double *__restrict__ out) {
+  const int x = (int)threadIdx.x;
+  const int y = (int)threadIdx.y;
+  __shared__ __align__(16) double w_fetch[4][3][3];
+  if (16 * y + x < 36) {
+    w_fetch[(16 * y + x) / 9][(16 * y + x) / 3 % 3][(16 * y + x) % 3] =
+        w[9 * ((16 * y + x) / 9) + 3 * ((16 * y + x) / 3 % 3) + (16 * y + x) % 3];
+  }
+)");
+  expect_equal(as_results(run_schedule(kernel, {}).results()), results_of(kernel, {}), kernel);
+}
+
+TEST(AssignAutoAxes, CopiesFlatInRounds) {
+  // 90 elements for 64 threads in two rounds, where 15 rows would take four
+  const Kernel kernel = kernel_on_axes(
+      "{[x, y]: 0 <= x < 16 and 0 <= y < 4} {[p, q]: 0 <= p < 9 and 0 <= q < 10}",
+      "out[x, y] = sum((p, q), w[p, q])*x", "tag_inames(x:l.0, y:l.1)\nadd_prefetch(w, [p, q])");
+  const std::string text = generate_text(kernel, Target::cuda, {.recipe_comment = false});
+  EXPECT_NE(
+      text.find(R"(  for (int w_fetch_1_round_1 = 0; w_fetch_1_round_1 < 2; ++w_fetch_1_round_1) {
+    if (64 * w_fetch_1_round_1 + 16 * y + x < 90) {
+)"),
+      std::string::npos)
+      << text;
+  expect_equal(as_results(run_schedule(kernel, {}).results()), results_of(kernel, {}), kernel);
 }
 
 }  // namespace
