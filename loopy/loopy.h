@@ -37,6 +37,7 @@
 #include "rtcg/loopy/transform/instruction_inames.h"
 #include "rtcg/loopy/transform/join_inames.h"
 #include "rtcg/loopy/transform/keep_row.h"
+#include "rtcg/loopy/transform/loosen_bounds.h"
 #include "rtcg/loopy/transform/map_domain.h"
 #include "rtcg/loopy/transform/pad_bank_conflicts.h"
 #include "rtcg/loopy/transform/pipeline.h"

@@ -319,10 +319,88 @@ class GuardPlacement {
   std::int64_t statements_ = 0;  // of the text, lanes not counted
 };
 
+/// Whether others than the block itself could notice that the statement does not run.
+bool is_seen_outside(const Kernel& kernel, const Instruction& instruction) {
+  if (is<BarrierInstruction>(instruction) || is<CopyFence>(instruction)) {
+    return false;
+  }
+  const NameSet written = written_variables(instruction);
+  return !is<Assignment>(instruction) ||
+         !std::all_of(written.begin(), written.end(), [&](const std::string& each) {
+           const Temporary* temporary = find_temporary(kernel, each);
+           return temporary != nullptr && temporary->address_space != AddressSpace::global;
+         });
+}
+
+/// What a statement's domain says of the place of its block alone.
+ConstraintSet domain_of_blocks(const LaunchFacts& launch, std::size_t statement) {
+  const ConstraintSet& domain = launch.facts.domain(statement);
+  std::vector<std::string> others;
+  for (const std::string& name : domain.names()) {
+    if (is_iname(launch.kernel, name) && (launch.context->known.count(name) == 0 ||
+                                          tag_of(launch.kernel, name).kind == AxisKind::block)) {
+      others.push_back(name);
+    }
+  }
+  ConstraintSet blocks = domain.project_out(others);
+  for (const auto& [iname, value] : launch.context->values) {
+    blocks = blocks.substitute(iname, value);
+  }
+  return blocks;
+}
+
+/// What relates the axes of the grid, `j_0 <= i_0`, where all that a block does for others needs
+/// it: whole blocks are left out then. Of blocks whose threads meet, others test each statement.
+Guards tests_of_blocks(const LaunchFacts& launch, const LoopTree& tree) {
+  if (std::none_of(tree.begin(), tree.end(), contains_barrier)) {
+    return {};
+  }
+  std::optional<ConstraintSet> common;
+  for (const std::size_t statement : launch.statements) {
+    if (!is_seen_outside(launch.kernel, launch.kernel.instructions[statement])) {
+      continue;
+    }
+    const ConstraintSet own = domain_of_blocks(launch, statement);
+    ConstraintSet both;
+    for (const Constraint& each : common ? common->constraints() : own.constraints()) {
+      if (own.implies(each)) {
+        both.add(each);
+      }
+    }
+    common = std::move(both);
+  }
+  Guards tests;
+  for (const Constraint& each : common ? common->constraints() : std::vector<Constraint>{}) {
+    const auto is_of_grid = [&](const Affine::Term& term) {
+      return tag_of(launch.kernel, term.name).kind == AxisKind::grid;
+    };
+    const bool is_known = std::all_of(each.expr.terms().begin(), each.expr.terms().end(),
+                                      [&](const Affine::Term& term) {
+                                        return find_temporary(launch.kernel, term.name) == nullptr;
+                                      });
+    const auto axes = std::count_if(each.expr.terms().begin(), each.expr.terms().end(), is_of_grid);
+    if (axes >= 2 && is_known && !launch.context->assumptions.implies(each)) {
+      tests.push_back(each);
+    }
+  }
+  return tests;
+}
+
 }  // namespace
 
 GuardedTree place_guards(const LaunchFacts& launch, const LoopTree& tree) {
-  return GuardPlacement(launch).level(tree, launch.context);
+  GuardPlacement placement(launch);
+  const Guards wanted = tests_of_blocks(launch, tree);
+  EmitContext inside = *launch.context;
+  Guards tests = needed_tests(wanted, inside);
+  if (tests.empty()) {
+    return placement.level(tree, launch.context);
+  }
+  GuardedIf both{launch.context, std::move(tests), {}, {}};
+  both.then_body = placement.level(tree, make_context(std::move(inside)));
+  GuardedTree result;
+  result.push_back({std::move(both)});
+  return result;
 }
 
 }  // namespace rtcg::loopy

@@ -30,6 +30,7 @@
 #include "rtcg/loopy/transform/instruction_inames.h"
 #include "rtcg/loopy/transform/join_inames.h"
 #include "rtcg/loopy/transform/keep_row.h"
+#include "rtcg/loopy/transform/loosen_bounds.h"
 #include "rtcg/loopy/transform/map_domain.h"
 #include "rtcg/loopy/transform/pad_bank_conflicts.h"
 #include "rtcg/loopy/transform/pipeline.h"
@@ -368,6 +369,7 @@ Table loop_rows() {
                             },
                             text, text, pairs, inline_options)},
       {"join_inames", row(join_inames, list, join_options)},
+      {"loosen_bounds", row(loosen_bounds, text, list)},
       {"make_reduction_inames_unique", row(make_reduction_inames_unique)},
       {"map_domain", row(map_domain, pairs)},
       {"prioritize_loops", row(prioritize_loops, rest)},

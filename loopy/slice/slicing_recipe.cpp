@@ -435,6 +435,40 @@ void add_fetch(const Slicing& slicing, const FetchPlan& fetch, const detail::Acc
   }
 }
 
+/// Lets threads share the loop of a reduction whose bounds differ by thread, `k <= i`: tiles are
+/// filled in it for all of them.
+void add_shared_bounds(const Kernel& expanded, const Slicing& slicing, const InameSlicing& reduced,
+                       const NameSet& all_reduced, std::vector<RecipeStep>& steps) {
+  if (reduced.factors.size() < 2 || reduced.factors.front().axis.kind != AxisKind::sequential ||
+      std::all_of(slicing.fetches.begin(), slicing.fetches.end(),
+                  [](const FetchPlan& each) { return each.in_registers; })) {
+    return;
+  }
+  NameSet parents;
+  for (const Constraint& each :
+       find_home_domain(expanded, reduced.iname)->constraints.constraints()) {
+    for (const Affine::Term& term : each.expr.terms()) {
+      if (term.name != reduced.iname && each.expr.coefficient(reduced.iname) != 0 &&
+          is_iname(expanded, term.name) && all_reduced.count(term.name) == 0) {
+        parents.insert(term.name);
+      }
+    }
+  }
+  std::vector<std::string> of_threads;
+  for (const std::string& parent : parents) {
+    const InameSlicing* sliced = find_sliced(slicing, parent);
+    for (std::size_t i = 0; sliced != nullptr && i < sliced->factors.size(); ++i) {
+      const AxisKind kind = sliced->factors[i].axis.kind;
+      if (kind != AxisKind::grid && (i > 0 || kind != AxisKind::sequential)) {
+        of_threads.push_back(sliced->factors.size() > 1 ? part_name(parent, i) : parent);
+      }
+    }
+  }
+  if (!of_threads.empty()) {
+    steps.push_back({"loosen_bounds", {part_name(reduced.iname, 0), list_of(of_threads)}, {}});
+  }
+}
+
 void add_layouts(const Kernel& kernel, const Slicing& slicing, std::vector<RecipeStep>& steps) {
   NameSet known;
   for (const LayoutPlan& plan : slicing.layouts) {
@@ -487,7 +521,10 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
                                      kernel.name, each.iname, fmt::join(all_inames(kernel), ", ")));
     }
     add_splits(each, steps);
+  }
+  for (const InameSlicing& each : slicing.inames) {
     if (reduced.count(each.iname) != 0) {
+      add_shared_bounds(expanded, slicing, each, reduced, steps);
       add_sharing(slicing, each, steps);
     }
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/record.h"
@@ -105,35 +106,46 @@ ConstraintSet bounds_of_loop(const Kernel& kernel, const std::string& iname,
   return result;
 }
 
-/// Why the first iterations are not the same for all that is around the statement.
-std::optional<std::string> why_not_one_beginning(const Kernel& kernel, std::size_t writer,
-                                                 const std::string& iname, std::int64_t first) {
-  const NameSet& around = kernel.instructions[writer].within_inames;
+/// The first value of the loop for what is around a statement: a constant, or an affine form of
+/// inames that are the same for all threads of a block.
+std::optional<Affine> beginning_of(const Kernel& kernel, const std::string& iname,
+                                   const NameSet& around) {
   const ConstraintSet bounds = bounds_of_loop(kernel, iname, around);
+  std::vector<Affine> lower;
+  std::vector<Affine> forms;
+  if (const auto first = constraints_of(kernel, {iname}).minimum(Affine(iname))) {
+    forms.emplace_back(*first);
+  }
   for (const Constraint& each : bounds.constraints()) {
-    NameSet others;
-    for (const Affine::Term& term : each.expr.terms()) {
-      if (term.name != iname && is_iname(kernel, term.name)) {
-        others.insert(term.name);
-      }
+    const std::int64_t coefficient = each.expr.coefficient(iname);
+    if (each.is_equality) {
+      return std::nullopt;
     }
-    if (others.empty() || (each.expr.coefficient(iname) < 0 && !each.is_equality)) {
-      continue;
+    if (coefficient > 0) {
+      lower.push_back(each.expr);
     }
-    const ConstraintSet all = constraints_of(kernel, others);
-    std::vector<std::string> projected;
-    for (const std::string& name : all.names()) {
-      if (is_iname(kernel, name) && others.count(name) == 0) {
-        projected.push_back(name);
-      }
-    }
-    ConstraintSet known = all.project_out(projected);
-    known.add_nonnegative(Affine(iname) - Affine(first));
-    if (each.is_equality || !known.implies(each)) {
-      return fmt::format("'{}' begins at a value that depends on '{}'", iname, *others.begin());
+    if (coefficient == 1) {
+      forms.push_back(Affine(iname) - each.expr);
     }
   }
-  return std::nullopt;
+  NameSet others = around;
+  others.erase(iname);
+  const ConstraintSet known = constraints_of(kernel, others);
+  const auto is_beginning = [&](const Affine& form) {
+    return std::none_of(form.terms().begin(), form.terms().end(),
+                        [&](const Affine::Term& term) {
+                          const AxisKind kind = tag_of(kernel, term.name).kind;
+                          return is_iname(kernel, term.name) &&
+                                 (around.count(term.name) == 0 || kind == AxisKind::block ||
+                                  kind == AxisKind::block_auto ||
+                                  tag_of(kernel, term.name).is_lane());
+                        }) &&
+           std::all_of(lower.begin(), lower.end(), [&](const Affine& bound) {
+             return known.implies_nonnegative(bound.substitute(iname, form));
+           });
+  };
+  const auto found = std::find_if(forms.begin(), forms.end(), is_beginning);
+  return found == forms.end() ? std::nullopt : std::optional(*found);
 }
 
 std::optional<std::string> why_not_temporary(const Kernel& kernel, const std::string& name,
@@ -145,9 +157,12 @@ std::optional<std::string> why_not_temporary(const Kernel& kernel, const std::st
   if (auto reason = why_not_filled_by(kernel, writers.front(), iname)) {
     return reason;
   }
-  const std::int64_t first = *constraints_of(kernel, {iname}).minimum(Affine(iname));
-  if (auto reason = why_not_one_beginning(kernel, writers.front(), iname, first)) {
-    return reason;
+  const Instruction& fill = kernel.instructions[writers.front()];
+  if (!beginning_of(kernel, iname, fill.within_inames)) {
+    return fmt::format(
+        "'{}' begins at a value that depends on a thread, or that no affine form "
+        "of the inames around '{}' gives",
+        iname, fill.id);
   }
   for (const Instruction& reader : kernel.instructions) {
     if (read_variables(kernel, reader).count(name) != 0 && used_inames(reader).count(iname) == 0) {
@@ -184,6 +199,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel,
   if (temporaries.empty()) {
     return Refusal{"loopy.pipeline.not_possible", "no temporaries are named"};
   }
+  std::optional<Affine> beginning;
   for (const std::string& name : temporaries) {
     if (find_temporary(kernel, name) == nullptr) {
       std::vector<std::string> known;
@@ -198,6 +214,15 @@ std::optional<Refusal> find_refusal(const Kernel& kernel,
       return Refusal{"loopy.pipeline.not_possible",
                      fmt::format("'{}' cannot be filled ahead: {}", name, *reason)};
     }
+    const std::size_t writer = writers_of(kernel, name).front();
+    const auto own = beginning_of(kernel, loop, kernel.instructions[writer].within_inames);
+    if (beginning && beginning != own) {
+      return Refusal{
+          "loopy.pipeline.not_possible",
+          fmt::format("'{}' begins at '{}' for '{}' and at '{}' for '{}'", loop,
+                      to_string(*beginning), temporaries.front(), to_string(*own), name)};
+    }
+    beginning = own;
   }
   return std::nullopt;
 }
@@ -211,7 +236,10 @@ class Pipeliner {
         iname_(std::move(iname)),
         stages_(stages),
         names_(make_name_generator(kernel_)),
-        first_(*constraints_of(kernel_, {iname_}).minimum(Affine(iname_))) {}
+        first_(beginning_of(kernel_, iname_,
+                            kernel_.instructions[writers_of(kernel_, temporaries_.front()).front()]
+                                .within_inames)
+                   .value_or(Affine(0))) {}
 
   Kernel run() {
     NameSet around;
@@ -255,6 +283,17 @@ class Pipeliner {
     return result;
   }
 
+  /// What holds for the inames of a form.
+  [[nodiscard]] ConstraintSet known_of(const Affine& form) const {
+    NameSet inames;
+    for (const Affine::Term& term : form.terms()) {
+      if (is_iname(kernel_, term.name)) {
+        inames.insert(term.name);
+      }
+    }
+    return constraints_of(kernel_, inames);
+  }
+
   void add_stage_domain() {
     Domain domain;
     domain.inames = {ahead_};
@@ -264,7 +303,7 @@ class Pipeliner {
   }
 
   [[nodiscard]] Expr buffer(const Expr& iteration) const {
-    return modulo(simplify_index(iteration - Expr(first_)), stages_);
+    return modulo(simplify_index(iteration - to_expr(first_)), stages_);
   }
 
   static Expr with_leading_index(const Expr& element, const Expr& index) {
@@ -280,7 +319,7 @@ class Pipeliner {
     for (const std::string& each : own) {
       renamed.emplace(each, names_.make(each + "_ahead"));
     }
-    const Affine iteration = Affine(ahead_) + Affine(first_);
+    const Affine iteration = Affine(ahead_) + first_;
     copy_domains(own, renamed, iteration);
     const auto moved = [&](Expr expr) {
       for (const auto& [old, fresh] : renamed) {
@@ -323,7 +362,7 @@ class Pipeliner {
       }
       copy.constraints = domain.constraints.substitute(iname_, iteration).rename(fresh);
       if (copies.empty()) {
-        copy.constraints.add(in_loop(iteration, constraints_of(kernel_, {ahead_})));
+        copy.constraints.add(in_loop(iteration, known_of(iteration)));
       }
       copies.push_back(std::move(copy));
     }
@@ -459,7 +498,7 @@ class Pipeliner {
   const std::string iname_;
   const std::int64_t stages_;
   NameGenerator names_;
-  const std::int64_t first_;
+  const Affine first_;
   ConstraintSet loop_;
   std::string ahead_;
 };

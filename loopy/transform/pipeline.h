@@ -21,7 +21,8 @@ namespace rtcg::loopy {
 /// (`cp.async`, from compute capability 8.0 on) where elements have 4, 8 or 16 bytes and the
 /// temporary is shared; 16 bytes are copied at once where rows of both sides allow it.
 /// @param temporaries  what add_prefetch or precompute made within `iname`; all are filled together
-/// @param iname        a loop whose first value is a constant
+/// @param iname        a loop whose first value is a constant, or an affine form of the inames around
+///                     it that are the same for all threads of a block
 /// @param stages       2 to 8
 /// @throws InvalidInput  loopy.pipeline.unknown_temporary, loopy.pipeline.unknown_iname,
 ///                       loopy.pipeline.bad_stages, loopy.pipeline.not_possible

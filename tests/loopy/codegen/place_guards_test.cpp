@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
@@ -86,6 +87,34 @@ if 128*i_outer + i_inner_inner < n - 112
   statement
 else
   statement)");
+}
+
+TEST(PlaceGuards, LeavesOutBlocksWithoutPoints) {
+  const Kernel triangle =
+      make_kernel("{[i, j, k]: 0 <= j <= i < 64 and 0 <= k < 8}",
+                  "c[i, j] = sum(k, a[i, k]*b[j, k])", {.default_type = cgen::f32});
+  const Kernel tiled = apply_recipe(triangle,
+                                    "split_iname(i, 16, outer_tag=g.1, inner_tag=l.1)\n"
+                                    "split_iname(j, 16, outer_tag=g.0, inner_tag=l.0)\n"
+                                    "add_prefetch(a, [i_inner, k])\n"
+                                    "add_prefetch(b, [j_inner, k])");
+  const std::string text = generate_text(tiled, Target::cuda, {.recipe_comment = false});
+  EXPECT_EQ(text.substr(text.find("  if (")), R"(  if (j_outer <= i_outer) {
+    if (j_inner < 8) {
+      a_fetch[i_inner][j_inner] = a[128 * i_outer + 8 * i_inner + j_inner];
+      b_fetch[i_inner][j_inner] = b[128 * j_outer + 8 * i_inner + j_inner];
+    }
+    float acc_k = 0.0f;
+    __syncthreads();
+    if (16 * j_outer + j_inner <= 16 * i_outer + i_inner) {
+      for (int k = 0; k < 8; ++k) {
+        acc_k += a_fetch[i_inner][k] * b_fetch[j_inner][k];
+      }
+      c[1024 * i_outer + 64 * i_inner + 16 * j_outer + j_inner] = acc_k;
+    }
+  }
+}
+)");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 
@@ -108,12 +109,61 @@ double best_seconds(const char* domains, const char* statement, const char* argu
       .predicted_seconds(0);
 }
 
+TEST(SlicingCostModel, OfTrianglesAreThoseOfTheirPoints) {
+  const char* const arguments = "a, b, c: f32[2048, 2048]";
+  const char* const sum = "c[i, j] = sum(k, a[i, k]*b[k, j])";
+  const double whole = best_seconds("{[i, j, k]: 0 <= i, j, k < 2048}", sum, arguments);
+  const double lower =
+      best_seconds("{[i, j]: 0 <= i, j < 2048} {[k]: 0 <= k <= i}", sum, arguments);
+  const double upper =
+      best_seconds("{[i, j]: 0 <= i, j < 2048} {[k]: i <= k < 2048}", sum, arguments);
+  const double half =
+      best_seconds("{[i, j, k]: 0 <= j <= i < 2048 and 0 <= k < 2048}", sum, arguments);
+  EXPECT_NEAR(lower / whole, 0.5, 0.05);
+  EXPECT_NEAR(upper / lower, 1, 0.05);
+  EXPECT_NEAR(half / whole, 0.5, 0.1);
+}
+
 TEST(SlicingCostModel, DependOnTypes) {
   const char* const box = "{[i, j, k]: 0 <= i, j, k < 2048}";
   const char* const sum = "c[i, j] = sum(k, a[i, k]*b[k, j])";
   const double in_f32 = best_seconds(box, sum, "a, b, c: f32[2048, 2048]");
   EXPECT_NEAR(best_seconds(box, sum, "a, b, c: f64[2048, 2048]") / in_f32, 2, 0.3);
   EXPECT_NEAR(best_seconds(box, sum, "a, b, c: c64[2048, 2048]") / in_f32, 4, 0.6);
+}
+
+TEST(SlicingStream, HoldsStagesOfTrianglesThatTilesDivide) {
+  const Kernel product =
+      make_kernel("{[i, j]: 0 <= i, j < 2048} {[k]: i <= k < 2048}",
+                  "c[i, j] = sum(k, a[i, k]*b[k, j])", {.arguments = "a, b, c: f32[2048, 2048]"});
+  SlicingConstraints constraints;
+  constraints.min_threads = constraints.max_threads = 256;
+  constraints.inames = {{"i", {{64, 8}, {16, 8}}}, {"j", {{64}, {16, 32}}}, {"k", {{16}, {}}}};
+  const SlicingStream stream(product, constraints);
+  const auto has = [&](const std::string& text) {
+    return stream.find(parse_slicing(text)).has_value();
+  };
+  EXPECT_TRUE(
+      has("j: g.0 l.0*16 vec*4; i: g.1 l.1*16 ilp*4; k: for for*16; "
+          "fetch a transposed pad 4; fetch b; stages 3"));
+  // blocks of 8 rows begin in the middle of a tile
+  EXPECT_FALSE(has("j: g.0 l.0*32 ilp*2; i: g.1 l.1*8; k: for for*16; fetch a; fetch b; stages 2"));
+}
+
+TEST(SlicingStream, HoldsWhatAnExpertChoosesForARankUpdate) {
+  const Kernel update = make_kernel("{[i, j, k]: 0 <= j <= i < 4096 and 0 <= k < 4096}",
+                                    "c[i, j] = c[i, j] + sum(k, a[i, k]*a[j, k])",
+                                    {.arguments = "a, c: f32[4096, 4096]"});
+  SlicingConstraints constraints;
+  constraints.machine.shared_bytes = 227 * 1024;
+  constraints.inames = {{"i", {{128}, {16}}}, {"j", {{128}, {16}}}, {"k", {{16}, {}}}};
+  const SlicingStream stream(update, constraints);
+  const std::string words =
+      "j: g.0 ilp*2 l.0*16 vec*4; i: g.1 l.1*16 ilp*8; k: for for*16; "
+      "fetch a#1 transposed pad 4; fetch a#2 transposed pad 4; stages 3";
+  ASSERT_TRUE(stream.find(parse_slicing(words)));
+  const std::string text = generate_text(apply(update, parse_slicing(words)), Target::cuda);
+  EXPECT_NE(text.find("  if (j_0 <= i_0) {\n"), std::string::npos) << text;
 }
 
 INSTANTIATE_TEST_SUITE_P(

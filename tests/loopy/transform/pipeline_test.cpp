@@ -31,21 +31,50 @@ int count_of(const std::string& part, const std::string& text) {
   return count;
 }
 
-TEST(Pipeline, RefusesLoopsThatBeginAtAnotherValueForEachBlock) {
-  const auto piped = [](const char* range) {
-    const Kernel kernel =
-        make_kernel(std::string("{[i, j, k]: 0 <= i < n and 0 <= j < n and ") + range + "}",
-                    "c[i, j] = sum(k, a[i, k]*b[k, j])", {.default_type = cgen::f32});
-    return apply_recipe(kernel,
-                        "split_iname(i, 8, outer_tag=g.1, inner_tag=l.1)\n"
-                        "split_iname(j, 8, outer_tag=g.0, inner_tag=l.0)\n"
-                        "split_iname(k, 8)\n"
-                        "add_prefetch(b, [k_inner, j_inner], outer_inames=[i_outer])\n"
-                        "pipeline([b_fetch], k_outer, 2)");
-  };
-  EXPECT_FALSE(why_not([&] { return piped("0 <= k <= i"); }));
-  EXPECT_ERROR("loopy.pipeline.not_possible", piped("i <= k < n"));
-  EXPECT_ERROR("loopy.pipeline.not_possible", piped("i <= k <= i + 15"));
+Kernel piped_product(const std::string& range, const std::string& tile) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j < n and " + range + "}",
+                  "c[i, j] = sum(k, a[i, k]*b[k, j])", {.default_type = cgen::f32});
+  return apply_recipe(kernel,
+                      "split_iname(i, 8, outer_tag=g.1, inner_tag=l.1)\n"
+                      "split_iname(j, 8, outer_tag=g.0, inner_tag=l.0)\n"
+                      "split_iname(k, " +
+                          tile +
+                          ")\n"
+                          "add_prefetch(b, [k_inner, j_inner], outer_inames=[i_outer])\n"
+                          "pipeline([b_fetch], k_outer, 2)");
+}
+
+TEST(Pipeline, BeginsWhereTheBlockDoes) {
+  EXPECT_FALSE(why_not([&] { return piped_product("0 <= k <= i", "8"); }));
+  const std::string text =
+      generate_text(piped_product("i <= k < n", "4"), Target::opencl, {.recipe_comment = false});
+  EXPECT_EQ(text.substr(0, text.find("    if (8 * i_outer")),
+            R"(__kernel __attribute__((reqd_work_group_size(8, 8, 1))) void loopy_kernel(__global const float *restrict a,
+    __global const float *restrict b, __global float *restrict c, const int n) {
+  const int j_outer = convert_int_sat(get_group_id(0));
+  const int i_outer = convert_int_sat(get_group_id(1));
+  const int j_inner = (int)(ushort)get_local_id(0);
+  const int i_inner = (int)(ushort)get_local_id(1);
+  __local float b_fetch[2][4][8] __attribute__((aligned(16)));
+  if (i_inner < 4) {
+    b_fetch[0][i_inner][j_inner] = 8 * i_outer + i_inner < n && 8 * j_outer + j_inner < n ?
+        b[n * (8 * i_outer + i_inner) + 8 * j_outer + j_inner] : 0.0f;
+  }
+  float acc_k_outer = 0.0f;
+  for (int k_outer = 2 * i_outer; k_outer < (n + 3) / 4; ++k_outer) {
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (i_inner < 4 && 4 * k_outer + 4 < n) {
+      b_fetch[(k_outer - 2 * i_outer + 1) % 2][i_inner][j_inner] =
+          4 * k_outer + i_inner + 4 < n && 8 * j_outer + j_inner < n ?
+          b[n * (4 * k_outer + i_inner + 4) + 8 * j_outer + j_inner] : 0.0f;
+    }
+)");
+}
+
+TEST(Pipeline, RefusesLoopsWhoseBeginningNoAffineFormGives) {
+  // at 8*i_outer/12, rounded up
+  EXPECT_ERROR("loopy.pipeline.not_possible", piped_product("i <= k < n", "12"));
 }
 
 TEST(Pipeline, FillsBuffersAheadOfTheLoop) {

@@ -1,0 +1,123 @@
+#include "rtcg/loopy/transform/loosen_bounds.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/record.h"
+#include "rtcg/loopy/transform/refusal.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// The inames of its domain that are reduced together with the iname: they are the loops within it.
+std::vector<std::string> loops_within(const Kernel& kernel, const std::string& iname) {
+  NameSet together;
+  const auto look = [&](const Expr& expr) {
+    walk(expr, [&](const Expr& part) {
+      const Reduction* sum = get_if<Reduction>(part);
+      if (sum != nullptr &&
+          std::find(sum->inames.begin(), sum->inames.end(), iname) != sum->inames.end()) {
+        together.insert(sum->inames.begin(), sum->inames.end());
+      }
+      return true;
+    });
+  };
+  for (const Instruction& each : kernel.instructions) {
+    for_each_expression(each, look);
+  }
+  for (const SubstitutionRule& rule : kernel.rules) {
+    look(rule.body);
+  }
+  std::vector<std::string> within;
+  for (const std::string& each : find_home_domain(kernel, iname)->inames) {
+    if (each != iname && together.count(each) != 0) {
+      within.push_back(each);
+    }
+  }
+  return within;
+}
+
+std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& iname,
+                                    const std::vector<std::string>& from) {
+  std::vector<std::string> all = from;
+  all.push_back(iname);
+  for (const std::string& each : all) {
+    if (!is_iname(kernel, each)) {
+      return Refusal{"loopy.loosen_bounds.unknown_iname", unknown_iname_text(kernel, each)};
+    }
+  }
+  std::vector<std::string> group = loops_within(kernel, iname);
+  for (const std::string& each : from) {
+    if (each == iname || std::find(group.begin(), group.end(), each) != group.end()) {
+      return Refusal{"loopy.loosen_bounds.not_possible",
+                     fmt::format("'{}' is a loop of the same reduction as '{}': only those around "
+                                 "it can be left out",
+                                 each, iname)};
+    }
+  }
+  if (group.empty()) {
+    return Refusal{"loopy.loosen_bounds.not_possible",
+                   fmt::format("no other loop of a reduction could test what bounds '{0}'; split "
+                               "'{0}' first",
+                               iname)};
+  }
+  group.push_back(iname);
+  if (const auto user = find_use_apart(kernel, group)) {
+    return Refusal{"loopy.loosen_bounds.not_possible",
+                   fmt::format("{} is not within all of {}: what bounds '{}' has to be tested "
+                               "further in",
+                               *user, list_text(group), iname)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Kernel loosen_bounds(Kernel kernel, std::string_view iname, const std::vector<std::string>& from) {
+  const std::string loop(iname);
+  throw_if_refused(find_refusal(kernel, loop, from));
+  const auto home = std::find_if(kernel.domains.begin(), kernel.domains.end(), [&](const auto& d) {
+    return std::find(d.inames.begin(), d.inames.end(), loop) != d.inames.end();
+  });
+  const bool depends = std::any_of(from.begin(), from.end(), [&](const std::string& each) {
+    return home->constraints.mentions(each);
+  });
+  if (depends) {
+    Domain inner{loops_within(kernel, loop), home->constraints};
+    Domain around{home->inames, {}};
+    std::erase(around.inames, loop);
+    for (const std::string& each : inner.inames) {
+      std::erase(around.inames, each);
+    }
+    std::vector<std::string> others = from;
+    others.insert(others.end(), inner.inames.begin(), inner.inames.end());
+    ConstraintSet all = constraints_of(kernel, {from.begin(), from.end()});
+    all.add(home->constraints);
+    Domain outer{{loop}, {}};
+    const ConstraintSet projected = all.project_out(others).without_redundancies();
+    for (const Constraint& each : projected.constraints()) {
+      if (each.expr.coefficient(loop) != 0) {
+        outer.constraints.add(each);
+      }
+    }
+    std::vector<Domain> parts;
+    if (!around.inames.empty()) {
+      others = inner.inames;
+      others.push_back(loop);
+      around.constraints = home->constraints.project_out(others);
+      parts.push_back(std::move(around));
+    }
+    parts.push_back(std::move(outer));
+    parts.push_back(std::move(inner));
+    const auto place = kernel.domains.erase(home);
+    kernel.domains.insert(place, parts.begin(), parts.end());
+  }
+  record(kernel, "loosen_bounds", {loop, list_text(from)});
+  return kernel;
+}
+
+}  // namespace rtcg::loopy

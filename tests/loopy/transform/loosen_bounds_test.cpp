@@ -1,0 +1,65 @@
+#include "rtcg/loopy/transform/loosen_bounds.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/transform/why_not.h"
+#include "tests/loopy/support/replay.h"
+#include "tests/loopy/support/same_results.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel lower_product(const char* domains = "{[i, j]: 0 <= i, j < 20} {[k]: 0 <= k <= i}") {
+  Kernel kernel =
+      make_kernel(domains, "c[i, j] = sum(k, a[i, k]*b[k, j])", {.default_type = cgen::f64});
+  kernel = apply_recipe(kernel,
+                        "split_iname(i, 16, outer_name=io, inner_name=ii)\n"
+                        "split_iname(k, 8, outer_name=ko, inner_name=ki)");
+  kernel.recipe.clear();
+  return kernel;
+}
+
+std::string bounds_of(const Kernel& kernel, const std::string& iname) {
+  return to_string(find_home_domain(kernel, iname)->constraints);
+}
+
+TEST(LoosenBounds, GivesTheLoopBoundsOfItsOwn) {
+  const Kernel loose = loosen_bounds(lower_product(), "ko", {"ii"});
+  EXPECT_EQ(find_home_domain(loose, "ko")->inames, std::vector<std::string>{"ko"});
+  EXPECT_EQ(bounds_of(loose, "ko"), "ko >= 0 and ko <= 2 and ko <= 2*io + 1");
+  EXPECT_EQ(bounds_of(loose, "ki"), bounds_of(lower_product(), "ki"));
+  expect_equal(results_of(loose, {}), results_of(lower_product(), {}), lower_product());
+  expect_recipe(lower_product(), loose, "loosen_bounds(ko, [ii])\n");
+}
+
+TEST(LoosenBounds, TakesADomainApart) {
+  const Kernel whole = lower_product("{[i, j, k]: 0 <= i, j < 20 and 0 <= k <= i}");
+  const Kernel loose = loosen_bounds(whole, "ko", {"ii"});
+  EXPECT_EQ(bounds_of(loose, "ko"), "ko >= 0 and ko <= 2 and ko <= 2*io + 1");
+  EXPECT_NE(find_home_domain(loose, "ki"), find_home_domain(loose, "ii"));
+  expect_equal(results_of(loose, {}), results_of(whole, {}), whole);
+}
+
+TEST(LoosenBounds, LeavesBoundsThatMentionNothingOfIt) {
+  const Kernel kernel = lower_product();
+  EXPECT_EQ(loosen_bounds(kernel, "ko", {"j"}).domains.size(), kernel.domains.size());
+}
+
+TEST(LoosenBounds, RefusesWhatNothingWouldTest) {
+  const Kernel kernel = lower_product();
+  EXPECT_ERROR("loopy.loosen_bounds.unknown_iname", loosen_bounds(kernel, "q", {"ii"}));
+  EXPECT_ERROR("loopy.loosen_bounds.unknown_iname", loosen_bounds(kernel, "ko", {"q"}));
+  EXPECT_ERROR("loopy.loosen_bounds.not_possible", loosen_bounds(kernel, "ko", {"ki"}));
+  EXPECT_ERROR("loopy.loosen_bounds.not_possible", loosen_bounds(kernel, "ii", {"j"}));
+  const Kernel whole =
+      make_kernel("{[i, j]: 0 <= i, j < 20} {[k]: 0 <= k <= i}",
+                  "c[i, j] = sum(k, a[i, k]*b[k, j])", {.default_type = cgen::f64});
+  EXPECT_EQ(why_not([&] { return loosen_bounds(whole, "k", {"i"}); }),
+            "no other loop of a reduction could test what bounds 'k'; split 'k' first");
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
