@@ -7,6 +7,7 @@
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/build/fresh_names.h"
 #include "rtcg/cgen/lower/lowering.h"
+#include "rtcg/cgen/lower/short_floats.h"
 
 namespace rtcg::cgen {
 
@@ -169,7 +170,8 @@ IntrinsicCall Lowering::with_space_stated(const IntrinsicCall& node) {
 }
 
 Expr Lowering::lower_operator(const Expr& tree) {
-  return lower_vector_operator(lower_complex_operator(tree, dialect_, needs_), dialect_, needs_);
+  const Expr plain = dialect_ == Dialect::cuda ? with_one_float_type(tree) : tree;
+  return lower_vector_operator(lower_complex_operator(plain, dialect_, needs_), dialect_, needs_);
 }
 
 /// The cast as C writes it: `(int)(uint)(ushort)x` is `(int)(ushort)x`, and `(int)(uint)x` of an

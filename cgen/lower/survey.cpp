@@ -8,6 +8,7 @@
 #include "rtcg/cgen/ast/walk.h"
 #include "rtcg/cgen/check/complain.h"
 #include "rtcg/cgen/lower/lowering.h"
+#include "rtcg/cgen/lower/short_floats.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::cgen {
@@ -257,14 +258,18 @@ bool may_change(const Expr& tree) {
   return match(
       tree, [](const IntLiteral&) { return false; }, [](const FloatLiteral&) { return false; },
       [](const Variable&) { return false; },
-      [](const Binary& e) { return is_compound(e.left) || is_compound(e.right); },
-      [](const AssignExpr& e) { return is_compound(e.target); },
+      [](const Binary& e) {
+        return is_compound(e.left) || is_compound(e.right) || mixes_short_floats(e.left, e.right);
+      },
+      [](const AssignExpr& e) {
+        return is_compound(e.target) || mixes_short_floats(e.target, e.value);
+      },
       [](const Unary& e) { return is_vector(e.operand); },
       [](const Member& e) { return is_lane(e); }, [](const Subscript&) { return false; },
       [](const Call&) { return false; },
       [](const Conditional& e) {
         return is_vector(e.condition) || has_complex_type(e.then_value) ||
-               has_complex_type(e.else_value);
+               has_complex_type(e.else_value) || mixes_short_floats(e.then_value, e.else_value);
       },
       [](const Cast& e) {
         const Type& type = value_type_within(e.type);
