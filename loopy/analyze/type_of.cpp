@@ -296,6 +296,9 @@ cgen::Intrinsic function_of(const Kernel& kernel, const Call& call) {
     for (const SubstitutionRule& rule : kernel.rules) {
       candidates.push_back(rule.name);
     }
+    for (const TypedFunction& each : kernel.functions) {
+      candidates.push_back(each.name);
+    }
     const std::vector<std::string> close = close_names(call.function, candidates);
     throw InvalidInput(
         "loopy.type_of.unknown_function",
@@ -314,6 +317,15 @@ cgen::Intrinsic function_of(const Kernel& kernel, const Call& call) {
   return *function;
 }
 
+void require_argument_count(const TypedFunction& function, const Call& call) {
+  if (function.parameters.size() != call.arguments.size()) {
+    throw InvalidInput(
+        "loopy.type_of.argument_count",
+        fmt::format("the function '{}' takes {} arguments and was given {}", function.name,
+                    function.parameters.size(), call.arguments.size()));
+  }
+}
+
 bool is_scan(const Call& call) {
   return call.function == scan_function && call.arguments.size() == 1;
 }
@@ -321,6 +333,10 @@ bool is_scan(const Call& call) {
 LooseType TypeFinder::find_call(const Call& call) {
   if (const SubstitutionRule* rule = loopy::find_rule(kernel_, call.function)) {
     return find_rule(*rule, call);
+  }
+  if (const TypedFunction* function = find_typed_function(kernel_, call.function)) {
+    require_argument_count(*function, call);
+    return {function->result, Firmness::fixed};
   }
   return is_scan(call) ? find(call.arguments.front())
                        : result_of(function_of(kernel_, call), find_all(call.arguments));
@@ -444,6 +460,8 @@ std::vector<cgen::Type> types_of_targets(const Kernel& kernel, const Expr& value
 void require_callable(const Kernel& kernel, const Call& call) {
   if (const SubstitutionRule* rule = find_rule(kernel, call.function)) {
     require_argument_count(*rule, call);
+  } else if (const TypedFunction* function = find_typed_function(kernel, call.function)) {
+    require_argument_count(*function, call);
   } else if (!is_scan(call)) {
     static_cast<void>(function_of(kernel, call));
   }

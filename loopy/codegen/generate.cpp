@@ -14,6 +14,7 @@
 #include "rtcg/loopy/codegen/lower_expr.h"
 #include "rtcg/loopy/codegen/place_guards.h"
 #include "rtcg/loopy/codegen/target_names.h"
+#include "rtcg/loopy/codegen/typed_functions.h"
 #include "rtcg/loopy/codegen/write_body.h"
 #include "rtcg/loopy/kernel/kernel_file.h"
 #include "rtcg/loopy/kernel/parse_recipe.h"
@@ -101,7 +102,7 @@ std::string story_of(const Kernel& kernel) {
 }
 
 /// In the order in which C needs them: what is called before what calls.
-cgen::Module module_of(const Kernel& kernel, const std::string& head,
+cgen::Module module_of(const Kernel& kernel, Target target, const std::string& head,
                        const std::set<HelperFunction>& helpers,
                        const std::vector<cgen::Statement>& called,
                        const std::vector<cgen::Statement>& functions) {
@@ -109,10 +110,16 @@ cgen::Module module_of(const Kernel& kernel, const std::string& head,
   if (!head.empty()) {
     items << cgen::comment(head);
   }
+  for (const cgen::Statement& preamble : preambles_of(kernel, target)) {
+    items << preamble << cgen::blank_line();
+  }
   for (const Temporary& temporary : kernel.temporaries) {
     if (temporary.address_space == AddressSpace::constant && !temporary.initial_values.empty()) {
       items << constant_table(temporary) << cgen::blank_line();
     }
+  }
+  for (const cgen::Statement& function : definitions_of_functions(kernel, target)) {
+    items << function << cgen::blank_line();
   }
   for (const HelperFunction& helper : helpers) {
     items << helper.definition() << cgen::blank_line();
@@ -173,7 +180,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
                                         std::move(body.statements)));
   }
   // last: only now all helpers and functions that kernels call are known
-  program.module = module_of(kernel, head_comment(kernel, program, options), helpers,
+  program.module = module_of(kernel, target, head_comment(kernel, program, options), helpers,
                              called.definitions(), functions);
   cgen::verify_module(program.module, rules.dialect, [&] { return story_of(described); });
   // after the text: callers use the names of the description

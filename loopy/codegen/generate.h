@@ -9,15 +9,9 @@
 #include "rtcg/cgen/dialect/dialect.h"
 #include "rtcg/loopy/codegen/host_plan.h"
 #include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/kernel/target.h"
 
 namespace rtcg::loopy {
-
-/// What a kernel is made into.
-enum class Target {
-  host,    ///< C: grid axes as OpenMP loops, block axes as SIMD loops split at barriers
-  opencl,  ///< OpenCL C
-  cuda,    ///< CUDA C++
-};
 
 /// The language that the target's text is printed in.
 [[nodiscard]] cgen::Dialect dialect_of(Target target);
@@ -95,7 +89,7 @@ struct GeneratedProgram {
 ///         loopy.generate.too_much_shared_memory, loopy.generate.temporary_across_launches,
 ///         loopy.generate.reserved_name, loopy.generate.call_form, loopy.generate.call_split,
 ///         loopy.generate.host_loop_bounds
-/// @throws Unsupported   loopy.generate.axis_start
+/// @throws Unsupported   loopy.generate.axis_start, loopy.generate.function_target
 /// @throws InternalError  the program is wrong (cgen/check/verify_module.h): the message has the
 ///         recipe and a kernel file, for a report
 [[nodiscard]] GeneratedProgram generate(const Kernel& kernel, Target target,

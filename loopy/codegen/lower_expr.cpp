@@ -458,7 +458,21 @@ class Lowering {
                         as_value_of(then_value.type(), else_value));
   }
 
+  cgen::Expr call_of(const TypedFunction& function, const Call& e) const {
+    std::vector<cgen::Expr> arguments;
+    for (std::size_t i = 0; i < e.arguments.size(); ++i) {
+      const Type& type = function.parameters[i].type;
+      const cgen::Expr given = as_value_of(type, lower(e.arguments[i], type));
+      const bool is_same = cgen::value_type(given.type()) == type;
+      arguments.push_back(is_same ? given : cgen::cast(type, given));
+    }
+    return cgen::call(function.name, std::move(arguments), function.result);
+  }
+
   cgen::Expr function_call(const Call& e, const Expr& expr, const Type& wanted) const {
+    if (const TypedFunction* typed = find_typed_function(*scope_.kernel, e.function)) {
+      return call_of(*typed, e);
+    }
     const std::optional<cgen::Intrinsic> intrinsic = find_function(e.function);
     require_internal(intrinsic.has_value(), "only functions of the target are left to call");
     const cgen::IntrinsicInfo info = cgen::intrinsic_info(*intrinsic);

@@ -277,6 +277,10 @@ TargetNames with_target_names(Kernel kernel, cgen::Dialect dialect) {
   return result;
 }
 
+bool is_reserved_function(cgen::Dialect dialect, std::string_view name) {
+  return is_reserved_kernel(dialect, name);
+}
+
 void restore_user_names(const TargetNames& names, GeneratedProgram& program) {
   for (KernelParameter& parameter : program.parameters) {
     parameter.name = new_name(names.user_names, parameter.name);

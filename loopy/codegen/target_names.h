@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "rtcg/cgen/dialect/dialect.h"
 #include "rtcg/loopy/codegen/generate.h"
@@ -22,6 +23,9 @@ struct TargetNames {
 /// @param kernel  preprocessed
 /// @throws InvalidInput  loopy.generate.reserved_name
 [[nodiscard]] TargetNames with_target_names(Kernel kernel, cgen::Dialect dialect);
+
+/// Whether a function of the text must not have the name: the language or its library has it.
+[[nodiscard]] bool is_reserved_function(cgen::Dialect dialect, std::string_view name);
 
 /// Gives the parameters and launches of the program the names of the description.
 void restore_user_names(const TargetNames& names, GeneratedProgram& program);

@@ -352,6 +352,16 @@ Description& Description::sequential() {
   return *this;
 }
 
+Description& Description::function(TypedFunction function) {
+  parts_->kernel.functions.functions.push_back(std::move(function));
+  return *this;
+}
+
+Description& Description::preamble(Preamble preamble) {
+  parts_->kernel.functions.preambles.push_back(std::move(preamble));
+  return *this;
+}
+
 Description& Description::callee(Kernel kernel) {
   parts_->callees.push_back(std::move(kernel));
   return *this;

@@ -502,6 +502,9 @@ class Description {
   Description& sequential();
   /// A kernel that statements call by its name.
   Description& callee(Kernel kernel);
+  /// A function that values call by `call(name, ...)`. @throws  what add_function throws
+  Description& function(TypedFunction function);
+  Description& preamble(Preamble preamble);
   /// Adds a statement after the others.
   Description& add(const Statement& statement, SourceOrigin where = SourceOrigin::current());
   /// States the order of the rules; those that are only called follow.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rtcg/loopy/create/parse_functions.h"
 #include "rtcg/loopy/create/parse_statements.h"
 
 namespace rtcg::loopy {
@@ -18,6 +19,7 @@ struct KernelParts {
   std::vector<Domain> domains{};
   ConstraintSet assumptions{};
   std::vector<Argument> arguments{};
+  ParsedFunctions functions{};
   std::optional<cgen::Type> default_type{};
   bool sequential_dependencies = false;
   std::map<std::string, std::int64_t> fixed_parameters{};

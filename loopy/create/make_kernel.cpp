@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/add_function.h"
 #include "rtcg/loopy/analyze/rule_operation.h"
 #include "rtcg/loopy/create/infer_arguments.h"
 #include "rtcg/loopy/create/infer_inames.h"
@@ -190,6 +191,12 @@ class KernelMaker {
     kernel_.assumptions = parts_.assumptions;
     kernel_.arguments = parts_.arguments;
     kernel_.rules = parsed_.rules;
+    for (const Preamble& preamble : parts_.functions.preambles) {
+      kernel_ = add_preamble(std::move(kernel_), preamble);
+    }
+    for (const TypedFunction& function : parts_.functions.functions) {
+      kernel_ = add_function(std::move(kernel_), function);
+    }
     for (const SubstitutionRule& rule : kernel_.rules) {
       std::vector<OpenReduction> open;
       NameSet others;
@@ -561,6 +568,7 @@ Kernel make_kernel_with_callees(std::string_view domains, std::string_view state
                                .domains = parse_domains(domains),
                                .assumptions = parse_assumptions(options.assumptions),
                                .arguments = parse_arguments(options.arguments),
+                               .functions = parse_functions(options.functions),
                                .default_type = options.default_type,
                                .sequential_dependencies = options.sequential_dependencies,
                                .fixed_parameters = options.fixed_parameters},

@@ -456,6 +456,14 @@ Evaluate ExprCompiler::compile_call(const Call& call, const Expr& expr, ScalarKi
   if (call.function == scan_function && call.arguments.size() == 1) {
     return compile(call.arguments.front(), around);
   }
+  if (const TypedFunction* typed = find_typed_function(machine_.kernel(), call.function);
+      typed != nullptr && typed->meaning) {
+    Substitution values;
+    for (std::size_t i = 0; i < typed->parameters.size(); ++i) {
+      values.emplace(typed->parameters[i].name, Cast{typed->parameters[i].type, call.arguments[i]});
+    }
+    return compile(Cast{typed->result, substitute(*typed->meaning, values)}, around);
+  }
   const auto function = find_function(call.function);
   if (!function || !is_function_of_numbers(*function)) {
     throw Unsupported("loopy.interpret.function",

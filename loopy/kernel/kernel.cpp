@@ -81,6 +81,10 @@ const SubstitutionRule* find_rule(const Kernel& kernel, std::string_view name) {
   return find_by_name(kernel.rules, name);
 }
 
+const TypedFunction* find_typed_function(const Kernel& kernel, std::string_view name) {
+  return find_by_name(kernel.functions, name);
+}
+
 const Instruction* find_instruction(const Kernel& kernel, std::string_view id) {
   for (const Instruction& instruction : kernel.instructions) {
     if (instruction.id == id) {
@@ -292,6 +296,9 @@ NameGenerator make_name_generator(const Kernel& kernel) {
   }
   for (const Temporary& temporary : kernel.temporaries) {
     names.reserve(temporary.name);
+  }
+  for (const TypedFunction& function : kernel.functions) {
+    names.reserve(function.name);
   }
   for (const SubstitutionRule& rule : kernel.rules) {
     names.reserve(rule.name);

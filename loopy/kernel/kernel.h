@@ -14,6 +14,7 @@
 #include "rtcg/cgen/ast/type.h"
 #include "rtcg/cgen/support/name_generator.h"
 #include "rtcg/loopy/kernel/iname_tag.h"
+#include "rtcg/loopy/kernel/typed_function.h"
 #include "rtcg/loopy/polyhedral/constraint_set.h"
 #include "rtcg/loopy/symbolic/expr.h"
 
@@ -175,6 +176,8 @@ struct Kernel {
   std::vector<Argument> arguments{};
   std::vector<Temporary> temporaries{};
   std::vector<SubstitutionRule> rules{};
+  std::vector<TypedFunction> functions{};
+  std::vector<Preamble> preambles{};
   /// Facts about the parameters.
   ConstraintSet assumptions{};
   /// Inames without an entry are sequential.
@@ -192,6 +195,7 @@ struct Kernel {
 [[nodiscard]] const Argument* find_argument(const Kernel& kernel, std::string_view name);
 [[nodiscard]] const Temporary* find_temporary(const Kernel& kernel, std::string_view name);
 [[nodiscard]] const SubstitutionRule* find_rule(const Kernel& kernel, std::string_view name);
+[[nodiscard]] const TypedFunction* find_typed_function(const Kernel& kernel, std::string_view name);
 [[nodiscard]] const Instruction* find_instruction(const Kernel& kernel, std::string_view id);
 [[nodiscard]] bool is_iname(const Kernel& kernel, std::string_view name);
 [[nodiscard]] InameTag tag_of(const Kernel& kernel, std::string_view iname);

@@ -149,6 +149,20 @@ std::string statements_text(const Kernel& kernel) {
   return join(lines, "\n");
 }
 
+std::string functions_text(const Kernel& kernel) {
+  std::vector<std::string> entries;
+  for (const Preamble& preamble : kernel.preambles) {
+    entries.push_back(to_string(preamble));
+  }
+  for (const TypedFunction& function : kernel.functions) {
+    if (has_tree(function)) {
+      refuse(kernel, fmt::format("the code of function '{}' is a tree", function.name));
+    }
+    entries.push_back(to_string(function));
+  }
+  return join(entries, "\n");
+}
+
 std::string stride_list(const Kernel& kernel, const Temporary& temporary) {
   std::vector<std::string> strides;
   for (const Expr& stride : temporary.strides_elements) {
@@ -233,6 +247,7 @@ std::string text_of(const KernelFile& file, std::string_view heading) {
     text += "type " + scalar_type_name(*file.options.default_type) + "\n";
   }
   write_section(text, "assume", file.options.assumptions);
+  write_section(text, "functions", file.options.functions);
   write_section(text, "fix", text_of(file.options.fixed_parameters));
   write_section(text, "sizes", text_of(file.sizes));
   write_section(text, "small", text_of(file.small_sizes));
@@ -254,6 +269,7 @@ KernelFile to_kernel_file(const Kernel& kernel) {
   file.options.name = kernel.name;
   file.options.arguments = arguments_text(kernel);
   file.options.assumptions = to_string(kernel.assumptions);
+  file.options.functions = functions_text(kernel);
   file.domains = domains_text(kernel);
   file.statements = statements_text(kernel);
   file.recipe = recipe_text(kernel);

@@ -42,7 +42,7 @@ struct KernelFile {
 /// orders of loops and places of temporaries, which statements cannot state. To keep the kernel as
 /// it was described, with its transformations, write the KernelFile that it came from.
 /// @throws Unsupported  loopy.to_kernel_file.not_sayable, the kernel has temporaries with strides
-///                      that are not constants
+///                      that are not constants, or functions whose code is a tree
 [[nodiscard]] KernelFile to_kernel_file(const Kernel& kernel);
 
 }  // namespace rtcg::loopy

@@ -20,6 +20,14 @@ struct KernelOptions {
   std::optional<cgen::Type> default_type{};
   /// Facts about parameters: `n >= 1 and n mod 16 = 0`.
   std::string assumptions{};
+  /// Functions that statements call, with their types and their code in braces, for all targets or
+  /// for one; what they compute, for the interpreter; and text ahead of all functions:
+  ///
+  ///     soft(x: f32): f32 = x/(1 + abs(x))
+  ///       { return x/(1.0f + fabs(x)); }
+  ///       cuda { return __fdividef(x, 1.0f + fabsf(x)); }
+  ///     preamble cuda { #define FAST 1 }
+  std::string functions{};
   /// Every statement runs after the one before it.
   bool sequential_dependencies = false;
   /// Parameters with a known value.

@@ -250,6 +250,12 @@ std::string to_string(const Kernel& kernel) {
   text += section("temporaries", lines_of(kernel.temporaries, print_temporary));
   text += section("rules", lines_of(kernel.rules,
                                     [](const SubstitutionRule& rule) { return to_string(rule); }));
+  text += section("functions", lines_of(kernel.functions, [](const TypedFunction& function) {
+                    return to_string(function);
+                  }));
+  text += section("preambles", lines_of(kernel.preambles, [](const Preamble& preamble) {
+                    return to_string(preamble);
+                  }));
   text += section("statements", lines_of(kernel.instructions, print_statement));
   text += section("recipe", lines_of(kernel.recipe, print_step));
   return text;

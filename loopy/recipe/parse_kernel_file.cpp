@@ -14,6 +14,7 @@
 #include "rtcg/cgen/support/trimmed.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
 #include "rtcg/loopy/create/parse_arguments.h"
+#include "rtcg/loopy/create/parse_functions.h"
 #include "rtcg/loopy/create/parse_statements.h"
 #include "rtcg/loopy/kernel/parse_domain.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
@@ -25,8 +26,8 @@ namespace rtcg::loopy {
 namespace {
 
 constexpr std::string_view section_names =
-    "kernel, domains, arguments, type, assume, fix, sizes, small, order, statements, transform, "
-    "callee";
+    "kernel, domains, arguments, type, assume, functions, fix, sizes, small, order, statements, "
+    "transform, callee";
 
 /// `axpy.loopy:7`, or `line 7 of the kernel file`.
 std::string place(const std::string& path, int line) {
@@ -51,7 +52,7 @@ std::vector<std::string> split_lines(const std::string& text) {
 
 /// Whether the parser of a section knows comments; out of the others they are taken.
 bool keeps_comments(std::string_view section) {
-  return section == "statements" || section == "transform";
+  return section == "statements" || section == "transform" || section == "functions";
 }
 
 struct Section {
@@ -178,6 +179,8 @@ void read_section(const Section& section, KernelFile& file) {
     }
   } else if (name == "assume") {
     file.options.assumptions = text;
+  } else if (name == "functions") {
+    file.options.functions = text;
   } else if (name == "fix") {
     file.options.fixed_parameters = parse_values(section);
   } else if (name == "sizes") {
@@ -317,6 +320,9 @@ Kernel described_kernel(const KernelFile& file) {
              [&] { return parse_arguments(file.options.arguments); });
   with_place(file, line_of(file, "assume"),
              [&] { return parse_assumptions(file.options.assumptions); });
+  const int functions_line = line_of(file, "functions");
+  with_place(file, functions_line,
+             [&] { return parse_functions(as_in_file(functions_line, file.options.functions)); });
   std::vector<Kernel> callees;
   for (const KernelFile& callee : file.callees) {
     callees.push_back(transformed_kernel(callee, described_kernel(callee)));

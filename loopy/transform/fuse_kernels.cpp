@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/analyze/add_function.h"
 #include "rtcg/loopy/kernel/kernel_file.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
@@ -87,6 +88,7 @@ Kernel fuse_kernels(Kernel first, const Kernel& second, const FuseOptions& optio
   append(first.instructions, added.instructions);
   append(first.temporaries, added.temporaries);
   append(first.rules, added.rules);
+  append_functions(first, added);
   append(first.loop_priorities, added.loop_priorities);
   first.assumptions.add(added.assumptions);
   first.iname_tags.insert(added.iname_tags.begin(), added.iname_tags.end());

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/analyze/add_function.h"
 #include "rtcg/loopy/kernel/kernel_file.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
@@ -324,6 +325,7 @@ Kernel inline_kernel(Kernel kernel, const Kernel& callee, std::string_view call,
   append_all(kernel.domains, inlined.domains);
   append_all(kernel.temporaries, inlined.temporaries);
   append_all(kernel.rules, inlined.rules);
+  append_functions(kernel, inlined);
   append_all(kernel.loop_priorities, inlined.loop_priorities);
   kernel.iname_tags.insert(inlined.iname_tags.begin(), inlined.iname_tags.end());
   const std::vector<std::string> assumed = inlined.assumptions.names();
