@@ -13,6 +13,7 @@
 #include "rtcg/loopy/codegen/kernel_function.h"
 #include "rtcg/loopy/codegen/lower_expr.h"
 #include "rtcg/loopy/codegen/place_guards.h"
+#include "rtcg/loopy/codegen/store_as_bits.h"
 #include "rtcg/loopy/codegen/target_names.h"
 #include "rtcg/loopy/codegen/typed_functions.h"
 #include "rtcg/loopy/codegen/write_body.h"
@@ -142,6 +143,9 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   const TargetRules rules = target_rules(target);
   // first: reductions and scans become loops, and types are known
   Kernel realized = preprocess(described, {.has_warp_shuffles = rules.has_warp_shuffles});
+  const std::vector<Argument> typed = realized.arguments;
+  // after preprocess, which knows all types: what the target only stores becomes bits
+  realized = store_as_bits(std::move(realized), rules);
   // before anything is named in C: the target's language reserves words
   const TargetNames names = with_target_names(std::move(realized), rules.dialect);
   const Kernel& kernel = names.kernel;
@@ -185,6 +189,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   cgen::verify_module(program.module, rules.dialect, [&] { return story_of(described); });
   // after the text: callers use the names of the description
   restore_user_names(names, program);
+  restore_types(typed, program);
   return program;
 }
 

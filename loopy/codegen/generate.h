@@ -89,7 +89,8 @@ struct GeneratedProgram {
 ///         loopy.generate.too_much_shared_memory, loopy.generate.temporary_across_launches,
 ///         loopy.generate.reserved_name, loopy.generate.call_form, loopy.generate.call_split,
 ///         loopy.generate.host_loop_bounds
-/// @throws Unsupported   loopy.generate.axis_start, loopy.generate.function_target
+/// @throws Unsupported   loopy.generate.axis_start, loopy.generate.function_target,
+///         loopy.generate.stored_type
 /// @throws InternalError  the program is wrong (cgen/check/verify_module.h): the message has the
 ///         recipe and a kernel file, for a report
 [[nodiscard]] GeneratedProgram generate(const Kernel& kernel, Target target,

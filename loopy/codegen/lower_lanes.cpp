@@ -261,6 +261,12 @@ class LaneLowering {
 
   // ---- all values of the innermost lane in one access
 
+  /// No language has vectors of f16 or bf16: these are accessed one by one.
+  [[nodiscard]] bool is_short_float(const Expr& element) const {
+    const auto kind = cgen::scalar_kind(variables_.type_of(element));
+    return kind == cgen::ScalarKind::f16 || kind == cgen::ScalarKind::bf16;
+  }
+
   /// Whether it could be done. Where guards may keep lanes out, vectors are for when all hold.
   bool lower_vector(const EmitContext& context, LaneBlock& block) {
     const std::string& lane = lanes_.back();
@@ -274,6 +280,11 @@ class LaneLowering {
     if (plan && plan->is_clipped && !clips_together(plan->lanes, context)) {
       plan->is_clipped = false;
       plan->loads.clear();
+    }
+    if (plan) {
+      std::erase_if(plan->loads, [&](const Expr& load) { return is_short_float(load); });
+      plan->is_store = plan->is_store && !is_short_float(assignment->targets.front());
+      plan->is_clipped = plan->is_clipped && !plan->loads.empty();
     }
     if (!plan || (plan->loads.empty() && !plan->is_store)) {
       return false;

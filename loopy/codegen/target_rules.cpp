@@ -12,12 +12,17 @@ TargetRules target_rules(Target target) {
   switch (target) {
     case Target::cuda:
       return {.dialect = cgen::Dialect::cuda,
+              .computes_bf16 = true,
               .has_warp_shuffles = true,
               .has_async_copies = true,
               .most_static_shared_bytes = most_static_bytes_of_cuda,
               .has_launch_bounds = true};
     case Target::opencl:
-      return {.dialect = cgen::Dialect::opencl, .has_extern_c = false, .has_work_group_size = true};
+      // what only devices with cl_khr_fp16 have, among them few of those that matter
+      return {.dialect = cgen::Dialect::opencl,
+              .computes_f16 = false,
+              .has_extern_c = false,
+              .has_work_group_size = true};
     case Target::host:
       break;
   }

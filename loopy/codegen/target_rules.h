@@ -19,6 +19,9 @@ struct TargetRules {
   bool has_vectors = true;
   /// Whether shared memory has banks, which swizzled rows spread their elements over.
   bool has_banks = true;
+  /// Whether numbers of 16 bits are ones that C computes with; otherwise their bits are stored.
+  bool computes_f16 = true;
+  bool computes_bf16 = false;
   bool has_warp_shuffles = false;
   /// Whether copies to shared memory run while the threads compute. Only these need fences.
   bool has_async_copies = false;
