@@ -15,8 +15,63 @@ namespace {
          "use 32-bit integers, or collect in shared memory and add up", tree.where());
 }
 
+/// Exchanges a number of 8 or 16 bits within the 32 bits around it.
+Expr compare_exchange_in_word(const Expr& tree, const IntrinsicCall& node, ScalarKind kind,
+                              const Type& type, Dialect dialect, Needs& needs) {
+  const bool is_opencl = dialect == Dialect::opencl;
+  const auto* pointer = get_if<Pointer>(decayed(node.arguments[0].type()));
+  const bool is_shared =
+      pointer != nullptr && qualifiers_of(pointer->pointee).space == AddressSpace::shared;
+  const std::string space = !is_opencl  ? ""
+                            : is_shared ? "volatile __local "
+                                        : "volatile __global ";
+  const int bits = 8 * size_bytes(kind);
+  const Type number = bits == 8 ? u8 : u16;
+  const std::string c_number = bits == 8 ? "unsigned char" : "unsigned short";
+  const std::string name =
+      fmt::format("rtcg_compare_exchange{}_u{}", is_opencl && is_shared ? "_local" : "", bits);
+  needs.helper(
+      name,
+      fmt::format("{0} {2} {3}({4}{2} *target, {2} expected, {2} value) {{\n"
+                  "  {4}unsigned int *word = ({4}unsigned int *)((size_t)target & ~(size_t)3);\n"
+                  "  const unsigned int shift = 8u * (unsigned int)((size_t)target & 3);\n"
+                  "  const unsigned int mask = {5}u << shift;\n"
+                  "  unsigned int found = *word;\n"
+                  "  while ((found & mask) >> shift == expected) {{\n"
+                  "    const unsigned int before =\n"
+                  "        {1}(word, found, (found & ~mask) | ((unsigned int)value << shift));\n"
+                  "    if (before == found) {{\n"
+                  "      return expected;\n"
+                  "    }}\n"
+                  "    found = before;\n"
+                  "  }}\n"
+                  "  return ({2})((found & mask) >> shift);\n"
+                  "}}\n",
+                  is_opencl ? "static inline" : "static __device__ inline",
+                  is_opencl ? "atomic_cmpxchg" : "atomicCAS", c_number, name, space,
+                  bits == 8 ? "0xff" : "0xffff"));
+  const Expr address =
+      type == number ? node.arguments[0]
+                     : cast(pointer_to(in_space(
+                                is_shared ? AddressSpace::shared : AddressSpace::global, number)),
+                            node.arguments[0]);
+  return converted(plain_call(name,
+                              {address, converted(node.arguments[1], number),
+                               converted(node.arguments[2], number)},
+                              number, tree.where()),
+                   type);
+}
+
+bool is_small_exchange(const IntrinsicCall& node, ScalarKind kind) {
+  return node.intrinsic == Intrinsic::atomic_compare_exchange && size_bytes(kind) < 4 &&
+         is_integral(kind);
+}
+
 Expr lower_cuda_atomic(const Expr& tree, const IntrinsicCall& node, ScalarKind kind,
-                       const Type& type) {
+                       const Type& type, Needs& needs) {
+  if (is_small_exchange(node, kind)) {
+    return compare_exchange_in_word(tree, node, kind, type, Dialect::cuda, needs);
+  }
   const auto name = [&]() -> std::string {
     switch (node.intrinsic) {
       case Intrinsic::atomic_add:
@@ -63,6 +118,9 @@ Expr lower_cuda_atomic(const Expr& tree, const IntrinsicCall& node, ScalarKind k
 
 Expr lower_opencl_atomic(const Expr& tree, const IntrinsicCall& node, ScalarKind kind,
                          const Type& type, Needs& needs) {
+  if (is_small_exchange(node, kind)) {
+    return compare_exchange_in_word(tree, node, kind, type, Dialect::opencl, needs);
+  }
   const bool is_wide = size_bytes(kind) == 8;
   const auto operation = [&]() -> std::string {
     switch (node.intrinsic) {
@@ -156,9 +214,11 @@ Expr lower_host_atomic(const Expr& tree, const IntrinsicCall& node, ScalarKind k
     }
   }
   static const std::map<std::string, std::string> c_names = {
-      {"i32", "int"},       {"u32", "unsigned int"},
-      {"i64", "long long"}, {"u64", "unsigned long long"},
-      {"f32", "float"},     {"f64", "double"}};
+      {"i32", "int"},        {"u32", "unsigned int"},
+      {"i64", "long long"},  {"u64", "unsigned long long"},
+      {"f32", "float"},      {"f64", "double"},
+      {"i8", "signed char"}, {"u8", "unsigned char"},
+      {"i16", "short"},      {"u16", "unsigned short"}};
   const std::string kind_name = describe(type);
   const auto c_name = c_names.find(kind_name);
   if (c_name == c_names.end()) {
@@ -226,7 +286,7 @@ Expr lower_atomic(const Expr& tree, const IntrinsicCall& call, Dialect dialect, 
   }
   switch (dialect) {
     case Dialect::cuda:
-      return lower_cuda_atomic(tree, call, *kind, type);
+      return lower_cuda_atomic(tree, call, *kind, type, needs);
     case Dialect::opencl:
       return lower_opencl_atomic(tree, call, *kind, type, needs);
     case Dialect::c:

@@ -188,11 +188,12 @@ Expr lower_bit_cast(const Expr& tree, const IntrinsicCall& node, Dialect dialect
   }
   if (dialect == Dialect::cuda) {
     static const std::map<std::string, std::string> names = {
-        {"f32 i32", "__float_as_int"},       {"i32 f32", "__int_as_float"},
-        {"f32 u32", "__float_as_uint"},      {"u32 f32", "__uint_as_float"},
-        {"f64 i64", "__double_as_longlong"}, {"i64 f64", "__longlong_as_double"},
-        {"f16 i16", "__half_as_short"},      {"f16 u16", "__half_as_ushort"},
-        {"i16 f16", "__short_as_half"},      {"u16 f16", "__ushort_as_half"}};
+        {"f32 i32", "__float_as_int"},        {"i32 f32", "__int_as_float"},
+        {"f32 u32", "__float_as_uint"},       {"u32 f32", "__uint_as_float"},
+        {"f64 i64", "__double_as_longlong"},  {"i64 f64", "__longlong_as_double"},
+        {"f16 i16", "__half_as_short"},       {"f16 u16", "__half_as_ushort"},
+        {"i16 f16", "__short_as_half"},       {"u16 f16", "__ushort_as_half"},
+        {"bf16 u16", "__bfloat16_as_ushort"}, {"u16 bf16", "__ushort_as_bfloat16"}};
     const auto found = names.find(from_name + " " + to_name);
     if (found != names.end()) {
       return plain_call(found->second, node.arguments, to, tree.where());
@@ -207,7 +208,9 @@ Expr lower_bit_cast(const Expr& tree, const IntrinsicCall& node, Dialect dialect
   static const std::map<std::string, std::string> c_names = {
       {"i32", "int"},       {"u32", "unsigned int"},
       {"i64", "long long"}, {"u64", "unsigned long long"},
-      {"f32", "float"},     {"f64", "double"}};
+      {"f32", "float"},     {"f64", "double"},
+      {"i16", "short"},     {"u16", "unsigned short"},
+      {"f16", "_Float16"}};
   const auto c_to = c_names.find(to_name);
   const auto c_from = c_names.find(from_name);
   if (!is_host(dialect) || c_to == c_names.end() || c_from == c_names.end()) {

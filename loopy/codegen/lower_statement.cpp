@@ -5,6 +5,7 @@
 #include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/codegen/atomic_update.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -91,44 +92,13 @@ std::optional<cgen::Statement> async_copy(KernelVariables& variables, const Assi
                    clipped != nullptr ? &clipped->condition : nullptr, scope);
 }
 
-/// `x = x op y` by an atomic function.
-cgen::Statement atomic_update(const Assignment& assignment, const cgen::Expr& place,
-                              const ExprScope& scope, const cgen::Type& type) {
-  const Expr& target = assignment.targets.front();
-  const auto operand_of = [&](const std::vector<Expr>& parts) -> std::optional<Expr> {
-    return parts.size() == 2 && parts[0] == target   ? std::optional(parts[1])
-           : parts.size() == 2 && parts[1] == target ? std::optional(parts[0])
-                                                     : std::nullopt;
-  };
-  std::optional<Expr> operand;
-  cgen::Intrinsic function = cgen::Intrinsic::atomic_add;
-  if (const Sum* sum = get_if<Sum>(assignment.value)) {
-    operand = operand_of(sum->terms);
-  } else if (const Call* call = get_if<Call>(assignment.value);
-             call != nullptr && (call->function == "min" || call->function == "max")) {
-    operand = operand_of(call->arguments);
-    function = call->function == "min" ? cgen::Intrinsic::atomic_min : cgen::Intrinsic::atomic_max;
-  } else if (accessed_arrays(assignment.value).count(target_name(target)) == 0) {
-    operand = assignment.value;
-    function = cgen::Intrinsic::atomic_exchange;
-  }
-  if (!operand || !cgen::scalar_kind(type)) {
-    throw Unsupported("loopy.generate.atomic_form",
-                      fmt::format("the atomic statement '{} = {}' is not a sum, min or max of its "
-                                  "target and a number: there is no atomic function for it",
-                                  to_string(target), to_string(assignment.value)));
-  }
-  return cgen::Statement(
-      cgen::call(function, {cgen::address_of(place), lower_expr(scope, *operand, type)}));
-}
-
 CodeItem lower_assignment(KernelVariables& variables, const Assignment& assignment,
                           const ExprScope& scope) {
   const Expr& target = assignment.targets.front();
   const cgen::Type type = variables.type_of(target);
   const cgen::Expr place = lower_expr(scope, target, type);
   if (assignment.is_atomic) {
-    return {CodeStatement{atomic_update(assignment, place, scope, type)}};
+    return {CodeStatement{atomic_update(variables, assignment, place, scope, type)}};
   }
   if (const auto copy = async_copy(variables, assignment, place, scope, type)) {
     return {CodeStatement{*copy}};

@@ -21,7 +21,7 @@ AtomicUpdate update_of(const Expr& value) {
   return is<Sum>(value)                               ? AtomicUpdate::sum
          : call != nullptr && call->function == "min" ? AtomicUpdate::least
          : call != nullptr && call->function == "max" ? AtomicUpdate::greatest
-                                                      : AtomicUpdate::set;
+                                                      : AtomicUpdate::other;
 }
 
 class AccessFinder {
@@ -188,7 +188,7 @@ std::vector<std::vector<SharedAccess>> shared_accesses(const Kernel& kernel,
 bool need_order(const SharedAccess& first, const SharedAccess& second) {
   const bool is_same_update =
       first.is_atomic && second.is_atomic && first.update == second.update &&
-      (first.update != AtomicUpdate::set || first.statement == second.statement);
+      (first.update != AtomicUpdate::other || first.statement == second.statement);
   return (first.is_write || second.is_write) && first.variable == second.variable &&
          !is_same_update;
 }

@@ -16,7 +16,7 @@
 namespace rtcg::loopy {
 
 /// What an atomic statement does to its target.
-enum class AtomicUpdate { set, sum, least, greatest };
+enum class AtomicUpdate { other, sum, least, greatest };
 
 /// One access to memory that several threads see.
 struct SharedAccess {
@@ -29,7 +29,7 @@ struct SharedAccess {
   /// Atomic updates of one element by many threads need no order among themselves, if all do the
   /// same to it.
   bool is_atomic = false;
-  AtomicUpdate update = AtomicUpdate::set;
+  AtomicUpdate update = AtomicUpdate::other;
 };
 /// Those of each statement.
 [[nodiscard]] std::vector<std::vector<SharedAccess>> shared_accesses(

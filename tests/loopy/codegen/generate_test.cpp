@@ -69,9 +69,9 @@ TEST(Generate, RefusesValuesOfOtherLanes) {
                     "<> t = a[i] {inames=i}\nb[j] = t {inames=j}", "tag_inames(i:ilp)"));
 }
 
-TEST(Generate, RefusesAtomicFormsThatNoDeviceHas) {
+TEST(Generate, RefusesAtomicUpdatesInSomeOrder) {
   EXPECT_ERROR("loopy.generate.atomic_form",
-               cuda("{[i]: 0 <= i < 16}", "a[0] = a[0]/2 {atomic}", "tag_inames(i:l.0)"));
+               cuda("{[i]: 0 <= i < 16}", "a[0] = a[0]/2 + b[i] {atomic}", "tag_inames(i:l.0)"));
 }
 
 TEST(Generate, RefusesRemaindersOfReals) {
