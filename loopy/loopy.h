@@ -48,6 +48,7 @@
 #include "rtcg/loopy/transform/rename_iname.h"
 #include "rtcg/loopy/transform/rename_inames.h"
 #include "rtcg/loopy/transform/save_and_reload_temporaries.h"
+#include "rtcg/loopy/transform/scan_over_grid.h"
 #include "rtcg/loopy/transform/separate_loop_head_tail_slab.h"
 #include "rtcg/loopy/transform/split_array_axis.h"
 #include "rtcg/loopy/transform/split_iname.h"

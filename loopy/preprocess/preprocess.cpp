@@ -10,13 +10,18 @@
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
+#include "rtcg/loopy/transform/scan_over_grid.h"
 #include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy {
 namespace {
 
-/// The two-stage form for each reduction over an axis of the grid that can take it.
-Kernel reduce_over_grids(Kernel kernel) {
+/// The form of several launches for each reduction over, and each scan along, an axis of the grid
+/// that can take it.
+Kernel spread_over_grids(Kernel kernel) {
+  for (const std::string& iname : grid_inames_of_scans(kernel)) {
+    static_cast<void>(why_not([&] { return kernel = scan_over_grid(kernel, iname); }));
+  }
   for (const std::string& iname : all_inames(kernel)) {
     if (tag_of(kernel, iname).kind != AxisKind::grid) {
       continue;
@@ -35,7 +40,7 @@ Kernel reduce_over_grids(Kernel kernel) {
 
 Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
   const RecordedStep step(kernel);
-  kernel = reduce_over_grids(expand_subst(std::move(kernel)));
+  kernel = spread_over_grids(expand_subst(std::move(kernel)));
   step.remove_parts(kernel);
   kernel = separate_reductions(fill_tables(infer_types(std::move(kernel))));
   // before realize_reductions: it asks which inames are axes of the block

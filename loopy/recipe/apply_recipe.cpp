@@ -41,6 +41,7 @@
 #include "rtcg/loopy/transform/rename_iname.h"
 #include "rtcg/loopy/transform/rename_inames.h"
 #include "rtcg/loopy/transform/save_and_reload_temporaries.h"
+#include "rtcg/loopy/transform/scan_over_grid.h"
 #include "rtcg/loopy/transform/separate_array_axis.h"
 #include "rtcg/loopy/transform/separate_loop_head_tail_slab.h"
 #include "rtcg/loopy/transform/split_array_axis.h"
@@ -343,6 +344,10 @@ ReduceOverGridOptions grid_options(StepReader& step) {
   return options;
 }
 
+std::int64_t scan_threads(StepReader& step) {
+  return step.to_number(step.option("threads", "256"));
+}
+
 using Table = std::map<std::string, Apply, std::less<>>;
 
 Table loop_rows() {
@@ -378,6 +383,7 @@ Table loop_rows() {
       {"remove_unused_inames", row(remove_unused_inames)},
       {"rename_iname", row(rename_iname, text, text)},
       {"rename_inames", row(rename_inames, list, text)},
+      {"scan_over_grid", row(scan_over_grid, text, scan_threads)},
       {"separate_loop_head_tail_slab", row(separate_loop_head_tail_slab, text, number, number)},
       {"split_iname", row(split_iname, text, number, all_split_options)},
       {"split_reduction_inward", row(split_reduction_inward, rest)},

@@ -156,7 +156,7 @@ TEST(Scans, ThatCannotGoStepByStepAreRefused) {
       {triangle, "b[i] = scan(sum, j, b[j])"},
       {triangle, "b[i] = scan(sum, j, a[j]) {if=i > 3}"},
       {triangle, "b[i] = scan(sum, j, a[j]) {if=a[0] > 3}"},
-      {triangle, "b[i] = scan(sum, j, a[j])", "i:g.0"},
+      {triangle, "b[i] = scan(sum, j, a[j]) {if=i > 3}", "i:g.0"},
       {"{[i, j, k]: 0 <= i, k < 5 and 0 <= j <= 7*i + k}", "c[i, k] = scan(sum, j, a[j])"},
       {"{[i, j, k]: 0 <= i < 20 and 0 <= j <= i and 0 <= k < 3}",
        "b[i] = scan(sum, (j, k), c[j, k])"}};

@@ -1,0 +1,97 @@
+// Scans along an axis of the grid, in three launches.
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/transform/scan_over_grid.h"
+#include "tests/loopy/execute/on_every_target.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel grid_scans(std::string_view domains, std::string_view statements,
+                  const std::string& arguments) {
+  return make_kernel(domains, statements, {.arguments = arguments, .assumptions = "n >= 1"});
+}
+
+constexpr const char* in_blocks_of_8 = "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)\n";
+
+TEST(GridScans, GiveWhatTheLoopGives) {
+  const Kernel kernel = grid_scans(
+      "{[i]: 0 <= i < n} {[j]: 0 <= j <= i} {[k]: 0 <= k < i}",
+      "s[i] = scan(sum, j, a[j])\ng[i] = 2*scan(sum, k, a[k]*a[k]) + 1\nm[i] = scan(max, j, a[j])",
+      "a, s, g, m: i64[n]; n: i32");
+  const Kernel sliced = apply_recipe(kernel, in_blocks_of_8);
+  EXPECT_EQ(generate(sliced, Target::cuda).launches.size(), 3U);
+  for (const int n : {1, 8, 9, 41}) {
+    expect_same_everywhere(sliced, kernel, {{"n", n}});
+  }
+}
+
+TEST(GridScans, GoAlongLoopsWithinBlocksAndRows) {
+  const Kernel kernel = grid_scans("{[r, i, j]: 0 <= r < 3 and 0 <= i < n and 0 <= j <= i}",
+                                   "s[r, i] = scan(sum, j, a[r, j])", "a, s: f64[3, n]; n: i32");
+  expect_same_everywhere(apply_recipe(kernel,
+                                      "split_iname(i, 12, outer_tag=g.0)\n"
+                                      "split_iname(i_inner, 4, inner_tag=l.0)\n"
+                                      "tag_inames(r:g.1)\n"
+                                      "scan_over_grid(i_outer, threads=4)"),
+                         kernel, {{"n", 70}});
+  // a block for each element, and blocks without threads
+  const Kernel row = grid_scans("{[i, j]: 0 <= i < n and 0 <= j <= i}",
+                                "s[i] = scan(product, j, 1 + a[j])", "a, s: f64[n]; n: i32");
+  expect_same_everywhere(apply_recipe(row, "tag_inames(i:g.0)"), row, {{"n", 20}});
+  expect_same_everywhere(apply_recipe(row, "split_iname(i, 5, outer_tag=g.0)"), row, {{"n", 23}});
+}
+
+// three of one's own: places of maxima, segments, and lines of affine maps
+TEST(GridScans, TakeTuplesAndRules) {
+  const Kernel places =
+      grid_scans("{[i, j]: 0 <= i < n and 0 <= j <= i}", "v[i], p[i] = scan(argmax, j, a[j], j)",
+                 "a, v: f64[n]; p: i32[n]; n: i32");
+  expect_same_everywhere(apply_recipe(places, in_blocks_of_8), places, {{"n", 29}});
+  // a flag begins a segment
+  const Kernel segments = grid_scans(
+      "{[i, j]: 0 <= i < n and 0 <= j <= i}",
+      "joined(a, f, b, g) := make_tuple(b if g > 0 else a + b, max(f, g))  {neutral=0:0}\n"
+      "s[i], t[i] = scan(joined, j, a[j], flag[j] // 7)",
+      "a, s: f64[n]; t, flag: i32[n]; n: i32");
+  expect_same_everywhere(apply_recipe(segments, in_blocks_of_8), segments, {{"n", 53}});
+  const Kernel maps = grid_scans("{[i, j]: 0 <= i < n and 0 <= j <= i}",
+                                 "after(a, b, c, d) := make_tuple(c*a, c*b + d)  {neutral=1:0}\n"
+                                 "u[i], v[i] = scan(after, j, a[j], b[j])",
+                                 "a, b, u, v: f64[n]; n: i32");
+  expect_same_everywhere(apply_recipe(maps, in_blocks_of_8), maps, {{"n", 30}});
+}
+
+TEST(GridScans, AreRefusedWhereBlocksDoNotFollowEachOther) {
+  const auto sliced = [](const std::string& domains, const std::string& statements,
+                         const std::string& recipe) {
+    return apply_recipe(grid_scans(domains, statements, "a, s: f64[n]; n: i32"), recipe);
+  };
+  const std::string running = "{[i, j]: 0 <= i < n and 0 <= j <= i}";
+  const std::string sum = "s[i] = scan(sum, j, a[j])";
+  const Kernel kernel = sliced(running, sum, in_blocks_of_8);
+  EXPECT_ERROR("loopy.scan_over_grid.unknown_iname", scan_over_grid(kernel, "q"));
+  EXPECT_ERROR("loopy.scan_over_grid.not_on_grid", scan_over_grid(kernel, "i_inner"));
+  EXPECT_ERROR("loopy.scan_over_grid.threads", scan_over_grid(kernel, "i_outer", 0));
+  EXPECT_ERROR("loopy.scan_over_grid.no_scan",
+               scan_over_grid(sliced(running, "s[i] = sum(j, a[j])", in_blocks_of_8), "i_outer"));
+  EXPECT_ERROR("loopy.scan_over_grid.bounds",
+               scan_over_grid(sliced("{[i, j]: 0 <= i < n and 0 <= j <= i + 3 and 0 <= j < n}", sum,
+                                     in_blocks_of_8),
+                              "i_outer"));
+  EXPECT_ERROR(
+      "loopy.scan_over_grid.surroundings",
+      scan_over_grid(sliced(running, "s[i] = scan(sum, j, a[j])  {if=a[i] > 0}", in_blocks_of_8),
+                     "i_outer"));
+  EXPECT_ERROR("loopy.scan_over_grid.surroundings",
+               scan_over_grid(sliced("{[r, i, j]: 0 <= r < 2 and 0 <= i < n and 0 <= j <= i}",
+                                     "s[i] = scan(sum, j, a[j]*r)", in_blocks_of_8),
+                              "i_outer"));
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
