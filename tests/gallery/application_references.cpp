@@ -313,6 +313,32 @@ void prepare_weighted_histogram(Numbers& x) {
   make_whole(x["total"]);
 }
 
+void largest_by_category(Numbers& x) {
+  for (Int i = 0; i < x.size("n"); ++i) {
+    double& largest = x["largest"](x["category"](i));
+    largest = std::fabs(x["x"](i)) > std::fabs(largest) ? x["x"](i) : largest;
+  }
+}
+
+void running_sums(Numbers& x) {
+  double sum = 0;
+  double begun = 0;
+  for (Int i = 0; i < x.size("n"); ++i) {
+    const bool begins = x["begins"](i) >= 7;
+    sum = begins ? x["x"](i) : sum + x["x"](i);
+    begun = begins ? 1 : begun;
+    x["y"](i) = sum;
+    x["begun"](i) = begun;
+  }
+}
+
+void bias_swish_bf16(Numbers& x) {
+  for_each_point({x.size("n"), x.size("m")}, [&](const auto& at) {
+    const double sum = x["x"].at(at) + x["bias"](at[1]);
+    x["y"].at(at) = sum / (1 + std::exp(-sum));
+  });
+}
+
 void histogram_2d(Numbers& x) {
   for (Int i = 0; i < x.size("n"); ++i) {
     x["count"](x["x"](i), x["y"](i)) += 1;
@@ -489,6 +515,9 @@ Entries application_entries() {
       {"histogram", {histogram}},
       {"weighted_histogram", {weighted_histogram, prepare_weighted_histogram}},
       {"histogram_2d", {histogram_2d}},
+      {"largest_by_category", {largest_by_category}},
+      {"running_sums", {running_sums}},
+      {"bias_swish_bf16", {bias_swish_bf16}},
       {"segmented_sums", {segmented_sums, prepare_segments}},
       {"sparse_product", {sparse_product, prepare_segments}},
       {"gather", {gather}},

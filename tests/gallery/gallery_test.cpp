@@ -169,9 +169,10 @@ class Case {
     std::size_t changed = 0;
     for (const auto& [name, grid] : expected_.arrays) {
       const loopy::ArrayData& data = found.at(name);
-      const bool is_double = data.kind == cgen::ScalarKind::f64;
-      const bool is_half = data.kind == cgen::ScalarKind::f16;
-      const double tolerance = tolerance_ * (is_double ? 1e-6 : is_half ? 100 : 1);
+      const double tolerance = tolerance_ * (data.kind == cgen::ScalarKind::f64    ? 1e-6
+                                             : data.kind == cgen::ScalarKind::f16  ? 100
+                                             : data.kind == cgen::ScalarKind::bf16 ? 800
+                                                                                   : 1);
       std::size_t wrong = 0;
       std::string first;
       for (std::size_t i = 0; i < grid.values.size(); ++i) {
