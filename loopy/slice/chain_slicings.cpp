@@ -127,6 +127,8 @@ class ChainReader {
     return result;
   }
 
+  [[nodiscard]] bool has_host_loops() const { return !hosts_.empty(); }
+
   /// With a value from the middle of each loop of the host.
   [[nodiscard]] IntegerValues with_host_loops(IntegerValues parameters) const {
     for (const std::string& each : hosts_) {
@@ -689,8 +691,9 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
         nests.size() == 2 ? 2000 : static_cast<std::size_t>(most_of_a_launch / 20);
     for (std::size_t i = 0; i < nest.slicings->count() && nest.places.size() < most; ++i) {
       const Slicing slicing = nest.slicings->at(i).slicing;
-      // blocks of other nests come in another order
-      if (slicing.swizzle_rows == 0) {
+      // blocks of other nests come in another order, and tiles that are filled ahead do not outlive
+      // an iteration of the host
+      if (slicing.swizzle_rows == 0 && (slicing.stages == 1 || !reader.has_host_loops())) {
         nest.places.push_back(i);
         nest.adds_launches.push_back(nest.shares_reductions(slicing));
         nest.has_fetches.push_back(!slicing.fetches.empty());
