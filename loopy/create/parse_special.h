@@ -14,10 +14,6 @@
 
 namespace rtcg::loopy {
 
-/// The parts between separators outside of all brackets, without blanks around them.
-[[nodiscard]] std::vector<std::string> split_outside_brackets(std::string_view text,
-                                                              char separator);
-
 /// `f(x=a[i, _0], 2*t)`: arguments by name or, with an empty one, by place.
 struct ParsedCall {
   std::string callee{};

@@ -12,6 +12,7 @@
 #include "rtcg/loopy/create/statement_scopes.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/scan.h"
+#include "rtcg/loopy/symbolic/split_outside_brackets.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {

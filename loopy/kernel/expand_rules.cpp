@@ -6,10 +6,24 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
+
+/// An argument within a reduction of the rule may not mention the iname of that.
+void refuse_captured(const SubstitutionRule& rule, const Expr& argument, const NameSet& bound) {
+  for (const std::string& name : free_names(argument)) {
+    if (bound.count(name) != 0) {
+      throw InvalidInput(
+          "loopy.expand_subst.captured_iname",
+          fmt::format("rule '{0}' reduces over '{1}', and its argument '{2}' mentions the '{1}' "
+                      "around the call: reduce over another iname in one of the two",
+                      rule.name, name, to_string(argument)));
+    }
+  }
+}
 
 /// `sum(k, ...)` of a rule that is called twice in one expression keeps its iname: both reductions
 /// then share one loop, as in Loo.py. `open` has the rules whose bodies are being expanded;
@@ -37,7 +51,11 @@ Expr expand(const Kernel& kernel, const Expr& expr, std::string_view only,
                                      rule->name, rule->parameters.size(), given));
     }
     Substitution values;
+    const NameSet bound = reduction_inames(rule->body);
     for (std::size_t i = 0; i < given; ++i) {
+      if (!bound.empty()) {
+        refuse_captured(*rule, call->arguments[i], bound);
+      }
       values.emplace(rule->parameters[i], call->arguments[i]);
     }
     std::vector<std::string> all_open = open;

@@ -276,7 +276,8 @@ PrecomputeOptions precompute_options(StepReader& step) {
           .address_space = address_space_option(step),
           .outer_inames = step.list_option("outer_inames"),
           .vector_width = step.to_number(step.option("vector_width", "0")),
-          .any_offset = step.option("any_offset") == "yes"};
+          .any_offset = step.option("any_offset") == "yes",
+          .within = step.option("within")};
 }
 
 Texts list_or_none(StepReader& step) {
@@ -305,7 +306,8 @@ InlineOptions inline_options(StepReader& step) {
   return {.as_function = step.option("as_function") == "yes"};
 }
 FuseOptions fuse_options(StepReader& step) {
-  return {.suffix = step.option("suffix", FuseOptions{}.suffix)};
+  return {.suffix = step.option("suffix", FuseOptions{}.suffix),
+          .data_flow = step.list_option("data_flow")};
 }
 BatchOptions batch_options(StepReader& step) {
   const BatchOptions usual;
@@ -403,7 +405,7 @@ Table data_rows() {
   return {
       {"add_dtypes", row(add_dtypes, pairs)},
       {"add_padding", row(add_padding, text, axis, number)},
-      {"add_prefetch", row(add_prefetch, text, list, precompute_options)},
+      {"add_prefetch", row(add_prefetch, text, list_or_none, precompute_options)},
       {"alias_temporaries", row(alias_temporaries, list)},
       {"buffer_array", row(
                            [](Kernel kernel, const std::string& array, const Texts& inames,
@@ -414,7 +416,7 @@ Table data_rows() {
       {"keep_row", row(keep_row, text, list, keep_row_options)},
       {"pad_bank_conflicts", row(pad_bank_conflicts, rest)},
       {"pipeline", row(pipeline, list, text, number)},
-      {"precompute", row(precompute, text, list, precompute_options)},
+      {"precompute", row(precompute, text, list_or_none, precompute_options)},
       {"privatize_temporaries", row(privatize_temporaries, list, list_option("temporaries"))},
       {"remove_unused_arguments", row(remove_unused_arguments)},
       {"rename_argument", row(rename_argument, text, text)},

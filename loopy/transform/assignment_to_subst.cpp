@@ -129,11 +129,97 @@ std::optional<Refusal> find_iname_refusal(const Kernel& kernel, const Expr& valu
   return std::nullopt;
 }
 
+/// The reads of an element of the array.
+std::vector<std::vector<Expr>> reads_of(const Kernel& kernel, const Instruction& instruction,
+                                        std::string_view array) {
+  std::vector<std::vector<Expr>> found;
+  const auto look = [&](const Expr& expr) {
+    walk(expand_rules(kernel, expr), [&](const Expr& part) {
+      const Access* element = get_if<Access>(part);
+      if (element != nullptr && element->array == array) {
+        found.push_back(element->indices);
+      }
+      return true;
+    });
+  };
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    look(assignment->value);
+    for (const Expr& target : assignment->targets) {
+      for_each_child(target, look);
+    }
+  }
+  for (const Expr& predicate : instruction.predicates) {
+    look(predicate);
+  }
+  return found;
+}
+
+/// Whether the element that `inames` number was written, in this iteration of the loops that both
+/// share or, if they share none, in some iteration before.
+bool is_written_before(const Kernel& kernel, const std::vector<std::string>& inames,
+                       const Instruction& reader, const std::vector<Expr>& indices) {
+  if (indices.size() != inames.size()) {
+    return false;
+  }
+  ConstraintSet written = constraints_of(kernel, {inames.begin(), inames.end()});
+  std::vector<std::pair<std::string, Affine>> values;
+  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+    const std::optional<Affine> index = to_affine(indices[axis]);
+    const bool is_shared = reader.within_inames.count(inames[axis]) != 0;
+    if (!index || (is_shared && *index != Affine(inames[axis]))) {
+      return false;
+    }
+    values.emplace_back(inames[axis], *index);
+  }
+  const auto hidden = [&](const std::string& name) {
+    return std::find(inames.begin(), inames.end(), name) == inames.end() ? name : "." + name;
+  };
+  written = written.rename(hidden);
+  for (const auto& [iname, index] : values) {
+    written = written.substitute(hidden(iname), index);
+  }
+  const ConstraintSet read = constraints_of(kernel, used_inames(reader));
+  return std::all_of(written.constraints().begin(), written.constraints().end(),
+                     [&](const Constraint& each) { return read.implies(each); }) &&
+         std::all_of(written.congruences().begin(), written.congruences().end(),
+                     [&](const Congruence& each) { return read.implies(each); });
+}
+
+/// An argument holds values before the kernel: reads have to see what was assigned.
+std::optional<Refusal> find_argument_refusal(const Kernel& kernel, const Instruction& writer,
+                                             const std::vector<std::string>& inames,
+                                             std::string_view argument) {
+  const auto refusal = [&](const std::string& why) {
+    return Refusal{"loopy.assignment_to_subst.argument_value",
+                   fmt::format("'{}' is an argument: {}", argument, why)};
+  };
+  if (writer.within_inames != NameSet(inames.begin(), inames.end())) {
+    return refusal(fmt::format("statement '{}' writes its elements several times", writer.id));
+  }
+  for (const Instruction& each : kernel.instructions) {
+    const Instruction reader =
+        map_expressions(each, [&](const Expr& expr) { return expand_rules(kernel, expr); });
+    if (is<RawCode>(each) && read_variables(kernel, each).count(argument) != 0) {
+      return refusal(fmt::format("the C text of statement '{}' reads it", each.id));
+    }
+    for (const std::vector<Expr>& indices : reads_of(kernel, each, argument)) {
+      if (&each < &writer || !is_written_before(kernel, inames, reader, indices)) {
+        return refusal(fmt::format("statement '{}' may read what it held before '{}' writes it",
+                                   each.id, writer.id));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view temporary,
                                     std::string_view rule) {
-  if (find_temporary(kernel, temporary) == nullptr) {
-    return Refusal{"loopy.assignment_to_subst.unknown_temporary",
-                   fmt::format("kernel '{}' has no temporary '{}'", kernel.name, temporary)};
+  const Argument* argument = find_argument(kernel, temporary);
+  if (find_temporary(kernel, temporary) == nullptr &&
+      (argument == nullptr || !argument->is_array)) {
+    return Refusal{
+        "loopy.assignment_to_subst.unknown_temporary",
+        fmt::format("kernel '{}' has no temporary or array '{}'", kernel.name, temporary)};
   }
   const Instruction* writer = find_only_writer(kernel, temporary);
   const Assignment* assignment = writer == nullptr ? nullptr : get_if<Assignment>(*writer);
@@ -159,6 +245,11 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view tempo
           find_iname_refusal(kernel, assignment->value, *indices, temporary)) {
     return refusal;
   }
+  if (argument != nullptr) {
+    if (auto refusal = find_argument_refusal(kernel, *writer, *indices, temporary)) {
+      return refusal;
+    }
+  }
   if (std::optional<std::string> why_not = why_not_new_name(kernel, rule)) {
     return Refusal{"loopy.assignment_to_subst.name_taken", std::move(*why_not)};
   }
@@ -178,9 +269,10 @@ Expr with_calls(const Expr& expr, std::string_view temporary, const std::string&
   });
 }
 
-/// What the temporary held: the value in the type that was stated for it.
-Expr stored_value(const Kernel& kernel, const Temporary& temporary, const Expr& value) {
-  if (!temporary.type) {
+/// What the variable held: the value in the type that was stated for it.
+Expr stored_value(const Kernel& kernel, const std::optional<cgen::Type>& stated,
+                  const Expr& value) {
+  if (!stated) {
     return value;
   }
   const cgen::Type found = type_of(kernel, value);
@@ -188,10 +280,8 @@ Expr stored_value(const Kernel& kernel, const Temporary& temporary, const Expr& 
     const auto kind = cgen::scalar_kind(type);
     return kind && cgen::is_integral(*kind);
   };
-  const bool is_same = found == *temporary.type;
-  return is_same || (is_integer(found) && is_integer(*temporary.type))
-             ? value
-             : Expr(Cast{*temporary.type, value});
+  const bool is_same = found == *stated;
+  return is_same || (is_integer(found) && is_integer(*stated)) ? value : Expr(Cast{*stated, value});
 }
 
 }  // namespace
@@ -204,18 +294,33 @@ Kernel assignment_to_subst(Kernel kernel, std::string_view temporary, std::strin
   const Assignment& assignment = *get_if<Assignment>(definition);
   const std::string rule_name =
       rule.empty() ? make_name_generator(kernel).make(old + "_subst") : std::string(rule);
-  const Expr value = stored_value(kernel, *find_temporary(kernel, old), assignment.value);
-  std::erase_if(kernel.instructions,
-                [&](const Instruction& each) { return each.id == definition.id; });
-  for (Instruction& instruction : kernel.instructions) {
-    // what waited for the definition now waits for what that waited for
-    if (instruction.depends_on.erase(definition.id) != 0) {
-      instruction.depends_on.insert(definition.depends_on.begin(), definition.depends_on.end());
-    }
-  }
-  kernel = map_expressions(std::move(kernel), [&](const Expr& expr) {
+  const Argument* argument = find_argument(kernel, old);
+  const Expr value =
+      stored_value(kernel, argument != nullptr ? argument->type : find_temporary(kernel, old)->type,
+                   assignment.value);
+  const auto with_rule = [&](const Expr& expr) {
     return reads(expr, old) ? with_calls(expr, old, rule_name) : expr;
-  });
+  };
+  if (argument != nullptr) {  // its elements are results, too
+    for (Instruction& instruction : kernel.instructions) {
+      if (instruction.id != definition.id) {
+        instruction = map_expressions(std::move(instruction), with_rule);
+      }
+    }
+    for (SubstitutionRule& each : kernel.rules) {
+      each.body = with_rule(each.body);
+    }
+  } else {
+    std::erase_if(kernel.instructions,
+                  [&](const Instruction& each) { return each.id == definition.id; });
+    for (Instruction& instruction : kernel.instructions) {
+      // what waited for the definition now waits for what that waited for
+      if (instruction.depends_on.erase(definition.id) != 0) {
+        instruction.depends_on.insert(definition.depends_on.begin(), definition.depends_on.end());
+      }
+    }
+    kernel = map_expressions(std::move(kernel), with_rule);
+  }
   const std::vector<std::string> parameters = *find_parameters(kernel, assignment.targets.front());
   kernel.rules.push_back({rule_name, parameters, value});
   std::erase_if(kernel.temporaries, [&](const Temporary& each) { return each.name == old; });

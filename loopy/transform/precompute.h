@@ -14,7 +14,8 @@ struct PrecomputeOptions {
   /// Tag of the new inames. Empty: `l.auto` where all threads of a block need the same values,
   /// loops else.
   std::string default_tag{};
-  /// Names of the new inames, one for each axis that is kept; empty: `NAME_0`, `NAME_1`, ...
+  /// Names of the new inames, one for each axis that is kept; empty: `NAME_0`, `NAME_1`, ... An
+  /// iname that is there already is shared: it takes the same values, and keeps its tag.
   std::vector<std::string> inames{};
   /// Name of the temporary; empty: `RULE_store`, `ARRAY_fetch`.
   std::string temporary_name{};
@@ -27,6 +28,8 @@ struct PrecomputeOptions {
   std::int64_t vector_width = 0;
   /// Reads at constant distances from those that are named are replaced as well: add_prefetch only.
   bool any_offset = false;
+  /// Statements whose uses are replaced, as match_instructions takes it; empty: all.
+  std::string within{};
 };
 
 /// Computes a substitution rule ahead, for all values that its arguments take while some inames are
@@ -38,9 +41,12 @@ struct PrecomputeOptions {
 ///     f_store[f_store_0] = a[16*io + f_store_0]*a[16*io + f_store_0]
 ///     out[16*io + ii] = f_store[ii]
 ///
-/// Calls that mention all swept inames are replaced, others stay. The arguments' footprint is a box
-/// around what the calls ask for; axes of length 1 are dropped. The new statement is within the
-/// loops that the values depend on, and those that change what the rule reads.
+/// Calls that mention all swept inames are replaced, others stay, also where other rules call the
+/// rule. The arguments' footprint is a box around what the calls ask for; axes of length 1 are
+/// dropped. Values are 0 where the box goes beyond what the rule can read. The new statement is
+/// within the loops that the values depend on, and those that change what the rule reads.
+/// @param rule   its name, or one of its calls, `f(16*io + ii, j)`: only calls with these arguments
+///               are replaced; with `:` for an argument, any, and the inames of it are swept
 /// @param sweep  inames with a constant range, of statements or of reductions
 /// @throws InvalidInput  loopy.precompute.not_possible, loopy.precompute.nothing_replaced,
 ///                       loopy.precompute.input_changes, loopy.precompute.reorders_loops, and what
@@ -60,11 +66,14 @@ struct PrecomputeOptions {
 ///     out[16*io + ii] = sum(k, a_fetch[k])
 ///
 /// What of the footprint may lie outside of the array is read as 0, without a branch around a
-/// barrier. Only reads that mention all swept inames are replaced.
-/// @param array  the array, or one of its accesses as it stands in the kernel now,
+/// barrier. Only reads that mention all swept inames are replaced, also
+/// those within rules.
+/// @param array  the array, an argument or a temporary, or one of its accesses as it stands in the
+/// kernel now,
 ///               `a[16*j_outer + j_inner, i]`: only reads with these indices are replaced, with
-///               PrecomputeOptions::any_offset also `a[16*j_outer + j_inner + 1, i]`; or its uses
-///               with one tag, `a$near`
+///               PrecomputeOptions::any_offset also `a[16*j_outer + j_inner + 1, i]`; `:` for an
+///               index stands for the whole axis, of constant length; or its uses with one tag,
+///               `a$near`
 /// @throws InvalidInput  loopy.add_prefetch.not_possible, loopy.add_prefetch.nothing_replaced,
 ///                       loopy.add_prefetch.input_changes, loopy.add_prefetch.reorders_loops,
 ///                       loopy.add_prefetch.no_vector, loopy.parse_expr.syntax, and what footprint

@@ -82,9 +82,9 @@ TEST(AssignmentToSubst, KeepsStatedTypes) {
 
 TEST(AssignmentToSubst, RefusesNamesThatDoNotFit) {
   EXPECT_ERROR("loopy.assignment_to_subst.unknown_temporary",
-               assignment_to_subst(sum_of_doubled(), "a"));
-  EXPECT_EQ(why_not([&] { return assignment_to_subst(sum_of_doubled(), "a"); }),
-            "kernel 'loopy_kernel' has no temporary 'a'");
+               assignment_to_subst(sum_of_doubled(), "q"));
+  EXPECT_EQ(why_not([&] { return assignment_to_subst(sum_of_doubled(), "q"); }),
+            "kernel 'loopy_kernel' has no temporary or array 'q'");
   EXPECT_ERROR("loopy.assignment_to_subst.name_taken",
                assignment_to_subst(sum_of_doubled(), "t", "a"));
   EXPECT_TRUE(why_not([&] { return assignment_to_subst(sum_of_doubled(), "t", "a"); }).has_value());
@@ -152,6 +152,29 @@ TEST(AssignmentToSubst, RefusesToTurnTheOtherLoops) {
                                     "<> t = 2*a[j]\nu[i, j] = 0.5*u[i - 1, j + 1] + t",
                                     {.arguments = "a: f32[9]; u: f32[9, 10]"});
   EXPECT_ERROR("loopy.assignment_to_subst.reorders_loops", assignment_to_subst(kernel, "t"));
+}
+
+TEST(AssignmentToSubst, KeepsWritingAnArgument) {
+  const Kernel kernel = cube_kernel("t[i] = 2*a[i]\nb[j] = t[j] + t[7 - j]");
+  const Kernel changed = assignment_to_subst(kernel, "t");
+  EXPECT_EQ(statements_of(changed), "t[i] = 2*a[i]\nb[j] = t_subst(j) + t_subst(7 - j)\n");
+  expect_recipe(kernel, changed, "assignment_to_subst(t)\n");
+  expect_same_results(kernel, changed, {});
+  const Kernel together = cube_kernel("for i\nt[i] = 2*a[i]\nb[i] = t[i]\nend");
+  expect_same_results(together, assignment_to_subst(together, "t"), {});
+}
+
+TEST(AssignmentToSubst, RefusesAnArgumentWhoseOldValuesAreRead) {
+  for (const char* statements :
+       {"b[j] = t[j] {id=first}\nt[i] = 2*a[i] {dep=first}",
+        "for i\nt[i] = a[i]\nb[i] = t[i + 1]\nend", "t[i] = 2*a[i]\nb[j] = t[j + 1]",
+        "for k\nt[i] = a[i] {inames=i:k}\nend\nb[j] = t[j]"}) {
+    SCOPED_TRACE(statements);
+    EXPECT_ERROR("loopy.assignment_to_subst.argument_value",
+                 assignment_to_subst(make_kernel("{[i, j, k]: 0 <= i, j, k < 8}", statements,
+                                                 {.arguments = "t: f32[9]; a, b: f32[8]"}),
+                                     "t"));
+  }
 }
 
 }  // namespace

@@ -76,6 +76,10 @@ TEST(ExpandSubst, RefusesWhatDoesNotFit) {
   Kernel circle = kernel_with_rules();
   circle.rules.front().body = parse_expr("at(x, x)");
   EXPECT_ERROR("loopy.expand_subst.recursive", expand_subst(circle));
+  EXPECT_ERROR("loopy.expand_subst.captured_iname",
+               make_kernel("{[i, k]: 0 <= i, k < 4}",
+                           "f(x) := sum(k, a[x, k])\nb[i] = sum(k, f(k)*i)",
+                           {.default_type = cgen::f32}));
 }
 
 }  // namespace

@@ -105,5 +105,37 @@ TEST(FuseKernels, SaysWhatIsWrongWithAFile) {
                apply_recipe(twice(), "fuse_kernels(no_such_file.loopy)"));
 }
 
+TEST(FuseKernels, KnowsEqualShapes) {
+  const Kernel first = make_kernel("{[i]: 0 <= i < n}", "b[i] = 2*a[i + 2]",
+                                   {.arguments = "a: f32[n + 2]; b: f32[n]"});
+  const Kernel second =
+      make_kernel("{[i]: 0 <= i < n}", "c[i] = a[i]", {.arguments = "a: f32[2 + n]; c: f32[n]"});
+  EXPECT_EQ(fuse_kernels(first, second).arguments.size(), 4U);
+}
+
+TEST(FuseKernels, HandsATemporaryOn) {
+  const Kernel first = make_kernel("{[i]: 0 <= i < 8}", "<f32> t[8]\nt[i] = 2*a[i] {id=make}",
+                                   {.default_type = cgen::f32});
+  const Kernel second = make_kernel("{[i]: 0 <= i < 8}", "f(x) := t[7 - x]\nb[i] = f(i) {id=use}",
+                                    {.arguments = "t, b: f32[8]"});
+  const Kernel fused = fuse_kernels(first, second, {.data_flow = {"t"}});
+  EXPECT_EQ(find_argument(fused, "t"), nullptr);
+  EXPECT_EQ(find_instruction(fused, "use")->depends_on, NameSet{"make"});
+  expect_same_results(
+      make_kernel("{[i, j]: 0 <= i, j < 8}", "<f32> t[8]\nt[i] = 2*a[i]\nb[j] = t[7 - j]",
+                  {.default_type = cgen::f32}),
+      fused, {});
+  EXPECT_EQ(to_string(apply_recipe(first, fused.recipe)), to_string(fused));
+  const auto refusal = [&](const Kernel& one, const Kernel& other, const std::string& name) {
+    EXPECT_ERROR("loopy.fuse_kernels.no_data_flow",
+                 fuse_kernels(one, other, {.data_flow = {name}}));
+  };
+  refusal(first, second, "q");
+  refusal(first, second, "b");
+  refusal(second, first, "t");
+  refusal(first, make_kernel("{[i]: 0 <= i < 4}", "b[i] = t[i]", {.arguments = "t, b: f32[4]"}),
+          "t");
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

@@ -58,7 +58,7 @@ temporaries:
 rules:
   f(x) := a[x]*a[x]
 statements:
-  fill_f_store: f_store[f_store_0] = a[16*i_outer + f_store_0]*a[16*i_outer + f_store_0]  {inames=f_store_0:i_outer}
+  fill_f_store: f_store[f_store_0] = if(16*i_outer + f_store_0 < n, a[16*i_outer + f_store_0]*a[16*i_outer + f_store_0], 0)  {inames=f_store_0:i_outer}
   set_out: out[16*i_outer + i_inner] = f_store[i_inner]  {inames=i_inner:i_outer, dep=fill_f_store}
 recipe:
   split_iname(i, 16)
@@ -94,7 +94,8 @@ TEST(Precompute, TakesOptions) {
   options.address_space = AddressSpace::local;
   const Kernel done = precompute(squares(), "f", {"i_inner"}, options);
   EXPECT_EQ(statements_of(done),
-            "tile[ahead] = a[16*i_outer + ahead]*a[16*i_outer + ahead]\n"
+            "tile[ahead] = if(16*i_outer + ahead < n, a[16*i_outer + ahead]*a[16*i_outer + ahead], "
+            "0)\n"
             "out[16*i_outer + i_inner] = tile[i_inner]\n");
   EXPECT_EQ(tag_of(done, "ahead"), (InameTag{AxisKind::block, 0}));
   EXPECT_EQ(find_temporary(done, "tile")->address_space, AddressSpace::local);
@@ -119,10 +120,178 @@ TEST(Precompute, FindsCallsWithinOtherRules) {
       make_kernel("{[i]: 0 <= i < 8}", "f(x) := a[x]*a[x]\ng(y) := f(y) + 1\nout[i] = g(i)",
                   {.default_type = cgen::f32});
   const Kernel done = precompute(before, "f", {"i"});
-  EXPECT_EQ(statements_of(done),
-            "f_store[f_store_0] = a[f_store_0]*a[f_store_0]\nout[i] = f_store[i] + 1\n");
+  EXPECT_EQ(statements_of(done), "f_store[f_store_0] = a[f_store_0]*a[f_store_0]\nout[i] = g(i)\n");
+  EXPECT_EQ(to_string(find_rule(done, "g")->body), "f_store[y] + 1");
   expect_same_results(before, done, {});
   expect_last_step(before, done, "precompute(f, i)");
+}
+
+TEST(Precompute, KeepsRulesOfRules) {
+  const Kernel before =
+      split_iname(make_kernel("{[i]: 0 <= i < n}",
+                              "f(x) := a[x]*a[x]\ng(y) := f(y) + f(y + 1)\nout[i] = g(i)*g(3)",
+                              {.arguments = "a: f32[n + 8]; out: f32[n]"}),
+                  "i", 4);
+  // the inner one first: another rule for the call that stays
+  const Kernel inner = precompute(before, "f", {"i_inner"});
+  EXPECT_EQ(to_string(find_rule(inner, "g")->body), "f(y) + f(y + 1)");
+  EXPECT_EQ(to_string(find_rule(inner, "g_1")->body),
+            "f_store[y - 4*i_outer] + f_store[y - 4*i_outer + 1]");
+  const Kernel both = precompute(inner, "g_1", {"i_inner"});
+  EXPECT_EQ(statements_of(both),
+            "f_store[f_store_0] = a[4*i_outer + f_store_0]*a[4*i_outer + f_store_0]\n"
+            "g_1_store[g_1_store_0] = f_store[4*i_outer + g_1_store_0 - 4*i_outer] + "
+            "f_store[4*i_outer + g_1_store_0 - 4*i_outer + 1]\n"
+            "out[4*i_outer + i_inner] = g_1_store[i_inner]*g(3)\n");
+  // the outer one first: its fill calls the inner one
+  const Kernel outer = precompute(before, "g", {"i_inner"});
+  const Kernel chain = precompute(outer, "f", {"g_store_0"});
+  EXPECT_EQ(find_instruction(chain, "fill_g_store")->depends_on, NameSet{"fill_f_store"});
+  for (const Kernel* kernel : {&both, &chain}) {
+    expect_same_results(before, *kernel, {{"n", 16}});
+  }
+}
+
+TEST(Precompute, ReadsNothingOutsideOfArrays) {
+  const auto guarded = [](const std::string& rules, const std::string& statement) {
+    const Kernel before =
+        split_iname(make_kernel("{[i]: 0 <= i < n}", rules + "\n" + statement,
+                                {.arguments = "a, out: f32[n]; c: f32[n + 1]; t: i32[n]"}),
+                    "i", 16);
+    const Kernel done = precompute(before, "f", {"i_inner"});
+    expect_same_results(before, done, {{"n", 21}});
+    const std::string statements = statements_of(done);
+    return statements.substr(0, statements.find('\n'));
+  };
+  EXPECT_EQ(guarded("f(x) := a[x]*c[x + 1]", "out[i] = f(i)"),
+            "f_store[f_store_0] = if(16*i_outer + f_store_0 < n, "
+            "a[16*i_outer + f_store_0]*c[16*i_outer + f_store_0 + 1], 0)");
+  // of a branch only what it reads
+  EXPECT_EQ(guarded("f(x) := if(x > 0, a[x - 1], 2.0)", "out[i] = f(i)"),
+            "f_store[f_store_0] = if(16*i_outer + f_store_0 > 0, if(16*i_outer + f_store_0 - 1 < "
+            "n, a[16*i_outer + f_store_0 - 1], 0), 2.0)");
+  EXPECT_EQ(guarded("f(x) := a[t[x]]", "out[i] = f(i)"),
+            "f_store[f_store_0] = if(16*i_outer + f_store_0 < n, a[t[16*i_outer + f_store_0]], 0)");
+}
+
+TEST(Precompute, GuardsReadsWithinSums) {
+  const Kernel before = split_iname(
+      make_kernel("{[i, k, l]: 0 <= i < n and 0 <= k < 3 and 0 <= l < m}",
+                  "f(x) := sum(k, a[x]*c[x + k])\ng(x) := 1 + product(l, a[x])\n"
+                  "out[i] = f(i) + g(i)",
+                  {.arguments = "a, out: f32[n]; c: f32[n + 2]", .default_type = cgen::f32}),
+      "i", 8);
+  const Kernel done = precompute(precompute(before, "f", {"i_inner"}), "g", {"i_inner"});
+  const std::string statements = statements_of(done);
+  EXPECT_NE(
+      statements.find("f_store[f_store_0] = if(8*i_outer + f_store_0 < n, sum(k, a[8*i_outer + "
+                      "f_store_0]*if(8*i_outer + f_store_0 + k < n + 2, c["),
+      std::string::npos)
+      << statements;
+  // a product over nothing is 1 wherever it is
+  EXPECT_NE(statements.find("product(l, if(8*i_outer + g_store_0 < n, a["), std::string::npos)
+      << statements;
+  expect_same_results(before, done, {{"n", 13}, {"m", 2}});
+  expect_same_results(before, done, {{"n", 13}, {"m", 0}});
+}
+
+TEST(Precompute, TakesOneCallOfSeveral) {
+  const Kernel before = make_kernel("{[i, j]: 0 <= i, j < 8}",
+                                    "f(x) := a[x]*a[x]\nout[i, j] = f(i) + f(j) + f(i + j)",
+                                    {.default_type = cgen::f32});
+  const Kernel one = precompute(before, "f(j)", {"j"});
+  EXPECT_EQ(statements_of(one),
+            "f_store[f_store_0] = a[f_store_0]*a[f_store_0]\nout[i, j] = f(i) + f_store[j] + f(i + "
+            "j)\n");
+  expect_last_step(before, one, "precompute(f(j), j)");
+  const Kernel all = precompute(before, "f(:)", {});
+  EXPECT_EQ(statements_of(all),
+            "f_store[f_store_0] = a[f_store_0]*a[f_store_0]\n"
+            "out[i, j] = f_store[i] + f_store[j] + f_store[i + j]\n");
+  EXPECT_EQ(find_temporary(all, "f_store")->shape, std::vector<Expr>{15});
+  expect_last_step(before, all, "precompute(f(:), \"\")");
+  expect_same_results(before, one, {});
+  expect_same_results(before, all, {});
+  EXPECT_ERROR("loopy.precompute.not_possible", precompute(before, "f(:, j)", {"j"}));
+  EXPECT_ERROR("loopy.precompute.nothing_replaced", precompute(before, "f(i + 1)", {}));
+}
+
+TEST(Precompute, TakesOneStatement) {
+  const Kernel before = make_kernel("{[i, j]: 0 <= i, j < 8}",
+                                    "f(x) := a[x]*a[x]\nb[i] = f(i) {id=one}\nc[j] = f(j) {id=two}",
+                                    {.default_type = cgen::f32});
+  const Kernel done = precompute(before, "f(:)", {}, {.within = "id:two"});
+  EXPECT_EQ(statements_of(done),
+            "f_store[f_store_0] = a[f_store_0]*a[f_store_0]\nb[i] = f(i)\nc[j] = f_store[j]\n");
+  expect_last_step(before, done, "precompute(f(:), \"\", within=id:two)");
+  expect_same_results(before, done, {});
+  EXPECT_ERROR("loopy.precompute.nothing_replaced",
+               precompute(before, "f", {"i"}, {.within = "two"}));
+}
+
+TEST(Precompute, SharesInames) {
+  const Kernel before =
+      make_kernel("{[i, j, k, o]: 0 <= i, j, k, o < 4}",
+                  "f(x, y) := sum(o, d[x, o]*u[o, y])\ng(x, y) := sum(o, d[y, o]*u[x, o])\n"
+                  "out[i, j] = sum(k, d[k, i]*f(k, j)) + sum(k, d[k, j]*g(i, k))",
+                  {.default_type = cgen::f32});
+  const PrecomputeOptions options{.inames = {"r", "s"}};
+  const Kernel first = precompute(before, "f", {"k", "j"}, options);
+  const Kernel done = precompute(first, "g", {"i", "k"}, options);
+  EXPECT_EQ(done.domains.size(), first.domains.size());
+  EXPECT_EQ(find_instruction(done, "fill_g_store")->within_inames, (NameSet{"r", "s"}));
+  expect_last_step(first, done, "precompute(g, i:k, inames=r:s)");
+  expect_same_results(before, done, {});
+  // other values, and a loop of the statement itself
+  const Kernel longer =
+      make_kernel("{[i, j]: 0 <= i < 4 and 0 <= j < 5}",
+                  "f(x) := a[x]\nout[i] = f(i)\nb[j] = 2.0*j", {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.precompute.not_possible", precompute(longer, "f", {"i"}, {.inames = {"j"}}));
+  EXPECT_ERROR("loopy.precompute.not_possible",
+               precompute(before, "f", {"k", "j"}, {.inames = {"k", "j"}}));
+}
+
+TEST(AddPrefetch, TakesTemporaries) {
+  const Kernel before = make_kernel("{[i, j, k]: 0 <= i, j, k < 8}",
+                                    "<f32> t[8]\nt[i] = 2*a[i]\nout[j] = sum(k, t[k])*j",
+                                    {.default_type = cgen::f32});
+  const Kernel done = add_prefetch(before, "t", {"k"});
+  EXPECT_EQ(statements_of(done),
+            "t[i] = 2*a[i]\nt_fetch[t_fetch_0] = t[t_fetch_0]\nout[j] = sum(k, t_fetch[k])*j\n");
+  expect_last_step(before, done, "add_prefetch(t, k)");
+  expect_same_results(before, done, {});
+}
+
+TEST(AddPrefetch, TakesReadsWithinRules) {
+  const Kernel before = make_kernel("{[i]: 0 <= i < 8}", "f(x) := a[x]*a[x + 1]\nout[i] = f(i)",
+                                    {.default_type = cgen::f32});
+  const Kernel done = add_prefetch(before, "a", {"i"});
+  EXPECT_EQ(statements_of(done), "a_fetch[a_fetch_0] = a[a_fetch_0]\nout[i] = f(i)\n");
+  EXPECT_EQ(to_string(find_rule(done, "f")->body), "a_fetch[x]*a_fetch[x + 1]");
+  const Kernel one = add_prefetch(before, "a[i + 1]", {"i"});
+  EXPECT_EQ(to_string(find_rule(one, "f")->body), "a[x]*a_fetch[x]");
+  expect_same_results(before, done, {});
+  expect_same_results(before, one, {});
+}
+
+TEST(AddPrefetch, TakesSlices) {
+  const Kernel before =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < 4}", "out[i, j] = d[i, 3]*sum(k, d[i, k]*u[k, j])",
+                  {.arguments = "d: f32[4, 5]", .default_type = cgen::f32});
+  const Kernel whole = add_prefetch(before, "d[:, :]", {});
+  EXPECT_EQ(find_temporary(whole, "d_fetch")->shape, (std::vector<Expr>{4, 5}));
+  EXPECT_EQ(statements_of(whole),
+            "d_fetch[d_fetch_0, d_fetch_1] = d[d_fetch_0, d_fetch_1]\n"
+            "out[i, j] = d_fetch[i, 3]*sum(k, d_fetch[i, k]*u[k, j])\n");
+  const Kernel row = add_prefetch(before, "d[i, :]", {});
+  EXPECT_EQ(statements_of(row),
+            "d_fetch[d_fetch_0] = d[i, d_fetch_0]\n"
+            "out[i, j] = d_fetch[3]*sum(k, d_fetch[k]*u[k, j])\n");
+  expect_last_step(before, row, "add_prefetch(d[i, :], \"\")");
+  expect_same_results(before, whole, {});
+  expect_same_results(before, row, {});
+  EXPECT_ERROR("loopy.add_prefetch.not_possible", add_prefetch(before, "d[:]", {}));
+  EXPECT_ERROR("loopy.add_prefetch.not_possible", add_prefetch(windows(), "a[:]", {}));
 }
 
 TEST(AddPrefetch, TakesOneAccessOfSeveral) {
@@ -161,7 +330,7 @@ TEST(Precompute, RefusesWhatDoesNotFit) {
   EXPECT_ERROR("loopy.add_prefetch.not_possible", add_prefetch(windows(), "n", {"k"}));
   EXPECT_ERROR("loopy.add_prefetch.not_possible", add_prefetch(windows(), "a", {"q"}));
   EXPECT_EQ(why_not([&] { return add_prefetch(windows(), "n", {"k"}); }),
-            "kernel 'loopy_kernel' has no array argument 'n'");
+            "kernel 'loopy_kernel' has no array 'n'");
   EXPECT_EQ(why_not([&] { return add_prefetch(windows(), "a", {"k"}); }), std::nullopt);
 }
 
