@@ -393,6 +393,13 @@ class [[nodiscard]] Statement {
   }
   /// Adds atomically.
   Statement atomic() const;
+  /// Its instances write different elements.
+  Statement disjoint() const;
+  /// Those instances do that agree in these inames.
+  template <std::convertible_to<std::string_view>... Names>
+  Statement disjoint_at(const Names&... inames) const {
+    return with_names(Option::disjoint, {std::string(std::string_view(inames))...});
+  }
   /// Sets the element atomically, without reading it.
   Statement atomic_init() const;
   /// Copies asynchronously: others need the result only after wait_for_copies.
@@ -412,7 +419,7 @@ class [[nodiscard]] Statement {
   [[nodiscard]] const StatementTree& tree() const noexcept { return *tree_; }
 
  private:
-  enum class Option { depends, within, also_within, tags, reads, writes };
+  enum class Option { depends, within, also_within, tags, disjoint, reads, writes };
   Statement with_names(Option option, std::vector<std::string> names) const;
   std::shared_ptr<const StatementTree> tree_;
 };

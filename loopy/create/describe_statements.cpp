@@ -123,6 +123,9 @@ Statement Statement::atomic() const {
   return with_option(*tree_,
                      [](ParsedStatement& statement) { set_manner(statement, "atomic", ""); });
 }
+Statement Statement::disjoint() const {
+  return with_names(Option::disjoint, {});
+}
 Statement Statement::atomic_init() const {
   return with_option(*tree_,
                      [](ParsedStatement& statement) { set_manner(statement, "atomic", "init"); });
@@ -153,6 +156,13 @@ Statement Statement::with_names(Option option, std::vector<std::string> names) c
       case Option::tags:
         add_to(statement.instruction.tags);
         break;
+      case Option::disjoint: {
+        std::vector<Expr>& at = statement.instruction.disjoint_at.emplace();
+        for (const std::string& each : names) {
+          at.emplace_back(Name{each});
+        }
+        break;
+      }
       case Option::reads:
       case Option::writes: {
         const RawCode* raw = get_if<RawCode>(statement.instruction);

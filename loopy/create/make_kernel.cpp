@@ -227,6 +227,7 @@ class KernelMaker {
       }
     }
     kernel_ = infer_inames(std::move(kernel_), settled);
+    check_disjoint();
     resolve_queries();
     shape_temporaries();
     Kernel kernel = with_copied_inames(with_calls_inlined(infer_arguments(std::move(kernel_))));
@@ -293,6 +294,32 @@ class KernelMaker {
             statement.id_prefix.empty() ? default_id(statement.instruction) : statement.id_prefix);
       }
       ids_.push_back(statement.instruction.id);
+    }
+  }
+
+  /// The expressions of `disjoint=` are numbers of an iteration.
+  void check_disjoint() const {
+    for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
+      const Instruction& instruction = kernel_.instructions[i];
+      for (const Expr& each : instruction.disjoint_at.value_or(std::vector<Expr>{})) {
+        for (const std::string& name : free_names(each)) {
+          if (is_iname(kernel_, name) && instruction.within_inames.count(name) == 0) {
+            throw invalid_at(parsed_.statements[i], "loopy.make_kernel.unknown_iname",
+                             fmt::format("'disjoint={}' mentions '{}', and '{}' is not within it",
+                                         to_string(each), name, instruction.id));
+          }
+        }
+        if (!to_affine(each)) {
+          throw invalid_at(
+              parsed_.statements[i], "loopy.make_kernel.disjoint",
+              fmt::format("'disjoint={}' names inames, one after the other with ':' between",
+                          to_string(each)));
+        }
+      }
+      if (instruction.disjoint_at && !is<Assignment>(instruction)) {
+        throw invalid_at(parsed_.statements[i], "loopy.make_kernel.disjoint",
+                         "only assignments are disjoint: they write elements");
+      }
     }
   }
 

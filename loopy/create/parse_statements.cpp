@@ -178,6 +178,7 @@ class StatementParser {
     }
     statement = scopes_.within_scopes(std::move(statement));
     apply(own, statement);
+    apply_nosync(statement);
     if (const RawCode* raw = get_if<RawCode>(statement.instruction)) {
       statement.instruction.kind = with_known_places(*raw);
     }
@@ -376,6 +377,17 @@ class StatementParser {
         statement.duplicated = parse_duplicates(value);
       } else if (key == "as_function") {
         statement.is_function = true;
+      } else if (key == "disjoint") {
+        std::vector<Expr>& at = instruction.disjoint_at.emplace();
+        for (const std::string& each : split_outside_brackets(value, ':')) {
+          if (!each.empty()) {
+            at.push_back(parse_expr(each));
+          }
+        }
+      } else if (key == "nosync") {
+        statement.without_barrier = split_outside_brackets(value, ':');
+      } else if (const auto hint = scheduling_hint(key)) {
+        fail(fmt::format("'{}' of Loo.py is not an option: {}", key, *hint));
       } else if (key == "fill") {
         instruction.is_fill = true;
       } else if (key == "call") {
@@ -383,8 +395,42 @@ class StatementParser {
       } else {
         fail(fmt::format(
             "'{}' is not an option: there are id, id_prefix, dep, dep_query, inames, dup, "
-            "if, tags, reads, writes, atomic, asynchronous and as_function",
+            "if, tags, reads, writes, atomic, disjoint, asynchronous and as_function",
             key));
+      }
+    }
+  }
+
+  /// What replaces an option of Loo.py that steers its schedule.
+  static std::optional<std::string_view> scheduling_hint(std::string_view key) {
+    if (key == "priority") {
+      return "dep= says which statements come before others, prioritize_loops which loops are "
+             "outside";
+    }
+    if (key == "groups" || key == "conflicts") {
+      return "'... gbarrier' or '... lbarrier' keeps statements apart, dep= orders them, "
+             "prioritize_loops keeps loops apart";
+    }
+    if (key == "nosync_query" || key == "mem_kind") {
+      return "barriers follow from the elements that threads share; {disjoint} says that the "
+             "instances of a statement share none";
+    }
+    return std::nullopt;
+  }
+
+  /// `nosync=a` of statement `a` says that its instances touch different elements.
+  void apply_nosync(ParsedStatement& statement) const {
+    for (const std::string& each : statement.without_barrier) {
+      const std::string id = each.substr(0, each.find('@'));
+      if (id != statement.instruction.id) {
+        fail(
+            fmt::format("'nosync={}' of Loo.py is read only for the statement itself: barriers "
+                        "follow from the elements that threads share; {{disjoint}} says that the "
+                        "instances of a statement share none",
+                        each));
+      }
+      if (!statement.instruction.disjoint_at) {
+        statement.instruction.disjoint_at.emplace();
       }
     }
   }

@@ -32,6 +32,8 @@ struct ParsedStatement {
   /// empty name, by place. The instruction does nothing.
   std::string callee{};
   std::vector<std::pair<std::string, std::string>> bindings{};
+  /// `nosync=a:b@local`, of Loo.py.
+  std::vector<std::string> without_barrier{};
   /// `as_function`: the call stays one in the text.
   bool is_function = false;
   /// `dup=i->i2`: inames that are copied for the statement, and the names of the copies; empty if
@@ -85,8 +87,9 @@ struct ParsedStatements {
 ///                                   writes
 ///
 /// Options of a statement: id, id_prefix, dep, dep_query, inames, dup, if, tags, atomic, and of C
-/// text reads and writes. `dup=i:j->j2` gives it its own copies of inames; `atomic=init` sets the
-/// element without reading it.
+/// text reads and writes; disjoint, disjoint=c. `nosync` with the id of the statement itself is
+/// read as disjoint, other hints of Loo.py for its schedule are refused. `dup=i:j->j2` gives it its
+/// own copies of inames; `atomic=init` sets the element without reading it.
 ///
 /// A statement within `if` has its conditions as predicates, those of earlier branches negated. If
 /// the body writes variables of a condition, a boolean temporary keeps the condition's value from

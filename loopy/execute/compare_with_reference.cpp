@@ -239,7 +239,9 @@ Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
         return problem;
       } catch (const InvalidInput& error) {
         const bool is_last = values == IndexValues::zero && limit == limits.back();
-        if (error.code() != "loopy.interpret.out_of_bounds" || is_last) {
+        if ((error.code() != "loopy.interpret.out_of_bounds" &&
+             error.code() != "loopy.interpret.not_disjoint") ||
+            is_last) {
           throw;
         }
       }

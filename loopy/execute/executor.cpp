@@ -11,6 +11,7 @@
 #include "rtcg/cgen/support/structural_hash.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/execute/check_disjoint_writes.h"
 #include "rtcg/loopy/execute/launch_arguments.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/runtime/compile/compiler.h"
@@ -205,6 +206,9 @@ void Executor::operator()(runtime::StreamRef stream,
                                 .allocate<std::byte>(stream, bytes_of(parameter, checked)));
       addresses.emplace(parameter.name, temporaries.back().address());
     }
+  }
+  if (runtime::is_debug_mode()) {
+    check_disjoint_writes(state_->kernel, stream, arguments, checked.integers());
   }
   ready_call(variant, checked, addresses).run(stream);
 }

@@ -73,7 +73,8 @@ struct Interpretation {
 /// loops share their iterations. `//` and `%` round down. Integers are exact until a variable of
 /// the type stores them, where they wrap around. Tags of inames have no meaning.
 ///
-/// @throws InvalidInput  loopy.interpret.missing_value, loopy.interpret.out_of_bounds;
+/// @throws InvalidInput  loopy.interpret.missing_value, loopy.interpret.out_of_bounds,
+///                       loopy.interpret.not_disjoint;
 ///                       loopy.infer_types.*, ...: the errors of kernels without a meaning
 /// @throws Unsupported   loopy.interpret.raw_code, loopy.interpret.function,
 ///                       loopy.interpret.unbounded, loopy.interpret.order,

@@ -200,6 +200,9 @@ std::optional<Step> Program::step_of(const Instruction& instruction) {
     }
   }
   step.is_in_any_order = assignment->is_atomic;
+  for (const Expr& each : instruction.disjoint_at.value_or(std::vector<Expr>{})) {
+    step.disjoint_at.push_back(compiler.compile(each, cgen::ScalarKind::i64));
+  }
   step.values = compiler.compile_all(assignment->value, assignment->targets.size(), around);
   return step;
 }
@@ -237,6 +240,9 @@ void Program::run(const Step& step) {
         forget(variable);
         continue;
       }
+      if (step.instruction->disjoint_at && is_on.is_certain() && lane == 0) {
+        check_is_disjoint(step, i, element);
+      }
       const cgen::ScalarKind kind = machine_.variables[static_cast<std::size_t>(variable)].kind;
       Value value = converted(values.at(i), kind);
       if (step.is_in_any_order && !value.is_integer()) {
@@ -249,6 +255,22 @@ void Program::run(const Step& step) {
     }
   }
   machine_.lane = 0;
+}
+
+void Program::check_is_disjoint(const Step& step, std::size_t target, std::int64_t element) {
+  std::vector<std::int64_t> key = {step.instruction - kernel_.instructions.data(),
+                                   static_cast<std::int64_t>(target), element};
+  for (const Evaluate& each : step.disjoint_at) {
+    key.push_back(static_cast<std::int64_t>(each(machine_).integer));
+  }
+  if (!written_.insert(std::move(key)).second) {
+    throw InvalidInput(
+        "loopy.interpret.not_disjoint",
+        fmt::format("statement '{}' of kernel '{}' is stated to be disjoint, and writes element {} "
+                    "of '{}' twice with the arguments given",
+                    step.instruction->id, kernel_.name, element,
+                    target_name(targets_of(*step.instruction).at(target))));
+  }
 }
 
 /// Any element may have been set to anything.

@@ -1,7 +1,9 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,8 @@ struct Step {
   int lanes = 1;
   /// An atomic update: a device may run its iterations in any order.
   bool is_in_any_order = false;
+  /// Of statements whose instances are stated to write different elements: where that holds.
+  std::vector<Evaluate> disjoint_at{};
 };
 
 /// A loop or a step.
@@ -64,12 +68,16 @@ class Program {
   void run(const std::vector<Part>& parts);
   void run(const Step& step);
   void forget(int variable);
+  void check_is_disjoint(const Step& step, std::size_t target, std::int64_t element);
   [[nodiscard]] double cost_of(const Expr& expr) const;
   [[nodiscard]] double length_of(const std::string& iname) const;
 
   const Kernel& kernel_;
   Machine machine_;
   std::vector<Part> parts_;
+  /// What instances of disjoint statements wrote: statement, target, values of the expressions,
+  /// element.
+  std::set<std::vector<std::int64_t>> written_;
 };
 
 }  // namespace rtcg::loopy::interpretation

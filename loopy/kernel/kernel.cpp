@@ -253,6 +253,11 @@ Instruction map_expressions(Instruction instruction, const std::function<Expr(co
   for (Expr& predicate : instruction.predicates) {
     predicate = map(predicate);
   }
+  if (instruction.disjoint_at) {
+    for (Expr& each : *instruction.disjoint_at) {
+      each = map(each);
+    }
+  }
   return instruction;
 }
 

@@ -28,6 +28,7 @@ struct Domain {
   std::vector<std::string> inames{};
   ConstraintSet constraints{};
 };
+};
 
 /// The memory of an array.
 enum class AddressSpace {
@@ -152,6 +153,9 @@ struct Instruction {
   std::shared_ptr<const CallSite> call_site{};
   /// Whether add_prefetch or precompute made it: it stores values before they are used.
   bool is_fill = false;
+  /// Stated by the user: instances of the statement at which these integer expressions agree write
+  /// different elements. Empty: all instances do.
+  std::optional<std::vector<Expr>> disjoint_at{};
 };
 inline const InstructionKinds::Variant& kinds(const Instruction& instruction) {
   return instruction.kind;

@@ -100,6 +100,9 @@ std::string options_text(const Instruction& instruction) {
   if (instruction.is_fill) {
     options.emplace_back("fill");
   }
+  if (instruction.disjoint_at) {
+    options.push_back(disjoint_text(instruction));
+  }
   if (instruction.call_site != nullptr) {
     options.push_back("call=" + to_string(*instruction.call_site));
   }

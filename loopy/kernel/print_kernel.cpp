@@ -121,6 +121,9 @@ std::string print_statement(const Instruction& instruction) {
       options.emplace_back("asynchronous");
     }
   }
+  if (instruction.disjoint_at) {
+    options.push_back(disjoint_text(instruction));
+  }
   if (instruction.call_site != nullptr) {
     options.push_back("call=" + to_string(*instruction.call_site));
   }
@@ -258,6 +261,14 @@ std::string to_string(const Kernel& kernel) {
                   }));
   text += section("statements", lines_of(kernel.instructions, print_statement));
   text += section("recipe", lines_of(kernel.recipe, print_step));
+  return text;
+}
+
+std::string disjoint_text(const Instruction& instruction) {
+  std::string text = "disjoint";
+  for (const Expr& each : *instruction.disjoint_at) {
+    text += (text.find('=') == std::string::npos ? "=" : ":") + to_string(each);
+  }
   return text;
 }
 

@@ -33,4 +33,7 @@ namespace rtcg::loopy {
 /// `f(site, a=x)`: the function, the call, and its names of the kernel's variables.
 [[nodiscard]] std::string to_string(const CallSite& call);
 
+/// `disjoint`, or `disjoint=c:d`; the statement has the fact.
+[[nodiscard]] std::string disjoint_text(const Instruction& instruction);
+
 }  // namespace rtcg::loopy

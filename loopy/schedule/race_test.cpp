@@ -32,7 +32,9 @@ class AccessFinder {
   std::vector<SharedAccess> find(std::size_t statement);
 
  private:
-  void add(const std::string& variable, const std::vector<Expr>* indices, bool is_write);
+  /// @param element  the access; null for whole variables
+  void add(const std::string& variable, const std::vector<Expr>* indices, bool is_write,
+           const Expr* element = nullptr);
   void add_reads(const Expr& expr);
   /// The index in one affine form, if it has one.
   const std::shared_ptr<const IndexCase>& case_of(const Expr& index);
@@ -60,8 +62,8 @@ const std::shared_ptr<const IndexCase>& AccessFinder::case_of(const Expr& index)
       .first->second;
 }
 
-void AccessFinder::add(const std::string& variable, const std::vector<Expr>* indices,
-                       bool is_write) {
+void AccessFinder::add(const std::string& variable, const std::vector<Expr>* indices, bool is_write,
+                       const Expr* element) {
   const Temporary* temporary = variables_.find_temporary(variable);
   const bool is_private =
       temporary != nullptr && (temporary->address_space == AddressSpace::private_ ||
@@ -72,6 +74,11 @@ void AccessFinder::add(const std::string& variable, const std::vector<Expr>* ind
   }
   SharedAccess access{statement_, variable, {}, is_write, false};
   access.is_global = temporary == nullptr || temporary->address_space == AddressSpace::global;
+  const Instruction& instruction = kernel_.instructions[statement_];
+  if (instruction.disjoint_at && element != nullptr) {
+    const std::vector<Expr> targets = targets_of(instruction);
+    access.is_disjoint = std::find(targets.begin(), targets.end(), *element) != targets.end();
+  }
   if (indices != nullptr) {
     access.indices.reserve(indices->size());
     for (const Expr& index : *indices) {
@@ -84,9 +91,9 @@ void AccessFinder::add(const std::string& variable, const std::vector<Expr>* ind
 void AccessFinder::add_reads(const Expr& expr) {
   walk(expr, [&](const Expr& part) {
     if (const Access* element = get_if<Access>(part)) {
-      add(element->array, &element->indices, false);
+      add(element->array, &element->indices, false, &part);
     } else if (const LinearAccess* linear = get_if<LinearAccess>(part)) {
-      add(linear->array, nullptr, false);
+      add(linear->array, nullptr, false, &part);
     } else if (const Name* scalar = get_if<Name>(part)) {
       add(scalar->name, nullptr, false);
     }
@@ -122,7 +129,7 @@ std::vector<SharedAccess> AccessFinder::find(std::size_t statement) {
     for (const Expr& target : assignment->targets) {
       for_each_child(target, [&](const Expr& index) { add_reads(index); });
       const Access* element = get_if<Access>(target);
-      add(target_name(target), element != nullptr ? &element->indices : nullptr, true);
+      add(target_name(target), element != nullptr ? &element->indices : nullptr, true, &target);
     }
     for (SharedAccess& access : accesses_) {
       access.is_atomic =
@@ -313,7 +320,41 @@ ConstraintSet RaceTest::overlap(const SharedAccess& first, const SharedAccess& s
 std::optional<ConstraintSet> RaceTest::find_race(const SharedAccess& first,
                                                  const SharedAccess& second,
                                                  const Relation& relation) const {
+  if (first.statement == second.statement && first.is_disjoint && second.is_disjoint) {
+    return find_race_of_disjoint(first, second, relation);
+  }
+  return find_race_in(first, second, relation, overlap(first, second, relation));
+}
+
+/// Instances of one statement that write different elements where its expressions agree.
+std::optional<ConstraintSet> RaceTest::find_race_of_disjoint(const SharedAccess& first,
+                                                             const SharedAccess& second,
+                                                             const Relation& relation) const {
   const ConstraintSet both = overlap(first, second, relation);
+  for (const Expr& each : *kernel_.instructions[first.statement].disjoint_at) {
+    const std::optional<Affine> key = to_affine(each);
+    if (!key) {
+      return find_race_in(first, second, relation, both);
+    }
+    const Affine distance = renamed(*key, "'1") - renamed(*key, "'2");
+    for (const int sign : {1, -1}) {
+      ConstraintSet apart = both;
+      apart.add_nonnegative(distance * sign - 1);
+      if (apart.is_empty()) {
+        continue;
+      }
+      if (auto race = find_race_in(first, second, relation, apart)) {
+        return race;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ConstraintSet> RaceTest::find_race_in(const SharedAccess& first,
+                                                    const SharedAccess& second,
+                                                    const Relation& relation,
+                                                    const ConstraintSet& both) const {
   const AxisKind kind = relation.same_block ? AxisKind::block : AxisKind::grid;
   for (int axis = 0; axis < 3; ++axis) {
     if (auto race = apart_on_axis(kernel_.instructions[first.statement],

@@ -29,6 +29,8 @@ struct SharedAccess {
   /// Atomic updates of one element by many threads need no order among themselves, if all do the
   /// same to it.
   bool is_atomic = false;
+  /// The element that the statement writes, which is stated to be its own.
+  bool is_disjoint = false;
   AtomicUpdate update = AtomicUpdate::other;
 };
 /// Those of each statement.
@@ -69,6 +71,14 @@ class RaceTest {
   [[nodiscard]] std::optional<ConstraintSet> find_race(const SharedAccess& first,
                                                        const SharedAccess& second,
                                                        const Relation& relation) const;
+  [[nodiscard]] std::optional<ConstraintSet> find_race_of_disjoint(const SharedAccess& first,
+                                                                   const SharedAccess& second,
+                                                                   const Relation& relation) const;
+  /// @param both  the pairs of instances that are compared
+  [[nodiscard]] std::optional<ConstraintSet> find_race_in(const SharedAccess& first,
+                                                          const SharedAccess& second,
+                                                          const Relation& relation,
+                                                          const ConstraintSet& both) const;
   [[nodiscard]] Affine renamed(const Affine& expr, std::string_view suffix) const;
   [[nodiscard]] ConstraintSet renamed(const ConstraintSet& set, std::string_view suffix) const;
   /// The constraints on the statement's inames, in the names of one of the two instances.
