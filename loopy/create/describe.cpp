@@ -126,7 +126,7 @@ struct Description::Parts {
   void add_domain(std::vector<std::string> inames, const Value& condition, SourceOrigin origin) {
     refuse_division_by_zero(condition.expr(), origin);
     kernel.domains.push_back(
-        {std::move(inames), located(origin, [&] { return to_constraints(condition.expr()); })});
+        located(origin, [&] { return to_domain(std::move(inames), condition.expr()); }));
     bounds.push_back({condition.mentions(), origin});
   }
 };

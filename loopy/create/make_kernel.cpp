@@ -16,6 +16,7 @@
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_statements.h"
 #include "rtcg/loopy/create/resolve_calls.h"
+#include "rtcg/loopy/create/split_unions.h"
 #include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
 #include "rtcg/loopy/kernel/parse_domain.h"
@@ -113,7 +114,8 @@ std::vector<Domain> separated(const std::vector<Domain>& domains) {
       }
       result[begin + found->second].inames.push_back(domain.inames[i]);
     }
-    if (part.empty()) {
+    if (part.empty() || !domain.other_parts.empty()) {
+      result.resize(begin);
       result.push_back(domain);
       continue;
     }
@@ -229,6 +231,7 @@ class KernelMaker {
     kernel_ = infer_inames(std::move(kernel_), settled);
     check_disjoint();
     resolve_queries();
+    split_unions();
     shape_temporaries();
     Kernel kernel = with_copied_inames(with_calls_inlined(infer_arguments(std::move(kernel_))));
     if (!kernel.rules.empty()) {
@@ -254,6 +257,9 @@ class KernelMaker {
       values.emplace(name, Expr(value));
       for (Domain& domain : kernel_.domains) {
         domain.constraints = domain.constraints.substitute(name, Affine(value));
+        for (ConstraintSet& part : domain.other_parts) {
+          part = part.substitute(name, Affine(value));
+        }
       }
       kernel_.assumptions = kernel_.assumptions.substitute(name, Affine(value));
     }
@@ -295,6 +301,24 @@ class KernelMaker {
       }
       ids_.push_back(statement.instruction.id);
     }
+  }
+
+  void split_unions() {
+    const bool has_union =
+        std::any_of(kernel_.domains.begin(), kernel_.domains.end(),
+                    [](const Domain& domain) { return !domain.other_parts.empty(); });
+    if (!has_union) {
+      return;
+    }
+    for (const ParsedStatement& statement : parsed_.statements) {
+      if (!statement.callee.empty() || !statement.duplicated.empty()) {
+        throw Unsupported("loopy.make_kernel.union_use",
+                          fmt::format("{}: calls of kernels and 'dup' are not supported in a "
+                                      "kernel with a domain that is a union",
+                                      place_of(statement)));
+      }
+    }
+    kernel_ = with_unions_split(std::move(kernel_));
   }
 
   /// The expressions of `disjoint=` are numbers of an iteration.

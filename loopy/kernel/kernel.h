@@ -27,7 +27,9 @@ using NameSet = std::set<std::string, std::less<>>;
 struct Domain {
   std::vector<std::string> inames{};
   ConstraintSet constraints{};
-};
+  /// The other parts of a union, which share no point with the first or among each other. Only of
+  /// what parse_domains gives: make_kernel makes domains and statements of their own for them.
+  std::vector<ConstraintSet> other_parts{};
 };
 
 /// The memory of an array.

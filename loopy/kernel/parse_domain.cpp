@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/polyhedral/set_union.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/tokenizer.h"
 
@@ -15,16 +17,22 @@ namespace {
 
 constexpr const char* domain_syntax = "loopy.parse_domain.syntax";
 
-/// A sum of multiples of names and of at most one rounded part: `x // 2` or `x mod 2`.
+constexpr std::size_t most_parts = 32;
+
+/// A rounded part: `x // 2` or `x mod 2`.
+struct Rounded {
+  Affine numerator{};
+  std::int64_t divisor = 2;
+  bool is_remainder = false;
+  std::int64_t factor = 1;
+};
+
+/// A sum of multiples of names and of rounded parts.
 struct Value {
   Affine affine{};
-  struct Rounded {
-    Affine numerator{};
-    std::int64_t divisor = 2;
-    bool is_remainder = false;
-    std::int64_t factor = 1;
-  };
-  std::optional<Rounded> rounded{};
+  std::vector<Rounded> rounded{};
+  /// Of the quotients among the names, which are no identifiers.
+  ConstraintSet quotients{};
 };
 
 [[noreturn]] void throw_not_affine(const std::string& problem) {
@@ -33,66 +41,110 @@ struct Value {
 }
 
 Value combined(const Value& left, const Value& right, std::int64_t factor) {
-  Value result{left.affine + right.affine * factor, left.rounded};
-  if (right.rounded) {
-    if (left.rounded) {
-      throw Unsupported("loopy.parse_domain.rounding",
-                        "a condition with two rounded parts is not supported: give one of them a "
-                        "name by an iname of its own");
-    }
-    result.rounded = right.rounded;
-    result.rounded->factor *= factor;
+  Value result = left;
+  result.affine = left.affine + right.affine * factor;
+  for (Rounded part : right.rounded) {
+    part.factor *= factor;
+    result.rounded.push_back(std::move(part));
   }
+  result.quotients.add(right.quotients);
   return result;
 }
 
 Value multiplied(const Value& left, const Value& right) {
-  if (left.affine.is_constant() && !left.rounded) {
+  if (left.affine.is_constant() && left.rounded.empty()) {
     return combined(Value{}, right, left.affine.constant());
   }
-  if (right.affine.is_constant() && !right.rounded) {
+  if (right.affine.is_constant() && right.rounded.empty()) {
     return combined(Value{}, left, right.affine.constant());
   }
   throw_not_affine("a product of names in a domain");
 }
 
+bool is_quotient(std::string_view name) {
+  return name.starts_with('~');
+}
+
+/// The value with names for the quotients of its rounded parts.
+Value with_named_quotients(Value value) {
+  for (const Rounded& part : std::exchange(value.rounded, {})) {
+    const Affine quotient(fmt::format("~{}//{}", to_string(to_expr(part.numerator)), part.divisor));
+    const Affine remainder = part.numerator - quotient * part.divisor;
+    value.quotients.add_nonnegative(remainder);
+    value.quotients.add_nonnegative(Affine(part.divisor - 1) - remainder);
+    value.affine = value.affine + (part.is_remainder ? remainder : quotient) * part.factor;
+  }
+  return value;
+}
+
 /// `numerator // divisor` or, as a remainder, `numerator mod divisor`; divisor > 0.
-Value rounded(const Value& numerator, std::int64_t divisor, bool is_remainder) {
-  if (numerator.rounded) {
-    throw_not_affine("a rounded part within another");
-  }
+Value rounded(const Value& given, std::int64_t divisor, bool is_remainder) {
   if (divisor == 1) {
-    return is_remainder ? Value{} : numerator;
+    return is_remainder ? Value{} : given;
   }
+  const Value numerator = with_named_quotients(given);
   if (numerator.affine.is_constant()) {
     const std::int64_t value = numerator.affine.constant();
     const std::int64_t quotient = divide_rounding_down(value, divisor);
-    return Value{is_remainder ? value - divisor * quotient : quotient, std::nullopt};
+    return Value{is_remainder ? value - divisor * quotient : quotient};
   }
-  return Value{{}, Value::Rounded{numerator.affine, divisor, is_remainder, 1}};
+  return Value{{}, {Rounded{numerator.affine, divisor, is_remainder, 1}}, numerator.quotients};
 }
 
-/// x mod d - r = 0: d divides x - r.
-void add_remainder(ConstraintSet& result, const Value& difference, bool is_equality) {
-  const Value::Rounded& part = *difference.rounded;
+/// The set without quotients among its names, in parts.
+SetUnion without_quotients(const ConstraintSet& set) {
+  SetUnion parts = {set};
+  while (true) {
+    std::string quotient;
+    for (const ConstraintSet& part : parts) {
+      for (const std::string& name : part.names()) {
+        // the outermost one first: it mentions those within
+        if (is_quotient(name) && name.size() > quotient.size()) {
+          quotient = name;
+        }
+      }
+    }
+    if (quotient.empty()) {
+      return parts;
+    }
+    SetUnion smaller;
+    for (const ConstraintSet& part : parts) {
+      const std::optional<SetUnion> found = without_existing(part, quotient);
+      if (!found || smaller.size() + found->size() > most_parts) {
+        throw Unsupported(
+            "loopy.parse_domain.rounding",
+            fmt::format("'{}' in a domain is not supported here: give it a name by a parameter or "
+                        "an iname of its own",
+                        quotient.substr(1)));
+      }
+      smaller.insert(smaller.end(), found->begin(), found->end());
+    }
+    parts = std::move(smaller);
+  }
+}
+
+/// x mod d - r = 0: d divides x - r. Says whether the comparison has this form.
+bool add_remainder(ConstraintSet& result, const Value& difference, bool is_equality) {
+  const Rounded& part = difference.rounded.front();
   const std::int64_t remainder = -difference.affine.constant() * part.factor;
-  if (!is_equality || std::abs(part.factor) != 1 || !difference.affine.is_constant() ||
-      remainder < 0 || remainder >= part.divisor) {
+  if (!is_equality || std::abs(part.factor) != 1 || !difference.affine.is_constant()) {
+    return false;
+  }
+  if (remainder < 0 || remainder >= part.divisor) {
     throw Unsupported("loopy.parse_domain.rounding",
-                      fmt::format("'mod' is supported in the form 'x mod {} = 0', with a "
-                                  "remainder from 0 to {}",
-                                  part.divisor, part.divisor - 1));
+                      fmt::format("a remainder by {} is from 0 to {}, never {}", part.divisor,
+                                  part.divisor - 1, remainder));
   }
   result.add(Congruence{part.numerator - remainder, part.divisor});
+  return true;
 }
 
-/// x // d + rest >= 0 or == 0, and the same with - x // d.
-void add_quotient(ConstraintSet& result, const Value& difference, bool is_equality) {
-  const Value::Rounded& part = *difference.rounded;
+/// x // d + rest >= 0 or == 0, and the same with - x // d. Says whether the comparison has this
+/// form.
+bool add_quotient(ConstraintSet& result, const Value& difference, bool is_equality) {
+  const Rounded& part = difference.rounded.front();
   if (std::abs(part.factor) != 1) {
-    throw Unsupported("loopy.parse_domain.rounding",
-                      "a multiple of a rounded quotient in a domain is not supported: give the "
-                      "quotient a name by an iname of its own");
+    return false;
   }
   const Affine limit = difference.affine * -part.factor;  // x // d against it
   if (is_equality || part.factor == 1) {                  // x // d >= limit
@@ -101,6 +153,7 @@ void add_quotient(ConstraintSet& result, const Value& difference, bool is_equali
   if (is_equality || part.factor == -1) {  // x // d <= limit
     result.add_nonnegative(limit * part.divisor + (part.divisor - 1) - part.numerator);
   }
+  return true;
 }
 
 void add_comparison(ConstraintSet& result, const Value& left, std::string_view op,
@@ -112,54 +165,95 @@ void add_comparison(ConstraintSet& result, const Value& left, std::string_view o
   if (op == "<" || op == ">") {
     difference.affine = difference.affine - 1;
   }
-  if (!difference.rounded) {
-    result.add(Constraint{difference.affine, op == "="});
-  } else if (difference.rounded->is_remainder) {
-    add_remainder(result, difference, op == "=");
-  } else {
-    add_quotient(result, difference, op == "=");
+  const bool is_equality = op == "=";
+  result.add(difference.quotients);
+  if (difference.rounded.size() == 1 &&
+      (difference.rounded.front().is_remainder ? add_remainder(result, difference, is_equality)
+                                               : add_quotient(result, difference, is_equality))) {
+    return;
   }
+  if (difference.rounded.empty()) {
+    result.add(Constraint{difference.affine, is_equality});
+    return;
+  }
+  const Value named = with_named_quotients({difference.affine, difference.rounded});
+  result.add(named.quotients);
+  result.add(Constraint{named.affine, is_equality});
+}
+
+/// A comparison as a union: `!=` has two parts.
+SetUnion comparison_of(const Value& left, std::string_view op, const Value& right) {
+  SetUnion parts;
+  for (const std::string_view each :
+       op == "!=" ? std::vector<std::string_view>{"<", ">"} : std::vector<std::string_view>{op}) {
+    ConstraintSet part;
+    add_comparison(part, left, each, right);
+    const SetUnion plain = without_quotients(part);
+    parts.insert(parts.end(), plain.begin(), plain.end());
+  }
+  return parts;
+}
+
+SetUnion checked_size(SetUnion parts) {
+  if (parts.size() > 1) {
+    const ConstraintSet first = parts.front();
+    std::erase_if(parts, [](const ConstraintSet& part) { return part.is_empty(); });
+    if (parts.empty()) {
+      parts.push_back(first);
+    }
+  }
+  if (parts.size() > most_parts) {
+    throw Unsupported("loopy.parse_domain.disjunction",
+                      fmt::format("a domain of {} parts is not supported: at most {} are",
+                                  parts.size(), most_parts));
+  }
+  return parts;
 }
 
 class ConditionParser {
  public:
   explicit ConditionParser(TokenReader& reader) : reader_(reader) {}
 
-  ConstraintSet conditions() {
-    ConstraintSet all;
-    do {
-      all.add(condition());
-    } while (reader_.accept("and"));
-    if (reader_.is_next("or")) {
-      throw Unsupported("loopy.parse_domain.disjunction",
-                        "a domain with 'or' is not supported: write a domain and a statement for "
-                        "each part");
+  SetUnion conditions() {
+    SetUnion all = conjunction();
+    while (reader_.accept("or")) {
+      const SetUnion more = conjunction();
+      all.insert(all.end(), more.begin(), more.end());
+      all = checked_size(std::move(all));
     }
     return all;
   }
 
  private:
-  ConstraintSet condition() {
+  SetUnion conjunction() {
+    SetUnion all = {ConstraintSet()};
+    do {
+      all = checked_size(intersection(all, condition()));
+    } while (reader_.accept("and"));
+    return all;
+  }
+
+  SetUnion condition() {
     if (reader_.accept("exists")) {
       return exists();
     }
     if (reader_.is_next("(") && holds_conditions()) {
       reader_.expect("(");
-      ConstraintSet inner = conditions();
+      SetUnion inner = conditions();
       reader_.expect(")");
       return inner;
     }
-    ConstraintSet result;
+    SetUnion result = {ConstraintSet()};
     std::vector<Value> left = side();
     std::optional<std::string> op = comparison();
     if (!op) {
-      reader_.fail("expected a comparison: <, <=, =, >= or >");
+      reader_.fail("expected a comparison: <, <=, =, !=, >= or >");
     }
     for (; op; op = comparison()) {
       std::vector<Value> right = side();
       for (const Value& l : left) {
         for (const Value& r : right) {
-          add_comparison(result, l, *op, r);
+          result = checked_size(intersection(result, comparison_of(l, *op, r)));
         }
       }
       left = std::move(right);
@@ -178,7 +272,7 @@ class ConditionParser {
         return false;
       }
       if (text == "<" || text == "<=" || text == ">" || text == ">=" || text == "=" ||
-          text == "==" || text == "exists") {
+          text == "==" || text == "!=" || text == "exists") {
         return true;
       }
     }
@@ -186,7 +280,7 @@ class ConditionParser {
   }
 
   std::optional<std::string> comparison() {
-    for (const char* op : {"<=", "<", ">=", ">", "==", "="}) {
+    for (const char* op : {"<=", "<", ">=", ">", "==", "=", "!="}) {
       if (reader_.accept(op)) {
         return std::string(op) == "==" ? "=" : op;
       }
@@ -235,7 +329,8 @@ class ConditionParser {
   Value rounded_by_next(const Value& numerator, bool is_remainder) {
     const std::size_t column = reader_.peek().column;
     const Value divisor = factor();
-    if (divisor.rounded || !divisor.affine.is_constant() || divisor.affine.constant() <= 0) {
+    if (!divisor.rounded.empty() || !divisor.affine.is_constant() ||
+        divisor.affine.constant() <= 0) {
       reader_.fail_at(column, "a divisor in a domain is a positive integer");
     }
     return rounded(numerator, divisor.affine.constant(), is_remainder);
@@ -259,14 +354,15 @@ class ConditionParser {
       return number();
     }
     const std::string name = reader_.expect_name("a name, a number or a parenthesis");
-    if (name == "floor" && reader_.accept("(")) {
-      const Value inner = floor_numerator();
+    const bool is_ceil = name == "ceil";
+    if ((name == "floor" || is_ceil) && reader_.accept("(")) {
+      const Value inner = combined(Value{}, floor_numerator(), is_ceil ? -1 : 1);
       reader_.expect("/");
       const Value result = rounded_by_next(inner, false);
       reader_.expect(")");
-      return result;
+      return combined(Value{}, result, is_ceil ? -1 : 1);
     }
-    return Value{Affine(name), std::nullopt};
+    return Value{Affine(name)};
   }
 
   /// The part before the `/` of a floor(): `n`, `2*n`, `(n + 1)`.
@@ -295,7 +391,7 @@ class ConditionParser {
       reader_.fail_at(token.column, "bounds take integers of 64 bits only");
     }
     if (!name.empty()) {
-      return Value{Affine(name, value), std::nullopt};
+      return Value{Affine(name, value)};
     }
     const Token& following = reader_.peek();
     const bool is_adjacent = following.column == token.column + token.text.size();
@@ -303,13 +399,13 @@ class ConditionParser {
       if (value == 0) {  // 0 times a name is a mistake
         reader_.fail_at(token.column, "bounds take decimal integers only, such as 16 for 0x10");
       }
-      return multiplied(Value{value, std::nullopt}, factor());
+      return multiplied(Value{value}, factor());
     }
-    return Value{value, std::nullopt};
+    return Value{value};
   }
 
   /// `exists l: i = 2*l`, with or without parentheses.
-  ConstraintSet exists() {
+  SetUnion exists() {
     if (++exists_depth_ > 100) {
       reader_.fail("'exists' is nested too deeply");
     }
@@ -319,63 +415,26 @@ class ConditionParser {
       names.push_back(reader_.expect_name("a name"));
     } while (reader_.accept(","));
     reader_.expect(":");
-    ConstraintSet inner = conditions();
+    SetUnion inner = conditions();
     if (in_parentheses) {
       reader_.expect(")");
     }
     for (const std::string& name : names) {
-      inner = without_existing(inner, name);
+      SetUnion smaller;
+      for (const ConstraintSet& part : inner) {
+        const std::optional<SetUnion> found = without_existing(part, name);
+        if (!found) {
+          throw Unsupported("loopy.parse_domain.exists",
+                            fmt::format("'exists {0}' is supported where an equality such as "
+                                        "i = 2*{0} says what {0} is, where the bounds of {0} "
+                                        "leave room for an integer, or for a few values of {0}",
+                                        name));
+        }
+        smaller.insert(smaller.end(), found->begin(), found->end());
+      }
+      inner = checked_size(std::move(smaller));
     }
     return inner;
-  }
-
-  /// c*l + e = 0 says that c divides e and that l is -e/c: exact, unlike a projection.
-  static ConstraintSet without_existing(const ConstraintSet& set, const std::string& name) {
-    const auto refuse = [&] {
-      throw Unsupported("loopy.parse_domain.exists",
-                        fmt::format("'exists {0}' is supported where an equality such as "
-                                    "i = 2*{0} says what {0} is",
-                                    name));
-    };
-    const Constraint* definition = nullptr;
-    for (const Constraint& constraint : set.constraints()) {
-      const std::int64_t factor = std::abs(constraint.expr.coefficient(name));
-      if (constraint.is_equality && factor != 0 &&
-          (definition == nullptr || factor < std::abs(definition->expr.coefficient(name)))) {
-        definition = &constraint;
-      }
-    }
-    ConstraintSet result;
-    if (definition == nullptr) {
-      if (set.mentions(name)) {
-        refuse();
-      }
-      return set;
-    }
-    const std::int64_t signed_factor = definition->expr.coefficient(name);
-    const std::int64_t factor = std::abs(signed_factor);
-    const Affine scaled_value =  // factor * l
-        definition->expr.substitute(name, 0) * (signed_factor > 0 ? -1 : 1);
-    if (factor > 1) {
-      result.add(Congruence{scaled_value, factor});
-    }
-    for (const Constraint& constraint : set.constraints()) {
-      const std::int64_t multiple = constraint.expr.coefficient(name);
-      const Affine others = constraint.expr.substitute(name, 0);
-      if (&constraint != definition) {
-        result.add(multiple == 0 ? constraint
-                                 : Constraint{others * factor + scaled_value * multiple,
-                                              constraint.is_equality});
-      }
-    }
-    for (const Congruence& congruence : set.congruences()) {
-      const std::int64_t multiple = congruence.expr.coefficient(name);
-      const Affine others = congruence.expr.substitute(name, 0);
-      result.add(multiple == 0 ? congruence
-                               : Congruence{others * factor + scaled_value * multiple,
-                                            congruence.modulus * factor});
-    }
-    return result;
   }
 
   TokenReader& reader_;
@@ -394,13 +453,8 @@ std::int64_t positive_divisor(const Expr& divisor) {
 
 Value value_of(const Expr& expr) {
   return match(
-      expr,
-      [](const Integer& e) {
-        return Value{e.value, std::nullopt};
-      },
-      [](const Name& e) {
-        return Value{Affine(e.name), std::nullopt};
-      },
+      expr, [](const Integer& e) { return Value{e.value}; },
+      [](const Name& e) { return Value{Affine(e.name)}; },
       [](const Sum& e) {
         Value total;
         for (const Expr& term : e.terms) {
@@ -409,7 +463,7 @@ Value value_of(const Expr& expr) {
         return total;
       },
       [](const Product& e) {
-        Value total{1, std::nullopt};
+        Value total{1};
         for (const Expr& factor : e.factors) {
           total = multiplied(total, value_of(factor));
         }
@@ -426,28 +480,41 @@ Value value_of(const Expr& expr) {
       });
 }
 
-void add_conditions(ConstraintSet& result, const Expr& condition) {
-  const Comparison* comparison = get_if<Comparison>(condition);
-  const Logical* logical = get_if<Logical>(condition);
-  if (comparison != nullptr && comparison->op != ComparisonOp::not_equal) {
+SetUnion parts_of(const Expr& condition) {
+  if (const Comparison* comparison = get_if<Comparison>(condition)) {
     const std::string_view op = spelling(comparison->op);
-    add_comparison(result, value_of(comparison->left), op == "==" ? "=" : op,
-                   value_of(comparison->right));
-  } else if (logical != nullptr && logical->op == LogicalOp::and_) {
-    for (const Expr& operand : logical->operands) {
-      add_conditions(result, operand);
-    }
-  } else if (logical != nullptr || comparison != nullptr) {
-    throw Unsupported("loopy.parse_domain.disjunction",
-                      fmt::format("a domain with '{}' is not supported: describe a domain and a "
-                                  "statement for each part",
-                                  to_string(condition)));
-  } else {
+    return checked_size(comparison_of(value_of(comparison->left), op == "==" ? "=" : op,
+                                      value_of(comparison->right)));
+  }
+  const Logical* logical = get_if<Logical>(condition);
+  if (logical == nullptr) {
     throw_not_affine(fmt::format("'{}' is not a comparison", to_string(condition)));
   }
+  SetUnion all = parts_of(logical->operands.front());
+  for (std::size_t i = 1; i < logical->operands.size(); ++i) {
+    const SetUnion more = parts_of(logical->operands[i]);
+    if (logical->op == LogicalOp::and_) {
+      all = intersection(all, more);
+    } else {
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    all = checked_size(std::move(all));
+  }
+  return all;
 }
 
-ConstraintSet read_conditions(TokenReader& reader) {
+/// What is no union.
+ConstraintSet only_part(const SetUnion& parts) {
+  if (parts.size() != 1) {
+    throw Unsupported("loopy.parse_domain.disjunction",
+                      fmt::format("an assumption is one set of conditions joined by 'and': this "
+                                  "one has {} parts",
+                                  parts.size()));
+  }
+  return parts.front();
+}
+
+SetUnion read_conditions(TokenReader& reader) {
   return ConditionParser(reader).conditions();
 }
 
@@ -468,7 +535,12 @@ std::optional<std::vector<std::string>> read_parameters(TokenReader& reader) {
 }
 
 void check_names(const Domain& domain, const std::vector<std::string>& parameters) {
-  for (const std::string& each : domain.constraints.names()) {
+  std::vector<std::string> names = domain.constraints.names();
+  for (const ConstraintSet& part : domain.other_parts) {
+    const std::vector<std::string> more = part.names();
+    names.insert(names.end(), more.begin(), more.end());
+  }
+  for (const std::string& each : names) {
     if (std::find(domain.inames.begin(), domain.inames.end(), each) == domain.inames.end() &&
         std::find(parameters.begin(), parameters.end(), each) == parameters.end()) {
       throw InvalidInput("loopy.parse_domain.unknown_name",
@@ -477,6 +549,27 @@ void check_names(const Domain& domain, const std::vector<std::string>& parameter
                                      each, fmt::join(parameters, ", ")));
     }
   }
+}
+
+Domain make_domain(std::vector<std::string> inames, SetUnion conditions) {
+  if (conditions.size() > 1) {
+    conditions = disjoint_parts(conditions);
+    for (const ConstraintSet& part : conditions) {
+      for (const Congruence& each : part.congruences()) {
+        const bool is_of_points = std::any_of(
+            inames.begin(), inames.end(),
+            [&](const std::string& iname) { return each.expr.coefficient(iname) != 0; });
+        if (!is_of_points) {  // a part for each remainder of a parameter
+          throw Unsupported(
+              "loopy.parse_domain.rounding",
+              fmt::format("'{}' in a domain is a condition on parameters: give a rounded multiple, "
+                          "such as 2*(n // 2), a name by a parameter of its own",
+                          to_string(modulo(to_expr(each.expr), Expr(each.modulus)))));
+        }
+      }
+    }
+  }
+  return {std::move(inames), conditions.front(), {conditions.begin() + 1, conditions.end()}};
 }
 
 Domain read_domain(TokenReader& reader) {
@@ -496,7 +589,7 @@ Domain read_domain(TokenReader& reader) {
     reader.expect("]");
   }
   if (reader.accept(":") && !reader.is_next("}")) {
-    domain.constraints = read_conditions(reader);
+    domain = make_domain(std::move(domain.inames), read_conditions(reader));
   }
   reader.expect("}");
   if (parameters) {
@@ -530,9 +623,11 @@ std::vector<Domain> parse_domains(std::string_view text) {
 }
 
 ConstraintSet to_constraints(const Expr& condition) {
-  ConstraintSet constraints;
-  add_conditions(constraints, condition);
-  return constraints;
+  return only_part(parts_of(condition));
+}
+
+Domain to_domain(std::vector<std::string> inames, const Expr& condition) {
+  return make_domain(std::move(inames), parts_of(condition));
 }
 
 ConstraintSet parse_assumptions(std::string_view text) {
@@ -540,7 +635,7 @@ ConstraintSet parse_assumptions(std::string_view text) {
   if (reader.is_at_end()) {
     return {};
   }
-  ConstraintSet constraints = read_conditions(reader);
+  ConstraintSet constraints = only_part(read_conditions(reader));
   if (!reader.is_at_end()) {
     reader.fail(fmt::format("'{}' does not belong to the condition", reader.peek().text));
   }
