@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,6 +27,7 @@ using Matrix = std::vector<std::vector<std::int64_t>>;
 
 constexpr std::size_t most_inames = 6;
 constexpr std::int64_t largest_coefficient = 1 << 10;  // determinants stay within 64 bits
+constexpr std::int64_t most_steps = 1 << 10;
 
 bool holds(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -108,11 +111,25 @@ std::int64_t determinant(const Matrix& matrix) {
   return sum;
 }
 
-/// The old inames in terms of the new ones.
-std::map<std::string, Affine> inverse_of(const Mapping& mapping) {
+/// The old inames in terms of the new ones: `values` are `divisor` times them.
+struct Inverse {
+  std::map<std::string, Affine> values{};
+  std::int64_t divisor = 1;
+};
+
+Inverse inverse_of(const Mapping& mapping) {
   const Matrix matrix = coefficients_of(mapping);
-  const std::int64_t sign = determinant(matrix);  // 1 or -1
-  std::map<std::string, Affine> inverse;
+  const std::int64_t found = determinant(matrix);
+  const std::int64_t sign = found > 0 ? 1 : -1;
+  Inverse inverse{{}, std::abs(found)};
+  // a divisor of all cofactors is one of the determinant, too
+  std::int64_t common = inverse.divisor;
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    for (std::size_t j = 0; j < matrix.size(); ++j) {
+      common = std::gcd(common, determinant(without(matrix, j, i)));
+    }
+  }
+  inverse.divisor /= common;
   for (std::size_t i = 0; i < mapping.old_inames.size(); ++i) {
     Affine value;
     for (std::size_t j = 0; j < mapping.new_inames.size(); ++j) {
@@ -121,10 +138,10 @@ std::map<std::string, Affine> inverse_of(const Mapping& mapping) {
         shift = shift.substitute(old, 0);
       }
       const std::int64_t cofactor =
-          ((i + j) % 2 == 0 ? sign : -sign) * determinant(without(matrix, j, i));
+          ((i + j) % 2 == 0 ? sign : -sign) * determinant(without(matrix, j, i)) / common;
       value = value + (Affine(mapping.new_inames[j]) - shift) * cofactor;
     }
-    inverse.emplace(mapping.old_inames[i], value);
+    inverse.values.emplace(mapping.old_inames[i], value);
   }
   return inverse;
 }
@@ -147,11 +164,11 @@ std::optional<Refusal> find_matrix_refusal(const Mapping& mapping) {
       }
     }
   }
-  if (const std::int64_t found = determinant(matrix); found != 1 && found != -1) {
+  if (const std::int64_t found = determinant(matrix); found == 0 || std::abs(found) > most_steps) {
     return refuse(
-        fmt::format("the determinant of the coefficients is {}, and must be 1 or -1 for "
-                    "each point to be visited once",
-                    found));
+        fmt::format("the determinant of the coefficients is {}, and must be from 1 to {} "
+                    "or from -1 to -{} for each point to be visited once",
+                    found, most_steps, most_steps));
   }
   return std::nullopt;
 }
@@ -276,19 +293,61 @@ Expr replaced(const Expr& expr, const Mapping& mapping, const Substitution& valu
   return mapped;
 }
 
+/// `expr` in terms of the new inames, times the divisor.
+Affine mapped(const Affine& expr, const Inverse& inverse) {
+  Affine result(expr.constant() * inverse.divisor);
+  for (const Affine::Term& term : expr.terms()) {
+    const auto found = inverse.values.find(term.name);
+    result = result +
+             (found == inverse.values.end() ? Affine(term.name) * inverse.divisor : found->second) *
+                 term.coefficient;
+  }
+  return result;
+}
+
+ConstraintSet mapped(const ConstraintSet& set, const Inverse& inverse) {
+  ConstraintSet result;
+  for (const Constraint& each : set.constraints()) {
+    result.add(Constraint{mapped(each.expr, inverse), each.is_equality});
+  }
+  for (const Congruence& each : set.congruences()) {
+    result.add(Congruence{mapped(each.expr, inverse), each.modulus * inverse.divisor});
+  }
+  return result;
+}
+
+/// Which of the new points are old ones: the divisor divides all values.
+ConstraintSet whole_points(const Inverse& inverse) {
+  ConstraintSet result;
+  if (inverse.divisor == 1) {
+    return result;
+  }
+  for (const auto& [old, value] : inverse.values) {
+    Affine rest;  // multiples of the divisor do not count
+    const auto reduced = [&](std::int64_t factor) {
+      return factor - divide_rounding_down(factor, inverse.divisor) * inverse.divisor;
+    };
+    for (const Affine::Term& term : value.terms()) {
+      rest = rest + Affine(term.name) * reduced(term.coefficient);
+    }
+    const Congruence condition{rest + reduced(value.constant()), inverse.divisor};
+    if (!result.implies(condition)) {
+      result.add(condition);
+    }
+  }
+  return result;
+}
+
 /// The domains of the old inames as one, and all constraints in terms of the new ones.
-Kernel with_mapped_domains(Kernel kernel, const Mapping& mapping,
-                           const std::map<std::string, Affine>& inverse) {
-  const auto hidden = [](const std::string& name) { return "." + name; };  // no one is called so
+Kernel with_mapped_domains(Kernel kernel, const Mapping& mapping, const Inverse& inverse) {
   std::vector<Domain> domains;
   std::optional<std::size_t> united;
   for (Domain& domain : kernel.domains) {
-    ConstraintSet constraints = domain.constraints.rename([&](const std::string& name) {
-      return holds(mapping.old_inames, name) ? hidden(name) : name;
-    });
-    for (const auto& [old, value] : inverse) {
-      constraints = constraints.substitute(hidden(old), value);
-    }
+    const bool mentions_any =
+        std::any_of(mapping.old_inames.begin(), mapping.old_inames.end(),
+                    [&](const std::string& old) { return domain.constraints.mentions(old); });
+    ConstraintSet constraints =
+        mentions_any ? mapped(domain.constraints, inverse) : domain.constraints;
     if (!has_any(domain, mapping.old_inames)) {
       domains.push_back({std::move(domain.inames), std::move(constraints)});
       continue;
@@ -305,6 +364,7 @@ Kernel with_mapped_domains(Kernel kernel, const Mapping& mapping,
     }
     domains[*united].constraints.add(constraints);
   }
+  domains[*united].constraints.add(whole_points(inverse));
   kernel.domains = std::move(domains);
   return kernel;
 }
@@ -314,12 +374,13 @@ Kernel with_mapped_domains(Kernel kernel, const Mapping& mapping,
 Kernel map_domain(Kernel kernel, const InameMap& map) {
   const Mapping mapping = read_mapping(kernel, map);
   throw_if_refused(find_refusal(kernel, mapping));
-  const std::map<std::string, Affine> inverse = inverse_of(mapping);
+  const Inverse inverse = inverse_of(mapping);
   const Kernel old = kernel;
   kernel = with_mapped_domains(std::move(kernel), mapping, inverse);
   Substitution values;
-  for (const auto& [name, value] : inverse) {
-    values.emplace(name, to_expr(value));
+  for (const auto& [name, value] : inverse.values) {
+    values.emplace(name, inverse.divisor == 1 ? to_expr(value)
+                                              : floor_div(to_expr(value), Expr(inverse.divisor)));
   }
   for (Instruction& instruction : kernel.instructions) {
     instruction = map_expressions(
@@ -346,8 +407,17 @@ Kernel map_domain(Kernel kernel, const InameMap& map) {
     priority = with_new_inames(priority, mapping);
   }
   if (const auto orders = iteration_orders(old, kernel)) {
-    const IterationOrder before = substitute(orders->before, inverse);
-    if (const auto why = find_reversed_dependence(kernel, before, orders->after)) {
+    std::map<std::string, Affine> new_values;
+    for (std::size_t i = 0; i < mapping.new_inames.size(); ++i) {
+      new_values.emplace(mapping.new_inames[i], mapping.values[i]);
+    }
+    // where only some points are old ones, the old inames tell more
+    const auto why =
+        inverse.divisor == 1
+            ? find_reversed_dependence(kernel, substitute(orders->before, inverse.values),
+                                       orders->after)
+            : find_reversed_dependence(old, orders->before, substitute(orders->after, new_values));
+    if (why) {
       throw_if_refused(
           Refusal{"loopy.map_domain.carried_value",
                   fmt::format("loops cannot become {}: {}", list_text(mapping.new_inames), *why)});

@@ -19,7 +19,9 @@ using InameMap = std::vector<std::pair<std::string, std::string>>;
 ///   with d = i + j, e = j into
 ///     for d in [0, n + m - 1): for e in [max(0, d - n + 1), min(m, d + 1)): S(d - e, e)
 ///
-/// Each point is visited once: the coefficients of the old inames have determinant 1 or -1.
+/// Each point is visited once: the coefficients of the old inames have a determinant other than 0.
+/// If it is not 1 or -1 either, the new loops have strides: with s = i + j, d = i - j only those
+/// points are visited where s + d is even.
 /// Iterations come in the order of the new loops, which is refused as prioritize_loops refuses it.
 /// @param map  as many new inames as their expressions mention old ones; parameters may be added. A
 ///             new iname may be called as one that it replaces
