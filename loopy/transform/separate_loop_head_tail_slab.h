@@ -16,9 +16,10 @@ namespace rtcg::loopy {
 ///     for i in [0, n // 16): S(i)                      16 elements each, whatever n
 ///     for i_tail in [n // 16, (n + 15) // 16): S(i_tail)
 ///
-/// On an axis of the grid or of the block, conditions say which blocks or threads have the pieces.
-/// Where there are fewer iterations, they belong to the head first, then to the tail. The loops
-/// within get copies, too; lanes and threads whose bounds depend on the iname as well.
+/// A reduction over the loop combines one of each piece. On an axis of the grid or of the block
+/// nothing is copied: there the text tests each tile once, and has code without tests for the whole
+/// ones. Where there are fewer iterations, they belong to the head first, then to the tail. The
+/// loops within get copies, too; lanes and threads whose bounds depend on the iname as well.
 /// @param iname       with one lower bound where `head` is not 0, and one upper bound where `tail`
 ///                    is not
 /// @param head, tail  iterations; >= 0, not both 0

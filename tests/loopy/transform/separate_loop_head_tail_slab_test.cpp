@@ -61,13 +61,45 @@ TEST(SeparateLoopHeadTailSlab, TakesTheLoopsWithinAlong) {
   expect_same_results(kernel, apart, {{"n", 10}});
 }
 
-TEST(SeparateLoopHeadTailSlab, AsksBlocksWhichPieceTheyHave) {
-  const Kernel kernel =
-      split_iname(doubled(), "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0", .tail_slabs = 1});
-  ASSERT_EQ(kernel.instructions.size(), 2U);
-  EXPECT_EQ(kernel.instructions[0].within_inames, kernel.instructions[1].within_inames);
-  EXPECT_EQ(kernel.instructions[0].predicates.size(), 1U);
+TEST(SeparateLoopHeadTailSlab, CopiesNothingOnAxes) {
+  const SplitOptions options{.outer_tag = "g.0", .inner_tag = "l.0", .tail_slabs = 1};
+  const Kernel kernel = split_iname(doubled(), "i", 16, options);
+  EXPECT_EQ(kernel.instructions.size(), 1U);
+  EXPECT_TRUE(kernel.instructions.front().predicates.empty());
   expect_same_results(doubled(), kernel, {{"n", 40}});
+}
+
+TEST(SeparateLoopHeadTailSlab, CombinesReductions) {
+  const Kernel kernel =
+      make_kernel("{[i, k]: 0 <= i < 3 and 0 <= k < n}",
+                  "f(x) := sum(k, a[k]*x)\nb[i] = f(i)\nc[i] = reduce(max, k, a[k])",
+                  {.default_type = cgen::f64, .assumptions = "n >= 1"});
+  for (const char* recipe : {"split_iname(k, 4, slabs=0:1)", "split_iname(k, 4, slabs=1:1)",
+                             "split_iname(k, 16, slabs=1:0)"}) {
+    const Kernel apart = apply_recipe(kernel, recipe);
+    EXPECT_EQ(apart.instructions.size(), 2U);
+    for (const std::int64_t n : {1, 3, 8, 18}) {
+      expect_same_results(kernel, apart, {{"n", n}});
+    }
+  }
+  const Kernel tail = apply_recipe(kernel, "split_iname(k, 4, slabs=0:1)");
+  EXPECT_EQ(to_string(get_if<Assignment>(tail.instructions.back())->value),
+            "max(reduce(max, (k_outer, k_inner), a[4*k_outer + k_inner]), reduce(max, "
+            "(k_outer_tail, k_inner_tail), a[4*k_outer_tail + k_inner_tail]))");
+}
+
+TEST(SeparateLoopHeadTailSlab, PrecedesAPrefetch) {
+  const Kernel kernel = make_kernel("{[i, k]: 0 <= i, k < n}", "c[i] = sum(k, a[i, k]*b[k])",
+                                    {.default_type = cgen::f64, .assumptions = "n >= 1"});
+  const Kernel apart = apply_recipe(kernel,
+                                    "split_iname(k, 4, slabs=0:1)\n"
+                                    "add_prefetch(b, [k_inner])\nadd_prefetch(b, [k_inner_tail])");
+  ASSERT_EQ(apart.instructions.size(), 3U);
+  EXPECT_EQ(apart.instructions[2].depends_on, (NameSet{"fill_b_fetch", "fill_b_fetch_1"}));
+  EXPECT_ERROR("loopy.separate_loop_head_tail_slab.torn_apart",
+               apply_recipe(kernel,
+                            "split_iname(k, 4)\nadd_prefetch(b, [k_inner])\n"
+                            "separate_loop_head_tail_slab(k_outer, 0, 1)"));
 }
 
 TEST(SeparateLoopHeadTailSlab, RefusesWhatItCannotSeparate) {
@@ -78,10 +110,10 @@ TEST(SeparateLoopHeadTailSlab, RefusesWhatItCannotSeparate) {
                separate_loop_head_tail_slab(split, "i_outer", 0, 0));
   EXPECT_ERROR("loopy.separate_loop_head_tail_slab.bad_count",
                separate_loop_head_tail_slab(split, "i_outer", -1, 1));
-  const Kernel sum =
-      make_kernel("{[i, k]: 0 <= i, k < n}", "b[i] = sum(k, a[k])", {.default_type = cgen::f32});
+  const Kernel place = make_kernel("{[k]: 0 <= k < n}", "m[0], p[0] = argmax(k, a[k], k)",
+                                   {.arguments = "a: f32[n]; m: f32[1]; p: i32[1]"});
   EXPECT_ERROR("loopy.separate_loop_head_tail_slab.reduced",
-               separate_loop_head_tail_slab(sum, "k", 0, 1));
+               separate_loop_head_tail_slab(place, "k", 0, 1));
   const Kernel both = make_kernel("{[i]: 0 <= i < n and i < m}", "b[i] = 2*a[i]",
                                   {.arguments = "a, b: f32[n]; n, m: i32"});
   EXPECT_ERROR("loopy.separate_loop_head_tail_slab.several_bounds",
