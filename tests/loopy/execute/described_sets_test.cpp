@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/recipe/parse_kernel_file.h"
+#include "tests/loopy/execute/on_every_target.h"
+#include "tests/runtime/compile/fake_compiler.h"
+#include "tests/support/expect_error.h"
+
+// Unions, strides, disjoint writes, and values that are computed ahead, on every device.
+
+namespace rtcg::loopy {
+namespace {
+
+void run(const std::string& description, const std::string& recipe, const IntegerValues& parameters,
+         const CompareOptions& options = {}) {
+  SCOPED_TRACE(recipe);
+  const Kernel described = kernel_from_text(description);
+  expect_same_everywhere(apply_recipe(described, recipe), described, parameters, options);
+}
+
+TEST(DescribedSets, UnionsRunOnAxes) {
+  run("domains {[i, j]: 0 <= i < n and (0 <= j < 5 or n - 4 <= j < n)}\narguments a, b: f32[n, n]\n"
+      "assume n >= 9\nstatements b[i, j] = 2*a[j, i]",
+      "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 21}});
+  run("domains {[i]: 0 <= i < n} {[k]: 0 <= k < n and k != i}\narguments a: f32[n, n]; b: f32[n]\n"
+      "statements b[i] = sum(k, a[i, k]) - a[i, i]",
+      "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 19}});
+  run("domains {[i]: 0 <= i < n and i mod 8 < 3} {[k]: exists l: 6*l <= k < 6*l + 4 and 0 <= k < "
+      "n}\n"
+      "arguments a, b, c: f32[n]\nstatements\n  b[i] = 2*a[i]\n  c[k] = 3*a[k]",
+      "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)", {{"n", 23}});
+}
+
+TEST(DescribedSets, DiamondsRunAsLoopsAndOnAxes) {
+  const char* sweep =
+      "domains {[t, x]: 1 <= t < 6 and 1 <= x < 15}\narguments u: f32[6, 16]\n"
+      "statements u[t, x] = u[t - 1, x - 1] + 0.5*u[t - 1, x + 1]";
+  run(sweep, "map_domain(s:t + x, d:t - x)", {});
+  run("domains {[i, j]: 0 <= i < n and 0 <= j < m}\narguments a, b: f32[n, m]\n"
+      "statements b[i, j] = 3*a[i, j]",
+      "map_domain(s:i + j, d:i - j)\nprioritize_loops(d, s)", {{"n", 7}, {"m", 5}});
+  run("domains {[i]: 0 <= i < n}\narguments a, b: f32[n]\nstatements b[i] = 3*a[i]",
+      "map_domain(d:3*i + 1)", {{"n", 7}});
+}
+
+TEST(DescribedSets, DisjointWritesRunTogether) {
+  const char* scatter =
+      "domains {[i]: 0 <= i < n}\narguments x, y: f32[n]; perm: i32[n]\n"
+      "statements y[perm[i]] += x[i] {disjoint}";
+  CompareOptions options;
+  for (int place = 0; place < 37; ++place) {
+    options.values["perm"].push_back(5 * place % 37);
+  }
+  run(scatter, "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 37}}, options);
+  options.values["perm"] = {0, 1, 1};
+  EXPECT_ERROR(
+      "loopy.interpret.not_disjoint",
+      run(scatter, "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 3}}, options));
+  {
+    const runtime::testing::EnvironmentGuard debug("RTCG_DEBUG", "1");
+    const Executor executor(kernel_from_text(scatter), runtime::Device::host());
+    const runtime::StreamRef stream = runtime::Device::host().default_stream();
+    const runtime::Buffer<float> x(runtime::Device::host(), std::vector<float>{1, 2, 3});
+    const runtime::Buffer<float> y(runtime::Device::host(), std::vector<float>{0, 0, 0});
+    const auto call = [&](const std::vector<std::int32_t>& places) {
+      const runtime::Buffer<std::int32_t> perm(runtime::Device::host(), places);
+      executor(stream, {arg("x", x), arg("y", y), arg("perm", perm), arg("n", 3)});
+    };
+    call({2, 0, 1});
+    EXPECT_EQ(y.to_vector(stream), (std::vector<float>{2, 3, 1}));
+    EXPECT_ERROR("loopy.interpret.not_disjoint", call({2, 0, 2}));
+  }
+  // colours in a loop of the host
+  const char* colours =
+      "domains {[c, i]: 0 <= c < 3 and 0 <= i < n}\narguments x: f32[n]; y: f32[2*n]; node: i32[3, "
+      "n]\n"
+      "statements\n  for c\n    y[node[c, i]] += x[i] {disjoint=c}\n    ... gbarrier\n  end";
+  options.values.clear();
+  for (int place = 0; place < 39; ++place) {
+    options.values["node"].push_back(5 * place % 26 % 13 + (place / 13) * 3);
+  }
+  run(colours, "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 13}}, options);
+}
+
+TEST(DescribedSets, RulesAreComputedAheadAtPartialTiles) {
+  const char* squares =
+      "domains {[i, k]: 0 <= i < n and 0 <= k < 4}\narguments a: f32[n + 3]; b: f32[n]\n"
+      "statements\n  sq(x) := a[x]*a[x]\n  both(x) := sq(x) + 2*sq(x + 1)\n"
+      "  b[i] = sum(k, both(i + k - k))";
+  const std::string split = "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)\n";
+  run(squares, split + "precompute(sq, [i_inner])", {{"n", 37}});
+  run(squares, split + "precompute(both, [i_inner])\nprecompute(sq, [both_store_0])", {{"n", 37}});
+  run(squares, split + "add_prefetch(a, [i_inner])", {{"n", 37}});
+}
+
+TEST(DescribedSets, ReductionsHaveSlabs) {
+  const char* product =
+      "domains {[i, j, k]: 0 <= i, j, k < n}\narguments a, b, c: f32[n, n]\nassume n >= 1\n"
+      "statements c[i, j] = sum(k, a[i, k]*b[k, j])";
+  for (const std::int64_t n : {7, 8, 21}) {
+    run(product,
+        "split_iname(i, 8, outer_tag=g.1, inner_tag=l.1, slabs=1:1)\n"
+        "split_iname(j, 8, outer_tag=g.0, inner_tag=l.0, slabs=0:1)\n"
+        "split_iname(k, 8, slabs=0:1)\nadd_prefetch(a, [i_inner, k_inner])",
+        {{"n", n}});
+  }
+}
+
+TEST(DescribedSets, SumsOfTwoRulesShareInames) {
+  const char* element =
+      "domains {[e, i, j, k, o]: 0 <= e < n and 0 <= i, j, k, o < 4}\n"
+      "arguments d: f32[4, 4]; u, r: f32[n, 4, 4]\nstatements\n"
+      "  ur(x, y) := sum(o, d[x, o]*u[e, o, y])\n  us(x, y) := sum(o, d[y, o]*u[e, x, o])\n"
+      "  r[e, i, j] = sum(k, d[k, i]*ur(k, j)) + sum(k, d[k, j]*us(i, k))";
+  const std::string threads = "tag_inames(e:g.0, i:l.0, j:l.1)\n";
+  run(element,
+      threads +
+          "precompute(ur(:, :), \"\", inames=p:q, default_tag=l.auto)\n"
+          "precompute(us(:, :), \"\", inames=p:q)\nadd_prefetch(d[:, :], \"\")",
+      {{"n", 5}});
+  run(element,
+      threads +
+          "precompute(ur, [k, j], inames=p:q, default_tag=for)\n"
+          "precompute(us, [i, k], default_tag=for)\ntag_inames(p:l.0, us_store_1:l.1)",
+      {{"n", 5}});
+}
+
+TEST(DescribedSets, TemporariesAreFetchedAndHandedOn) {
+  run("domains {[b, i, j, k]: 0 <= b < n and 0 <= i, j, k < 16}\narguments a, c: f32[n, 16]\n"
+      "statements\n  <f32> t[16]\n  t[i] = 2*a[b, i]\n  c[b, j] = sum(k, t[k])*j",
+      "tag_inames(b:g.0, i:l.0, j:l.0)\nadd_prefetch(t, [k], default_tag=for, "
+      "address_space=private)",
+      {{"n", 3}});
+  run("domains {[i]: 0 <= i < n}\narguments a, t, b: f32[n]\n"
+      "statements\n  t[i] = 2*a[i]\n  b[i] = t[i] + 1",
+      "assignment_to_subst(t)\nsplit_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 13}});
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
