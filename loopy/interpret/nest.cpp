@@ -64,6 +64,11 @@ Nest::Nest(const Machine& machine, const ConstraintSet& given,
       guards_.push_back({0, linear_form(machine, each.expr, {}), each.is_equality});
     }
   }
+  for (const Congruence& each : set_.congruences()) {
+    if (is_open(each.expr)) {
+      divisions_.emplace_back(linear_form(machine, each.expr, {}), each.modulus);
+    }
+  }
   for (std::size_t i = 0; i < inames.size(); ++i) {
     const std::string& iname = inames[i];
     Level level{iname, static_cast<std::size_t>(machine.find_slot(iname)), {}, {}};
@@ -117,8 +122,8 @@ std::pair<std::int64_t, std::int64_t> Nest::range(Machine& machine, const Level&
   return {low, high};
 }
 
-bool Nest::is_within(Machine& machine, const Level& level) {
-  return std::all_of(level.congruences.begin(), level.congruences.end(), [&](const auto& each) {
+bool Nest::hold(Machine& machine, const Divisions& divisions) {
+  return std::all_of(divisions.begin(), divisions.end(), [&](const auto& each) {
     return value_of(machine, each.first) % each.second == 0;
   });
 }
@@ -141,6 +146,9 @@ bool Nest::run(Machine& machine, std::size_t depth, const std::function<bool()>&
         return true;
       }
     }
+    if (!hold(machine, divisions_)) {
+      return true;
+    }
   }
   if (depth == levels_.size()) {
     const bool has_none =
@@ -152,7 +160,7 @@ bool Nest::run(Machine& machine, std::size_t depth, const std::function<bool()>&
   for (std::int64_t value = low; value <= high; ++value) {
     machine.slots[level.slot] = value;
     machine.count_operation();
-    if (is_within(machine, level) && !run(machine, depth + 1, body)) {
+    if (hold(machine, level.congruences) && !run(machine, depth + 1, body)) {
       return false;
     }
   }

@@ -45,6 +45,8 @@ class Nest {
   }
 
  private:
+  /// Forms and what divides them.
+  using Divisions = std::vector<std::pair<LinearForm, std::int64_t>>;
   struct Bound {
     std::int64_t factor = 0;  ///< factor * iname + rest >= 0
     LinearForm rest{};
@@ -54,16 +56,17 @@ class Nest {
     std::string iname{};
     std::size_t slot = 0;
     std::vector<Bound> bounds{};
-    std::vector<std::pair<LinearForm, std::int64_t>> congruences{};
+    Divisions congruences{};
   };
   bool run(Machine& machine, std::size_t depth, const std::function<bool()>& body) const;
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> range(Machine& machine,
                                                             const Level& level) const;
-  [[nodiscard]] static bool is_within(Machine& machine, const Level& level);
+  [[nodiscard]] static bool hold(Machine& machine, const Divisions& divisions);
   [[nodiscard]] bool has_others(Machine& machine) const;
 
   std::vector<Level> levels_;
   std::vector<Bound> guards_;  ///< of known names alone: factor 0
+  Divisions divisions_;        ///< of known names alone
   Others meaning_of_others_;
   std::vector<std::string> others_;
   ConstraintSet set_;

@@ -176,6 +176,18 @@ TEST(Interpret, RunsTrianglesStencilsAndScans) {
   expect_near(result, "r", r, 1e-13);
 }
 
+// What divides parameters alone holds for all points or for none.
+TEST(Interpret, RunsNothingWhereAParameterIsNotDivided) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < 3 and n mod 4 = 0}", "a[i] = 2",
+                                    {.arguments = "a: i64[3]; n: i32"});
+  const auto a_for = [&](std::int64_t n) {
+    return interpret(kernel,
+                     {{{"n", n}}, {}, {{"a", array_of(std::vector<std::int64_t>{7, 8, 9})}}});
+  };
+  expect_integers(a_for(8), "a", {2, 2, 2});
+  expect_integers(a_for(5), "a", {7, 8, 9});
+}
+
 TEST(Interpret, FindsExtremesAndTheirFirstPlaces) {
   const Kernel kernel = make_kernel("{[i]: 0 <= i < n}",
                                     "v[0], p[0] = argmax(i, a[i], i)\nm[0] = reduce(min, i, a[i])",
