@@ -674,7 +674,7 @@ SourcePtr slicings_of(const Nest& nest, SlicingConstraints constraints) {
 }  // namespace
 
 SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  if (!constraints.free_layouts.empty() || !constraints.arrays.empty()) {
+  if (!constraints.arrays.empty()) {
     return nullptr;
   }
   const ChainReader reader(kernel);
@@ -684,6 +684,7 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
   }
   bool has_any = false;
   SlicingConstraints with_hosts = constraints;
+  with_hosts.free_layouts.clear();  // nests that share an array would lay it out in different ways
   with_hosts.parameters = reader.with_host_loops(constraints.parameters);
   for (Nest& nest : nests) {
     nest.slicings = slicings_of(nest, with_hosts);

@@ -759,8 +759,7 @@ RowSlicings row_slicings(const Kernel& kernel, const SlicingConstraints& constra
   const std::vector<std::int64_t>& widths = constraints.vector_widths;
   const bool asks_for_vectors =
       !widths.empty() && std::find(widths.begin(), widths.end(), 1) == widths.end();
-  if (!constraints.inames.empty() || !constraints.arrays.empty() ||
-      !constraints.free_layouts.empty() || asks_for_vectors) {
+  if (!constraints.inames.empty() || !constraints.arrays.empty() || asks_for_vectors) {
     return {};  // which are about tiles
   }
   std::optional<RowProblem> problem = RowReader(kernel, constraints.parameters).read();
