@@ -18,7 +18,7 @@ TargetRules target_rules(Target target) {
               .most_static_shared_bytes = most_static_bytes_of_cuda,
               .has_launch_bounds = true};
     case Target::opencl:
-      // what only devices with cl_khr_fp16 have, among them few of those that matter
+      // which only devices with cl_khr_fp16 have
       return {.dialect = cgen::Dialect::opencl,
               .computes_f16 = false,
               .has_extern_c = false,

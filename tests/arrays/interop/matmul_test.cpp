@@ -9,6 +9,7 @@
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/interop/cublas.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/tune/wisdom.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/arrays/support/watched_device.h"
 #include "tests/support/expect_error.h"
@@ -107,14 +108,15 @@ TEST(Matmul, WritesDownTheSlicingsThatDoNotFit) {
   const runtime::Device device = runtime::Device::host();
   const std::string path =
       ::testing::TempDir() + "/matmul_wrong_" + std::to_string(::getpid()) + ".jsonl";
-  MatmulPlan tuned = tune_matmul(DType::f64, {32, 24, 16}, device, 3, path);
+  static_cast<void>(tune_matmul(DType::f64, {32, 24, 16}, device, 3, path));
+  const std::string written = loopy::Wisdom(path).entries().at(0).decision;
   std::string text;
   {
     std::ifstream file(path);
     text.assign(std::istreambuf_iterator<char>(file), {});
   }
-  ASSERT_NE(text.find(tuned.slicing), std::string::npos);
-  text.replace(text.find(tuned.slicing), tuned.slicing.size(), "q: g.0");
+  ASSERT_NE(text.find(written), std::string::npos);
+  text.replace(text.find(written), written.size(), "q: g.0");
   std::ofstream(path) << text;
   const MatmulPlan plan = plan_matmul(DType::f64, {32, 24, 17}, device, {.wisdom_path = path});
   EXPECT_EQ(plan.source, MatmulPlan::Source::model);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <stddef.h>
 #include <type_traits>
 #include <utility>
 
