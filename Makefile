@@ -5,7 +5,7 @@
 BUILD := build
 CMAKE_CONFIGURE = cmake --preset release -DRTCG_BUILD_TESTS=$(1) -DRTCG_BUILD_BENCH=$(1) -DRTCG_BUILD_EXAMPLES=ON
 
-.PHONY: all demo test bench pages install package clean help sanitize packages-build packages-test
+.PHONY: all demo test bench pages applications install package clean help sanitize packages-build packages-test
 
 all: packages-build            ## build the library and the command line, build/bin/rtcg
 	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
@@ -27,6 +27,10 @@ bench: packages-test           ## run the CPU benchmarks, JSON to build/bench/*.
 
 pages: all                     ## print the tables and draw the pictures of docs/dg.md again, some minutes
 	cmake -DRTCG=$(BUILD)/bin/rtcg -DPAGE=docs/dg.md -DPICTURES=docs/pictures -P scripts/remake_dg_page.cmake
+
+applications: packages-build   ## run the applications at full size and draw their pictures, some minutes
+	@test -f $(BUILD)/CMakeCache.txt || $(call CMAKE_CONFIGURE,OFF)
+	cmake --build $(BUILD) --target run_applications
 
 sanitize: packages-test        ## build and test under the address and undefined-behaviour sanitizers
 	cmake --workflow --preset asan

@@ -1,5 +1,5 @@
-# Runs PROGRAM on the host and compares its output with the file EXPECTED; times are masked.
-execute_process(COMMAND ${PROGRAM} --device host RESULT_VARIABLE status OUTPUT_VARIABLE output
+# Runs PROGRAM on the host, with ARGUMENTS, and compares its output with the file EXPECTED; times are masked.
+execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} --device host RESULT_VARIABLE status OUTPUT_VARIABLE output
   ERROR_VARIABLE output)
 string(REGEX REPLACE "[0-9.]+ ms" "# ms" output "${output}")
 if(NOT status EQUAL 0)

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <charconv>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "rtcg/runtime.h"
+#include "tools/draw/png.h"
+
+// What all applications share: their options, and errors told as a sentence.
+
+namespace application {
+
+struct Options {
+  rtcg::runtime::Device device;
+  bool is_small = false;  ///< sizes and outputs of a test: no times
+  double seconds = 20;    ///< of each search
+  std::string picture{};  ///< file; empty: none
+
+  void write(const rtcg::tools::Picture& drawn) const {
+    if (!picture.empty()) {
+      std::ofstream stream(picture, std::ios::binary);
+      stream << rtcg::tools::encode_png(drawn);
+      if (!stream.flush()) {
+        throw std::runtime_error("cannot write '" + picture + "'");
+      }
+    }
+  }
+};
+
+/// Runs an application with the options of its command line; `body` says whether its results are
+/// right.
+inline int run(int count, char** arguments, const std::function<bool(const Options&)>& body) {
+  std::string device = "best";
+  bool is_small = false;
+  double seconds = 20;
+  std::string picture;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view option = arguments[i];
+    const std::string_view value = i + 1 < count ? arguments[i + 1] : "";
+    const auto number = [&] {
+      const auto [end, problem] =
+          std::from_chars(value.data(), value.data() + value.size(), seconds);
+      return problem == std::errc() && end == value.data() + value.size() && seconds > 0;
+    };
+    if (option == "--small") {
+      is_small = true;
+    } else if (option == "--device" && !value.empty()) {
+      device = arguments[++i];
+    } else if (option == "--picture" && !value.empty()) {
+      picture = arguments[++i];
+    } else if (option == "--seconds" && number()) {
+      ++i;
+    } else {
+      const bool is_asked = option == "--help" || option == "-h";
+      std::fprintf(is_asked ? stdout : stderr,
+                   "usage: %s [options]\n"
+                   "  --device D     host, opencl:INDEX, cuda:INDEX; default: the best one\n"
+                   "  --small        small sizes, and no times in the output\n"
+                   "  --seconds S    time for each search; default: 20\n"
+                   "  --picture FILE draws the results, as PNG\n",
+                   arguments[0]);
+      return is_asked ? 0 : 2;
+    }
+  }
+  try {
+    return body({device == "best" ? rtcg::runtime::Device::best()
+                                  : rtcg::runtime::Device::find(device),
+                 is_small, seconds, picture})
+               ? 0
+               : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace application
