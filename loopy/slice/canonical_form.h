@@ -11,8 +11,8 @@ namespace rtcg::loopy {
 
 using Renaming = std::map<std::string, std::string, std::less<>>;
 
-/// A kernel without what is a matter of taste: names of inames, variables and statements, the order
-/// of statements, of terms, of factors and of the axes of arrays whose strides say how they lie.
+/// A kernel up to names of inames, variables and statements, the order of statements, terms and
+/// factors, and the order of the axes of arrays with the same memory layout.
 struct CanonicalForm {
   /// Equal for kernels that differ in these alone. Empty: the kernel has more than 100 names.
   std::string key{};

@@ -170,7 +170,7 @@ class ChainReader {
     return names;
   }
 
-  /// The nest, of which loops of the host are parameters.
+  /// The nest; loops of the host are its parameters.
   [[nodiscard]] Kernel alone(const Nest& nest) const {
     Kernel result = kernel_;
     result.instructions.clear();

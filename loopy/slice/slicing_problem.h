@@ -125,7 +125,7 @@ struct SlicingProblem {
                                                   std::int64_t piece);
 
 /// The loops that all statements are within and all results are indexed by, the fastest varying
-/// first; none of them depends on others.
+/// first; they are independent of each other.
 /// @param expanded  has no rules
 /// @throws InvalidInput  loopy.slicings.missing_parameter
 [[nodiscard]] std::vector<SlicedLoop> result_loops(const Kernel& expanded,

@@ -52,7 +52,7 @@ class Wisdom {
   void add(const WisdomEntry& entry) const;
   /// Appends the slicing of a kernel for a device and sizes. It is found again for kernels that
   /// differ in names, in the order of statements, terms and factors, and in the order of the axes
-  /// of arrays that lie alike.
+  /// of arrays with the same memory layout.
   void add(const Kernel& kernel, const runtime::Device& device, const IntegerValues& parameters,
            const Slicing& slicing, double microseconds) const;
 
