@@ -423,6 +423,8 @@ class ChainSource final : public SlicingSource {
       append(all.fetches, part.fetches);
       append(all.keeps, part.keeps);
       append(all.atomic_reductions, part.atomic_reductions);
+    }
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
       if ((chain.apart >> i & 1) != 0) {
         all.launches.push_back(nests_[i].name);
       }
@@ -491,14 +493,6 @@ class ChainSource final : public SlicingSource {
   /// The ways to slice nests of one launch: with equally many threads, or in launches of their own.
   /// Nests that cannot be sliced within the kernel stay as they are.
   void combine(const Kernel& kernel, LaunchGroup& group) {
-    for (const std::size_t nest : group.nests) {
-      if (!is_possible(kernel, {{nest}}, 0)) {
-        leave_plain(nest);
-      }
-    }
-    if (group.nests.size() == 1 || is_possible(kernel, group, 0)) {
-      add_combinations(group, 0, most_of_nest(group));
-    }
     std::uint16_t apart = 0;
     for (std::size_t i = 1; i < group.nests.size(); ++i) {
       apart |= static_cast<std::uint16_t>(1U << group.nests[i]);
@@ -506,7 +500,17 @@ class ChainSource final : public SlicingSource {
     const bool have_names =
         std::none_of(group.nests.begin(), group.nests.end(),
                      [&](std::size_t nest) { return nests_[nest].name.empty(); });
-    if (apart != 0 && have_names && are_in_order(group) && is_possible(kernel, group, apart)) {
+    const bool can_be_apart = apart != 0 && have_names && are_in_order(group);
+    for (const std::size_t nest : group.nests) {
+      if (!is_possible(kernel, {{nest}}, 0) &&
+          !(can_be_apart && is_possible(kernel, {{nest}}, apart))) {
+        leave_plain(nest);
+      }
+    }
+    if (group.nests.size() == 1 || is_possible(kernel, group, 0)) {
+      add_combinations(group, 0, most_of_nest(group));
+    }
+    if (can_be_apart && is_possible(kernel, group, apart)) {
       add_combinations(group, apart, most_of_nest(group));
     }
     if (group.chains.empty()) {

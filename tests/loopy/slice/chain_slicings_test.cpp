@@ -82,6 +82,20 @@ TEST(ChainSlicings, ShareALaunchOrTakeTwo) {
   EXPECT_TRUE(stream.find_words(other + "; launch before k"));
 }
 
+// No 'gbarrier' stands in the kernel: the slicing says where a launch begins.
+TEST(ChainSlicings, BeginALaunchBeforeANestThatReadsTheOneBefore) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k, l]: 0 <= i, j, k, l < 500}",
+                  "t[i] = sum(j, A[i, j]*x[j])\ny[k] = sum(l, A[k, l]*t[l]) + x[k]",
+                  {.arguments = "A: f32[500, 500]; x, y, t: f32[500]"});
+  const SlicingStream stream(kernel, {});
+  EXPECT_GT(stream.count(), 1000U);
+  const Slicing first = stream.at(0).slicing;
+  EXPECT_EQ(first.launches, std::vector<std::string>{"k"});
+  EXPECT_EQ(first.inames.size(), 4U) << to_string(first);
+  EXPECT_EQ(generate(apply(kernel, first), Target::cuda).launches.size(), 2U);
+}
+
 TEST(ChainSlicings, NumberReadsAsTheKernelDoes) {
   const Kernel kernel = transposed_after_product();
   const SlicingStream stream(kernel, few_threads(64, 64));
