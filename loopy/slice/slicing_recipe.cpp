@@ -248,10 +248,17 @@ void add_pipelines(const Slicing& slicing, const NameSet& reduced,
 std::vector<std::string> loops_of_row(const Kernel& expanded, const Slicing& slicing,
                                       const KeepPlan& keep) {
   NameSet mentioned;
+  bool is_read = false;
   for (const ArrayAccess& access : accesses_of(expanded)) {
+    is_read = is_read || (access.array == keep.array && !access.is_write);
     for (const Expr& index : access.indices) {
       mentioned.merge(access.array == keep.array ? free_names(index) : NameSet());
     }
+  }
+  if (!is_read) {
+    throw InvalidInput("loopy.recipe_of.unknown_array",
+                       fmt::format("kernel '{}' reads no array '{}' that could be kept",
+                                   expanded.name, keep.array));
   }
   std::vector<std::string> loops;
   for (const InameSlicing& each : slicing.inames) {

@@ -44,6 +44,8 @@ TEST(RowSlicings, AreReadTogether) {
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("keep"));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("keep x registers"));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("j,,k: for l.0*256"));
+  EXPECT_ERROR("loopy.recipe_of.unknown_array",
+               recipe_of(softmax_rows(), parse_slicing("i: g.0; keep nothing")));
   EXPECT_ERROR("loopy.recipe_of.nothing_to_keep",
                recipe_of(softmax_rows(), parse_slicing("i: g.0; keep x")));
 }
