@@ -416,49 +416,12 @@ SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& con
   }
 }
 
-std::size_t SlicingStream::count() const noexcept {
-  return source_->count();
-}
-
-RankedSlicing SlicingStream::at(std::size_t place) const {
-  return source_->at(place);
-}
-
-std::vector<std::size_t> SlicingStream::seed_shapes() const {
-  return source_->seed_shapes();
-}
-
-std::optional<std::size_t> SlicingStream::unrolled(std::size_t place) const {
-  return source_->unrolled(place);
-}
-
-double SlicingStream::predicted_seconds(std::size_t place) const {
-  return source_->predicted_seconds(place);
-}
-
-std::vector<std::int64_t> SlicingStream::decisions(std::size_t place) const {
-  return source_->decisions(place);
-}
-
-std::vector<std::size_t> SlicingStream::neighbours(std::size_t place) const {
-  return source_->neighbours(place);
-}
-
-std::optional<std::size_t> SlicingStream::find(const Slicing& slicing) const {
-  return source_->find(slicing);
-}
-
-std::optional<std::size_t> SlicingStream::find_words(const std::string& words) const {
+std::optional<std::size_t> detail::SlicingSource::find_words(const std::string& words) const {
   try {
     return find(parse_slicing(words));
   } catch (const InvalidInput&) {
     return std::nullopt;
   }
-}
-
-std::optional<std::size_t> SlicingStream::crossover(std::size_t first, std::size_t second,
-                                                    std::uint64_t mask) const {
-  return source_->crossover(first, second, mask);
 }
 
 std::optional<RankedSlicing> SlicingStream::next() {

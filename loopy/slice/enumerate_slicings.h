@@ -12,9 +12,6 @@
 #include "rtcg/loopy/slice/slicing.h"
 
 namespace rtcg::loopy {
-namespace detail {
-class SlicingSource;
-}
 
 /// The figures of a device that decide which slicing is fast.
 struct MachineModel {
@@ -91,6 +88,22 @@ struct RankedSlicing : RankedCandidate {
   Slicing slicing{};
 };
 
+namespace detail {
+
+/// Slicings of one shape, or a ranking of several shapes: a SearchSpace whose candidates are
+/// slicings.
+class SlicingSource : public SearchSpace {
+ public:
+  [[nodiscard]] virtual RankedSlicing at(std::size_t place) const = 0;
+  [[nodiscard]] virtual std::optional<std::size_t> find(const Slicing& slicing) const = 0;
+
+  [[nodiscard]] RankedCandidate candidate(std::size_t place) const final { return at(place); }
+  /// Nothing for words that no slicing has, either.
+  [[nodiscard]] std::optional<std::size_t> find_words(const std::string& words) const final;
+};
+
+}  // namespace detail
+
 /// The slicings of a kernel that keep the constraints, none twice, at most 1,500,000, the one that
 /// the model likes best first; the same kernel and constraints always give the same stream.
 ///
@@ -113,41 +126,43 @@ struct RankedSlicing : RankedCandidate {
 /// traffic of memory, cache and shared memory, and the fill of the machine, from the lengths alone:
 /// no listed slicing is applied.
 /// @cost about 0.5 us a slicing, when the stream is made
-class SlicingStream : public SearchSpace {
+class SlicingStream final : public detail::SlicingSource {
  public:
   /// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice,
   ///                       loopy.slicings.fixed_layout, loopy.slicings.unknown_hint
   SlicingStream(const Kernel& kernel, const SlicingConstraints& constraints);
 
-  /// How many there are.
-  [[nodiscard]] std::size_t count() const noexcept override;
   /// The next one, or nothing at the end.
   [[nodiscard]] std::optional<RankedSlicing> next();
   /// The one at a place of the ranking; place < count().
-  [[nodiscard]] RankedSlicing at(std::size_t place) const;
-  [[nodiscard]] RankedCandidate candidate(std::size_t place) const override { return at(place); }
-  /// Places that a search tries first, at most 40: tiles of 16 to 128 rows and columns in shared
-  /// memory, filled ahead, which suit matrix products, a few of each shape. Empty for other
-  /// kernels, and for devices on which no shape was measured.
-  [[nodiscard]] std::vector<std::size_t> seed_shapes() const override;
-  /// The place of the same slicing where the compiler is asked to unroll the steps of a tile;
-  /// nothing where there is no such or they are unrolled already.
-  [[nodiscard]] std::optional<std::size_t> unrolled(std::size_t place) const override;
-  /// What the model says of the one at a place, without the slicing itself.
-  [[nodiscard]] double predicted_seconds(std::size_t place) const override;
-  /// What was decided there, as numbers: lengths, threads, stages, ... Each place of the list is
-  /// the same decision for all slicings of the stream; equal lists are one slicing.
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override;
-  /// Places of the slicings that differ in one step, in the order of the ranking.
-  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override;
+  [[nodiscard]] RankedSlicing at(std::size_t place) const override { return source_->at(place); }
   /// The place of a slicing; nothing where it is not in the stream.
-  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const;
-  /// Nothing for words that no slicing has, either.
-  [[nodiscard]] std::optional<std::size_t> find_words(const std::string& words) const override;
-  /// The place of the slicing that takes each decision from one of two others: from `second` if its
-  /// bit of `mask` is set. Nothing if that slicing violates the constraints.
+  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
+    return source_->find(slicing);
+  }
+  [[nodiscard]] std::size_t count() const override { return source_->count(); }
+  /// At most 40: tiles of 16 to 128 rows and columns in shared memory, filled ahead, which suit
+  /// matrix products, a few of each shape. Empty for other kernels, and for devices on which no
+  /// shape was measured.
+  [[nodiscard]] std::vector<std::size_t> seed_shapes() const override {
+    return source_->seed_shapes();
+  }
+  [[nodiscard]] std::optional<std::size_t> unrolled(std::size_t place) const override {
+    return source_->unrolled(place);
+  }
+  [[nodiscard]] double predicted_seconds(std::size_t place) const override {
+    return source_->predicted_seconds(place);
+  }
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
+    return source_->decisions(place);
+  }
+  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
+    return source_->neighbours(place);
+  }
   [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
-                                                     std::uint64_t mask) const override;
+                                                     std::uint64_t mask) const override {
+    return source_->crossover(first, second, mask);
+  }
 
  private:
   std::shared_ptr<const detail::SlicingSource> source_;

@@ -29,7 +29,7 @@ class SearchSpace {
   virtual ~SearchSpace() = default;
 
   /// How many there are.
-  [[nodiscard]] virtual std::size_t count() const noexcept = 0;
+  [[nodiscard]] virtual std::size_t count() const = 0;
   /// The one at a place; place < count(), here and below.
   [[nodiscard]] virtual RankedCandidate candidate(std::size_t place) const = 0;
   /// The place of the one with these words; nothing where there is none.

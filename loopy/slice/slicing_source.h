@@ -1,42 +1,13 @@
 #pragma once
 // Internal header: it is not installed.
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <vector>
 
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 
 // Where slicings come from: tiles of results, rows, chains of nests.
 
 namespace rtcg::loopy::detail {
-
-/// Slicings of one shape by their places from 0 on, those that are predicted to be fast first: what
-/// SlicingStream documents of each of these. Any thread may ask.
-class SlicingSource {
- public:
-  virtual ~SlicingSource() = default;
-
-  [[nodiscard]] virtual std::size_t count() const = 0;
-  [[nodiscard]] virtual RankedSlicing at(std::size_t place) const = 0;
-  [[nodiscard]] virtual double predicted_seconds(std::size_t place) const = 0;
-  [[nodiscard]] virtual std::vector<std::int64_t> decisions(std::size_t place) const = 0;
-  [[nodiscard]] virtual std::vector<std::size_t> neighbours(std::size_t place) const = 0;
-  [[nodiscard]] virtual std::optional<std::size_t> find(const Slicing& slicing) const = 0;
-  [[nodiscard]] virtual std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
-                                                             std::uint64_t mask) const = 0;
-  [[nodiscard]] virtual std::vector<std::size_t> seed_shapes() const { return {}; }
-  [[nodiscard]] virtual std::optional<std::size_t> unrolled(std::size_t /*place*/) const {
-    return std::nullopt;
-  }
-
- protected:
-  SlicingSource() = default;
-  SlicingSource(const SlicingSource&) = default;
-  SlicingSource& operator=(const SlicingSource&) = default;
-};
 
 using SourcePtr = std::shared_ptr<const SlicingSource>;
 
