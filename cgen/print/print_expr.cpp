@@ -313,7 +313,10 @@ void Printer::literal(const FloatLiteral& node, Level least_level) {
     });
     return;
   }
-  const std::string text = float_literal(node, dialect_);
+  const bool is_short = kind == ScalarKind::f16 || kind == ScalarKind::bf16;
+  const std::string text = is_short && is_constant_value_ && dialect_ == Dialect::cuda
+                               ? short_float_bits(node)
+                               : float_literal(node, dialect_);
   const bool is_unary = text[0] == '-' || text[0] == '(';
   grouped(is_unary ? Level::unary : Level::primary, least_level, [&] { out.append(text); });
 }

@@ -124,6 +124,14 @@ void Printer::declaration_inline(const Declaration& node) {
   if (!node.initializer) {
     return;
   }
+  is_constant_value_ = node.memory == MemorySpace::constant || node.memory == MemorySpace::device ||
+                       node.memory == MemorySpace::managed || specifiers.is_static ||
+                       specifiers.is_constexpr;
+  initializer_of(node);
+  is_constant_value_ = false;
+}
+
+void Printer::initializer_of(const Declaration& node) {
   switch (node.initializer_style) {
     case InitializerStyle::equals:
       out.append(" = ");

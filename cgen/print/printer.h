@@ -80,6 +80,7 @@ class Printer {
   void switch_(const Statement& tree, const Switch& node);
   void switch_case(const SwitchCase& node, bool is_last);
   void declaration_inline(const Declaration& node);
+  void initializer_of(const Declaration& node);
   void binding_inline(const StructuredBinding& node);
   void range_for(const Statement& tree, const RangeFor& node);
   void try_(const Statement& tree, const Try& node);
@@ -103,6 +104,7 @@ class Printer {
   const Spelling& words_;
   PrintOptions options_;
   unsigned brackets_ = 0;              // how many are open in the line under construction
+  bool is_constant_value_ = false;     // of a static variable: no function may be called
   std::vector<const Binary*> spines_;  // of the operators around the place that is being printed
   const char* line_file_ = nullptr;    // where the compiler believes to be, with line directives
   std::size_t line_offset_ = 0;

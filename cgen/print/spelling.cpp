@@ -3,7 +3,10 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/short_float.h"
 
 namespace rtcg::cgen {
 
@@ -250,6 +253,13 @@ std::string float_literal(const FloatLiteral& literal, Dialect dialect) {
     return (kind == ScalarKind::f16 ? "__float2half(" : "__float2bfloat16(") + text + ")";
   }
   return "(" + std::string(scalar_name(kind, dialect)) + ")" + text;
+}
+
+std::string short_float_bits(const FloatLiteral& literal) {
+  const bool is_half = scalar_kind(literal.type) == ScalarKind::f16;
+  const auto single = static_cast<float>(literal.value);
+  return fmt::format("{}{{{:#06x}}}", is_half ? "__half_raw" : "__nv_bfloat16_raw",
+                     is_half ? Half(single).bits() : BrainFloat(single).bits());
 }
 
 std::string int_literal(const IntLiteral& literal, Dialect dialect) {

@@ -45,6 +45,8 @@ struct Spelling {
 
 /// `2.0f`, `1e-05`, `(half)0.5f`, `INFINITY`: a literal that reads back as the same value.
 [[nodiscard]] std::string float_literal(const FloatLiteral& literal, Dialect dialect);
+/// `__half_raw{0x3800}`: what CUDA takes where functions such as `__float2half` cannot be called.
+[[nodiscard]] std::string short_float_bits(const FloatLiteral& literal);
 /// `7`, `7u`, `(-2147483647 - 1)`, `(short)7`.
 [[nodiscard]] std::string int_literal(const IntLiteral& literal, Dialect dialect);
 [[nodiscard]] std::string char_literal(char value);

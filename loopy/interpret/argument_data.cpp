@@ -11,53 +11,13 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/short_float.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
-
-/// A floating-point number of 16 bits, as it is in memory.
-template <int mantissa_bits, int exponent_bits>
-class ShortFloat {
- public:
-  ShortFloat() = default;
-  /// Rounds to nearest, ties to even.
-  explicit ShortFloat(double value) {
-    const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-    const double size = std::fabs(value);
-    if (std::isnan(value)) {
-      bits_ = static_cast<std::uint16_t>(infinity | 1U << (mantissa_bits - 1));
-      return;
-    }
-    int exponent = 0;
-    std::frexp(size, &exponent);  // 0 for 0, as for numbers from 0.5 to 1
-    // of the last bit: numbers below the smallest normal one share that of the latter
-    const int last = (size == 0 ? 1 - bias : std::max(exponent - 1, 1 - bias)) - mantissa_bits;
-    const double mantissa = std::isinf(size) ? 0 : std::nearbyint(std::ldexp(size, -last));
-    // a mantissa that rounds to a power of two goes over into the exponent by itself
-    const double bits = std::ldexp(last + mantissa_bits + bias - 1, mantissa_bits) + mantissa;
-    bits_ = static_cast<std::uint16_t>(
-        sign | (std::isinf(size) || bits >= infinity ? infinity : static_cast<int>(bits)));
-  }
-  explicit operator long double() const {
-    const int exponent = (bits_ & 0x7FFF) >> mantissa_bits;
-    const int mantissa = bits_ & ((1 << mantissa_bits) - 1);
-    const long double size =
-        exponent == (1 << exponent_bits) - 1
-            ? (mantissa == 0 ? std::numeric_limits<long double>::infinity()
-                             : std::numeric_limits<long double>::quiet_NaN())
-            : std::ldexp(static_cast<long double>(mantissa + (exponent > 0 ? 1 << mantissa_bits : 0)),
-                         std::max(exponent, 1) - bias - mantissa_bits);
-    return (bits_ & 0x8000) != 0 ? -size : size;
-  }
-
- private:
-  static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
-  static constexpr int infinity = ((1 << exponent_bits) - 1) << mantissa_bits;
-  std::uint16_t bits_ = 0;
-};
 
 /// Calls `use` with a value of the C++ type of `kind`.
 template <class Use>
@@ -86,9 +46,9 @@ auto with_type(cgen::ScalarKind kind, const Use& use) {
     case Kind::f32:
       return use(float{});
     case Kind::f16:
-      return use(ShortFloat<10, 5>{});
+      return use(cgen::Half{});
     case Kind::bf16:
-      return use(ShortFloat<7, 8>{});
+      return use(cgen::BrainFloat{});
     default:
       throw Unsupported("loopy.argument_data.element_type",
                         "arrays of this element type cannot be filled from the host");
@@ -191,12 +151,15 @@ ArgumentData random_arguments(const Kernel& kernel, const IntegerValues& paramet
     } catch (const std::bad_alloc&) {
       fail_size(argument, fmt::format("it takes {} bytes", elements * bytes));
     }
-    const std::size_t count = array.count();
-    for (std::size_t i = 0; i < count; ++i) {
-      // the generator's bits are the same everywhere, the library's distributions are not
-      const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
-      array.set_element(i, cgen::is_floating(array.kind) ? 2 * unit - 1 : std::floor(8 * unit));
-    }
+    const bool is_floating = cgen::is_floating(array.kind);
+    with_type(array.kind, [&](auto number) {
+      for (std::size_t i = 0, count = array.count(); i < count; ++i) {
+        // the generator's bits are the same everywhere, the library's distributions are not
+        const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+        number = static_cast<decltype(number)>(is_floating ? 2 * unit - 1 : std::floor(8 * unit));
+        std::memcpy(array.bytes.data() + i * sizeof(number), &number, sizeof(number));
+      }
+    });
     data.emplace(argument.name, std::move(array));
   }
   return data;

@@ -71,6 +71,7 @@ TEST(PrintExpr, WritesLiteralsThatReadBackExactly) {
   EXPECT_EQ(expr_text(Expr(INFINITY), Dialect::cuda), "__int_as_float(0x7f800000)");
   EXPECT_EQ(expr_text(Expr(double{NAN}), Dialect::opencl), "(double)NAN");
   EXPECT_EQ(expr_text(literal(0.5, f16), Dialect::opencl), "(half)0.5f");
+  EXPECT_EQ(expr_text(literal(0.5, f16), Dialect::cuda), "__float2half(0.5f)");
   EXPECT_EQ(expr_text(literal("a\"b\\\n?"
                               "?/\x01")),
             R"("a\"b\\\n?\?/\001")");

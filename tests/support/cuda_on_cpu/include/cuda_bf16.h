@@ -3,6 +3,9 @@
 
 #include "rtcg_cuda_small_float.h"
 
+struct __nv_bfloat16_raw {
+  unsigned short x;
+};
 using __nv_bfloat16 = rtcg_cuda::SmallFloat<7, 127, 0x7fffU, false>;
 
 static inline __nv_bfloat16 __float2bfloat16(float a) {

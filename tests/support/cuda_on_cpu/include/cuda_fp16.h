@@ -3,6 +3,9 @@
 
 #include "rtcg_cuda_small_float.h"
 
+struct __half_raw {
+  unsigned short x;
+};
 using __half = rtcg_cuda::SmallFloat<10, 15, 0x7e00U, true>;
 using half = __half;
 

@@ -28,6 +28,10 @@ struct SmallFloat {
   template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
   SmallFloat(N value) : bits(rounded(static_cast<double>(value))) {}
 
+  /// __half_raw and __nv_bfloat16_raw
+  template <class Raw, class = decltype(Raw::x), class = void>
+  SmallFloat(Raw raw) : bits(raw.x) {}
+
   static SmallFloat of_bits(unsigned short pattern) {
     SmallFloat made;
     made.bits = pattern;
