@@ -45,11 +45,23 @@ Number number_at(const ArrayData& array, std::size_t i) {
   return value;
 }
 
+/// Calls `use(read)`, where `read(array, i)` is a number of an array of that kind.
+template <class Use>
+void with_reader(ScalarKind kind, const Use& use) {
+  if (kind == ScalarKind::f32) {  // nearly all large arrays
+    use([](const ArrayData& array, std::size_t i) { return number_at<float>(array, i); });
+  } else if (kind == ScalarKind::f64) {
+    use([](const ArrayData& array, std::size_t i) { return number_at<double>(array, i); });
+  } else {
+    use([](const ArrayData& array, std::size_t i) { return array.number(i); });
+  }
+}
+
 /// Calls `use` for each number of `found` that is further from `right` than allowed.
 template <class Use>
 void for_each_beyond(const ExpectedResults::Bounds& bounds, const ArrayData& found,
                      const Use& use) {
-  const auto go = [&](const auto& read) {
+  with_reader(found.kind, [&](const auto& read) {
     for (std::size_t i = 0; i < bounds.allowed.size(); ++i) {
       const auto value = read(found, i);
       const auto right = read(bounds.right, i);
@@ -58,14 +70,18 @@ void for_each_beyond(const ExpectedResults::Bounds& bounds, const ArrayData& fou
         use(i, static_cast<double>(std::fabs(value - right)));
       }
     }
-  };
-  if (found.kind == ScalarKind::f32) {  // nearly all large arrays
-    go([](const ArrayData& array, std::size_t i) { return number_at<float>(array, i); });
-  } else if (found.kind == ScalarKind::f64) {
-    go([](const ArrayData& array, std::size_t i) { return number_at<double>(array, i); });
-  } else {
-    go([](const ArrayData& array, std::size_t i) { return array.number(i); });
-  }
+  });
+}
+
+/// Allows each number the distance that `distance_of` gives for its size, and no less.
+template <class Distance>
+void allow(ExpectedResults::Bounds& bounds, const Distance& distance_of) {
+  with_reader(bounds.right.kind, [&](const auto& read) {
+    for (std::size_t i = 0; i < bounds.allowed.size(); ++i) {
+      const double distance = distance_of(std::fabs(static_cast<double>(read(bounds.right, i))));
+      bounds.allowed[i] = static_cast<float>(distance) * (1 + 0x1p-22F);
+    }
+  });
 }
 
 /// The largest error among numbers that were interpreted, and the largest of them.
@@ -81,11 +97,11 @@ struct ErrorModel {
       is_known = true;
     }
   }
-  /// Between two devices' values of a number of that size: errors grow with it.
-  [[nodiscard]] float allowed(long double number) const {
-    const long double larger = size > 0 ? std::max(1.0L, std::fabs(number) / size) : 1;
-    return rounded_up(2 * allowed_distance({0, error}) * larger);
+  /// What two devices' values of a small number may differ by, and for each unit of a large one.
+  [[nodiscard]] double least() const {
+    return static_cast<double>(2 * allowed_distance({0, error}));
   }
+  [[nodiscard]] double slope() const { return size > 0 ? least() / static_cast<double>(size) : 0; }
 };
 
 }  // namespace
@@ -119,14 +135,15 @@ void ExpectedResults::set_reference(ArgumentData found) {
     for (std::size_t i = 0; expected != nullptr && i < expected->numbers.size(); ++i) {
       model.add(expected->numbers[i]);
     }
-    if (expected == nullptr || expected_->is_sampled) {
+    const bool is_floating = cgen::is_floating(bounds.right.kind);  // integers have to be equal
+    if (is_floating && (expected == nullptr || expected_->is_sampled)) {
       const double tolerance = tolerance_of(bounds.right.kind, tolerance_);
-      const bool is_integer = !cgen::is_floating(bounds.right.kind);
-      for (std::size_t i = 0; i < bounds.allowed.size(); ++i) {
-        const double right = is_integer ? 0 : bounds.right.element(i);
-        bounds.allowed[i] = is_integer       ? 0
-                            : model.is_known ? model.allowed(right)
-                                             : rounded_up(tolerance * (1 + std::fabs(right)));
+      if (model.is_known) {
+        allow(bounds, [least = model.least(), slope = model.slope()](double size) {
+          return slope * size > least ? slope * size : least;
+        });
+      } else {
+        allow(bounds, [tolerance](double size) { return tolerance * (1 + size); });
       }
     }
     for (std::size_t i = 0; expected != nullptr && i < expected->numbers.size(); ++i) {

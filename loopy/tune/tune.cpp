@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <set>
 
 #include <fmt/format.h>
@@ -159,8 +160,11 @@ struct Prepared {
   std::optional<SlicingStream> stream{};
 
   void make(const runtime::Device& device) {
+    // both take a second where arrays are large and slicings are many
+    auto slicings = std::async(std::launch::async,
+                               [this] { return SlicingStream(kernel, options.constraints); });
     runner = std::make_shared<DeviceRunner>(kernel, device, options);
-    stream.emplace(kernel, options.constraints);
+    stream.emplace(slicings.get());
     runner->set_reference(Executor(
         stream->count() == 0 ? kernel
                              : apply(kernel, plain_slicing(kernel, *stream, options.constraints)),
