@@ -214,6 +214,7 @@ void print_json(const loopy::TuneResult& result) {
   const nlohmann::ordered_json json = {{"known", result.known},
                                        {"seconds", result.seconds},
                                        {"flops", result.flops},
+                                       {"memory_bytes", result.memory_bytes},
                                        {"ties", result.ties},
                                        {"finalists", result.finalists},
                                        {"resumed", result.resumed},
