@@ -1,8 +1,10 @@
 #include "rtcg/loopy/tune/parameter_space.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <set>
+#include <sstream>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -26,10 +28,11 @@ bool is_word(const std::string& text) {
   return !text.empty() && text.find_first_of(" =\t\n") == std::string::npos;
 }
 
+[[noreturn]] void refuse(const std::string& problem) {
+  throw InvalidInput("loopy.parameter_space.bad_parameter", problem);
+}
+
 void check(const std::vector<TuningParameter>& parameters) {
-  const auto refuse = [](const std::string& problem) {
-    throw InvalidInput("loopy.parameter_space.bad_parameter", problem);
-  };
   if (parameters.empty()) {
     refuse("the space has no parameters: give each a name and its values");
   }
@@ -57,18 +60,71 @@ void check(const std::vector<TuningParameter>& parameters) {
   }
 }
 
-std::uint64_t combinations(const std::vector<TuningParameter>& parameters) {
+std::uint64_t combinations(const std::vector<TuningParameter>& parameters, std::uint64_t most) {
   std::uint64_t count = 1;
   for (const TuningParameter& each : parameters) {
     count *= each.values.size();
-    if (count > most_combinations) {
+    if (count > most) {
       throw InvalidInput("loopy.parameter_space.too_large",
                          fmt::format("the parameters have more than {} combinations at '{}': give "
                                      "them fewer values",
-                                     most_combinations, each.name));
+                                     most, each.name));
     }
   }
   return count;
+}
+
+using Words = std::vector<std::pair<std::string, std::string>>;
+
+/// The names and values of `block=128 items=4`.
+Words words_of(const std::string& configuration) {
+  Words result;
+  std::istringstream words(configuration);
+  for (std::string word; words >> word;) {
+    const std::size_t equal = word.find('=');
+    if (equal == std::string::npos) {
+      refuse(
+          fmt::format("'{}' in '{}' does not give a value: write name=value", word, configuration));
+    }
+    result.emplace_back(word.substr(0, equal), word.substr(equal + 1));
+  }
+  return result;
+}
+
+/// All as numbers, in their order, if each is one.
+std::vector<ParameterValue> values_of(const std::vector<std::string>& texts) {
+  std::set<std::int64_t> numbers;
+  for (const std::string& text : texts) {
+    std::int64_t number = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (status != std::errc() || std::to_string(number) != text) {
+      return {texts.begin(), texts.end()};
+    }
+    numbers.insert(number);
+  }
+  return {numbers.begin(), numbers.end()};
+}
+
+/// Each with the values that it has in some configuration.
+std::vector<TuningParameter> parameters_of(const std::vector<Words>& configurations) {
+  std::vector<TuningParameter> parameters;
+  for (std::size_t i = 0; i < configurations.front().size(); ++i) {
+    const std::string& name = configurations.front()[i].first;
+    std::vector<std::string> texts;
+    for (const Words& each : configurations) {
+      if (each.size() != configurations.front().size() || each[i].first != name) {
+        refuse(
+            fmt::format("a configuration does not have '{}' where the first one has it: list "
+                        "the same parameters in the same order",
+                        name));
+      }
+      if (std::find(texts.begin(), texts.end(), each[i].second) == texts.end()) {
+        texts.push_back(each[i].second);
+      }
+    }
+    parameters.push_back({name, values_of(texts)});
+  }
+  return parameters;
 }
 
 }  // namespace
@@ -139,19 +195,40 @@ struct ParameterSpace::State {
     }
     return choices;
   }
-  [[nodiscard]] std::optional<std::size_t> place_of(const Choices& choices) const {
+  [[nodiscard]] std::uint64_t number_of(const Choices& choices) const {
     std::uint64_t number = 0;
     for (std::size_t i = 0; i < choices.size(); ++i) {
       number = number * (*parameters)[i].values.size() + choices[i];
     }
-    const auto found = places.find(number);
+    return number;
+  }
+  /// The choices that some text names; nothing where it names others.
+  [[nodiscard]] std::optional<Choices> choices_of(const std::string& words) const {
+    Choices choices;
+    std::size_t begin = 0;
+    for (const TuningParameter& each : *parameters) {
+      const std::size_t end = std::min(words.find(' ', begin), words.size());
+      const std::string word = begin < end ? words.substr(begin, end - begin) : std::string();
+      const auto found = std::find_if(
+          each.values.begin(), each.values.end(),
+          [&](const ParameterValue& value) { return word == each.name + "=" + to_text(value); });
+      if (found == each.values.end()) {
+        return std::nullopt;
+      }
+      choices.push_back(static_cast<std::uint32_t>(found - each.values.begin()));
+      begin = end + 1;
+    }
+    return begin == words.size() + 1 ? std::optional(choices) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::size_t> place_of(const Choices& choices) const {
+    const auto found = places.find(number_of(choices));
     return found == places.end() ? std::nullopt : std::optional(found->second);
   }
 };
 
 ParameterSpace::ParameterSpace(std::vector<TuningParameter> parameters, const SpaceRules& rules) {
   check(parameters);
-  const std::uint64_t count = combinations(parameters);
+  const std::uint64_t count = combinations(parameters, most_combinations);
   const auto state = std::make_shared<State>();
   state->parameters = std::make_shared<const std::vector<TuningParameter>>(std::move(parameters));
   for (std::uint64_t number = 0; number < count; ++number) {
@@ -173,6 +250,32 @@ ParameterSpace::ParameterSpace(std::vector<TuningParameter> parameters, const Sp
     state->places.emplace(state->ranked[place].number, place);
   }
   state_ = state;
+}
+
+ParameterSpace ParameterSpace::listed(const std::vector<std::string>& configurations) {
+  if (configurations.empty()) {
+    throw InvalidInput("loopy.parameter_space.empty", "the list of configurations is empty");
+  }
+  std::vector<Words> words;
+  for (const std::string& each : configurations) {
+    words.push_back(words_of(each));
+  }
+  const auto state = std::make_shared<State>();
+  auto parameters = parameters_of(words);
+  check(parameters);
+  static_cast<void>(combinations(parameters, std::uint64_t{1} << 62));  // they have numbers
+  state->parameters = std::make_shared<const std::vector<TuningParameter>>(std::move(parameters));
+  for (const std::string& each : configurations) {
+    const std::optional<Choices> choices = state->choices_of(each);
+    if (!choices) {
+      refuse(fmt::format("'{}' has more than one blank between two parameters", each));
+    }
+    const std::uint64_t number = state->number_of(*choices);
+    if (state->places.emplace(number, state->ranked.size()).second) {
+      state->ranked.push_back({1, number});
+    }
+  }
+  return ParameterSpace(state);
 }
 
 Configuration ParameterSpace::at(std::size_t place) const {
@@ -200,21 +303,8 @@ RankedCandidate ParameterSpace::candidate(std::size_t place) const {
 }
 
 std::optional<std::size_t> ParameterSpace::find_words(const std::string& words) const {
-  Choices choices;
-  std::size_t begin = 0;
-  for (const TuningParameter& each : *state_->parameters) {
-    const std::size_t end = std::min(words.find(' ', begin), words.size());
-    const std::string word = begin < end ? words.substr(begin, end - begin) : std::string();
-    const auto found = std::find_if(
-        each.values.begin(), each.values.end(),
-        [&](const ParameterValue& value) { return word == each.name + "=" + to_text(value); });
-    if (found == each.values.end()) {
-      return std::nullopt;
-    }
-    choices.push_back(static_cast<std::uint32_t>(found - each.values.begin()));
-    begin = end + 1;
-  }
-  return begin == words.size() + 1 ? state_->place_of(choices) : std::nullopt;
+  const std::optional<Choices> choices = state_->choices_of(words);
+  return choices ? state_->place_of(*choices) : std::nullopt;
 }
 
 double ParameterSpace::predicted_seconds(std::size_t place) const {

@@ -65,6 +65,12 @@ class ParameterSpace : public SearchSpace {
   ///                       loopy.parameter_space.empty: the rules allow none
   /// @cost asks the rules for each combination
   explicit ParameterSpace(std::vector<TuningParameter> parameters, const SpaceRules& rules = {});
+  /// Only some combinations, in the order of a list: each is text as to_string writes it, all with
+  /// the same names in the same order. Values that are all numbers are numbers, otherwise words.
+  ///
+  /// @throws InvalidInput  loopy.parameter_space.bad_parameter: the names differ, or a word is not
+  ///                       of the form `name=value`; loopy.parameter_space.empty: no configuration
+  [[nodiscard]] static ParameterSpace listed(const std::vector<std::string>& configurations);
 
   [[nodiscard]] Configuration at(std::size_t place) const;
   /// What to_string wrote.
@@ -82,6 +88,8 @@ class ParameterSpace : public SearchSpace {
 
  private:
   struct State;
+  explicit ParameterSpace(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
   std::shared_ptr<const State> state_;
 };
 

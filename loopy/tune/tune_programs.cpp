@@ -58,6 +58,12 @@ class ProgramRunner : public CandidateRunner {
                              runtime::StreamRef stream) { call(stream); };
       return prepared;
     }
+    if (const auto* compiled = std::get_if<CompiledLaunches>(&made.program)) {
+      prepared->resources = compiled->resources;
+      prepared->program_hash = text_hash(compiled->text);
+      prepared->launch = compiled->launch;
+      return prepared;
+    }
     const auto* module = std::get_if<cgen::Module>(&made.program);
     const SourceText source = module != nullptr
                                   ? cgen::print_module(*module, dialect_of(device_))

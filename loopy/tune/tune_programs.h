@@ -17,11 +17,22 @@
 
 namespace rtcg::loopy {
 
+/// Launches of programs that are compiled already: several in a row, or with arguments that depend
+/// on the configuration.
+struct CompiledLaunches {
+  /// Submits them to a stream. One thread calls it.
+  std::function<void(runtime::StreamRef)> launch;
+  /// Of all programs and launch shapes: configurations with equal texts are timed once.
+  std::string text;
+  runtime::KernelResources resources{};  ///< of the first launch
+};
+
 /// What runs for a configuration.
 struct TunableProgram {
-  /// Text in the language of the device, a syntax tree that is printed in it, or a loop kernel.
-  std::variant<std::string, cgen::Module, Kernel> program;
-  // The rest is of texts and trees: a loop kernel knows it.
+  /// Text in the language of the device, a syntax tree that is printed in it, a loop kernel, or
+  /// what needs no compiler any more.
+  std::variant<std::string, cgen::Module, Kernel, CompiledLaunches> program;
+  // The rest is of texts and trees: the others know it.
   std::string kernel{};  ///< the name of the one that is launched
   runtime::LaunchShape shape{};
   /// `options.defines = configuration.defines()` gives a text the values as macros.

@@ -104,6 +104,23 @@ TEST(ParameterSpace, RefusesWhatIsNoSpace) {
   }
 }
 
+TEST(ParameterSpace, HasWhatAListHas) {
+  const ParameterSpace space = ParameterSpace::listed(
+      {"rows=16 order=a", "rows=4 order=b", "rows=8 order=a", "rows=4 order=b"});
+  ASSERT_EQ(space.count(), 3U) << "one is there twice";
+  EXPECT_EQ(to_string(space.at(0)), "rows=16 order=a") << "in the order of the list";
+  EXPECT_EQ(space.at(1)["rows"], 4);
+  EXPECT_FALSE(space.find_words("rows=16 order=b"));
+  // steps go along the order of numbers
+  EXPECT_EQ(space.neighbours(0), std::vector<std::size_t>{2});
+  const char* const bad = "loopy.parameter_space.bad_parameter";
+  EXPECT_ERROR("loopy.parameter_space.empty", static_cast<void>(ParameterSpace::listed({})));
+  for (const char* other : {"rows=1", "order=a rows=1", "rows=1 order=", "rows=1 order",
+                            "rows=1  order=a", "rows=1 order=a more=1"}) {
+    EXPECT_ERROR(bad, static_cast<void>(ParameterSpace::listed({"rows=16 order=a", other})));
+  }
+}
+
 // Each method of search finds the only valley of a space that it sees a part of.
 TEST(ParameterSpace, IsSearchedByEveryMethod) {
   std::vector<ParameterValue> values;

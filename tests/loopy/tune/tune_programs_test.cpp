@@ -11,6 +11,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/program.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/judged_devices.h"
 
@@ -223,6 +224,49 @@ TEST(TunePrograms, TunesTrees) {
     EXPECT_EQ(result.tried.size(), 4U);
     for (const TunedCandidate& each : result.tried) {
       EXPECT_EQ(each.refusal, "") << each.words;
+    }
+  }
+}
+
+TEST(TunePrograms, TunesSeveralLaunchesInARow) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
+    const runtime::Buffer<float> a(device, std::vector<float>(n));
+    const TuningProblem problem{
+        .name = "several",
+        .space = ParameterSpace({{"times", {1, 2}}, {"block", {32, 64}}}),
+        .make =
+            [&](const Configuration& each) {
+              const auto block = static_cast<std::uint64_t>(each["block"]);
+              Scaling scaling(device);
+              const TunableProgram scale = scaling.problem(device).make(
+                  ParameterSpace({{"BLOCK", {each["block"]}}, {"ITEMS", {1}}, {"FACTOR", {2}}})
+                      .at(0));
+              const runtime::Kernel kernel =
+                  runtime::Program::compile(device, std::get<std::string>(scale.program),
+                                            scale.options)
+                      .kernel("scale");
+              CompiledLaunches launches;
+              launches.text = to_string(each);
+              launches.launch = [=, times = each["times"], &a](runtime::StreamRef stream) {
+                runtime::ArgumentPack arguments;
+                arguments.add(a);
+                for (int i = 0; i < times; ++i) {
+                  kernel.launch(stream, {n / block, block}, arguments);
+                }
+              };
+              return TunableProgram{launches};
+            },
+        .reset = [&](runtime::StreamRef stream) { runtime::fill(stream, a.ref(), 1.0F); },
+        .check =
+            [&](runtime::StreamRef stream) {
+              const bool is_right = a.to_vector(stream) == std::vector<float>(n, 4);
+              return std::string(is_right ? "" : "not twice");
+            }};
+    const SearchResult result = tune_programs(problem, device, all_of_them());
+    ASSERT_EQ(result.tried.size(), 4U);
+    for (const TunedCandidate& each : result.tried) {
+      const bool is_twice = each.words.starts_with("times=2");
+      EXPECT_EQ(each.refusal, is_twice ? "" : "not twice") << each.words;
     }
   }
 }
