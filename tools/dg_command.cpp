@@ -373,6 +373,11 @@ void add_run_options(CLI::App& command, DgOptions& given) {
       ->check(CLI::IsMember({"curve", "metis", "given"}))
       ->capture_default_str();
   command.add_flag("--tune", given.is_tuning, "Find the fastest kernel first, and remember it");
+  command.add_option("--budget", given.tune_seconds, "Seconds after which --tune ends")
+      ->check(why_not_positive)
+      ->capture_default_str();
+  command.add_option("--log", given.tune_log,
+                     "File of the times that --tune measured: it continues there");
   command.add_option("--wisdom", given.wisdom, "File of tuned kernels");
   command.add_option("--most-steps", given.most_steps, "Refuse a run of more steps")
       ->check(why_not_positive)

@@ -129,6 +129,8 @@ dg::SolverOptions dg_solver_options(const DgOptions& given) {
                      : given.strategy == "two" ? dg::Strategy::two_kernels
                                                : dg::Strategy::automatic;
   options.tune = given.is_tuning;
+  options.search.budget_seconds = given.tune_seconds;
+  options.search.log = given.tune_log;
   options.split_singles = given.split_singles;
   options.wisdom_path = given.wisdom;
   options.courant = given.cfl;

@@ -39,6 +39,8 @@ struct DgOptions {
   bool is_tuning = false;
   bool split_singles = false;
   std::string wisdom;
+  double tune_seconds = 60;
+  std::string tune_log;
   std::string vtu;
   bool has_straight_cells = false;
   std::string picture;

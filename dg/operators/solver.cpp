@@ -13,6 +13,7 @@
 #include "rtcg/dg/operators/max_wave_speed.h"
 #include "rtcg/dg/operators/step_queue.h"
 #include "rtcg/dg/operators/tune_stages.h"
+#include "rtcg/loopy/tune/tune.h"
 
 namespace rtcg::dg {
 namespace {
@@ -84,19 +85,35 @@ struct Solver::Impl {
         fused->updates_apart = true;
       }
     }
-    runner = std::make_unique<detail::StageRunner>(system, *on, data, options.device, real, fused);
+    make_runner(fused);
     if (options.tune && fused && !is_host && !is_known) {
-      const std::vector<detail::TimedShape> tried = detail::time_shapes(
-          *runner, detail::fused_candidates(runner->shape(), real, options.device.info(),
-                                            options.split_singles));
-      if (!tried.empty() && tried[0].refusal.empty()) {
-        // a cache's folder that cannot be written does not spoil what was found
-        if (!options.wisdom_path.empty() || wisdom.why_unwritable().empty()) {
-          detail::remember_shape(key, options.device, tried[0], wisdom);
-        }
-      } else {
-        runner->reshape(*fused);
-      }
+      tune(*fused, key, wisdom);
+    }
+  }
+
+  void make_runner(const std::optional<detail::FusedShape>& fused) {
+    runner = std::make_shared<detail::StageRunner>(system, *on, data, options.device, real, fused);
+  }
+
+  void tune(const detail::FusedShape& first, const std::string& key, const loopy::Wisdom& wisdom) {
+    std::vector<detail::FusedShape> shapes = {first};
+    for (const detail::FusedShape& each : detail::fused_candidates(
+             runner->shape(), real, options.device.info(), options.split_singles)) {
+      shapes.push_back(each);
+    }
+    runner->write_test_state();
+    const loopy::SearchResult found = detail::time_shapes(runner, shapes, key, options.search);
+    if (loopy::is_work_left()) {
+      make_runner(first);  // the arrays of the other one may be in use
+    }
+    runner->clear_state();
+    if (found.tried.empty() || !found.tried[0].refusal.empty()) {
+      return;
+    }
+    runner->reshape(*detail::parse_fused_shape(found.tried[0].words));
+    // a cache's folder that cannot be written does not spoil what was found
+    if (!options.wisdom_path.empty() || wisdom.why_unwritable().empty()) {
+      detail::remember_shape(key, options.device, found.tried[0], wisdom);
     }
   }
 
@@ -286,7 +303,7 @@ struct Solver::Impl {
   long long steps = 0;
   detail::RunPlan plan;
   bool is_known = false;  ///< whether the kernel's shape was remembered
-  std::unique_ptr<detail::StageRunner> runner;
+  std::shared_ptr<detail::StageRunner> runner;
   detail::StepQueue queue{options.device};
   std::string head;  ///< of checkpoints; made when first asked for
   bool has_changing_speed = false;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "rtcg/dg/operators/system_on_mesh.h"
+#include "rtcg/loopy/tune/search.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/device.h"
 #include "rtcg/runtime/device/stream.h"
@@ -26,7 +27,7 @@ struct SolverOptions {
   runtime::Device device = runtime::Device::best();
   Precision precision = Precision::double_;
   Strategy strategy = Strategy::automatic;
-  /// Tries all shapes of the fused kernel on this mesh first, and remembers the fastest. A
+  /// Searches for the fastest shape of the fused kernel on this mesh first, and remembers it. A
   /// remembered shape is used in any case. With two kernels per stage there is no search.
   bool tune = false;
   /// In single precision, multiply on tensor cores if there are any: each factor is cut into two
@@ -35,6 +36,9 @@ struct SolverOptions {
   bool split_singles = false;
   std::string wisdom_path{};  ///< the file of remembered shapes; empty: next to the compile cache
   double courant = 1;  ///< factor of the time step; 1 is stable for upwind and central fluxes
+  /// How `tune` searches: its time, its log, whom it reports to. It begins with the shape that is
+  /// used without a search; each has to give the same right-hand side.
+  loopy::SearchOptions search{.search = loopy::SearchMethod::exhaustive, .budget_seconds = 60};
 };
 
 /// How far a run is.

@@ -1,5 +1,7 @@
 #include "rtcg/dg/operators/stage_runner.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/check/verify_module.h"
@@ -26,55 +28,60 @@ loopy::Kernel sliced_operators(const KernelShape& shape, const cgen::Type& real)
 }  // namespace
 
 struct StageRunner::Impl {
+  using KernelLaunch = StageProgram::KernelLaunch;
+
   Impl(const System& system, const Discretization& on, const SystemData& data,
        runtime::Device device_, const cgen::Type& real_, const std::optional<FusedShape>& fused_)
       : device(device_),
         stream(device_),
         real(real_),
-        fused(fused_),
         evaluators(evaluators_of(system, on.mesh)),
         shape(shape_of(evaluators, on)),
         elements(static_cast<std::int32_t>(on.element_count())),
         data_of_system(data),
         derivatives(volume_operators(system, on.element)),
         lift(surface_operator(system, on.element)) {
-    if (!fused) {
+    if (!fused_) {
       operators.emplace(sliced_operators(shape, real), device);
     }
     definitions = system.definitions;
-    load();
+    program = compile(fused_);
     allocate(on);
+    make_ready(*program);
   }
 
-  [[nodiscard]] runtime::Program compile(const std::optional<FusedShape>& wanted,
-                                         StageKernels& kernels) const {
+  [[nodiscard]] std::shared_ptr<StageProgram> compile(
+      const std::optional<FusedShape>& wanted) const {
     const KernelWriter writer(evaluators, shape, real, definitions);
-    kernels = wanted ? fused_kernel(writer, derivatives, lift, *wanted) : split_kernels(writer);
+    const StageKernels kernels =
+        wanted ? fused_kernel(writer, derivatives, lift, *wanted) : split_kernels(writer);
     const cgen::Dialect dialect = loopy::dialect_of(device);
-    cgen::verify_module(kernels.module, dialect,
-                        [&] { return cgen::print_module(kernels.module, dialect).text; });
-    return runtime::Program::compile(device, cgen::print_module(kernels.module, dialect), {},
-                                     kernels.module.name);
-  }
-
-  void load() {
-    StageKernels kernels;
-    const runtime::Program program = compile(fused, kernels);
-    source = cgen::print_module(kernels.module, loopy::dialect_of(device));
-    launches.clear();
+    const SourceText text = cgen::print_module(kernels.module, dialect);
+    cgen::verify_module(kernels.module, dialect, [&] { return text.text; });
+    const runtime::Program compiled =
+        runtime::Program::compile(device, text, {}, kernels.module.name);
+    auto result = std::make_shared<StageProgram>(StageProgram{wanted, text});
     for (const StageLaunch& each : kernels.launches) {
       if (const KernelPlan* plan = std::get_if<KernelPlan>(&each)) {
-        launches.emplace_back(KernelLaunch{*plan, program.kernel(plan->name)});
+        result->launches.emplace_back(KernelLaunch{*plan, compiled.kernel(plan->name)});
       } else {
-        launches.emplace_back(ApplyOperators{});
+        result->launches.emplace_back(ApplyOperators{});
       }
     }
-    if (fused) {
-      memory.erase("operators");
-      add_matrix("operators", operators_table(derivatives, lift, *fused, real));
-      if (state_numbers > 0) {
-        add_state(fused->updates_apart ? "rhs" : "next");
-      }
+    for (const runtime::KernelResources& each : compiled.resources()) {
+      const bool is_first = each.name == kernels.plans().front().name;
+      result->resources = is_first ? each : result->resources;
+    }
+    return result;
+  }
+
+  // The memory that this program alone needs.
+  void make_ready(StageProgram& of) {
+    if (of.fused && !of.operators) {
+      of.operators.emplace(device,
+                           as_reals(operators_table(derivatives, lift, *of.fused, real), real));
+      add_state(of.fused->updates_apart ? "rhs" : "next");
+      stream.synchronize();  // it may run on another one
     }
   }
 
@@ -95,9 +102,11 @@ struct StageRunner::Impl {
 
   void allocate(const Discretization& on) {
     std::set<std::string> wanted;
-    for (const KernelLaunch* launch : kernel_launches()) {
-      for (const KernelArgument& argument : launch->plan.arguments) {
-        wanted.insert(argument.name);
+    for (const auto& each : program->launches) {
+      if (const KernelLaunch* launch = std::get_if<KernelLaunch>(&each)) {
+        for (const KernelArgument& argument : launch->plan.arguments) {
+          wanted.insert(argument.name);
+        }
       }
     }
     for (auto& [name, bytes] : make_tables(wanted, shape, evaluators, on, data_of_system, real)) {
@@ -106,8 +115,7 @@ struct StageRunner::Impl {
     state_numbers = on.element_count() * static_cast<std::size_t>(shape.fields * shape.nodes);
     add_state("state");
     add_state("residual");
-    if (fused) {
-      add_state(fused->updates_apart ? "rhs" : "next");
+    if (program->fused) {
       return;
     }
     add_state("rhs");
@@ -130,22 +138,7 @@ struct StageRunner::Impl {
     }
   }
 
-  struct KernelLaunch {
-    KernelPlan plan;
-    runtime::Kernel kernel;
-  };
-
-  [[nodiscard]] std::vector<const KernelLaunch*> kernel_launches() const {
-    std::vector<const KernelLaunch*> result;
-    for (const auto& each : launches) {
-      if (const KernelLaunch* launch = std::get_if<KernelLaunch>(&each)) {
-        result.push_back(launch);
-      }
-    }
-    return result;
-  }
-
-  void launch(const KernelLaunch& wanted,
+  void launch(const StageProgram& of, const KernelLaunch& wanted, runtime::StreamRef on,
               const std::map<std::string, double, std::less<>>& numbers) {
     const KernelPlan& plan = wanted.plan;
     runtime::ArgumentPack pack;
@@ -158,7 +151,7 @@ struct StageRunner::Impl {
           add_real(pack, numbers.at(name));
           break;
         case ArgumentKind::array:
-          pack.add(memory.at(name));
+          pack.add(of.operators && name == "operators" ? *of.operators : memory.at(name));
           break;
       }
     }
@@ -171,7 +164,7 @@ struct StageRunner::Impl {
       // the array is the last parameter there
       pack.add(std::exchange(launch_shape.shared_bytes, std::size_t{0}));
     }
-    wanted.kernel.launch(stream, launch_shape, pack);
+    wanted.kernel.launch(on, launch_shape, pack);
   }
 
   void apply_operators() {
@@ -197,7 +190,8 @@ struct StageRunner::Impl {
     (*operators)(stream, arguments);
   }
 
-  void run(double a, double b, double time_step, double time) {
+  void run(StageProgram& of, runtime::StreamRef on, double a, double b, double time_step,
+           double time) {
     std::map<std::string, double, std::less<>> numbers;
     for (const auto& [name, value] : parameters_at(data_of_system, time)) {
       numbers["parameter_" + name] = value;
@@ -205,9 +199,9 @@ struct StageRunner::Impl {
     numbers["a"] = a;
     numbers["b"] = b;
     numbers["time_step"] = time_step;
-    for (const auto& each : launches) {
+    for (const auto& each : of.launches) {
       if (const KernelLaunch* kernel = std::get_if<KernelLaunch>(&each)) {
-        launch(*kernel, numbers);
+        launch(of, *kernel, on, numbers);
       } else {
         apply_operators();
       }
@@ -217,7 +211,6 @@ struct StageRunner::Impl {
   runtime::Device device;
   runtime::Stream stream;
   cgen::Type real;
-  std::optional<FusedShape> fused;
   SystemEvaluators evaluators;
   KernelShape shape;
   std::int32_t elements;
@@ -226,9 +219,8 @@ struct StageRunner::Impl {
   Matrix lift;
   std::size_t state_numbers = 0;
   std::string definitions;
-  SourceText source;
-  std::optional<loopy::Executor> operators;
-  std::vector<std::variant<KernelLaunch, ApplyOperators>> launches;
+  std::optional<loopy::Executor> operators;  // of split kernels
+  std::shared_ptr<StageProgram> program;
   std::map<std::string, Buffer<std::byte>> memory;
 };
 
@@ -239,26 +231,30 @@ StageRunner::StageRunner(const System& system, const Discretization& on, const S
 StageRunner::~StageRunner() = default;
 
 void StageRunner::stage(double a, double b, double time_step, double time) {
-  impl_->run(a, b, time_step, time);
-  if (impl_->fused && !impl_->fused->updates_apart) {
+  impl_->run(*impl_->program, impl_->stream, a, b, time_step, time);
+  if (impl_->program->fused && !impl_->program->fused->updates_apart) {
     std::swap(impl_->memory.at("state"), impl_->memory.at("next"));
   }
 }
 
 void StageRunner::right_hand_side(double time) {
-  impl_->run(0, 0, 1, time);
+  impl_->run(*impl_->program, impl_->stream, 0, 0, 1, time);
 }
 
-void StageRunner::compile(const FusedShape& fused) const {
-  StageKernels kernels;
-  (void)impl_->compile(fused, kernels);
+void StageRunner::try_stage(StageProgram& program, runtime::StreamRef stream) {
+  impl_->make_ready(program);
+  impl_->run(program, stream, 0.5, 0, 1, 0);
+}
+
+std::shared_ptr<StageProgram> StageRunner::compile(const FusedShape& fused) const {
+  return impl_->compile(fused);
 }
 
 void StageRunner::reshape(const FusedShape& fused) {
-  require_internal(impl_->fused.has_value(), "split kernels have no shape");
+  require_internal(impl_->program->fused.has_value(), "split kernels have no shape");
   impl_->stream.synchronize();
-  impl_->fused = fused;
-  impl_->load();
+  impl_->program = impl_->compile(fused);
+  impl_->make_ready(*impl_->program);
 }
 
 const KernelShape& StageRunner::shape() const {
@@ -267,17 +263,29 @@ const KernelShape& StageRunner::shape() const {
 const cgen::Type& StageRunner::real() const {
   return impl_->real;
 }
-std::vector<runtime::KernelAttributes> StageRunner::attributes() const {
-  std::vector<runtime::KernelAttributes> all;
-  for (const Impl::KernelLaunch* launch : impl_->kernel_launches()) {
-    all.push_back(launch->kernel.attributes());
-  }
-  return all;
-}
-
 void StageRunner::write_state(const std::vector<std::byte>& bytes) {
   impl_->stream.synchronize();
   impl_->memory.at("state").write(bytes);
+}
+void StageRunner::write_test_state() {
+  constexpr std::size_t most = 65537;  // odd: another number at each node of an element
+  std::vector<double> numbers(std::min(most, impl_->state_numbers));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = 1 + 0.1 * std::sin(static_cast<double>(i * i % 1009));
+  }
+  const std::vector<std::byte> bytes = as_reals(numbers, impl_->real);
+  write_state(bytes);
+  const BufferRef<std::byte> state = state_memory();
+  for (std::size_t filled = bytes.size(); filled < state.count(); filled *= 2) {
+    const std::size_t count = std::min(filled, state.count() - filled);
+    runtime::copy_on_device(impl_->stream, state.subrange(0, count), state.subrange(filled, count));
+  }
+}
+void StageRunner::clear_state() {
+  runtime::fill(impl_->stream, impl_->memory.at("state"), std::byte{0});
+}
+void StageRunner::clear_residual(runtime::StreamRef stream) {
+  runtime::fill(stream, impl_->memory.at("residual"), std::byte{0});
 }
 std::vector<std::byte> StageRunner::read_state() const {
   return impl_->memory.at("state").to_vector(impl_->stream);
@@ -292,7 +300,7 @@ runtime::BufferRef<std::byte> StageRunner::residual_memory() const {
   return impl_->memory.at("residual").ref();
 }
 std::string StageRunner::text() const {
-  return impl_->source.text + (impl_->operators ? "\n" + impl_->operators->text() : "");
+  return impl_->program->source.text + (impl_->operators ? "\n" + impl_->operators->text() : "");
 }
 runtime::StreamRef StageRunner::stream() const {
   return impl_->stream;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "rtcg/dg/operators/stage_kernels.h"
@@ -11,6 +12,20 @@
 #include "rtcg/runtime/device/stream.h"
 
 namespace rtcg::dg::detail {
+
+/// The kernels of a stage, compiled for the device of a StageRunner.
+struct StageProgram {
+  struct KernelLaunch {
+    KernelPlan plan;
+    runtime::Kernel kernel;
+  };
+  std::optional<FusedShape> fused;  ///< none: split kernels
+  SourceText source;
+  std::vector<std::variant<KernelLaunch, ApplyOperators>> launches{};
+  runtime::KernelResources resources{};  ///< of the first kernel
+  /// The table of a fused kernel's product, sent before the first launch.
+  std::optional<runtime::Buffer<std::byte>> operators{};
+};
 
 /// Runs the stages of time steps of one system on one device. Owns state, residual and tables
 /// there.
@@ -31,14 +46,19 @@ class StageRunner {
 
   /// Another shape for the fused kernel; state and tables stay.
   void reshape(const FusedShape& fused);
-  /// Compiles the kernel of a shape, which `reshape` then finds in the cache. Several threads may
-  /// do so at once.
-  void compile(const FusedShape& fused) const;
+  /// Several threads may compile at once.
+  [[nodiscard]] std::shared_ptr<StageProgram> compile(const FusedShape& fused) const;
+  /// A stage by other kernels, at time 0, that keeps the state: the residual becomes half of the
+  /// old one and the right-hand side.
+  void try_stage(StageProgram& program, runtime::StreamRef stream);
   [[nodiscard]] const KernelShape& shape() const;
   [[nodiscard]] const cgen::Type& real() const;
-  [[nodiscard]] std::vector<runtime::KernelAttributes> attributes() const;
 
   void write_state(const std::vector<std::byte>& bytes);
+  /// Numbers between 0.9 and 1.1 that differ from node to node.
+  void write_test_state();
+  void clear_state();
+  void clear_residual(runtime::StreamRef stream);
   [[nodiscard]] std::vector<std::byte> read_state() const;
   [[nodiscard]] std::vector<std::byte> read_residual() const;
   /// The memory of the state, in the layout of the kernels; a stage of a fused kernel swaps it.

@@ -5,17 +5,10 @@
 #include <vector>
 
 #include "rtcg/dg/operators/stage_runner.h"
+#include "rtcg/loopy/tune/search.h"
 #include "rtcg/loopy/tune/wisdom.h"
 
 namespace rtcg::dg::detail {
-
-/// A shape that was tried.
-struct TimedShape {
-  FusedShape shape{};
-  double microseconds = 0;  ///< of a stage; 0 if it was refused
-  int registers = 0;        ///< of a thread
-  std::string refusal{};
-};
 
 /// Shapes worth trying on a device for kernels of a shape, all within its shared memory.
 ///
@@ -32,14 +25,18 @@ struct TimedShape {
 /// The shape that a search found on this very device, by key_of; nullopt: none yet.
 [[nodiscard]] std::optional<FusedShape> known_shape(const std::string& key, runtime::Device device,
                                                     const loopy::Wisdom& wisdom);
-void remember_shape(const std::string& key, runtime::Device device, const TimedShape& found,
-                    const loopy::Wisdom& wisdom);
+void remember_shape(const std::string& key, runtime::Device device,
+                    const loopy::TunedCandidate& found, const loopy::Wisdom& wisdom);
 
-/// Runs stages with each shape on the runner's state, which keeps its values. The fastest comes
-/// first, refused ones last; the runner ends up with the fastest.
+/// Runs stages with the shapes, in their order or as options.search takes them, on the arrays of a
+/// runner, whose state stays. Each has to give the right-hand side that the runner's own shape
+/// gives. Words are to_string(FusedShape).
 ///
-/// @cost compiles all of them, by all cores at once
-[[nodiscard]] std::vector<TimedShape> time_shapes(StageRunner& runner,
-                                                  const std::vector<FusedShape>& candidates);
+/// @param runner  its arrays are in use for as long as loopy::is_work_left()
+/// @param key     of the shapes in options.log
+[[nodiscard]] loopy::SearchResult time_shapes(const std::shared_ptr<StageRunner>& runner,
+                                              const std::vector<FusedShape>& candidates,
+                                              const std::string& key,
+                                              const loopy::SearchOptions& options);
 
 }  // namespace rtcg::dg::detail
