@@ -218,6 +218,8 @@ class UpdateEvaluator {
   std::string unknown_;
 };
 
+constexpr int trials = 64;
+
 bool is_near(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || a == b ||
          std::fabs(a - b) <= 1e-9 * (1 + std::fabs(a) + std::fabs(b));
@@ -229,7 +231,6 @@ std::optional<std::string> why_order_matters(const Kernel& kernel, const Expr& t
                                              const Expr& value) {
   const auto kind = cgen::scalar_kind(number_type(type_of(kernel, target)));
   UpdateEvaluator evaluator(kernel, target, kind && cgen::is_integral(*kind));
-  constexpr int trials = 64;
   for (int trial = 0; trial < trials; ++trial) {
     evaluator.draw_anew();
     const double start = evaluator.draw();
@@ -248,6 +249,22 @@ std::optional<std::string> why_order_matters(const Kernel& kernel, const Expr& t
     }
   }
   return std::nullopt;
+}
+
+bool is_neutral(const Kernel& kernel, const Expr& target, const Expr& value, const Expr& neutral,
+                const Expr& operand) {
+  const auto kind = cgen::scalar_kind(number_type(type_of(kernel, target)));
+  UpdateEvaluator evaluator(kernel, target, kind && cgen::is_integral(*kind));
+  for (int trial = 0; trial < trials; ++trial) {
+    evaluator.draw_anew();
+    const auto start = evaluator.evaluate(neutral, 0, 0);
+    const auto expected = evaluator.evaluate(operand, 0, 0);
+    const auto found = start ? evaluator.evaluate(value, *start, 0) : start;
+    if (!expected || !found || !is_near(*found, *expected)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace rtcg::loopy

@@ -17,4 +17,9 @@ namespace rtcg::loopy {
 [[nodiscard]] std::optional<std::string> why_order_matters(const Kernel& kernel, const Expr& target,
                                                            const Expr& value);
 
+/// Whether the update `target = value` of an element that is `neutral` gives `operand`, for drawn
+/// numbers.
+[[nodiscard]] bool is_neutral(const Kernel& kernel, const Expr& target, const Expr& value,
+                              const Expr& neutral, const Expr& operand);
+
 }  // namespace rtcg::loopy

@@ -36,6 +36,7 @@
 #include "rtcg/loopy/transform/pipeline.h"
 #include "rtcg/loopy/transform/precompute.h"
 #include "rtcg/loopy/transform/prioritize_loops.h"
+#include "rtcg/loopy/transform/privatize_updates.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/reduction_arg_to_subst_rule.h"
 #include "rtcg/loopy/transform/rename_iname.h"
@@ -297,6 +298,10 @@ KeepRowOptions keep_row_options(StepReader& step) {
   options.vector_width = step.to_number(step.option("vector_width", "0"));
   return options;
 }
+PrivatizeUpdatesOptions privatize_updates_options(StepReader& step) {
+  return {.copies = step.to_number(step.option("copies", "1")),
+          .temporary_name = step.option("temporary_name")};
+}
 SwizzleOptions swizzle_options(StepReader& step) {
   return {.group = step.to_number(step.option("group", "0")),
           .patterns = step.to_number(step.option("patterns", "0")),
@@ -418,6 +423,7 @@ Table data_rows() {
       {"pipeline", row(pipeline, list, text, number)},
       {"precompute", row(precompute, text, list_or_none, precompute_options)},
       {"privatize_temporaries", row(privatize_temporaries, list, list_option("temporaries"))},
+      {"privatize_updates", row(privatize_updates, text, privatize_updates_options)},
       {"remove_unused_arguments", row(remove_unused_arguments)},
       {"rename_argument", row(rename_argument, text, text)},
       {"unprivatize_temporaries", row(unprivatize_temporaries, text, list)},
