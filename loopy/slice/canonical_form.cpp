@@ -420,8 +420,12 @@ Slicing renamed(Slicing slicing, const Renaming& names,
   for (KeepPlan& each : slicing.keeps) {
     rename(each.array);
   }
+  for (PrivatePlan& each : slicing.privates) {
+    rename(each.array);
+  }
   std::for_each(slicing.atomic_reductions.begin(), slicing.atomic_reductions.end(), rename);
   std::for_each(slicing.launches.begin(), slicing.launches.end(), rename);
+  std::for_each(slicing.global_values.begin(), slicing.global_values.end(), rename);
   std::for_each(slicing.loop_order.begin(), slicing.loop_order.end(), rename);
   return slicing;
 }

@@ -69,6 +69,11 @@ struct Nest {
   /// Numbers of groups of reads in the kernel, by array and number in the nest.
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> groups{};
 
+  [[nodiscard]] bool writes(const std::string& array) const {
+    return std::any_of(
+        kernel.instructions.begin(), kernel.instructions.end(),
+        [&](const Instruction& each) { return written_variables(each).count(array) != 0; });
+  }
   /// Whether blocks share a reduction, whose parts another launch adds up.
   [[nodiscard]] bool shares_reductions(const Slicing& slicing) const {
     return std::any_of(slicing.inames.begin(), slicing.inames.end(), [&](const InameSlicing& each) {
@@ -422,6 +427,8 @@ class ChainSource final : public SlicingSource {
       append(all.inames, part.inames);
       append(all.fetches, part.fetches);
       append(all.keeps, part.keeps);
+      append(all.privates, part.privates);
+      append(all.global_values, part.global_values);
       append(all.atomic_reductions, part.atomic_reductions);
     }
     for (std::size_t i = 0; i < nests_.size(); ++i) {
@@ -458,6 +465,16 @@ class ChainSource final : public SlicingSource {
           part.fetches.push_back(fetch);
           break;
         }
+      }
+    }
+    for (const std::string& each : slicing.global_values) {
+      if (nests_[nest].writes(each)) {
+        part.global_values.push_back(each);
+      }
+    }
+    for (const PrivatePlan& each : slicing.privates) {
+      if (nests_[nest].writes(each.array)) {
+        part.privates.push_back(each);
       }
     }
     for (const KeepPlan& each : slicing.keeps) {

@@ -141,12 +141,31 @@ KeepPlan parse_keep(std::string_view text, const std::vector<std::string>& words
   fail(text, "'keep' takes an array, and 'shared' or 'vec 4'");
 }
 
+/// `private c block`, `private c block copies 32`
+PrivatePlan parse_private(std::string_view text, const std::vector<std::string>& words) {
+  const bool has_copies = words.size() == 5 && words[3] == "copies";
+  if ((words.size() != 3 && !has_copies) || words[2] != "block") {
+    fail(text,
+         "'private' takes an array, 'block', and the number of copies of a block: "
+         "'private c block copies 32'");
+  }
+  return {words[1], has_copies ? parse_number(text, words[4]) : 1};
+}
+
 /// `launch before i`
 std::string parse_launch(std::string_view text, const std::vector<std::string>& words) {
   if (words.size() != 3 || words[1] != "before") {
     fail(text, "'launch before' takes the iname of the statements that come next");
   }
   return words[2];
+}
+
+/// `place t global`
+std::string parse_place(std::string_view text, const std::vector<std::string>& words) {
+  if (words.size() != 3 || words[2] != "global") {
+    fail(text, "'place' takes a temporary and 'global': 'place mean global'");
+  }
+  return words[1];
 }
 
 /// `order k_0,i_0, i_1`
@@ -225,6 +244,10 @@ std::string to_string(const Slicing& slicing) {
     text += keep.in_shared_memory ? " shared" : "";
     text += keep.vector_width != 0 ? fmt::format(" vec {}", keep.vector_width) : "";
   }
+  for (const PrivatePlan& each : slicing.privates) {
+    text += (text.empty() ? "private " : "; private ") + each.array + " block";
+    text += each.copies != 1 ? fmt::format(" copies {}", each.copies) : "";
+  }
   if (slicing.stages != 1) {
     text += fmt::format("; stages {}", slicing.stages);
   }
@@ -236,6 +259,9 @@ std::string to_string(const Slicing& slicing) {
   }
   for (const std::string& each : slicing.launches) {
     text += (text.empty() ? "launch before " : "; launch before ") + each;
+  }
+  for (const std::string& each : slicing.global_values) {
+    text += fmt::format("{}place {} global", text.empty() ? "" : "; ", each);
   }
   for (const LayoutPlan& plan : slicing.layouts) {
     text += (text.empty() ? "" : "; ") + to_string(plan);
@@ -258,6 +284,10 @@ Slicing parse_slicing(std::string_view text) {
       slicing.fetches.push_back(parse_fetch(text, words));
     } else if (words.front() == "keep") {
       slicing.keeps.push_back(parse_keep(text, words));
+    } else if (words.front() == "private") {
+      slicing.privates.push_back(parse_private(text, words));
+    } else if (words.front() == "place") {
+      slicing.global_values.push_back(parse_place(text, words));
     } else if (words.front() == "launch") {
       slicing.launches.push_back(parse_launch(text, words));
     } else if (words.front() == "layout") {

@@ -68,6 +68,14 @@ struct KeepPlan {
   friend bool operator==(const KeepPlan&, const KeepPlan&) = default;
 };
 
+/// An array that each block updates in copies of its own, which it adds to the array in the end,
+/// see privatize_updates().
+struct PrivatePlan {
+  std::string array{};
+  std::int64_t copies = 1;  ///< of a block
+  friend bool operator==(const PrivatePlan&, const PrivatePlan&) = default;
+};
+
 /// How an argument lies in memory, where that is not as the kernel describes it: whoever calls the
 /// kernel then has to lay the array out so, see layout_copy().
 struct LayoutPlan {
@@ -100,11 +108,14 @@ struct LayoutPlan {
 ///     i: g.0 l.1*4; j: unr l.0*32; k: unr l.0*32; keep x
 ///     i: g.0; j: unr l.0*256 unr*4; k: unr l.0*256 vec*4; keep x vec 4
 ///     i: g.0 l.0*64; p: g.0 l.0*128; launch before p
+///     i: g.0 for*8 unr*4 l.0*256; private count block copies 32
+///     i: g.0; j,k: g.1 for*8 l.0*256; place mean global
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
   std::vector<KeepPlan> keeps{};
+  std::vector<PrivatePlan> privates{};
   /// Buffers of what is fetched along the loop of a reduction: more than one lets the copies run
   /// ahead, see pipeline().
   std::int64_t stages = 1;
@@ -117,6 +128,9 @@ struct Slicing {
   /// Inames: the statements within each of them, and those that share loops with these, begin a
   /// launch of their own, see add_barrier().
   std::vector<std::string> launches{};
+  /// Temporaries that have an element for each iteration of the loops around them, in global
+  /// memory: later launches read them.
+  std::vector<std::string> global_values{};
   /// Of arguments that do not lie as described.
   std::vector<LayoutPlan> layouts{};
   /// Loops from the outermost to the innermost, by the names that the cuts give them; empty: as
@@ -139,6 +153,7 @@ struct Slicing {
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
 ///                       loopy.recipe_of.unknown_group, loopy.recipe_of.unknown_sweep,
+///                       loopy.recipe_of.unknown_temporary,
 ///                       loopy.recipe_of.nothing_to_pipeline,
 ///                       loopy.recipe_of.unequal_stages,
 ///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,

@@ -342,6 +342,30 @@ RecipeStep launch_step(const Kernel& expanded, const Slicing& slicing, const std
       {}};
 }
 
+/// A temporary in global memory, with an element for each iteration of the loops around all that
+/// touch it.
+void add_global_value(const Kernel& expanded, const std::string& value,
+                      std::vector<RecipeStep>& steps) {
+  std::optional<NameSet> common;
+  for (const Instruction& each : expanded.instructions) {
+    if (touches(expanded, each, value)) {
+      common = common.value_or(each.within_inames);
+      std::erase_if(*common, [&](const auto& name) { return each.within_inames.count(name) == 0; });
+    }
+  }
+  if (find_temporary(expanded, value) == nullptr || !common) {
+    throw InvalidInput("loopy.recipe_of.unknown_temporary",
+                       fmt::format("'place {0} global': kernel '{1}' has no temporary '{0}'", value,
+                                   expanded.name));
+  }
+  if (!common->empty()) {
+    steps.push_back({"privatize_temporaries",
+                     {list_of({common->begin(), common->end()})},
+                     {{"temporaries", list_of({value})}}});
+  }
+  steps.push_back({"set_temporary_address_space", {list_of({value}), "global"}, {}});
+}
+
 /// What lets blocks and threads share the reduction over an iname that has been split.
 void add_sharing(const Slicing& slicing, const InameSlicing& each, std::vector<RecipeStep>& steps) {
   const std::vector<std::string>& atomics = slicing.atomic_reductions;
@@ -518,6 +542,9 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   if (fetches_from_rules(kernel, slicing)) {
     steps.push_back({"expand_subst", {}, {}});
   }
+  for (const std::string& each : slicing.global_values) {
+    add_global_value(expanded, each, steps);
+  }
   for (const std::string& each : slicing.launches) {
     steps.push_back(launch_step(expanded, slicing, each));
   }
@@ -541,6 +568,12 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   add_layouts(kernel, slicing, steps);  // behind the cuts, whose lengths spare divisions of indices
   for (const KeepPlan& keep : slicing.keeps) {
     steps.push_back(keep_step(expanded, slicing, keep));
+  }
+  for (const PrivatePlan& each : slicing.privates) {
+    steps.push_back({"privatize_updates", {each.array}, {}});
+    if (each.copies != 1) {
+      steps.back().options["copies"] = std::to_string(each.copies);
+    }
   }
   std::map<std::string, std::vector<std::string>> sweeps;
   for (const FetchPlan& fetch : slicing.fetches) {

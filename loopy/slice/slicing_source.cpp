@@ -114,6 +114,9 @@ SourcePtr merged(SourcePtr first, SourcePtr second) {
 }
 
 SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  if (SourcePtr updates = update_slicings(kernel, constraints)) {
+    return updates;
+  }
   RowSlicings rows = row_slicings(kernel, constraints);
   return rows.replace_tiles ? rows.source
                             : merged(tile_slicings(kernel, constraints), std::move(rows.source));

@@ -26,9 +26,16 @@ ConstraintSet fixed(ConstraintSet set, const Values& values) {
 
 bool is_parameter(const Kernel& kernel, const std::string& name) {
   const Argument* argument = find_argument(kernel, name);
-  return argument != nullptr
-             ? !argument->is_array
-             : parameters(kernel).count(name) != 0 && find_temporary(kernel, name) == nullptr;
+  if (argument != nullptr) {
+    return !argument->is_array;
+  }
+  const auto is_length = [&](const Argument& array) {
+    return std::any_of(array.shape.begin(), array.shape.end(),
+                       [&](const Expr& each) { return free_names(each).count(name) != 0; });
+  };
+  return find_temporary(kernel, name) == nullptr &&
+         (parameters(kernel).count(name) != 0 ||
+          std::any_of(kernel.arguments.begin(), kernel.arguments.end(), is_length));
 }
 
 std::optional<Refusal> find_fix_refusal(const Kernel& kernel, const Values& values) {

@@ -11,6 +11,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/measure/statistics.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "rtcg/loopy/tune/device_runner.h"
 #include "rtcg/loopy/tune/run_search.h"
@@ -18,9 +19,23 @@
 namespace rtcg::loopy {
 namespace {
 
+std::vector<Expr> shape_of(const Kernel& kernel, const std::string& array) {
+  const Argument* argument = find_argument(kernel, array);
+  return argument != nullptr ? argument->shape : std::vector<Expr>();
+}
+
 Kernel with_sizes(const Kernel& kernel, const IntegerValues& parameters) {
   std::map<std::string, std::int64_t> values;
-  const NameSet known = loopy::parameters(kernel);
+  NameSet known = loopy::parameters(kernel);
+  for (const Instruction& each : kernel.instructions) {
+    const Assignment* assignment = get_if<Assignment>(each);
+    if (assignment != nullptr && assignment->is_atomic) {
+      // lengths of what blocks may have copies of
+      for (const Expr& length : shape_of(kernel, target_name(assignment->targets.front()))) {
+        known.merge(free_names(length));
+      }
+    }
+  }
   for (const auto& [name, value] : parameters) {
     if (known.count(name) != 0) {
       values[name] = value;

@@ -173,6 +173,42 @@ inline std::vector<KernelToSlice> kernels_to_slice() {
        "A: f32[n, m + n]; p: i32[n]; B: f32[m, n]; C: f32[n, n]",
        {{"n", 512}, {"m", 512}},
        {{"n", 19}, {"m", 21}}},
+      {"channels",
+       "{[c, b, p, b2, p2, b3, p3]: 0 <= c < n and 0 <= b, b2, b3 < m and 0 <= p, p2, p3 < k}",
+       "<f32> mean = sum((b, p), x[b, c, p])/(m*k)\n"
+       "<f32> spread = sum((b2, p2), (x[b2, c, p2] - mean)*(x[b2, c, p2] - mean))/(m*k)\n"
+       "y[b3, c, p3] = (x[b3, c, p3] - mean)*rsqrt(spread + 0.01f)*g[c]",
+       "x, y: f32[m, n, k]; g: f32[n]",
+       {{"n", 64}, {"m", 32}, {"k", 3136}},
+       {{"n", 5}, {"m", 3}, {"k", 140}}},
+      {"one_row",
+       "{[j, k, l]: 0 <= j, k, l < n}",
+       "<f32> top = reduce(max, j, x[j])\n"
+       "<f32> total = sum(k, exp(x[k] - top))\n"
+       "y[l] = exp(x[l] - top)/total",
+       "x, y: f32[n]",
+       {{"n", 10000000}},
+       {{"n", 300}}},
+      {"histogram",
+       "{[i]: 0 <= i < n}",
+       "count[x[i]] += 1 {atomic}",
+       "x: i32[n]; count: i32[m]",
+       {{"n", 1 << 24}, {"m", 256}},
+       {{"n", 137}, {"m", 8}}},
+      {"largest_by_group",
+       "{[i, j]: 0 <= i < n and 0 <= j < m}",
+       "top[g[i], j] = max(top[g[i], j], a[i, j]) {atomic}",
+       "a: f32[n, m]; g: i32[n]; top: f32[k, m]",
+       {{"n", 1000000}, {"m", 24}, {"k", 64}},
+       {{"n", 41}, {"m", 5}, {"k", 8}}},
+      {"degrees_and_weights",
+       "{[e, p]: 0 <= e, p < n}",
+       "d[a[e]] += 1 {atomic}\n"
+       "d[b[e]] += 1 {atomic}\n"
+       "w[a[p]] += u[p] {atomic}",
+       "a, b, u: i32[n]; d, w: i32[m]",
+       {{"n", 1 << 22}, {"m", 1000}},
+       {{"n", 137}, {"m", 8}}},
   };
 }
 

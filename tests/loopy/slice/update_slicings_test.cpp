@@ -1,0 +1,74 @@
+// Slicings of nests that update arrays atomically.
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
+
+namespace rtcg::loopy {
+namespace {
+
+SlicingConstraints of_gpu() {
+  SlicingConstraints constraints;
+  constraints.machine.shared_bytes = 227 * 1024;
+  return constraints;
+}
+
+Kernel histogram(std::int64_t points, std::int64_t bins, const char* type = "i32") {
+  return fix_parameters(
+      make_kernel("{[i]: 0 <= i < n}", "count[x[i]] += 1 {atomic}",
+                  {.arguments = std::string("x: i32[n]; n, m: i32; count: ") + type + "[m]"}),
+      {{"n", points}, {"m", bins}});
+}
+
+TEST(UpdateSlicings, CountFewBinsInCopiesOfTheBlock) {
+  const SlicingStream stream(histogram(1 << 26, 256), of_gpu());
+  const RankedSlicing best = stream.at(0);
+  ASSERT_EQ(best.slicing.privates.size(), 1U) << best.words;
+  EXPECT_GE(best.slicing.privates[0].copies, 8) << best.words;
+  EXPECT_LT(best.predicted_seconds, 100e-6);
+  EXPECT_EQ(best.shared_bytes, 4 * 256 * best.slicing.privates[0].copies);
+  for (const std::size_t place : {std::size_t{0}, stream.count() / 2, stream.count() - 1}) {
+    EXPECT_EQ(stream.find_words(stream.at(place).words), place);
+    EXPECT_EQ(stream.decisions(place).size(), 6U);
+  }
+}
+
+TEST(UpdateSlicings, KnowTheSlicingOfAnExpert) {
+  const SlicingStream stream(histogram(1 << 26, 256), of_gpu());
+  const auto expert =
+      stream.find_words("i: g.0 for*4 unr*8 l.0*512; private count block copies 32");
+  ASSERT_TRUE(expert.has_value());
+  EXPECT_LE(*expert, 200U);
+}
+
+TEST(UpdateSlicings, UpdateLargeTablesInMemory) {
+  const SlicingStream stream(histogram(1 << 26, 1 << 20), of_gpu());
+  EXPECT_TRUE(stream.at(0).slicing.privates.empty()) << stream.at(0).words;
+}
+
+TEST(UpdateSlicings, FollowRowsOfWhatIsRead) {
+  const Kernel kernel = fix_parameters(
+      make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}", "s[p[i], j] += a[i, j] {atomic}",
+                  {.arguments = "a: f32[n, m]; p: i32[n]; s: f32[16, m]; n, m: i32"}),
+      {{"n", 1000000}, {"m", 16}});
+  const SlicingStream stream(kernel, of_gpu());
+  const RankedSlicing best = stream.at(0);
+  ASSERT_EQ(best.slicing.inames.size(), 2U) << best.words;
+  EXPECT_EQ(best.slicing.inames[0].iname, "i");
+  EXPECT_EQ(to_string(best.slicing.inames[1].factors.back().axis), "l.0") << best.words;
+  EXPECT_EQ(best.slicing.privates.size(), 1U) << best.words;
+}
+
+TEST(UpdateSlicings, GiveEachLaneOfAProcessorACopy) {
+  SlicingConstraints constraints;
+  constraints.machine.is_cpu = true;
+  constraints.machine.multiprocessors = 8;
+  const SlicingStream stream(histogram(1 << 24, 64), constraints);
+  const RankedSlicing best = stream.at(0);
+  ASSERT_EQ(best.slicing.privates.size(), 1U) << best.words;
+  EXPECT_EQ(best.slicing.privates[0].copies, best.threads) << best.words;
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
