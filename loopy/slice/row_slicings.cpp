@@ -33,6 +33,9 @@ struct RowChoice {
   std::int64_t threads = 32;  ///< of a row
   std::int64_t rows = 1;      ///< of a block
   std::int64_t items = 1;     ///< neighbours that a thread takes at once
+  /// Steps of each thread, where several blocks share a row and each nest is a launch; 0: a block
+  /// has whole rows.
+  std::int64_t shared_steps = 0;
   std::array<Keep, most_kept> keeps{};
   friend auto operator<=>(const RowChoice&, const RowChoice&) = default;
 
@@ -56,6 +59,7 @@ struct RowAccess {
   bool is_write = false;
   bool mentions_rows = false;
   bool is_along = false;  ///< whether threads next to each other touch neighbours
+  bool moves = false;     ///< whether iterations of the nest touch different elements
   double times = 1;       ///< of one iteration of the nest
   std::size_t nest = nowhere;
   std::size_t kept = nowhere;  ///< place of the array among those that may be kept
@@ -66,6 +70,9 @@ struct RowProblem {
   std::vector<RowNest> nests{};
   std::vector<RowAccess> accesses{};
   std::vector<std::string> keepable{};
+  /// Temporaries that one nest sets and another one reads: in global memory where these are
+  /// launches.
+  std::vector<std::string> values{};
   double other_rows = 1;  ///< iterations of loops over rows that are not on the grid
 
   [[nodiscard]] std::int64_t longest() const {
@@ -111,9 +118,10 @@ class RowReader {
     }
     const bool is_one_sum =
         problem_.nests.size() == 1 && problem_.nests[0].is_sum && problem_.rows.size() == 1;
-    if (problem_.rows.empty() || (problem_.nests.size() < 2 && !is_one_sum)) {
+    if (problem_.nests.size() < 2 && !is_one_sum) {
       return std::nullopt;
     }
+    read_values();
     for (std::size_t i = 3; i < problem_.rows.size(); ++i) {
       problem_.other_rows *= static_cast<double>(problem_.rows[i].length);
     }
@@ -127,6 +135,25 @@ class RowReader {
     return std::any_of(names.begin(), names.end(), [&](const std::string& each) {
       return find_argument(kernel_, each) != nullptr;
     });
+  }
+
+  void read_values() {
+    for (const Temporary& each : kernel_.temporaries) {
+      std::optional<NameSet> common;  // loops of one nest
+      std::size_t users = 0;
+      for (const Instruction& instruction : kernel_.instructions) {
+        if (touches(kernel_, instruction, each.name)) {
+          ++users;
+          common = common.value_or(instruction.within_inames);
+          std::erase_if(*common, [&](const std::string& iname) {
+            return row_inames_.count(iname) != 0 || instruction.within_inames.count(iname) == 0;
+          });
+        }
+      }
+      if (users > 1 && common->empty() && each.initial_values.empty()) {
+        problem_.values.push_back(each.name);
+      }
+    }
   }
 
   bool read_statement(const Instruction& instruction) {
@@ -280,6 +307,8 @@ class RowReader {
         result.mentions_rows = result.mentions_rows || row_inames_.count(each) != 0;
         const std::size_t nest = place_of(each);
         result.nest = nest != nowhere ? nest : result.nest;
+        result.moves = result.moves || nest != nowhere || serial_.count(each) != 0 ||
+                       !is_iname(kernel_, each) || !affine;
         result.is_along =
             result.is_along || (nest != nowhere && axis + 1 == access.indices.size() && affine &&
                                 affine->coefficient(each) == 1);
@@ -303,8 +332,15 @@ class RowReader {
   RowProblem problem_{};
 };
 
+/// Blocks that share a row.
+[[nodiscard]] std::int64_t sharing_blocks(const RowProblem& problem, const RowChoice& choice) {
+  return choice.shared_steps == 0
+             ? 1
+             : ceil_divide(problem.longest(), choice.threads * choice.shared_steps);
+}
+
 [[nodiscard]] std::int64_t blocks_of(const RowProblem& problem, const RowChoice& choice) {
-  std::int64_t blocks = 1;
+  std::int64_t blocks = sharing_blocks(problem, choice);
   for (std::size_t i = 0; i < problem.rows.size(); ++i) {
     blocks *= ceil_divide(problem.rows[i].length, i == 0 ? choice.rows : 1);
   }
@@ -313,7 +349,8 @@ class RowReader {
 
 /// Iterations of each thread along the longest nest, in steps of its items.
 [[nodiscard]] std::int64_t trips_of(const RowProblem& problem, const RowChoice& choice) {
-  return ceil_divide(problem.longest(), choice.threads * choice.items);
+  return choice.shared_steps != 0 ? choice.shared_steps
+                                  : ceil_divide(problem.longest(), choice.threads * choice.items);
 }
 
 [[nodiscard]] bool divides_all(const RowProblem& problem, std::int64_t tile) {
@@ -358,10 +395,20 @@ class RowReader {
     }
     slicing.inames.push_back(
         {nest.loop.iname, {{0, steps}, {choice.threads, {AxisKind::block, 0}}}});
+    if (choice.shared_steps != 0) {
+      std::vector<SlicingFactor>& factors = slicing.inames.back().factors;
+      factors.front().axis = {AxisKind::grid, static_cast<int>(problem.rows.size())};
+      if (choice.shared_steps > 1) {
+        factors.insert(factors.begin() + 1, {choice.shared_steps, {}});
+      }
+    }
     if (choice.items > 1) {
       slicing.inames.back().factors.push_back(
           {choice.items, {nest.is_sum ? AxisKind::unroll : AxisKind::vec, 0}});
     }
+  }
+  if (choice.shared_steps != 0) {
+    slicing.global_values = problem.values;
   }
   for (std::size_t i = 0; i < problem.keepable.size(); ++i) {
     if (choice.keeps[i] != Keep::nowhere) {
@@ -380,6 +427,7 @@ constexpr double cache_bytes_per_second = 5.5e12;
 constexpr double bytes_in_flight =
     19 * 1024;  // of a multiprocessor, to use all of its memory's rate
 constexpr double registers_of_thread = 32;
+constexpr double seconds_of_launch = 2.5e-6;
 
 class RowCost {
  public:
@@ -458,12 +506,14 @@ class RowCost {
       const RowNest& nest = problem_.nests[n];
       const double trips =
           static_cast<double>(ceil_divide(nest.loop.length, choice.threads * choice.items));
+      const double block_trips =
+          choice.shared_steps != 0 ? static_cast<double>(choice.shared_steps) : trips;
       // idle lanes of the last step take as long as the others
       const double steps = rows * trips * static_cast<double>(choice.threads * choice.items);
       instructions += steps * nest.operations / machine_.warp_lanes;
       for (const RowAccess& each : problem_.accesses) {
-        if (each.nest != n) {
-          continue;
+        if (each.nest != n || !each.moves) {
+          continue;  // one element of a row stays in a register
         }
         const Keep keep = each.kept == nowhere ? Keep::nowhere : choice.keeps[each.kept];
         const bool is_again = !seen.insert(each.array + (each.is_write ? "=" : "")).second;
@@ -481,8 +531,9 @@ class RowCost {
             waste * each.element_bytes * static_cast<double>(nest.loop.length) * rows * each.times;
         const bool is_in_cache =
             !each.mentions_rows ||
-            (is_again &&
-             held * static_cast<double>(nest.loop.length) * each.element_bytes < cache_bytes);
+            (is_again && (choice.shared_steps != 0 ? rows * each.times : held) *
+                                 static_cast<double>(nest.loop.length) * each.element_bytes <
+                             cache_bytes);
         const bool is_in_core = !each.mentions_rows && each.times == 1;
         (is_in_core ? core_bytes : is_in_cache ? again_bytes : memory_bytes) += bytes;
       }
@@ -491,8 +542,8 @@ class RowCost {
                        (choice.threads > warp_size ? 120 : 0);
       }
       // loads of a thread that wait for memory together: all of a row that is kept, else a few
-      const double together = choice.keeps_any(Keep::registers) && n == 0 ? trips : 4;
-      wait_clocks += std::ceil(trips / together) * clocks_of_memory;
+      const double together = choice.keeps_any(Keep::registers) && n == 0 ? block_trips : 4;
+      wait_clocks += std::ceil(block_trips / together) * clocks_of_memory;
     }
     const double waves = std::ceil(blocks / (multiprocessors * resident));
     const double in_flight =
@@ -511,7 +562,17 @@ class RowCost {
     const double longest = std::max({memory_seconds + cache_seconds, core_seconds, wait_seconds});
     return longest +
            0.1 * (memory_seconds + cache_seconds + core_seconds + wait_seconds - longest) +
-           waves * sync_clocks / machine_.clock_hz + 2e-6;
+           waves * sync_clocks / machine_.clock_hz + 2e-6 +
+           seconds_of_launch * static_cast<double>(launches(choice) - 1);
+  }
+
+  /// Where blocks share rows each nest is a launch, and another one adds up the parts of each sum.
+  [[nodiscard]] std::int64_t launches(const RowChoice& choice) const {
+    std::int64_t count = choice.shared_steps == 0 ? 1 : 0;
+    for (const RowNest& each : problem_.nests) {
+      count += choice.shared_steps == 0 ? 0 : each.is_sum ? 2 : 1;
+    }
+    return count;
   }
 
   /// Threads are the lanes of a core's vectors.
@@ -552,8 +613,8 @@ class RowEnumerator {
     if (!is_possible({first_threads()})) {
       return {};
     }
-    const bool can_have_rows =
-        !is_cpu && problem_.rows[0].length > 1 && is_possible({first_threads(), 2});
+    const std::int64_t row_count = problem_.rows.empty() ? 1 : problem_.rows[0].length;
+    const bool can_have_rows = !is_cpu && row_count > 1 && is_possible({first_threads(), 2});
     for (std::int64_t rows = 32; can_have_rows && rows <= most_threads_of_block; rows *= 2) {
       add({1, rows});
     }
@@ -561,16 +622,45 @@ class RowEnumerator {
       if (threads >= 2 * problem_.longest() && threads > 4) {
         break;
       }
-      for (std::int64_t rows = 1; rows <= 64 && rows < 2 * problem_.rows[0].length; rows *= 2) {
+      for (std::int64_t rows = 1; rows <= 64 && rows < 2 * row_count; rows *= 2) {
         if (rows == 1 || (can_have_rows && threads <= 256)) {
           add_copies({threads, rows});
         }
       }
     }
+    add_shared();
     return std::move(choices_);
   }
 
  private:
+  /// Several blocks a row, where there are too few rows for the device.
+  void add_shared() {
+    const bool are_few =
+        blocks_of(problem_, {first_threads()}) < 4 * constraints_.machine.multiprocessors &&
+        problem_.rows.size() < 3 && problem_.other_rows == 1;
+    const bool are_constant = problem_.values.empty() ||
+                              std::all_of(problem_.rows.begin(), problem_.rows.end(),
+                                          [](const SlicedLoop& each) { return each.is_constant; });
+    if (constraints_.machine.is_cpu || problem_.nests.size() < 2 || !are_few || !are_constant) {
+      return;
+    }
+    for (std::int64_t threads = 64; threads <= 512; threads *= 2) {
+      RowChoice choice{threads};
+      for (choice.shared_steps = 1; choice.shared_steps <= 256; choice.shared_steps *= 2) {
+        const std::int64_t sharing = sharing_blocks(problem_, choice);
+        if (sharing < 2 || sharing > most_blocks_across) {
+          continue;
+        }
+        if (!can_share_) {
+          can_share_ = is_possible(choice);
+        }
+        if (*can_share_) {
+          add(choice);
+        }
+      }
+    }
+  }
+
   [[nodiscard]] std::int64_t first_threads() const {
     std::int64_t threads = 4;
     while (threads < 32 && threads < problem_.longest()) {
@@ -667,6 +757,7 @@ class RowEnumerator {
   RowCost cost_;
   std::vector<RowChoice> choices_{};
   std::map<std::pair<std::int64_t, std::array<Keep, most_kept>>, bool> possible_{};
+  std::optional<bool> can_share_{};
 };
 
 class RowSource final : public SlicingSource {
@@ -698,7 +789,11 @@ class RowSource final : public SlicingSource {
   }
   [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
     const RowChoice& choice = ranked_.at(place).choice;
-    return {choice.threads, choice.rows, choice.items, static_cast<std::int64_t>(choice.keeps[0]),
+    return {choice.threads,
+            choice.rows,
+            choice.items,
+            choice.shared_steps,
+            static_cast<std::int64_t>(choice.keeps[0]),
             static_cast<std::int64_t>(choice.keeps[1])};
   }
   /// One length that is doubled or halved, a factor moved between two, or one array kept otherwise.
@@ -716,8 +811,13 @@ class RowSource final : public SlicingSource {
       compare(choice.threads, other.threads);
       compare(choice.rows, other.rows);
       compare(choice.items, other.items);
-      const int kept =
-          (choice.keeps[0] != other.keeps[0] ? 1 : 0) + (choice.keeps[1] != other.keeps[1] ? 1 : 0);
+      const bool shares = choice.shared_steps != 0;
+      if (shares && other.shared_steps != 0) {
+        compare(choice.shared_steps, other.shared_steps);
+      }
+      const int kept = (choice.keeps[0] != other.keeps[0] ? 1 : 0) +
+                       (choice.keeps[1] != other.keeps[1] ? 1 : 0) +
+                       (shares != (other.shared_steps != 0) ? 1 : 0);
       if (i != place && up <= 1 && down <= 1 && kept <= 1 && (kept == 0 || up + down == 0)) {
         result.push_back(i);
       }
@@ -736,6 +836,7 @@ class RowSource final : public SlicingSource {
     choice.rows = (mask & 2) != 0 ? other.rows : choice.rows;
     choice.items = (mask & 4) != 0 ? other.items : choice.items;
     choice.keeps = (mask & 8) != 0 ? other.keeps : choice.keeps;
+    choice.shared_steps = (mask & 16) != 0 ? other.shared_steps : choice.shared_steps;
     const auto found = places_.find(choice);
     return found != places_.end() ? std::optional(found->second) : std::nullopt;
   }

@@ -60,6 +60,48 @@ TEST(RowSlicings, LikeRowsThatAreReadOnce) {
   EXPECT_GE(best.threads, 64);
 }
 
+/// Means and variances of 64 channels of 100352 numbers.
+Kernel channels() {
+  return make_kernel(
+      "{[c, b, p, b2, p2, b3, p3]: 0 <= c < 64 and 0 <= b, b2, b3 < 32 and "
+      "0 <= p, p2, p3 < 3136}",
+      "<> mean = sum((b, p), x[b, c, p])/100352\n"
+      "<> variance = sum((b2, p2), (x[b2, c, p2] - mean)**2)/100352\n"
+      "y[b3, c, p3] = (x[b3, c, p3] - mean)*rsqrt(variance)",
+      {.arguments = "x, y: f32[32, 64, 3136]", .default_type = cgen::f32});
+}
+
+TEST(RowSlicings, LetBlocksShareFewLongRows) {
+  const Kernel kernel = channels();
+  const SlicingStream stream(kernel, {});
+  const RankedSlicing best = stream.at(0);
+  EXPECT_EQ(best.slicing.global_values, (std::vector<std::string>{"mean", "variance"}))
+      << best.words;
+  EXPECT_GT(best.blocks, 132) << best.words;
+  EXPECT_LT(best.predicted_seconds, 100e-6);
+  EXPECT_EQ(generate(apply(kernel, best.slicing), Target::cuda).launches.size(), 5U);
+  const char* const words =
+      "c: g.0; p: g.1 for*4 l.0*128; p2: g.1 for*4 l.0*128; p3: g.1 for*4 l.0*128; "
+      "place mean global; place variance global";
+  EXPECT_TRUE(stream.find_words(words).has_value());
+  EXPECT_EQ(to_string(parse_slicing(words)), words);
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("place mean"));
+  EXPECT_ERROR("loopy.recipe_of.unknown_temporary",
+               recipe_of(kernel, parse_slicing("c: g.0; place x global")));
+}
+
+TEST(RowSlicings, LetBlocksShareTheOnlyRow) {
+  const Kernel kernel =
+      make_kernel("{[j, k, l]: 0 <= j, k, l < 10000000}",
+                  "<> top = reduce(max, j, x[j])\n"
+                  "<> total = sum(k, exp(x[k] - top))\n"
+                  "y[l] = exp(x[l] - top)/total",
+                  {.arguments = "x, y: f32[10000000]", .default_type = cgen::f32});
+  const RankedSlicing best = SlicingStream(kernel, {}).at(0);
+  EXPECT_GT(best.blocks, 132) << best.words;
+  EXPECT_EQ(generate(apply(kernel, best.slicing), Target::cuda).launches.size(), 5U);
+}
+
 TEST(RowSlicings, AnswerASearch) {
   const SlicingStream stream(softmax_rows(), {});
   std::set<std::string> words;
