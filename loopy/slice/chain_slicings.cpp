@@ -600,11 +600,15 @@ class ChainSource final : public SlicingSource {
     for (std::size_t n = 0; n < group.nests.size(); ++n) {
       const Nest& nest = nests_[group.nests[n]];
       std::map<BlockShape, std::vector<Chain>> longer;
-      for (std::size_t k = 0; k < std::min(most, nest.places.size()); ++k) {
-        const Slicing own = nest.slicings->at(nest.places[k]).slicing;
-        if (apart == 0 && group.nests.size() > 1 && nest.adds_launches[k]) {
+      const std::size_t most_adding = apart == 0 && group.nests.size() > 1 ? 0 : most / 2;
+      std::size_t taken = 0;
+      std::size_t adding = 0;
+      for (std::size_t k = 0; k < nest.places.size() && taken < most; ++k) {
+        if (nest.adds_launches[k] && adding++ >= most_adding) {
           continue;
         }
+        ++taken;
+        const Slicing own = nest.slicings->at(nest.places[k]).slicing;
         const BlockShape shape = apart != 0 || own == Slicing() ? any_shape : block_shape(own);
         for (const auto& [known, shorter] : chains) {
           if (known != any_shape && shape != any_shape && known != shape) {
@@ -711,13 +715,20 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
     nest.slicings = slicings_of(nest, with_hosts);
     const std::size_t most =
         nests.size() == 2 ? 2000 : static_cast<std::size_t>(most_of_a_launch / 20);
+    std::size_t adding = 0;
     for (std::size_t i = 0; i < nest.slicings->count() && nest.places.size() < most; ++i) {
       const Slicing slicing = nest.slicings->at(i).slicing;
+      const bool adds_launch = nest.shares_reductions(slicing);
+      // nests that share a launch add none
+      if (adds_launch && adding == most / 2) {
+        continue;
+      }
       // blocks of other nests come in another order, and tiles that are filled ahead do not outlive
       // an iteration of the host
       if (slicing.swizzle_rows == 0 && (slicing.stages == 1 || !reader.has_host_loops())) {
         nest.places.push_back(i);
-        nest.adds_launches.push_back(nest.shares_reductions(slicing));
+        adding += adds_launch ? 1 : 0;
+        nest.adds_launches.push_back(adds_launch);
         nest.has_fetches.push_back(!slicing.fetches.empty());
         has_any = has_any || !(slicing == Slicing());
       }

@@ -20,6 +20,8 @@ namespace {
 
 using namespace detail;
 constexpr std::size_t most_dividing_depths = 4;
+/// Of a thread, where several blocks share a reduction.
+constexpr std::uint16_t steps_of_blocks[] = {1, 4, 16, 64, 256};
 
 class Enumerator {
  public:
@@ -273,19 +275,34 @@ class Enumerator {
 
   /// The threads of a block, or of several blocks, share each reduction.
   void add_spread_reductions() {
-    if (!problem_.has(reduced_loop) || choice_.fast[1] != 1) {
+    if (!problem_.has(reduced_loop)) {
       return;
     }
-    const std::int64_t length = problem_.loops[reduced_loop].length;
-    for (const std::uint16_t threads : powers(length, most_threads_of_block)) {
-      if (threads < 32) {
+    if (choice_.fast[1] == 1) {
+      add_spread_reductions(32, most_threads_of_block);
+    } else if (gains_from_spread_columns()) {
+      for (const std::uint16_t steps : steps_of_blocks) {
+        add_shared(steps);
+      }
+      add_spread_reductions(2, 32);
+    }
+  }
+  /// Neighbouring results in neighbouring threads, where there are too few for the device: sums of
+  /// columns.
+  [[nodiscard]] bool gains_from_spread_columns() const {
+    return !constraints_.machine.is_cpu && choice_.slow[1] == 1 &&
+           blocks_ <= 8 * std::int64_t{constraints_.machine.multiprocessors};
+  }
+  void add_spread_reductions(std::uint16_t least, std::uint16_t most) {
+    for (const std::uint16_t threads : powers(problem_.loops[reduced_loop].length, most)) {
+      if (threads < least) {
         continue;
       }
       choice_.reduction_threads = threads;
       if (problem_.can_spread_sums) {
         add();
       }
-      for (const std::uint16_t steps : {1, 4, 16, 64, 256}) {
+      for (const std::uint16_t steps : steps_of_blocks) {
         add_shared(steps);
       }
     }

@@ -89,7 +89,8 @@ void add_reduction(const SlicingProblem& problem, const SlicingCost& cost,
     }
   }
   if (choice.reduction_threads > 1) {
-    sliced.factors.push_back({choice.reduction_threads, {AxisKind::block, 0}});
+    const int axis = choice.fast[1] > 1 ? 1 : 0;
+    sliced.factors.push_back({choice.reduction_threads, {AxisKind::block, axis}});
   }
   if (choice.slices > 1) {
     sliced.factors.push_back({choice.slices, {AxisKind::block, 2}});
@@ -103,7 +104,7 @@ void add_reduction(const SlicingProblem& problem, const SlicingCost& cost,
   } else if (choice.is_unrolled) {
     sliced.factors.back().axis = {AxisKind::unroll_hint, 0};
   }
-  if (sliced.factors.size() > 1 || choice.is_unrolled) {
+  if (sliced.factors.size() > 1 || choice.is_unrolled || choice.shared_steps != 0) {
     slicing.inames.push_back(std::move(sliced));
   }
 }

@@ -374,7 +374,9 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
   const double rows = read.mentions[slow_loop] ? std::max(1.0, 32.0 / choice.fast[1]) : 1;
   double sectors =
       std::max(1.0, strided * std::min(stride, 32.0) / 32) * std::min<double>(rows, choice.slow[1]);
-  if (choice.reduction_threads > 1 && read.mentions[reduced_loop]) {
+  if (choice.reduction_threads > 1 && choice.fast[1] > 1 && read.mentions[reduced_loop]) {
+    sectors *= is_along ? std::max(1.0, 32.0 / choice.fast[1]) : 1;
+  } else if (choice.reduction_threads > 1 && read.mentions[reduced_loop]) {
     const bool is_ideal = fastest_axis(choice, read) == any_axis;
     sectors = is_along && !is_ideal ? 32 : 4 * read.element_bytes / 4;
   }
@@ -395,7 +397,9 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   work.blocks = static_cast<double>(blocks(choice));
   work.residents = residents_of(choice);
   work.meeting_clocks =
-      (choice.reduction_threads > 1 ? 40 * std::log2(choice.reduction_threads) : 0) +
+      (choice.reduction_threads > 1
+           ? (40 + (choice.fast[1] > 1 ? 8 * items : 0)) * std::log2(choice.reduction_threads)
+           : 0) +
       (choice.slices > 1 ? (40 + 8 * items) * std::log2(choice.slices) : 0);
   work.warps = std::ceil(threads / machine_.warp_lanes);
   work.steps = choice.shared_steps != 0

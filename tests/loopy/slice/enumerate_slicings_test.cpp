@@ -482,5 +482,29 @@ TEST(SlicingStream, RefusesKernelsWithoutSizesOrResults) {
       SlicingStream(make_kernel("{[i]: 0 <= i < 8}", "c[0] = 1", {.arguments = "c: f32[1]"}), {}));
 }
 
+// Neighbouring sums in neighbouring threads, and their steps over further threads and blocks.
+TEST(SlicingStream, SpreadsSumsOfColumns) {
+  const Kernel kernel =
+      make_kernel("{[i, k]: 0 <= i < 8192 and 0 <= k < 8192}", "y[i] = sum(k, x[k]*A[k, i])",
+                  {.arguments = "A: f32[8192, 8192]; x, y: f32[8192]"});
+  const SlicingStream stream(kernel, {});
+  for (const std::string words :
+       {"i: g.0 l.0*32 vec*4; k: for l.1*8", "i: g.0 l.0*128 vec*4; k: g.1 for*64; atomic k",
+        "i: g.0 l.0*32 vec*4; k: g.1 for*64 l.1*8",
+        "i: g.0 l.0*64; k: g.1 for*64 l.1*4; atomic k"}) {
+    const auto place = stream.find_words(words);
+    ASSERT_TRUE(place) << words;
+    EXPECT_EQ(stream.at(*place).words, words);
+    const GeneratedProgram program = generate(apply(kernel, parse_slicing(words)), Target::cuda);
+    std::int64_t threads = 0;
+    for (const LaunchPlan& each : program.launches) {
+      threads = std::max(threads, each.block[0] * each.block[1]);
+    }
+    EXPECT_EQ(threads, stream.at(*place).threads) << words;
+  }
+  // all of memory's rate, which takes more blocks than there are columns for
+  EXPECT_LT(stream.predicted_seconds(0), 1.6 * 8192 * 8192 * 4 / 4.2e12);
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
