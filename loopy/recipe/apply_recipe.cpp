@@ -25,6 +25,7 @@
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "rtcg/loopy/transform/fold_constants.h"
 #include "rtcg/loopy/transform/fuse_kernels.h"
+#include "rtcg/loopy/transform/fuse_reductions.h"
 #include "rtcg/loopy/transform/hardware_axes.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
 #include "rtcg/loopy/transform/instruction_inames.h"
@@ -37,6 +38,7 @@
 #include "rtcg/loopy/transform/precompute.h"
 #include "rtcg/loopy/transform/prioritize_loops.h"
 #include "rtcg/loopy/transform/privatize_updates.h"
+#include "rtcg/loopy/transform/reduce_online.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/reduction_arg_to_subst_rule.h"
 #include "rtcg/loopy/transform/rename_iname.h"
@@ -373,6 +375,7 @@ Table loop_rows() {
                            text, fuse_options)},
       {"fix_parameters", row(fix_parameters, numbers)},
       {"fuse_loops", row(fuse_loops, rest)},
+      {"fuse_reductions", row(fuse_reductions, list)},
       {"inline_kernel", row(
                             [](Kernel kernel, const std::string& callee, const std::string& call,
                                const Bindings& bindings, const InlineOptions& options) {
@@ -385,6 +388,7 @@ Table loop_rows() {
       {"make_reduction_inames_unique", row(make_reduction_inames_unique)},
       {"map_domain", row(map_domain, pairs)},
       {"prioritize_loops", row(prioritize_loops, rest)},
+      {"reduce_online", row(reduce_online, text)},
       {"reduce_over_grid", row(reduce_over_grid, text, grid_options)},
       {"remove_inames_from_instructions", row(remove_inames_from_instructions, list, text)},
       {"remove_unused_inames", row(remove_unused_inames)},

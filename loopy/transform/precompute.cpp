@@ -88,6 +88,7 @@ class Stager {
     for (const FootprintAxis& axis : box_) {
       is_kept_.push_back(axis.length_elements > 1);
     }
+    find_own_iterations();
     NameGenerator names = make_name_generator(kernel_);
     temporary_ = options_.temporary_name.empty() ? names.make(source_.temporary_base)
                                                  : options_.temporary_name;
@@ -183,6 +184,26 @@ class Stager {
     }
   }
 
+  /// Inames that are shared, and of which each iteration uses what it fills itself.
+  void find_own_iterations() {
+    std::size_t number = 0;
+    for (std::size_t axis = 0; axis < box_.size() && number < options_.inames.size(); ++axis) {
+      if (!is_kept_[axis]) {
+        continue;
+      }
+      const std::string& iname = options_.inames[number++];
+      const bool is_own =
+          std::all_of(accesses_.begin(), accesses_.end(),
+                      [&](const auto& indices) { return indices[axis] == Expr(Name{iname}); }) &&
+          std::all_of(users_.begin(), users_.end(), [&](std::size_t user) {
+            return kernel_.instructions[user].within_inames.count(iname) != 0;
+          });
+      if (is_own) {
+        own_iterations_.insert(iname);
+      }
+    }
+  }
+
   void replace_accesses(UseReplacer& uses) {
     NameSet outer;
     for (const FootprintAxis& axis : box_) {
@@ -255,10 +276,10 @@ class Stager {
                                     : names.make(fmt::format("{}_{}", temporary_, number));
       const std::int64_t length = box_[axis].length_elements;
       result.inames.insert(iname);
-      if (is_iname(kernel_, iname)) {
-        check_shared_iname(iname, length);
-      } else {
+      if (!is_iname(kernel_, iname)) {
         result.domain.inames.push_back(iname);
+      } else if (own_iterations_.count(iname) == 0) {
+        check_shared_iname(iname, length);
       }
       result.range.add_nonnegative(Affine(iname));
       result.range.add_nonnegative(Affine(length - 1) - Affine(iname));
@@ -347,7 +368,7 @@ class Stager {
   void check_shared_loops(const NameSet& inames, const Instruction& store) const {
     const NameSet reads = read_variables(kernel_, expanded(store));
     for (const std::string& iname : inames) {
-      if (!is_iname(kernel_, iname)) {
+      if (!is_iname(kernel_, iname) || own_iterations_.count(iname) != 0) {
         continue;
       }
       const Instruction* other = nullptr;
@@ -398,8 +419,9 @@ class Stager {
           shared.merge(shared_inames(writer, kernel_.instructions[user]));
         }
         const bool is_swept =
-            std::any_of(sweep_.begin(), sweep_.end(),
-                        [&](const std::string& iname) { return shared.count(iname) != 0; });
+            std::any_of(sweep_.begin(), sweep_.end(), [&](const std::string& iname) {
+              return shared.count(iname) != 0 && own_iterations_.count(iname) == 0;
+            });
         if (is_swept || (users_.front() <= i && i < users_.back())) {
           throw InvalidInput(
               source_.input_changes,
@@ -455,6 +477,7 @@ class Stager {
   std::vector<std::size_t> users_;
   std::vector<FootprintAxis> box_;
   std::vector<bool> is_kept_;
+  NameSet own_iterations_;
   std::string temporary_;
 };
 

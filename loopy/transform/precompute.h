@@ -15,7 +15,9 @@ struct PrecomputeOptions {
   /// loops else.
   std::string default_tag{};
   /// Names of the new inames, one for each axis that is kept; empty: `NAME_0`, `NAME_1`, ... An
-  /// iname that is there already is shared: it takes the same values, and keeps its tag.
+  /// iname that is there already is shared: it takes the same values, and keeps its tag. If all
+  /// uses have it as their index, the values may read what other statements change in its
+  /// iterations.
   std::vector<std::string> inames{};
   /// Name of the temporary; empty: `RULE_store`, `ARRAY_fetch`.
   std::string temporary_name{};

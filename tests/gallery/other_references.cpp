@@ -529,6 +529,7 @@ Entries other_entries() {
       {"batch_norm", {batch_norm}},
       {"attention", {attention}},
       {"attention_f16", {attention}},
+      {"attention_online", {attention}},
       {"scores", {scores}},
       {"product", {product}},
       {"product_f16", {product}},

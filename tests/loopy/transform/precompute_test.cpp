@@ -251,6 +251,25 @@ TEST(Precompute, SharesInames) {
                precompute(before, "f", {"k", "j"}, {.inames = {"k", "j"}}));
 }
 
+TEST(Precompute, SharesInamesWhoseIterationsComputeWhatItReads) {
+  const Kernel before = make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j, k < 4}",
+                                    "f(r, c) := a[r, c] - low\n"
+                                    "<> low = b[i]  {id=low}\n"
+                                    "out[i] = sum(j, f(i, j)) + sum(j, f(i, j)*f(i, j))",
+                                    {.arguments = "a: f32[8, 4]; b, out: f32[8]",
+                                     .default_type = cgen::f32,
+                                     .fixed_parameters = {{"n", 8}}});
+  const Kernel done = precompute(before, "f", {"i", "j"}, {.inames = {"i", "s"}});
+  EXPECT_EQ(statements_of(done),
+            "low = b[i]\n"
+            "f_store[i, s] = a[i, s] - low\n"
+            "out[i] = sum(j, f_store[i, j]) + sum(j, f_store[i, j]*f_store[i, j])\n");
+  expect_same_results(before, done, {});
+  // in iterations of its own it would read the last value
+  EXPECT_ERROR("loopy.precompute.input_changes",
+               precompute(before, "f", {"i", "j"}, {.inames = {"t", "s"}}));
+}
+
 TEST(AddPrefetch, TakesTemporaries) {
   const Kernel before = make_kernel("{[i, j, k]: 0 <= i, j, k < 8}",
                                     "<f32> t[8]\nt[i] = 2*a[i]\nout[j] = sum(k, t[k])*j",
