@@ -100,6 +100,9 @@ std::optional<std::string> why_not_value(const Type& from, const Type& to, bool 
 }  // namespace
 
 std::optional<std::string> why_not_convertible(const Type& from, const Type& to, bool is_null) {
+  if (is<Scalar>(from) && is<Scalar>(to)) {
+    return why_not_value(from, to, is_null);
+  }
   if (is_opaque(from) || is_opaque(to) || is<Invalid>(from) || is<Invalid>(to)) {
     return std::nullopt;
   }

@@ -4,6 +4,7 @@
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/ast/infer_parts.h"
+#include "rtcg/cgen/ast/value_type_within.h"
 
 namespace rtcg::cgen::detail {
 namespace {
@@ -89,8 +90,8 @@ InferredType infer_pointer(BinaryOp op, const Expr& left, const Expr& right) {
 }
 
 InferredType infer_arithmetic(BinaryOp op, const Expr& left, const Expr& right) {
-  const Type l = value_type(left.type());
-  const Type r = value_type(right.type());
+  const Type& l = value_type_within(left.type());
+  const Type& r = value_type_within(right.type());
   if (is<Complex>(l) || is<Complex>(r)) {
     return infer_complex(op, left, right);
   }
@@ -113,7 +114,14 @@ InferredType infer_arithmetic(BinaryOp op, const Expr& left, const Expr& right) 
     return {boolean, {}};
   }
   const bool is_shift = op == BinaryOp::shift_left || op == BinaryOp::shift_right;
-  return {Scalar{is_shift ? promoted(*left_kind) : *common}, {}};
+  const ScalarKind kind = is_shift ? promoted(*left_kind) : *common;
+  for (const Type* operand : {&l, &r}) {  // that of one of them, nearly always: no new type is made
+    const auto* scalar = get_if<Scalar>(*operand);
+    if (scalar != nullptr && scalar->kind == kind) {
+      return {*operand, {}};
+    }
+  }
+  return {Scalar{kind}, {}};
 }
 
 InferredType infer_logical(BinaryOp op, const Expr& left, const Expr& right) {
@@ -149,13 +157,17 @@ InferredType infer_binary(BinaryOp op, const Expr& left, const Expr& right) {
   if (op == BinaryOp::comma) {
     return {right.type(), {}};
   }
+  const bool is_logical = op == BinaryOp::logical_and || op == BinaryOp::logical_or;
+  if (!is_logical && is<Scalar>(left.type()) && is<Scalar>(right.type())) {  // nearly always
+    return infer_arithmetic(op, left, right);
+  }
   if (is_opaque(left.type()) || is_opaque(right.type())) {
     return {is_comparison(op) && !is_opaque(left.type()) ? boolean : Type(), {}};
   }
-  if (is<Vector>(value_type(left.type())) || is<Vector>(value_type(right.type()))) {
+  if (is<Vector>(value_type_within(left.type())) || is<Vector>(value_type_within(right.type()))) {
     return infer_vector(op, left, right);
   }
-  if (op == BinaryOp::logical_and || op == BinaryOp::logical_or) {
+  if (is_logical) {
     return infer_logical(op, left, right);
   }
   if (is<Pointer>(decayed(left.type())) || is<Pointer>(decayed(right.type()))) {

@@ -2,6 +2,7 @@
 
 #include "rtcg/cgen/ast/expr.h"
 #include "rtcg/cgen/ast/statement.h"
+#include "rtcg/cgen/ast/value_type_within.h"
 
 namespace rtcg::cgen {
 namespace {
@@ -80,20 +81,31 @@ Qualified qualifiers_of(const Type& type) {
   return found;
 }
 
+namespace {
+
+const Type& unqualified(const Type& type) {
+  const auto* qualified = get_if<Qualified>(type);
+  return qualified == nullptr ? type : unqualified(qualified->type);
+}
+
+}  // namespace
+
 Type without_qualifiers(const Type& type) {
-  return is<Qualified>(type) ? qualifiers_of(type).type : type;
+  return unqualified(type);
+}
+
+const Type& value_type_within(const Type& type) {
+  const Type& plain = unqualified(type);
+  const auto* reference = get_if<Reference>(plain);
+  return reference == nullptr ? plain : unqualified(reference->referee);
 }
 
 Type value_type(const Type& type) {
-  const Type plain = without_qualifiers(type);
-  if (const auto* reference = get_if<Reference>(plain)) {
-    return without_qualifiers(reference->referee);
-  }
-  return plain;
+  return value_type_within(type);
 }
 
 Type decayed(const Type& type) {
-  const Type value = value_type(type);
+  const Type& value = value_type_within(type);
   if (const auto* array = get_if<Array>(value)) {
     return Pointer{array->element};
   }
@@ -115,7 +127,7 @@ std::optional<ScalarKind> scalar_kind(const Type& type) {
   if (const auto* scalar = get_if<Scalar>(type)) {  // nearly always
     return scalar->kind;
   }
-  const Type value = value_type(type);
+  const Type& value = value_type_within(type);
   if (const auto* scalar = get_if<Scalar>(value)) {
     return scalar->kind;
   }
@@ -127,7 +139,7 @@ std::optional<ScalarKind> scalar_kind(const Type& type) {
 }
 
 bool is_opaque(const Type& type) {
-  const Type value = value_type(type);
+  const Type& value = value_type_within(type);
   return is<Unknown>(value) || is<Auto>(value) || is<Named>(value) || is<Decltype>(value);
 }
 

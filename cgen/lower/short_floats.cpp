@@ -90,6 +90,11 @@ Expr assigned(const Expr& tree, const AssignExpr& node) {
 }  // namespace
 
 bool mixes_short_floats(const Expr& left, const Expr& right) {
+  const auto* plain_left = get_if<Scalar>(left.type());
+  const auto* plain_right = get_if<Scalar>(right.type());
+  if (plain_left != nullptr && plain_right != nullptr && plain_left->kind == plain_right->kind) {
+    return false;  // nearly always
+  }
   const auto left_kind = scalar_kind(left.type());
   const auto right_kind = scalar_kind(right.type());
   return (is_short(left_kind) || is_short(right_kind)) && left_kind && right_kind &&

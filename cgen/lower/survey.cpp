@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/ast/value_type_within.h"
 #include "rtcg/cgen/ast/walk.h"
 #include "rtcg/cgen/check/complain.h"
 #include "rtcg/cgen/lower/lowering.h"
@@ -79,19 +80,6 @@ void refuse_types(const Type& type, Dialect dialect, SourceOrigin where) {
         }
       },
       [](const auto&) {});
-}
-
-/// value_type(type), without a copy.
-const Type& value_type_within(const Type& type) {
-  const auto unqualified = [](const Type* inner) {
-    while (const auto* qualified = get_if<Qualified>(*inner)) {
-      inner = &qualified->type;
-    }
-    return inner;
-  };
-  const Type* plain = unqualified(&type);
-  const auto* reference = get_if<Reference>(*plain);
-  return reference == nullptr ? *plain : *unqualified(&reference->referee);
 }
 
 bool is_vector(const Expr& tree) {
