@@ -8,60 +8,23 @@
 #include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/codegen/helper_function.h"
-#include "rtcg/loopy/kernel/call_loops.h"
+#include "rtcg/loopy/kernel/rename_kernel.h"
 #include "rtcg/loopy/kernel/variable_index.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
 
-using NewNames = std::map<std::string, std::string, std::less<>>;
-
 // Functions, variables and macros that generated text may use besides those that kernels call.
-constexpr std::string_view words_of_texts[] = {"blockDim",
-                                               "blockIdx",
-                                               "gridDim",
-                                               "threadIdx",
-                                               "warpSize",
-                                               "dim3",
-                                               "printf",
-                                               "assert",
-                                               "errno",
-                                               "stdin",
-                                               "stdout",
-                                               "stderr",
-                                               "NAN",
-                                               "INFINITY",
-                                               "M_PI",
-                                               "barrier",
-                                               "mem_fence",
-                                               "memcpy",
-                                               "memset",
-                                               "memmove",
-                                               "memcmp",
-                                               "get_global_id",
-                                               "get_global_size",
-                                               "get_group_id",
-                                               "get_local_id",
-                                               "get_local_size",
-                                               "get_num_groups",
-                                               "get_work_dim",
-                                               "atomic_add",
-                                               "atomic_min",
-                                               "atomic_max",
-                                               "atomic_xchg",
-                                               "atomicAdd",
-                                               "atomicMin",
-                                               "atomicMax",
-                                               "atomicExch",
-                                               "CLK_LOCAL_MEM_FENCE",
-                                               "CLK_GLOBAL_MEM_FENCE",
-                                               "linux",
-                                               "unix",
-                                               "launch",
-                                               "arguments",
-                                               "as_float",
-                                               "as_int"};
+constexpr std::string_view text_words[] = {
+    "blockDim", "blockIdx", "gridDim",   "threadIdx", "warpSize", "dim3",    "printf",
+    "assert",   "errno",    "stdin",     "stdout",    "stderr",   "NAN",     "INFINITY",
+    "M_PI",     "barrier",  "mem_fence", "memcpy",    "memset",   "memmove", "memcmp",
+    "linux",    "unix",     "launch",    "arguments", "as_float", "as_int"};
+constexpr std::string_view device_functions[] = {
+    "get_global_id",  "get_global_size", "get_group_id", "get_local_id", "get_local_size",
+    "get_num_groups", "get_work_dim",    "atomic_add",   "atomic_min",   "atomic_max",
+    "atomic_xchg",    "atomicAdd",       "atomicMin",    "atomicMax",    "atomicExch"};
 // Functions of C libraries and of OpenCL that a kernel of the same name would declare again.
 constexpr std::string_view library_functions[] = {
     "main",       "y0",      "y1",          "yn",        "j0",        "j1",        "jn",
@@ -116,8 +79,8 @@ bool is_function(std::string_view name) {
 /// Whether a variable of this name would hide something that the text needs.
 bool is_reserved_name(cgen::Dialect dialect, std::string_view name) {
   return cgen::is_reserved(dialect, name) || name.starts_with("__") || name.starts_with("rtcg_") ||
-         name.starts_with("make_") || has(words_of_texts, name) || is_helper_name(name) ||
-         is_function(name);
+         name.starts_with("make_") || name.starts_with("CLK_") || has(text_words, name) ||
+         has(device_functions, name) || is_helper_name(name) || is_function(name);
 }
 
 /// The same for the kernel itself: other functions see it, too.
@@ -139,11 +102,6 @@ constexpr std::size_t longest_kernel_name = 100;
 
 std::string cut_name(const std::string& name) {
   return fmt::format("{}_{:016x}", name.substr(0, longest_kernel_name - 20), text_hash(name));
-}
-
-std::string new_name(const NewNames& names, const std::string& old) {
-  const auto found = names.find(old);
-  return found == names.end() ? old : found->second;
 }
 
 /// What C text mentions outside of its parts stays as it is.
@@ -189,61 +147,6 @@ Expr rename_variables(const Expr& expr, const NewNames& names) {
   });
 }
 
-void rename_each(const NewNames& names, std::vector<Expr>& exprs) {
-  for (Expr& each : exprs) {
-    each = rename_variables(each, names);
-  }
-}
-
-void rename_inames(const NewNames& names, Kernel& kernel) {
-  const auto rename = [&](const std::string& name) { return new_name(names, name); };
-  kernel.assumptions = kernel.assumptions.rename(rename);
-  for (Domain& domain : kernel.domains) {
-    for (std::string& iname : domain.inames) {
-      iname = rename(iname);
-    }
-    domain.constraints = domain.constraints.rename(rename);
-  }
-  std::map<std::string, InameTag, std::less<>> tags;
-  for (const auto& [iname, tag] : kernel.iname_tags) {
-    tags.emplace(rename(iname), tag);
-  }
-  kernel.iname_tags = std::move(tags);
-  for (std::vector<std::string>& priority : kernel.loop_priorities) {
-    for (std::string& iname : priority) {
-      iname = rename(iname);
-    }
-  }
-}
-
-Kernel renamed(Kernel kernel, const NewNames& names) {
-  rename_inames(names, kernel);
-  for (const auto& [old, other] : names) {
-    replace_call_loop(kernel, old, {other});
-  }
-  kernel = map_expressions(std::move(kernel),
-                           [&](const Expr& expr) { return rename_variables(expr, names); });
-  for (Instruction& instruction : kernel.instructions) {
-    NameSet within;
-    for (const std::string& iname : instruction.within_inames) {
-      within.insert(new_name(names, iname));
-    }
-    instruction.within_inames = std::move(within);
-  }
-  for (Argument& argument : kernel.arguments) {
-    argument.name = new_name(names, argument.name);
-    rename_each(names, argument.shape);
-    rename_each(names, argument.strides_elements);
-    argument.offset_elements = rename_variables(argument.offset_elements, names);
-  }
-  for (Temporary& temporary : kernel.temporaries) {
-    temporary.name = new_name(names, temporary.name);
-    rename_each(names, temporary.shape);
-    rename_each(names, temporary.strides_elements);
-  }
-  return kernel;
-}
-
 }  // namespace
 
 TargetNames with_target_names(Kernel kernel, cgen::Dialect dialect) {
@@ -272,7 +175,8 @@ TargetNames with_target_names(Kernel kernel, cgen::Dialect dialect) {
     }
   }
   if (!names.empty()) {
-    result.kernel = renamed(std::move(result.kernel), names);
+    result.kernel = rename_kernel(std::move(result.kernel), names, {},
+                                  [&](const Expr& expr) { return rename_variables(expr, names); });
   }
   return result;
 }

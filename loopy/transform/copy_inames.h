@@ -1,19 +1,15 @@
 #pragma once
 // Internal header: it is not installed.
 
-#include <map>
 #include <string>
 
 #include "rtcg/cgen/support/name_generator.h"
-#include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/kernel/rename_kernel.h"
 
 // Copies of inames: what transformations share that give statements or reductions loops of their
 // own.
 
 namespace rtcg::loopy {
-
-/// New names by old ones.
-using NewNames = std::map<std::string, std::string, std::less<>>;
 
 /// The kernel with copies of inames in domains of their own. Inames of the old domain that those
 /// who use the copies do not use (`used` has the others) are projected out: what they leave of the
