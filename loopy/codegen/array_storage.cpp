@@ -57,22 +57,14 @@ constexpr int alignment_bytes = 16;
 struct SharedArray {
   cgen::Type element;
   std::string name;
-  std::vector<cgen::Expr> lengths;
+  std::vector<int> extents;
   std::int64_t bytes = 0;
-
-  /// The type of what is left when the first axes have been indexed.
-  [[nodiscard]] cgen::Type with_axes_from(std::size_t first) const {
-    cgen::Type type = element;
-    for (std::size_t axis = lengths.size(); axis-- > first;) {
-      type = cgen::array_of(type, lengths[axis]);
-    }
-    return type;
-  }
 };
 
 cgen::Statement shared_array(const SharedArray& array) {
-  cgen::Declaration declaration{
-      .type = array.with_axes_from(0), .name = array.name, .memory = cgen::MemorySpace::shared};
+  cgen::Declaration declaration{.type = array_type(array.element, array.extents),
+                                .name = array.name,
+                                .memory = cgen::MemorySpace::shared};
   if (array.bytes >= alignment_bytes) {
     declaration.align_bytes = alignment_bytes;
   }
@@ -86,7 +78,7 @@ std::int64_t declare_in_dynamic_memory(const std::vector<SharedArray>& arrays,
   const cgen::Expr memory = body.add(cgen::dynamic_shared_array(cgen::u8, name));
   std::int64_t offset = 0;
   for (const SharedArray& each : arrays) {
-    const cgen::Type row = cgen::pointer_to(each.with_axes_from(1));
+    const cgen::Type row = cgen::pointer_to(array_type(each.element, each.extents, 1));
     body << cgen::declare(
         cgen::const_(row), each.name,
         cgen::cast(row, offset == 0 ? memory : memory + static_cast<int>(offset)));
@@ -97,7 +89,7 @@ std::int64_t declare_in_dynamic_memory(const std::vector<SharedArray>& arrays,
 
 }  // namespace
 
-std::vector<std::int64_t> storage_extents(const Kernel& kernel, const Temporary& temporary) {
+std::vector<int> storage_extents(const Kernel& kernel, const Temporary& temporary) {
   std::vector<std::int64_t> extents;
   for (const Expr& length : temporary.shape) {
     // one element at least, as C has it: where a domain is empty, none is touched
@@ -122,13 +114,13 @@ std::vector<std::int64_t> storage_extents(const Kernel& kernel, const Temporary&
   for (const std::int64_t extent : extents) {
     count = extent > most_elements / count ? refuse_length(temporary) : count * extent;
   }
-  return extents;
+  return {extents.begin(), extents.end()};
 }
 
-std::vector<std::int64_t> declared_extents(const Kernel& kernel, const Temporary& temporary) {
-  std::vector<std::int64_t> extents = storage_extents(kernel, temporary);
+std::vector<int> declared_extents(const Kernel& kernel, const Temporary& temporary) {
+  std::vector<int> extents = storage_extents(kernel, temporary);
   if (extents.empty() && !temporary.shape.empty()) {
-    extents = {linear_length(kernel, temporary)};
+    extents = {static_cast<int>(linear_length(kernel, temporary))};
   }
   return extents;
 }
@@ -136,34 +128,26 @@ std::vector<std::int64_t> declared_extents(const Kernel& kernel, const Temporary
 BlockMemory block_memory(KernelVariables& variables) {
   const LaunchFacts& launch = variables.launch;
   BlockMemory result;
-  if (std::none_of(
-          launch.kernel.temporaries.begin(), launch.kernel.temporaries.end(),
-          [](const Temporary& each) { return each.address_space == AddressSpace::local; })) {
-    return result;
-  }
-  NameSet used;
-  for (const std::size_t statement : launch.statements) {
-    used.merge(written_variables(launch.kernel.instructions[statement]));
-    used.merge(read_variables(launch.kernel, launch.kernel.instructions[statement]));
-  }
   std::vector<SharedArray> arrays;
   for (const Temporary& temporary : launch.kernel.temporaries) {
-    if (temporary.address_space != AddressSpace::local || used.count(temporary.name) == 0) {
+    const bool is_used =
+        std::any_of(launch.statements.begin(), launch.statements.end(), [&](std::size_t statement) {
+          return launch.facts.touched(statement).count(temporary.name) != 0;
+        });
+    if (temporary.address_space != AddressSpace::local || !is_used) {
       continue;
     }
-    std::vector<std::int64_t> extents = declared_extents(launch.kernel, temporary);
+    std::vector<int> extents = declared_extents(launch.kernel, temporary);
     if (extents.empty()) {
       extents = {1};  // a scalar that all threads share
     }
     std::int64_t bytes = loopy::size_bytes(*temporary.type);
-    std::vector<cgen::Expr> lengths;
-    for (const std::int64_t extent : extents) {
+    for (const int extent : extents) {
       bytes *= extent;
-      lengths.emplace_back(static_cast<int>(extent));
     }
     result.bytes += bytes;
     result.arrays.emplace_back(temporary.name, bytes);
-    arrays.push_back({*temporary.type, temporary.name, std::move(lengths), bytes});
+    arrays.push_back({*temporary.type, temporary.name, std::move(extents), bytes});
   }
   cgen::BlockBuilder body;
   if (result.bytes > launch.rules.most_static_shared_bytes) {
@@ -174,7 +158,7 @@ BlockMemory block_memory(KernelVariables& variables) {
       if (launch.rules.has_threads) {
         body << shared_array(each);
       } else {
-        body << cgen::declare(each.with_axes_from(0), each.name);
+        body << cgen::declare(array_type(each.element, each.extents), each.name);
       }
     }
   }

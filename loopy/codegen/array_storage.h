@@ -19,11 +19,18 @@ class KernelVariables;
 /// empty if the strides allow only one index, and for scalars.
 /// @throws InvalidInput  loopy.generate.array_length_not_constant,
 ///         loopy.generate.temporary_too_long
-[[nodiscard]] std::vector<std::int64_t> storage_extents(const Kernel& kernel,
-                                                        const Temporary& temporary);
+[[nodiscard]] std::vector<int> storage_extents(const Kernel& kernel, const Temporary& temporary);
 /// The same, but one extent if the strides allow only one index.
-[[nodiscard]] std::vector<std::int64_t> declared_extents(const Kernel& kernel,
-                                                         const Temporary& temporary);
+[[nodiscard]] std::vector<int> declared_extents(const Kernel& kernel, const Temporary& temporary);
+/// The type of an array with these extents, once its first axes have been indexed.
+template <class Extent>
+[[nodiscard]] cgen::Type array_type(cgen::Type element, const std::vector<Extent>& extents,
+                                    std::size_t indexed_axes = 0) {
+  for (std::size_t axis = extents.size(); axis-- > indexed_axes;) {
+    element = cgen::array_of(std::move(element), extents[axis]);
+  }
+  return element;
+}
 
 /// The shared memory of a block.
 struct BlockMemory {

@@ -6,6 +6,7 @@
 
 #include "rtcg/cgen/ast/walk.h"
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/loopy/codegen/array_storage.h"
 #include "rtcg/loopy/codegen/join_conditions.h"
 
 namespace rtcg::loopy {
@@ -173,12 +174,9 @@ class Placement {
   [[nodiscard]] cgen::Statement declaration(std::size_t number,
                                             std::optional<cgen::Expr> value = {}) const {
     const auto& [name, variable] = *variables_[number];
-    cgen::Type type = variable.type;
-    for (std::size_t axis = variable.extents.size(); axis-- > 0;) {
-      type = cgen::array_of(type, variable.extents[axis]);
-    }
-    cgen::Declaration result{
-        .type = std::move(type), .name = name, .initializer = std::move(value)};
+    cgen::Declaration result{.type = array_type(variable.type, variable.extents),
+                             .name = name,
+                             .initializer = std::move(value)};
     if (variable.is_at_top) {
       result.align_bytes = bytes_of_vectors;
     }

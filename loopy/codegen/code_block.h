@@ -60,7 +60,7 @@ inline const CodeItemKinds::Variant& kinds(const CodeItem& item) {
 /// A variable for the value of a private temporary in one lane: a scalar if it has no extents.
 struct PrivateVariable {
   cgen::Type type{};
-  std::vector<cgen::Expr> extents{};
+  std::vector<int> extents{};
   /// Whether it is declared at the very top: it lives longer than its innermost block.
   bool is_at_top = false;
   std::string temporary{};

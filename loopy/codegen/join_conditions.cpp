@@ -182,7 +182,7 @@ Kind* find_kind(CodeItem& item) {
 
 bool join(CodeItem& first, CodeItem& second);
 
-/// Neighbours are joined, also where the two meet.
+/// The last item of `block` and the first of `more` are joined as well.
 void append_joined(CodeBlock& block, CodeBlock more) {
   for (CodeItem& item : more.items) {
     if (block.items.empty() || !join(block.items.back(), item)) {
@@ -310,10 +310,6 @@ void write_as_one(CodeBlock& block) {
     }
   }
 }
-
-}  // namespace
-
-namespace {
 
 // Each item is compared with all conditions before it, so a long text of many would take long.
 constexpr std::size_t most_conditions = 64;

@@ -26,20 +26,16 @@ Expr length_of(const Temporary& temporary) {
 
 std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
                                           const std::vector<KernelParameter>& parameters) {
-  std::unordered_set<std::string_view> constants;
-  for (const Argument& argument : kernel.arguments) {
-    if (argument.address_space == AddressSpace::constant) {
-      constants.insert(argument.name);
-    }
-  }
   std::vector<cgen::Parameter> result;
   result.reserve(parameters.size());
-  for (const KernelParameter& parameter : parameters) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const KernelParameter& parameter = parameters[i];
     if (!parameter.is_array) {
       result.push_back({cgen::const_(parameter.type), parameter.name});
       continue;
     }
-    const bool is_constant = constants.count(parameter.name) != 0;
+    const bool is_constant = i < kernel.arguments.size() &&  // which come first
+                             kernel.arguments[i].address_space == AddressSpace::constant;
     cgen::Type element = parameter.is_written ? parameter.type : cgen::const_(parameter.type);
     element = cgen::in_space(
         is_constant ? cgen::AddressSpace::constant : cgen::AddressSpace::global, element);

@@ -135,13 +135,11 @@ const KernelVariables::IndexedArray& KernelVariables::indexed_array(const std::s
     made.extents = storage_extents(launch.kernel, *temporary);
     made.shape = &temporary->shape;
     made.strides = &temporary->strides_elements;
-    cgen::Type type = *temporary->type;
-    for (std::size_t axis = made.extents.size(); axis-- > 0;) {
-      type = cgen::array_of(type, static_cast<int>(made.extents[axis]));
-    }
     if (temporary->address_space == AddressSpace::local ||
         temporary->address_space == AddressSpace::constant) {
-      made.variable = cgen::variable(array, made.extents.empty() ? cgen::pointer_to(type) : type);
+      made.variable =
+          cgen::variable(array, made.extents.empty() ? cgen::pointer_to(*temporary->type)
+                                                     : array_type(*temporary->type, made.extents));
     }
     if (temporary->address_space == AddressSpace::local && temporary->swizzle.patterns > 1 &&
         launch.rules.has_banks) {
@@ -211,23 +209,24 @@ cgen::Expr KernelVariables::variable_of(const std::string& name, const EmitConte
 cgen::Expr KernelVariables::private_variable(const Temporary& temporary,
                                              const EmitContext& context) {
   const std::string name = private_name(temporary, context);
-  PrivateVariable variable{*temporary.type, {}, false, temporary.name};
-  cgen::Type type = *temporary.type;
   const bool is_spread = launch.spread.count(temporary.name) != 0;
-  if (is_spread) {
+  auto known = private_variables_.find(name);
+  if (known == private_variables_.end()) {
+    std::vector<int> extents;
     for (const HardwareAxis* axis : launch.thread_loops) {
-      variable.extents.emplace_back(static_cast<int>(*as_integer(axis->extent)));
+      if (is_spread) {
+        extents.push_back(static_cast<int>(*as_integer(axis->extent)));
+      }
     }
-    variable.is_at_top = true;
+    for (const int extent : declared_extents(launch.kernel, temporary)) {
+      extents.push_back(extent);
+    }
+    known = private_variables_
+                .emplace(name, PrivateVariable{*temporary.type, std::move(extents), is_spread,
+                                               temporary.name})
+                .first;
   }
-  for (const std::int64_t extent : declared_extents(launch.kernel, temporary)) {
-    variable.extents.emplace_back(static_cast<int>(extent));
-  }
-  for (std::size_t axis = variable.extents.size(); axis-- > 0;) {
-    type = cgen::array_of(type, variable.extents[axis]);
-  }
-  private_variables_.emplace(name, variable);
-  cgen::Expr result = cgen::variable(name, type);
+  cgen::Expr result = cgen::variable(name, array_type(known->second.type, known->second.extents));
   if (is_spread) {
     for (const HardwareAxis* axis : launch.thread_loops) {
       const ExprScope scope = scope_of(context);
@@ -247,15 +246,8 @@ const std::string& KernelVariables::lane_base(const std::string& temporary) {
     return name.size() > base.size() + 1 && name.compare(0, base.size(), base) == 0 &&
            name[base.size()] == '_' && name[base.size() + 1] >= '0' && name[base.size() + 1] <= '9';
   };
-  const auto is_taken = [&] {
-    const std::vector<std::string> inames = all_inames(launch.kernel);
-    return std::any_of(inames.begin(), inames.end(), is_like) ||
-           std::any_of(launch.kernel.temporaries.begin(), launch.kernel.temporaries.end(),
-                       [&](const Temporary& each) { return is_like(each.name); }) ||
-           std::any_of(launch.kernel.arguments.begin(), launch.kernel.arguments.end(),
-                       [&](const Argument& each) { return is_like(each.name); });
-  };
-  while (is_taken()) {
+  const NameSet taken = known_names(launch.kernel);
+  while (std::any_of(taken.begin(), taken.end(), is_like)) {
     base += "_lane";
   }
   return lane_bases_.emplace(temporary, base).first->second;

@@ -50,7 +50,7 @@ class KernelVariables {
     /// The variable; nothing for private arrays, which have one for each lane.
     std::optional<cgen::Expr> variable{};
     /// If C knows the array as one of several axes; empty if it has one index.
-    std::vector<std::int64_t> extents{};
+    std::vector<int> extents{};
     /// For one index: what it follows from besides the indices, and the number of that.
     const std::vector<Expr>* shape = nullptr;
     const std::vector<Expr>* strides = nullptr;

@@ -55,8 +55,7 @@ LaunchFacts::LaunchFacts(const Kernel& of_kernel, const LoopTree& tree, const La
                             })),
       context(context_of_kernel(kernel, axes)),
       thread_loops(loops_over_threads(axes, rules)),
-      spread(thread_loops.empty() ? std::set<std::string>{}
-                                  : values_across_segments(kernel, facts, tree)) {
+      spread(thread_loops.empty() ? std::set<std::string>{} : values_across_segments(facts, tree)) {
   for (const std::size_t statement : statements) {
     unused_axes_.emplace(statement, find_unused_axes(statement));
   }
@@ -78,16 +77,8 @@ std::vector<const HardwareAxis*> LaunchFacts::find_unused_axes(std::size_t state
       unused.push_back(&axis);
     }
   }
-  const auto is_of_block = [&](const std::string& name) {
-    const Temporary* temporary = find_temporary(kernel, name);
-    return temporary != nullptr && temporary->address_space != AddressSpace::global;
-  };
-  if (!unused.empty()) {
-    const NameSet written = written_variables(instruction);
-    if (std::all_of(written.begin(), written.end(), is_of_block)) {
-      // each block has its own
-      std::erase_if(unused, [](const auto* axis) { return axis->kind == AxisKind::grid; });
-    }
+  if (!facts.writes_global(statement)) {  // each block has its own
+    std::erase_if(unused, [](const auto* axis) { return axis->kind == AxisKind::grid; });
   }
   return unused;
 }

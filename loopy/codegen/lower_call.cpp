@@ -46,21 +46,16 @@ std::set<std::string> declared_names(const cgen::Statement& body) {
 }
 
 /// A pointer to the rows of an array.
-cgen::Type pointer_to_rows(cgen::Type element, const std::vector<cgen::Expr>& extents) {
-  for (std::size_t axis = extents.size(); axis-- > 1;) {
-    element = cgen::array_of(element, extents[axis]);
-  }
-  return cgen::pointer_to(element);
+cgen::Type pointer_to_rows(const cgen::Type& element, const std::vector<int>& extents) {
+  return cgen::pointer_to(array_type(element, extents, 1));
 }
 
 /// Whether statements that are not part of the call use the temporary as well.
 bool is_touched_outside(const LaunchFacts& launch, const std::string& temporary,
                         const std::vector<std::size_t>& inside) {
   const auto touches = [&](std::size_t statement) {
-    const Instruction& instruction = launch.kernel.instructions[statement];
     return std::find(inside.begin(), inside.end(), statement) == inside.end() &&
-           (written_variables(instruction).count(temporary) != 0 ||
-            read_variables(launch.kernel, instruction).count(temporary) != 0);
+           launch.facts.touched(statement).count(temporary) != 0;
   };
   return launch.spread.count(temporary) != 0 ||
          std::any_of(launch.statements.begin(), launch.statements.end(), touches);
@@ -111,12 +106,8 @@ CallParameter call_parameter(KernelVariables& variables, const cgen::Variable& v
     return result;
   }
   if (temporary != nullptr && temporary->address_space == AddressSpace::local) {
-    std::vector<cgen::Expr> extents;
-    for (const std::int64_t extent : storage_extents(kernel, *temporary)) {
-      extents.emplace_back(static_cast<int>(extent));
-    }
     const cgen::Type type = cgen::in_space(cgen::AddressSpace::shared, element(*temporary->type));
-    return {name, {pointer_to_rows(type, extents), {}}, itself};
+    return {name, {pointer_to_rows(type, storage_extents(kernel, *temporary)), {}}, itself};
   }
   if (temporary != nullptr) {
     if (!own->second.extents.empty()) {
@@ -137,7 +128,8 @@ CodeItem lower_call(KernelVariables& variables, FunctionTable& functions,
   const CallSite& call = *launch.kernel.instructions[guarded.statements.front()].call_site;
   NameSet written;
   for (const std::size_t statement : guarded.statements) {
-    written.merge(written_variables(launch.kernel.instructions[statement]));
+    const NameSet& own = launch.facts.written(statement);
+    written.insert(own.begin(), own.end());
   }
   // the function declares what nothing else touches
   PrivateVariables declared = variables_in(code, variables.private_variables());

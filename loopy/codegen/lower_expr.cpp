@@ -97,7 +97,7 @@ class Lowering {
  private:
   [[nodiscard]] Type own_type(const Expr& expr) const { return type_of(*scope_.kernel, expr); }
 
-  /// Whether it is made of constants that take the type they meet.
+  /// Whether it consists of constants, which take the type of the other operand.
   [[nodiscard]] bool is_loose(const Expr& expr) const {
     const auto lookup = [&](const std::string& name) {
       return declared_type(*scope_.kernel, name);
@@ -184,22 +184,17 @@ class Lowering {
     return is_negated ? -result : result;
   }
 
-  /// Whether 0 <= expr, and expr < bound, are known.
+  /// Whether it is known that sign * expr + offset is not negative.
+  [[nodiscard]] bool is_known_nonnegative(const Expr& expr, std::int64_t sign,
+                                          std::int64_t offset) const {
+    const std::optional<Affine> affine = to_affine(with_values(*scope_.values, expr));
+    return affine && context().implies_nonnegative(*affine * sign + offset);
+  }
   [[nodiscard]] bool is_known_nonnegative(const Expr& expr) const {
     const FloorDiv* quotient = get_if<FloorDiv>(expr);
-    if (quotient != nullptr && as_integer(quotient->denominator) > 0) {
-      return is_known_nonnegative(quotient->numerator);
-    }
-    const std::optional<Affine> affine = to_affine(with_values(*scope_.values, expr));
-    return affine && context().implies_nonnegative(*affine);
-  }
-  [[nodiscard]] bool is_known_positive(const Expr& expr) const {
-    const std::optional<Affine> affine = to_affine(with_values(*scope_.values, expr));
-    return affine && context().implies_nonnegative(*affine - 1);
-  }
-  [[nodiscard]] bool is_known_below(const Expr& expr, std::int64_t bound) const {
-    const std::optional<Affine> affine = to_affine(with_values(*scope_.values, expr));
-    return affine && context().implies_nonnegative(Affine(bound - 1) - *affine);
+    const bool is_reduced = quotient != nullptr && as_integer(quotient->denominator) > 0;
+    return is_reduced ? is_known_nonnegative(quotient->numerator)
+                      : is_known_nonnegative(expr, 1, 0);
   }
 
   /// Rounds down for all signs, in the type that C gives the operands. That both are not negative
@@ -228,7 +223,7 @@ class Lowering {
     scope_.helpers->insert(function);
     const cgen::Expr result = cgen::call(function.name(), {left, right}, type);
     const auto own_kind = cgen::scalar_kind(own);
-    // i32 and u32 meet in i64; what they are meant to give is unsigned
+    // i32 with u32 is computed in i64, and the result is unsigned
     return own_kind && !cgen::is_signed(*own_kind) && !(type == own) ? cgen::cast(own, result)
                                                                      : result;
   }
@@ -238,7 +233,7 @@ class Lowering {
     return kind && cgen::is_integral(*kind) ? kind : std::nullopt;
   }
 
-  /// What holds the values of both: i64 where an i32 meets a u32. A u64 stays one, as in C.
+  /// A type that holds the values of both: i64 for i32 and u32. A u64 stays one, as in C.
   [[nodiscard]] static cgen::ScalarKind division_kind(cgen::ScalarKind left, cgen::ScalarKind right,
                                                       bool left_is_count, bool right_is_count) {
     using Kind = cgen::ScalarKind;
@@ -263,20 +258,10 @@ class Lowering {
   }
 
   cgen::Expr floor_division(const FloorDiv& e, const Expr& expr, const Type& type) const {
-    if (is_floating_type(type)) {
-      return cgen::call(cgen::Intrinsic::floor,
-                        {lower(e.numerator, type) / lower(e.denominator, type)});
-    }
-    const auto denominator = as_integer(e.denominator);
-    if (is_known_nonnegative(e.numerator) && denominator && *denominator > 0) {
-      return is_known_below(e.numerator, *denominator)
-                 ? cgen::Expr(0)
-                 : lower(e.numerator, type) / integer(*denominator, type);
-    }
-    if (is_known_nonnegative(e.numerator) && is_known_positive(e.denominator)) {
-      return lower(e.numerator, type) / lower(e.denominator, type);
-    }
-    return divided(Helper::floor_div, expr, e.numerator, e.denominator, type);
+    return is_floating_type(type)
+               ? cgen::call(cgen::Intrinsic::floor,
+                            {lower(e.numerator, type) / lower(e.denominator, type)})
+               : integer_division(Helper::floor_div, expr, e.numerator, e.denominator, type);
   }
 
   cgen::Expr remainder(const Modulo& e, const Expr& expr, const Type& type) const {
@@ -284,16 +269,23 @@ class Lowering {
       throw Unsupported("loopy.lower_expr.floating_modulo",
                         "`%` of floating-point values is not supported: use fmod");
     }
-    const auto denominator = as_integer(e.denominator);
-    if (is_known_nonnegative(e.numerator) && denominator && *denominator > 0) {
-      return is_known_below(e.numerator, *denominator)
-                 ? lower(e.numerator, type)
-                 : lower(e.numerator, type) % integer(*denominator, type);
+    return integer_division(Helper::floor_mod, expr, e.numerator, e.denominator, type);
+  }
+
+  /// C's own operator where both operands are known to allow it, and none where the quotient is
+  /// known to be 0.
+  cgen::Expr integer_division(Helper kind, const Expr& expr, const Expr& left, const Expr& right,
+                              const Type& type) const {
+    const auto divisor = as_integer(right);
+    if (!is_known_nonnegative(left) ||
+        !(divisor ? *divisor > 0 : is_known_nonnegative(right, 1, -1))) {
+      return divided(kind, expr, left, right, type);
     }
-    if (is_known_nonnegative(e.numerator) && is_known_positive(e.denominator)) {
-      return lower(e.numerator, type) % lower(e.denominator, type);
+    if (divisor && is_known_nonnegative(left, -1, *divisor - 1)) {
+      return kind == Helper::floor_div ? cgen::Expr(0) : lower(left, type);
     }
-    return divided(Helper::floor_mod, expr, e.numerator, e.denominator, type);
+    return kind == Helper::floor_div ? lower(left, type) / lower(right, type)
+                                     : lower(left, type) % lower(right, type);
   }
 
   /// Multiplied out where the exponent is a small constant, the values of unrolled loops put in.

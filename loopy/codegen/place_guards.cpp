@@ -320,16 +320,10 @@ class GuardPlacement {
 };
 
 /// Whether others than the block itself could notice that the statement does not run.
-bool is_seen_outside(const Kernel& kernel, const Instruction& instruction) {
-  if (is<BarrierInstruction>(instruction) || is<CopyFence>(instruction)) {
-    return false;
-  }
-  const NameSet written = written_variables(instruction);
-  return !is<Assignment>(instruction) ||
-         !std::all_of(written.begin(), written.end(), [&](const std::string& each) {
-           const Temporary* temporary = find_temporary(kernel, each);
-           return temporary != nullptr && temporary->address_space != AddressSpace::global;
-         });
+bool is_seen_outside(const LaunchFacts& launch, std::size_t statement) {
+  const Instruction& instruction = launch.kernel.instructions[statement];
+  return !is<BarrierInstruction>(instruction) && !is<CopyFence>(instruction) &&
+         (!is<Assignment>(instruction) || launch.facts.writes_global(statement));
 }
 
 /// What a statement's domain says of the place of its block alone.
@@ -349,41 +343,36 @@ ConstraintSet domain_of_blocks(const LaunchFacts& launch, std::size_t statement)
   return blocks;
 }
 
-/// What relates the axes of the grid, `j_0 <= i_0`, where all that a block does for others needs
-/// it: whole blocks are left out then. Of blocks whose threads meet, others test each statement.
+/// Constraints between axes of the grid, `j_0 <= i_0`, that all results of a block need: other
+/// blocks do nothing. Only for blocks with barriers: without them each statement has its test.
 Guards tests_of_blocks(const LaunchFacts& launch, const LoopTree& tree) {
   if (std::none_of(tree.begin(), tree.end(), contains_barrier)) {
     return {};
   }
-  std::optional<ConstraintSet> common;
+  const auto relates_axes = [&](const Constraint& each) {
+    int axes = 0;
+    for (const Affine::Term& term : each.expr.terms()) {
+      if (find_temporary(launch.kernel, term.name) != nullptr) {
+        return false;
+      }
+      axes += tag_of(launch.kernel, term.name).kind == AxisKind::grid ? 1 : 0;
+    }
+    return axes >= 2 && !launch.context->assumptions.implies(each);
+  };
+  std::optional<Guards> tests;
   for (const std::size_t statement : launch.statements) {
-    if (!is_seen_outside(launch.kernel, launch.kernel.instructions[statement])) {
+    if (!is_seen_outside(launch, statement) || (tests && tests->empty())) {
       continue;
     }
     const ConstraintSet own = domain_of_blocks(launch, statement);
-    ConstraintSet both;
-    for (const Constraint& each : common ? common->constraints() : own.constraints()) {
-      if (own.implies(each)) {
-        both.add(each);
-      }
+    if (tests) {
+      std::erase_if(*tests, [&](const Constraint& each) { return !own.implies(each); });
+      continue;
     }
-    common = std::move(both);
+    tests = own.constraints();
+    std::erase_if(*tests, [&](const Constraint& each) { return !relates_axes(each); });
   }
-  Guards tests;
-  for (const Constraint& each : common ? common->constraints() : std::vector<Constraint>{}) {
-    const auto is_of_grid = [&](const Affine::Term& term) {
-      return tag_of(launch.kernel, term.name).kind == AxisKind::grid;
-    };
-    const bool is_known = std::all_of(each.expr.terms().begin(), each.expr.terms().end(),
-                                      [&](const Affine::Term& term) {
-                                        return find_temporary(launch.kernel, term.name) == nullptr;
-                                      });
-    const auto axes = std::count_if(each.expr.terms().begin(), each.expr.terms().end(), is_of_grid);
-    if (axes >= 2 && is_known && !launch.context->assumptions.implies(each)) {
-      tests.push_back(each);
-    }
-  }
-  return tests;
+  return tests.value_or(Guards{});
 }
 
 }  // namespace

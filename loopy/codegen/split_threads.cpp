@@ -49,18 +49,14 @@ std::vector<LoopTree> thread_segments(const StatementFacts& facts, const LoopTre
   return segments;
 }
 
-std::set<std::string> values_across_segments(const Kernel& kernel, const StatementFacts& facts,
-                                             const LoopTree& tree) {
+std::set<std::string> values_across_segments(const StatementFacts& facts, const LoopTree& tree) {
   std::vector<LoopTree> segments;
   add_segments(facts, tree, segments);
   std::map<std::string, std::size_t> segment_of;
   std::set<std::string> across;
   for (std::size_t number = 0; number < segments.size(); ++number) {
     for (const std::size_t statement : statements_in(segments[number])) {
-      const Instruction& instruction = kernel.instructions[statement];
-      NameSet touched = written_variables(instruction);
-      touched.merge(read_variables(kernel, instruction));
-      for (const std::string& each : touched) {
+      for (const std::string& each : facts.touched(statement)) {
         if (facts.is_varying(each) && segment_of.emplace(each, number).first->second != number) {
           across.insert(each);
         }

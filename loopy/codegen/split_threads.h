@@ -21,8 +21,7 @@ enum class ThreadShare { none, all, some };
                                                     const LoopTree& nodes);
 
 /// The private temporaries that differ by thread and that more than one segment touches.
-[[nodiscard]] std::set<std::string> values_across_segments(const Kernel& kernel,
-                                                           const StatementFacts& facts,
+[[nodiscard]] std::set<std::string> values_across_segments(const StatementFacts& facts,
                                                            const LoopTree& tree);
 
 }  // namespace rtcg::loopy

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/codegen/statement_facts.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/index_cases.h"
@@ -97,19 +98,28 @@ std::optional<Affine> least_margin(const ComparisonForm& form, const ConstraintS
 }  // namespace
 
 StatementFacts::StatementFacts(const Kernel& kernel, const std::vector<std::size_t>& statements)
-    : kernel_(kernel) {
+    : kernel_(kernel), statements_(kernel.instructions.size()) {
   for (const std::string& iname : all_inames(kernel)) {
     if (tag_of(kernel, iname).is_lane()) {
       lane_inames_.push_back(iname);
     }
   }
   for (const std::size_t statement : statements) {
-    find_lanes(statement);
-    const NameSet written = written_variables(kernel.instructions[statement]);
-    if (!std::all_of(written.begin(), written.end(),
-                     [&](const std::string& each) { return is_private(each); })) {
-      writes_shared_.insert(writes_shared_.end(), statement);
+    Statement& own = statements_[statement];
+    own.written = written_variables(kernel.instructions[statement]);
+    if (!kernel.temporaries.empty()) {  // nothing is asked of arguments
+      own.reads = read_variables(kernel, kernel.instructions[statement]);
     }
+    own.touched = own.written;
+    own.touched.insert(own.reads.begin(), own.reads.end());
+    own.writes_shared = !std::all_of(own.written.begin(), own.written.end(),
+                                     [&](const std::string& each) { return is_private(each); });
+    own.writes_global =
+        std::any_of(own.written.begin(), own.written.end(), [&](const std::string& each) {
+          const Temporary* temporary = find_temporary(kernel, each);
+          return temporary == nullptr || temporary->address_space == AddressSpace::global;
+        });
+    find_lanes(statement);
   }
   find_varying(statements);
   find_guards(statements);
@@ -128,7 +138,7 @@ const std::vector<std::string>& StatementFacts::lanes_of_temporary(const std::st
 
 void StatementFacts::find_lanes(std::size_t statement) {
   const Instruction& instruction = kernel_.instructions[statement];
-  std::vector<std::string>& lanes = lanes_[statement];
+  std::vector<std::string>& lanes = statements_[statement].lanes;
   for (const std::string& iname : lane_inames_) {
     if (instruction.within_inames.count(iname) != 0) {
       lanes.push_back(iname);
@@ -162,45 +172,25 @@ void StatementFacts::find_lanes(std::size_t statement) {
 }
 
 void StatementFacts::find_varying(const std::vector<std::size_t>& statements) {
-  struct Open {
-    std::size_t statement;
-    NameSet written;
-    NameSet touched;
+  const auto is_on_axis = [&](const std::string& iname) {
+    return tag_of(kernel_, iname).kind == AxisKind::block;
   };
-  std::vector<Open> open;  // not known to differ
-  const auto note = [&](std::size_t statement, const NameSet& written) {
-    differs_by_thread_.insert(differs_by_thread_.end(), statement);
-    for (const std::string& each : written) {
-      if (is_private(each)) {
-        varying_.insert(each);
-      }
-    }
-  };
-  for (const std::size_t statement : statements) {
-    const Instruction& instruction = kernel_.instructions[statement];
-    NameSet written = written_variables(instruction);
-    const bool is_on_axis = std::any_of(
-        instruction.within_inames.begin(), instruction.within_inames.end(),
-        [&](const std::string& iname) { return tag_of(kernel_, iname).kind == AxisKind::block; });
-    if (is_on_axis) {
-      note(statement, written);
-    } else {
-      NameSet touched = read_variables(kernel_, instruction);
-      touched.insert(written.begin(), written.end());
-      open.push_back({statement, std::move(written), std::move(touched)});
-    }
-  }
+  const auto is_varying = [&](const std::string& name) { return varying_.count(name) != 0; };
+  std::vector<std::size_t> open = statements;  // not known to differ
   // what touches a varying value differs too
   for (std::size_t before = open.size() + 1; open.size() < before;) {
     before = open.size();
-    std::erase_if(open, [&](const Open& each) {
-      const bool differs =
-          std::any_of(each.touched.begin(), each.touched.end(),
-                      [&](const std::string& name) { return varying_.count(name) != 0; });
-      if (differs) {
-        note(each.statement, each.written);
+    std::erase_if(open, [&](std::size_t statement) {
+      const NameSet& inames = kernel_.instructions[statement].within_inames;
+      Statement& own = statements_[statement];
+      own.differs_by_thread = std::any_of(inames.begin(), inames.end(), is_on_axis) ||
+                              std::any_of(own.touched.begin(), own.touched.end(), is_varying);
+      if (own.differs_by_thread) {
+        std::copy_if(own.written.begin(), own.written.end(),
+                     std::inserter(varying_, varying_.end()),
+                     [&](const std::string& each) { return is_private(each); });
       }
-      return differs;
+      return own.differs_by_thread;
     });
   }
 }
@@ -257,8 +247,8 @@ bool StatementFacts::is_safe_outside(std::size_t statement, const ConstraintSet&
   return true;
 }
 
-StatementFacts::DomainOf StatementFacts::domain_of(const NameSet& inames) const {
-  DomainOf domain;
+StatementFacts::Domain StatementFacts::domain_of(const NameSet& inames) const {
+  Domain domain;
   domain.all = constraints_of(kernel_, inames);
   std::vector<std::string> others;
   for (const std::string& name : domain.all.names()) {
@@ -287,55 +277,54 @@ StatementFacts::DomainOf StatementFacts::domain_of(const NameSet& inames) const 
 void StatementFacts::find_guards(const std::vector<std::size_t>& statements) {
   for (const std::size_t statement : statements) {
     const Instruction& instruction = kernel_.instructions[statement];
-    auto found = domain_of_inames_.find(instruction.within_inames);
-    if (found == domain_of_inames_.end()) {
-      found =
-          domain_of_inames_.emplace(instruction.within_inames, domain_of(instruction.within_inames))
-              .first;
-    }
-    const DomainOf& domain = found->second;
-    domains_[statement] = &domain;
-    if (!domain.dropped.empty() && instruction.predicates.empty() &&
-        is_safe_outside(statement, domain.kept)) {
-      relaxed_.insert(statement);
-    }
+    Statement& own = statements_[statement];
+    const auto known = domains_.find(instruction.within_inames);
+    own.domain =
+        known != domains_.end()
+            ? &known->second
+            : &domains_.emplace(instruction.within_inames, domain_of(instruction.within_inames))
+                   .first->second;
+    own.is_relaxed = !own.domain->dropped.empty() && instruction.predicates.empty() &&
+                     is_safe_outside(statement, own.domain->kept);
   }
   // nothing may read values from outside: the neutral element of a reduction over threads would be
   // one
-  for (const std::size_t writer : std::set<std::size_t>(relaxed_)) {
-    if (std::any_of(statements.begin(), statements.end(), [&](std::size_t reader) {
-          return !stays_within(reader, writer) && feeds(writer, reader);
-        })) {
-      relaxed_.erase(writer);
-    }
+  for (const std::size_t writer : statements) {
+    bool& may_relax = statements_[writer].is_relaxed;
+    may_relax =
+        may_relax && std::none_of(statements.begin(), statements.end(), [&](std::size_t reader) {
+          return feeds(writer, reader) && !stays_within(reader, writer);
+        });
   }
   // what reads a private value runs only where it was computed
   for (bool changed = true; changed;) {
     changed = false;
-    for (const std::size_t statement : std::set<std::size_t>(relaxed_)) {
-      for (const std::size_t writer : statements) {
-        if (relaxed_.count(writer) == 0 && !domains_.at(writer)->dropped.empty() &&
-            feeds(writer, statement)) {
-          changed = relaxed_.erase(statement) != 0 || changed;
-        }
+    for (const std::size_t reader : statements) {
+      if (is_relaxed(reader) &&
+          std::any_of(statements.begin(), statements.end(), [&](std::size_t writer) {
+            return !is_relaxed(writer) && !statements_[writer].domain->dropped.empty() &&
+                   feeds(writer, reader);
+          })) {
+        statements_[reader].is_relaxed = false;
+        changed = true;
       }
     }
   }
 }
 
 bool StatementFacts::feeds(std::size_t writer, std::size_t reader) const {
-  const NameSet written = written_variables(kernel_.instructions[writer]);
-  const NameSet reads = read_variables(kernel_, kernel_.instructions[reader]);
+  const NameSet& written = statements_[writer].written;
+  const NameSet& reads = statements_[reader].reads;
   return std::any_of(written.begin(), written.end(), [&](const std::string& each) {
-    return is_private(each) && reads.count(each) != 0;
+    return reads.count(each) != 0 && is_private(each);
   });
 }
 
 bool StatementFacts::stays_within(std::size_t statement, std::size_t writer) const {
   const ConstraintSet& here = domain(statement);
-  const std::vector<Constraint>& dropped = domains_.at(writer)->dropped;
-  return domains_.at(statement) == domains_.at(writer) ||
-         std::all_of(dropped.begin(), dropped.end(), [&](const Constraint& each) {
+  const Domain& given = *statements_[writer].domain;
+  return statements_[statement].domain == &given ||
+         std::all_of(given.dropped.begin(), given.dropped.end(), [&](const Constraint& each) {
            return std::find(here.constraints().begin(), here.constraints().end(), each) !=
                       here.constraints().end() ||
                   here.implies(each);

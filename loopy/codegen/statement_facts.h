@@ -18,8 +18,8 @@ class StatementFacts {
   /// The constraints that must hold where the statement runs. Those that it may ignore, since it
   /// only computes private values that nothing outside its domain reads, are left out.
   [[nodiscard]] const ConstraintSet& guards(std::size_t statement) const {
-    const DomainOf& domain = *domains_.at(statement);
-    return is_relaxed(statement) ? domain.kept : domain.all;
+    const Statement& own = statements_[statement];
+    return own.is_relaxed ? own.domain->kept : own.domain->all;
   }
   /// What has to be tested unless it is known: guards(), predicates, and the conditions within the
   /// statement's value, as far as they are affine; of comparisons with quotients what makes them
@@ -27,21 +27,21 @@ class StatementFacts {
   [[nodiscard]] std::vector<Constraint> tested(std::size_t statement) const;
   /// Whether guards() leaves some of the domain's constraints out.
   [[nodiscard]] bool is_relaxed(std::size_t statement) const {
-    return relaxed_.count(statement) != 0;
+    return statements_[statement].is_relaxed;
   }
   /// All constraints of the statement's domain.
   [[nodiscard]] const ConstraintSet& domain(std::size_t statement) const {
-    return domains_.at(statement)->all;
+    return statements_[statement].domain->all;
   }
   /// Inames whose values the statement is copied for, in the order of the domains.
   [[nodiscard]] const std::vector<std::string>& lanes(std::size_t statement) const {
-    return lanes_.at(statement);
+    return statements_[statement].lanes;
   }
   /// Inames for each of whose values a private temporary exists of its own.
   [[nodiscard]] const std::vector<std::string>& lanes_of_temporary(const std::string& name) const;
   /// Whether different threads of a block run the statement differently.
   [[nodiscard]] bool differs_by_thread(std::size_t statement) const {
-    return differs_by_thread_.count(statement) != 0;
+    return statements_[statement].differs_by_thread;
   }
   /// Whether threads of a block have different values of the private temporary.
   [[nodiscard]] bool is_varying(const std::string& temporary) const {
@@ -49,7 +49,19 @@ class StatementFacts {
   }
   /// Whether the statement writes what other threads see.
   [[nodiscard]] bool writes_shared(std::size_t statement) const {
-    return writes_shared_.count(statement) != 0;
+    return statements_[statement].writes_shared;
+  }
+  /// Whether it writes what other blocks see.
+  [[nodiscard]] bool writes_global(std::size_t statement) const {
+    return statements_[statement].writes_global;
+  }
+  /// The variables that the statement writes.
+  [[nodiscard]] const NameSet& written(std::size_t statement) const {
+    return statements_[statement].written;
+  }
+  /// The temporaries that it writes or reads, among other variables.
+  [[nodiscard]] const NameSet& touched(std::size_t statement) const {
+    return statements_[statement].touched;
   }
 
  private:
@@ -59,13 +71,24 @@ class StatementFacts {
   [[nodiscard]] bool is_private(const std::string& name) const;
   [[nodiscard]] bool is_safe_outside(std::size_t statement, const ConstraintSet& kept) const;
   /// What statements within the same inames have in common.
-  struct DomainOf {
+  struct Domain {
     ConstraintSet all;
     /// Without the constraints that mention lanes alone.
     ConstraintSet kept;
     std::vector<Constraint> dropped;
   };
-  [[nodiscard]] DomainOf domain_of(const NameSet& inames) const;
+  struct Statement {
+    const Domain* domain = nullptr;
+    std::vector<std::string> lanes{};
+    NameSet written{};
+    NameSet reads{};
+    NameSet touched{};
+    bool is_relaxed = false;
+    bool differs_by_thread = false;
+    bool writes_shared = false;
+    bool writes_global = false;
+  };
+  [[nodiscard]] Domain domain_of(const NameSet& inames) const;
   /// Whether a constraint mentions threads, blocks, lanes and parameters, not of loops, and of
   /// more than the shape of a block.
   [[nodiscard]] bool is_about_lanes_only(const Affine& expr) const;
@@ -75,15 +98,11 @@ class StatementFacts {
   [[nodiscard]] bool stays_within(std::size_t statement, std::size_t writer) const;
 
   const Kernel& kernel_;
-  std::map<NameSet, DomainOf> domain_of_inames_;
-  std::map<std::size_t, const DomainOf*> domains_;
+  std::map<NameSet, Domain> domains_;     // by the inames that a statement is within
+  std::vector<Statement> statements_;     // by their places in the kernel
   std::vector<std::string> lane_inames_;  // in the order of the domains
-  std::map<std::size_t, std::vector<std::string>> lanes_;
   std::map<std::string, std::vector<std::string>> lanes_of_temporary_;
-  std::set<std::size_t> relaxed_;
-  std::set<std::size_t> differs_by_thread_;
   std::set<std::string> varying_;
-  std::set<std::size_t> writes_shared_;
 };
 
 }  // namespace rtcg::loopy

@@ -15,13 +15,6 @@ namespace {
 
 using cgen::ScalarKind;
 
-std::string value_function(ScalarKind kind) {
-  return fmt::format("{}_value", scalar_type_name(cgen::Scalar{kind}));
-}
-std::string bits_function(ScalarKind kind) {
-  return fmt::format("{}_bits", scalar_type_name(cgen::Scalar{kind}));
-}
-
 /// What OpenCL has for all devices.
 TypedFunction f16_value_function(const std::string& name) {
   return {.name = name,
@@ -216,17 +209,18 @@ class BitsPass {
     }
   }
 
-  const std::string& value_name(ScalarKind kind) { return name_of(value_names_, kind, true); }
-  const std::string& bits_name(ScalarKind kind) { return name_of(bits_names_, kind, false); }
+  const std::string& value_name(ScalarKind kind) {
+    return function_name(value_names_, kind, "value");
+  }
+  const std::string& bits_name(ScalarKind kind) { return function_name(bits_names_, kind, "bits"); }
 
-  const std::string& name_of(std::map<ScalarKind, std::string>& names, ScalarKind kind,
-                             bool is_value) {
-    const auto known = names.find(kind);
-    if (known != names.end()) {
-      return known->second;
+  const std::string& function_name(std::map<ScalarKind, std::string>& names, ScalarKind kind,
+                                   const char* result) {
+    std::string& name = names[kind];
+    if (name.empty()) {
+      name = names_.make(fmt::format("{}_{}", scalar_type_name(cgen::Scalar{kind}), result));
     }
-    return names.emplace(kind, names_.make(is_value ? value_function(kind) : bits_function(kind)))
-        .first->second;
+    return name;
   }
 
   void add_functions() {
@@ -257,13 +251,9 @@ Kernel store_as_bits(Kernel kernel, const TargetRules& rules) {
 }
 
 void restore_types(const std::vector<Argument>& typed, GeneratedProgram& program) {
-  for (KernelParameter& parameter : program.parameters) {
-    const auto argument = std::find_if(typed.begin(), typed.end(), [&](const Argument& each) {
-      return each.name == parameter.name;
-    });
-    if (argument != typed.end()) {
-      parameter.type = *argument->type;
-    }
+  // the arguments come first, in their order
+  for (std::size_t i = 0; i < typed.size(); ++i) {
+    program.parameters[i].type = *typed[i].type;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/kernel/kernel.h"
 
 #include <algorithm>
+#include <array>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -278,16 +279,28 @@ NameGenerator make_name_generator(const Kernel& kernel) {
       names.reserve(each);
     }
   };
+  // expressions mention few names, again and again
+  std::array<std::string_view, 64> recent{};
+  const auto reserve = [&](std::string_view name) {
+    const std::size_t slot = name.empty() ? 0
+                                          : name.size() + 5 * static_cast<std::size_t>(name[0]) +
+                                                17 * static_cast<std::size_t>(name.back());
+    std::string_view& known = recent[slot % recent.size()];
+    if (known != name) {
+      names.reserve(name);
+      known = name;
+    }
+  };
   const auto reserve_expression = [&](const Expr& expr) {
     walk(expr, [&](const Expr& part) {
       if (const Name* scalar = get_if<Name>(part)) {
-        names.reserve(scalar->name);
+        reserve(scalar->name);
       } else if (const Access* element = get_if<Access>(part)) {
-        names.reserve(element->array);
+        reserve(element->array);
       } else if (const LinearAccess* linear = get_if<LinearAccess>(part)) {
-        names.reserve(linear->array);
+        reserve(linear->array);
       } else if (const Call* call = get_if<Call>(part)) {
-        names.reserve(call->function);
+        reserve(call->function);
       }
       return true;
     });

@@ -596,7 +596,7 @@ bool may_carry(const Kernel& kernel) {
 }  // namespace
 
 void refuse_reordering(const Kernel& before, const Kernel& after, const char* code) {
-  if (!may_carry(before.rules.empty() ? before : expand_subst(before))) {
+  if (!(before.rules.empty() ? may_carry(before) : may_carry(expand_subst(before)))) {
     return;
   }
   const auto orders = iteration_orders(before, after);
