@@ -45,6 +45,7 @@
 #include "rtcg/loopy/transform/precompute.h"
 #include "rtcg/loopy/transform/prioritize_loops.h"
 #include "rtcg/loopy/transform/privatize_updates.h"
+#include "rtcg/loopy/transform/queue_reads.h"
 #include "rtcg/loopy/transform/reduce_online.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/reduction_arg_to_subst_rule.h"

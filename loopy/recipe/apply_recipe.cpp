@@ -38,6 +38,7 @@
 #include "rtcg/loopy/transform/precompute.h"
 #include "rtcg/loopy/transform/prioritize_loops.h"
 #include "rtcg/loopy/transform/privatize_updates.h"
+#include "rtcg/loopy/transform/queue_reads.h"
 #include "rtcg/loopy/transform/reduce_online.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/reduction_arg_to_subst_rule.h"
@@ -304,6 +305,13 @@ PrivatizeUpdatesOptions privatize_updates_options(StepReader& step) {
   return {.copies = step.to_number(step.option("copies", "1")),
           .temporary_name = step.option("temporary_name")};
 }
+QueueReadsOptions queue_options(StepReader& step) {
+  QueueReadsOptions options;
+  options.temporary_name = step.option("temporary_name");
+  const AddressSpace space = address_space_option(step);
+  options.address_space = space == AddressSpace::automatic ? options.address_space : space;
+  return options;
+}
 SwizzleOptions swizzle_options(StepReader& step) {
   return {.group = step.to_number(step.option("group", "0")),
           .patterns = step.to_number(step.option("patterns", "0")),
@@ -426,6 +434,7 @@ Table data_rows() {
       {"pad_bank_conflicts", row(pad_bank_conflicts, rest)},
       {"pipeline", row(pipeline, list, text, number)},
       {"precompute", row(precompute, text, list_or_none, precompute_options)},
+      {"queue_reads", row(queue_reads, text, text, number, queue_options)},
       {"privatize_temporaries", row(privatize_temporaries, list, list_option("temporaries"))},
       {"privatize_updates", row(privatize_updates, text, privatize_updates_options)},
       {"remove_unused_arguments", row(remove_unused_arguments)},

@@ -206,6 +206,16 @@ NameSet host_loops_of(const Kernel& kernel) {
   return loops;
 }
 
+bool launch_ends_between(const Kernel& kernel, std::size_t one, std::size_t other) {
+  for (std::size_t i = std::min(one, other); i < std::max(one, other); ++i) {
+    const BarrierInstruction* barrier = get_if<BarrierInstruction>(kernel.instructions[i]);
+    if (barrier != nullptr && barrier->scope == BarrierScope::global) {
+      return true;
+    }
+  }
+  return false;
+}
+
 NameSet host_loops_around(const Kernel& kernel, const std::vector<std::size_t>& statements) {
   NameSet loops = host_loops_of(kernel);
   for (const std::size_t each : statements) {

@@ -23,6 +23,9 @@ struct LaunchTree {
 /// The inames of loops with a global barrier within.
 [[nodiscard]] NameSet host_loops_of(const Kernel& kernel);
 
+/// Whether a launch ends between two statements, by their places in the kernel.
+[[nodiscard]] bool launch_ends_between(const Kernel& kernel, std::size_t one, std::size_t other);
+
 /// Those around all of the statements.
 [[nodiscard]] NameSet host_loops_around(const Kernel& kernel,
                                         const std::vector<std::size_t>& statements);

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/loop_beginning.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/replace_iname.h"
@@ -27,17 +29,6 @@ std::vector<std::size_t> writers_of(const Kernel& kernel, const std::string& var
     }
   }
   return writers;
-}
-
-/// Whether a launch ends between two statements.
-bool is_launch_between(const Kernel& kernel, std::size_t one, std::size_t other) {
-  for (std::size_t i = std::min(one, other); i < std::max(one, other); ++i) {
-    const BarrierInstruction* barrier = get_if<BarrierInstruction>(kernel.instructions[i]);
-    if (barrier != nullptr && barrier->scope == BarrierScope::global) {
-      return true;
-    }
-  }
-  return false;
 }
 
 /// The inames that no other statement is within.
@@ -67,7 +58,7 @@ std::optional<std::string> why_not_filled_by(const Kernel& kernel, std::size_t w
   for (const std::string& read : read_variables(kernel, fill)) {
     const std::vector<std::size_t> writers = writers_of(kernel, read);
     if (std::any_of(writers.begin(), writers.end(),
-                    [&](std::size_t each) { return !is_launch_between(kernel, each, writer); })) {
+                    [&](std::size_t each) { return !launch_ends_between(kernel, each, writer); })) {
       return fmt::format("'{}', which fills it, reads '{}', which the kernel changes", fill.id,
                          read);
     }
@@ -84,68 +75,6 @@ std::optional<std::string> why_not_filled_by(const Kernel& kernel, std::size_t w
   return own.empty()
              ? std::optional(fmt::format("'{}', which fills it, has no iname of its own", fill.id))
              : std::nullopt;
-}
-
-/// What bounds the loop, without the inames that are not around the statements.
-ConstraintSet bounds_of_loop(const Kernel& kernel, const std::string& iname,
-                             const NameSet& around) {
-  const ConstraintSet all = constraints_of(kernel, {iname});
-  std::vector<std::string> others;
-  for (const std::string& name : all.names()) {
-    if (name != iname && is_iname(kernel, name) && around.count(name) == 0) {
-      others.push_back(name);
-    }
-  }
-  const ConstraintSet projected = all.project_out(others);
-  ConstraintSet result;
-  for (const Constraint& each : projected.constraints()) {
-    if (each.expr.coefficient(iname) != 0) {
-      result.add(each);
-    }
-  }
-  return result;
-}
-
-/// The first value of the loop for what is around a statement: a constant, or an affine form of
-/// inames that are the same for all threads of a block.
-std::optional<Affine> beginning_of(const Kernel& kernel, const std::string& iname,
-                                   const NameSet& around) {
-  const ConstraintSet bounds = bounds_of_loop(kernel, iname, around);
-  std::vector<Affine> lower;
-  std::vector<Affine> forms;
-  if (const auto first = constraints_of(kernel, {iname}).minimum(Affine(iname))) {
-    forms.emplace_back(*first);
-  }
-  for (const Constraint& each : bounds.constraints()) {
-    const std::int64_t coefficient = each.expr.coefficient(iname);
-    if (each.is_equality) {
-      return std::nullopt;
-    }
-    if (coefficient > 0) {
-      lower.push_back(each.expr);
-    }
-    if (coefficient == 1) {
-      forms.push_back(Affine(iname) - each.expr);
-    }
-  }
-  NameSet others = around;
-  others.erase(iname);
-  const ConstraintSet known = constraints_of(kernel, others);
-  const auto is_beginning = [&](const Affine& form) {
-    return std::none_of(form.terms().begin(), form.terms().end(),
-                        [&](const Affine::Term& term) {
-                          const AxisKind kind = tag_of(kernel, term.name).kind;
-                          return is_iname(kernel, term.name) &&
-                                 (around.count(term.name) == 0 || kind == AxisKind::block ||
-                                  kind == AxisKind::block_auto ||
-                                  tag_of(kernel, term.name).is_lane());
-                        }) &&
-           std::all_of(lower.begin(), lower.end(), [&](const Affine& bound) {
-             return known.implies_nonnegative(bound.substitute(iname, form));
-           });
-  };
-  const auto found = std::find_if(forms.begin(), forms.end(), is_beginning);
-  return found == forms.end() ? std::nullopt : std::optional(*found);
 }
 
 std::optional<std::string> why_not_temporary(const Kernel& kernel, const std::string& name,

@@ -25,6 +25,7 @@
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/replace_uses.h"
+#include "rtcg/loopy/transform/stage_reads.h"
 #include "rtcg/loopy/transform/vector_copies.h"
 
 namespace rtcg::loopy {
@@ -68,6 +69,10 @@ struct Source {
   /// the argument.
   std::vector<std::int64_t> lengths_elements{};
   UseReplacer::FindUse find_use;
+  /// Which uses are replaced, in place of the pattern and what they mention.
+  std::function<bool(const std::vector<Expr>& indices)> is_wanted{};
+  /// An axis that the temporary has whatever its length.
+  std::optional<std::size_t> kept_axis{};
   /// The value at some indices; `box` are the constraints of where they lie.
   std::function<Expr(const std::vector<Expr>& indices, const ConstraintSet& box)> value;
   const char* nothing_replaced;  // codes
@@ -85,8 +90,8 @@ class Stager {
     UseReplacer uses(kernel_, source_.find_use);
     find_accesses(uses);
     find_box();
-    for (const FootprintAxis& axis : box_) {
-      is_kept_.push_back(axis.length_elements > 1);
+    for (std::size_t axis = 0; axis < box_.size(); ++axis) {
+      is_kept_.push_back(box_[axis].length_elements > 1 || source_.kept_axis == axis);
     }
     find_own_iterations();
     NameGenerator names = make_name_generator(kernel_);
@@ -100,6 +105,8 @@ class Stager {
     return std::move(kernel_);
   }
 
+  [[nodiscard]] const std::vector<FootprintAxis>& box() const { return box_; }
+
  private:
   [[nodiscard]] bool is_slice(std::size_t axis) const {
     const auto& indices = source_.pattern.indices;
@@ -107,6 +114,9 @@ class Stager {
   }
 
   [[nodiscard]] bool fits(const std::vector<Expr>& found) const {
+    if (source_.is_wanted) {
+      return source_.is_wanted(found);
+    }
     const auto is_alike = [&](const std::optional<Expr>& wanted, const Expr& index) {
       const std::optional<Affine> distance =
           wanted && options_.any_offset ? to_affine(*wanted - index) : std::optional<Affine>();
@@ -714,6 +724,32 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
               {std::string(array), fmt::format("{}", fmt::join(sweep, ":"))},
               recorded_precompute_options(options));
   return kernel;
+}
+
+StagedReads stage_reads(Kernel kernel, const ReadsToStage& reads,
+                        const std::vector<std::string>& sweep, const PrecomputeOptions& options) {
+  const Argument& array = reads.array;
+  Source source;
+  source.name = array.name;
+  source.pattern.name = array.name;
+  source.is_wanted = reads.is_wanted;
+  source.kept_axis = reads.kept_axis;
+  source.nothing_replaced = "loopy.add_prefetch.nothing_replaced";
+  source.input_changes = "loopy.add_prefetch.input_changes";
+  source.not_possible = "loopy.add_prefetch.not_possible";
+  source.find_use = [&](const Expr& expr) -> const std::vector<Expr>* {
+    const Access* access = get_if<Access>(expr);
+    return access != nullptr && access->array == array.name ? &access->indices : nullptr;
+  };
+  source.value = [&](const std::vector<Expr>& indices, const ConstraintSet& box) {
+    return clipped_element(array, indices, box);
+  };
+  Stager stager(std::move(kernel), source, sweep, options);
+  StagedReads result{stager.run(), {}, stager.box()};
+  Temporary& temporary = result.kernel.temporaries.back();
+  temporary.type = array.type;
+  result.temporary = temporary.name;
+  return result;
 }
 
 }  // namespace rtcg::loopy
