@@ -413,6 +413,18 @@ Slicing renamed(Slicing slicing, const Renaming& names,
     each.group = group_of(each);
     rename(each.array);
     std::for_each(each.swept.begin(), each.swept.end(), rename);
+    if (!each.at.empty()) {
+      rename(each.at);
+    }
+  }
+  for (MarchPlan& each : slicing.marches) {
+    rename(each.iname);
+  }
+  for (QueuePlan& each : slicing.queues) {
+    rename(each.array);
+    if (!each.along.empty()) {
+      rename(each.along);
+    }
   }
   for (LayoutPlan& each : slicing.layouts) {
     rename(each.array);

@@ -253,9 +253,15 @@ struct LaunchGroup {
 /// The slicing of one nest in the words of the kernel.
 Slicing in_kernel(const Nest& nest, Slicing slicing) {
   for (FetchPlan& fetch : slicing.fetches) {
+    if (!fetch.at.empty()) {
+      continue;  // all that its march reads
+    }
     const bool is_ahead = !fetch.in_registers && fetch.stages == 0 && slicing.stages > 1;
     fetch.stages = is_ahead ? slicing.stages : fetch.stages;
     fetch.group = nest.groups.at({fetch.array, fetch.group});
+  }
+  for (QueuePlan& queue : slicing.queues) {
+    queue.along = slicing.marches.front().iname;
   }
   slicing.stages = 1;
   return slicing;
@@ -429,6 +435,8 @@ class ChainSource final : public SlicingSource {
       append(all.keeps, part.keeps);
       append(all.privates, part.privates);
       append(all.global_values, part.global_values);
+      append(all.marches, part.marches);
+      append(all.queues, part.queues);
       append(all.atomic_reductions, part.atomic_reductions);
     }
     for (std::size_t i = 0; i < nests_.size(); ++i) {
@@ -456,7 +464,24 @@ class ChainSource final : public SlicingSource {
         part.atomic_reductions.push_back(each);
       }
     }
+    for (const MarchPlan& each : slicing.marches) {
+      if (is_own(each.iname)) {
+        part.marches.push_back(each);
+      }
+    }
+    for (QueuePlan queue : slicing.queues) {
+      if (is_own(queue.along)) {
+        queue.along.clear();
+        part.queues.push_back(std::move(queue));
+      }
+    }
     for (FetchPlan fetch : slicing.fetches) {
+      if (!fetch.at.empty()) {
+        if (is_own(fetch.at)) {
+          part.fetches.push_back(fetch);
+        }
+        continue;
+      }
       for (const auto& [own, number] : nests_[nest].groups) {
         if (own.first == fetch.array && number == fetch.group) {
           fetch.group = own.second;

@@ -119,7 +119,8 @@ class SlicingSource : public SearchSpace {
 ///
 /// Chains of statements over one row (norms, softmax, argmin) are also cut so that the threads of a
 /// block, or of a part of it, take a row: all loops over it alike, and what several of them read is
-/// kept in registers or in shared memory. Of a kernel with several nests each has a slicing of its
+/// kept in registers or in shared memory. Of stencils a block may march along the slowest loop along
+/// which elements are read again, see MarchPlan. Of a kernel with several nests each has a slicing of its
 /// own, in one launch where they have equally many threads, or in several.
 ///
 /// The model counts arithmetic,

@@ -77,6 +77,8 @@ FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& wor
       plan.swept = parse_names(text, words[++i]);
     } else if (words[i] == "registers") {
       plan.in_registers = true;
+    } else if (words[i] == "at" && i + 1 < words.size()) {
+      plan.at = words[++i];
     } else {
       fail(text, fmt::format("did not expect '{}' after 'fetch'", words[i]));
     }
@@ -87,6 +89,13 @@ FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& wor
   if (plan.in_registers && (plan.is_transposed || plan.is_swizzled || plan.padding != 0 ||
                             plan.vector_width != 0 || plan.stages != 0)) {
     fail(text, "'registers' have neither rows nor banks nor buffers: only 'over' may be added");
+  }
+  FetchPlan plane;
+  plane.array = plan.array;
+  plane.stages = plan.stages;
+  plane.at = plan.at;
+  if (!plan.at.empty() && plan != plane) {
+    fail(text, "to 'at', which names a loop that is marched along, only 'stages' may be added");
   }
   return plan;
 }
@@ -152,6 +161,40 @@ PrivatePlan parse_private(std::string_view text, const std::vector<std::string>&
   return {words[1], has_copies ? parse_number(text, words[4]) : 1};
 }
 
+/// `march i*64`
+MarchPlan parse_march(std::string_view text, const std::vector<std::string>& words) {
+  const std::size_t star = words.size() == 2 ? words[1].find('*') : std::string::npos;
+  if (star == 0 || star == std::string::npos) {
+    fail(text, "'march' takes a loop and its iterations, 'march i*64'");
+  }
+  const std::int64_t length = parse_number(text, std::string_view(words[1]).substr(star + 1));
+  if (length == 0) {
+    fail(text, "a march has iterations");
+  }
+  return {words[1].substr(0, star), length};
+}
+
+/// `queue u 3`, `queue u 4 shared`, `queue u 3 along i`
+QueuePlan parse_queue(std::string_view text, const std::vector<std::string>& words) {
+  if (words.size() < 3) {
+    fail(text, "'queue' takes an array and its places, 'queue u 3'");
+  }
+  QueuePlan plan{words[1], parse_number(text, words[2])};
+  std::size_t next = 3;
+  if (next < words.size() && words[next] == "shared") {
+    plan.in_shared_memory = true;
+    ++next;
+  }
+  if (next + 1 < words.size() && words[next] == "along") {
+    plan.along = words[next + 1];
+    next += 2;
+  }
+  if (next != words.size()) {
+    fail(text, fmt::format("did not expect '{}' after 'queue {}'", words[next], plan.array));
+  }
+  return plan;
+}
+
 /// `launch before i`
 std::string parse_launch(std::string_view text, const std::vector<std::string>& words) {
   if (words.size() != 3 || words[1] != "before") {
@@ -210,6 +253,12 @@ std::string name_of(const FetchPlan& plan) {
   return plan.group == 0 ? plan.array : fmt::format("{}#{}", plan.array, plan.group);
 }
 
+std::string to_string(const QueuePlan& plan) {
+  return fmt::format("queue {} {}{}{}", plan.array, plan.length,
+                     plan.in_shared_memory ? " shared" : "",
+                     plan.along.empty() ? "" : " along " + plan.along);
+}
+
 std::string to_string(const LayoutPlan& plan) {
   std::string text = "layout " + plan.array;
   text += plan.order.empty() ? "" : fmt::format(" order {}", fmt::join(plan.order, ","));
@@ -229,8 +278,15 @@ std::string to_string(const Slicing& slicing) {
       }
     }
   }
+  for (const MarchPlan& march : slicing.marches) {
+    text += fmt::format("{}march {}*{}", text.empty() ? "" : "; ", march.iname, march.length);
+  }
+  for (const QueuePlan& queue : slicing.queues) {
+    text += (text.empty() ? "" : "; ") + to_string(queue);
+  }
   for (const FetchPlan& fetch : slicing.fetches) {
     text += (text.empty() ? "" : "; ") + ("fetch " + name_of(fetch));
+    text += fetch.at.empty() ? "" : " at " + fetch.at;
     text += fetch.is_transposed ? " transposed" : "";
     text += fetch.in_registers ? " registers" : "";
     text += fetch.padding != 0 ? fmt::format(" pad {}", fetch.padding) : "";
@@ -282,6 +338,10 @@ Slicing parse_slicing(std::string_view text) {
     }
     if (words.front() == "fetch") {
       slicing.fetches.push_back(parse_fetch(text, words));
+    } else if (words.front() == "march") {
+      slicing.marches.push_back(parse_march(text, words));
+    } else if (words.front() == "queue") {
+      slicing.queues.push_back(parse_queue(text, words));
     } else if (words.front() == "keep") {
       slicing.keeps.push_back(parse_keep(text, words));
     } else if (words.front() == "private") {

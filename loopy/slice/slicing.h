@@ -54,7 +54,30 @@ struct FetchPlan {
   /// are counted from 1 on, those that mention the most inames first, then in the order of the
   /// kernel. 0: all reads that mention every loop that is swept.
   std::int64_t group = 0;
+  /// A loop that a block marches along, see MarchPlan: each of its iterations fills a plane of what
+  /// the block reads, as far as it moves along the loop and is in no queue. Two stages fill it one
+  /// iteration ahead.
+  std::string at{};
   friend bool operator==(const FetchPlan&, const FetchPlan&) = default;
+};
+
+/// A loop whose iterations a block, or a thread, runs one after the other: so many from the first
+/// on, then the next block so many more. It is not cut otherwise; its axis is that of the blocks.
+struct MarchPlan {
+  std::string iname{};
+  std::int64_t length = 0;
+  friend bool operator==(const MarchPlan&, const MarchPlan&) = default;
+};
+
+/// What a march reads again in its next iterations, and keeps until then, see queue_reads().
+struct QueuePlan {
+  std::string array{};
+  /// Elements of a thread, or planes of a block. Those beyond what the reads need are filled ahead.
+  std::int64_t length = 0;
+  bool in_shared_memory = false;
+  /// The march; empty where there is one.
+  std::string along{};
+  friend bool operator==(const QueuePlan&, const QueuePlan&) = default;
 };
 
 /// An array whose rows are copied once for all nests that read them along the loops that are cut,
@@ -110,12 +133,16 @@ struct LayoutPlan {
 ///     i: g.0 l.0*64; p: g.0 l.0*128; launch before p
 ///     i: g.0 for*8 unr*4 l.0*256; private count block copies 32
 ///     i: g.0; j,k: g.1 for*8 l.0*256; place mean global
+///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 3; fetch u at i
+///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 4 shared
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
   std::vector<KeepPlan> keeps{};
   std::vector<PrivatePlan> privates{};
+  std::vector<MarchPlan> marches{};
+  std::vector<QueuePlan> queues{};
   /// Buffers of what is fetched along the loop of a reduction: more than one lets the copies run
   /// ahead, see pipeline().
   std::int64_t stages = 1;
@@ -141,6 +168,8 @@ struct Slicing {
 
 /// `a`, or `a#2` for its second group of reads.
 [[nodiscard]] std::string name_of(const FetchPlan& plan);
+/// `queue u 4 shared along i`
+[[nodiscard]] std::string to_string(const QueuePlan& plan);
 /// `layout a order 1,0 split 0 by 32 pad 4`
 [[nodiscard]] std::string to_string(const LayoutPlan& plan);
 [[nodiscard]] std::string to_string(const Slicing& slicing);
@@ -157,7 +186,8 @@ struct Slicing {
 ///                       loopy.recipe_of.nothing_to_pipeline,
 ///                       loopy.recipe_of.unequal_stages,
 ///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,
-///                       loopy.recipe_of.no_launch, loopy.recipe_of.bad_layout
+///                       loopy.recipe_of.no_launch, loopy.recipe_of.bad_layout,
+///                       loopy.recipe_of.bad_march
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
 
 /// @throws InvalidInput  what recipe_of and the transformations throw

@@ -14,6 +14,7 @@
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/loop_beginning.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -68,6 +69,92 @@ const InameSlicing* find_sliced(const Slicing& slicing, const std::string& iname
     }
   }
   return nullptr;
+}
+
+const MarchPlan* find_march(const Slicing& slicing, const std::string& iname) {
+  for (const MarchPlan& each : slicing.marches) {
+    if (each.iname == iname) {
+      return &each;
+    }
+  }
+  return nullptr;
+}
+
+[[noreturn]] void throw_bad_march(const Slicing& slicing, const std::string& reason) {
+  throw InvalidInput("loopy.recipe_of.bad_march",
+                     fmt::format("slicing '{}': {}", to_string(slicing), reason));
+}
+
+/// Lets blocks begin with the loop's first value, each with as many iterations as the march has.
+void add_march(const Kernel& kernel, const Slicing& slicing, const MarchPlan& march,
+               std::vector<RecipeStep>& steps) {
+  const InameSlicing* const cut = find_sliced(slicing, march.iname);
+  if (cut != nullptr && cut->factors.size() > 1) {
+    throw_bad_march(slicing, fmt::format("'march {0}*{1}' cuts '{0}', which has an axis for its "
+                                         "blocks and no other loops, '{0}: g.2'",
+                                         march.iname, march.length));
+  }
+  const auto first = is_iname(kernel, march.iname)
+                         ? beginning_of(kernel, march.iname, {march.iname})
+                         : std::nullopt;
+  if (!first) {
+    throw_bad_march(slicing, fmt::format("'{}' is no loop of kernel '{}' with one first value",
+                                         march.iname, kernel.name));
+  }
+  if (*first != Affine(0)) {
+    steps.push_back(
+        {"map_domain",
+         {fmt::format("{}:{}", march.iname, to_string(to_expr(Affine(march.iname) - *first)))},
+         {}});
+  }
+  RecipeStep step{
+      "split_iname",
+      {march.iname, std::to_string(march.length)},
+      {{"outer_name", part_name(march.iname, 0)}, {"inner_name", part_name(march.iname, 1)}}};
+  if (cut != nullptr && cut->factors.front().axis.kind != AxisKind::sequential) {
+    step.options["outer_tag"] = to_string(cut->factors.front().axis);
+  }
+  steps.push_back(std::move(step));
+}
+
+/// Behind the name of what a march keeps, where there are several.
+std::string march_suffix(const Slicing& slicing, const std::string& iname) {
+  return slicing.marches.size() > 1 ? "_" + iname : "";
+}
+
+/// What marches keep from one iteration to the next, and fill for each.
+void add_queues(const Slicing& slicing, std::vector<RecipeStep>& steps) {
+  for (const QueuePlan& queue : slicing.queues) {
+    const bool is_clear = queue.along.empty() ? slicing.marches.size() == 1
+                                              : find_march(slicing, queue.along) != nullptr;
+    if (!is_clear) {
+      throw_bad_march(slicing, fmt::format("'{}' takes a march, 'march i*64', and 'along i' where "
+                                           "there are several",
+                                           to_string(queue)));
+    }
+    const std::string& along = queue.along.empty() ? slicing.marches.front().iname : queue.along;
+    steps.push_back({"queue_reads",
+                     {queue.array, part_name(along, 1), std::to_string(queue.length)},
+                     {{"temporary_name", queue.array + "_queue" + march_suffix(slicing, along)}}});
+    if (queue.in_shared_memory) {
+      steps.back().options["address_space"] = "local";
+    }
+  }
+  for (const FetchPlan& fetch : slicing.fetches) {
+    if (fetch.at.empty()) {
+      continue;
+    }
+    if (find_march(slicing, fetch.at) == nullptr) {
+      throw_bad_march(
+          slicing, fmt::format("'fetch {0} at {1}' takes 'march {1}*64'", fetch.array, fetch.at));
+    }
+    steps.push_back(
+        {"queue_reads",
+         {fetch.array, part_name(fetch.at, 1),
+          std::to_string(std::max<std::int64_t>(1, fetch.stages))},
+         {{"address_space", "local"},
+          {"temporary_name", fetch.array + "_plane" + march_suffix(slicing, fetch.at)}}});
+  }
 }
 
 /// The reads that a fetch is about: of its group, else of the first one, or of all where it says
@@ -200,11 +287,10 @@ void add_pipelines(const Slicing& slicing, const NameSet& reduced,
                    const std::map<std::string, std::vector<std::string>>& sweeps,
                    std::vector<RecipeStep>& steps) {
   const auto runs_ahead = [&](const FetchPlan& fetch) {
-    return !fetch.in_registers && stages_of(slicing, fetch) > 1;
+    return !fetch.in_registers && fetch.at.empty() && stages_of(slicing, fetch) > 1;
   };
   for (const FetchPlan& fetch : slicing.fetches) {
-    if (slicing.stages > 1 && stages_of(slicing, fetch) > 1 &&
-        stages_of(slicing, fetch) != slicing.stages) {
+    if (slicing.stages > 1 && runs_ahead(fetch) && stages_of(slicing, fetch) != slicing.stages) {
       throw_unequal_stages(slicing, slicing.stages, fetch);
     }
   }
@@ -514,13 +600,15 @@ void add_layouts(const Kernel& kernel, const Slicing& slicing, std::vector<Recip
   }
 }
 
-/// Whether a rule's body reads what is fetched.
+/// Whether a rule's body reads what is fetched, or kept in a queue.
 bool fetches_from_rules(const Kernel& kernel, const Slicing& slicing) {
-  return std::any_of(slicing.fetches.begin(), slicing.fetches.end(), [&](const auto& fetch) {
+  const auto is_in_rules = [&](const auto& plan) {
     return std::any_of(kernel.rules.begin(), kernel.rules.end(), [&](const auto& rule) {
-      return accessed_arrays(rule.body).count(fetch.array) != 0;
+      return accessed_arrays(rule.body).count(plan.array) != 0;
     });
-  });
+  };
+  return std::any_of(slicing.fetches.begin(), slicing.fetches.end(), is_in_rules) ||
+         std::any_of(slicing.queues.begin(), slicing.queues.end(), is_in_rules);
 }
 
 }  // namespace
@@ -554,7 +642,12 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
                          fmt::format("kernel '{}' has no iname '{}': its inames are {}",
                                      kernel.name, each.iname, fmt::join(all_inames(kernel), ", ")));
     }
-    add_splits(each, steps);
+    if (find_march(slicing, each.iname) == nullptr) {
+      add_splits(each, steps);
+    }
+  }
+  for (const MarchPlan& each : slicing.marches) {
+    add_march(expanded, slicing, each, steps);
   }
   for (const InameSlicing& each : slicing.inames) {
     if (reduced.count(each.iname) != 0) {
@@ -575,8 +668,12 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
       steps.back().options["copies"] = std::to_string(each.copies);
     }
   }
+  add_queues(slicing, steps);
   std::map<std::string, std::vector<std::string>> sweeps;
   for (const FetchPlan& fetch : slicing.fetches) {
+    if (!fetch.at.empty()) {
+      continue;
+    }
     const detail::AccessGroup group = reads_of(expanded, slicing, fetch);
     const std::vector<std::string>& sweep = sweeps[tile_of(fetch)] =
         sweep_of(expanded, slicing, fetch, group);

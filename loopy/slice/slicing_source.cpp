@@ -118,8 +118,11 @@ SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constrai
     return updates;
   }
   RowSlicings rows = row_slicings(kernel, constraints);
-  return rows.replace_tiles ? rows.source
-                            : merged(tile_slicings(kernel, constraints), std::move(rows.source));
+  if (rows.replace_tiles) {
+    return rows.source;
+  }
+  return merged(merged(tile_slicings(kernel, constraints), std::move(rows.source)),
+                march_slicings(kernel, constraints));
 }
 
 }  // namespace rtcg::loopy::detail

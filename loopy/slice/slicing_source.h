@@ -5,7 +5,7 @@
 
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 
-// Where slicings come from: tiles of results, rows, updates, chains of nests.
+// Where slicings come from: tiles of results, rows, marches, updates, chains of nests.
 
 namespace rtcg::loopy::detail {
 
@@ -23,13 +23,15 @@ struct RowSlicings {
 };
 /// Rows of blocks and of parts of them, for chains of nests over one row.
 [[nodiscard]] RowSlicings row_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
+/// Blocks that march along the slow loop of a stencil, on GPUs; null for other kernels.
+[[nodiscard]] SourcePtr march_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// Blocks and threads over atomic updates, and copies of the arrays that they update. Null for
 /// kernels that do anything else.
 [[nodiscard]] SourcePtr update_slicings(const Kernel& kernel,
                                         const SlicingConstraints& constraints);
 /// A slicing for each nest of a kernel with several; null for other kernels.
 [[nodiscard]] SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
-/// Those of one nest: updates, or tiles and rows.
+/// Those of one nest: updates, or tiles, rows and marches.
 /// @throws as SlicingStream
 [[nodiscard]] SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 
