@@ -1,10 +1,10 @@
 // Whole-array expressions: maps, reductions, strided operands, and what the host pays.
 #include <cmath>
-#include <dlfcn.h>
 #include <stdexcept>
 
 #include "bench/gpu/array_peers.h"
 #include "bench/gpu/compete.h"
+#include "bench/gpu/raw_launch.h"
 #include "bench/gpu/sections.h"
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/runtime/device/copy.h"
@@ -123,19 +123,6 @@ void measure_axis_sum(const Stream& stream, const Extents& shape, int axis, Repo
   if (peer) {
     expect_small(sum(cast(result, DType::f64)) - all, 1e-6 * static_cast<double>(x.count()), "sum");
   }
-}
-
-using RawLaunch = int (*)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                          unsigned block_x, unsigned block_y, unsigned block_z,
-                          unsigned shared_bytes, void* stream, void** values, void** extra);
-
-RawLaunch find_raw_launch() {
-  void* library = ::dlopen("libcuda.so.1", RTLD_NOW);
-  void* address = library == nullptr ? nullptr : ::dlsym(library, "cuLaunchKernel");
-  if (address == nullptr) {
-    throw std::runtime_error("libcuda.so.1 has no cuLaunchKernel");
-  }
-  return reinterpret_cast<RawLaunch>(address);
 }
 
 constexpr const char* raw_text = R"(

@@ -1,10 +1,10 @@
 #include <chrono>
-#include <dlfcn.h>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/gpu/raw_launch.h"
 #include "bench/gpu/sections.h"
 #include "rtcg/runtime/device/program.h"
 
@@ -21,20 +21,6 @@ extern "C" __global__ void count(unsigned long long* counter, int step, float un
   }
 }
 )";
-
-using RawLaunch = int (*)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                          unsigned block_x, unsigned block_y, unsigned block_z,
-                          unsigned shared_bytes, void* stream, void** values, void** extra);
-
-// As a program would that is linked with libcuda.
-RawLaunch find_raw_launch() {
-  void* library = ::dlopen("libcuda.so.1", RTLD_NOW);
-  void* address = library == nullptr ? nullptr : ::dlsym(library, "cuLaunchKernel");
-  if (address == nullptr) {
-    throw std::runtime_error("libcuda.so.1 has no cuLaunchKernel");
-  }
-  return reinterpret_cast<RawLaunch>(address);
-}
 
 struct Contestant {
   std::string impl;

@@ -46,8 +46,8 @@ void measure_host_cost(runtime::Device device, Report& report);
 /// in RTCG_DG_ORDERS, both precisions, with the shapes that the solver takes without a search. Then
 /// order 4 with a user's flux and with the shipped one, in turns.
 void measure_dg_maxwell(runtime::Device device, Report& report);
-/// The same with the fastest of all candidates, each of which it prints: those like the usual shape
-/// first, as many as RTCG_DG_SECONDS allow for all orders together; default: all.
+/// The same with the fastest of all candidates, each of which it prints: those like the default
+/// shape first, as many as RTCG_DG_SECONDS allow for all orders together; default: all.
 void measure_dg_maxwell_search(runtime::Device device, Report& report);
 /// The same in f32 on tensor cores, each factor cut into two numbers of tf32, within 50 s or
 /// RTCG_DG_SECONDS.

@@ -17,6 +17,17 @@ bool is_letter(char c) {
 
 }  // namespace
 
+std::set<std::string> declared_names(const cgen::Statement& body) {
+  std::set<std::string> names;
+  cgen::walk(body, {.type = {}, .expr = {}, .statement = [&](const cgen::Statement& each) {
+                      if (const auto* variable = get_if<cgen::Declaration>(each)) {
+                        names.insert(variable->name);
+                      }
+                      return true;
+                    }});
+  return names;
+}
+
 FunctionTable::FunctionTable(const Kernel& kernel, cgen::Dialect dialect)
     : dialect_(dialect), kernel_(kernel) {}
 
@@ -53,13 +64,9 @@ std::string FunctionTable::form_of(const cgen::Function& function) const {
   for (const cgen::Parameter& parameter : function.parameters) {
     own.emplace(parameter.name, "");
   }
-  cgen::walk(*function.body,
-             {.type = {}, .expr = {}, .statement = [&](const cgen::Statement& each) {
-                if (const auto* variable = get_if<cgen::Declaration>(each)) {
-                  own.emplace(variable->name, "");
-                }
-                return true;
-              }});
+  for (const std::string& name : declared_names(*function.body)) {
+    own.emplace(name, "");
+  }
   const std::string text =
       cgen::print_module(cgen::Module{"", {cgen::Statement(function)}}, dialect_).text;
   std::string form;

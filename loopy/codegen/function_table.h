@@ -2,6 +2,7 @@
 // Internal header: it is not installed.
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::loopy {
+
+/// The variables that a body declares.
+[[nodiscard]] std::set<std::string> declared_names(const cgen::Statement& body);
 
 /// The functions that kernels of a text call: those that differ by the names of their parameters
 /// and variables alone are one.

@@ -34,17 +34,6 @@ std::vector<cgen::Variable> outer_variables(const cgen::Statement& body) {
   return result;
 }
 
-std::set<std::string> declared_names(const cgen::Statement& body) {
-  std::set<std::string> names;
-  cgen::walk(body, {.type = {}, .expr = {}, .statement = [&](const cgen::Statement& each) {
-                      if (const auto* variable = get_if<cgen::Declaration>(each)) {
-                        names.insert(variable->name);
-                      }
-                      return true;
-                    }});
-  return names;
-}
-
 /// A pointer to the rows of an array.
 cgen::Type pointer_to_rows(const cgen::Type& element, const std::vector<int>& extents) {
   return cgen::pointer_to(array_type(element, extents, 1));

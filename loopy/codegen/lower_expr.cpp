@@ -99,10 +99,13 @@ class Lowering {
 
   /// Whether it consists of constants, which take the type of the other operand.
   [[nodiscard]] bool is_loose(const Expr& expr) const {
+    return loose_type(expr).firmness != Firmness::fixed;
+  }
+  [[nodiscard]] LooseType loose_type(const Expr& expr) const {
     const auto lookup = [&](const std::string& name) {
       return declared_type(*scope_.kernel, name);
     };
-    return loose_types_of_targets(*scope_.kernel, lookup, expr).front().firmness != Firmness::fixed;
+    return loose_types_of_targets(*scope_.kernel, lookup, expr).front();
   }
 
   [[nodiscard]] const ConstraintSet& context() const {
@@ -330,12 +333,7 @@ class Lowering {
 
   /// Constants take the type of what they are compared with.
   [[nodiscard]] Type compared_type(const Comparison& e) const {
-    const auto lookup = [&](const std::string& name) {
-      return declared_type(*scope_.kernel, name);
-    };
-    return common_type(loose_types_of_targets(*scope_.kernel, lookup, e.left).front(),
-                       loose_types_of_targets(*scope_.kernel, lookup, e.right).front())
-        .type;
+    return common_type(loose_type(e.left), loose_type(e.right)).type;
   }
 
   /// Whether C would make a negative i32 a large u32.
@@ -437,8 +435,7 @@ class Lowering {
       if (is_never(known, part.constraint)) {
         return lower(e.else_value, type);
       }
-      const cgen::Expr test = lower_comparison(scope_, part);
-      open = open ? *open && test : test;
+      add_test(open, lower_comparison(scope_, part));
     }
     return open ? choice(*open, e, type) : lower(e.then_value, type);
   }
@@ -570,6 +567,10 @@ cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint
     return lower(std::move(subtracted), -constant - 1) < lower(std::move(added), 0);
   }
   return lower(std::move(subtracted), 0) <= lower(std::move(added), constant);
+}
+
+void add_test(std::optional<cgen::Expr>& condition, const cgen::Expr& test) {
+  condition = condition ? *condition && test : test;
 }
 
 cgen::Expr lower_comparison(const ExprScope& scope, const ComparisonForm& form) {

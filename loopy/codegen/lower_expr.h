@@ -2,6 +2,7 @@
 // Internal header: it is not installed.
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -49,6 +50,9 @@ struct ExprScope {
 
 /// `expr >= 0` or `expr == 0` as a person would write it: `i < n`, `16 * i_outer + i_inner < n`.
 [[nodiscard]] cgen::Expr lower_constraint(const ExprScope& scope, const Constraint& constraint);
+
+/// Makes `condition` hold only where `test` does, too.
+void add_test(std::optional<cgen::Expr>& condition, const cgen::Expr& test);
 
 /// The same for a comparison of a condition, which may contain quotients.
 [[nodiscard]] cgen::Expr lower_comparison(const ExprScope& scope, const ComparisonForm& form);

@@ -78,10 +78,6 @@ std::vector<const Constraint*> open_constraints(const LaunchFacts& launch, std::
   return open;
 }
 
-void add_test(std::optional<cgen::Expr>& condition, const cgen::Expr& test) {
-  condition = condition ? *condition && test : test;
-}
-
 /// Code being written, and the vectors that have been loaded before: later rows of lanes use them.
 struct LaneBlock {
   struct Load {

@@ -122,8 +122,7 @@ class TreeLowering {
     const ExprScope scope = variables_.scope_of(*node.context);
     std::optional<cgen::Expr> condition;
     for (const Constraint& guard : node.tests) {
-      const cgen::Expr test = lower_constraint(scope, guard);
-      condition = condition ? *condition && test : test;
+      add_test(condition, lower_constraint(scope, guard));
     }
     CodeBlock then_body = lower(node.then_body);
     // partial tiles are few: their code is short rather than fast
