@@ -438,6 +438,9 @@ Slicing renamed(Slicing slicing, const Renaming& names,
   std::for_each(slicing.atomic_reductions.begin(), slicing.atomic_reductions.end(), rename);
   std::for_each(slicing.launches.begin(), slicing.launches.end(), rename);
   std::for_each(slicing.global_values.begin(), slicing.global_values.end(), rename);
+  for (std::vector<std::string>& each : slicing.online) {
+    std::for_each(each.begin(), each.end(), rename);
+  }
   std::for_each(slicing.loop_order.begin(), slicing.loop_order.end(), rename);
   return slicing;
 }

@@ -15,6 +15,7 @@
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
+#include "rtcg/loopy/slice/online_kernel.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -74,6 +75,8 @@ struct RowProblem {
   /// launches.
   std::vector<std::string> values{};
   double other_rows = 1;  ///< iterations of loops over rows that are not on the grid
+  /// Slicing::online: the rest is about the kernel after this.
+  std::vector<std::vector<std::string>> online{};
 
   [[nodiscard]] std::int64_t longest() const {
     std::int64_t length = 1;
@@ -116,8 +119,8 @@ class RowReader {
         return std::nullopt;
       }
     }
-    const bool is_one_sum =
-        problem_.nests.size() == 1 && problem_.nests[0].is_sum && problem_.rows.size() == 1;
+    const bool is_one_sum = problem_.nests.size() == 1 && problem_.nests[0].is_sum &&
+                            (problem_.rows.size() == 1 || combines_several_);
     if (problem_.nests.size() < 2 && !is_one_sum) {
       return std::nullopt;
     }
@@ -178,8 +181,12 @@ class RowReader {
       }
       const NameSet outer(sum->inames.begin(), sum->inames.end());
       const NameSet all = reduction_inames(part);
-      is_row = is_row &&
-               add_nest(longest(outer), all, operations_of(part), true, all.size() > outer.size());
+      double operations = operations_of(part);
+      if (const SubstitutionRule* rule = find_rule(kernel_, sum->operation)) {
+        operations += operations_of(rule->body);
+        combines_several_ = true;
+      }
+      is_row = is_row && add_nest(longest(outer), all, operations, true, all.size() > outer.size());
       return false;  // what is within runs in each thread
     });
     return is_row;
@@ -330,6 +337,7 @@ class RowReader {
   NameSet serial_{};
   std::map<std::string, double> serial_steps_{};
   RowProblem problem_{};
+  bool combines_several_ = false;  ///< whether reductions combine tuples
 };
 
 /// Blocks that share a row.
@@ -361,6 +369,7 @@ class RowReader {
 
 [[nodiscard]] Slicing row_slicing(const RowProblem& problem, const RowChoice& choice) {
   Slicing slicing;
+  slicing.online = problem.online;
   // the axis that may have many blocks is for the row loop with the most
   std::vector<std::size_t> order;
   std::vector<std::int64_t> lengths;
@@ -731,7 +740,7 @@ class RowEnumerator {
     const std::int64_t least =
         is_cpu ? std::min<std::int64_t>(8, constraints_.min_threads) : constraints_.min_threads;
     // of one sum over a row TileSource has what a block alone does
-    const bool is_known = problem_.nests.size() == 1 &&
+    const bool is_known = problem_.nests.size() == 1 && problem_.online.empty() &&
                           (choice.threads == 1 || (choice.rows == 1 && choice.threads >= 32));
     std::int64_t crowded = 0;
     for (std::size_t i = 0; i < problem_.rows.size(); ++i) {
@@ -854,19 +863,15 @@ class RowSource final : public SlicingSource {
   std::map<std::string, std::size_t> words_{};
 };
 
-}  // namespace
-
-RowSlicings row_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  const std::vector<std::int64_t>& widths = constraints.vector_widths;
-  const bool asks_for_vectors =
-      !widths.empty() && std::find(widths.begin(), widths.end(), 1) == widths.end();
-  if (!constraints.inames.empty() || !constraints.arrays.empty() || asks_for_vectors) {
-    return {};  // which are about tiles
-  }
-  std::optional<RowProblem> problem = RowReader(kernel, constraints.parameters).read();
+/// @param shown   the kernel that the problem is read from: with one pass over `online`
+RowSlicings row_slicings_of(const Kernel& kernel, const Kernel& shown,
+                            const std::vector<std::vector<std::string>>& online,
+                            const SlicingConstraints& constraints) {
+  std::optional<RowProblem> problem = RowReader(shown, constraints.parameters).read();
   if (!problem) {
     return {};
   }
+  problem->online = online;
   std::vector<RowChoice> choices = RowEnumerator(kernel, *problem, constraints).run();
   if (choices.empty()) {
     return {};
@@ -876,6 +881,24 @@ RowSlicings row_slicings(const Kernel& kernel, const SlicingConstraints& constra
                                     [](const RowNest& each) { return !each.has_inner_sums; });
   return {std::make_shared<RowSource>(std::move(*problem), std::move(choices), constraints.machine),
           is_chain};
+}
+
+}  // namespace
+
+RowSlicings row_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  const std::vector<std::int64_t>& widths = constraints.vector_widths;
+  const bool asks_for_vectors =
+      !widths.empty() && std::find(widths.begin(), widths.end(), 1) == widths.end();
+  if (!constraints.inames.empty() || !constraints.arrays.empty() || asks_for_vectors) {
+    return {};  // which are about tiles
+  }
+  RowSlicings rows = row_slicings_of(kernel, kernel, {}, constraints);
+  if (const auto online = find_online_kernel(kernel)) {
+    const RowSlicings one_pass =
+        row_slicings_of(kernel, online->kernel, online->inames, constraints);
+    rows.source = merged(std::move(rows.source), one_pass.source);
+  }
+  return rows;
 }
 
 }  // namespace rtcg::loopy::detail

@@ -319,6 +319,9 @@ std::string to_string(const Slicing& slicing) {
   for (const std::string& each : slicing.global_values) {
     text += fmt::format("{}place {} global", text.empty() ? "" : "; ", each);
   }
+  for (const std::vector<std::string>& each : slicing.online) {
+    text += fmt::format("{}online {}", text.empty() ? "" : "; ", fmt::join(each, ","));
+  }
   for (const LayoutPlan& plan : slicing.layouts) {
     text += (text.empty() ? "" : "; ") + to_string(plan);
   }
@@ -350,6 +353,8 @@ Slicing parse_slicing(std::string_view text) {
       slicing.global_values.push_back(parse_place(text, words));
     } else if (words.front() == "launch") {
       slicing.launches.push_back(parse_launch(text, words));
+    } else if (words.front() == "online" && words.size() == 2) {
+      slicing.online.push_back(parse_names(text, words[1]));
     } else if (words.front() == "layout") {
       slicing.layouts.push_back(parse_layout(text, words));
     } else if (words.front() == "stages" && words.size() == 2) {

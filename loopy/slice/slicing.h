@@ -135,6 +135,7 @@ struct LayoutPlan {
 ///     i: g.0; j,k: g.1 for*8 l.0*256; place mean global
 ///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 3; fetch u at i
 ///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 4 shared
+///     i: g.0; j,l: for l.0*256; online j,k
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
   std::vector<InameSlicing> inames{};
@@ -158,6 +159,10 @@ struct Slicing {
   /// Temporaries that have an element for each iteration of the loops around them, in global
   /// memory: later launches read them.
   std::vector<std::string> global_values{};
+  /// Inames of reductions that run in one pass although later ones use the results of earlier ones,
+  /// see fuse_reductions(): those of one list are united under the first name, and each list is one
+  /// loop of all of the reductions. The other words are about the kernel after this.
+  std::vector<std::vector<std::string>> online{};
   /// Of arguments that do not lie as described.
   std::vector<LayoutPlan> layouts{};
   /// Loops from the outermost to the innermost, by the names that the cuts give them; empty: as

@@ -452,8 +452,26 @@ void add_global_value(const Kernel& expanded, const std::string& value,
   steps.push_back({"set_temporary_address_space", {list_of({value}), "global"}, {}});
 }
 
+/// Whether a reduction of one value is over the iname.
+bool has_simple_sum(const Kernel& expanded, const std::string& iname) {
+  bool found = false;
+  for (const Instruction& each : expanded.instructions) {
+    for_each_expression(each, [&](const Expr& expr) {
+      walk(expr, [&](const Expr& part) {
+        const Reduction* reduction = get_if<Reduction>(part);
+        found = found || (reduction != nullptr && reduction->operands.size() == 1 &&
+                          std::find(reduction->inames.begin(), reduction->inames.end(), iname) !=
+                              reduction->inames.end());
+        return !found;
+      });
+    });
+  }
+  return found;
+}
+
 /// What lets blocks and threads share the reduction over an iname that has been split.
-void add_sharing(const Slicing& slicing, const InameSlicing& each, std::vector<RecipeStep>& steps) {
+void add_sharing(const Kernel& expanded, const Slicing& slicing, const InameSlicing& each,
+                 std::vector<RecipeStep>& steps) {
   const std::vector<std::string>& atomics = slicing.atomic_reductions;
   const bool is_atomic = std::find(atomics.begin(), atomics.end(), each.iname) != atomics.end();
   if (each.factors.front().axis.kind == AxisKind::grid) {
@@ -470,9 +488,10 @@ void add_sharing(const Slicing& slicing, const InameSlicing& each, std::vector<R
                                    "grid, '{0}: g.1 l.0*256', not '{1}'",
                                    each.iname, to_string(slicing)));
   }
-  // the block's tree stands around the loops, so that each thread adds up its own part first
+  // the block's tree stands around the loops, so that each thread adds up its own part first:
+  // tuples are reduced so without a step
   for (std::size_t i = 1; i < each.factors.size(); ++i) {
-    if (each.factors[i].axis.kind == AxisKind::block) {
+    if (each.factors[i].axis.kind == AxisKind::block && has_simple_sum(expanded, each.iname)) {
       steps.push_back({"split_reduction_outward", {part_name(each.iname, i)}, {}});
     }
   }
@@ -611,9 +630,32 @@ bool fetches_from_rules(const Kernel& kernel, const Slicing& slicing) {
          std::any_of(slicing.queues.begin(), slicing.queues.end(), is_in_rules);
 }
 
+/// What makes one pass of the reductions that a slicing names.
+std::vector<RecipeStep> online_steps(const Slicing& slicing) {
+  std::vector<RecipeStep> steps;
+  std::vector<std::string> loops;
+  for (const std::vector<std::string>& each : slicing.online) {
+    loops.push_back(each.front());
+    if (each.size() > 1) {
+      steps.push_back({"rename_inames", {list_of(each), each.front()}, {}});
+    }
+  }
+  steps.push_back({"fuse_reductions", {list_of(loops)}, {}});
+  return steps;
+}
+
 }  // namespace
 
 std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) {
+  if (!slicing.online.empty()) {
+    std::vector<RecipeStep> steps = online_steps(slicing);
+    Slicing others = slicing;
+    others.online.clear();
+    for (RecipeStep& step : recipe_of(apply_recipe(kernel, steps), others)) {
+      steps.push_back(std::move(step));
+    }
+    return steps;
+  }
   const Kernel expanded = expand_subst(kernel);
   NameSet reduced;
   for (const Instruction& instruction : expanded.instructions) {
@@ -652,7 +694,7 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   for (const InameSlicing& each : slicing.inames) {
     if (reduced.count(each.iname) != 0) {
       add_shared_bounds(expanded, slicing, each, reduced, steps);
-      add_sharing(slicing, each, steps);
+      add_sharing(expanded, slicing, each, steps);
     }
   }
   if (!slicing.loop_order.empty()) {

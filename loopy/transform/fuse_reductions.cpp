@@ -14,9 +14,9 @@
 namespace rtcg::loopy {
 namespace {
 
-/// The terms of sums within `expr` that cancel each other, removed: `x - x` is 0, exp(0) is 1.
-Expr with_cancelled_terms(const Expr& expr) {
-  return rewrite_bottom_up(expr, [](const Expr& part) -> std::optional<Expr> {
+/// The sums and products of an exponent without terms that cancel each other: `c*(x - x)` is 0.
+Expr with_cancelled_terms(const Expr& exponent) {
+  return rewrite_bottom_up(exponent, [](const Expr& part) -> std::optional<Expr> {
     if (const Sum* sum = get_if<Sum>(part)) {
       std::vector<Expr> left;
       for (const Expr& term : sum->terms) {
@@ -29,21 +29,31 @@ Expr with_cancelled_terms(const Expr& expr) {
       }
       return rest;
     }
-    if (const Product* product = get_if<Product>(part)) {
-      Expr rest = 1;
-      for (const Expr& factor : product->factors) {
-        if (as_integer(factor) == 0) {
-          return Expr(0);
-        }
-        rest = rest * factor;
-      }
-      return rest;
+    const Product* product = get_if<Product>(part);
+    const bool is_nothing =
+        product != nullptr && std::any_of(product->factors.begin(), product->factors.end(),
+                                          [](const Expr& each) { return as_integer(each) == 0; });
+    return is_nothing ? std::optional(Expr(0)) : std::nullopt;
+  });
+}
+
+/// `expr` with 1 for exponentials whose terms cancel each other.
+Expr with_simple_exponentials(const Expr& expr) {
+  return rewrite_bottom_up(expr, [](const Expr& part) -> std::optional<Expr> {
+    if (is_exponential(part)) {
+      const Call* call = get_if<Call>(part);
+      const Expr exponent = with_cancelled_terms(call->arguments.front());
+      return as_integer(exponent) == 0 ? Expr(1) : Expr(Call{call->function, {exponent}});
     }
-    const Call* call = get_if<Call>(part);
-    const bool is_power = call != nullptr && call->arguments.size() == 1 &&
-                          call->function.starts_with("exp") &&
-                          as_integer(call->arguments.front()) == 0;
-    return is_power ? std::optional(Expr(1)) : std::nullopt;
+    const Product* product = get_if<Product>(part);
+    if (product == nullptr) {
+      return std::nullopt;
+    }
+    Expr rest = 1;
+    for (const Expr& factor : product->factors) {
+      rest = rest * factor;
+    }
+    return rest;
   });
 }
 
@@ -164,7 +174,7 @@ class ReductionFuser {
       own.emplace(each.name, each.operand);
     }
     const Expr element =
-        link.uses.empty() ? link.operand : with_cancelled_terms(substitute(link.operand, own));
+        link.uses.empty() ? link.operand : with_simple_exponentials(substitute(link.operand, own));
     const auto number = as_integer(element);
     add_value(link.running, link.type,
               number ? constant(static_cast<double>(*number), link.type) : element,

@@ -123,9 +123,8 @@ class RepairFinder {
     if (const Conditional* conditional = get_if<Conditional>(expr)) {
       return split_branches(*conditional);
     }
-    const Call* call = get_if<Call>(expr);
-    if (call != nullptr && call->arguments.size() == 1 &&
-        (call->function == "exp" || call->function == "exp2" || call->function == "exp10")) {
+    if (is_exponential(expr)) {
+      const Call* call = get_if<Call>(expr);
       const auto terms = split_terms(call->arguments.front(), 1);
       return terms ? std::optional(Factors{expr, {{call->function, *terms}}, 1}) : std::nullopt;
     }
@@ -442,6 +441,12 @@ class ChainFinder {
 };
 
 }  // namespace
+
+bool is_exponential(const Expr& expr) {
+  const Call* call = get_if<Call>(expr);
+  return call != nullptr && call->arguments.size() == 1 &&
+         (call->function == "exp" || call->function == "exp2" || call->function == "exp10");
+}
 
 const ChainLink* ReductionChain::find_link(const std::string& running) const {
   const auto found = std::find_if(links.begin(), links.end(),

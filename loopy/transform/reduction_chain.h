@@ -39,6 +39,9 @@ struct ShiftedProduct {
   Expr second_shift = 0;
 };
 
+/// `exp(x)`, `exp2(x)`, `exp10(x)`.
+[[nodiscard]] bool is_exponential(const Expr& expr);
+
 struct ChainLink {
   std::size_t statement = 0;  ///< place of the statement
   Expr reduction = 0;         ///< as the kernel has it

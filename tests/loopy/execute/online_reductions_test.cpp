@@ -10,6 +10,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/slice/slicing.h"
 #include "tests/loopy/execute/on_every_target.h"
 
 namespace rtcg::loopy {
@@ -49,6 +50,15 @@ TEST(OnlineReductions, AreSharedByLoopsAndThreads) {
   }
   expect_same_everywhere(apply_recipe(variance("m"), fuse + warps), variance("m"),
                          {{"n", 3}, {"m", 70}});
+}
+
+TEST(OnlineReductions, AreWordsOfSlicings) {
+  const Kernel kernel = softmax("72");
+  for (const char* words :
+       {"i: g.0 l.1*2; j: for l.0*8; l: for l.0*8; online j,k",
+        "i: g.0; j: unr_hint l.0*9 unr*2; l: unr_hint l.0*9 vec*2; keep x vec 2; online j,k"}) {
+    expect_same_everywhere(apply(kernel, parse_slicing(words)), kernel, {{"n", 3}});
+  }
 }
 
 TEST(OnlineReductions, AreSharedByBlocks) {

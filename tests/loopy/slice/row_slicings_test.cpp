@@ -5,6 +5,7 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/kernel/parse_recipe.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 #include "tests/support/expect_error.h"
 
@@ -35,6 +36,62 @@ TEST(RowSlicings, SpreadAllNestsOfARowAlike) {
         generate(apply(softmax_rows(), stream.at(*place).slicing), Target::cuda)));
   }
   EXPECT_FALSE(stream.find_words("i: g.0; j: for l.0*256; k: for l.0*128; l: for l.0*256"));
+}
+
+Kernel layer_norm_rows() {
+  return make_kernel("{[i, j, k, l]: 0 <= i < 1000 and 0 <= j, k, l < 3000}",
+                     "<> mean = sum(j, x[i, j])/3000\n"
+                     "<> variance = sum(k, (x[i, k] - mean)**2)/3000\n"
+                     "y[i, l] = (x[i, l] - mean)*rsqrt(variance + 1e-5)",
+                     {.arguments = "x, y: f32[1000, 3000]", .default_type = cgen::f32});
+}
+
+TEST(RowSlicings, RunReductionsInOnePass) {
+  const SlicingStream stream(softmax_rows(), {});
+  for (const char* words :
+       {"i: g.0; j: for l.0*256; l: for l.0*256; online j,k", "i: g.0 l.0*128; online j,k",
+        "i: g.0 l.1*4; j: for l.0*32; l: for l.0*32; online j,k",
+        "i: g.0; j: unr_hint l.0*256 unr*4; l: unr_hint l.0*256 vec*4; keep x vec 4; "
+        "online j,k"}) {
+    const auto place = stream.find_words(words);
+    ASSERT_TRUE(place) << words;
+    EXPECT_EQ(to_string(stream.at(*place).slicing), words);
+    EXPECT_EQ(parse_slicing(words), stream.at(*place).slicing);
+  }
+  const auto steps = recipe_of(softmax_rows(), parse_slicing("i: g.0; j: for l.0*256; online j,k"));
+  ASSERT_GE(steps.size(), 3U);
+  EXPECT_EQ(to_string(steps[0]), "rename_inames([j, k], j)");
+  EXPECT_EQ(to_string(steps[1]), "fuse_reductions([j])");
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("online"));
+  EXPECT_ERROR("loopy.rename_iname.unknown_iname",
+               recipe_of(softmax_rows(), parse_slicing("i: g.0; online j,q")));
+}
+
+TEST(RowSlicings, AreNotRefusedInOnePass) {
+  for (const Kernel& kernel : {softmax_rows(), layer_norm_rows()}) {
+    const SlicingStream stream(kernel, {});
+    std::size_t online = 0;
+    for (std::size_t place = 0; place < stream.count(); ++place) {
+      const Slicing slicing = stream.at(place).slicing;
+      if (!slicing.online.empty() && online++ % 16 == 0) {
+        EXPECT_NO_THROW(static_cast<void>(generate(apply(kernel, slicing), Target::cuda)))
+            << to_string(slicing);
+      }
+    }
+    EXPECT_GE(online, 32U);
+  }
+}
+
+// rows that do not stay in the cache: a pass less is a quarter of the time
+TEST(RowSlicings, SaveAPassOverLongRows) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k, l]: 0 <= i < 2048 and 0 <= j, k, l < 262144}",
+                  "<> top = reduce(max, j, x[i, j])\n"
+                  "<> total = sum(k, exp(x[i, k] - top))\n"
+                  "y[i, l] = exp(x[i, l] - top)/total",
+                  {.arguments = "x, y: f32[2048, 262144]", .default_type = cgen::f32});
+  const RankedSlicing best = SlicingStream(kernel, {}).at(0);
+  EXPECT_FALSE(best.slicing.online.empty()) << best.words;
 }
 
 TEST(RowSlicings, AreReadTogether) {
