@@ -298,13 +298,18 @@ class MarchEnumerator {
     }
   }
 
-  /// Whether the rows of all arrays begin at multiples of a vector's length, of 16 bytes at most.
+  /// Whether the rows of all arrays begin at multiples of a vector's length, which is asked for and
+  /// has 16 bytes at most.
   [[nodiscard]] bool can_be_wide(std::int64_t width) const {
     const auto is_aligned = [&](const Argument& each) {
       const auto row = each.is_array && each.shape.size() > 1 ? as_integer(each.shape.back())
                                                               : std::optional(width);
       return row && *row % width == 0;
     };
+    const std::vector<std::int64_t>& widths = constraints_.vector_widths;
+    if (!widths.empty() && std::find(widths.begin(), widths.end(), width) == widths.end()) {
+      return false;
+    }
     return width == 1 ||
            (std::all_of(kernel_.arguments.begin(), kernel_.arguments.end(), is_aligned) &&
             std::all_of(problem_.arrays.begin(), problem_.arrays.end(), [&](const auto& each) {
@@ -471,11 +476,7 @@ class MarchSource final : public SlicingSource {
 }  // namespace
 
 SourcePtr march_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  const std::vector<std::int64_t>& widths = constraints.vector_widths;
-  const bool asks_for_vectors =
-      !widths.empty() && std::find(widths.begin(), widths.end(), 1) == widths.end();
-  if (constraints.machine.is_cpu || !constraints.inames.empty() || !constraints.arrays.empty() ||
-      asks_for_vectors) {
+  if (constraints.machine.is_cpu || !constraints.inames.empty() || !constraints.arrays.empty()) {
     return nullptr;  // threads of processors are lanes; hints are about tiles
   }
   std::optional<MarchProblem> problem = read_march_problem(kernel, constraints);

@@ -97,6 +97,22 @@ TEST(MarchSlicings, NeedReadsAtSeveralDistances) {
                    "u, out: f32[512, 512]; t: i32[512]"));
 }
 
+TEST(MarchSlicings, AreThoseOfEachNestOfAChain) {
+  const Kernel kernel = make_kernel("{[i, j, p, q]: 1 <= i, j, p, q < 199}",
+                                    "v[i, j] = u[i - 1, j] + u[i + 1, j]\n"
+                                    "... gbarrier\n"
+                                    "u[p, q] = v[p + 1, q] - v[p - 1, q]",
+                                    {.arguments = "u, v: f32[200, 200]"});
+  const SlicingStream stream(kernel, {.max_threads = 64, .max_items_per_thread = 1});
+  const auto place = stream.find_words(
+      "j: g.0 l.0*32; i: g.1; q: g.0 l.0*64; p: g.1; march i*16; march p*32; queue u 3 along i; "
+      "queue v 4 along p");
+  ASSERT_TRUE(place);
+  const std::string text = generate_text(apply(kernel, stream.at(*place).slicing), Target::cuda);
+  EXPECT_NE(text.find("float u_queue_i[3];"), std::string::npos) << text;
+  EXPECT_NE(text.find("float v_queue_p[4];"), std::string::npos) << text;
+}
+
 /// RTCG_SLICINGS_DRAWN=300 draws so many of each stencil.
 TEST(MarchSlicings, AreNotRefused) {
   const char* wanted = std::getenv("RTCG_SLICINGS_DRAWN");
