@@ -133,7 +133,12 @@ class Lowering {
   cgen::Expr name_value(const Name& e, const Type& type) const {
     const auto found = scope_.values->find(e.name);
     if (found == scope_.values->end()) {
-      return scope_.variable(e.name);
+      const cgen::Expr variable = scope_.variable(e.name);
+      // a product of two would be computed in 32 bits
+      const bool is_narrow = type == cgen::i64 && scope_.index_type == cgen::i64 &&
+                             find_argument(*scope_.kernel, e.name) != nullptr &&
+                             variable.type() == cgen::Type(cgen::i32);
+      return is_narrow ? cgen::cast(cgen::i64, variable) : variable;
     }
     return found->second.is_constant() ? integer(found->second.constant(), type)
                                        : lower(to_expr(found->second), scope_.index_type);

@@ -146,6 +146,18 @@ struct Executor::State {
     return *slot;
   }
 
+  /// Whose indices reach all of the arguments, the loops, and the temporaries in global memory.
+  const Variant& variant_for(const LaunchArguments& checked) {
+    const Variant& narrow = variant(!checked.fits_32_bits());
+    const bool fits = std::all_of(narrow.generated.parameters.begin(),
+                                  narrow.generated.parameters.end(), [&](const auto& parameter) {
+                                    return !parameter.temporary_count ||
+                                           static_cast<std::int64_t>(checked.count_of(parameter)) <
+                                               most_of_32_bits;
+                                  });
+    return fits ? narrow : variant(true);
+  }
+
   Variant make(bool is_wide, runtime::Compiler& compiler) const {
     GenerateOptions options;
     options.index_type = is_wide ? cgen::i64 : cgen::i32;
@@ -196,7 +208,7 @@ Executor::Executor(const Kernel& kernel, runtime::Device device, runtime::Compil
 void Executor::operator()(runtime::StreamRef stream,
                           const std::vector<NamedArgument>& arguments) const {
   const LaunchArguments checked(state_->kernel, state_->device, arguments);
-  const Variant& variant = state_->variant(!checked.fits_32_bits());
+  const Variant& variant = state_->variant_for(checked);
   // in the order of the stream: given back at the end of the call, free after the last launch
   std::vector<runtime::Buffer<std::byte>> temporaries;
   std::map<std::string, runtime::DeviceAddress> addresses;
@@ -221,7 +233,7 @@ struct BoundCall::State {
 
 BoundCall Executor::bind(const std::vector<NamedArgument>& arguments) const {
   const LaunchArguments checked(state_->kernel, state_->device, arguments);
-  const Variant& variant = state_->variant(!checked.fits_32_bits());
+  const Variant& variant = state_->variant_for(checked);
   std::vector<runtime::Buffer<std::byte>> temporaries;
   std::map<std::string, runtime::DeviceAddress> addresses;
   for (const KernelParameter& parameter : variant.generated.parameters) {

@@ -116,6 +116,7 @@ LaunchArguments::LaunchArguments(const Kernel& kernel, runtime::Device device,
                                    kernel.name, to_string(kernel.assumptions)));
   }
   check_arrays();
+  check_loops();
 }
 
 void LaunchArguments::add(const NamedArgument& argument) {
@@ -283,18 +284,37 @@ void LaunchArguments::check_arrays() {
                          fmt::format("array '{}' has {} elements, but kernel '{}' needs {}", name,
                                      array.count, kernel_.name, last + 1));
     }
-    // room for what indices overshoot before their guard is tested
-    fits_32_bits_ = fits_32_bits_ && last < INT32_MAX - (1 << 20);
+    fits_32_bits_ = fits_32_bits_ && last < most_of_32_bits;
   }
   for (const auto& [name, value] : integers_) {
     const Argument* declared = find_argument(kernel_, name);
     const bool is_narrow = declared != nullptr && declared->type == cgen::i32;
-    fits_32_bits_ = fits_32_bits_ && value < INT32_MAX - (1 << 20);
+    fits_32_bits_ = fits_32_bits_ && value < most_of_32_bits;
     if (is_narrow && (value > INT32_MAX || value < INT32_MIN)) {
       throw InvalidInput("loopy.executor.argument_type",
                          fmt::format("'{}' is {}, beyond the 32 bits of its type: declare it as "
                                      "i64",
                                      name, value));
+    }
+  }
+}
+
+/// `0 <= i < 2*n` reaches beyond 32 bits where n itself does not.
+void LaunchArguments::check_loops() {
+  for (const Domain& domain : kernel_.domains) {
+    for (const Constraint& each : domain.constraints.constraints()) {
+      std::int64_t bound = each.expr.constant();
+      for (const Affine::Term& term : each.expr.terms()) {
+        const auto known = integers_.find(term.name);
+        std::int64_t reach = 0;
+        if (known != integers_.end() &&
+            (__builtin_mul_overflow(term.coefficient, known->second, &reach) ||
+             __builtin_add_overflow(bound, reach, &bound))) {
+          bound = INT64_MAX;
+          break;
+        }
+      }
+      fits_32_bits_ = fits_32_bits_ && bound < most_of_32_bits && bound > -most_of_32_bits;
     }
   }
 }

@@ -2,6 +2,7 @@
 // Internal header: it is not installed.
 
 #include <complex>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@
 
 namespace rtcg::loopy {
 
+/// Elements that 32-bit indices reach, with room for what they overshoot before a guard is tested.
+constexpr std::int64_t most_of_32_bits = INT32_MAX - (1 << 20);
+
 /// The arguments of one call, checked against the kernel.
 class LaunchArguments {
  public:
@@ -21,7 +25,7 @@ class LaunchArguments {
 
   /// Integer scalars, given or found.
   [[nodiscard]] const IntegerValues& integers() const noexcept { return integers_; }
-  /// Whether all elements of all arrays are within reach of 32-bit indices.
+  /// Whether all elements of all arguments, and all loops, are within reach of 32-bit indices.
   [[nodiscard]] bool fits_32_bits() const noexcept { return fits_32_bits_; }
   /// Elements of a temporary in global memory.
   [[nodiscard]] std::size_t count_of(const KernelParameter& temporary) const;
@@ -35,6 +39,7 @@ class LaunchArguments {
   void find_parameters();
   bool solve(const Expr& length, std::int64_t value, const std::string& array);
   void check_arrays();
+  void check_loops();
   void check_length(const Expr& length, std::int64_t value, std::size_t axis,
                     const std::string& array) const;
   [[noreturn]] void fail_size(const std::string& array, const std::string& what) const;

@@ -10,8 +10,8 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/measure/statistics.h"
-#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "rtcg/loopy/tune/device_runner.h"
 #include "rtcg/loopy/tune/run_search.h"
@@ -59,7 +59,8 @@ double count_flops(const Kernel& kernel) {
 
 /// A slicing without any cleverness, which gives the results that others must give: one result a
 /// thread, the longest loop of a nest on the first axis of the grid, which alone may have many
-/// blocks.
+/// blocks. Blocks share sums only where there are few results, and each then has many steps: what
+/// they add up is kept in memory.
 Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
                       const SlicingConstraints& constraints) {
   Slicing slicing;
@@ -77,8 +78,22 @@ Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
     lengths.clear();
     taken.clear();
   };
+  NameSet reduced;
+  for (const Instruction& each : expand_subst(kernel).instructions) {
+    reduced.merge(reduction_inames(each));
+  }
+  const auto length_of = [&](const std::string& iname) {
+    return constraints_of(kernel, {iname}).maximum(Affine(iname)).value_or(0) + 1;
+  };
+  double results = 1;
   for (const InameSlicing& each : any.inames) {
-    if (each.factors.front().axis.kind != AxisKind::grid) {
+    results *= reduced.count(each.iname) == 0 ? static_cast<double>(length_of(each.iname)) : 1;
+  }
+  constexpr double many_results = 4096;
+  constexpr std::int64_t most_parts = 1024;
+  for (const InameSlicing& each : any.inames) {
+    const bool is_sum = reduced.count(each.iname) != 0;
+    if (each.factors.front().axis.kind != AxisKind::grid || (is_sum && results >= many_results)) {
       continue;
     }
     if (!taken.insert(each.factors.front().axis.number).second) {
@@ -86,12 +101,16 @@ Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
       taken.insert(each.factors.front().axis.number);
     }
     InameSlicing plain{each.iname, {{0, {AxisKind::grid, 0}}}};
-    if (lengths.empty()) {
-      plain.factors.push_back(
-          {std::min<std::int64_t>(32, constraints.max_threads), {AxisKind::block, 0}});
+    const std::int64_t threads =
+        lengths.empty() ? std::min<std::int64_t>(32, constraints.max_threads) : 1;
+    const std::int64_t length = length_of(each.iname);
+    if (is_sum && length > most_parts * threads) {
+      plain.factors.push_back({length / (most_parts * threads), {}});
     }
-    const auto last = constraints_of(kernel, {each.iname}).maximum(Affine(each.iname));
-    lengths.emplace_back(-last.value_or(0), slicing.inames.size());
+    if (threads > 1) {
+      plain.factors.push_back({threads, {AxisKind::block, 0}});
+    }
+    lengths.emplace_back(-length, slicing.inames.size());
     slicing.inames.push_back(std::move(plain));
   }
   end_nest();

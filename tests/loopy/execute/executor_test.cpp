@@ -124,6 +124,58 @@ TEST(Executor, RefusesMemoryOfOtherDevices) {
   }
 }
 
+/// With an argument as a temporary in global memory.
+Kernel with_global(const std::string& name, Kernel kernel) {
+  const Argument argument = *find_argument(kernel, name);
+  std::erase_if(kernel.arguments, [&](const Argument& each) { return each.name == name; });
+  kernel.temporaries.push_back({.name = name,
+                                .type = argument.type,
+                                .shape = argument.shape,
+                                .address_space = AddressSpace::global});
+  return kernel;
+}
+
+// little of these gigabytes is touched
+TEST(Executor, ReachesTemporariesBeyond32Bits) {
+  const Kernel columns =
+      with_global("t", make_kernel("{[i, j]: 0 <= i, j < n}",
+                                   "t[i, m - 1] = 3*i\n"
+                                   "... gbarrier\n"
+                                   "out[j] = t[j, m - 1] + 1",
+                                   {.arguments = "out: i32[n]; t: u8[n, m]; n, m: i32",
+                                    .assumptions = "n >= 1 and m >= 1"}));
+  const Device device = Device::host();
+  const Buffer<std::int32_t> out(device, 65536);
+  Executor(columns, device)(device.default_stream(), {arg("out", out), arg("m", 40000)});
+  EXPECT_EQ(out.to_vector()[1], 4);
+  EXPECT_EQ(out.to_vector()[65535], 3 * 65535 % 256 + 1);
+
+  // n*m is beyond 32 bits, though n and m are not
+  const Kernel planes =
+      with_global("t", make_kernel("{[i, j]: 0 <= i, j < 2}",
+                                   "t[i, n - 1, m - 1] = 3*i + 1\n"
+                                   "... gbarrier\n"
+                                   "out[j] = t[j, n - 1, m - 1]",
+                                   {.arguments = "out: i32[2]; t: u8[2, n, m]; n, m: i32",
+                                    .assumptions = "n >= 1 and m >= 1"}));
+  const Buffer<std::int32_t> both(device, 2);
+  Executor(planes, device)(device.default_stream(),
+                           {arg("out", both), arg("n", 50000), arg("m", 50000)});
+  EXPECT_EQ(both.to_vector(), (std::vector<std::int32_t>{1, 4}));
+}
+
+TEST(Executor, ReachesLoopsBeyond32Bits) {
+  const Kernel kernel =
+      make_kernel("{[i]: 2*n - 2 <= i < 2*n}", "out[i - 2*n + 2] = a[i % 4]",
+                  {.arguments = "a: i32[4]; out: i32[2]; n: i32", .assumptions = "n >= 1"});
+  const Device device = Device::host();
+  const Buffer<std::int32_t> a(device, std::vector<std::int32_t>{5, 6, 7, 8});
+  const Buffer<std::int32_t> out(device, 2);
+  Executor(kernel, device)(device.default_stream(),
+                           {arg("a", a), arg("out", out), arg("n", 1500000000)});
+  EXPECT_EQ(out.to_vector(), (std::vector<std::int32_t>{7, 8}));
+}
+
 TEST(ArgumentData, IsRandomAndReproducible) {
   const Kernel kernel =
       make_kernel("{[i]: 0 <= i < n}", "out[i] = a[i]", {.default_type = cgen::f64});
@@ -154,16 +206,17 @@ TEST(ArgumentData, HoldsFloatsOf16Bits) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   // by the definitions of the formats
   for (const Number& each :
-       {Number{0.0, 0x0000, 0x0000}, Number{-0.0, 0x8000, 0x8000}, Number{1.0, 0x3C00, 0x3F80},
-        Number{-2.5, 0xC100, 0xC020}, Number{0.1, 0x2E66, 0x3DCD}, Number{1.0 / 3, 0x3555, 0x3EAB},
+       {Number{0.0, 0x0000, 0x0000},         Number{-0.0, 0x8000, 0x8000},
+        Number{1.0, 0x3C00, 0x3F80},         Number{-2.5, 0xC100, 0xC020},
+        Number{0.1, 0x2E66, 0x3DCD},         Number{1.0 / 3, 0x3555, 0x3EAB},
         Number{1 + 0x1p-11, 0x3C00, 0x3F80}, Number{1 + 3 * 0x1p-11, 0x3C02, 0x3F80},
-        Number{1 + 0x1p-8, 0x3C04, 0x3F80}, Number{1 + 3 * 0x1p-8, 0x3C0C, 0x3F82},
-        Number{65504, 0x7BFF, 0x4780}, Number{65519, 0x7BFF, 0x4780},
-        Number{65520, 0x7C00, 0x4780}, Number{0x1p-14, 0x0400, 0x3880},
-        Number{0x1p-24, 0x0001, 0x3380}, Number{0x1p-25, 0x0000, 0x3300},
+        Number{1 + 0x1p-8, 0x3C04, 0x3F80},  Number{1 + 3 * 0x1p-8, 0x3C0C, 0x3F82},
+        Number{65504, 0x7BFF, 0x4780},       Number{65519, 0x7BFF, 0x4780},
+        Number{65520, 0x7C00, 0x4780},       Number{0x1p-14, 0x0400, 0x3880},
+        Number{0x1p-24, 0x0001, 0x3380},     Number{0x1p-25, 0x0000, 0x3300},
         Number{3 * 0x1p-25, 0x0002, 0x33C0}, Number{0x1.FF8p-15, 0x03FF, 0x3880},
-        Number{0x1p-133, 0x0000, 0x0001}, Number{infinity, 0x7C00, 0x7F80},
-        Number{-infinity, 0xFC00, 0xFF80}, Number{1e39, 0x7C00, 0x7F80}}) {
+        Number{0x1p-133, 0x0000, 0x0001},    Number{infinity, 0x7C00, 0x7F80},
+        Number{-infinity, 0xFC00, 0xFF80},   Number{1e39, 0x7C00, 0x7F80}}) {
     for (const bool is_f16 : {true, false}) {
       ArrayData array{is_f16 ? cgen::ScalarKind::f16 : cgen::ScalarKind::bf16,
                       std::vector<std::byte>(4)};
@@ -175,9 +228,9 @@ TEST(ArgumentData, HoldsFloatsOf16Bits) {
       const double held = array.element(1);
       array.set_element(0, held);
       EXPECT_EQ(array.element(0), held) << each.given;
-      EXPECT_LE(std::isinf(held) ? 0 : std::fabs(held - each.given),
-                std::ldexp(std::fabs(each.given), is_f16 ? -11 : -8) +
-                    (is_f16 ? 0x1p-25 : 0x1p-134))
+      EXPECT_LE(
+          std::isinf(held) ? 0 : std::fabs(held - each.given),
+          std::ldexp(std::fabs(each.given), is_f16 ? -11 : -8) + (is_f16 ? 0x1p-25 : 0x1p-134))
           << each.given;
     }
   }
