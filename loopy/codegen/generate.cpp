@@ -12,6 +12,7 @@
 #include "rtcg/loopy/codegen/atomic_update.h"
 #include "rtcg/loopy/codegen/check_temporaries.h"
 #include "rtcg/loopy/codegen/kernel_function.h"
+#include "rtcg/loopy/codegen/last_block.h"
 #include "rtcg/loopy/codegen/lower_expr.h"
 #include "rtcg/loopy/codegen/place_guards.h"
 #include "rtcg/loopy/codegen/store_as_bits.h"
@@ -156,19 +157,25 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   if (!rules.has_async_copies) {
     tree = without_copy_fences(kernel, std::move(tree));
   }
-  const std::vector<LaunchTree> launches = launches_of(tree);
+  const std::vector<LaunchTree> launches =
+      rules.has_device_fences ? joined_launches_of(kernel, tree) : launches_of(tree);
   std::vector<LaunchAxes> axes;
   axes.reserve(launches.size());
   for (const LaunchTree& launch : launches) {
-    axes.push_back(launch_axes(kernel, statements_in(launch.tree), launch.host_loops));
+    std::vector<std::size_t> statements = statements_in(launch.tree);
+    const std::vector<std::size_t> last = statements_in(launch.after_last_block);
+    statements.insert(statements.end(), last.begin(), last.end());
+    axes.push_back(launch_axes(kernel, statements, launch.host_loops));
   }
   // after the axes: if bounds depend on a temporary, their messages tell more
-  check_temporaries(kernel, launches);
+  check_temporaries(kernel, launches_of(tree));
 
   GeneratedProgram program;
   program.target = target;
   program.index_type = options.index_type;
   program.parameters = kernel_parameters(kernel, rules);
+  const std::vector<std::string> counters =
+      add_last_block_counters(kernel, launches, axes, program.parameters);
   std::set<HelperFunction> helpers;
   FunctionTable called(kernel, rules.dialect);
   std::vector<cgen::Statement> functions;
@@ -177,6 +184,13 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
     // before C is made: what is unrolled, and which tests a tile leaves, decides what is written
     const GuardedTree guarded = place_guards(launch, launches[i].tree);
     KernelBody body = write_body(launch, guarded, called);
+    if (!launches[i].after_last_block.empty()) {
+      const std::vector<int> groups = axes_of_groups(kernel, launches[i]);
+      const LaunchFacts last(kernel, launches[i].after_last_block, axes[i], rules, options, groups);
+      const GuardedTree tree_of_last = place_guards(last, launches[i].after_last_block);
+      append_last_block(launch, groups, counters[i], write_body(last, tree_of_last, called, false),
+                        body);
+    }
     helpers.merge(body.helpers);
     // after the body, which says how much shared memory a block needs
     const std::string name =

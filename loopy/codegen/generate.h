@@ -49,6 +49,10 @@ struct KernelParameter {
   /// For a temporary in global memory, how many elements the launching program provides; nothing
   /// for arguments.
   std::optional<Expr> temporary_count{};
+  /// For a temporary: the elements are 0 before the first launch. Every launch leaves them so.
+  bool starts_at_zero = false;
+  /// For a temporary: blocks read what other blocks of the same launch write.
+  bool is_passed_between_blocks = false;
 };
 
 /// One kernel of the program, and the launch that runs it.

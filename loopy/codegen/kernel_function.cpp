@@ -39,7 +39,10 @@ std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
     cgen::Type element = parameter.is_written ? parameter.type : cgen::const_(parameter.type);
     element = cgen::in_space(
         is_constant ? cgen::AddressSpace::constant : cgen::AddressSpace::global, element);
-    result.push_back({cgen::restrict_pointer_to(element), parameter.name});
+    // `restrict` would allow compilers to read what other blocks write before the fence
+    result.push_back({parameter.is_passed_between_blocks ? cgen::pointer_to(element)
+                                                         : cgen::restrict_pointer_to(element),
+                      parameter.name});
   }
   return result;
 }

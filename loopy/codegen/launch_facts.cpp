@@ -42,7 +42,8 @@ ContextRef context_of_kernel(const Kernel& kernel, const LaunchAxes& axes) {
 }  // namespace
 
 LaunchFacts::LaunchFacts(const Kernel& of_kernel, const LoopTree& tree, const LaunchAxes& of_launch,
-                         const TargetRules& of_target, const GenerateOptions& of_user)
+                         const TargetRules& of_target, const GenerateOptions& of_user,
+                         const std::vector<int>& groups)
     : kernel(of_kernel),
       axes(of_launch),
       rules(of_target),
@@ -57,18 +58,22 @@ LaunchFacts::LaunchFacts(const Kernel& of_kernel, const LoopTree& tree, const La
       thread_loops(loops_over_threads(axes, rules)),
       spread(thread_loops.empty() ? std::set<std::string>{} : values_across_segments(facts, tree)) {
   for (const std::size_t statement : statements) {
-    unused_axes_.emplace(statement, find_unused_axes(statement));
+    unused_axes_.emplace(statement, find_unused_axes(statement, groups));
   }
 }
 
-std::vector<const HardwareAxis*> LaunchFacts::find_unused_axes(std::size_t statement) const {
+std::vector<const HardwareAxis*> LaunchFacts::find_unused_axes(
+    std::size_t statement, const std::vector<int>& groups) const {
   std::vector<const HardwareAxis*> unused;
   if (!facts.writes_shared(statement)) {
     return unused;
   }
   const Instruction& instruction = kernel.instructions[statement];
   for (const HardwareAxis& axis : axes.axes) {
+    const bool is_last_block = axis.kind == AxisKind::grid &&
+                               std::find(groups.begin(), groups.end(), axis.number) != groups.end();
     const bool is_used =
+        is_last_block ||
         std::any_of(instruction.within_inames.begin(), instruction.within_inames.end(),
                     [&](const std::string& iname) {
                       return tag_of(kernel, iname) == InameTag{axis.kind, axis.number};

@@ -21,8 +21,10 @@ constexpr std::int64_t most_copies = 1024;
 
 /// One launch as all passes see it. Nothing of it changes while code is made.
 struct LaunchFacts {
+  /// @param groups  axes of the grid of whose blocks one alone runs the tree
   LaunchFacts(const Kernel& kernel, const LoopTree& tree, const LaunchAxes& axes,
-              const TargetRules& rules, const GenerateOptions& options);
+              const TargetRules& rules, const GenerateOptions& options,
+              const std::vector<int>& groups = {});
 
   const Kernel& kernel;
   const LaunchAxes& axes;
@@ -56,7 +58,8 @@ struct LaunchFacts {
   void check_length(std::int64_t count, std::size_t statement) const;
 
  private:
-  [[nodiscard]] std::vector<const HardwareAxis*> find_unused_axes(std::size_t statement) const;
+  [[nodiscard]] std::vector<const HardwareAxis*> find_unused_axes(
+      std::size_t statement, const std::vector<int>& groups) const;
 
   std::map<std::size_t, std::vector<const HardwareAxis*>> unused_axes_;
   /// Found when they are asked for.

@@ -21,6 +21,7 @@ TargetRules target_rules(Target target) {
       // which only devices with cl_khr_fp16 have
       return {.dialect = cgen::Dialect::opencl,
               .computes_f16 = false,
+              .has_device_fences = false,
               .has_extern_c = false,
               .has_work_group_size = true};
     case Target::host:

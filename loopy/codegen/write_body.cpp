@@ -198,18 +198,22 @@ class TreeLowering {
 
 }  // namespace
 
-KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree,
-                      FunctionTable& functions) {
+KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree, FunctionTable& functions,
+                      bool is_first) {
   KernelVariables variables(launch);
   cgen::BlockBuilder axes;
-  declare_axes(variables, axes);
+  if (is_first) {
+    declare_axes(variables, axes);
+  }
   KernelBody body{axes.statements(), block_memory(variables), {}};
   CodeBlock code = TreeLowering(variables, functions).lower(tree);
   // last: only the whole code says how far in a private variable can be declared
   const std::vector<cgen::Statement> rest = place_declarations(
       std::move(code), variables.private_variables(), launch.rules.gathers_conditions);
   const std::vector<cgen::Statement>& arrays = body.memory.declarations;
-  body.statements.insert(body.statements.end(), arrays.begin(), arrays.end());
+  if (is_first) {
+    body.statements.insert(body.statements.end(), arrays.begin(), arrays.end());
+  }
   body.statements.insert(body.statements.end(), rest.begin(), rest.end());
   body.helpers = variables.helpers();
   return body;

@@ -21,9 +21,11 @@ struct KernelBody {
 };
 
 /// @param tree  of the launch, with its guards
+/// @param is_first  whether the statements declare the axes and the arrays in shared memory that
+///                  they use; what the last blocks run has both from the beginning of the function
 /// @param functions  those that calls of the kernel are; added to
 /// @throws InvalidInput  what lower_lanes and block_memory throw
 [[nodiscard]] KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree,
-                                    FunctionTable& functions);
+                                    FunctionTable& functions, bool is_first = true);
 
 }  // namespace rtcg::loopy

@@ -190,13 +190,17 @@ class StatementParser {
       statement.instruction.kind = BarrierInstruction{BarrierScope::local};
     } else if (word == "gbarrier") {
       statement.instruction.kind = BarrierInstruction{BarrierScope::global};
+    } else if (word == "last_block") {
+      statement.instruction.kind = BarrierInstruction{BarrierScope::global, true};
     } else if (word == "nop") {
       statement.instruction.kind = NoOperation{};
     } else if (const auto fence = parse_copy_fence(word)) {
       statement.instruction.kind = *fence;
     } else {
-      fail(fmt::format("'... {}' is not a statement: there are lbarrier, gbarrier, nop, call and c",
-                       word));
+      fail(
+          fmt::format("'... {}' is not a statement: there are lbarrier, gbarrier, last_block, nop, "
+                      "call and c",
+                      word));
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/runtime/compile/compiler.h"
 #include "rtcg/runtime/compile/environment.h"
+#include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/memory_pool.h"
 #include "rtcg/runtime/device/program.h"
 
@@ -57,6 +59,37 @@ std::size_t bytes_of(const KernelParameter& temporary, const LaunchArguments& ch
   return std::max<std::size_t>(
       1, checked.count_of(temporary) * static_cast<std::size_t>(size_bytes(temporary.type)));
 }
+
+/// Temporaries that are 0 before and after each run, of each stream its own: runs on several
+/// streams may overlap. Any thread may ask.
+class ZeroTemporaries {
+ public:
+  explicit ZeroTemporaries(runtime::Device device) : device_(device) {}
+
+  runtime::DeviceAddress of(runtime::StreamRef stream, const std::string& name, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    // a handle names another stream only once all work of the first one is done
+    const std::pair<void*, std::string> key(stream.native_handle(), name);
+    const auto found = buffers_.find(key);
+    if (found != buffers_.end() && found->second.size_bytes() >= bytes) {
+      return found->second.address();
+    }
+    return buffers_.insert_or_assign(key, zeros(device_, stream, bytes)).first->second.address();
+  }
+
+  [[nodiscard]] static runtime::Buffer<std::byte> zeros(runtime::Device device,
+                                                        runtime::StreamRef stream,
+                                                        std::size_t bytes) {
+    runtime::Buffer<std::byte> buffer(device, bytes);
+    runtime::fill(stream, buffer, std::byte{0});
+    return buffer;
+  }
+
+ private:
+  const runtime::Device device_;
+  std::mutex mutex_;
+  std::map<std::pair<void*, std::string>, runtime::Buffer<std::byte>> buffers_;
+};
 
 /// The shared memory that the launch adds to the kernel's static one.
 void add_dynamic_bytes(const LaunchPlan& plan, std::vector<runtime::KernelResources>& resources) {
@@ -133,7 +166,7 @@ ReadyCall ready_call(const Variant& variant, const LaunchArguments& checked,
 }  // namespace
 
 struct Executor::State {
-  State(Kernel made, runtime::Device on) : kernel(std::move(made)), device(on) {}
+  State(Kernel made, runtime::Device on) : kernel(std::move(made)), device(on), zeros(on) {}
 
   const Variant& variant(bool is_wide) { return variant(is_wide, device.backend().compiler()); }
 
@@ -194,6 +227,7 @@ struct Executor::State {
   std::optional<runtime::CompiledProgram> binary{};  // compiled before
   std::mutex mutex;                                  // of variants
   std::optional<Variant> variants[2];
+  ZeroTemporaries zeros;
 };
 
 Executor::Executor(const Kernel& kernel, runtime::Device device) {
@@ -213,7 +247,10 @@ void Executor::operator()(runtime::StreamRef stream,
   std::vector<runtime::Buffer<std::byte>> temporaries;
   std::map<std::string, runtime::DeviceAddress> addresses;
   for (const KernelParameter& parameter : variant.generated.parameters) {
-    if (parameter.temporary_count) {
+    if (parameter.starts_at_zero) {
+      addresses.emplace(parameter.name,
+                        state_->zeros.of(stream, parameter.name, bytes_of(parameter, checked)));
+    } else if (parameter.temporary_count) {
       temporaries.push_back(runtime::MemoryPool::standard(state_->device)
                                 .allocate<std::byte>(stream, bytes_of(parameter, checked)));
       addresses.emplace(parameter.name, temporaries.back().address());
@@ -239,6 +276,12 @@ BoundCall Executor::bind(const std::vector<NamedArgument>& arguments) const {
   for (const KernelParameter& parameter : variant.generated.parameters) {
     if (parameter.temporary_count) {
       temporaries.emplace_back(state_->device, bytes_of(parameter, checked));
+      if (parameter.starts_at_zero) {
+        const runtime::Stream stream(state_->device);
+        temporaries.back() =
+            ZeroTemporaries::zeros(state_->device, stream, bytes_of(parameter, checked));
+        stream.synchronize();
+      }
       addresses.emplace(parameter.name, temporaries.back().address());
     }
   }

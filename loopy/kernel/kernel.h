@@ -108,6 +108,10 @@ struct CopyFence {
 enum class BarrierScope { local, global };
 struct BarrierInstruction {
   BarrierScope scope = BarrierScope::local;
+  /// Of a global one: instead of another launch, the last block that comes to the barrier goes on.
+  /// Of blocks that differ only along axes of the grid which the statements after it do not use,
+  /// each group has a last one. Where a launch cannot go on so, another one begins.
+  bool is_passed_by_last_block = false;
 };
 struct NoOperation {};
 /// An expression within C text.

@@ -209,7 +209,9 @@ std::string to_string(const Instruction& instruction) {
                    : fmt::format("... wait for copies, but for {} groups", e.open_groups);
       },
       [](const BarrierInstruction& e) {
-        return std::string(e.scope == BarrierScope::local ? "... lbarrier" : "... gbarrier");
+        return std::string(e.scope == BarrierScope::local ? "... lbarrier"
+                           : e.is_passed_by_last_block    ? "... last_block"
+                                                          : "... gbarrier");
       },
       [](const NoOperation&) { return std::string("... nop"); },
       [](const RawCode& e) { return fmt::format("... c \"{}\"", raw_text(e)); });

@@ -331,7 +331,7 @@ Count count_barriers(const Kernel& kernel, const LoopTree& tree) {
 
 Count count_launches(const Kernel& kernel, const LoopTree& tree) {
   Count count;
-  for (const LaunchTree& launch : launches_of(tree)) {
+  for (const LaunchTree& launch : joined_launches_of(kernel, tree)) {
     add_iterations(kernel, {launch.host_loops.begin(), launch.host_loops.end()}, count);
   }
   return count;

@@ -73,7 +73,7 @@ struct Statistics {
 /// @param tree    its schedule, with barriers
 [[nodiscard]] Count count_barriers(const Kernel& kernel, const LoopTree& tree);
 
-/// How many launches a run makes. @param kernel, tree  as count_barriers
+/// How many launches a run makes, where blocks can wait for a last one. @param kernel, tree  as count_barriers
 [[nodiscard]] Count count_launches(const Kernel& kernel, const LoopTree& tree);
 
 }  // namespace rtcg::loopy

@@ -353,10 +353,12 @@ TileOptions tile_options(StepReader& step) {
 ReduceOverGridOptions grid_options(StepReader& step) {
   ReduceOverGridOptions options;
   const std::string how = step.option("how", "two_stage");
-  if (how != "two_stage" && how != "atomic") {
-    step.fail(fmt::format("'{}' is not a way to reduce: write two_stage or atomic", how));
+  if (how != "two_stage" && how != "atomic" && how != "last") {
+    step.fail(fmt::format("'{}' is not a way to reduce: write two_stage, atomic or last", how));
   }
-  options.how = how == "atomic" ? GridReduction::atomic : GridReduction::two_stage;
+  options.how = how == "atomic" ? GridReduction::atomic
+                : how == "last" ? GridReduction::last_block
+                                : GridReduction::two_stage;
   options.threads = step.to_number(step.option("threads", "256"));
   return options;
 }

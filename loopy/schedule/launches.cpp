@@ -4,6 +4,8 @@
 #include <iterator>
 
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -20,8 +22,9 @@ class LaunchCutter {
  private:
   void add(const LoopTree& tree) {
     for (const LoopTreeNode& node : tree) {
-      if (is<LaunchBoundaryNode>(node)) {
+      if (const LaunchBoundaryNode* boundary = get_if<LaunchBoundaryNode>(node)) {
         end_launch();
+        is_for_last_blocks_ = boundary->is_passed_by_last_block && !launches_.empty();
       } else if (contains_launch_boundary(node)) {
         end_launch();
         const LoopNode& loop = *get_if<LoopNode>(node);
@@ -37,12 +40,14 @@ class LaunchCutter {
 
   void end_launch() {
     if (!statements_in(open_).empty()) {
-      launches_.push_back({host_loops_, std::move(open_)});
+      launches_.push_back({host_loops_, std::move(open_), is_for_last_blocks_});
     }
+    is_for_last_blocks_ = false;
     open_.clear();
   }
 
   std::vector<std::string> host_loops_;
+  bool is_for_last_blocks_ = false;
   LoopTree open_;
   std::vector<LaunchTree> launches_;
 };
@@ -182,6 +187,177 @@ class LifeInLaunch {
 
 std::vector<LaunchTree> launches_of(const LoopTree& tree) {
   return LaunchCutter().cut(tree);
+}
+
+namespace {
+
+constexpr std::int64_t most_bytes_of_last_block = 16 * 1024;  // in shared memory, besides others
+
+/// Whether the last blocks of a launch can run what would be the next one.
+class LastBlockTest {
+ public:
+  LastBlockTest(const Kernel& kernel, const LaunchTree& launch, const LaunchTree& next)
+      : kernel_(kernel),
+        launch_(launch),
+        next_(next),
+        first_(statements_in(launch.tree)),
+        last_(statements_in(next.tree)) {}
+
+  [[nodiscard]] bool can_go_on() {
+    return kernel_.swizzle_blocks == 0 && launch_.host_loops == next_.host_loops &&
+           launch_.after_last_block.empty() && are_assignments(last_) && has_axes() &&
+           has_little_memory() && is_of_group();
+  }
+
+ private:
+  [[nodiscard]] bool are_assignments(const std::vector<std::size_t>& statements) const {
+    return std::all_of(statements.begin(), statements.end(), [&](std::size_t each) {
+      return is<Assignment>(kernel_.instructions[each]) &&
+             kernel_.instructions[each].call_site == nullptr;
+    });
+  }
+
+  /// Whether the launch has the blocks and the threads, and more blocks.
+  [[nodiscard]] bool has_axes() {
+    const LaunchAxes axes = launch_axes(kernel_, first_, launch_.host_loops);
+    const LaunchAxes needed = launch_axes(kernel_, last_, next_.host_loops);
+    for (const HardwareAxis& each : needed.axes) {
+      const HardwareAxis* axis = axes.find(each.kind, each.number);
+      const bool is_grid = each.kind == AxisKind::grid;
+      if (axis == nullptr || !(axis->first == each.first) ||
+          (is_grid && !(axis->extent == each.extent)) ||
+          (!is_grid && *as_integer(axis->extent) < *as_integer(each.extent))) {
+        return false;
+      }
+      if (is_grid) {
+        common_.push_back(each.number);
+      }
+    }
+    return std::any_of(axes.axes.begin(), axes.axes.end(), [&](const HardwareAxis& each) {
+      return each.kind == AxisKind::grid && needed.find(each.kind, each.number) == nullptr;
+    });
+  }
+
+  [[nodiscard]] bool has_little_memory() const {
+    NameSet touched;
+    for (const std::size_t each : last_) {
+      touched.merge(read_variables(kernel_, kernel_.instructions[each]));
+      touched.merge(written_variables(kernel_.instructions[each]));
+    }
+    std::int64_t bytes = 0;
+    for (const std::string& each : touched) {
+      const Temporary* temporary = find_temporary(kernel_, each);
+      if (temporary != nullptr && temporary->address_space == AddressSpace::local) {
+        std::int64_t elements = 1;
+        for (const Expr& length : temporary->shape) {
+          elements *= std::min(as_integer(length).value_or(most_bytes_of_last_block),
+                               most_bytes_of_last_block);
+          elements = std::min(elements, most_bytes_of_last_block);
+        }
+        bytes += elements * size_bytes(*temporary->type);
+      }
+    }
+    return bytes <= most_bytes_of_last_block;
+  }
+
+  /// Whether all that blocks write and the last block reads, and the other way round, is of one
+  /// group of blocks: other groups may not have come so far.
+  [[nodiscard]] bool is_of_group() const {
+    for (const std::size_t last : last_) {
+      for (const ArrayAccess& after : accesses_of(kernel_, kernel_.instructions[last])) {
+        for (const std::size_t first : first_) {
+          if (!is<Assignment>(kernel_.instructions[first])) {
+            if (touches(kernel_, kernel_.instructions[first], after.array)) {
+              return false;
+            }
+            continue;
+          }
+          for (const ArrayAccess& before : accesses_of(kernel_, kernel_.instructions[first])) {
+            const bool is_shared =
+                before.array == after.array && (before.is_write || after.is_write);
+            if (is_shared && is_global(after.array) && !are_of_group(before, after)) {
+              return false;
+            }
+          }
+        }
+      }
+    }
+    return true;
+  }
+  [[nodiscard]] bool is_global(const std::string& array) const {
+    const Temporary* temporary = find_temporary(kernel_, array);
+    return temporary == nullptr || temporary->address_space == AddressSpace::global;
+  }
+  [[nodiscard]] bool are_of_group(const ArrayAccess& before, const ArrayAccess& after) const {
+    if (before.is_linear || after.is_linear || find_temporary(kernel_, after.array) == nullptr ||
+        before.indices.size() != after.indices.size()) {
+      return false;
+    }
+    return std::all_of(common_.begin(), common_.end(), [&](int number) {
+      for (std::size_t i = 0; i < before.indices.size(); ++i) {
+        const Name* iname = get_if<Name>(before.indices[i]);
+        if (iname != nullptr && before.indices[i] == after.indices[i] &&
+            is_iname(kernel_, iname->name) &&
+            tag_of(kernel_, iname->name) == InameTag{AxisKind::grid, number}) {
+          return true;
+        }
+      }
+      return false;
+    });
+  }
+
+  const Kernel& kernel_;
+  const LaunchTree& launch_;
+  const LaunchTree& next_;
+  const std::vector<std::size_t> first_;
+  const std::vector<std::size_t> last_;
+  std::vector<int> common_{};  // axes of the grid
+};
+
+}  // namespace
+
+std::vector<LaunchTree> joined_launches_of(const Kernel& kernel, const LoopTree& tree) {
+  std::vector<LaunchTree> joined;
+  for (LaunchTree& each : launches_of(tree)) {
+    if (each.is_for_last_blocks && !joined.empty() &&
+        LastBlockTest(kernel, joined.back(), each).can_go_on()) {
+      joined.back().after_last_block = std::move(each.tree);
+    } else {
+      joined.push_back(std::move(each));
+    }
+  }
+  return joined;
+}
+
+std::vector<int> axes_of_groups(const Kernel& kernel, const LaunchTree& launch) {
+  const LaunchAxes all = launch_axes(kernel, statements_in(launch.tree), launch.host_loops);
+  const LaunchAxes kept =
+      launch_axes(kernel, statements_in(launch.after_last_block), launch.host_loops);
+  std::vector<int> axes;
+  for (const HardwareAxis& each : all.axes) {
+    if (each.kind == AxisKind::grid && kept.find(each.kind, each.number) == nullptr) {
+      axes.push_back(each.number);
+    }
+  }
+  return axes;
+}
+
+NameSet parts_of_blocks(const Kernel& kernel, const LaunchTree& launch) {
+  NameSet written;
+  for (const std::size_t each : statements_in(launch.tree)) {
+    written.merge(written_variables(kernel.instructions[each]));
+  }
+  NameSet parts;
+  for (const std::size_t each : statements_in(launch.after_last_block)) {
+    for (const std::string& name : read_variables(kernel, kernel.instructions[each])) {
+      const Temporary* temporary = find_temporary(kernel, name);
+      if (written.count(name) != 0 && temporary != nullptr &&
+          temporary->address_space == AddressSpace::global) {
+        parts.insert(name);
+      }
+    }
+  }
+  return parts;
 }
 
 bool contains_launch_boundary(const LoopTreeNode& node) {

@@ -200,7 +200,7 @@ class TreeBuilder {
       const Instruction& instruction = kernel_.instructions[statement];
       if (const BarrierInstruction* barrier = get_if<BarrierInstruction>(instruction)) {
         if (barrier->scope == BarrierScope::global) {
-          tree.push_back({LaunchBoundaryNode{}});
+          tree.push_back({LaunchBoundaryNode{barrier->is_passed_by_last_block}});
         } else {
           tree.push_back({BarrierNode{fmt::format("'{}'", instruction.id)}});
         }
@@ -299,7 +299,9 @@ void add_listing(const Kernel& kernel, const LoopTree& tree, int depth, std::str
         [&](const BarrierNode& barrier) {
           text += fmt::format("{}barrier for {}\n", indent, barrier.reason);
         },
-        [&](const LaunchBoundaryNode&) { text += indent + "next launch\n"; });
+        [&](const LaunchBoundaryNode& boundary) {
+          text += indent + (boundary.is_passed_by_last_block ? "last block\n" : "next launch\n");
+        });
   }
 }
 }  // namespace

@@ -24,7 +24,9 @@ struct BarrierNode {
   std::string reason{};
 };
 /// The kernel is ended here and another one launched.
-struct LaunchBoundaryNode {};
+struct LaunchBoundaryNode {
+  bool is_passed_by_last_block = false;  ///< as BarrierInstruction says
+};
 
 using LoopTreeKinds = cgen::KindList<LoopNode, StatementNode, BarrierNode, LaunchBoundaryNode>;
 

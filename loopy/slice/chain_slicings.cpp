@@ -438,6 +438,7 @@ class ChainSource final : public SlicingSource {
       append(all.marches, part.marches);
       append(all.queues, part.queues);
       append(all.atomic_reductions, part.atomic_reductions);
+      append(all.last_block_reductions, part.last_block_reductions);
     }
     for (std::size_t i = 0; i < nests_.size(); ++i) {
       if ((chain.apart >> i & 1) != 0) {
@@ -473,6 +474,11 @@ class ChainSource final : public SlicingSource {
       if (is_own(queue.along)) {
         queue.along.clear();
         part.queues.push_back(std::move(queue));
+      }
+    }
+    for (const std::string& each : slicing.last_block_reductions) {
+      if (is_own(each)) {
+        part.last_block_reductions.push_back(each);
       }
     }
     for (FetchPlan fetch : slicing.fetches) {

@@ -14,6 +14,7 @@
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_ranking.h"
 #include "rtcg/loopy/slice/slicing_source.h"
+#include "rtcg/loopy/transform/reduce_over_grid.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -317,11 +318,14 @@ class Enumerator {
          (!problem_.has(first_whole_loop + 1) || choice_.is_in_thread(first_whole_loop + 1)));
     if (problem_.can_share_sums && has_axis_left && sharing > 1 && sharing <= most_blocks_across) {
       add();
-      if (problem_.can_add_atomically) {
-        choice_.is_atomic = true;
-        add();
-        choice_.is_atomic = false;
+      for (const GridReduction how : {GridReduction::atomic, GridReduction::last_block}) {
+        if (how == GridReduction::atomic ? problem_.can_add_atomically
+                                         : problem_.can_end_with_last_block) {
+          choice_.sharing = static_cast<std::uint8_t>(how);
+          add();
+        }
       }
+      choice_.sharing = 0;
     }
     choice_.shared_steps = 0;
   }

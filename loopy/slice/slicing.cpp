@@ -313,6 +313,9 @@ std::string to_string(const Slicing& slicing) {
   for (const std::string& each : slicing.atomic_reductions) {
     text += "; atomic " + each;
   }
+  for (const std::string& each : slicing.last_block_reductions) {
+    text += "; last " + each;
+  }
   for (const std::string& each : slicing.launches) {
     text += (text.empty() ? "launch before " : "; launch before ") + each;
   }
@@ -365,6 +368,8 @@ Slicing parse_slicing(std::string_view text) {
       slicing.loop_order = parse_order(text, words);
     } else if (words.front() == "atomic" && words.size() == 2) {
       slicing.atomic_reductions.push_back(words[1]);
+    } else if (words.front() == "last" && words.size() == 2) {
+      slicing.last_block_reductions.push_back(words[1]);
     } else {
       for (InameSlicing& each : parse_inames(text, words)) {
         slicing.inames.push_back(std::move(each));

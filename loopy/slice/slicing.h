@@ -122,6 +122,7 @@ struct LayoutPlan {
 ///     i: g.1 l.1*16 ilp*4; j: g.0 l.0*16 vec*4; k: for for*8; fetch a transposed pad 4; fetch b;
 ///     stages 3; swizzle 8
 ///     k: g.0 for*16 l.0*256; atomic k
+///     k: g.0 for*16 l.0*256; last k
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a transposed xor; fetch b vec 4
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a stages 3; fetch b over k_1
 ///     x: g.0 l.0*64 ilp*4; fetch image registers
@@ -153,6 +154,8 @@ struct Slicing {
   /// Reductions over an axis of the grid whose blocks add to the result by atomic functions, see
   /// reduce_over_grid(); those of others are added up by a second launch.
   std::vector<std::string> atomic_reductions{};
+  /// Those whose parts the last block adds up.
+  std::vector<std::string> last_block_reductions{};
   /// Inames: the statements within each of them, and those that share loops with these, begin a
   /// launch of their own, see add_barrier().
   std::vector<std::string> launches{};

@@ -8,6 +8,7 @@
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/structural_hash.h"
 #include "rtcg/loopy/slice/slicing_cost.h"
+#include "rtcg/loopy/transform/reduce_over_grid.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -75,6 +76,10 @@ InameSlicing cut_result(const SlicedLoop& loop, int grid_axis, int block_axis,
   return sliced;
 }
 
+bool shares_by(const SlicingChoice& choice, GridReduction how) {
+  return choice.sharing == static_cast<std::uint8_t>(how);
+}
+
 void add_reduction(const SlicingProblem& problem, const SlicingCost& cost,
                    const SlicingChoice& choice, int grid_axis, Slicing& slicing) {
   const SlicedLoop& loop = problem.loops[reduced_loop];
@@ -84,8 +89,11 @@ void add_reduction(const SlicingProblem& problem, const SlicingCost& cost,
     if (choice.shared_steps > 1) {
       sliced.factors.push_back({choice.shared_steps, {}});
     }
-    if (choice.is_atomic) {
+    if (shares_by(choice, GridReduction::atomic)) {
       slicing.atomic_reductions.push_back(loop.iname);
+    }
+    if (shares_by(choice, GridReduction::last_block)) {
+      slicing.last_block_reductions.push_back(loop.iname);
     }
   }
   if (choice.reduction_threads > 1) {
@@ -301,7 +309,10 @@ std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const Slic
   }
   choice.stages = static_cast<std::uint8_t>(slicing.stages);
   choice.swizzle_rows = static_cast<std::uint8_t>(slicing.swizzle_rows);
-  choice.is_atomic = !slicing.atomic_reductions.empty();
+  choice.sharing = static_cast<std::uint8_t>(
+      !slicing.atomic_reductions.empty()       ? GridReduction::atomic
+      : !slicing.last_block_reductions.empty() ? GridReduction::last_block
+                                               : GridReduction::two_stage);
   for (const LayoutPlan& plan : slicing.layouts) {
     for (std::size_t i = 0; i < problem.free_layouts.size(); ++i) {
       const std::vector<FreeLayout::Way>& ways = problem.free_layouts[i].ways;

@@ -29,10 +29,10 @@ struct SlicingChoice {
   std::uint8_t in_thread = 0;  ///< a bit for each whole loop that is an iname of items of a thread
   std::uint8_t stages = 1;     ///< buffers of each tile
   std::uint8_t swizzle_rows = 0;  ///< of blocks; 0: the order of the hardware
+  std::uint8_t sharing = 0;       ///< how blocks share a reduction: a GridReduction
   bool may_transpose =
       true;  ///< whether a tile whose rows are not along the fast loop is stored transposed
   bool is_vector = false;    ///< whether the contiguous items are the lanes of a vector
-  bool is_atomic = false;    ///< how blocks share a reduction
   bool is_unrolled = false;  ///< whether the compiler is asked to unroll the steps of a tile
   bool is_swizzled = false;  ///< whether rows of tiles are swizzled rather than padded
   LayoutNumbers layouts{};   ///< of the arrays whose layout is free
@@ -86,7 +86,7 @@ using Decisions = std::tuple<
     Decision<&SlicingChoice::swizzle_rows, DecisionKind::answer, DecisionScope::rest>,
     Decision<&SlicingChoice::may_transpose, DecisionKind::answer, DecisionScope::work>,
     Decision<&SlicingChoice::is_vector, DecisionKind::answer, DecisionScope::work>,
-    Decision<&SlicingChoice::is_atomic, DecisionKind::answer, DecisionScope::rest>,
+    Decision<&SlicingChoice::sharing, DecisionKind::answer, DecisionScope::rest>,
     Decision<&SlicingChoice::is_unrolled, DecisionKind::answer, DecisionScope::rest>,
     Decision<&SlicingChoice::is_swizzled, DecisionKind::answer, DecisionScope::rest>,
     Decision<&SlicingChoice::layouts, DecisionKind::plan, DecisionScope::work>>;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/transform/reduce_over_grid.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -561,8 +562,11 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work, d
       std::max(blocks_count * work.memory_bytes * traffic_share, problem_.compulsory_bytes);
   const double memory_seconds =
       traffic / machine_.memory_bytes_per_second / std::max(0.05, streams);
-  // a second launch adds up what the blocks have, or one clears the results before
-  const double launches = choice.shared_steps != 0 ? 2 : 1;
+  // a second launch adds up what the blocks have, or one clears the results before; the last block
+  // waits for a counter
+  const bool has_last_block =
+      choice.sharing == static_cast<std::uint8_t>(GridReduction::last_block);
+  const double launches = choice.shared_steps == 0 ? 1 : has_last_block ? 1.5 : 2;
   return std::max(core_seconds, memory_seconds) + 0.2 * std::min(core_seconds, memory_seconds) +
          2e-6 * launches;
 }

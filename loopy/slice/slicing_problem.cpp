@@ -255,6 +255,8 @@ class ProblemReader {
     };
     problem_.can_share_sums = can_reduce(GridReduction::two_stage);
     problem_.can_add_atomically = problem_.can_share_sums && can_reduce(GridReduction::atomic);
+    problem_.can_end_with_last_block =
+        problem_.can_share_sums && can_reduce(GridReduction::last_block);
   }
 
   /// Asks add_prefetch and pipeline about each group, with loops of one or two iterations in a

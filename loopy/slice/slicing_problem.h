@@ -102,6 +102,8 @@ struct SlicingProblem {
   /// functions, too.
   bool can_share_sums = false;
   bool can_add_atomically = false;
+  /// Whether the last block may add up what the others have.
+  bool can_end_with_last_block = false;
   /// What holds of the fast and the slow loop together wherever there are results, `j <= i`: blocks
   /// elsewhere have nothing to do.
   std::vector<LoopBound> triangles{};

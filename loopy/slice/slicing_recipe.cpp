@@ -472,21 +472,25 @@ bool has_simple_sum(const Kernel& expanded, const std::string& iname) {
 /// What lets blocks and threads share the reduction over an iname that has been split.
 void add_sharing(const Kernel& expanded, const Slicing& slicing, const InameSlicing& each,
                  std::vector<RecipeStep>& steps) {
-  const std::vector<std::string>& atomics = slicing.atomic_reductions;
-  const bool is_atomic = std::find(atomics.begin(), atomics.end(), each.iname) != atomics.end();
+  const auto is_listed = [&](const std::vector<std::string>& inames) {
+    return std::find(inames.begin(), inames.end(), each.iname) != inames.end();
+  };
+  const std::string how = is_listed(slicing.atomic_reductions)       ? "atomic"
+                          : is_listed(slicing.last_block_reductions) ? "last"
+                                                                     : "";
   if (each.factors.front().axis.kind == AxisKind::grid) {
-    if (is_atomic) {
+    if (!how.empty()) {
       steps.push_back({"reduce_over_grid",
                        {each.factors.size() == 1 ? each.iname : part_name(each.iname, 0)},
-                       {{"how", "atomic"}}});
+                       {{"how", how}}});
     }
     return;
   }
-  if (is_atomic) {
+  if (!how.empty()) {
     throw InvalidInput("loopy.recipe_of.nothing_to_share",
-                       fmt::format("'atomic {0}' takes a reduction whose outermost loop is on the "
-                                   "grid, '{0}: g.1 l.0*256', not '{1}'",
-                                   each.iname, to_string(slicing)));
+                       fmt::format("'{0} {1}' takes a reduction whose outermost loop is on the "
+                                   "grid, '{1}: g.1 l.0*256', not '{2}'",
+                                   how, each.iname, to_string(slicing)));
   }
   // the block's tree stands around the loops, so that each thread adds up its own part first:
   // tuples are reduced so without a step
@@ -661,13 +665,18 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   for (const Instruction& instruction : expanded.instructions) {
     reduced.merge(reduction_inames(instruction));
   }
-  for (const std::string& each : slicing.atomic_reductions) {
-    if (reduced.count(each) == 0 || find_sliced(slicing, each) == nullptr) {
-      throw InvalidInput(
-          "loopy.recipe_of.nothing_to_share",
-          fmt::format("'atomic {0}' takes a reduction that is sliced, '{0}: g.1 l.0*256'", each));
+  const auto check_shared = [&](const std::vector<std::string>& inames, const char* how) {
+    for (const std::string& each : inames) {
+      if (reduced.count(each) == 0 || find_sliced(slicing, each) == nullptr) {
+        throw InvalidInput("loopy.recipe_of.nothing_to_share",
+                           fmt::format("'{0} {1}' takes a reduction that is sliced, "
+                                       "'{1}: g.1 l.0*256'",
+                                       how, each));
+      }
     }
-  }
+  };
+  check_shared(slicing.atomic_reductions, "atomic");
+  check_shared(slicing.last_block_reductions, "last");
   std::vector<RecipeStep> steps;
   if (fetches_from_rules(kernel, slicing)) {
     steps.push_back({"expand_subst", {}, {}});

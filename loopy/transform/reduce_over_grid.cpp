@@ -1,6 +1,7 @@
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/reduction_operation.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/schedule/loop_bounds.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -305,6 +307,11 @@ class GridReducer {
       bool is_over_grid = false;
       for_each_reduction(instruction, iname_,
                          [&](const Expr&, Surroundings) { is_over_grid = true; });
+      if (has_last_block_) {
+        add_barrier(kernel_.instructions.back().id);  // the others wait for the last block, too
+        has_last_block_ = false;
+        results_.clear();
+      }
       if (!is_over_grid) {
         wait_for_result(instruction);
         kernel_.instructions.push_back(instruction);
@@ -337,10 +344,10 @@ class GridReducer {
     common_axes_ = common.value_or(NameSet{});
   }
 
-  void add_barrier(const std::string& base) {
+  void add_barrier(const std::string& base, bool is_passed_by_last_block = false) {
     Instruction barrier;
     barrier.id = names_.make(base + "_barrier");
-    barrier.kind = BarrierInstruction{BarrierScope::global};
+    barrier.kind = BarrierInstruction{BarrierScope::global, is_passed_by_last_block};
     kernel_.instructions.push_back(std::move(barrier));
   }
 
@@ -411,8 +418,31 @@ class GridReducer {
     for (const Instruction& each : first_stage) {
       kernel_.instructions.push_back(renamed(each, copied_loops(each)));
     }
-    add_barrier(instruction.id);
+    const bool is_last_block = options_.how == GridReduction::last_block;
+    if (is_last_block) {
+      second_threads_[second_inames_.back()] = threads_of(first_stage);
+    }
+    add_barrier(instruction.id, is_last_block);
     push_last(std::move(second));
+    has_last_block_ = is_last_block;
+  }
+
+  /// As many as all of the statements have along l.0, a power of two.
+  [[nodiscard]] std::int64_t threads_of(const std::vector<Instruction>& statements) const {
+    std::int64_t most = 1;
+    for (const Instruction& each : statements) {
+      for (const std::string& iname : used_inames(each)) {
+        if (tag_of(kernel_, iname) == InameTag{AxisKind::block, 0}) {
+          const auto [first, last] = range_of(constraints_of(kernel_, {iname}), Affine(iname));
+          most = std::max(most, first == 0 && last ? *last + 1 : 1);
+        }
+      }
+    }
+    std::int64_t threads = 1;
+    while (2 * threads <= std::min(most, options_.threads)) {
+      threads *= 2;
+    }
+    return threads;
   }
 
   /// The statements that compute the parts of one reduction, and the reduction over them.
@@ -477,10 +507,13 @@ class GridReducer {
           }
         });
       }
-      if (!has_threads && options_.threads > 1) {
+      const auto known = second_threads_.find(second);
+      const std::int64_t threads =
+          known == second_threads_.end() ? options_.threads : known->second;
+      if (!has_threads && threads > 1) {
         SplitOptions split;
         split.inner_tag = "l.0";
-        kernel_ = split_iname(std::move(kernel_), second, options_.threads, split);
+        kernel_ = split_iname(std::move(kernel_), second, threads, split);
       }
     }
   }
@@ -541,6 +574,8 @@ class GridReducer {
   NameGenerator names_;
   /// Over the blocks in the second launches: one for each statement.
   std::vector<std::string> second_inames_;
+  std::map<std::string, std::int64_t> second_threads_;  // of those in last blocks
+  bool has_last_block_ = false;                         // whether its statement was the last one
   NameSet common_axes_;
   NameSet results_;  // of the present launch
 };
@@ -560,7 +595,9 @@ Kernel reduce_over_grid(Kernel kernel, std::string_view iname,
   throw_if_refused(find_refusal(kernel, iname, options));
   kernel = GridReducer(std::move(kernel), std::string(iname), options).run();
   step.record(kernel, "reduce_over_grid", {std::string(iname)},
-              {{"how", options.how == GridReduction::atomic ? "atomic" : ""},
+              {{"how", options.how == GridReduction::atomic       ? "atomic"
+                       : options.how == GridReduction::last_block ? "last"
+                                                                  : ""},
                {"threads", options.threads == 256 ? "" : std::to_string(options.threads)}});
   return kernel;
 }

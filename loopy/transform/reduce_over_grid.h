@@ -8,13 +8,15 @@ namespace rtcg::loopy {
 
 /// How the parts of a reduction that blocks compute come together.
 enum class GridReduction {
-  two_stage,  ///< each block writes its part to memory, and a second launch adds them up
-  atomic,     ///< each block adds its part to the result by an atomic function
+  two_stage,   ///< each block writes its part to memory, and a second launch adds them up
+  atomic,      ///< each block adds its part to the result by an atomic function
+  last_block,  ///< each block writes its part to memory, and the last one adds them up
 };
 
 struct ReduceOverGridOptions {
   GridReduction how = GridReduction::two_stage;
-  /// Threads that add up the parts in the second launch, along l.0; a power of two.
+  /// Threads that add up the parts in the second launch, along l.0; a power of two. The last block
+  /// has at most as many as the others along l.0.
   std::int64_t threads = 256;
 };
 
@@ -31,11 +33,14 @@ struct ReduceOverGridOptions {
 ///     ... gbarrier
 ///     s = s + sum(l, a[g, l])  {atomic}
 ///
-/// The two-stage form always adds up in the same order; the atomic one does not, and the last bits
-/// of a floating-point sum differ from run to run. Where the statement adds to its target already,
-/// `s = s + sum(...)`, the atomic form is one launch. Preprocessing does the two-stage form by
-/// itself wherever a reduction over an axis of the grid is left. A statement that reads the result
-/// later runs in a further launch.
+/// With the last block the two-stage form is one launch: `... last_block` stands for the barrier,
+/// see BarrierInstruction. Statements after it begin another launch.
+///
+/// The two-stage form and the last block always add up in the same order; the atomic one does not,
+/// and the last bits of a floating-point sum differ from run to run. Where the statement adds to
+/// its target already, `s = s + sum(...)`, the atomic form is one launch. Preprocessing does the
+/// two-stage form by itself wherever a reduction over an axis of the grid is left. A statement that
+/// reads the result later runs in a further launch.
 /// @param iname  on an axis of the grid; the inames of the reduction beside it stay as they are
 /// @throws InvalidInput  loopy.reduce_over_grid.unknown_iname, loopy.reduce_over_grid.not_on_grid,
 ///                       loopy.reduce_over_grid.no_reduction, loopy.reduce_over_grid.nested,

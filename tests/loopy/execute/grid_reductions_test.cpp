@@ -4,6 +4,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
@@ -157,6 +158,76 @@ TEST(GridReductions, ByAtomicFunctionsAddToWhatIsThere) {
     compare.values["a"].push_back(i % 7);
   }
   expect_same_everywhere(atomic, kernel, {{"n", 1000}}, compare);
+}
+
+ReduceOverGridOptions by_last_block() {
+  ReduceOverGridOptions options;
+  options.how = GridReduction::last_block;
+  return options;
+}
+
+TEST(GridReductions, ByTheLastBlockTakeOneLaunch) {
+  const Kernel sum = sum_of("f64");
+  const Kernel last = reduce_over_grid(sliced(sum), "i_outer", by_last_block());
+  EXPECT_EQ(generate(last, Target::cuda).launches.size(), 1U);
+  EXPECT_EQ(generate(last, Target::host).launches.size(), 1U);
+  EXPECT_EQ(generate(last, Target::opencl).launches.size(), 2U);  // which has no fences for blocks
+  const GeneratedProgram program = generate(last, Target::cuda);
+  EXPECT_EQ(program.launches[0].block[0], 64);
+  EXPECT_TRUE(program.parameters.back().starts_at_zero);
+  const std::string text = generate_text(last, Target::cuda);
+  EXPECT_EQ(count_of("__threadfence();", text), 2) << text;
+  EXPECT_EQ(count_of("double *s_parts", text), 1) << text;  // without __restrict__
+  for (const int n : {1, 320, 1000, 100000}) {
+    expect_same_everywhere(last, sum, {{"n", n}});
+  }
+  expect_recipe(sum, last,
+                "split_iname(i, 320, outer_tag=g.0)\nsplit_iname(i_inner, 64, inner_tag=l.0)\n"
+                "reduce_over_grid(i_outer, how=last)\n");
+}
+
+TEST(GridReductions, ByTheLastBlockGiveTheSameBitsEachTime) {
+  const Kernel last = reduce_over_grid(sliced(sum_of("f32")), "i_outer", by_last_block());
+  const ArgumentData data = random_arguments(infer_types(last), {{"n", 5000}}, 3);
+  const ArgumentData first = run_kernel(last, {{"n", 5000}}, data, runtime::Device::host());
+  for (int i = 0; i < 3; ++i) {
+    const ArgumentData again = run_kernel(last, {{"n", 5000}}, data, runtime::Device::host());
+    EXPECT_EQ(first.at("s").bytes, again.at("s").bytes);
+  }
+}
+
+TEST(GridReductions, ByTheLastBlockOfEachRow) {
+  const Kernel kernel =
+      make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 5}", R"(
+      s[j] = 2*sum(i, a[j, i]) + s0[j]
+      v[j], p[j] = argmin(i, a[j, i], i)
+      spread[j] = sum(i, (a[j, i] - s[j])**2)
+  )",
+                  with_arguments("a: f64[5, n]; s0, s, v, spread: f64[5]; p: i32[5]"));
+  for (const char* rows : {"j:g.1", "j:l.1", "j:for"}) {
+    SCOPED_TRACE(rows);
+    const Kernel blocks =
+        rows == std::string("j:for") ? sliced(kernel) : tag_inames(sliced(kernel), rows);
+    const Kernel last = reduce_over_grid(blocks, "i_outer", by_last_block());
+    expect_same_everywhere(last, kernel, {{"n", 700}});
+    if (rows == std::string("j:g.1")) {
+      EXPECT_EQ(generate(last, Target::cuda).launches.size(), 3U);
+    }
+  }
+}
+
+TEST(GridReductions, ByTheLastBlockRunAgainAndAgain) {
+  const Kernel sum = sum_of("f64");
+  const Executor executor(reduce_over_grid(sliced(sum), "i_outer", by_last_block()),
+                          runtime::Device::host());
+  runtime::Stream stream(runtime::Device::host());
+  const runtime::Buffer<double> a(runtime::Device::host(), std::vector<double>(1000, 2.0));
+  for (int run = 0; run < 3; ++run) {
+    const runtime::Buffer<double> s(runtime::Device::host(), std::vector<double>(1, 0.0));
+    executor(stream, {arg("a", a), arg("s", s), arg("n", 1000)});
+    stream.synchronize();
+    EXPECT_EQ(s.host_span()[0], 4000.0);
+  }
 }
 
 TEST(GridReductions, RefuseToTearValuesFromTheirIteration) {

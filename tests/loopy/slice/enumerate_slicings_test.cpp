@@ -197,8 +197,8 @@ TEST(SlicingStream, LetsBlocksShareReductions) {
   const Kernel sum =
       make_kernel("{[i]: 0 <= i < n}", "c[0] = sum(i, a[i])", {.default_type = cgen::f32});
   const std::vector<std::string> all = first(sum, {.parameters = {{"n", 1 << 20}}}, SIZE_MAX);
-  for (const char* each :
-       {"i: for l.0*256", "i: g.0 for*16 l.0*256", "i: g.0 for*16 l.0*256; atomic i"}) {
+  for (const char* each : {"i: for l.0*256", "i: g.0 for*16 l.0*256",
+                           "i: g.0 for*16 l.0*256; atomic i", "i: g.0 for*16 l.0*256; last i"}) {
     EXPECT_NE(std::find(all.begin(), all.end(), each), all.end()) << each;
   }
   EXPECT_NE(all.front().find("g.0"), std::string::npos) << all.front();
@@ -454,6 +454,22 @@ TEST(SlicingStream, FetchesNothingThatLiesInPieces) {
     ASSERT_FALSE(each.find("fetch u") != std::string::npos &&
                  each.find("layout u split") != std::string::npos)
         << each;
+  }
+}
+
+TEST(SlicingStream, LetsThreadsAndBlocksShareTuples) {
+  const Kernel kernel =
+      make_kernel("{[i, j]: 0 <= i < 64 and 0 <= j < 100000}", "v[i], p[i] = argmin(j, a[i, j], j)",
+                  {.arguments = "a: f32[64, 100000]; v: f32[64]; p: i32[64]"});
+  const SlicingStream stream(kernel, {});
+  for (const char* words :
+       {"i: g.0; j: g.1 for*16 l.0*256", "i: g.0; j: g.1 for*16 l.0*256; last j"}) {
+    const auto place = stream.find_words(words);
+    ASSERT_TRUE(place.has_value()) << words;
+    const GeneratedProgram program =
+        generate(apply(kernel, stream.at(*place).slicing), Target::cuda);
+    EXPECT_EQ(program.launches.size(),
+              std::string(words) == "i: g.0; j: g.1 for*16 l.0*256" ? 2U : 1U);
   }
 }
 

@@ -299,7 +299,8 @@ TEST(Slicing, RefusesWhatItCannotRead) {
   EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(slicing_matmul(), parse_slicing("fetch c")));
   EXPECT_ERROR("loopy.recipe_of.nothing_to_pipeline",
                apply(slicing_matmul(), parse_slicing("i: g.0 l.0*16; k: for for*8; stages 2")));
-  for (const char* text : {"atomic k", "k: for l.0*64; atomic k", "i: g.0; atomic i"}) {
+  for (const char* text : {"atomic k", "k: for l.0*64; atomic k", "i: g.0; atomic i", "last k",
+                           "k: for l.0*64; last k"}) {
     EXPECT_ERROR("loopy.recipe_of.nothing_to_share", apply(slicing_matmul(), parse_slicing(text)));
   }
 }
