@@ -462,8 +462,8 @@ TEST(SlicingStream, LetsThreadsAndBlocksShareTuples) {
       make_kernel("{[i, j]: 0 <= i < 64 and 0 <= j < 100000}", "v[i], p[i] = argmin(j, a[i, j], j)",
                   {.arguments = "a: f32[64, 100000]; v: f32[64]; p: i32[64]"});
   const SlicingStream stream(kernel, {});
-  for (const char* words :
-       {"i: g.0; j: g.1 for*16 l.0*256", "i: g.0; j: g.1 for*16 l.0*256; last j"}) {
+  for (const char* words : {"i: g.0; j: for l.0*256", "i: g.0; j: g.1 for*16 l.0*256",
+                            "i: g.0; j: g.1 for*16 l.0*256; last j"}) {
     const auto place = stream.find_words(words);
     ASSERT_TRUE(place.has_value()) << words;
     const GeneratedProgram program =
