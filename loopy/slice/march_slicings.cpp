@@ -1,6 +1,5 @@
 // Marches: blocks that walk along the slow loop of a stencil, and keep what they read again.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
@@ -244,16 +243,21 @@ class MarchEnumerator {
   std::vector<MarchChoice> run() {
     const std::int64_t rows = problem_.across.size() > 1 ? 4 : 1;
     const std::int64_t length = lengths().empty() ? 0 : lengths().front();
+    std::int64_t widest = 1;
+    for (const std::int64_t width : {2, 4}) {
+      widest = can_be_wide(width) ? width : widest;
+    }
+    const std::int64_t most_items = problem_.across.size() > 1 ? 4 : 1;
     for (const Queue queue : queues()) {
-      for (const std::int64_t width : {1, 2, 4}) {
-        if (!can_be_wide(width) || !is_possible({32, rows, 1, width, length, queue})) {
-          continue;
-        }
-        for (const std::int64_t ahead : {0, 1}) {
-          for (const std::int64_t items : {1, 2, 4}) {
-            // lanes of both kinds, and what is filled ahead, do not hinder each other
-            if (can_have(queue, ahead, items, length)) {
-              add_shapes({32, rows, items, width, length, queue, ahead});
+      for (const std::int64_t ahead : {0, 1}) {
+        // what lanes of both kinds can have, fewer can
+        const bool has_all = is_possible(
+            {32, rows, std::min<std::int64_t>(most_items, 2), widest, length, queue, ahead});
+        for (const std::int64_t width : {1, 2, 4}) {
+          for (std::int64_t items = 1; items <= most_items && can_be_wide(width); items *= 2) {
+            const MarchChoice first{32, rows, items, width, length, queue, ahead};
+            if (has_all || is_possible(first)) {
+              add_shapes(first);
             }
           }
         }
@@ -263,23 +267,6 @@ class MarchEnumerator {
   }
 
  private:
-  [[nodiscard]] bool can_have(Queue queue, std::int64_t ahead, std::int64_t items,
-                              std::int64_t length) {
-    const bool has_between = problem_.across.size() > 1;
-    if (items > 1 && !has_between) {
-      return false;
-    }
-    const std::array<std::int64_t, 3> kind = {static_cast<std::int64_t>(queue), ahead,
-                                              std::min<std::int64_t>(items, 2)};
-    const auto known = possible_.find(kind);
-    return known != possible_.end()
-               ? known->second
-               : possible_
-                     .emplace(kind, is_possible({32, has_between ? 4 : 1, kind[2], 1, length, queue,
-                                                 ahead}))
-                     .first->second;
-  }
-
   /// All blocks and lengths, for one way to keep what is read again.
   void add_shapes(MarchChoice choice) {
     const bool has_between = problem_.across.size() > 1;
@@ -379,7 +366,6 @@ class MarchEnumerator {
   const SlicingConstraints& constraints_;
   MarchCost cost_;
   std::vector<MarchChoice> choices_{};
-  std::map<std::array<std::int64_t, 3>, bool> possible_{};
 };
 
 class MarchSource final : public SlicingSource {
