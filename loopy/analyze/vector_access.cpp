@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/analyze/fold_quotients.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -87,6 +88,23 @@ std::optional<Expr> without_lane(const Expr& index, const std::string& iname) {
   return lanes == 1 ? std::optional(rest) : std::nullopt;
 }
 
+/// The place of an element in memory where an index divides what the lanes differ in, and all
+/// strides are constants; otherwise nothing.
+std::optional<Expr> divided_place(const MemoryLayout& layout, const Access& element,
+                                  const std::string& iname) {
+  bool is_divided = false;
+  Expr place = layout.offset_elements;
+  for (std::size_t axis = 0; axis < element.indices.size(); ++axis) {
+    const Expr& index = element.indices[axis];
+    is_divided = is_divided || (mentions(index, iname) && has_quotients(index));
+    if (!as_integer(layout.strides_elements[axis])) {
+      return std::nullopt;
+    }
+    place = place + layout.strides_elements[axis] * index;
+  }
+  return is_divided ? std::optional(place) : std::nullopt;
+}
+
 /// The element accesses outside of other accesses' indices that differ by lane.
 std::vector<Expr> lane_accesses(const Expr& expr, const std::string& iname) {
   std::vector<Expr> found;
@@ -125,6 +143,20 @@ std::optional<std::string> why_not_vector_access(const Kernel& kernel,
                               layout->group_elements));
   }
   const ConstraintSet known = constraints_of(kernel, instruction.within_inames);
+  const std::string misaligned = fmt::format(
+      "does not start at a multiple of {} elements, as far as is known: assume lengths of rows to "
+      "be multiples, or pad them",
+      lanes);
+  const std::string apart =
+      fmt::format("does not go through neighbours in memory along '{}'", iname);
+  if (const auto place = divided_place(*layout, *element, iname)) {
+    const Expr folded = fold_quotients(
+        *place, [&](const Affine& value) { return known.implies_nonnegative(value); });
+    const std::optional<Expr> rest = without_lane(folded, iname);
+    return !rest                               ? std::optional(refuse(apart))
+           : !is_multiple(known, *rest, lanes) ? std::optional(refuse(misaligned))
+                                               : std::nullopt;
+  }
   bool has_lane = false;
   bool is_aligned = is_multiple(known, layout->offset_elements, lanes);
   for (std::size_t axis = 0; axis < element->indices.size(); ++axis) {
@@ -134,7 +166,7 @@ std::optional<std::string> why_not_vector_access(const Kernel& kernel,
     if (mentions(index, iname)) {
       const std::optional<Expr> others = without_lane(index, iname);
       if (!others || as_integer(stride) != 1 || has_lane) {
-        return refuse(fmt::format("does not go through neighbours in memory along '{}'", iname));
+        return refuse(apart);
       }
       has_lane = true;
       rest = *others;
@@ -146,10 +178,7 @@ std::optional<std::string> why_not_vector_access(const Kernel& kernel,
     return refuse(fmt::format("is the same for all values of '{}'", iname));
   }
   if (!is_aligned) {
-    return refuse(
-        fmt::format("does not start at a multiple of {} elements, as far as is known: "
-                    "assume lengths of rows to be multiples, or pad them",
-                    lanes));
+    return refuse(misaligned);
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/fold_quotients.h"
 #include "rtcg/loopy/codegen/array_storage.h"
 #include "rtcg/loopy/codegen/call_runs.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -108,7 +109,13 @@ cgen::Expr KernelVariables::lower_once(std::size_t layout, const std::vector<Exp
     }
   }
   const Expr index = simplify_index(make_index());  // the inames' values are in already
-  cgen::Expr lowered = lower_expr(scope, index, scope.index_type);
+  const Expr folded = fold_quotients(index, [&](const Affine& value) {
+    if (scope.has_asked_context != nullptr) {
+      *scope.has_asked_context = true;
+    }
+    return scope.context->implies_nonnegative(value);
+  });
+  cgen::Expr lowered = lower_expr(scope, folded, scope.index_type);
   if (is_sum_of_products(launch.kernel, index)) {
     lowered_.emplace(hash, LoweredIndex{layout, indices, lowered});
   }

@@ -200,9 +200,21 @@ class Lowering {
   }
   [[nodiscard]] bool is_known_nonnegative(const Expr& expr) const {
     const FloorDiv* quotient = get_if<FloorDiv>(expr);
-    const bool is_reduced = quotient != nullptr && as_integer(quotient->denominator) > 0;
-    return is_reduced ? is_known_nonnegative(quotient->numerator)
-                      : is_known_nonnegative(expr, 1, 0);
+    if (quotient != nullptr && as_integer(quotient->denominator) > 0) {
+      return is_known_nonnegative(quotient->numerator);
+    }
+    if (is_known_nonnegative(expr, 1, 0)) {
+      return true;
+    }
+    const auto is_known = [&](const Expr& each) { return is_known_nonnegative(each); };
+    if (const Sum* sum = get_if<Sum>(expr)) {
+      return std::all_of(sum->terms.begin(), sum->terms.end(), is_known);
+    }
+    if (const Product* product = get_if<Product>(expr)) {
+      return std::all_of(product->factors.begin(), product->factors.end(), is_known);
+    }
+    const Modulo* rest = get_if<Modulo>(expr);
+    return rest != nullptr && as_integer(rest->denominator) > 0;
   }
 
   /// Rounds down for all signs, in the type that C gives the operands. That both are not negative

@@ -8,6 +8,7 @@
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/overfetch.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
@@ -31,6 +32,13 @@ std::int64_t stride_of(const Kernel& kernel, const Instruction& instruction,
   for (const ArrayAccess& access : accesses_of(kernel, instruction)) {
     const Argument* argument = find_argument(kernel, access.array);
     if (argument == nullptr || !argument->is_array || access.is_linear) {
+      continue;
+    }
+    const bool is_divided = std::any_of(access.indices.begin(), access.indices.end(),
+                                        [](const Expr& index) { return !to_affine(index); });
+    if (const auto overfetch =
+            is_divided ? overfetch_along(kernel, access, iname) : std::optional<double>()) {
+      best = std::min(best, static_cast<std::int64_t>(*overfetch * 16));
       continue;
     }
     const std::vector<Expr> strides = argument->strides_elements.empty()

@@ -166,7 +166,13 @@ class ReadGuard {
       open.push_back(Comparison{ComparisonOp::less_equal, 0, index});
     }
     if (!end || !is_known([&](const Affine& value) { return *end - value - 1; })) {
-      open.push_back(Comparison{ComparisonOp::less, index, length});
+      // whole multiples of the divisor lie below the end or not
+      const FloorDiv* quotient = get_if<FloorDiv>(index);
+      const auto divisor = quotient != nullptr ? as_integer(quotient->denominator) : std::nullopt;
+      open.push_back(
+          divisor && *divisor > 0 && end
+              ? Comparison{ComparisonOp::less, quotient->numerator, to_expr(*end * *divisor)}
+              : Comparison{ComparisonOp::less, index, length});
     }
     return open;
   }

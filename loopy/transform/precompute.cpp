@@ -626,6 +626,10 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
   };
   const RecordedStep step(kernel);
   kernel = Stager(std::move(kernel), source, sweep, options).run();
+  if (const Access* element = get_if<Access>(definition.body)) {
+    const Argument* copied = find_argument(before, element->array);
+    kernel.temporaries.back().type = copied != nullptr ? copied->type : std::nullopt;
+  }
   refuse_reordering(before, kernel, "loopy.precompute.reorders_loops");
   step.record(kernel, "precompute", {std::string(rule), fmt::format("{}", fmt::join(sweep, ":"))},
               recorded_precompute_options(options));

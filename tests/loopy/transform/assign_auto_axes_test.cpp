@@ -80,8 +80,7 @@ TEST(AssignAutoAxes, CopiesFlatWhereRowsLeaveThreadsWithoutWork) {
   const int y = (int)threadIdx.y;
   __shared__ __align__(16) double w_fetch[4][3][3];
   if (16 * y + x < 36) {
-    w_fetch[(16 * y + x) / 9][(16 * y + x) / 3 % 3][(16 * y + x) % 3] =
-        w[9 * ((16 * y + x) / 9) + 3 * ((16 * y + x) / 3 % 3) + (16 * y + x) % 3];
+    w_fetch[(16 * y + x) / 9][(16 * y + x) / 3 % 3][(16 * y + x) % 3] = w[16 * y + x];
   }
 )");
   expect_equal(as_results(run_schedule(kernel, {}).results()), results_of(kernel, {}), kernel);

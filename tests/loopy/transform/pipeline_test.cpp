@@ -65,7 +65,7 @@ TEST(Pipeline, BeginsWhereTheBlockDoes) {
   for (int k_outer = 2 * i_outer; k_outer < (n + 3) / 4; ++k_outer) {
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     if (i_inner < 4 && 4 * k_outer + 4 < n) {
-      b_fetch[(k_outer - 2 * i_outer + 1) % 2][i_inner][j_inner] =
+      b_fetch[(k_outer + 1) % 2][i_inner][j_inner] =
           4 * k_outer + i_inner + 4 < n && 8 * j_outer + j_inner < n ?
           b[n * (4 * k_outer + i_inner + 4) + 8 * j_outer + j_inner] : 0.0f;
     }

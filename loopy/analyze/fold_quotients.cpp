@@ -1,0 +1,258 @@
+#include "rtcg/loopy/analyze/fold_quotients.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// `factor * (of // divisor % modulus)`.
+struct Digit {
+  std::int64_t factor = 1;
+  Affine of{};
+  std::int64_t divisor = 1;
+  std::int64_t modulus = 0;  ///< 0: no remainder is taken
+};
+
+/// A quotient or remainder of an affine form, however deep they nest.
+std::optional<Digit> digit_of(const Expr& expr) {
+  if (const auto affine = to_affine(expr)) {
+    return Digit{1, *affine};
+  }
+  const FloorDiv* quotient = get_if<FloorDiv>(expr);
+  const Modulo* remainder = get_if<Modulo>(expr);
+  if (quotient == nullptr && remainder == nullptr) {
+    return std::nullopt;
+  }
+  const auto by = as_integer(quotient != nullptr ? quotient->denominator : remainder->denominator);
+  auto digit = digit_of(quotient != nullptr ? quotient->numerator : remainder->numerator);
+  if (!digit || !by || *by < 1) {
+    return std::nullopt;
+  }
+  if (digit->modulus == 0) {
+    (quotient != nullptr ? digit->divisor *= * by : digit->modulus = *by);
+    return digit;
+  }
+  if (digit->modulus % *by != 0) {
+    return std::nullopt;
+  }
+  if (quotient == nullptr) {
+    digit->modulus = *by;
+  } else {
+    digit->divisor *= *by;
+    digit->modulus /= *by;
+  }
+  return digit;
+}
+
+class QuotientFolder {
+ public:
+  explicit QuotientFolder(const std::function<bool(const Affine&)>& is_nonnegative)
+      : is_nonnegative_(is_nonnegative) {}
+
+  Expr fold(const Expr& index) {
+    add(index, 1);
+    put_together();
+    std::vector<Digit> digits = std::exchange(digits_, {});
+    for (Digit& each : digits) {
+      add_shortened(std::move(each));
+    }
+    put_together();
+    return is_shorter_ ? result() : index;
+  }
+
+ private:
+  void add(const Expr& expr, std::int64_t factor) {
+    if (const auto affine = to_affine(expr)) {
+      rest_ = rest_ + *affine * factor;
+      return;
+    }
+    if (const Sum* sum = get_if<Sum>(expr)) {
+      for (const Expr& term : sum->terms) {
+        add(term, factor);
+      }
+      return;
+    }
+    if (const Product* product = get_if<Product>(expr)) {
+      std::vector<Expr> others;
+      std::int64_t constant = factor;
+      for (const Expr& each : product->factors) {
+        if (const auto value = as_integer(each)) {
+          constant *= *value;
+        } else {
+          others.push_back(each);
+        }
+      }
+      if (others.size() == 1) {
+        add(others.front(), constant);
+        return;
+      }
+    }
+    if (auto digit = digit_of(expr)) {
+      digit->factor = factor;
+      digits_.push_back(*std::move(digit));
+    } else {
+      others_.push_back(factor == 1 ? expr : Expr(factor) * expr);
+    }
+  }
+
+  /// `m*c*(x // (d*m) % n) + c*(x // d % m)` is `c*(x // d % (m*n))`.
+  void put_together() {
+    for (bool is_changed = true; is_changed;) {
+      is_changed = false;
+      for (std::size_t low = 0; low < digits_.size(); ++low) {
+        const auto high = std::find_if(digits_.begin(), digits_.end(), [&](const Digit& each) {
+          const Digit& lower = digits_[low];
+          return lower.modulus != 0 && each.of == lower.of &&
+                 each.divisor == lower.divisor * lower.modulus &&
+                 each.factor == lower.factor * lower.modulus;
+        });
+        if (high != digits_.end()) {
+          digits_[low].modulus *= high->modulus;
+          digits_.erase(high);
+          is_changed = true;
+          is_shorter_ = true;
+          break;
+        }
+      }
+    }
+    for (std::size_t i = digits_.size(); i-- > 0;) {
+      if (digits_[i].divisor == 1 && digits_[i].modulus == 0) {
+        rest_ = rest_ + digits_[i].of * digits_[i].factor;
+        digits_.erase(digits_.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_within(const Affine& value, std::int64_t length) const {
+    return is_nonnegative_(value) && is_nonnegative_(Affine(length - 1) - value);
+  }
+
+  void add_shortened(Digit digit) {
+    do {
+      drop_multiples(digit);
+      if (digit.modulus == 1 || is_within(digit.of, digit.divisor)) {
+        is_shorter_ = true;
+        return;  // it is 0
+      }
+      if (digit.modulus != 0 && is_within(digit.of, digit.divisor * digit.modulus)) {
+        digit.modulus = 0;
+        is_shorter_ = true;
+      }
+      if (digit.divisor == 1 && digit.modulus == 0) {
+        rest_ = rest_ + digit.of * digit.factor;
+        return;
+      }
+    } while (take_out_divisor(digit));
+    digits_.push_back(std::move(digit));
+  }
+
+  /// Of what the remainder does not see.
+  void drop_multiples(Digit& digit) {
+    const std::int64_t period = digit.divisor * digit.modulus;
+    if (period == 0) {
+      return;
+    }
+    Affine seen = digit.of.constant() - period * divide_rounding_down(digit.of.constant(), period);
+    for (const Affine::Term& term : digit.of.terms()) {
+      if (term.coefficient % period != 0) {
+        seen = seen + Affine(term.name, term.coefficient);
+      }
+    }
+    if (!(seen == digit.of) && is_nonnegative_(seen)) {
+      digit.of = seen;
+      is_shorter_ = true;
+    }
+  }
+
+  /// `(g*h + l) // d` is `h // (d/g)`, and `(g*h + l) % m` is `g*(h % (m/g)) + l`, where g divides
+  /// and l is from 0 to g - 1.
+  bool take_out_divisor(Digit& digit) {
+    const std::int64_t of = digit.divisor > 1 ? digit.divisor : digit.modulus;
+    std::set<std::int64_t, std::greater<>> divisors;
+    for (const Affine::Term& term : digit.of.terms()) {
+      divisors.insert(std::gcd(term.coefficient, of));
+    }
+    for (const std::int64_t divisor : divisors) {
+      if (divisor <= 1) {
+        break;
+      }
+      const std::int64_t whole = divide_rounding_down(digit.of.constant(), divisor);
+      Affine high = whole;
+      Affine low = digit.of.constant() - divisor * whole;
+      for (const Affine::Term& term : digit.of.terms()) {
+        if (term.coefficient % divisor == 0) {
+          high = high + Affine(term.name, term.coefficient / divisor);
+        } else {
+          low = low + Affine(term.name, term.coefficient);
+        }
+      }
+      if (!is_within(low, divisor)) {
+        continue;
+      }
+      digit.of = high;
+      is_shorter_ = true;
+      if (digit.divisor > 1) {
+        digit.divisor /= divisor;
+      } else {
+        rest_ = rest_ + low * digit.factor;
+        digit.factor *= divisor;
+        digit.modulus /= divisor;
+      }
+      return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] Expr result() {
+    std::stable_sort(digits_.begin(), digits_.end(),
+                     [](const Digit& a, const Digit& b) { return a.factor > b.factor; });
+    std::vector<Expr> terms = std::move(others_);
+    for (const Digit& each : digits_) {
+      Expr term = to_expr(each.of);
+      term = each.divisor == 1 ? term : floor_div(term, each.divisor);
+      term = each.modulus == 0 ? term : modulo(term, each.modulus);
+      terms.push_back(each.factor == 1 ? term : Expr(each.factor) * term);
+    }
+    if (terms.empty()) {
+      return to_expr(rest_);
+    }
+    const Expr rest = to_expr(rest_);
+    if (const Sum* sum = get_if<Sum>(rest)) {
+      terms.insert(terms.end(), sum->terms.begin(), sum->terms.end());
+    } else if (as_integer(rest) != 0) {
+      terms.push_back(rest);
+    }
+    return terms.size() == 1 ? terms.front() : Expr(Sum{std::move(terms)});
+  }
+
+  const std::function<bool(const Affine&)>& is_nonnegative_;
+  bool is_shorter_ = false;
+  Affine rest_{};
+  std::vector<Digit> digits_{};
+  std::vector<Expr> others_{};
+};
+
+}  // namespace
+
+bool has_quotients(const Expr& index) {
+  bool has_any = false;
+  walk(index, [&](const Expr& part) {
+    has_any = has_any || is<FloorDiv>(part) || is<Modulo>(part);
+    return !has_any;
+  });
+  return has_any;
+}
+
+Expr fold_quotients(const Expr& index, const std::function<bool(const Affine&)>& is_nonnegative) {
+  return has_quotients(index) ? QuotientFolder(is_nonnegative).fold(index) : index;
+}
+
+}  // namespace rtcg::loopy

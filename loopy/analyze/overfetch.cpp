@@ -1,0 +1,51 @@
+#include "rtcg/loopy/analyze/overfetch.h"
+
+#include <algorithm>
+#include <set>
+
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy {
+
+std::optional<double> overfetch_along(const Kernel& kernel, const ArrayAccess& access,
+                                      const std::string& iname) {
+  const Argument* argument = find_argument(kernel, access.array);
+  if (argument == nullptr || access.is_linear) {
+    return std::nullopt;
+  }
+  const std::vector<Expr> strides = argument->strides_elements.empty()
+                                        ? c_order_strides(argument->shape)
+                                        : argument->strides_elements;
+  const auto [first, last] = range_of(constraints_of(kernel, {iname}), Affine(iname));
+  const std::int64_t count =
+      first && last ? std::min(*last - *first + 1, request_threads) : request_threads;
+  IntegerValues values;
+  for (const Expr& index : access.indices) {
+    for (const std::string& name : free_names(index)) {
+      values[name] = 0;
+    }
+  }
+  if (values.count(iname) == 0 || count < 1) {
+    return std::nullopt;
+  }
+  std::set<std::int64_t> sectors;
+  for (std::int64_t i = 0; i < count; ++i) {
+    values[iname] = i;
+    std::int64_t place = 0;
+    for (std::size_t axis = 0; axis < access.indices.size(); ++axis) {
+      const auto index = evaluate_integer(access.indices[axis], values);
+      const auto stride = as_integer(strides[axis]);
+      if (!index || !stride) {
+        return std::nullopt;
+      }
+      place += *index * *stride;
+    }
+    sectors.insert(divide_rounding_down(place, sector_elements));
+  }
+  return static_cast<double>(sectors.size()) * static_cast<double>(sector_elements) /
+         static_cast<double>(count);
+}
+
+}  // namespace rtcg::loopy
