@@ -13,6 +13,7 @@
 #include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/slice/access_groups.h"
+#include "rtcg/loopy/slice/slicing_fusion.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 
 namespace rtcg::loopy {
@@ -403,8 +404,16 @@ std::string renamed_loop(const std::string& loop, const Renaming& names) {
 }
 
 /// @param group_of  of an array of the slicing: which group stands for which
-Slicing renamed(Slicing slicing, const Renaming& names,
+Slicing renamed(Slicing slicing, Renaming names,
                 const std::function<std::int64_t(const FetchPlan&)>& group_of) {
+  for (InameFusion& each : slicing.fusions) {
+    for (FusedIname& part : each.parts) {
+      part.iname = renamed_loop(part.iname, names);
+    }
+    const std::string name = detail::fused_name(each.parts);
+    names[each.name] = name;
+    each.name = name;
+  }
   const auto rename = [&](std::string& name) { name = renamed_loop(name, names); };
   for (InameSlicing& each : slicing.inames) {
     rename(each.iname);

@@ -100,6 +100,26 @@ FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& wor
   return plan;
 }
 
+/// `fuse k = e*4 f*8`
+InameFusion parse_fusion(std::string_view text, const std::vector<std::string>& words) {
+  if (words.size() < 5 || words[2] != "=") {
+    fail(text, "'fuse' takes a new name and two or more inames, 'fuse ab = a b*4'");
+  }
+  InameFusion fusion{words[1]};
+  for (std::size_t i = 3; i < words.size(); ++i) {
+    const std::size_t star = words[i].find('*');
+    FusedIname part{words[i].substr(0, star)};
+    if (star != std::string::npos) {
+      part.tile = parse_number(text, std::string_view(words[i]).substr(star + 1));
+      if (part.tile < 2) {
+        fail(text, fmt::format("the tile of '{}' has 2 elements or more", words[i]));
+      }
+    }
+    fusion.parts.push_back(std::move(part));
+  }
+  return fusion;
+}
+
 /// `layout a order 1,0 split 0 by 32 pad 4`, in this order, each part at most once.
 LayoutPlan parse_layout(std::string_view text, const std::vector<std::string>& words) {
   LayoutPlan plan;
@@ -249,6 +269,15 @@ std::vector<InameSlicing> parse_inames(std::string_view text,
 
 }  // namespace
 
+std::string to_string(const InameFusion& fusion) {
+  std::string text = fmt::format("fuse {} =", fusion.name);
+  for (const FusedIname& part : fusion.parts) {
+    text += " " + part.iname;
+    text += part.tile == 1 ? "" : fmt::format("*{}", part.tile);
+  }
+  return text;
+}
+
 std::string name_of(const FetchPlan& plan) {
   return plan.group == 0 ? plan.array : fmt::format("{}#{}", plan.array, plan.group);
 }
@@ -269,6 +298,9 @@ std::string to_string(const LayoutPlan& plan) {
 
 std::string to_string(const Slicing& slicing) {
   std::string text;
+  for (const InameFusion& each : slicing.fusions) {
+    text += (text.empty() ? "" : "; ") + to_string(each);
+  }
   for (const InameSlicing& each : slicing.inames) {
     text += (text.empty() ? "" : "; ") + each.iname + ":";
     for (const SlicingFactor& factor : each.factors) {
@@ -342,7 +374,9 @@ Slicing parse_slicing(std::string_view text) {
     if (words.empty()) {
       continue;
     }
-    if (words.front() == "fetch") {
+    if (words.front() == "fuse") {
+      slicing.fusions.push_back(parse_fusion(text, words));
+    } else if (words.front() == "fetch") {
       slicing.fetches.push_back(parse_fetch(text, words));
     } else if (words.front() == "march") {
       slicing.marches.push_back(parse_march(text, words));

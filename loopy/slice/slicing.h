@@ -27,6 +27,23 @@ struct InameSlicing {
   friend bool operator==(const InameSlicing&, const InameSlicing&) = default;
 };
 
+/// One of the inames that a flat index is made of.
+struct FusedIname {
+  std::string iname{};
+  /// Neighbours along the iname that stay together, a divisor of its length; 1: none.
+  std::int64_t tile = 1;
+  friend bool operator==(const FusedIname&, const FusedIname&) = default;
+};
+
+/// One flat index in place of several, which tiles may cross: the last of them varies fastest.
+/// Those with tiles count tiles first, and within the tiles then: `e*4 f*8` goes through 8 of f for
+/// each of 4 of e before the next tile along f.
+struct InameFusion {
+  std::string name{};
+  std::vector<FusedIname> parts{};
+  friend bool operator==(const InameFusion&, const InameFusion&) = default;
+};
+
 /// An array that is copied before it is read: by a block to shared memory, or by each thread to
 /// registers.
 struct FetchPlan {
@@ -137,8 +154,11 @@ struct LayoutPlan {
 ///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 3; fetch u at i
 ///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 4 shared
 ///     i: g.0; j,l: for l.0*256; online j,k
+///     fuse ab = a b; fuse k = e*4 f*8; c: g.0 l.0*64; ab: g.1 ilp*8; k: for for*32; fetch A
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
+  /// Before all else, which names the new inames.
+  std::vector<InameFusion> fusions{};
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
   std::vector<KeepPlan> keeps{};
@@ -174,6 +194,8 @@ struct Slicing {
   friend bool operator==(const Slicing&, const Slicing&) = default;
 };
 
+/// `fuse k = e*4 f*8`
+[[nodiscard]] std::string to_string(const InameFusion& fusion);
 /// `a`, or `a#2` for its second group of reads.
 [[nodiscard]] std::string name_of(const FetchPlan& plan);
 /// `queue u 4 shared along i`
@@ -186,7 +208,9 @@ struct Slicing {
 
 /// The transformations that a slicing stands for. The loops of iname i are called i_0, i_1, ...
 /// from the outermost on. A fetch that does not name what it sweeps sweeps all loops within a
-/// block, or within a thread if it fills registers. Rules that read a fetched array are expanded.
+/// block, or within a thread if it fills registers. Rules that read a fetched array are expanded,
+/// but those whose body is one element by indices that are not affine: the tile of such a view has
+/// the axes of its arguments. Where fusions make the indices of a fetched array so, it gets one.
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
 ///                       loopy.recipe_of.unknown_group, loopy.recipe_of.unknown_sweep,

@@ -10,6 +10,7 @@
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/slicing.h"
+#include "rtcg/loopy/slice/slicing_fusion.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -545,13 +546,17 @@ std::string pattern_of(const ArrayAccess& read, const Slicing& slicing) {
   return fmt::format("{}[{}]", read.array, fmt::join(indices, ", "));
 }
 
-void add_fetch(const Slicing& slicing, const FetchPlan& fetch, const detail::AccessGroup& group,
-               const std::vector<std::string>& sweep, const std::vector<std::string>& around,
-               std::vector<RecipeStep>& steps) {
+/// @param view  what the array is read by, or null
+void add_fetch(const Slicing& slicing, const FetchPlan& fetch, const SubstitutionRule* view,
+               const detail::AccessGroup& group, const std::vector<std::string>& sweep,
+               const std::vector<std::string>& around, std::vector<RecipeStep>& steps) {
   const std::string tile = tile_of(fetch);
-  const std::string what =
-      fetch.group == 0 ? fetch.array : pattern_of(group.reads.front(), slicing);
-  steps.push_back({"add_prefetch", {what, list_of(sweep)}, {{"temporary_name", tile}}});
+  const std::string what = view != nullptr    ? view->name
+                           : fetch.group == 0 ? fetch.array
+                                              : pattern_of(group.reads.front(), slicing);
+  steps.push_back({view != nullptr ? "precompute" : "add_prefetch",
+                   {what, list_of(sweep)},
+                   {{"temporary_name", tile}}});
   if (fetch.group != 0 && group.reads.size() > 1) {
     steps.back().options["any_offset"] = "yes";
   }
@@ -623,11 +628,12 @@ void add_layouts(const Kernel& kernel, const Slicing& slicing, std::vector<Recip
   }
 }
 
-/// Whether a rule's body reads what is fetched, or kept in a queue.
+/// Whether a rule's body reads what is fetched, or kept in a queue, and is no view of it.
 bool fetches_from_rules(const Kernel& kernel, const Slicing& slicing) {
   const auto is_in_rules = [&](const auto& plan) {
+    const SubstitutionRule* view = detail::find_view(kernel, plan.array);
     return std::any_of(kernel.rules.begin(), kernel.rules.end(), [&](const auto& rule) {
-      return accessed_arrays(rule.body).count(plan.array) != 0;
+      return &rule != view && accessed_arrays(rule.body).count(plan.array) != 0;
     });
   };
   return std::any_of(slicing.fetches.begin(), slicing.fetches.end(), is_in_rules) ||
@@ -648,6 +654,34 @@ std::vector<RecipeStep> online_steps(const Slicing& slicing) {
   return steps;
 }
 
+/// What the kernel with the fused inames takes, after what fuses them.
+std::vector<RecipeStep> fused_recipe(const Kernel& kernel, const Slicing& slicing) {
+  std::vector<RecipeStep> steps;
+  if (fetches_from_rules(kernel, slicing)) {
+    steps.push_back({"expand_subst", {}, {}});
+  }
+  for (RecipeStep& step : detail::fusion_steps(slicing.fusions)) {
+    steps.push_back(std::move(step));
+  }
+  Kernel fused = apply_recipe(kernel, steps);
+  NameSet viewed;
+  for (const FetchPlan& fetch : slicing.fetches) {
+    if (!viewed.insert(fetch.array).second) {
+      continue;
+    }
+    for (RecipeStep& step : detail::view_steps(fused, fetch.array)) {
+      steps.push_back(step);
+      fused = apply_recipe(std::move(fused), {step});
+    }
+  }
+  Slicing rest = slicing;
+  rest.fusions.clear();
+  for (RecipeStep& step : recipe_of(fused, rest)) {
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
 }  // namespace
 
 std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) {
@@ -659,6 +693,9 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
       steps.push_back(std::move(step));
     }
     return steps;
+  }
+  if (!slicing.fusions.empty()) {
+    return fused_recipe(kernel, slicing);
   }
   const Kernel expanded = expand_subst(kernel);
   NameSet reduced;
@@ -728,7 +765,8 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     const detail::AccessGroup group = reads_of(expanded, slicing, fetch);
     const std::vector<std::string>& sweep = sweeps[tile_of(fetch)] =
         sweep_of(expanded, slicing, fetch, group);
-    add_fetch(slicing, fetch, group, sweep, loops_around(expanded, slicing, group), steps);
+    add_fetch(slicing, fetch, detail::find_view(kernel, fetch.array), group, sweep,
+              loops_around(expanded, slicing, group), steps);
   }
   add_pipelines(slicing, reduced, sweeps, steps);
   // behind the pipeline: what its copies move at once stays together
