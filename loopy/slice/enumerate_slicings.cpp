@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
@@ -44,7 +45,7 @@ class Enumerator {
         choice_ = {};
         choice_.fast = fast_cut;
         choice_.slow = slow_cut;
-        if (choice_.tile_items() > constraints_.max_items_per_thread) {
+        if (choice_.tile_items() > constraints_.max_items_per_thread || is_small_tile()) {
           continue;
         }
         for (const std::uint8_t whole : in_thread_) {
@@ -65,6 +66,13 @@ class Enumerator {
   }
 
  private:
+  [[nodiscard]] bool is_small_tile() const {
+    const auto is_small = [&](std::size_t loop, std::int64_t tile) {
+      return tile < std::min(problem_.least_tile, problem_.loops[loop].length);
+    };
+    return is_small(fast_loop, choice_.fast_tile()) || is_small(slow_loop, choice_.slow_tile());
+  }
+
   /// Whether the items along the loop read rows along the reduction, from tiles.
   [[nodiscard]] bool has_long_rows(std::size_t loop) const {
     return !constraints_.machine.is_cpu &&
@@ -347,11 +355,9 @@ class Enumerator {
 
 class TileSource final : public SlicingSource {
  public:
-  TileSource(const Kernel& kernel, const SlicingConstraints& constraints)
+  TileSource(SlicingProblem problem, const SlicingConstraints& constraints)
       : constraints_(constraints),
-        problem_(
-            read_slicing_problem(kernel, constraints.parameters, constraints.free_layouts,
-                                 constraints.machine.is_cpu ? 16 : constraints.machine.warp_lanes)),
+        problem_(std::move(problem)),
         ranked_(Enumerator(problem_, constraints_).run()) {}
 
   [[nodiscard]] std::size_t count() const override { return ranked_.size(); }
@@ -427,13 +433,20 @@ class TileSource final : public SlicingSource {
 }  // namespace
 
 SourcePtr detail::tile_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  return std::make_shared<TileSource>(kernel, constraints);
+  return tile_slicings(
+      read_slicing_problem(kernel, constraints.parameters, constraints.free_layouts,
+                           constraints.machine.is_cpu ? 16 : constraints.machine.warp_lanes),
+      constraints);
+}
+
+SourcePtr detail::tile_slicings(SlicingProblem problem, const SlicingConstraints& constraints) {
+  return std::make_shared<TileSource>(std::move(problem), constraints);
 }
 
 SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& constraints)
     : source_(chain_slicings(kernel, constraints)) {
   if (source_ == nullptr) {
-    source_ = nest_slicings(kernel, constraints);
+    source_ = merged(nest_slicings(kernel, constraints), fused_slicings(kernel, constraints));
   }
 }
 

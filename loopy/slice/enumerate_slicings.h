@@ -117,6 +117,11 @@ class SlicingSource : public SearchSpace {
 /// transformations would refuse is not listed. Lengths are powers of two, which are guarded where
 /// they do not divide, and others that divide, or what hints say.
 ///
+/// A sum over a product of arrays with constant lengths is also sliced with inames fused, see
+/// Slicing::fusions: those that index the same arrays become one row, column or summed index, in
+/// the order, and with the tiles, that keep copies and results contiguous. At most 300,000 of these
+/// are listed; not for processors, and not where hints name inames.
+///
 /// Chains of statements over one row (norms, softmax, argmin) are also cut so that the threads of a
 /// block, or of a part of it, take a row: all loops over it alike, and what several of them read is
 /// kept in registers or in shared memory. Of stencils a block may march along the slowest loop along

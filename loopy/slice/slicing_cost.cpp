@@ -362,8 +362,8 @@ void SlicingCost::add_fetched(const SlicedRead& read, const SlicingChoice& choic
       width;
   work.shared_clocks +=
       per_warp * work.warps * clocks + 2 * block_bytes / machine_.shared_bytes_per_clock;
-  work.instructions +=
-      per_warp * work.warps / width + 4 * block_bytes / read.element_bytes / machine_.warp_lanes;
+  work.instructions += per_warp * work.warps / width + (4 + read.index_operations) * block_bytes /
+                                                           read.element_bytes / machine_.warp_lanes;
 }
 
 void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
@@ -451,7 +451,8 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
                            fastest_axis(choice, read) != any_axis &&
                            fastest_axis(choice, read) + 1 != read.axes.size();
     // tiles are copied along the last axis: 32 bytes of memory for each element across rows
-    work.memory_bytes += block_bytes * (is_across ? std::max(1.0, 32 / read.element_bytes) : 1);
+    work.memory_bytes +=
+        block_bytes * read.overfetch * (is_across ? std::max(1.0, 32 / read.element_bytes) : 1);
     if (choice.kept != 0 && is_kept(choice, read.fetchable)) {
       const double tiles = read.mentions[reduced_loop] ? work.tiles : 1;
       add_direct(read, choice, thread_footprint(read, choice) * tiles, work);

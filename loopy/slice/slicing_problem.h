@@ -23,6 +23,8 @@ constexpr std::size_t reduced_loop = 2;
 constexpr std::size_t first_whole_loop = 3;
 constexpr std::size_t loop_count = 5;
 constexpr std::size_t nowhere = SIZE_MAX;
+/// Searches look through all slicings again and again.
+constexpr std::size_t usual_most_slicings = 1500000;
 /// Groups of reads that are fetched or not, at most.
 constexpr std::size_t most_fetchable = 4;
 
@@ -60,6 +62,10 @@ struct SlicedRead {
   /// Neighbours along the last axis that may be read at once wherever the loop along it steps by
   /// whole runs of them; 0: none.
   std::int64_t vector_width = 0;
+  /// Bytes that copies move for each byte of a tile, and operations of integers that find an
+  /// element, where fused indices lead to it.
+  double overfetch = 1;
+  double index_operations = 0;
   /// Places of the array in SlicingProblem::fetchable and free_layouts; `nowhere` where it is none
   /// of them.
   std::size_t fetchable = nowhere;
@@ -113,6 +119,11 @@ struct SlicingProblem {
   /// Arrays that the caller lets the tuner lay out, and how they are written.
   std::vector<FreeLayout> free_layouts{};
   std::vector<SlicedRead> laid_writes{};
+
+  /// The best of all, so many.
+  std::size_t most_slicings = usual_most_slicings;
+  /// Of a block along the fast and the slow loop, or all of a shorter one.
+  std::int64_t least_tile = 1;
 
   [[nodiscard]] bool has(std::size_t loop) const { return !loops[loop].iname.empty(); }
 };

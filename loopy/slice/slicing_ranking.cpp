@@ -22,19 +22,19 @@ void SlicingRanking::Best::add(float seconds, const SlicingChoice& choice) {
   if (seconds < too_slow_) {
     ranked_.push_back({seconds, added_++, choice});
   }
-  if (ranked_.size() >= most_slicings + most_slicings / 2) {
+  if (ranked_.size() >= most_ + most_ / 2) {
     cut();
   }
 }
 
 void SlicingRanking::Best::cut() {
-  if (ranked_.size() > most_slicings) {
-    const auto last = ranked_.begin() + most_slicings - 1;
+  if (ranked_.size() > most_) {
+    const auto last = ranked_.begin() + static_cast<std::ptrdiff_t>(most_) - 1;
     std::nth_element(
         ranked_.begin(), last, ranked_.end(),
         [](const RankedChoice& a, const RankedChoice& b) { return order_of(a) < order_of(b); });
     too_slow_ = last->seconds;
-    ranked_.resize(most_slicings);
+    ranked_.resize(most_);
   }
 }
 
@@ -57,7 +57,10 @@ std::vector<RankedChoice> SlicingRanking::Best::take() {
 }
 
 SlicingRanking::SlicingRanking(const SlicingProblem& problem, const SlicingCost& cost)
-    : cost_(cost), layouts_(layout_combinations(problem.free_layouts)) {}
+    : cost_(cost),
+      layouts_(layout_combinations(problem.free_layouts)),
+      most_(problem.most_slicings),
+      best_(most_) {}
 
 SlicingChoice SlicingRanking::as_added(SlicingChoice choice) const {
   if (layouts_.size() > 1) {
@@ -86,7 +89,7 @@ std::vector<RankedChoice> SlicingRanking::take() {
   if (layouts_.size() == 1) {
     return ideal;
   }
-  Best all;
+  Best all(most_);
   for (const RankedChoice& each : ideal) {
     if (each.seconds >= all.too_slow()) {
       break;

@@ -13,9 +13,6 @@
 
 namespace rtcg::loopy::detail {
 
-/// Searches look through all slicings again and again.
-constexpr std::size_t most_slicings = 1500000;
-
 struct RankedChoice {
   float seconds = 0;
   std::uint32_t number = 0;  ///< in the order in which they were added
@@ -23,10 +20,10 @@ struct RankedChoice {
 };
 
 /// Takes choices without a layout, and gives the best of them in all layouts, at most
-/// most_slicings, the same ones for the same choices in the same order. Where layouts are free, a
-/// choice is first ranked by what it would take if every array lay as it likes best, so that the
-/// many that no layout makes good are not looked at in each. Keeps references to what it is made
-/// of.
+/// SlicingProblem::most_slicings, the same ones for the same choices in the same order. Where
+/// layouts are free, a choice is first ranked by what it would take if every array lay as it likes
+/// best, so that the many that no layout makes good are not looked at in each. Keeps references to
+/// what it is made of.
 class SlicingRanking {
  public:
   SlicingRanking(const SlicingProblem& problem, const SlicingCost& cost);
@@ -45,6 +42,7 @@ class SlicingRanking {
   /// are many of them.
   class Best {
    public:
+    explicit Best(std::size_t most) : most_(most) {}
     void add(float seconds, const SlicingChoice& choice);
     [[nodiscard]] std::vector<RankedChoice> take();
     /// What takes that long is not kept any more.
@@ -52,6 +50,7 @@ class SlicingRanking {
 
    private:
     void cut();
+    std::size_t most_;
     std::vector<RankedChoice> ranked_{};
     std::uint32_t added_ = 0;
     float too_slow_ = std::numeric_limits<float>::infinity();
@@ -61,7 +60,8 @@ class SlicingRanking {
 
   const SlicingCost& cost_;
   std::vector<LayoutNumbers> layouts_;
-  Best best_{};
+  std::size_t most_;
+  Best best_;
 };
 
 }  // namespace rtcg::loopy::detail

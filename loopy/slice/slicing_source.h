@@ -10,6 +10,7 @@
 namespace rtcg::loopy::detail {
 
 using SourcePtr = std::shared_ptr<const SlicingSource>;
+struct SlicingProblem;
 
 /// Both in one ranking. They have no slicing in common.
 [[nodiscard]] SourcePtr merged(SourcePtr first, SourcePtr second);
@@ -17,6 +18,12 @@ using SourcePtr = std::shared_ptr<const SlicingSource>;
 /// Tiles of the results of all statements, and reductions over threads and blocks.
 /// @throws as SlicingStream
 [[nodiscard]] SourcePtr tile_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
+/// The same of a problem that has been read.
+[[nodiscard]] SourcePtr tile_slicings(SlicingProblem problem,
+                                      const SlicingConstraints& constraints);
+/// Tiles of a contraction whose inames are fused: rows, columns and what is summed over are one
+/// index each. Null for other kernels, and where no inames go together.
+[[nodiscard]] SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 struct RowSlicings {
   SourcePtr source{};          ///< null where the kernel is no chain over a row
   bool replace_tiles = false;  ///< whether tiles have nothing to offer: no nest has inner sums

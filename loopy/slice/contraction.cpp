@@ -1,0 +1,503 @@
+#include "rtcg/loopy/slice/contraction.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/overfetch.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/slice/slicing_fusion.h"
+#include "rtcg/loopy/slice/view_axes.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/why_not.h"
+
+namespace rtcg::loopy::detail {
+namespace {
+
+constexpr std::size_t most_result_groups = 4;
+constexpr std::size_t most_fused_slicings = 150000;  // of each way to fuse
+constexpr std::int64_t least_fused_tile = 16;
+constexpr double usual_tile = 64;            // of rows and of columns
+constexpr double operations_of_element = 8;  // integers that find one of a view
+
+/// Inames that the same arrays of the sum are indexed by, the slowest varying first.
+struct InameGroup {
+  NameSet arrays{};
+  std::vector<std::string> inames{};
+};
+
+/// One array as the inames reach it.
+struct Operand {
+  std::string array{};
+  std::map<std::string, std::int64_t> strides{};  ///< in memory, of each iname
+};
+
+class ContractionReader {
+ public:
+  ContractionReader(const Kernel& kernel, const IntegerValues& parameters)
+      : kernel_(kernel), parameters_(parameters) {}
+
+  /// Whether there is something to fuse.
+  bool read() {
+    return is_one_sum() && read_operands() && make_groups() &&
+           std::any_of(groups_.begin(), groups_.end(),
+                       [](const InameGroup& each) { return each.inames.size() > 1; });
+  }
+
+  /// The best way of all, and the best one without tiles if that is another.
+  [[nodiscard]] std::vector<std::vector<InameFusion>> best_fusions() const {
+    std::vector<InameFusion> any;
+    std::vector<InameFusion> plain;
+    std::vector<std::vector<InameFusion>> of_groups;
+    for (const InameGroup& group : groups_) {
+      of_groups.push_back(group.inames.size() > 1 ? ways_of(group) : std::vector<InameFusion>());
+    }
+    double best = -1;
+    double best_plain = -1;
+    std::vector<InameFusion> chosen;
+    const std::function<void(std::size_t, bool)> choose = [&](std::size_t next, bool has_tiles) {
+      if (next == of_groups.size()) {
+        const double cost = overfetch_of(chosen);
+        if (best < 0 || cost < best) {
+          best = cost;
+          any = chosen;
+        }
+        if (!has_tiles && (best_plain < 0 || cost < best_plain)) {
+          best_plain = cost;
+          plain = chosen;
+        }
+        return;
+      }
+      if (of_groups[next].empty()) {
+        choose(next + 1, has_tiles);
+      }
+      for (const InameFusion& way : of_groups[next]) {
+        const bool is_tiled = std::any_of(way.parts.begin(), way.parts.end(),
+                                          [](const FusedIname& part) { return part.tile > 1; });
+        chosen.push_back(way);
+        choose(next + 1, has_tiles || is_tiled);
+        chosen.pop_back();
+      }
+    };
+    choose(0, false);
+    std::vector<std::vector<InameFusion>> result = {any};
+    if (plain != any) {
+      result.push_back(plain);
+    }
+    return result;
+  }
+
+  /// The kernel with these inames as a product of matrices; nothing where they cannot be fused.
+  [[nodiscard]] std::optional<FusedContraction> fused(const std::vector<InameFusion>& fusions,
+                                                      std::int64_t lanes) const {
+    const std::vector<RecipeStep> steps = fusion_steps(fusions);
+    if (why_not([&] { return apply_recipe(kernel_, steps); })) {
+      return std::nullopt;
+    }
+    Kernel kernel = apply_recipe(kernel_, steps);
+    FusedContraction result;
+    result.fusions = fusions;
+    std::map<std::string, double> overfetch;
+    std::map<std::string, std::vector<Expr>> known;
+    for (const ArrayAccess& access : accesses_of(kernel)) {
+      const bool is_divided = std::any_of(access.indices.begin(), access.indices.end(),
+                                          [](const Expr& each) { return !to_affine(each); });
+      const auto [place, is_new] = known.emplace(access.array, access.indices);
+      if (!is_new && place->second != access.indices) {
+        return std::nullopt;
+      }
+      if (!is_divided || overfetch.count(access.array) != 0) {
+        continue;
+      }
+      ViewAxes axes = view_axes(kernel, access);
+      if (access.array == target_) {
+        axes.inames = result_axes(axes.inames, fusions);
+        axes.overfetch = overfetch_of(target_strides_, fusions);
+      }
+      overfetch[access.array] = axes.overfetch;
+      kernel = with_view(std::move(kernel), access, axes.inames);
+      if (is_operand(access.array)) {
+        result.viewed.push_back(access.array);
+      }
+    }
+    result.problem = read_slicing_problem(kernel, parameters_, {}, lanes);
+    result.problem.most_slicings = most_fused_slicings;
+    result.problem.least_tile = least_fused_tile;
+    for (SlicedRead& read : result.problem.reads) {
+      if (const auto found = overfetch.find(read.array); found != overfetch.end()) {
+        read.overfetch = found->second;
+        read.index_operations = operations_of_element;
+        read.vector_width = 0;
+      }
+    }
+    if (const auto found = overfetch.find(target_); found != overfetch.end()) {
+      result.problem.written_bytes *= found->second;
+    }
+    const bool can_fetch_all =
+        std::all_of(result.viewed.begin(), result.viewed.end(), [&](const std::string& array) {
+          return std::any_of(result.problem.fetchable.begin(), result.problem.fetchable.end(),
+                             [&](const Fetchable& each) { return each.array == array; });
+        });
+    return can_fetch_all ? std::optional(std::move(result)) : std::nullopt;
+  }
+
+ private:
+  /// One assignment to an element of what is summed once.
+  bool is_one_sum() {
+    const Assignment* assignment = kernel_.instructions.size() == 1
+                                       ? get_if<Assignment>(kernel_.instructions.front())
+                                       : nullptr;
+    if (assignment == nullptr || assignment->is_atomic || assignment->targets.size() != 1 ||
+        !is<Access>(assignment->targets.front()) ||
+        !kernel_.instructions.front().predicates.empty()) {
+      return false;
+    }
+    target_ = target_name(assignment->targets.front());
+    std::size_t sums = 0;
+    walk(assignment->value, [&](const Expr& part) {
+      if (const Reduction* sum = get_if<Reduction>(part)) {
+        ++sums;
+        reduced_ = sum->inames;
+      }
+      return true;
+    });
+    return sums == 1 && std::all_of(reduced_.begin(), reduced_.end(), [&](const auto& each) {
+             return tag_of(kernel_, each).kind == AxisKind::sequential;
+           });
+  }
+
+  bool read_operands() {
+    NameSet twice;
+    NameSet once;
+    for (const ArrayAccess& access : accesses_of(kernel_)) {
+      const Argument* argument = find_argument(kernel_, access.array);
+      if (access.indices.empty() && argument != nullptr && !access.is_write) {
+        continue;
+      }
+      const auto strides = strides_of(access);
+      if (argument == nullptr || !access.conditions.empty() || !strides) {
+        return false;
+      }
+      (once.insert(access.array).second ? once : twice).insert(access.array);
+      const bool is_in_sum = std::any_of(reduced_.begin(), reduced_.end(), [&](const auto& each) {
+        return access.inames.count(each) != 0;
+      });
+      if (access.is_write) {
+        target_strides_ = {access.array, *strides};
+      } else if (is_in_sum) {
+        operands_.push_back({access.array, *strides});
+      }
+    }
+    return operands_.size() > 1 && operands_.size() <= most_fetchable &&
+           std::none_of(operands_.begin(), operands_.end(),
+                        [&](const Operand& each) { return twice.count(each.array) != 0; });
+  }
+
+  /// Nothing where indices or strides are not known.
+  [[nodiscard]] std::optional<std::map<std::string, std::int64_t>> strides_of(
+      const ArrayAccess& access) const {
+    const Argument* argument = find_argument(kernel_, access.array);
+    if (argument == nullptr || access.is_linear) {
+      return std::nullopt;
+    }
+    const std::vector<Expr> strides = argument->strides_elements.empty()
+                                          ? c_order_strides(argument->shape)
+                                          : argument->strides_elements;
+    std::map<std::string, std::int64_t> result;
+    for (std::size_t axis = 0; axis < access.indices.size(); ++axis) {
+      const auto index = to_affine(access.indices[axis]);
+      const auto stride = as_integer(strides[axis]);
+      if (!index || !stride) {
+        return std::nullopt;
+      }
+      for (const Affine::Term& term : index->terms()) {
+        result[term.name] += term.coefficient * *stride;
+      }
+    }
+    return result;
+  }
+
+  /// Rows, columns and batch, then what is summed over.
+  bool make_groups() {
+    std::vector<SlicedLoop> results = result_loops(kernel_, parameters_);
+    NameSet named;
+    for (const SlicedLoop& each : results) {
+      lengths_[each.iname] = each.length;
+      named.insert(each.iname);
+      if (!each.is_constant) {
+        return false;
+      }
+    }
+    if (results.empty() || named != kernel_.instructions.front().within_inames) {
+      return false;
+    }
+    fastest_ = results.front().iname;
+    std::reverse(results.begin(), results.end());
+    for (const SlicedLoop& each : results) {
+      add_to_group(each.iname, 0);
+    }
+    const std::size_t of_results = groups_.size();
+    for (const std::string& each : reduced_) {
+      const SlicedLoop loop = sliced_loop(kernel_, parameters_, each);
+      lengths_[each] = loop.length;
+      if (!loop.is_constant) {
+        return false;
+      }
+      add_to_group(each, of_results);
+    }
+    const NameSet fast = arrays_of(fastest_);
+    return of_results <= most_result_groups && !fast.empty() && fast.size() < operands_.size() &&
+           std::all_of(groups_.begin(), groups_.end(), [&](const InameGroup& group) {
+             double length = 1;
+             for (const std::string& each : group.inames) {
+               length *= static_cast<double>(lengths_.at(each));
+             }
+             return length < INT32_MAX;  // of a flat index
+           });
+  }
+
+  [[nodiscard]] NameSet arrays_of(const std::string& iname) const {
+    NameSet arrays;
+    for (const Operand& each : operands_) {
+      if (each.strides.count(iname) != 0) {
+        arrays.insert(each.array);
+      }
+    }
+    return arrays;
+  }
+
+  void add_to_group(const std::string& iname, std::size_t first) {
+    const NameSet arrays = arrays_of(iname);
+    const auto known =
+        std::find_if(groups_.begin() + static_cast<std::ptrdiff_t>(first), groups_.end(),
+                     [&](const InameGroup& each) { return each.arrays == arrays; });
+    if (known == groups_.end()) {
+      groups_.push_back({arrays, {iname}});
+    } else {
+      known->inames.push_back(iname);
+    }
+  }
+
+  /// Inames of a group along which an array of it is contiguous.
+  [[nodiscard]] std::vector<std::string> contiguous_inames(const InameGroup& group) const {
+    std::vector<std::string> result;
+    for (const Operand& operand : operands_) {
+      for (const std::string& each : group.inames) {
+        const auto stride = operand.strides.find(each);
+        if (stride != operand.strides.end() && stride->second == 1 &&
+            std::find(result.begin(), result.end(), each) == result.end()) {
+          result.push_back(each);
+        }
+      }
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::vector<InameFusion> ways_of(const InameGroup& group) const {
+    std::vector<std::string> last = contiguous_inames(group);
+    const bool is_fast =
+        std::find(group.inames.begin(), group.inames.end(), fastest_) != group.inames.end();
+    std::vector<InameFusion> ways;
+    if (is_fast || last.empty()) {
+      ways.push_back(in_order(group.inames, {}));
+    } else {
+      for (const std::string& each : last) {
+        ways.push_back(in_order(group.inames, {{each, 1}}));
+      }
+    }
+    if (is_fast) {
+      std::erase(last, fastest_);
+      last.push_back(fastest_);  // whose neighbours are written
+    }
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      for (std::size_t j = 0; j < last.size(); ++j) {
+        if (i != j && (!is_fast || last[j] == fastest_)) {
+          add_tiled(group, last[i], last[j], ways);
+        }
+      }
+    }
+    return ways;
+  }
+
+  void add_tiled(const InameGroup& group, const std::string& slower, const std::string& faster,
+                 std::vector<InameFusion>& ways) const {
+    for (const std::int64_t slow_tile : {4, 8}) {
+      for (const std::int64_t fast_tile : {4, 8, 16}) {
+        const std::int64_t slow_length = lengths_.at(slower);
+        const std::int64_t fast_length = lengths_.at(faster);
+        if (slow_length % slow_tile == 0 && fast_length % fast_tile == 0 &&
+            slow_length > slow_tile && fast_length > fast_tile) {
+          ways.push_back(in_order(group.inames, {{slower, slow_tile}, {faster, fast_tile}}));
+        }
+      }
+    }
+  }
+
+  /// `ab`, or `row_column` of longer names.
+  [[nodiscard]] static InameFusion in_order(const std::vector<std::string>& inames,
+                                            const std::vector<FusedIname>& last) {
+    InameFusion fusion;
+    for (const std::string& each : inames) {
+      if (std::none_of(last.begin(), last.end(),
+                       [&](const FusedIname& part) { return part.iname == each; })) {
+        fusion.parts.push_back({each});
+      }
+    }
+    fusion.parts.insert(fusion.parts.end(), last.begin(), last.end());
+    fusion.name = fused_name(fusion.parts);
+    return fusion;
+  }
+
+  /// What copies of all operands and the results move for each byte that they need, weighed by how
+  /// often they do in tiles of the usual size.
+  [[nodiscard]] double overfetch_of(const std::vector<InameFusion>& fusions) const {
+    double sum = 0;
+    for (const Operand& each : operands_) {
+      sum += overfetch_of(each, fusions);
+    }
+    double steps = 1;
+    for (const std::string& each : reduced_) {
+      steps *= static_cast<double>(lengths_.at(each));
+    }
+    return sum + overfetch_of(target_strides_, fusions) * usual_tile / steps;
+  }
+
+  /// Of the result along its fastest index, of others along the one that is best.
+  [[nodiscard]] double overfetch_of(const Operand& operand,
+                                    const std::vector<InameFusion>& fusions) const {
+    double best = sector_elements;
+    const bool is_result = operand.array == target_;
+    for (const auto& each_length : lengths_) {
+      const std::string& iname = each_length.first;
+      const auto fusion = std::find_if(fusions.begin(), fusions.end(), [&](const auto& each) {
+        return std::any_of(each.parts.begin(), each.parts.end(),
+                           [&](const FusedIname& part) { return part.iname == iname; });
+      });
+      const auto stride = operand.strides.find(iname);
+      if (stride == operand.strides.end() || (is_result && iname != fastest_)) {
+        continue;
+      }
+      std::set<std::int64_t> sectors;
+      const std::int64_t count =
+          std::min(request_threads, fusion == fusions.end() ? each_length.second
+                                                            : product_of_lengths(fusion->parts));
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t place =
+            fusion == fusions.end() ? i * stride->second : place_in(operand, fusion->parts, i);
+        sectors.insert(place / sector_elements);
+      }
+      best = std::min(
+          best, static_cast<double>(static_cast<std::int64_t>(sectors.size()) * sector_elements) /
+                    static_cast<double>(count));
+    }
+    return std::max(1.0, best);
+  }
+
+  [[nodiscard]] std::int64_t product_of_lengths(const std::vector<FusedIname>& parts) const {
+    std::int64_t product = 1;
+    for (const FusedIname& part : parts) {
+      product *= lengths_.at(part.iname);
+    }
+    return product;
+  }
+
+  /// Where the element of a fused index is.
+  [[nodiscard]] std::int64_t place_in(const Operand& operand, const std::vector<FusedIname>& parts,
+                                      std::int64_t index) const {
+    std::int64_t place = 0;
+    const auto take = [&](const FusedIname& part, std::int64_t length, std::int64_t unit) {
+      const auto stride = operand.strides.find(part.iname);
+      place += index % length * unit * (stride == operand.strides.end() ? 0 : stride->second);
+      index /= length;
+    };
+    for (std::size_t i = parts.size(); i-- > 0;) {
+      if (parts[i].tile > 1) {
+        take(parts[i], parts[i].tile, 1);
+      }
+    }
+    for (std::size_t i = parts.size(); i-- > 0;) {
+      take(parts[i], lengths_.at(parts[i].iname) / parts[i].tile, parts[i].tile);
+    }
+    return place;
+  }
+
+  [[nodiscard]] bool is_operand(const std::string& array) const {
+    return std::any_of(operands_.begin(), operands_.end(),
+                       [&](const Operand& each) { return each.array == array; });
+  }
+
+  /// Those of the result: batch, then rows, then columns, which vary fastest.
+  [[nodiscard]] std::vector<std::string> result_axes(
+      std::vector<std::string> inames, const std::vector<InameFusion>& fusions) const {
+    const auto rank = [&](const std::string& iname) {
+      std::string first = iname;
+      for (const InameFusion& each : fusions) {
+        first = each.name == iname ? each.parts.front().iname : first;
+      }
+      const NameSet arrays = arrays_of(first);
+      return arrays == arrays_of(fastest_) ? 2 : arrays.size() < operands_.size() ? 1 : 0;
+    };
+    std::stable_sort(inames.begin(), inames.end(),
+                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    return inames;
+  }
+
+  /// The array as one that has an axis for each of these inames.
+  [[nodiscard]] Kernel with_view(Kernel kernel, const ArrayAccess& access,
+                                 const std::vector<std::string>& inames) const {
+    std::vector<Expr> indices;
+    std::vector<Expr> shape;
+    for (const std::string& each : inames) {
+      indices.push_back(name(each));
+      shape.emplace_back(sliced_loop(kernel, parameters_, each).length);
+    }
+    const Expr viewed = Access{access.array, indices};
+    kernel = map_expressions(std::move(kernel), [&](const Expr& expr) {
+      return rewrite_bottom_up(expr, [&](const Expr& part) {
+        const Access* element = get_if<Access>(part);
+        return element != nullptr && element->array == access.array ? std::optional(viewed)
+                                                                    : std::nullopt;
+      });
+    });
+    for (Argument& argument : kernel.arguments) {
+      if (argument.name == access.array) {
+        argument.shape = shape;
+        argument.strides_elements.clear();
+        argument.offset_elements = 0;
+      }
+    }
+    return kernel;
+  }
+
+  const Kernel& kernel_;
+  const IntegerValues& parameters_;
+  std::string target_{};
+  std::string fastest_{};  // iname of the result
+  std::vector<std::string> reduced_{};
+  std::vector<Operand> operands_{};
+  Operand target_strides_{};
+  std::map<std::string, std::int64_t> lengths_{};
+  std::vector<InameGroup> groups_{};
+};
+
+}  // namespace
+
+std::vector<FusedContraction> fused_contractions(const Kernel& typed,
+                                                 const IntegerValues& parameters,
+                                                 std::int64_t lanes) {
+  ContractionReader reader(typed, parameters);
+  std::vector<FusedContraction> result;
+  if (!reader.read()) {
+    return result;
+  }
+  for (const std::vector<InameFusion>& fusions : reader.best_fusions()) {
+    if (auto fused = reader.fused(fusions, lanes)) {
+      result.push_back(*std::move(fused));
+    }
+  }
+  return result;
+}
+
+}  // namespace rtcg::loopy::detail

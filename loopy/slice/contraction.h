@@ -1,0 +1,33 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtcg/loopy/slice/slicing.h"
+#include "rtcg/loopy/slice/slicing_problem.h"
+
+// Contractions of arrays with many short axes as products of matrices: inames that the same arrays
+// are indexed by become one.
+
+namespace rtcg::loopy::detail {
+
+/// A contraction with fused inames.
+struct FusedContraction {
+  std::vector<InameFusion> fusions{};
+  /// As a product of matrices: each array has one axis for each fused iname.
+  SlicingProblem problem{};
+  /// Arrays that fused inames index, which are to be fetched: their reads divide.
+  std::vector<std::string> viewed{};
+};
+
+/// The best ways to fuse the inames of a kernel, at most two: with and without tiles of inames
+/// that stay together. None where it is not one statement with one sum over two arrays or more,
+/// each read once, or where lengths are not known.
+/// @param typed  has no rules
+[[nodiscard]] std::vector<FusedContraction> fused_contractions(const Kernel& typed,
+                                                               const IntegerValues& parameters,
+                                                               std::int64_t lanes);
+
+}  // namespace rtcg::loopy::detail

@@ -1,0 +1,85 @@
+// Contractions with fused inames: tiles of the product of matrices that they are.
+#include <utility>
+
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/slice/contraction.h"
+#include "rtcg/loopy/slice/slicing_source.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+
+namespace rtcg::loopy::detail {
+namespace {
+
+/// The slicings of a product, of the kernel that it stands for.
+class FusedSource final : public SlicingSource {
+ public:
+  FusedSource(SourcePtr product, std::vector<InameFusion> fusions)
+      : product_(std::move(product)), fusions_(std::move(fusions)) {}
+
+  [[nodiscard]] std::size_t count() const override { return product_->count(); }
+  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
+    RankedSlicing ranked = product_->at(place);
+    ranked.slicing.fusions = fusions_;
+    ranked.words = to_string(ranked.slicing);
+    return ranked;
+  }
+  [[nodiscard]] double predicted_seconds(std::size_t place) const override {
+    return product_->predicted_seconds(place);
+  }
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
+    return product_->decisions(place);
+  }
+  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
+    return product_->neighbours(place);
+  }
+  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
+    if (slicing.fusions != fusions_) {
+      return std::nullopt;
+    }
+    Slicing of_product = slicing;
+    of_product.fusions.clear();
+    return product_->find(of_product);
+  }
+  [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
+                                                     std::uint64_t mask) const override {
+    return product_->crossover(first, second, mask);
+  }
+  [[nodiscard]] std::vector<std::size_t> seed_shapes() const override {
+    return product_->seed_shapes();
+  }
+  [[nodiscard]] std::optional<std::size_t> unrolled(std::size_t place) const override {
+    return product_->unrolled(place);
+  }
+
+ private:
+  SourcePtr product_;
+  std::vector<InameFusion> fusions_;
+};
+
+}  // namespace
+
+SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  if (constraints.machine.is_cpu || !constraints.inames.empty()) {
+    return nullptr;  // hints are about the inames of the kernel
+  }
+  const Kernel typed = infer_types(expand_subst(kernel));
+  SourcePtr all;
+  for (FusedContraction& each :
+       fused_contractions(typed, constraints.parameters, constraints.machine.warp_lanes)) {
+    SlicingConstraints own = constraints;
+    own.free_layouts.clear();
+    bool is_allowed = true;
+    for (const std::string& array : each.viewed) {
+      ArrayUse& use = own.arrays[array];
+      is_allowed = is_allowed && (use == ArrayUse::any || use == ArrayUse::shared);
+      use = ArrayUse::shared;
+    }
+    if (is_allowed) {
+      all = merged(std::move(all),
+                   std::make_shared<FusedSource>(tile_slicings(std::move(each.problem), own),
+                                                 std::move(each.fusions)));
+    }
+  }
+  return all;
+}
+
+}  // namespace rtcg::loopy::detail

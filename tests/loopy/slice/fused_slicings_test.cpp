@@ -1,0 +1,111 @@
+// Contractions of arrays with many short axes are sliced as products of matrices.
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/slice/canonical_form.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
+#include "tests/loopy/slice/contraction_kernel.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+int times(const std::string& part, const std::string& text) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+SlicingConstraints few_items() {
+  SlicingConstraints constraints;
+  constraints.min_threads = 64;
+  constraints.max_threads = 256;
+  constraints.max_items_per_thread = 8;
+  return constraints;
+}
+
+TEST(FusedSlicings, AreReadAsTheyAreWritten) {
+  const std::string text =
+      "fuse ab = a b; fuse k = e*4 f*8; ab: g.1 l.1*16 ilp*8; k: for for*32; fetch A";
+  const Slicing slicing = parse_slicing(text);
+  EXPECT_EQ(to_string(slicing), text);
+  ASSERT_EQ(slicing.fusions.size(), 2U);
+  EXPECT_EQ(slicing.fusions[1].parts[0], (FusedIname{"e", 4}));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fuse ab = a"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fuse ab a b c"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fuse ab = a b*1"));
+}
+
+TEST(FusedSlicings, WriteAndReadRunsAsAnExpertWould) {
+  const Kernel kernel = contraction("abcd-aebf-dfce", {72, 72, 72, 72, 72, 72});
+  const std::string text = generate_text(
+      apply(kernel, parse_slicing("fuse ab = a b; fuse cd = c d; fuse k = e*4 f*8; ab: g.1 l.1*16 "
+                                  "ilp*8; cd: g.0 ilp*2 l.0*16 vec*4; k: for for*32; fetch A "
+                                  "transposed pad 4; fetch B transposed pad 4; stages 3")),
+      Target::cuda);
+  // results are neighbours whatever index they cross; guards compare the flat index
+  EXPECT_EQ(times("*(float4 *)&C[663552 * ab_0 + 41472 * ab_1 + 128 * cd_0 + 4 * cd_2] =", text), 2)
+      << text;
+  EXPECT_EQ(times("128 * ab_0 + 16 * A_tile_0_outer + ab_1 < 5184 ? 4 : 0", text), 1) << text;
+  // neighbouring threads copy neighbours along f, and the tile of e and f moves as a whole
+  EXPECT_EQ(times("8 * ((k_0 + 2) % 9) +\n              cd_2 % 8]", text), 1) << text;
+}
+
+TEST(FusedSlicings, AreFoundAndRankedBeforePlainTiles) {
+  const Kernel kernel = contraction("abcd-aebf-dfce", {40, 40, 40, 40, 40, 40});
+  const SlicingStream stream(kernel, few_items());
+  const Slicing best = stream.at(0).slicing;
+  EXPECT_EQ(best.fusions.size(), 3U) << to_string(best);
+  EXPECT_EQ(stream.find(best), 0U);
+  EXPECT_EQ(stream.find_words(to_string(best)), 0U);
+  std::size_t plain = 0;
+  while (!stream.at(plain).slicing.fusions.empty()) {
+    ++plain;
+  }
+  EXPECT_GT(stream.predicted_seconds(plain), 2 * stream.predicted_seconds(0));
+}
+
+TEST(FusedSlicings, AreRenamedWithTheirKernels) {
+  const Kernel one = contraction("abcd-aebf-dfce", {8, 8, 8, 8, 8, 8});
+  const Kernel other = make_kernel("{[i, j, k, l, m, n]: 0 <= i, j, k, l, m, n < 8}",
+                                   "y[i, j, k, l] = sum((m, n), u[i, m, j, n]*v[l, n, k, m])",
+                                   {.default_type = cgen::f32});
+  const CanonicalForm form = canonical_form(one);
+  const CanonicalForm other_form = canonical_form(other);
+  ASSERT_EQ(form.key, other_form.key);
+  const Slicing slicing = parse_slicing(
+      "fuse ab = a b; fuse ef = e f*4; d: g.0 l.0*8; ab: g.1 l.1*16; ef: for for*8; fetch A over "
+      "ab_1,ef_1");
+  const Slicing renamed = from_canonical(to_canonical(slicing, form), other_form);
+  EXPECT_EQ(to_string(renamed),
+            "fuse ij = i j; fuse mn = m n*4; l: g.0 l.0*8; ij: g.1 l.1*16; mn: for for*8; fetch u "
+            "over ij_1,mn_1");
+  EXPECT_EQ(from_canonical(to_canonical(slicing, form), form), slicing);
+}
+
+TEST(FusedSlicings, AreOnlyListedWhereLengthsAreKnown) {
+  const Kernel kernel =
+      make_kernel("{[a, b, c, k]: 0 <= a, b, c, k < n}", "C[a, b, c] = sum(k, A[a, k, b]*B[k, c])",
+                  {.default_type = cgen::f32});
+  SlicingConstraints constraints = few_items();
+  constraints.parameters = {{"n", 64}};
+  const SlicingStream open(kernel, constraints);
+  for (std::size_t i = 0; i < open.count(); i += 97) {
+    EXPECT_TRUE(open.at(i).slicing.fusions.empty());
+  }
+  EXPECT_ERROR("loopy.join_inames.not_a_box",
+               apply(kernel, parse_slicing("fuse ab = a b; ab: g.0 l.0*64")));
+  const SlicingStream fixed(fix_parameters(kernel, {{"n", 64}}), few_items());
+  bool has_any = false;
+  for (std::size_t i = 0; i < fixed.count() && !has_any; ++i) {
+    has_any = !fixed.at(i).slicing.fusions.empty();
+  }
+  EXPECT_TRUE(has_any);
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
