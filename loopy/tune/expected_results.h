@@ -29,7 +29,7 @@ class ExpectedResults {
     std::vector<float> allowed{};
   };
 
-  /// Interprets the kernel, for a fraction of a second.
+  /// Interprets the kernel, for a fraction of a second, or for two where each result takes so long.
   ///
   /// @param kernel     typed, with its sizes put in
   /// @param arguments  arrays are random_arguments(kernel, arguments.parameters, seed)
@@ -73,6 +73,7 @@ class ExpectedResults {
   InterpretArguments arguments_;  // without arrays
   std::uint64_t seed_;
   double tolerance_;
+  double operations_ = 0;  ///< that the interpreter may take
   std::optional<Interpretation> expected_{};
   std::string why_not_interpreted_{};
   std::map<std::string, Bounds> bounds_{};

@@ -57,12 +57,45 @@ double count_flops(const Kernel& kernel) {
   }
 }
 
+/// The inames on the grid in a slicing, in its order: of a fused one its parts, the fastest varying
+/// first. `begins` says whether the axis is another one than that of the iname before.
+struct GridIname {
+  std::string iname{};
+  int axis = 0;
+  bool begins = true;
+};
+
+std::vector<GridIname> grid_inames(const Slicing& slicing) {
+  std::vector<GridIname> result;
+  for (const InameSlicing& each : slicing.inames) {
+    const InameTag& axis = each.factors.front().axis;
+    if (axis.kind != AxisKind::grid) {
+      continue;
+    }
+    const auto fusion =
+        std::find_if(slicing.fusions.begin(), slicing.fusions.end(),
+                     [&](const InameFusion& other) { return other.name == each.iname; });
+    if (fusion == slicing.fusions.end()) {
+      result.push_back({each.iname, axis.number});
+      continue;
+    }
+    for (auto part = fusion->parts.rbegin(); part != fusion->parts.rend(); ++part) {
+      result.push_back({part->iname, axis.number, part == fusion->parts.rbegin()});
+    }
+  }
+  return result;
+}
+
 /// A slicing without any cleverness, which gives the results that others must give: one result a
-/// thread, the longest loop of a nest on the first axis of the grid, which alone may have many
-/// blocks. Blocks share sums only where there are few results, and each then has many steps: what
-/// they add up is kept in memory.
+/// thread, the longest loops of a nest on the grid, the longest one on the first axis, which alone
+/// may have many blocks. Blocks share sums where there are few results, or where sums are so long
+/// that one thread would add up large errors, too; what they add up is kept in memory.
 Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
                       const SlicingConstraints& constraints) {
+  constexpr std::size_t grid_axes = 3;
+  constexpr double many_results = 4096;
+  constexpr std::int64_t long_sum = 65536;
+  constexpr double most_in_memory = 1 << 24;
   Slicing slicing;
   const Slicing any = stream.at(0).slicing;
   slicing.launches = any.launches;
@@ -70,10 +103,15 @@ Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
   // begins again with an axis that is taken
   std::vector<std::pair<std::int64_t, std::size_t>> lengths;
   std::set<int> taken;
+  NameSet left_out;
   const auto end_nest = [&] {
     std::sort(lengths.begin(), lengths.end());
     for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
-      slicing.inames[lengths[axis].second].factors.front().axis.number = static_cast<int>(axis);
+      InameSlicing& each = slicing.inames[lengths[axis].second];
+      each.factors.front().axis.number = static_cast<int>(axis);
+      if (axis >= grid_axes) {
+        left_out.insert(each.iname);
+      }
     }
     lengths.clear();
     taken.clear();
@@ -85,25 +123,26 @@ Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
   const auto length_of = [&](const std::string& iname) {
     return constraints_of(kernel, {iname}).maximum(Affine(iname)).value_or(0) + 1;
   };
+  const std::vector<GridIname> inames = grid_inames(any);
   double results = 1;
-  for (const InameSlicing& each : any.inames) {
+  for (const GridIname& each : inames) {
     results *= reduced.count(each.iname) == 0 ? static_cast<double>(length_of(each.iname)) : 1;
   }
-  constexpr double many_results = 4096;
-  constexpr std::int64_t most_parts = 1024;
-  for (const InameSlicing& each : any.inames) {
+  const auto most_parts =
+      static_cast<std::int64_t>(std::clamp(most_in_memory / results, 1.0, 1024.0));
+  for (const GridIname& each : inames) {
     const bool is_sum = reduced.count(each.iname) != 0;
-    if (each.factors.front().axis.kind != AxisKind::grid || (is_sum && results >= many_results)) {
+    const std::int64_t length = length_of(each.iname);
+    if (is_sum && results >= many_results && length < long_sum) {
       continue;
     }
-    if (!taken.insert(each.factors.front().axis.number).second) {
+    if (each.begins && !taken.insert(each.axis).second) {
       end_nest();
-      taken.insert(each.factors.front().axis.number);
+      taken.insert(each.axis);
     }
     InameSlicing plain{each.iname, {{0, {AxisKind::grid, 0}}}};
     const std::int64_t threads =
         lengths.empty() ? std::min<std::int64_t>(32, constraints.max_threads) : 1;
-    const std::int64_t length = length_of(each.iname);
     if (is_sum && length > most_parts * threads) {
       plain.factors.push_back({length / (most_parts * threads), {}});
     }
@@ -114,6 +153,7 @@ Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
     slicing.inames.push_back(std::move(plain));
   }
   end_nest();
+  std::erase_if(slicing.inames, [&](const auto& each) { return left_out.count(each.iname) != 0; });
   return slicing;
 }
 
