@@ -138,6 +138,14 @@ void check_lengths(const Kernel& kernel) {
 }
 
 void check_threads(const Kernel& kernel) {
+  const bool has_launches =
+      std::any_of(kernel.instructions.begin(), kernel.instructions.end(), [](const auto& each) {
+        const BarrierInstruction* barrier = get_if<BarrierInstruction>(each);
+        return barrier != nullptr && barrier->scope == BarrierScope::global;
+      });
+  if (has_launches) {
+    return;  // each has blocks of its own, which generate() looks at
+  }
   std::int64_t threads = 1;
   std::vector<std::int64_t> lengths;
   for (int axis = 0; axis < 3; ++axis) {
