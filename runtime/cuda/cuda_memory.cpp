@@ -150,13 +150,22 @@ bool CudaBackend::release_cached_memory() const {
   return true;
 }
 
+namespace {
+
+/// Atomic updates of 1 or 2 bytes exchange the word of 4 bytes around them.
+std::size_t in_whole_words(std::size_t size_bytes) {
+  return (size_bytes + 3) / 4 * 4;
+}
+
+}  // namespace
+
 CUresult CudaBackend::try_allocate(CUdeviceptr* address, std::size_t size_bytes,
                                    MemoryKind kind) const {
   if (kind == MemoryKind::managed) {
-    return driver_.cuMemAllocManaged(address, size_bytes, CU_MEM_ATTACH_GLOBAL);
+    return driver_.cuMemAllocManaged(address, in_whole_words(size_bytes), CU_MEM_ATTACH_GLOBAL);
   }
   if (kind == MemoryKind::device) {
-    return driver_.cuMemAlloc(address, size_bytes);
+    return driver_.cuMemAlloc(address, in_whole_words(size_bytes));
   }
   void* pointer = nullptr;
   const CUresult status = driver_.cuMemHostAlloc(
@@ -205,9 +214,10 @@ DeviceAddress CudaBackend::allocate_on(Stream stream, std::size_t size_bytes) {
   const CUmemoryPool from = pool();
   CUdeviceptr address = 0;
   const auto& function = driver_.cuMemAllocFromPoolAsync;
-  CUresult status = function(&address, size_bytes, from, static_cast<CUstream>(stream));
+  const std::size_t bytes = in_whole_words(size_bytes);
+  CUresult status = function(&address, bytes, from, static_cast<CUstream>(stream));
   if (status == CUDA_ERROR_OUT_OF_MEMORY && release_cached_memory()) {
-    status = function(&address, size_bytes, from, static_cast<CUstream>(stream));
+    status = function(&address, bytes, from, static_cast<CUstream>(stream));
   }
   if (status != CUDA_SUCCESS) {
     throw_allocation_failure(status, function.name(), size_bytes, *this);
