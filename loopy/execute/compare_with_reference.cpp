@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <set>
@@ -171,8 +172,22 @@ void set_index_values(ArrayData& array, IndexValues values, std::int64_t limit,
         : values == IndexValues::ascending ? i * (limit - 1) / std::max<std::int64_t>(count - 1, 1)
                                            : 0;
   }
-  if (values == IndexValues::permuted) {
-    std::mt19937_64 random(seed);
+  constexpr std::int64_t most_shuffled = 1 << 20;  // swaps all over gigabytes take seconds
+  std::mt19937_64 random(seed);
+  if (values == IndexValues::permuted && count > most_shuffled && limit < count) {
+    for (std::int64_t& each : numbers) {
+      each = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(limit));
+    }
+  } else if (values == IndexValues::permuted && count > most_shuffled) {
+    auto step = static_cast<std::int64_t>(0.618 * static_cast<double>(limit));
+    while (std::gcd(step, limit) != 1) {
+      ++step;
+    }
+    for (std::int64_t i = 1; i < count; ++i) {  // each value once
+      const std::int64_t next = numbers[static_cast<std::size_t>(i - 1)] + step;
+      numbers[static_cast<std::size_t>(i)] = next < limit ? next : next - limit;
+    }
+  } else if (values == IndexValues::permuted) {
     for (std::size_t i = numbers.size(); i > 1; --i) {  // std::shuffle differs among libraries
       std::swap(numbers[i - 1], numbers[random() % i]);
     }

@@ -1,5 +1,6 @@
 #include "rtcg/loopy/execute/compare_with_reference.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -194,6 +195,30 @@ TEST(RunnableArguments, KeepIndicesInTheirArrays) {
   CompareOptions given;
   given.values["at"] = {2, 2, 2};
   EXPECT_EQ(runnable_arguments(gather, {{"n", 3}}, given).at("at").element(0), 2);
+}
+
+// Arrays that are too large to be shuffled.
+TEST(RunnableArguments, AreScatteredInLargeArrays) {
+  constexpr std::int64_t count = (1 << 20) + 3;
+  const Kernel scatter = infer_types(make_kernel(
+      "{[i]: 0 <= i < n}", "y[to[i]] = x[i]", {.arguments = "x, y: f32[n]; to: i32[n]; n: i32"}));
+  const ArgumentData once = runnable_arguments(scatter, {{"n", count}});
+  std::vector<bool> is_taken(count);
+  for (std::size_t i = 0; i < is_taken.size(); ++i) {
+    const auto place = static_cast<std::size_t>(once.at("to").element(i));
+    ASSERT_LT(place, is_taken.size());
+    ASSERT_FALSE(is_taken[place]) << place;
+    is_taken[place] = true;
+  }
+  const Kernel histogram =
+      infer_types(make_kernel("{[i]: 0 <= i < n}", "c[bin[i]] += 1  {atomic}",
+                              {.arguments = "c: i32[256]; bin: i32[n]; n: i32"}));
+  const ArgumentData often = runnable_arguments(histogram, {{"n", count}});
+  std::vector<int> counts(256);
+  for (std::size_t i = 0; i < is_taken.size(); ++i) {
+    ++counts.at(static_cast<std::size_t>(often.at("bin").element(i)));
+  }
+  EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 3500);  // 4096 on average
 }
 
 }  // namespace
