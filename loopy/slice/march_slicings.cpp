@@ -1,14 +1,13 @@
 // Marches: blocks that walk along the slow loop of a stencil, and keep what they read again.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/march_problem.h"
-#include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy::detail {
@@ -368,95 +367,56 @@ class MarchEnumerator {
   std::vector<MarchChoice> choices_{};
 };
 
-class MarchSource final : public SlicingSource {
+class MarchSource final : public ListedSource<MarchChoice> {
  public:
   MarchSource(MarchProblem problem, const std::vector<MarchChoice>& choices,
               const MachineModel& machine)
       : problem_(std::move(problem)), machine_(machine) {
     const MarchCost cost(problem_, machine_);
-    for (const MarchChoice& each : choices) {
-      ranked_.push_back({cost.seconds(each), each});
-    }
-    std::stable_sort(ranked_.begin(), ranked_.end(),
-                     [](const Ranked& a, const Ranked& b) { return a.seconds < b.seconds; });
-    for (std::size_t i = 0; i < ranked_.size(); ++i) {
-      places_.emplace(ranked_[i].choice, i);
-      words_.emplace(to_string(march_slicing(problem_, ranked_[i].choice)), i);
-    }
+    list(
+        choices, [&](const MarchChoice& each) { return cost.seconds(each); },
+        [&](const MarchChoice& each) { return march_slicing(problem_, each); });
   }
 
-  [[nodiscard]] std::size_t count() const override { return ranked_.size(); }
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const MarchChoice& choice = ranked_.at(place).choice;
+    const MarchChoice& choice = this->choice(place);
     Slicing slicing = march_slicing(problem_, choice);
-    return {{to_string(slicing), ranked_[place].seconds, choice.threads(),
+    return {{to_string(slicing), predicted_seconds(place), choice.threads(),
              march_blocks(problem_, choice), MarchCost(problem_, machine_).shared_bytes(choice), 0},
             std::move(slicing)};
   }
-  [[nodiscard]] double predicted_seconds(std::size_t place) const override {
-    return ranked_.at(place).seconds;
-  }
   [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const MarchChoice& choice = ranked_.at(place).choice;
+    const MarchChoice& choice = this->choice(place);
     return {choice.lanes, choice.rows,   choice.items,
             choice.width, choice.length, static_cast<std::int64_t>(choice.queue),
             choice.ahead};
   }
-  /// One length that is doubled or halved, a factor moved between two, or another queue.
-  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
-    const MarchChoice& choice = ranked_.at(place).choice;
-    std::vector<std::size_t> result;
-    for (std::size_t i = 0; i < count(); ++i) {
-      const MarchChoice& other = ranked_[i].choice;
-      double up = 0;
-      double down = 0;
-      const auto compare = [&](std::int64_t a, std::int64_t b) {
-        const double doublings = std::log2(static_cast<double>(b) / static_cast<double>(a));
-        (doublings > 0 ? up : down) += std::abs(doublings);
-      };
-      compare(choice.lanes, other.lanes);
-      compare(choice.rows, other.rows);
-      compare(choice.items, other.items);
-      compare(choice.width, other.width);
-      compare(choice.length, other.length);
-      const int changed =
-          (choice.queue != other.queue ? 1 : 0) + (choice.ahead != other.ahead ? 1 : 0);
-      if (i != place && up <= 1 && down <= 1 && changed <= 1 && (changed == 0 || up + down == 0)) {
-        result.push_back(i);
-      }
-    }
-    return result;
-  }
-  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
-    const auto found = words_.find(to_string(slicing));
-    return found != words_.end() ? std::optional(found->second) : std::nullopt;
-  }
-  [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
-                                                     std::uint64_t mask) const override {
-    MarchChoice choice = ranked_.at(first).choice;
-    const MarchChoice& other = ranked_.at(second).choice;
-    choice.lanes = (mask & 1) != 0 ? other.lanes : choice.lanes;
-    choice.rows = (mask & 2) != 0 ? other.rows : choice.rows;
-    choice.items = (mask & 4) != 0 ? other.items : choice.items;
-    choice.length = (mask & 8) != 0 ? other.length : choice.length;
-    choice.queue = (mask & 16) != 0 ? other.queue : choice.queue;
-    choice.ahead = (mask & 32) != 0 ? other.ahead : choice.ahead;
-    choice.width = (mask & 64) != 0 ? other.width : choice.width;
-    const auto found = places_.find(choice);
-    return found != places_.end() ? std::optional(found->second) : std::nullopt;
-  }
 
  private:
-  struct Ranked {
-    double seconds = 0;
-    MarchChoice choice{};
-  };
+  [[nodiscard]] ChoiceDistance distance(const MarchChoice& a, const MarchChoice& b) const override {
+    ChoiceDistance result;
+    result.add_length(a.lanes, b.lanes);
+    result.add_length(a.rows, b.rows);
+    result.add_length(a.items, b.items);
+    result.add_length(a.width, b.width);
+    result.add_length(a.length, b.length);
+    result.answers = (a.queue != b.queue ? 1 : 0) + (a.ahead != b.ahead ? 1 : 0);
+    return result;
+  }
+  [[nodiscard]] MarchChoice mixed(MarchChoice first, const MarchChoice& second,
+                                  std::uint64_t mask) const override {
+    first.lanes = (mask & 1) != 0 ? second.lanes : first.lanes;
+    first.rows = (mask & 2) != 0 ? second.rows : first.rows;
+    first.items = (mask & 4) != 0 ? second.items : first.items;
+    first.length = (mask & 8) != 0 ? second.length : first.length;
+    first.queue = (mask & 16) != 0 ? second.queue : first.queue;
+    first.ahead = (mask & 32) != 0 ? second.ahead : first.ahead;
+    first.width = (mask & 64) != 0 ? second.width : first.width;
+    return first;
+  }
 
   const MarchProblem problem_;
   const MachineModel machine_;
-  std::vector<Ranked> ranked_{};
-  std::map<MarchChoice, std::size_t> places_{};
-  std::map<std::string, std::size_t> words_{};
 };
 
 }  // namespace

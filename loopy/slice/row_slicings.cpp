@@ -14,10 +14,10 @@
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/online_kernel.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
-#include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/why_not.h"
@@ -769,35 +769,25 @@ class RowEnumerator {
   std::optional<bool> can_share_{};
 };
 
-class RowSource final : public SlicingSource {
+class RowSource final : public ListedSource<RowChoice> {
  public:
-  RowSource(RowProblem problem, std::vector<RowChoice> choices, const MachineModel& machine)
+  RowSource(RowProblem problem, const std::vector<RowChoice>& choices, const MachineModel& machine)
       : problem_(std::move(problem)), machine_(machine) {
     const RowCost cost(problem_, machine_);
-    for (const RowChoice& each : choices) {
-      ranked_.push_back({cost.seconds(each), each});
-    }
-    std::stable_sort(ranked_.begin(), ranked_.end(),
-                     [](const Ranked& a, const Ranked& b) { return a.seconds < b.seconds; });
-    for (std::size_t i = 0; i < ranked_.size(); ++i) {
-      places_.emplace(ranked_[i].choice, i);
-      words_.emplace(to_string(row_slicing(problem_, ranked_[i].choice)), i);
-    }
+    list(
+        choices, [&](const RowChoice& each) { return cost.seconds(each); },
+        [&](const RowChoice& each) { return row_slicing(problem_, each); });
   }
 
-  [[nodiscard]] std::size_t count() const override { return ranked_.size(); }
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const RowChoice& choice = ranked_.at(place).choice;
+    const RowChoice& choice = this->choice(place);
     Slicing slicing = row_slicing(problem_, choice);
-    return {{to_string(slicing), ranked_[place].seconds, choice.threads * choice.rows,
+    return {{to_string(slicing), predicted_seconds(place), choice.threads * choice.rows,
              blocks_of(problem_, choice), RowCost(problem_, machine_).shared_bytes(choice), 0},
             std::move(slicing)};
   }
-  [[nodiscard]] double predicted_seconds(std::size_t place) const override {
-    return ranked_.at(place).seconds;
-  }
   [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const RowChoice& choice = ranked_.at(place).choice;
+    const RowChoice& choice = this->choice(place);
     return {choice.threads,
             choice.rows,
             choice.items,
@@ -805,62 +795,33 @@ class RowSource final : public SlicingSource {
             static_cast<std::int64_t>(choice.keeps[0]),
             static_cast<std::int64_t>(choice.keeps[1])};
   }
-  /// One length that is doubled or halved, a factor moved between two, or one array kept otherwise.
-  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
-    const RowChoice& choice = ranked_.at(place).choice;
-    std::vector<std::size_t> result;
-    for (std::size_t i = 0; i < count(); ++i) {
-      const RowChoice& other = ranked_[i].choice;
-      double up = 0;
-      double down = 0;
-      const auto compare = [&](std::int64_t a, std::int64_t b) {
-        const double doublings = std::log2(static_cast<double>(b) / static_cast<double>(a));
-        (doublings > 0 ? up : down) += std::abs(doublings);
-      };
-      compare(choice.threads, other.threads);
-      compare(choice.rows, other.rows);
-      compare(choice.items, other.items);
-      const bool shares = choice.shared_steps != 0;
-      if (shares && other.shared_steps != 0) {
-        compare(choice.shared_steps, other.shared_steps);
-      }
-      const int kept = (choice.keeps[0] != other.keeps[0] ? 1 : 0) +
-                       (choice.keeps[1] != other.keeps[1] ? 1 : 0) +
-                       (shares != (other.shared_steps != 0) ? 1 : 0);
-      if (i != place && up <= 1 && down <= 1 && kept <= 1 && (kept == 0 || up + down == 0)) {
-        result.push_back(i);
-      }
-    }
-    return result;
-  }
-  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
-    const auto found = words_.find(to_string(slicing));
-    return found != words_.end() ? std::optional(found->second) : std::nullopt;
-  }
-  [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
-                                                     std::uint64_t mask) const override {
-    RowChoice choice = ranked_.at(first).choice;
-    const RowChoice& other = ranked_.at(second).choice;
-    choice.threads = (mask & 1) != 0 ? other.threads : choice.threads;
-    choice.rows = (mask & 2) != 0 ? other.rows : choice.rows;
-    choice.items = (mask & 4) != 0 ? other.items : choice.items;
-    choice.keeps = (mask & 8) != 0 ? other.keeps : choice.keeps;
-    choice.shared_steps = (mask & 16) != 0 ? other.shared_steps : choice.shared_steps;
-    const auto found = places_.find(choice);
-    return found != places_.end() ? std::optional(found->second) : std::nullopt;
-  }
 
  private:
-  struct Ranked {
-    double seconds = 0;
-    RowChoice choice{};
-  };
+  [[nodiscard]] ChoiceDistance distance(const RowChoice& a, const RowChoice& b) const override {
+    ChoiceDistance result;
+    result.add_length(a.threads, b.threads);
+    result.add_length(a.rows, b.rows);
+    result.add_length(a.items, b.items);
+    const bool shares = a.shared_steps != 0;
+    if (shares && b.shared_steps != 0) {
+      result.add_length(a.shared_steps, b.shared_steps);
+    }
+    result.answers = (a.keeps[0] != b.keeps[0] ? 1 : 0) + (a.keeps[1] != b.keeps[1] ? 1 : 0) +
+                     (shares != (b.shared_steps != 0) ? 1 : 0);
+    return result;
+  }
+  [[nodiscard]] RowChoice mixed(RowChoice first, const RowChoice& second,
+                                std::uint64_t mask) const override {
+    first.threads = (mask & 1) != 0 ? second.threads : first.threads;
+    first.rows = (mask & 2) != 0 ? second.rows : first.rows;
+    first.items = (mask & 4) != 0 ? second.items : first.items;
+    first.keeps = (mask & 8) != 0 ? second.keeps : first.keeps;
+    first.shared_steps = (mask & 16) != 0 ? second.shared_steps : first.shared_steps;
+    return first;
+  }
 
   const RowProblem problem_;
   const MachineModel machine_;
-  std::vector<Ranked> ranked_{};
-  std::map<RowChoice, std::size_t> places_{};
-  std::map<std::string, std::size_t> words_{};
 };
 
 /// @param shown   the kernel that the problem is read from: with one pass over `online`

@@ -13,8 +13,8 @@
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/slice/count_work.h"
+#include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
-#include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/why_not.h"
@@ -545,98 +545,60 @@ class UpdateEnumerator {
   std::map<std::vector<std::int64_t>, bool> possible_{};
 };
 
-class UpdateSource final : public SlicingSource {
+class UpdateSource final : public ListedSource<UpdateChoice> {
  public:
   UpdateSource(UpdateProblem problem, const std::vector<UpdateChoice>& choices,
                const MachineModel& machine)
       : problem_(std::move(problem)), machine_(machine) {
     const UpdateCost cost(problem_, machine_);
-    for (const UpdateChoice& each : choices) {
-      ranked_.push_back({cost.seconds(each), each});
-    }
-    std::stable_sort(ranked_.begin(), ranked_.end(),
-                     [](const Ranked& a, const Ranked& b) { return a.seconds < b.seconds; });
-    for (std::size_t i = 0; i < ranked_.size(); ++i) {
-      places_.emplace(ranked_[i].choice, i);
-      words_.emplace(to_string(update_slicing(problem_, ranked_[i].choice)), i);
-    }
+    list(
+        choices, [&](const UpdateChoice& each) { return cost.seconds(each); },
+        [&](const UpdateChoice& each) { return update_slicing(problem_, each); });
   }
 
-  [[nodiscard]] std::size_t count() const override { return ranked_.size(); }
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const UpdateChoice& choice = ranked_.at(place).choice;
+    const UpdateChoice& choice = this->choice(place);
     Slicing slicing = update_slicing(problem_, choice);
     return {
-        {to_string(slicing), ranked_[place].seconds, update_threads(problem_, choice),
+        {to_string(slicing), predicted_seconds(place), update_threads(problem_, choice),
          update_blocks(problem_, choice), UpdateCost(problem_, machine_).shared_bytes(choice), 0},
         std::move(slicing)};
   }
-  [[nodiscard]] double predicted_seconds(std::size_t place) const override {
-    return ranked_.at(place).seconds;
-  }
   [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const UpdateChoice& choice = ranked_.at(place).choice;
+    const UpdateChoice& choice = this->choice(place);
     return {choice.threads,  choice.rows,      choice.steps,
             choice.unrolled, choice.copies[0], choice.copies[1]};
   }
-  /// Lengths doubled or halved, a factor moved between two, or other copies of one array.
-  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
-    const UpdateChoice& choice = ranked_.at(place).choice;
-    std::vector<std::size_t> result;
-    for (std::size_t i = 0; i < count(); ++i) {
-      const UpdateChoice& other = ranked_[i].choice;
-      double up = 0;
-      double down = 0;
-      const auto compare = [&](std::int64_t a, std::int64_t b) {
-        const double doublings = std::log2(static_cast<double>(b) / static_cast<double>(a));
-        (doublings > 0 ? up : down) += std::abs(doublings);
-      };
-      compare(choice.threads, other.threads);
-      compare(choice.rows, other.rows);
-      compare(choice.steps, other.steps);
-      compare(choice.unrolled, other.unrolled);
-      int copies = 0;
-      for (std::size_t k = 0; k < most_private; ++k) {
-        // copies of all threads are as many as there are threads
-        const bool is_alike = choice.copies.at(k) == other.copies.at(k) ||
-                              (choice.copies.at(k) == update_threads(problem_, choice) &&
-                               other.copies.at(k) == update_threads(problem_, other));
-        copies += is_alike ? 0 : 1;
-      }
-      if (i != place && up <= 1 && down <= 1 && copies <= 1 && (copies == 0 || up + down == 0)) {
-        result.push_back(i);
-      }
+
+ private:
+  [[nodiscard]] ChoiceDistance distance(const UpdateChoice& a,
+                                        const UpdateChoice& b) const override {
+    ChoiceDistance result;
+    result.add_length(a.threads, b.threads);
+    result.add_length(a.rows, b.rows);
+    result.add_length(a.steps, b.steps);
+    result.add_length(a.unrolled, b.unrolled);
+    for (std::size_t k = 0; k < most_private; ++k) {
+      // copies of all threads are as many as there are threads
+      const bool is_alike =
+          a.copies.at(k) == b.copies.at(k) || (a.copies.at(k) == update_threads(problem_, a) &&
+                                               b.copies.at(k) == update_threads(problem_, b));
+      result.answers += is_alike ? 0 : 1;
     }
     return result;
   }
-  [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
-    const auto found = words_.find(to_string(slicing));
-    return found != words_.end() ? std::optional(found->second) : std::nullopt;
+  [[nodiscard]] UpdateChoice mixed(UpdateChoice first, const UpdateChoice& second,
+                                   std::uint64_t mask) const override {
+    first.threads = (mask & 1) != 0 ? second.threads : first.threads;
+    first.rows = (mask & 2) != 0 ? second.rows : first.rows;
+    first.steps = (mask & 4) != 0 ? second.steps : first.steps;
+    first.unrolled = (mask & 8) != 0 ? second.unrolled : first.unrolled;
+    first.copies = (mask & 16) != 0 ? second.copies : first.copies;
+    return first;
   }
-  [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
-                                                     std::uint64_t mask) const override {
-    UpdateChoice choice = ranked_.at(first).choice;
-    const UpdateChoice& other = ranked_.at(second).choice;
-    choice.threads = (mask & 1) != 0 ? other.threads : choice.threads;
-    choice.rows = (mask & 2) != 0 ? other.rows : choice.rows;
-    choice.steps = (mask & 4) != 0 ? other.steps : choice.steps;
-    choice.unrolled = (mask & 8) != 0 ? other.unrolled : choice.unrolled;
-    choice.copies = (mask & 16) != 0 ? other.copies : choice.copies;
-    const auto found = places_.find(choice);
-    return found != places_.end() ? std::optional(found->second) : std::nullopt;
-  }
-
- private:
-  struct Ranked {
-    double seconds = 0;
-    UpdateChoice choice{};
-  };
 
   const UpdateProblem problem_;
   const MachineModel machine_;
-  std::vector<Ranked> ranked_{};
-  std::map<UpdateChoice, std::size_t> places_{};
-  std::map<std::string, std::size_t> words_{};
 };
 
 }  // namespace
