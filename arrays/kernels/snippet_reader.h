@@ -70,7 +70,7 @@ class SnippetReader {
     }
     return std::min(at, tokens_.size());
   }
-  /// Whether the value in the tokens from `first` up to `behind` is written: assigned, incremented
+  /// Whether the value in the tokens from `first` to before `behind` is written: assigned, incremented
   /// or decremented, or its address taken. Writing a member counts too.
   [[nodiscard]] bool is_written(std::size_t first, std::size_t behind) const {
     while ((is(behind, ".") && behind + 1 < tokens_.size()) || is(behind, "[")) {

@@ -13,7 +13,7 @@ namespace rtcg::loopy {
 constexpr std::int64_t sector_elements = 8;
 constexpr std::int64_t request_threads = 32;
 
-/// Elements of the sectors that the first 32 neighbours along an iname lie in, where all other
+/// Elements of the sectors that hold the first 32 neighbours along an iname, where all other
 /// inames are 0, by their number: 1 where they are contiguous, 8 where each has a sector of its
 /// own. Nothing where the places in memory are not known, or the iname does not change them.
 [[nodiscard]] std::optional<double> overfetch_along(const Kernel& kernel, const ArrayAccess& access,

@@ -6,8 +6,8 @@
 
 namespace rtcg::loopy {
 
-/// Makes one loop of an iname over which reductions run of which later ones use the results of
-/// earlier ones. Each iteration adds its part to running values.
+/// Makes one loop of an iname over which several reductions run, though later ones use the results
+/// of earlier ones: each iteration adds its part to running values.
 ///
 /// Rewrites, with j in [0, n)
 ///     top[i] = reduce(max, (j, k), x[i, j, k])
