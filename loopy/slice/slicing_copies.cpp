@@ -1,0 +1,393 @@
+// Steps of a slicing that copy what statements read: queues, rows and tiles.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/slice/access_groups.h"
+#include "rtcg/loopy/slice/slicing_fusion.h"
+#include "rtcg/loopy/slice/slicing_steps.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+
+namespace rtcg::loopy::detail {
+namespace {
+
+/// Behind the name of what a march keeps, where there are several.
+std::string march_suffix(const Slicing& slicing, const std::string& iname) {
+  return slicing.marches.size() > 1 ? "_" + iname : "";
+}
+
+/// What marches keep from one iteration to the next, and fill for each.
+void add_queues(const Slicing& slicing, std::vector<RecipeStep>& steps) {
+  for (const QueuePlan& queue : slicing.queues) {
+    const bool is_clear = queue.along.empty() ? slicing.marches.size() == 1
+                                              : find_march(slicing, queue.along) != nullptr;
+    if (!is_clear) {
+      throw_bad_march(slicing, fmt::format("'{}' takes a march, 'march i*64', and 'along i' where "
+                                           "there are several",
+                                           to_string(queue)));
+    }
+    const std::string& along = queue.along.empty() ? slicing.marches.front().iname : queue.along;
+    steps.push_back({"queue_reads",
+                     {queue.array, part_name(along, 1), std::to_string(queue.length)},
+                     {{"temporary_name", queue.array + "_queue" + march_suffix(slicing, along)}}});
+    if (queue.in_shared_memory) {
+      steps.back().options["address_space"] = "local";
+    }
+  }
+  for (const FetchPlan& fetch : slicing.fetches) {
+    if (fetch.at.empty()) {
+      continue;
+    }
+    if (find_march(slicing, fetch.at) == nullptr) {
+      throw_bad_march(
+          slicing, fmt::format("'fetch {0} at {1}' takes 'march {1}*64'", fetch.array, fetch.at));
+    }
+    steps.push_back(
+        {"queue_reads",
+         {fetch.array, part_name(fetch.at, 1),
+          std::to_string(std::max<std::int64_t>(1, fetch.stages))},
+         {{"address_space", "local"},
+          {"temporary_name", fetch.array + "_plane" + march_suffix(slicing, fetch.at)}}});
+  }
+}
+
+/// The reads that a fetch is about: of its group, else of the first one, or of all where it says
+/// what it sweeps.
+AccessGroup reads_of(const Kernel& expanded, const Slicing& slicing, const FetchPlan& fetch) {
+  std::vector<AccessGroup> groups = access_groups(expanded, fetch.array);
+  if (groups.empty()) {
+    throw InvalidInput("loopy.recipe_of.unknown_array",
+                       fmt::format("kernel '{}' reads no array '{}' that could be fetched",
+                                   expanded.name, fetch.array));
+  }
+  if (fetch.group > static_cast<std::int64_t>(groups.size())) {
+    throw InvalidInput(
+        "loopy.recipe_of.unknown_group",
+        fmt::format("'fetch {}' of slicing '{}': the reads of '{}' in kernel '{}' are {} groups",
+                    name_of(fetch), to_string(slicing), fetch.array, expanded.name, groups.size()));
+  }
+  if (fetch.group != 0) {
+    return groups[static_cast<std::size_t>(fetch.group - 1)];
+  }
+  AccessGroup all = std::move(groups.front());
+  for (std::size_t i = 1; i < groups.size() && !fetch.swept.empty(); ++i) {
+    all.reads.insert(all.reads.end(), groups[i].reads.begin(), groups[i].reads.end());
+    all.inames.merge(groups[i].inames);
+  }
+  return all;
+}
+
+/// The inames around the statements of reads, without those of reductions.
+NameSet inames_around(const Kernel& expanded, const AccessGroup& group) {
+  NameSet around;
+  for (const ArrayAccess& read : group.reads) {
+    for (const Instruction& each : expanded.instructions) {
+      if (each.id == read.statement) {
+        around.insert(each.within_inames.begin(), each.within_inames.end());
+      }
+    }
+  }
+  return around;
+}
+
+/// A loop that a copy may sweep.
+struct Sweepable {
+  std::string loop{};
+  /// The outermost of several, or a loop around the statements: a copy moves along it unless the
+  /// loop is named.
+  bool moves_copy = false;
+};
+
+/// Loops of inames that lie within a block, or within a thread for registers.
+std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& slicing,
+                                       const FetchPlan& fetch, const AccessGroup& group) {
+  const NameSet around = inames_around(expanded, group);
+  std::vector<Sweepable> loops;
+  for (const std::string& iname : all_inames(expanded)) {
+    if (group.inames.count(iname) == 0) {
+      continue;
+    }
+    const InameSlicing* sliced = find_sliced(slicing, iname);
+    const InameTag tag = sliced == nullptr ? tag_of(expanded, iname) : sliced->factors.front().axis;
+    if (sliced == nullptr || sliced->factors.size() == 1) {
+      // a loop around a statement as it stands has its own copies in each iteration
+      if (tag.kind != AxisKind::grid && !(fetch.in_registers && tag.kind == AxisKind::block)) {
+        loops.push_back({iname, tag.kind == AxisKind::sequential && around.count(iname) != 0});
+      }
+      continue;
+    }
+    for (std::size_t i = 0; i < sliced->factors.size(); ++i) {
+      const AxisKind kind = sliced->factors[i].axis.kind;
+      if (kind != AxisKind::grid && !(fetch.in_registers && kind == AxisKind::block)) {
+        loops.push_back({part_name(iname, i), i == 0});
+      }
+    }
+  }
+  return loops;
+}
+
+std::vector<std::string> sweep_of(const Kernel& expanded, const Slicing& slicing,
+                                  const FetchPlan& fetch, const AccessGroup& group) {
+  const std::vector<Sweepable> loops = sweepable_loops(expanded, slicing, fetch, group);
+  std::vector<std::string> known;
+  std::vector<std::string> within;
+  for (const Sweepable& each : loops) {
+    known.push_back(each.loop);
+    if (!each.moves_copy) {
+      within.push_back(each.loop);
+    }
+  }
+  for (const std::string& each : fetch.swept) {
+    if (std::find(known.begin(), known.end(), each) == known.end()) {
+      throw InvalidInput(
+          "loopy.recipe_of.unknown_sweep",
+          fmt::format("'fetch {} over {}' of slicing '{}': the loops within a {} along which '{}' "
+                      "is read are {}",
+                      name_of(fetch), each, to_string(slicing),
+                      fetch.in_registers ? "thread" : "block", fetch.array, list_of(known)));
+    }
+  }
+  if (fetch.in_registers && within.empty() && fetch.swept.empty()) {
+    throw InvalidInput("loopy.recipe_of.nothing_to_keep",
+                       fmt::format("'fetch {0} registers' takes lanes or inner loops of a thread "
+                                   "along which it reads '{0}', which slicing '{1}' has not",
+                                   fetch.array, to_string(slicing)));
+  }
+  return fetch.swept.empty() ? within : fetch.swept;
+}
+
+std::string tile_of(const FetchPlan& fetch) {
+  return fetch.group > 1 ? fmt::format("{}_tile_{}", fetch.array, fetch.group)
+                         : fetch.array + "_tile";
+}
+
+std::int64_t stages_of(const Slicing& slicing, const FetchPlan& fetch) {
+  return fetch.stages != 0 ? fetch.stages : slicing.stages;
+}
+
+[[noreturn]] void throw_unequal_stages(const Slicing& slicing, std::int64_t first,
+                                       const FetchPlan& fetch) {
+  throw InvalidInput(
+      "loopy.recipe_of.unequal_stages",
+      fmt::format("slicing '{}' has {} stages and, of '{}', {}: copies arrive in the order in "
+                  "which they were asked for, so all that run ahead have equally many",
+                  to_string(slicing), first, fetch.array, stages_of(slicing, fetch)));
+}
+
+/// The steps that let the copies of what is fetched along the loop of a reduction run ahead, one
+/// for each such loop.
+void add_pipelines(const Slicing& slicing, const NameSet& reduced,
+                   const std::map<std::string, std::vector<std::string>>& sweeps,
+                   std::vector<RecipeStep>& steps) {
+  const auto runs_ahead = [&](const FetchPlan& fetch) {
+    return !fetch.in_registers && fetch.at.empty() && stages_of(slicing, fetch) > 1;
+  };
+  for (const FetchPlan& fetch : slicing.fetches) {
+    if (slicing.stages > 1 && runs_ahead(fetch) && stages_of(slicing, fetch) != slicing.stages) {
+      throw_unequal_stages(slicing, slicing.stages, fetch);
+    }
+  }
+  bool has_any = false;
+  for (const InameSlicing& each : slicing.inames) {
+    if (reduced.count(each.iname) == 0 || each.factors.size() < 2 ||
+        each.factors.front().axis.kind != AxisKind::sequential) {
+      continue;
+    }
+    std::vector<std::string> tiles;
+    std::int64_t stages = 0;
+    for (const FetchPlan& fetch : slicing.fetches) {
+      const std::vector<std::string>& sweep = sweeps.at(tile_of(fetch));
+      if (!runs_ahead(fetch) ||
+          std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) == sweep.end()) {
+        continue;
+      }
+      if (stages != 0 && stages_of(slicing, fetch) != stages) {
+        throw_unequal_stages(slicing, stages, fetch);
+      }
+      stages = stages_of(slicing, fetch);
+      tiles.push_back(tile_of(fetch));
+    }
+    if (!tiles.empty()) {
+      has_any = true;
+      steps.push_back(
+          {"pipeline", {list_of(tiles), part_name(each.iname, 0), std::to_string(stages)}, {}});
+    }
+  }
+  const auto ahead = std::find_if(slicing.fetches.begin(), slicing.fetches.end(), runs_ahead);
+  if (!has_any && (slicing.stages > 1 || ahead != slicing.fetches.end())) {
+    throw InvalidInput(
+        "loopy.recipe_of.nothing_to_pipeline",
+        fmt::format("'stages {}' takes something that is fetched along the loop of "
+                    "a reduction, which slicing '{}' has not",
+                    slicing.stages > 1 ? slicing.stages : ahead->stages, to_string(slicing)));
+  }
+}
+
+/// The parts of the cut loops along which nests read rows of an array.
+std::vector<std::string> loops_of_row(const Kernel& expanded, const Slicing& slicing,
+                                      const KeepPlan& keep) {
+  NameSet mentioned;
+  bool is_read = false;
+  for (const ArrayAccess& access : accesses_of(expanded)) {
+    is_read = is_read || (access.array == keep.array && !access.is_write);
+    for (const Expr& index : access.indices) {
+      mentioned.merge(access.array == keep.array ? free_names(index) : NameSet());
+    }
+  }
+  if (!is_read) {
+    throw InvalidInput("loopy.recipe_of.unknown_array",
+                       fmt::format("kernel '{}' reads no array '{}' that could be kept",
+                                   expanded.name, keep.array));
+  }
+  std::vector<std::string> loops;
+  for (const InameSlicing& each : slicing.inames) {
+    for (std::size_t i = 0;
+         i < each.factors.size() && mentioned.count(each.iname) != 0 && each.factors.size() > 1 &&
+         each.factors.front().axis.kind != AxisKind::grid;
+         ++i) {
+      loops.push_back(part_name(each.iname, i));
+    }
+  }
+  if (loops.empty()) {
+    throw InvalidInput("loopy.recipe_of.nothing_to_keep",
+                       fmt::format("'keep {0}' takes loops within a block that are cut, along "
+                                   "which '{0}' is read, 'j: for l.0*256', which slicing '{1}' "
+                                   "has not",
+                                   keep.array, to_string(slicing)));
+  }
+  return loops;
+}
+
+RecipeStep keep_step(const Kernel& expanded, const Slicing& slicing, const KeepPlan& keep) {
+  RecipeStep step{"keep_row",
+                  {keep.array, list_of(loops_of_row(expanded, slicing, keep))},
+                  {{"temporary_name", keep.array + "_row"}}};
+  if (keep.in_shared_memory) {
+    step.options["address_space"] = "local";
+  }
+  if (keep.vector_width != 0) {
+    step.options["vector_width"] = std::to_string(keep.vector_width);
+  }
+  return step;
+}
+
+/// Loops of results around the reductions along which a tile moves: its copies are within them,
+/// too, though they do not depend on them.
+std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& slicing,
+                                      const AccessGroup& group) {
+  const bool has_sums = std::any_of(
+      expanded.instructions.begin(), expanded.instructions.end(), [&](const auto& each) {
+        return !reduction_inames(each).empty() &&
+               std::any_of(group.reads.begin(), group.reads.end(),
+                           [&](const ArrayAccess& read) { return read.statement == each.id; });
+      });
+  const NameSet around = inames_around(expanded, group);
+  std::vector<std::string> loops;
+  for (const std::string& iname : all_inames(expanded)) {
+    if (!has_sums || around.count(iname) == 0 || group.inames.count(iname) != 0) {
+      continue;
+    }
+    const InameSlicing* sliced = find_sliced(slicing, iname);
+    const bool is_cut = sliced != nullptr && sliced->factors.size() > 1;
+    if (sliced == nullptr || sliced->factors.front().axis.kind == AxisKind::sequential) {
+      loops.push_back(is_cut ? part_name(iname, 0) : iname);
+    }
+  }
+  return loops;
+}
+
+/// One read of a group as the cuts leave it.
+std::string pattern_of(const ArrayAccess& read, const Slicing& slicing) {
+  std::vector<std::string> indices;
+  for (const Expr& index : read.indices) {
+    Affine affine = to_affine(index).value_or(Affine());
+    for (const InameSlicing& each : slicing.inames) {
+      Affine parts;
+      std::int64_t inner = 1;
+      for (std::size_t i = each.factors.size(); i-- > 0;) {
+        parts = parts + Affine(part_name(each.iname, i)) * inner;
+        inner *= each.factors[i].length;
+      }
+      affine = each.factors.size() > 1 ? affine.substitute(each.iname, parts) : affine;
+    }
+    indices.push_back(to_string(to_expr(affine)));
+  }
+  return fmt::format("{}[{}]", read.array, fmt::join(indices, ", "));
+}
+
+/// @param view  what the array is read by, or null
+void add_fetch(const Slicing& slicing, const FetchPlan& fetch, const SubstitutionRule* view,
+               const AccessGroup& group, const std::vector<std::string>& sweep,
+               const std::vector<std::string>& around, std::vector<RecipeStep>& steps) {
+  const std::string tile = tile_of(fetch);
+  const std::string what = view != nullptr    ? view->name
+                           : fetch.group == 0 ? fetch.array
+                                              : pattern_of(group.reads.front(), slicing);
+  steps.push_back({view != nullptr ? "precompute" : "add_prefetch",
+                   {what, list_of(sweep)},
+                   {{"temporary_name", tile}}});
+  if (fetch.group != 0 && group.reads.size() > 1) {
+    steps.back().options["any_offset"] = "yes";
+  }
+  if (fetch.in_registers) {
+    steps.back().options["address_space"] = "private";
+    steps.back().options["default_tag"] = "unr";  // only what has a constant index is a register
+  }
+  if (!around.empty()) {
+    steps.back().options["outer_inames"] = list_of(around);
+  }
+  if (fetch.vector_width != 0) {
+    steps.back().options["vector_width"] = std::to_string(fetch.vector_width);
+  }
+  if (fetch.is_transposed) {
+    steps.push_back({"tag_array_axes", {list_of({tile}), "F"}, {}});
+  }
+  if (fetch.padding != 0) {
+    steps.push_back({"add_padding",
+                     {tile, fetch.is_transposed ? "1" : "0", std::to_string(fetch.padding)},
+                     {}});
+  }
+}
+
+}  // namespace
+
+void add_copies(const Kernel& kernel, const Kernel& expanded, const Slicing& slicing,
+                const NameSet& reduced, std::vector<RecipeStep>& steps) {
+  for (const KeepPlan& keep : slicing.keeps) {
+    steps.push_back(keep_step(expanded, slicing, keep));
+  }
+  for (const PrivatePlan& each : slicing.privates) {
+    steps.push_back({"privatize_updates", {each.array}, {}});
+    if (each.copies != 1) {
+      steps.back().options["copies"] = std::to_string(each.copies);
+    }
+  }
+  add_queues(slicing, steps);
+  std::map<std::string, std::vector<std::string>> sweeps;
+  for (const FetchPlan& fetch : slicing.fetches) {
+    if (!fetch.at.empty()) {
+      continue;
+    }
+    const AccessGroup group = reads_of(expanded, slicing, fetch);
+    const std::vector<std::string>& sweep = sweeps[tile_of(fetch)] =
+        sweep_of(expanded, slicing, fetch, group);
+    add_fetch(slicing, fetch, find_view(kernel, fetch.array), group, sweep,
+              loops_around(expanded, slicing, group), steps);
+  }
+  add_pipelines(slicing, reduced, sweeps, steps);
+  // behind the pipeline: what its copies move at once stays together
+  RecipeStep swizzled{"swizzle_bank_conflicts", {}, {}};
+  for (const FetchPlan& fetch : slicing.fetches) {
+    if (fetch.is_swizzled) {
+      swizzled.arguments.push_back(tile_of(fetch));
+    }
+  }
+  if (!swizzled.arguments.empty()) {
+    steps.push_back(std::move(swizzled));
+  }
+}
+
+}  // namespace rtcg::loopy::detail
