@@ -20,7 +20,7 @@ Expr BlockSurface::link_of(const BlockItem& item, int group) const {
                          place_of(item, group));
 }
 
-void BlockSurface::copy_traces(BlockBuilder& body, int group) const {
+void BlockSurface::copy_traces(BlockBuilder& body, int group, const Copy& copy) const {
   const int rounds = items_.rounds(rows());
   const Expr links =
       body.add(cgen::declare(cgen::array_of(cgen::u32, Expr(rounds)), "links_of_rounds"));
@@ -36,11 +36,8 @@ void BlockSurface::copy_traces(BlockBuilder& body, int group) const {
         BlockBuilder copies;
         writer_.fetch_exterior(copies, parameters_, links[item.round], place_of(item, group),
                                [&](int field, const Expr& index) -> cgen::Statement {
-                                 return cgen::call(
-                                     "async_copy",
-                                     {cgen::address_of(slot(work_, item, item.place, field)),
-                                      parameters_.table("state") + index},
-                                     cgen::void_type);
+                                 return copy(slot(work_, item, item.place, field),
+                                             parameters_.table("state") + index);
                                });
         inner << cgen::if_(item.is_there, copies);
       },

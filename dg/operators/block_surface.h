@@ -1,6 +1,8 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <functional>
+
 #include "rtcg/dg/operators/block_product.h"
 
 namespace rtcg::dg::detail {
@@ -16,8 +18,10 @@ class BlockSurface {
 
   /// Places of a group.
   [[nodiscard]] int rows() const { return writer_.shape().lifted() / groups_; }
+  /// Code that starts to copy a number from an address to an element of `work`.
+  using Copy = std::function<cgen::Statement(const cgen::Expr& to, const cgen::Expr& from)>;
   /// Starts to copy the neighbours' values to `work`; all links are loaded first.
-  void copy_traces(cgen::BlockBuilder& body, int group) const;
+  void copy_traces(cgen::BlockBuilder& body, int group, const Copy& copy) const;
   /// @param with_copies  copy_traces has brought the neighbours' values
   void add_fluxes(cgen::BlockBuilder& body, int group, bool with_copies) const;
 

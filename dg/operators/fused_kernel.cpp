@@ -5,11 +5,11 @@
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/support/integer.h"
-#include "rtcg/dg/operators/async_copy.h"
 #include "rtcg/dg/operators/block_product.h"
 #include "rtcg/dg/operators/block_surface.h"
 #include "rtcg/dg/operators/stage_kernels.h"
 #include "rtcg/dg/operators/tidy_module.h"
+#include "rtcg/loopy/device/helper_function.h"
 
 namespace rtcg::dg::detail {
 namespace {
@@ -18,6 +18,12 @@ using cgen::BlockBuilder;
 using cgen::Expr;
 using cgen::Type;
 using Item = BlockItem;
+using loopy::Helper;
+using loopy::HelperFunction;
+
+cgen::Statement call_helper(const HelperFunction& helper, std::vector<Expr> arguments) {
+  return cgen::call(helper.name(), std::move(arguments), cgen::void_type);
+}
 
 class FusedWriter {
  public:
@@ -42,8 +48,12 @@ class FusedWriter {
     const std::vector<cgen::Statement> functions = product_->functions();
     result.module.items.insert(result.module.items.end(), functions.begin(), functions.end());
     if (fused_.prefetch != Prefetch::none) {
-      const std::vector<cgen::Statement> copies = prefetch_functions(real_, has_async_copies_);
-      result.module.items.insert(result.module.items.end(), copies.begin(), copies.end());
+      result.module.items.push_back(prefetch_.definition());
+    }
+    if (has_async_copies_) {
+      for (const HelperFunction& each : {copy_, commit_, wait_}) {
+        result.module.items.push_back(each.definition());
+      }
     }
     parameters_.number("elements", cgen::i32);
     BlockBuilder body;
@@ -129,10 +139,14 @@ class FusedWriter {
     return of.at(node, local * shape_.fields + field);
   }
 
+  [[nodiscard]] cgen::Statement async_copy(const Expr& to, const Expr& from) const {
+    return call_helper(copy_, {cgen::address_of(to), from, Expr(real_bytes_)});
+  }
+
   // Of copies by this thread and all others.
   void wait_for_copies(BlockBuilder& body) const {
     if (has_async_copies_) {
-      body << cgen::call("wait_for_copies", {}, cgen::void_type);
+      body << call_helper(commit_, {}) << call_helper(wait_, {});
     }
     meet(body);
   }
@@ -151,9 +165,7 @@ class FusedWriter {
         for (int field = 0; field < shape_.fields; ++field) {
           const Expr to = slot(values_, item.local, item.place, field);
           const Expr from = parameters_.table("state") + (start + field * shape_.nodes);
-          loads << (has_async_copies_
-                        ? cgen::call("async_copy", {cgen::address_of(to), from}, cgen::void_type)
-                        : cgen::assign(to, cgen::deref(from)));
+          loads << (has_async_copies_ ? async_copy(to, from) : cgen::assign(to, cgen::deref(from)));
         }
         inner << cgen::if_(item.is_there, loads);
       });
@@ -207,8 +219,8 @@ class FusedWriter {
     const Expr here = constant(inner, "here",
                                cgen::select(count < fused_.elements, count, Expr(fused_.elements)));
     const auto add = [&](const Expr& array, int words) {
-      inner << cgen::call("prefetch", {array + cgen::cast(cgen::i64, first_) * words, here * words},
-                          cgen::void_type);
+      inner << call_helper(
+          prefetch_, {array + cgen::cast(cgen::i64, first_) * words, here * (words * real_bytes_)});
     };
     if (!fused_.updates_apart) {
       add(parameters_.written("residual"), per_element);
@@ -245,7 +257,8 @@ class FusedWriter {
     const bool is_last = group + 1 == fused_.face_groups;
     fill_up(body, work_, surface().rows());
     if (has_async_copies_) {
-      surface().copy_traces(body, group);
+      surface().copy_traces(body, group,
+                            [&](const Expr& to, const Expr& from) { return async_copy(to, from); });
     }
     if (memory_.combines_values && group == 0) {
       wait_for_copies(body);
@@ -450,6 +463,11 @@ class FusedWriter {
   std::unique_ptr<BlockProduct> product_;
   FusedMemory memory_;
   bool has_async_copies_;
+  int real_bytes_ = cgen::size_bytes(*cgen::scalar_kind(real_));
+  HelperFunction prefetch_{Helper::prefetch_l2};
+  HelperFunction copy_{Helper::copy_async, real_bytes_};
+  HelperFunction commit_{Helper::commit_copies};
+  HelperFunction wait_{Helper::wait_for_copies, 0};
   BlockMatrix values_{0};
   BlockMatrix work_{0};  // the product's factors
   BlockMatrix sums_{0};  // its result

@@ -10,7 +10,7 @@
 #include "rtcg/cgen/ast/statement.h"
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/codegen/emit_context.h"
-#include "rtcg/loopy/codegen/helper_function.h"
+#include "rtcg/loopy/device/helper_function.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::loopy {

@@ -7,7 +7,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/analyze/functions.h"
-#include "rtcg/loopy/codegen/helper_function.h"
+#include "rtcg/loopy/device/helper_function.h"
 #include "rtcg/loopy/kernel/rename_kernel.h"
 #include "rtcg/loopy/kernel/variable_index.h"
 #include "rtcg/loopy/symbolic/traverse.h"

@@ -7,7 +7,7 @@
 #include "rtcg/loopy/codegen/array_storage.h"
 #include "rtcg/loopy/codegen/function_table.h"
 #include "rtcg/loopy/codegen/guarded_tree.h"
-#include "rtcg/loopy/codegen/helper_function.h"
+#include "rtcg/loopy/device/helper_function.h"
 #include "rtcg/loopy/codegen/launch_facts.h"
 
 namespace rtcg::loopy {

@@ -9,15 +9,21 @@
 
 namespace rtcg::loopy {
 
-/// What generated text calls and defines itself.
+/// What generated text calls and defines itself: kernels of the loop engine, of arrays and of dg
+/// share these functions.
 enum class Helper {
-  /// Copies 4, 8 or 16 bytes from global to shared memory; 0 bytes of source leave zeros. In
-  /// shared memory of older devices the copy is done at once.
+  /// CUDA: `(void *to, const void *from, int bytes)` copies 4, 8 or 16 bytes from global to shared
+  /// memory without waiting; 0 bytes of source leave zeros. Older devices copy at once.
+  /// @source PTX ISA 9.0, cp.async
   copy_async,
   /// Ends a group of such copies.
   commit_copies,
   /// Waits until no more than a number of groups are open.
   wait_for_copies,
+  /// CUDA: `(const void *from, int bytes)` reads the whole 16 bytes of that memory into the L2
+  /// cache, if it begins at a multiple of 16 bytes and the device has the instruction.
+  /// @source PTX ISA 9.0, cp.async.bulk.prefetch.L2
+  prefetch_l2,
   /// `a / b` rounded down, and what is left. What processors trap on has a value: division by zero
   /// gives 0, and the lowest number by -1 itself, with nothing left.
   floor_div,
@@ -31,7 +37,7 @@ enum class Helper {
 /// One helper, in the version that a call needs. Ordered by name.
 class HelperFunction {
  public:
-  /// Of Helper::commit_copies and Helper::ordered_iterations.
+  /// Of Helper::commit_copies, Helper::prefetch_l2 and Helper::ordered_iterations.
   explicit HelperFunction(Helper kind);
   /// @param number  Helper::copy_async: bytes; Helper::wait_for_copies: open groups
   HelperFunction(Helper kind, int number);

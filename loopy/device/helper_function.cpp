@@ -1,4 +1,4 @@
-#include "rtcg/loopy/codegen/helper_function.h"
+#include "rtcg/loopy/device/helper_function.h"
 
 #include <algorithm>
 
@@ -18,6 +18,8 @@ std::string_view base_name(Helper kind) {
       return "commit_copies";
     case Helper::wait_for_copies:
       return "wait_for_copies";
+    case Helper::prefetch_l2:
+      return "prefetch_l2";
     case Helper::floor_div:
       return "floor_div";
     case Helper::floor_mod:
@@ -58,8 +60,27 @@ cgen::Statement fence_definition(const std::string& name, const std::string& ins
   return cgen::RawStatement{text, {name}, {}};
 }
 
+cgen::Statement prefetch_definition(const std::string& name) {
+  const std::string text = fmt::format(
+      "static __device__ inline void {}(const void *from, int bytes) {{\n"
+      "#if __CUDA_ARCH__ >= 900\n"
+      "  if ((unsigned long long)from % 16 == 0 && bytes >= 16) {{\n"
+      "    asm volatile(\"cp.async.bulk.prefetch.L2.global [%0], %1;\"\n"
+      "        :: \"l\"(from), \"r\"(bytes / 16 * 16));\n"
+      "  }}\n"
+      "#endif\n"
+      "}}",
+      name);
+  return cgen::RawStatement{text, {name}, {}};
+}
+
 bool is_signed_type(const cgen::Type& type) {
   return cgen::is_signed(*cgen::scalar_kind(type));
+}
+
+/// The unsigned integer of as many bits: it wraps around.
+cgen::Type bits_of(const cgen::Type& type) {
+  return cgen::size_bytes(*cgen::scalar_kind(type)) == 8 ? cgen::u64 : cgen::u32;
 }
 
 /// `a / b` rounded down, or what is left. What processors trap on has a value: division by zero
@@ -70,7 +91,7 @@ void add_floor_division(bool is_quotient, const cgen::Type& type, const cgen::Ex
     body << cgen::return_(cgen::select(cgen::equal(b, 0), 0, is_quotient ? a / b : a % b));
     return;
   }
-  const cgen::Type bits = type == cgen::i64 ? cgen::u64 : cgen::u32;
+  const cgen::Type bits = bits_of(type);
   const cgen::Expr rest = cgen::variable("rest", type);
   const cgen::Expr is_off = cgen::not_equal(rest, 0) && cgen::not_equal(rest < 0, b < 0);
   const cgen::Expr opposite = cgen::cast(type, 0 - cgen::cast(bits, a));
@@ -86,6 +107,7 @@ void add_floor_division(bool is_quotient, const cgen::Type& type, const cgen::Ex
 void add_integer_power(const cgen::Type& type, const cgen::Expr& a, const cgen::Expr& b,
                        cgen::BlockBuilder& body) {
   const bool is_signed = is_signed_type(type);
+  const cgen::Type bits = bits_of(type);
   if (is_signed) {
     body << cgen::if_(
         b < 0,
@@ -93,12 +115,12 @@ void add_integer_power(const cgen::Type& type, const cgen::Expr& a, const cgen::
             cgen::equal(a, 1), 1,
             cgen::select(cgen::equal(a, -1), cgen::select(cgen::equal(b & 1, 0), 1, -1), 0))));
   }
-  const cgen::Expr result = cgen::variable("result", cgen::u64);
-  const cgen::Expr factor = cgen::variable("factor", cgen::u64);
-  const cgen::Expr rest = cgen::variable("rest", cgen::u64);
-  body << cgen::declare(cgen::u64, "result", 1);
-  body << cgen::declare(cgen::u64, "factor", is_signed ? cgen::cast(cgen::u64, a) : a);
-  body << cgen::declare(cgen::u64, "rest", is_signed ? cgen::cast(cgen::u64, b) : b);
+  const cgen::Expr result = cgen::variable("result", bits);
+  const cgen::Expr factor = cgen::variable("factor", bits);
+  const cgen::Expr rest = cgen::variable("rest", bits);
+  body << cgen::declare(bits, "result", 1);
+  body << cgen::declare(bits, "factor", is_signed ? cgen::cast(bits, a) : a);
+  body << cgen::declare(bits, "rest", is_signed ? cgen::cast(bits, b) : b);
   cgen::BlockBuilder round;
   round << cgen::if_(cgen::not_equal(rest & 1, 0), cgen::Statement(cgen::compound_assign(
                                                        cgen::BinaryOp::multiply, result, factor)));
@@ -155,6 +177,8 @@ cgen::Statement HelperFunction::definition() const {
       return fence_definition(name_, "cp.async.commit_group;");
     case Helper::wait_for_copies:
       return fence_definition(name_, fmt::format("cp.async.wait_group {};", number_));
+    case Helper::prefetch_l2:
+      return prefetch_definition(name_);
     case Helper::floor_div:
     case Helper::floor_mod:
     case Helper::integer_power:
@@ -173,7 +197,8 @@ bool is_helper_name(std::string_view name) {
     return name.starts_with(base) && name.substr(base.size()).starts_with('_');
   };
   return std::any_of(std::begin(with_versions), std::end(with_versions), is_version) ||
-         name == base_name(Helper::commit_copies) || name == base_name(Helper::ordered_iterations);
+         name == base_name(Helper::commit_copies) || name == base_name(Helper::prefetch_l2) ||
+         name == base_name(Helper::ordered_iterations);
 }
 
 }  // namespace rtcg::loopy

@@ -1,4 +1,4 @@
-#include "rtcg/loopy/codegen/helper_function.h"
+#include "rtcg/loopy/device/helper_function.h"
 
 #include <set>
 
@@ -41,12 +41,15 @@ TEST(HelperFunction, IsWrittenInItsVersion) {
             std::string::npos);
   EXPECT_NE(text_of(HelperFunction(Helper::wait_for_copies, 2)).find("cp.async.wait_group 2;"),
             std::string::npos);
+  EXPECT_NE(text_of(HelperFunction(Helper::prefetch_l2)).find("prefetch.L2.global [%0], %1;"),
+            std::string::npos);
   EXPECT_NE(text_of(HelperFunction(Helper::floor_div, cgen::u32)).find("a / b"), std::string::npos);
   EXPECT_NE(text_of(HelperFunction(Helper::floor_mod, cgen::u32)).find("a % b"), std::string::npos);
 }
 
 TEST(HelperFunction, HasANameThatNoVariableTakes) {
-  for (const char* name : {"floor_div_i32", "integer_power_u64", "copy_async_8", "commit_copies"}) {
+  for (const char* name :
+       {"floor_div_i32", "integer_power_u64", "copy_async_8", "commit_copies", "prefetch_l2"}) {
     EXPECT_TRUE(is_helper_name(name)) << name;
   }
   for (const char* name : {"floor_div", "copy_asynchronously", "commit_copies_too", "power"}) {
