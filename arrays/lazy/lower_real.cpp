@@ -22,54 +22,6 @@ int bits_of(DType dtype) {
   return static_cast<int>(8 * size_bytes(dtype));
 }
 
-std::optional<Intrinsic> intrinsic_of(Op op) {
-  switch (op) {
-    // clang-format off
-    case Op::sqrt: return Intrinsic::sqrt;
-    case Op::rsqrt: return Intrinsic::rsqrt;
-    case Op::cbrt: return Intrinsic::cbrt;
-    case Op::exp: return Intrinsic::exp;
-    case Op::exp2: return Intrinsic::exp2;
-    case Op::exp10: return Intrinsic::exp10;
-    case Op::expm1: return Intrinsic::expm1;
-    case Op::log: return Intrinsic::log;
-    case Op::log2: return Intrinsic::log2;
-    case Op::log10: return Intrinsic::log10;
-    case Op::log1p: return Intrinsic::log1p;
-    case Op::sin: return Intrinsic::sin;
-    case Op::cos: return Intrinsic::cos;
-    case Op::tan: return Intrinsic::tan;
-    case Op::asin: return Intrinsic::asin;
-    case Op::acos: return Intrinsic::acos;
-    case Op::atan: return Intrinsic::atan;
-    case Op::sinh: return Intrinsic::sinh;
-    case Op::cosh: return Intrinsic::cosh;
-    case Op::tanh: return Intrinsic::tanh;
-    case Op::asinh: return Intrinsic::asinh;
-    case Op::acosh: return Intrinsic::acosh;
-    case Op::atanh: return Intrinsic::atanh;
-    case Op::erf: return Intrinsic::erf;
-    case Op::erfc: return Intrinsic::erfc;
-    case Op::tgamma: return Intrinsic::tgamma;
-    case Op::lgamma: return Intrinsic::lgamma;
-    case Op::floor: return Intrinsic::floor;
-    case Op::ceil: return Intrinsic::ceil;
-    case Op::round: return Intrinsic::round;
-    case Op::trunc: return Intrinsic::trunc;
-    case Op::rint: return Intrinsic::rint;
-    case Op::isnan: return Intrinsic::isnan;
-    case Op::isinf: return Intrinsic::isinf;
-    case Op::isfinite: return Intrinsic::isfinite;
-    case Op::fmod: return Intrinsic::fmod;
-    case Op::atan2: return Intrinsic::atan2;
-    case Op::hypot: return Intrinsic::hypot;
-    case Op::copysign: return Intrinsic::copysign;
-    case Op::fma: return Intrinsic::fma;
-    default: return std::nullopt;
-      // clang-format on
-  }
-}
-
 /// a < b, or a <= b, or equality, where one side is u64 and the other has a sign.
 Expr compare_mixed(Op op, const Value& a, const Value& b) {
   const bool a_has_sign = is_signed_integer(a.dtype);
@@ -105,31 +57,6 @@ Expr compare(Op op, const Value& a, const Value& b) {
   }
 }
 
-/// Quotient (rounded down) and remainder (with the divisor's sign) of integers; 0 by 0.
-Expr divide_integers(Op op, const Expr& a, const Expr& b, DType dtype, const std::string& name,
-                     cgen::BlockBuilder& body) {
-  const cgen::Type type = value_type(dtype);
-  const Expr zero = constant(0, dtype);
-  if (!is_signed_integer(dtype)) {
-    const Expr result = op == Op::remainder ? a % b : a / b;
-    return select(equal(b, zero), zero, cgen::cast(type, result));
-  }
-  // dividing the least integer by -1 would trap
-  const Expr minus_one = constant(-1, dtype);
-  const Expr safe =
-      body.add(cgen::declare(cgen::const_(type), name + "_d",
-                             select(equal(b, zero) || equal(b, minus_one), constant(1, dtype), b)));
-  const Expr rest =
-      body.add(cgen::declare(cgen::const_(type), name + "_r", cgen::cast(type, a % safe)));
-  const Expr signs_differ = not_equal(rest, zero) && not_equal(rest < zero, safe < zero);
-  if (op == Op::remainder) {
-    return select(signs_differ, cgen::cast(type, rest + safe), rest);
-  }
-  const Expr quotient = cgen::cast(type, a / safe - select(signs_differ, 1, 0));
-  const Expr negated = wrapping(BinaryOp::subtract, zero, a, dtype);
-  return select(equal(b, zero), zero, select(equal(b, minus_one), negated, quotient));
-}
-
 /// As Python divides: the remainder has the divisor's sign, the quotient goes with it.
 Expr divide_reals(Op op, const Expr& a, const Expr& b, DType dtype, const std::string& name,
                   cgen::BlockBuilder& body) {
@@ -155,31 +82,6 @@ Expr divide_reals(Op op, const Expr& a, const Expr& b, DType dtype, const std::s
   return select(
       equal(b, zero), a / b,
       select(not_equal(quotient, zero), nearest, call(Intrinsic::copysign, {zero, a / b})));
-}
-
-/// By repeated squaring; negative powers are rounded toward 0.
-Expr integer_power(const Expr& base, const Expr& exponent, DType dtype, const std::string& name,
-                   cgen::BlockBuilder& body) {
-  const cgen::Type type = value_type(dtype);
-  const Expr zero = constant(0, dtype);
-  const Expr one = constant(1, dtype);
-  const Expr square = body.add(cgen::declare(type, name + "_b", base));
-  const Expr left = body.add(cgen::declare(type, name + "_e", exponent));
-  const Expr result = body.add(cgen::declare(type, name + "_p", one));
-  const auto times = [&](const Expr& a, const Expr& b) {
-    return wrapping(BinaryOp::multiply, a, b, dtype);
-  };
-  cgen::BlockBuilder loop;
-  loop << if_(not_equal(left & one, zero), assign(result, times(result, square)))
-       << assign(square, times(square, square)) << assign(left, cgen::cast(type, left >> 1));
-  body << while_(left > zero, loop);
-  if (!is_signed_integer(dtype)) {
-    return result;
-  }
-  const Expr of_minus_one = select(not_equal(exponent & one, zero), base, one);
-  const Expr of_negative =
-      select(equal(base, one), one, select(equal(base, constant(-1, dtype)), of_minus_one, zero));
-  return select(exponent < zero, of_negative, result);
 }
 
 Expr shift(Op op, const Expr& a, const Expr& b, DType dtype) {
@@ -262,6 +164,72 @@ Expr wrapping(BinaryOp op, const Expr& a, const Expr& b, DType dtype) {
                     Expr(cgen::Binary{op, cgen::cast(type, a), cgen::cast(type, b)}));
 }
 
+std::optional<Intrinsic> intrinsic_of(Op op) {
+  switch (op) {
+    // clang-format off
+    case Op::sqrt: return Intrinsic::sqrt;
+    case Op::rsqrt: return Intrinsic::rsqrt;
+    case Op::cbrt: return Intrinsic::cbrt;
+    case Op::exp: return Intrinsic::exp;
+    case Op::exp2: return Intrinsic::exp2;
+    case Op::exp10: return Intrinsic::exp10;
+    case Op::expm1: return Intrinsic::expm1;
+    case Op::log: return Intrinsic::log;
+    case Op::log2: return Intrinsic::log2;
+    case Op::log10: return Intrinsic::log10;
+    case Op::log1p: return Intrinsic::log1p;
+    case Op::sin: return Intrinsic::sin;
+    case Op::cos: return Intrinsic::cos;
+    case Op::tan: return Intrinsic::tan;
+    case Op::asin: return Intrinsic::asin;
+    case Op::acos: return Intrinsic::acos;
+    case Op::atan: return Intrinsic::atan;
+    case Op::sinh: return Intrinsic::sinh;
+    case Op::cosh: return Intrinsic::cosh;
+    case Op::tanh: return Intrinsic::tanh;
+    case Op::asinh: return Intrinsic::asinh;
+    case Op::acosh: return Intrinsic::acosh;
+    case Op::atanh: return Intrinsic::atanh;
+    case Op::erf: return Intrinsic::erf;
+    case Op::erfc: return Intrinsic::erfc;
+    case Op::tgamma: return Intrinsic::tgamma;
+    case Op::lgamma: return Intrinsic::lgamma;
+    case Op::floor: return Intrinsic::floor;
+    case Op::ceil: return Intrinsic::ceil;
+    case Op::round: return Intrinsic::round;
+    case Op::trunc: return Intrinsic::trunc;
+    case Op::rint: return Intrinsic::rint;
+    case Op::isnan: return Intrinsic::isnan;
+    case Op::isinf: return Intrinsic::isinf;
+    case Op::isfinite: return Intrinsic::isfinite;
+    case Op::fmod: return Intrinsic::fmod;
+    case Op::atan2: return Intrinsic::atan2;
+    case Op::hypot: return Intrinsic::hypot;
+    case Op::copysign: return Intrinsic::copysign;
+    case Op::fma: return Intrinsic::fma;
+    default: return std::nullopt;
+      // clang-format on
+  }
+}
+
+cgen::Type helper_type(DType dtype) {
+  const DType bits = unsigned_for(dtype);
+  return !is_signed_integer(dtype) ? value_type(bits) : bits == DType::u64 ? cgen::i64 : cgen::i32;
+}
+
+std::optional<loopy::HelperFunction> helper_of(const TapeStep& step) {
+  using loopy::Helper;
+  const bool is_known =
+      step.op == Op::floor_divide || step.op == Op::remainder || step.op == Op::power;
+  if (!is_known || !is_integer(step.dtype)) {
+    return std::nullopt;
+  }
+  return loopy::HelperFunction(step.op == Op::floor_divide ? Helper::floor_div
+                               : step.op == Op::remainder  ? Helper::floor_mod
+                                                           : Helper::integer_power,
+                               helper_type(step.dtype));
+}
+
 Value lower_real(const TapeStep& step, const std::vector<Value>& operands, cgen::BlockBuilder& body,
                  const std::string& name, cgen::Dialect dialect) {
   const DType dtype = step.dtype;
@@ -274,6 +242,12 @@ Value lower_real(const TapeStep& step, const std::vector<Value>& operands, cgen:
     }
     return {dtype, call(*intrinsic, std::move(arguments))};
   }
+  if (const auto helper = helper_of(step)) {
+    const cgen::Type type = helper_type(dtype);
+    return {dtype, cgen::cast(value_type(dtype),
+                              cgen::call(helper->name(),
+                                         {cgen::cast(type, a.re), cgen::cast(type, b.re)}, type))};
+  }
   switch (step.op) {
     case Op::add:
     case Op::subtract:
@@ -283,11 +257,9 @@ Value lower_real(const TapeStep& step, const std::vector<Value>& operands, cgen:
       return {dtype, a.re / b.re};
     case Op::floor_divide:
     case Op::remainder:
-      return {dtype, is_integer(dtype) ? divide_integers(step.op, a.re, b.re, dtype, name, body)
-                                       : divide_reals(step.op, a.re, b.re, dtype, name, body)};
+      return {dtype, divide_reals(step.op, a.re, b.re, dtype, name, body)};
     case Op::power:
-      return {dtype, is_integer(dtype) ? integer_power(a.re, b.re, dtype, name, body)
-                                       : call(Intrinsic::pow, {a.re, b.re})};
+      return {dtype, call(Intrinsic::pow, {a.re, b.re})};
     case Op::negate:
       return {dtype, is_integer(dtype)
                          ? wrapping(BinaryOp::subtract, constant(0, dtype), a.re, dtype)

@@ -9,6 +9,7 @@
 #include "rtcg/arrays/lazy/tape.h"
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/dialect/dialect.h"
+#include "rtcg/loopy/device/helper_function.h"
 
 // Steps of tapes as C.
 
@@ -93,6 +94,12 @@ class Scratch {
 [[nodiscard]] Value lower_real(const TapeStep& step, const std::vector<Value>& operands,
                                cgen::BlockBuilder& body, const std::string& name,
                                cgen::Dialect dialect);
+/// The function of C's mathematics that computes it, if there is one.
+[[nodiscard]] std::optional<cgen::Intrinsic> intrinsic_of(Op op);
+/// The integer in which functions of helper_of() compute.
+[[nodiscard]] cgen::Type helper_type(DType dtype);
+/// The function of integers that the step calls; the text needs its definition.
+[[nodiscard]] std::optional<loopy::HelperFunction> helper_of(const TapeStep& step);
 /// The real functions that at least one of the languages lacks.
 [[nodiscard]] cgen::Expr lower_special(Op op, const std::vector<cgen::Expr>& operands, DType dtype,
                                        cgen::BlockBuilder& body, const std::string& name,

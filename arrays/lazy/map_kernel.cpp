@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -181,10 +182,21 @@ cgen::Module finish_module(const KernelForm& form, const KernelInterface& interf
   const auto is_half = [](const auto& each) { return each.dtype == DType::f16; };
   const bool has_halves = std::any_of(form.targets.begin(), form.targets.end(), is_half) ||
                           std::any_of(form.steps.begin(), form.steps.end(), is_half);
-  return finish_kernel(form.dialect, interface, body,
-                       has_halves && form.dialect == cgen::Dialect::opencl
-                           ? half_functions()
-                           : std::vector<cgen::Statement>{},
+  std::vector<cgen::Statement> functions;
+  if (has_halves && form.dialect == cgen::Dialect::opencl) {
+    functions = half_functions();
+  }
+  std::set<loopy::HelperFunction> helpers;
+  for (const TapeStep& step : form.steps) {
+    if (const auto helper = helper_of(step)) {
+      helpers.insert(*helper);
+    }
+  }
+  for (const loopy::HelperFunction& helper : helpers) {
+    functions.push_back(helper.definition());
+    functions.push_back(cgen::Statement(cgen::BlankLine{}));
+  }
+  return finish_kernel(form.dialect, interface, body, functions,
                        form.reduction ? reduction_threads(form.dialect, form.reduction->spread)
                                       : block_threads(form.dialect));
 }
