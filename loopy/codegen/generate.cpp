@@ -202,7 +202,9 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   // last: only now all helpers and functions that kernels call are known
   program.module = module_of(kernel, target, head_comment(kernel, program, options), helpers,
                              called.definitions(), functions);
-  cgen::verify_module(program.module, rules.dialect, [&] { return story_of(described); });
+  // bodies of the user's functions call those of the library and of preambles
+  cgen::verify_module(program.module, rules.dialect, [&] { return story_of(described); },
+                      {.allows_foreign_functions = !kernel.functions.empty()});
   // after the text: callers use the names of the description
   restore_user_names(names, program);
   restore_types(typed, program);

@@ -95,6 +95,11 @@ TEST(TypedFunctions, MayBeTrees) {
                                  .meaning = Name{"x"} * Name{"x"} + 1});
   expect_same_everywhere(on_threads(kernel), kernel, {{"n", 40}});
   EXPECT_ERROR("loopy.to_kernel_file.not_sayable", to_kernel_file(kernel));
+  // functions of the library have no declaration in the text
+  kernel.functions[0].bodies = {
+      {std::nullopt,
+       cgen::Block{{cgen::return_(cgen::call("nextafterf", {x, cgen::Expr(1.0F)}, cgen::f32))}}}};
+  EXPECT_EQ(count_of("nextafterf(x, 1.0f)", generate_text(kernel, Target::cuda)), 1);
 }
 
 TEST(TypedFunctions, AreInterpretedByTheirMeaningOnly) {
