@@ -1,7 +1,8 @@
 // Arrays on the host back end against plain loops with OpenMP, as one writes them by hand.
 //
 // Both run in this process, one after the other: the same threads, the same memory. A bench ends in
-// an error where the results differ.
+// an error where the results differ. text_by_loop_engine: from an expression to the CUDA text of
+// its loop kernel, split for the grid.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -10,6 +11,8 @@
 #include <benchmark/benchmark.h>
 
 #include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/kernels/loop_expression.h"
+#include "rtcg/loopy/transform/split_iname.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -218,6 +221,35 @@ void axis_sum_by_loop(benchmark::State& state) {
   expect_close(state, Array<float>(max(abs(ours - Array<float>(result)))).item(), 0, 1e-2);
 }
 
+/// 0: a + 2 b, 1: the same of slices of three axes, 2: a sum.
+Expression small_expression(std::int64_t number) {
+  const StreamScope scope(stream());
+  const auto a = arange<float>(60 * 70 * 80);
+  const auto solid = a.reshape({60, 70, 80});
+  switch (number) {
+    case 0:
+      return a + 2 * a(Slice{{}, {}, -1});
+    case 1:
+      return solid(whole, whole, Slice{0, 80, 2}) + 2 * solid(whole, whole, Slice{1, 80, 2});
+    default:
+      return sum(a);
+  }
+}
+
+void text_by_loop_engine(benchmark::State& state) {
+  const Expression expression = small_expression(state.range(0));
+  for (auto _ : state) {
+    loopy::Kernel kernel = as_loop_kernel(expression).kernel;
+    if (!expression.shape().empty()) {
+      kernel =
+          loopy::split_iname(std::move(kernel), "i" + std::to_string(expression.shape().size() - 1),
+                             128, {.outer_tag = "g.0", .inner_tag = "l.0"});
+    }
+    benchmark::DoNotOptimize(loopy::generate_text(kernel, loopy::Target::cuda));
+  }
+}
+
+BENCHMARK(text_by_loop_engine)->Arg(0)->Arg(1)->Arg(2);
 BENCHMARK(axpby_by_arrays<float>)->UseRealTime();
 BENCHMARK(axpby_by_loop<float>)->UseRealTime();
 BENCHMARK(axpby_by_arrays<double>)->UseRealTime();

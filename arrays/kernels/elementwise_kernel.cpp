@@ -9,6 +9,7 @@
 #include "rtcg/arrays/lazy/element_loops.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/arrays/lazy/packs.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
@@ -205,12 +206,14 @@ loopy::Kernel ElementwiseKernel::as_loop_kernel() const {
                                        detail::loop_statements(program_->operation, has_more),
                                        program_->name);
   }
-  std::vector<std::string> statements;
+  detail::LoopKernelMaker maker = detail::typed_loop_maker(typed_->arguments, "elementwise");
   for (const ElementAssignment& assignment : typed_->assignments) {
-    statements.push_back(fmt::format("{}[i] = {}", assignment.target,
-                                     detail::loop_text(assignment.value, typed_->arguments)));
+    const DType dtype = typed_->arguments[typed_->target_of(assignment)].dtype;
+    maker.assign(loopy::access(assignment.target, {loopy::Name{"i"}}), dtype,
+                 *detail::fitted(assignment.value, dtype).node(), {loopy::Name{"i"}});
   }
-  return detail::element_loop_kernel(typed_->arguments, statements, "elementwise");
+  maker.add_number("n", cgen::i32, 1);
+  return maker.finish();
 }
 
 std::string ElementwiseKernel::text(cgen::Dialect dialect) const {

@@ -52,11 +52,6 @@ void check_words(const Snippet& snippet) {
 
 }  // namespace
 
-void refuse_loop(const std::string& reason) {
-  throw Unsupported("arrays.as_loop_kernel.no_loop",
-                    fmt::format("the loop engine cannot express this kernel: {}", reason));
-}
-
 std::vector<std::string> loop_statements(const Snippet& snippet, bool has_more) {
   if (has_more) {
     refuse_loop("it has a preamble or statements before its loop");

@@ -4,18 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/kernels/snippet.h"
 
-// Generators as kernels of the loop engine.
-
-namespace rtcg::loopy {
-struct Kernel;
-}  // namespace rtcg::loopy
+// Generators of C text as kernels of the loop engine.
 
 namespace rtcg::arrays::detail {
-
-/// @throws Unsupported  arrays.as_loop_kernel.no_loop
-[[noreturn]] void refuse_loop(const std::string& reason);
 
 /// The statements of a snippet. @param has_more  functions or statements outside of it
 /// @throws Unsupported  arrays.as_loop_kernel.no_loop

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/arrays/kernels/loop_kernel.h"
+#include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/kernels/snippet_form.h"
 #include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/cgen/support/error.h"
@@ -116,91 +116,33 @@ std::map<std::string, Expression> values_of(const std::vector<KernelArgument>& a
   return result;
 }
 
-namespace {
-
-const char* sign_of(Op op) {
-  switch (op) {
-    case Op::add:
-      return "+";
-    case Op::subtract:
-      return "-";
-    case Op::multiply:
-      return "*";
-    case Op::divide:
-      return "/";
-    default:
-      return nullptr;
-  }
-}
-
-const char* function_of(Op op) {
-  switch (op) {
-    case Op::absolute:
-      return "abs";
-    case Op::sqrt:
-      return "sqrt";
-    case Op::exp:
-      return "exp";
-    case Op::log:
-      return "log";
-    case Op::sin:
-      return "sin";
-    case Op::cos:
-      return "cos";
-    case Op::tan:
-      return "tan";
-    case Op::tanh:
-      return "tanh";
-    case Op::floor:
-      return "floor";
-    case Op::ceil:
-      return "ceil";
-    default:
-      return nullptr;
-  }
-}
-
-std::string number_text(const NumberValue& number) {
-  if (number.kind == WeakKind::complex) {
-    refuse_loop("it has complex numbers");
-  }
-  if (number.kind == WeakKind::real) {
-    return fmt::format("({})", number.value.real());
-  }
-  return fmt::format("({})", number.is_negative
-                                 ? fmt::to_string(static_cast<std::int64_t>(number.bits))
-                                 : fmt::to_string(number.bits));
-}
-
-}  // namespace
-
-std::string loop_text(const Expression& expression, const std::vector<KernelArgument>& arguments) {
-  const ExpressionNode& node = *expression.node();
-  const auto operand = [&](int i) { return loop_text(Expression(node.operands[i]), arguments); };
-  if (node.op == Op::argument) {
+LoopKernelMaker typed_loop_maker(const std::vector<KernelArgument>& arguments, std::string name) {
+  const loopy::Expr length = loopy::Name{"n"};
+  const auto read = [arguments](const ExpressionNode& node, const LoopKernelMaker::Index&) {
+    if (node.op != Op::argument) {
+      refuse_loop("it has arrays besides its arguments");
+    }
     const auto found = std::find_if(
         arguments.begin(), arguments.end(),
         [&](const KernelArgument& argument) { return argument.name == *node.argument; });
-    return *node.argument + (found != arguments.end() && found->is_array ? "[i]" : "");
+    return found != arguments.end() && found->is_array
+               ? loopy::access(*node.argument, {loopy::Name{"i"}})
+               : loopy::Expr(loopy::Name{*node.argument});
+  };
+  LoopKernelMaker maker(std::move(name), read, [=](std::int64_t) { return length; });
+  maker.add_loop("i", length);
+  for (const KernelArgument& argument : arguments) {
+    if (argument.name == "n" || argument.name == "i" || argument.structure) {
+      refuse_loop(fmt::format("argument '{}' has a name or type that the loop engine does not have",
+                              argument.name));
+    }
+    if (argument.is_array) {
+      maker.add_array(argument.name, argument.dtype, {length});
+    } else {
+      maker.add_number(argument.name, loop_type(argument.dtype));
+    }
   }
-  if (node.op == Op::number) {
-    return number_text(*node.number);
-  }
-  if (const char* sign = sign_of(node.op)) {
-    return fmt::format("({} {} {})", operand(0), sign, operand(1));
-  }
-  if (node.op == Op::negate) {
-    return fmt::format("(-{})", operand(0));
-  }
-  if (const char* function = function_of(node.op)) {
-    return fmt::format("{}({})", function, operand(0));
-  }
-  if (node.op == Op::cast && node.operands[0]->dtype == node.dtype) {
-    return operand(0);
-  }
-  refuse_loop(
-      "it converts, chooses, or has another operation that C and the loop engine do not "
-      "share with NumPy");
+  return maker;
 }
 
 }  // namespace detail

@@ -24,6 +24,8 @@ struct ElementAssignment {
 
 namespace detail {
 
+class LoopKernelMaker;
+
 /// The expression with arguments replaced by their values.
 ///
 /// @throws InvalidInput  arrays.evaluate.unbound_argument: one is not among them;
@@ -42,11 +44,12 @@ namespace detail {
 [[nodiscard]] std::map<std::string, Expression> values_of(
     const std::vector<KernelArgument>& arguments);
 
-/// The expression in the loop engine's language, where x[i] is an element.
+/// A loop kernel of these arguments over arrays of one axis, `i` from 0 to `n`, which has no
+/// statement and no length yet.
 ///
 /// @throws Unsupported  arrays.as_loop_kernel.no_loop
-[[nodiscard]] std::string loop_text(const Expression& expression,
-                                    const std::vector<KernelArgument>& arguments);
+[[nodiscard]] LoopKernelMaker typed_loop_maker(const std::vector<KernelArgument>& arguments,
+                                               std::string name);
 
 }  // namespace detail
 

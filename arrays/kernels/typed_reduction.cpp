@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/arrays/kernels/loop_kernel.h"
+#include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/kernels/snippet_form.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/cgen/support/error.h"
@@ -75,19 +75,11 @@ std::vector<AnyArray> TypedReduction::run(const std::vector<Expression>& values,
 }
 
 loopy::Kernel TypedReduction::as_loop_kernel() const {
-  const ExpressionNode& root = *reduction_.node();
-  const char* const name = root.op == Op::sum       ? "sum"
-                           : root.op == Op::product ? "product"
-                           : root.op == Op::min     ? "min"
-                           : root.op == Op::max     ? "max"
-                                                    : nullptr;
-  if (name == nullptr) {
-    refuse_loop("the loop engine has sums, products, minima and maxima only");
-  }
-  return element_loop_kernel(arguments_,
-                             {fmt::format("out[0] = reduce({}, i, {})", name,
-                                          loop_text(Expression(root.operands[0]), arguments_))},
-                             "reduction", root.dtype);
+  LoopKernelMaker maker = typed_loop_maker(arguments_, "reduction");
+  maker.add_array("out", reduction_.dtype(), {1});
+  maker.assign_reduction(loopy::access("out", {0}), *reduction_.node(), {"i"}, {}, {});
+  maker.add_number("n", cgen::i32, 1);
+  return maker.finish();
 }
 
 }  // namespace rtcg::arrays::detail

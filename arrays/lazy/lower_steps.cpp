@@ -1,5 +1,7 @@
 #include "rtcg/arrays/lazy/lower_steps.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
@@ -114,6 +116,18 @@ Value convert(const Value& value, DType dtype, cgen::Dialect dialect) {
   return result;
 }
 
+Value lower_step(const TapeStep& step, const std::vector<Value>& operands, cgen::BlockBuilder& body,
+                 const std::string& name, cgen::Dialect dialect) {
+  if (step.op == Op::cast) {
+    return convert(operands[0], step.dtype, dialect);
+  }
+  const bool has_complex = is_complex(step.dtype) ||
+                           std::any_of(operands.begin(), operands.end(),
+                                       [](const Value& each) { return is_complex(each.dtype); });
+  return has_complex ? lower_complex(step, operands, body, name)
+                     : lower_real(step, operands, body, name, dialect);
+}
+
 std::vector<Value> lower_steps(const std::vector<TapeStep>& steps, const LoweringPlace& place) {
   std::vector<Value> values;
   for (const TapeStep& step : steps) {
@@ -139,20 +153,12 @@ std::vector<Value> lower_steps(const std::vector<TapeStep>& steps, const Lowerin
       value = {step.dtype, cgen::cast(cgen::i64, *place.index)};
     } else {
       std::vector<Value> operands;
-      bool has_complex = is_complex(step.dtype);
       for (const std::uint32_t operand : step.operands) {
         if (operand != TapeStep::no_operand) {
           operands.push_back(values[operand]);
-          has_complex = has_complex || is_complex(operands.back().dtype);
         }
       }
-      if (step.op == Op::cast) {
-        value = convert(operands[0], step.dtype, place.dialect);
-      } else if (has_complex) {
-        value = lower_complex(step, operands, place.body, name);
-      } else {
-        value = lower_real(step, operands, place.body, name, place.dialect);
-      }
+      value = lower_step(step, operands, place.body, name, place.dialect);
     }
     values.push_back(named(std::move(value), name, place.body));
   }

@@ -90,7 +90,11 @@ class Scratch {
   cgen::BlockBuilder& body_;
 };
 
-/// One step on values of its operands; may add variables whose names begin with `name`.
+/// An operation on values of its operands; may add variables whose names begin with `name`.
+[[nodiscard]] Value lower_step(const TapeStep& step, const std::vector<Value>& operands,
+                               cgen::BlockBuilder& body, const std::string& name,
+                               cgen::Dialect dialect);
+/// The same without complex numbers.
 [[nodiscard]] Value lower_real(const TapeStep& step, const std::vector<Value>& operands,
                                cgen::BlockBuilder& body, const std::string& name,
                                cgen::Dialect dialect);

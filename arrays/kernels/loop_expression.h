@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rtcg/arrays/lazy/expression.h"
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::arrays {
+
+/// An expression as a kernel of the loop engine, with all that the kernel needs to run: to look at
+/// it, to transform it, and to tune it.
+///
+///     const LoopExpression norms = as_loop_kernel(sum(x * x, {.axes = Extents{1}}));
+///     const loopy::TuneResult found = loopy::tune(norms.kernel, device, {.constraints =
+///     {.parameters = norms.sizes}}); const AnyArray values =
+///         norms.run(loopy::tuned_kernel(norms.kernel, norms.sizes, found.best().slicing));
+///
+/// A value that keeps the expression's arrays alive.
+struct LoopExpression {
+  /// `out[i0, i1] = ...` for each element of the result, with a loop for each axis that is longer
+  /// than 1. Axes of one length have one parameter, `n0`, `n1`, ... The arrays `in0`, `in1`, ...
+  /// are as they are in memory: a transposed one has transposed indices, a broadcast one fewer of
+  /// them, a slice has strides. C++ numbers are constants. Reductions within the expression are
+  /// statements of their own, and what the loop engine has no operation for is a function of the
+  /// kernel.
+  loopy::Kernel kernel{};
+  loopy::IntegerValues sizes{};  ///< values of its parameters
+  std::vector<std::pair<std::string, AnyArray>> arrays{};
+  DType dtype = DType::f32;  ///< of the result
+  Extents shape{};
+
+  /// The arguments of `kernel` after any transformations, whose result goes to `out`: contiguous in
+  /// C order, of this type and shape. @param stream  of the call
+  [[nodiscard]] std::vector<loopy::NamedArgument> arguments(const loopy::Kernel& kernel,
+                                                            const AnyArray& out,
+                                                            runtime::StreamRef stream) const;
+  /// A new array with what `transformed` computes, which is made of `kernel` by transformations.
+  ///
+  /// @throws  what loopy::Executor and its call throw
+  /// @cost  makes and compiles the program; keep a loopy::Executor to run it again and again
+  [[nodiscard]] AnyArray run(const loopy::Kernel& transformed) const;
+};
+
+/// @throws Unsupported  arrays.as_loop_kernel.no_loop: short vectors, gather(), an argmin or
+///         argmax within the expression, no elements, or more than 1000 operations
+[[nodiscard]] LoopExpression as_loop_kernel(const Expression& expression);
+
+}  // namespace rtcg::arrays

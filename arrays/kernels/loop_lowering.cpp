@@ -1,0 +1,617 @@
+#include "rtcg/arrays/kernels/loop_lowering.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/lazy/lower_steps.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/check/check_kernel.h"
+#include "rtcg/loopy/codegen/generate.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+using loopy::ComparisonOp;
+using loopy::Expr;
+using Operands = std::vector<Expr>;
+
+/// The type in which kernels compute.
+cgen::Type computed_type(DType dtype) {
+  return is_complex(dtype) ? cgen::complex_of(value_type(dtype)) : value_type(dtype);
+}
+
+Expr loop_constant(double value, DType dtype) {
+  if (!is_floating(dtype)) {
+    return loopy::Integer{static_cast<std::int64_t>(value)};
+  }
+  return loopy::Real{value, cgen::scalar_kind(value_type(dtype))};
+}
+
+Expr loop_number(const NumberValue& number, DType dtype) {
+  const auto real = [](double value, DType type) { return loop_constant(value, real_of(type)); };
+  if (is_complex(dtype)) {
+    return loopy::call("make_complex",
+                       {real(number.value.real(), dtype), real(number.value.imag(), dtype)});
+  }
+  if (is_floating(dtype)) {
+    return real(number.value.real(), dtype);
+  }
+  const auto bits = number.kind == WeakKind::integer || number.kind == WeakKind::boolean
+                        ? static_cast<std::int64_t>(number.bits)
+                        : static_cast<std::int64_t>(number.value.real());
+  const bool is_small = bits > INT32_MIN && bits <= INT32_MAX;
+  return is_small ? Expr(bits) : Expr(loopy::Cast{value_type(dtype), bits});
+}
+
+Expr from_loop_memory(const Expr& element, DType dtype) {
+  if (dtype == DType::boolean) {
+    return compare(ComparisonOp::not_equal, element, 0);
+  }
+  return is_half(dtype) ? Expr(loopy::Cast{cgen::f32, element}) : element;
+}
+
+Expr to_loop_memory(const Expr& value, DType dtype) {
+  return dtype == DType::boolean || is_half(dtype) ? Expr(loopy::Cast{loop_type(dtype), value})
+                                                   : value;
+}
+
+Expr converted(const Expr& value, DType from, DType to) {
+  if (from == to) {
+    return value;
+  }
+  if (to == DType::boolean) {
+    if (is_complex(from)) {
+      refuse_loop("it converts complex numbers to booleans");
+    }
+    return compare(ComparisonOp::not_equal, value, loop_constant(0, from));
+  }
+  const bool is_same = value_type(from) == value_type(to) && is_complex(from) == is_complex(to);
+  const Expr result = is_same ? value : Expr(loopy::Cast{computed_type(to), value});
+  return is_half(to) ? from_loop_memory(to_loop_memory(result, to), to) : result;
+}
+
+/// Integers modulo 2^n, as in NumPy.
+Expr wrapped(DType dtype, const Operands& operands, Expr (*combine)(const Expr&, const Expr&)) {
+  const bool is_wide = size_bytes(dtype) == 8;
+  if (is_unsigned_integer(dtype) && size_bytes(dtype) >= 4) {
+    return combine(operands[0], operands[1]);
+  }
+  const cgen::Type bits = is_wide ? cgen::u64 : cgen::u32;
+  return loopy::Cast{value_type(dtype),
+                     combine(loopy::Cast{bits, operands[0]}, loopy::Cast{bits, operands[1]})};
+}
+
+Expr plus(const Expr& a, const Expr& b) {
+  return a + b;
+}
+Expr minus(const Expr& a, const Expr& b) {
+  return a - b;
+}
+Expr times(const Expr& a, const Expr& b) {
+  return a * b;
+}
+
+Expr loop_arithmetic(Op op, DType dtype, const Operands& operands) {
+  if (dtype == DType::boolean) {
+    return op == Op::add ? loopy::logical_or(operands) : loopy::logical_and(operands);
+  }
+  const auto combine = op == Op::add ? plus : op == Op::subtract ? minus : times;
+  return is_integer(dtype) ? wrapped(dtype, operands, combine) : combine(operands[0], operands[1]);
+}
+
+/// In the integers of 32 or 64 bits, whose quotients the loop engine rounds down as NumPy does.
+Expr loop_division(Op op, DType dtype, const Operands& operands) {
+  const cgen::Type type = helper_type(dtype);
+  const bool is_own = type == value_type(dtype);
+  const auto wide = [&](const Expr& value) { return is_own ? value : loopy::Cast{type, value}; };
+  const Expr a = wide(operands[0]);
+  const Expr b = wide(operands[1]);
+  const Expr result = op == Op::power          ? loopy::power(a, b)
+                      : op == Op::floor_divide ? floor_div(a, b)
+                                               : modulo(a, b);
+  return is_own ? result : loopy::Cast{value_type(dtype), result};
+}
+
+Expr loop_bits(Op op, DType dtype, const Operands& operands) {
+  const Expr& a = operands[0];
+  const Expr& b = operands[1];
+  if (dtype == DType::boolean) {
+    return op == Op::bit_and  ? loopy::logical_and(operands)
+           : op == Op::bit_or ? loopy::logical_or(operands)
+                              : compare(ComparisonOp::not_equal, loopy::Cast{cgen::i32, a},
+                                        loopy::Cast{cgen::i32, b});
+  }
+  const loopy::BitOp which = op == Op::bit_and  ? loopy::BitOp::and_
+                             : op == Op::bit_or ? loopy::BitOp::or_
+                                                : loopy::BitOp::xor_;
+  return loopy::Cast{value_type(dtype), loopy::Bitwise{which, a, b}};
+}
+
+Expr loop_shift(Op op, DType dtype, const Operands& operands) {
+  const cgen::Type type = value_type(dtype);
+  const cgen::Type counter = size_bytes(dtype) == 8 ? cgen::u64 : cgen::u32;
+  const Expr count = loopy::Cast{counter, operands[1]};
+  const Expr is_inside =
+      compare(ComparisonOp::less, count, static_cast<std::int64_t>(8 * size_bytes(dtype)));
+  if (op == Op::shift_left) {
+    return loopy::Conditional{
+        is_inside,
+        loopy::Cast{type, loopy::Bitwise{loopy::BitOp::shift_left,
+                                         loopy::Cast{counter, operands[0]}, count}},
+        0};
+  }
+  const Expr outside = is_signed_integer(dtype)
+                           ? loopy::Conditional{compare(ComparisonOp::less, operands[0], 0), -1, 0}
+                           : Expr(0);
+  return loopy::Conditional{
+      is_inside, loopy::Cast{type, loopy::Bitwise{loopy::BitOp::shift_right, operands[0], count}},
+      outside};
+}
+
+Expr loop_comparison(Op op, const Operands& operands, DType left, DType right) {
+  const ComparisonOp which = op == Op::equal       ? ComparisonOp::equal
+                             : op == Op::not_equal ? ComparisonOp::not_equal
+                             : op == Op::less      ? ComparisonOp::less
+                                                   : ComparisonOp::less_equal;
+  if (left == right) {
+    return compare(which, operands[0], operands[1]);
+  }
+  // u64 and a type with signs, whose negative numbers are less than all of u64
+  const bool left_has_sign = is_signed_integer(left);
+  const Expr is_negative =
+      compare(ComparisonOp::less, left_has_sign ? operands[0] : operands[1], 0);
+  const Expr of_others =
+      compare(which, loopy::Cast{cgen::u64, operands[0]}, loopy::Cast{cgen::u64, operands[1]});
+  const bool holds_of_negative =
+      op == Op::not_equal || ((op == Op::less || op == Op::less_equal) && left_has_sign);
+  return holds_of_negative ? loopy::logical_or({is_negative, of_others})
+                           : loopy::logical_and({loopy::logical_not(is_negative), of_others});
+}
+
+Expr loop_extremum(Op op, DType dtype, const Expr& a, const Expr& b) {
+  const bool is_greatest = op == Op::maximum || op == Op::fmax;
+  Expr wins = compare(is_greatest ? ComparisonOp::greater : ComparisonOp::less, a, b);
+  if (is_floating(dtype)) {  // a NaN differs from itself
+    const Expr& judged = op == Op::maximum || op == Op::minimum ? a : b;
+    wins = loopy::logical_or({wins, compare(ComparisonOp::not_equal, judged, judged)});
+  }
+  return loopy::Conditional{wins, a, b};
+}
+
+Expr loop_sign(DType dtype, const Expr& a) {
+  const Expr zero = loop_constant(0, dtype);
+  const Expr below =
+      is_unsigned_integer(dtype)
+          ? zero
+          : loopy::Conditional{compare(ComparisonOp::less, a, zero), loop_constant(-1, dtype), a};
+  return loopy::Conditional{compare(ComparisonOp::greater, a, zero), loop_constant(1, dtype),
+                            below};
+}
+
+Expr loop_absolute(DType dtype, const Expr& a) {
+  if (!is_integer(dtype)) {
+    return loopy::call("abs", {a});
+  }
+  return loopy::Conditional{compare(ComparisonOp::less, a, 0), wrapped(dtype, {0, a}, minus), a};
+}
+
+std::optional<Expr> complex_operation(Op op, const Operands& operands) {
+  switch (op) {
+    case Op::add:
+      return operands[0] + operands[1];
+    case Op::subtract:
+      return operands[0] - operands[1];
+    case Op::multiply:
+      return operands[0] * operands[1];
+    case Op::negate:
+      return -operands[0];
+    case Op::make_complex:
+      return loopy::call("make_complex", operands);
+    case Op::real:
+      return loopy::call("real", operands);
+    case Op::imag:
+      return loopy::call("imag", operands);
+    case Op::conj:
+      return loopy::call("conj", operands);
+    case Op::where:
+      return loopy::Conditional{operands[0], operands[1], operands[2]};
+    default:
+      return std::nullopt;
+  }
+}
+
+/// @param types  of the operands
+std::optional<Expr> real_operation(Op op, DType dtype, const Operands& operands,
+                                   const std::vector<DType>& types) {
+  if (const auto intrinsic = intrinsic_of(op)) {
+    return loopy::call(std::string(cgen::intrinsic_info(*intrinsic).name), operands);
+  }
+  switch (op) {
+    case Op::add:
+    case Op::subtract:
+    case Op::multiply:
+      return loop_arithmetic(op, dtype, operands);
+    case Op::divide:
+      return operands[0] / operands[1];
+    case Op::power:
+      return is_integer(dtype) ? loop_division(op, dtype, operands)
+                               : loopy::power(operands[0], operands[1]);
+    case Op::floor_divide:
+    case Op::remainder:
+      return is_integer(dtype) ? std::optional(loop_division(op, dtype, operands)) : std::nullopt;
+    case Op::negate:
+      return is_integer(dtype) ? wrapped(dtype, {0, operands[0]}, minus) : -operands[0];
+    case Op::absolute:
+      return loop_absolute(dtype, operands[0]);
+    case Op::sign:
+      return loop_sign(dtype, operands[0]);
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+      return loop_bits(op, dtype, operands);
+    case Op::bit_not:
+      return loop_bits(Op::bit_xor, dtype, {operands[0], loopy::Cast{value_type(dtype), -1}});
+    case Op::shift_left:
+    case Op::shift_right:
+      return loop_shift(op, dtype, operands);
+    case Op::equal:
+    case Op::not_equal:
+    case Op::less:
+    case Op::less_equal:
+      return loop_comparison(op, operands, types[0], types[1]);
+    case Op::logical_and:
+      return loopy::logical_and(operands);
+    case Op::logical_or:
+      return loopy::logical_or(operands);
+    case Op::logical_not:
+      return loopy::logical_not(operands[0]);
+    case Op::where:
+      return loopy::Conditional{operands[0], operands[1], operands[2]};
+    case Op::maximum:
+    case Op::minimum:
+    case Op::fmax:
+    case Op::fmin:
+      return loop_extremum(op, dtype, operands[0], operands[1]);
+    case Op::signbit:
+      return compare(ComparisonOp::less,
+                     loopy::call("copysign", {loop_constant(1, types[0]), operands[0]}),
+                     loop_constant(0, types[0]));
+    default:
+      return std::nullopt;
+  }
+}
+
+/// The code of a step as a function of its operands, which the loop engine has no operation for.
+loopy::TypedFunction function_of(Op op, DType dtype, const std::vector<DType>& types,
+                                 const std::string& name) {
+  loopy::TypedFunction result;
+  result.name = name;
+  result.result = computed_type(dtype);
+  TapeStep step{op, dtype, {}};
+  std::vector<Value> operands;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const std::string parameter(1, static_cast<char>('a' + i));
+    const cgen::Type type = computed_type(types[i]);
+    const cgen::Expr value = cgen::variable(parameter, type);
+    result.parameters.push_back({parameter, type});
+    step.operands[i] = static_cast<std::uint32_t>(i);
+    operands.push_back(is_complex(types[i])
+                           ? Value{types[i], cgen::call(cgen::Intrinsic::real, {value}),
+                                   cgen::call(cgen::Intrinsic::imag, {value})}
+                           : Value{types[i], value, {}});
+  }
+  for (const loopy::Target target :
+       {loopy::Target::host, loopy::Target::opencl, loopy::Target::cuda}) {
+    cgen::BlockBuilder body;
+    try {
+      const Value value = lower_step(step, operands, body, "v", loopy::dialect_of(target));
+      body << cgen::return_(
+          value.im ? cgen::call(cgen::Intrinsic::make_complex, {value.re, *value.im}) : value.re);
+      result.bodies.push_back({target, body.block()});
+    } catch (const Unsupported&) {  // and so are kernels that call it, for this target
+    }
+  }
+  return result;
+}
+
+std::string reduction_name(Op op, DType dtype) {
+  const bool is_boolean = dtype == DType::boolean;
+  switch (op) {
+    case Op::sum:
+      return is_boolean ? "any" : "sum";
+    case Op::product:
+      return is_boolean ? "all" : "product";
+    case Op::min:
+      return is_boolean ? "all" : "min";
+    case Op::max:
+      return is_boolean ? "any" : "max";
+    case Op::any:
+      return "any";
+    case Op::all:
+      return "all";
+    case Op::argmin:
+      return "argmin";
+    default:
+      return "argmax";
+  }
+}
+
+loopy::NameSet names_in(const LoopKernelMaker::Index& index) {
+  loopy::NameSet names;
+  for (const Expr& each : index) {
+    if (const auto* name = get_if<loopy::Name>(each)) {
+      names.insert(name->name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+void refuse_loop(const std::string& reason) {
+  throw Unsupported("arrays.as_loop_kernel.no_loop",
+                    fmt::format("the loop engine cannot express this kernel: {}", reason));
+}
+
+cgen::Type loop_type(DType dtype) {
+  if (is_vector(dtype)) {
+    refuse_loop(
+        fmt::format("it has elements of {}, which the loop engine does not have: use components()",
+                    name(dtype)));
+  }
+  return dtype == DType::bf16 ? cgen::bf16
+         : is_complex(dtype)  ? computed_type(dtype)
+                              : storage_type(dtype);
+}
+
+LoopKernelMaker::LoopKernelMaker(std::string name, Read read, Length length)
+    : read_(std::move(read)), length_(std::move(length)) {
+  kernel_.name = std::move(name);
+}
+
+void LoopKernelMaker::add_array(const std::string& name, DType dtype, std::vector<Expr> shape,
+                                std::vector<Expr> strides_elements) {
+  loopy::Argument argument;
+  argument.name = name;
+  argument.type = loop_type(dtype);
+  argument.is_array = true;
+  argument.shape = std::move(shape);
+  argument.strides_elements = std::move(strides_elements);
+  argument.is_shape_stated = true;
+  kernel_.arguments.push_back(std::move(argument));
+}
+
+void LoopKernelMaker::add_number(const std::string& name, const cgen::Type& type,
+                                 std::optional<std::int64_t> least) {
+  loopy::Argument argument;
+  argument.name = name;
+  argument.type = type;
+  kernel_.arguments.push_back(std::move(argument));
+  if (least) {
+    kernel_.assumptions.add_nonnegative(loopy::Affine(name) - loopy::Affine(*least));
+  }
+}
+
+void LoopKernelMaker::add_loop(const std::string& iname, const Expr& length) {
+  const auto* name = get_if<loopy::Name>(length);
+  const loopy::Affine end = name != nullptr ? loopy::Affine(name->name)
+                                            : loopy::Affine(loopy::as_integer(length).value());
+  loopy::Domain domain;
+  domain.inames = {iname};
+  domain.constraints.add_nonnegative(loopy::Affine(iname));
+  domain.constraints.add_nonnegative(end - loopy::Affine(iname) - loopy::Affine(1));
+  kernel_.domains.push_back(std::move(domain));
+}
+
+Expr LoopKernelMaker::operand(const ExpressionNode& node, int number, const Index& index) {
+  const ExpressionNode& own = *node.operands[number];
+  const int missing = static_cast<int>(index.size()) - own.shape.size();
+  if (missing < 0) {
+    refuse_loop("it has arrays besides its arguments");
+  }
+  Index result;
+  for (int axis = 0; axis < own.shape.size(); ++axis) {
+    result.push_back(own.shape[axis] == 1 ? Expr(0)
+                                          : index[static_cast<std::size_t>(missing + axis)]);
+  }
+  return value(own, result);
+}
+
+/// The place of the element at `index` in C order.
+Expr LoopKernelMaker::place_of(const Index& index, const Extents& shape) const {
+  std::optional<Expr> place;
+  for (int axis = 0; axis < shape.size(); ++axis) {
+    const Expr& here = index[static_cast<std::size_t>(axis)];
+    place = place ? *place * length_(shape[axis]) + here : Expr(loopy::Cast{cgen::i64, here});
+  }
+  return place.value_or(0);
+}
+
+Expr LoopKernelMaker::value(const ExpressionNode& node, const Index& index) {
+  constexpr int most_steps = 1000;
+  if (++steps_ > most_steps) {
+    refuse_loop(fmt::format(
+        "it has more than {} operations, where those of a value that is used twice count twice",
+        most_steps));
+  }
+  static_cast<void>(loop_type(node.dtype));
+  if (is_reduction(node.op)) {
+    return total(node, index);
+  }
+  switch (node.op) {
+    case Op::leaf:
+    case Op::argument:
+      return from_loop_memory(read_(node, index), node.dtype);
+    case Op::number:
+      return loop_number(*node.number, node.dtype);
+    case Op::indices:
+      return place_of(index, node.shape);
+    case Op::gather:
+      refuse_loop("it reads elements at computed places");
+    case Op::cast:
+      return converted(operand(node, 0, index), node.operands[0]->dtype, node.dtype);
+    default:
+      break;
+  }
+  Operands operands;
+  std::vector<DType> types;
+  bool has_complex = is_complex(node.dtype);
+  for (int i = 0; i < 3 && node.operands[i]; ++i) {
+    operands.push_back(operand(node, i, index));
+    types.push_back(node.operands[i]->dtype);
+    has_complex = has_complex || is_complex(types.back());
+  }
+  const std::optional<Expr> result = has_complex
+                                         ? complex_operation(node.op, operands)
+                                         : real_operation(node.op, node.dtype, operands, types);
+  return result ? *result : called(node.op, node.dtype, operands, types);
+}
+
+Expr LoopKernelMaker::called(Op op, DType dtype, const std::vector<Expr>& operands,
+                             const std::vector<DType>& types) {
+  auto found = std::find_if(functions_.begin(), functions_.end(), [&](const Function& each) {
+    return each.op == op && each.dtype == dtype && each.types == types;
+  });
+  if (found == functions_.end()) {
+    const std::string name = fmt::format("function{}", functions_.size());
+    kernel_.functions.push_back(function_of(op, dtype, types, name));
+    found = functions_.insert(found, {op, dtype, types, name});
+  }
+  return loopy::call(found->name, operands);
+}
+
+LoopKernelMaker::Around LoopKernelMaker::around(const ExpressionNode& node, const Index& index) {
+  const Extents& shape = node.operands[0]->shape;
+  Around result;
+  std::size_t kept = 0;
+  for (int axis = 0; axis < shape.size(); ++axis) {
+    if (!node.axes.contains(axis)) {
+      result.operand.push_back(index[kept++]);
+      continue;
+    }
+    kept += node.keeps_axes ? 1 : 0;
+    if (shape[axis] == 1) {
+      result.operand.emplace_back(0);
+      continue;
+    }
+    const std::string iname = fmt::format("r{}", reduced_.size());
+    reduced_.insert(iname);
+    add_loop(iname, length_(shape[axis]));
+    result.inames.push_back(iname);
+    result.operand.emplace_back(loopy::Name{iname});
+  }
+  return result;
+}
+
+Expr LoopKernelMaker::total(const ExpressionNode& node, const Index& index) {
+  if (finds_place(node.op)) {
+    refuse_loop("it uses the place of an element in further operations");
+  }
+  for (const Total& each : totals_) {
+    if (each.node == &node && each.index == index) {
+      used_.insert(each.name);
+      return loopy::Name{each.name};
+    }
+  }
+  const loopy::NameSet inames = names_in(index);
+  const bool is_within = std::any_of(inames.begin(), inames.end(), [&](const std::string& iname) {
+    return reduced_.count(iname) != 0;
+  });
+  const loopy::NameSet outer = std::exchange(used_, {});
+  const Around own = around(node, index);
+  Expr result = operand(node, 0, own.operand);
+  result = converted(result, node.operands[0]->dtype, node.dtype);
+  if (!own.inames.empty()) {
+    result = loopy::Reduction{reduction_name(node.op, node.dtype), own.inames, {result}};
+  }
+  if (is_within) {  // a sum of sums: one of them for each element that the other one takes
+    used_.insert(outer.begin(), outer.end());
+    return result;
+  }
+  const std::string name = fmt::format("total{}", totals_.size());
+  kernel_.temporaries.push_back({.name = name, .type = computed_type(node.dtype)});
+  add_statement({loopy::Name{name}}, result, index, std::exchange(used_, outer));
+  totals_.push_back({&node, index, name});
+  used_.insert(name);
+  return loopy::Name{name};
+}
+
+void LoopKernelMaker::add_statement(std::vector<Expr> targets, Expr value, const Index& index,
+                                    const loopy::NameSet& totals) {
+  loopy::Instruction instruction;
+  instruction.id = "set_" + loopy::target_name(targets.back());
+  while (find_instruction(kernel_, instruction.id) != nullptr) {
+    instruction.id += "_again";
+  }
+  for (const std::string& each : totals) {
+    instruction.depends_on.insert("set_" + each);
+  }
+  if (!kernel_.instructions.empty()) {
+    instruction.depends_on.insert(kernel_.instructions.back().id);
+  }
+  instruction.within_inames = names_in(index);
+  instruction.kind = loopy::Assignment{std::move(targets), std::move(value)};
+  kernel_.instructions.push_back(std::move(instruction));
+}
+
+void LoopKernelMaker::assign(const Expr& target, DType target_type, const ExpressionNode& node,
+                             const Index& index) {
+  const auto store = [&](const Expr& result) {
+    add_statement({target}, to_loop_memory(result, target_type), index, std::exchange(used_, {}));
+  };
+  if (!is_reduction(node.op)) {
+    store(converted(value(node, index), node.dtype, target_type));
+    return;
+  }
+  const Around own = around(node, index);
+  if (own.inames.empty() && !finds_place(node.op)) {
+    store(converted(operand(node, 0, own.operand), node.operands[0]->dtype, target_type));
+  } else {
+    assign_reduction(target, node, own.inames, own.operand, index);
+  }
+}
+
+void LoopKernelMaker::assign_reduction(const Expr& target, const ExpressionNode& node,
+                                       const std::vector<std::string>& inames,
+                                       const Index& operand_index, const Index& index) {
+  const ExpressionNode& operand = *node.operands[0];
+  const Expr element = value(operand, operand_index);
+  if (!finds_place(node.op)) {
+    const Expr result = loopy::Reduction{reduction_name(node.op, node.dtype),
+                                         inames,
+                                         {converted(element, operand.dtype, node.dtype)}};
+    add_statement({target}, to_loop_memory(result, node.dtype), index, std::exchange(used_, {}));
+    return;
+  }
+  if (inames.empty()) {
+    refuse_loop("it looks for the place of a single element");
+  }
+  Index reduced;
+  Extents lengths;
+  for (const std::int64_t axis : node.axes) {
+    reduced.push_back(operand_index[static_cast<std::size_t>(axis)]);
+    lengths.push_back(operand.shape[static_cast<int>(axis)]);
+  }
+  const Expr place = operand.shape.empty()  // of a kernel's arguments
+                         ? Expr(loopy::Cast{cgen::i64, loopy::Name{inames[0]}})
+                         : place_of(reduced, lengths);
+  const std::string best = "best";
+  kernel_.temporaries.push_back({.name = best, .type = computed_type(operand.dtype)});
+  add_statement({loopy::Name{best}, target},
+                loopy::Reduction{reduction_name(node.op, node.dtype), inames, {element, place}},
+                index, std::exchange(used_, {}));
+}
+
+loopy::Kernel LoopKernelMaker::finish() {
+  try {
+    loopy::check_kernel(kernel_);
+  } catch (const InvalidInput& error) {
+    refuse_loop(error.what());
+  } catch (const Unsupported& error) {
+    refuse_loop(error.what());
+  }
+  return std::move(kernel_);
+}
+
+}  // namespace rtcg::arrays::detail

@@ -1,0 +1,96 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rtcg/arrays/lazy/expression.h"
+#include "rtcg/loopy/kernel/kernel.h"
+
+// Expressions of arrays as statements of loop kernels.
+
+namespace rtcg::arrays::detail {
+
+/// @throws Unsupported  arrays.as_loop_kernel.no_loop
+[[noreturn]] void refuse_loop(const std::string& reason);
+
+/// The type of a loop kernel's array of such elements; booleans are bytes.
+///
+/// @throws Unsupported  arrays.as_loop_kernel.no_loop: short vectors
+[[nodiscard]] cgen::Type loop_type(DType dtype);
+
+/// Makes a loop kernel: loops and arguments first, then its statements in their order.
+///
+/// The statements compute what kernels of arrays do: halves in f32, integers modulo 2^n, converted
+/// as in NumPy. Sums may have another order; a minimum or maximum ignores NaNs.
+class LoopKernelMaker {
+ public:
+  using Index = std::vector<loopy::Expr>;
+  /// The element of a leaf or an argument at an index, as memory holds it.
+  using Read = std::function<loopy::Expr(const ExpressionNode& leaf, const Index& index)>;
+  /// The length of a reduced axis.
+  using Length = std::function<loopy::Expr(std::int64_t length)>;
+
+  LoopKernelMaker(std::string name, Read read, Length length);
+
+  void add_array(const std::string& name, DType dtype, std::vector<loopy::Expr> shape,
+                 std::vector<loopy::Expr> strides_elements = {});
+  /// A scalar argument of at least `least`, which is only stated of lengths.
+  void add_number(const std::string& name, const cgen::Type& type,
+                  std::optional<std::int64_t> least = {});
+  /// `for 0 <= iname < length`
+  void add_loop(const std::string& iname, const loopy::Expr& length);
+
+  /// `target = value` for each value of the inames in `index`, which is that of the node's element.
+  void assign(const loopy::Expr& target, DType target_type, const ExpressionNode& node,
+              const Index& index);
+  /// The same for a reduction over given inames. @param operand  the index of its operand's element
+  void assign_reduction(const loopy::Expr& target, const ExpressionNode& node,
+                        const std::vector<std::string>& inames, const Index& operand,
+                        const Index& index);
+
+  /// @throws Unsupported  arrays.as_loop_kernel.no_loop: the checks of the loop engine refuse it
+  [[nodiscard]] loopy::Kernel finish();
+
+ private:
+  struct Total {
+    const ExpressionNode* node;
+    Index index;
+    std::string name;
+  };
+  struct Function {
+    Op op;
+    DType dtype;
+    std::vector<DType> types;  // of the operands
+    std::string name;
+  };
+  struct Around {
+    std::vector<std::string> inames;
+    Index operand;
+  };
+
+  [[nodiscard]] loopy::Expr value(const ExpressionNode& node, const Index& index);
+  [[nodiscard]] loopy::Expr operand(const ExpressionNode& node, int number, const Index& index);
+  [[nodiscard]] loopy::Expr called(Op op, DType dtype, const std::vector<loopy::Expr>& operands,
+                                   const std::vector<DType>& types);
+  [[nodiscard]] loopy::Expr total(const ExpressionNode& node, const Index& index);
+  [[nodiscard]] loopy::Expr place_of(const Index& index, const Extents& shape) const;
+  [[nodiscard]] Around around(const ExpressionNode& node, const Index& index);
+  void add_statement(std::vector<loopy::Expr> targets, loopy::Expr value, const Index& index,
+                     const loopy::NameSet& totals);
+
+  loopy::Kernel kernel_;
+  Read read_;
+  Length length_;
+  std::vector<Total> totals_;  // of reductions within the values
+  std::vector<Function> functions_;
+  loopy::NameSet used_;            // of them by the statement that is being made
+  std::set<std::string> reduced_;  // inames of reductions
+  int steps_ = 0;
+};
+
+}  // namespace rtcg::arrays::detail

@@ -1,0 +1,152 @@
+#include "rtcg/arrays/kernels/loop_expression.h"
+
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/lazy/functions.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/tune/tune.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+/// The kernel, transformed by `transform`, and the kernels of arrays give the same: numbers of f64
+/// to 12 digits, others up to `tolerance` of 1 + |value|.
+void expect_same_loops(
+    const Expression& expression, double tolerance = 1e-12,
+    const std::function<loopy::Kernel(loopy::Kernel)>& transform = [](auto k) { return k; }) {
+  const LoopExpression loops = as_loop_kernel(expression);
+  SCOPED_TRACE(to_string(loops.kernel));
+  const AnyArray found = loops.run(transform(loops.kernel));
+  const AnyArray wanted = evaluate(expression);
+  ASSERT_EQ(found.dtype(), wanted.dtype());
+  ASSERT_EQ(found.shape(), wanted.shape());
+  const Expression as_numbers = is_complex(found.dtype())
+                                    ? abs(found - wanted)
+                                    : abs(cast<double>(found) - cast<double>(wanted));
+  const Expression bound = tolerance * (1 + abs(cast<double>(real(wanted))));
+  EXPECT_EQ(sum(where(as_numbers <= bound, 0, 1)).item<std::int64_t>(), 0);
+}
+
+struct LoopData {
+  StreamScope scope{runtime::Device::find("host").default_stream()};
+  Array<double> x = arange<double>(60).reshape({5, 12}) / 7 - 3;
+  Array<double> row = sin(arange<double>(12));
+  Array<std::int32_t> i = arange<std::int32_t>(60).reshape({5, 12}) * 37 - 900;
+  Array<float> f = cos(arange<float>(60).reshape({5, 12}));
+};
+
+TEST(LoopExpression, IsALoopForEachAxis) {
+  const LoopData data;
+  const LoopExpression loops = as_loop_kernel(data.x + 2 * data.row);
+  EXPECT_EQ(to_string(loops.kernel), R"(kernel expression
+arguments:
+  in0: f64[n0, n1]
+  in1: f64[n1]
+  out: f64[n0, n1]
+  n0: i32
+  n1: i32
+domains:
+  {[i0]: i0 >= 0 and i0 < n0}
+  {[i1]: i1 >= 0 and i1 < n1}
+assumptions:
+  n0 >= 1 and n1 >= 1
+inames:
+  i0: for
+  i1: for
+statements:
+  set_out: out[i0, i1] = in0[i0, i1] + 2.0d*in1[i1]  {inames=i0:i1}
+)");
+  EXPECT_EQ(loops.sizes, (loopy::IntegerValues{{"n0", 5}, {"n1", 12}}));
+  expect_same_loops(data.x + 2 * data.row, 1e-12,
+                    [](loopy::Kernel kernel) { return split_iname(std::move(kernel), "i1", 4); });
+}
+
+TEST(LoopExpression, ReadsArraysAsTheyAre) {
+  const LoopData data;
+  expect_same_loops(data.x.transposed() * data.row.reshape({12, 1}));
+  expect_same_loops(data.x(whole, Slice{0, 12, 2}) - data.x(whole, Slice{{}, {}, -2}));
+  expect_same_loops(data.x(Slice{1, 3}) + data.x(Slice{3, 5}) * data.x(0));
+  expect_same_loops(broadcast_to(data.row(3), {2, 2}) + indices({2, 2}));
+}
+
+TEST(LoopExpression, ComputesAsKernelsOfArraysDo) {
+  const LoopData data;
+  const auto& [scope, x, row, i, f] = data;
+  expect_same_loops(where((x > 0) & (row < 0.5), exp(-x * x), maximum(x, row)) + sign(x) +
+                    pow(x, 3));
+  expect_same_loops(atan2(x, row) + erfc(x) + fmin(x, row) + cast<double>(isnan(x)) + abs(x), 1e-9);
+  expect_same_loops(floor_divide(i, 7) * (i % -5) + (i << 3) + (i >> 2) + (i ^ 21) + abs(i) - ~i);
+  expect_same_loops(cast<std::uint8_t>(i) * cast<std::uint8_t>(i) + pow(cast<std::int8_t>(i), 3));
+  expect_same_loops(i * i * i * i * i);  // beyond 32 bits
+  expect_same_loops((i > 0) | (!(x < 1) ^ (cast<std::uint64_t>(i) > i)));
+  expect_same_loops(cast(f, DType::f16) * 3 + cast(f, DType::f16), 1e-3);
+  expect_same_loops(cast(f, DType::bf16) / 3, 1e-2);
+  const Expression complex = make_complex(x, row);
+  expect_same_loops(conj(complex) * make_complex(row, 2) + real(sqrt(complex / 3)));
+  // these are functions of the kernel
+  expect_same_loops(erfinv(row / 2) + j0(x) + floor_divide(x, 0.3) + x % -0.7 + nextafter(x, row),
+                    1e-9);
+}
+
+TEST(LoopExpression, Reduces) {
+  const LoopData data;
+  const auto& [scope, x, row, i, f] = data;
+  expect_same_loops(sum(x * row));
+  expect_same_loops(sum(x, {.axes = Extents{0}}));
+  expect_same_loops(max(x * x, {.axes = Extents{1}, .keeps_axes = true}));
+  expect_same_loops(any(x > 4, {.axes = Extents{1}}));
+  expect_same_loops(argmin(x * x));
+  expect_same_loops(argmax(row * x, {.axes = Extents{1}}));
+  expect_same_loops(mean(cast(f, DType::f16)), 1e-3);
+}
+
+// The statements are those of the gallery's softmax, and of a variance in two steps.
+TEST(LoopExpression, HasReductionsWithinAsStatements) {
+  const LoopData data;
+  const ReduceOptions rows{.axes = Extents{1}, .keeps_axes = true};
+  const Expression shifted = exp(data.x - max(data.x, rows));
+  expect_same_loops(shifted / sum(shifted, rows));
+  expect_same_loops(mean(square(data.x - mean(data.x, rows)), rows));
+  expect_same_loops(data.x - sum(data.x));
+  expect_same_loops(max(sum(data.x, {.axes = Extents{1}})));
+}
+
+TEST(LoopExpression, IsTuned) {
+  const StreamScope scope(runtime::Device::host().default_stream());
+  const auto x = sin(arange<float>(6000).reshape({60, 100}));
+  const LoopExpression loops = as_loop_kernel(sqrt(sum(x * x, {.axes = Extents{1}})));
+  loopy::TuneOptions options;
+  options.constraints.parameters = loops.sizes;
+  options.budget_seconds = 20;
+  options.max_candidates = 3;
+  options.compile_threads = 1;
+  const loopy::TuneResult found = loopy::tune(loops.kernel, runtime::Device::host(), options);
+  const AnyArray values =
+      loops.run(loopy::tuned_kernel(loops.kernel, loops.sizes, found.best().slicing));
+  EXPECT_LE(max(abs(values - sqrt(sum(x * x, {.axes = Extents{1}})))).item<float>(), 1e-5F);
+}
+
+TEST(LoopExpression, RefusesWhatTheLoopEngineLacks) {
+  const LoopData data;
+  const auto refused = [](const Expression& expression) {
+    EXPECT_ERROR("arrays.as_loop_kernel.no_loop", as_loop_kernel(expression));
+  };
+  refused(gather(data.x, zeros<std::int64_t>({5, 12})));
+  refused(argmax(data.x) + 1);
+  refused(zeros<float>({0}) + 1);
+  refused(zeros<ShortVector<float, 2>>({3}) + 1);
+  Expression twice = data.x;
+  for (int k = 0; k < 12; ++k) {
+    twice = twice * twice;
+  }
+  refused(twice);
+}
+
+}  // namespace
+}  // namespace rtcg::arrays
