@@ -31,6 +31,7 @@ std::optional<cgen::Intrinsic> find_function(std::string_view name) {
   static constexpr std::pair<std::string_view, cgen::Intrinsic> of_warps[] = {
       {shuffle_xor_function, cgen::Intrinsic::shuffle_xor},
       {shuffle_up_function, cgen::Intrinsic::shuffle_up},
+      {shuffle_function, cgen::Intrinsic::shuffle},
       {warp_any_function, cgen::Intrinsic::warp_any},
       {warp_all_function, cgen::Intrinsic::warp_all}};
   for (const auto& [own_name, intrinsic] : of_warps) {

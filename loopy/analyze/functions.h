@@ -14,6 +14,7 @@ namespace rtcg::loopy {
 // know that all lanes do.
 inline constexpr const char* shuffle_xor_function = "(shuffle_xor)";  ///< value, distance
 inline constexpr const char* shuffle_up_function = "(shuffle_up)";    ///< value, distance
+inline constexpr const char* shuffle_function = "(shuffle)";          ///< value, lane
 inline constexpr const char* warp_any_function = "(warp_any)";
 inline constexpr const char* warp_all_function = "(warp_all)";
 

@@ -326,10 +326,6 @@ void require_argument_count(const TypedFunction& function, const Call& call) {
   }
 }
 
-bool is_scan(const Call& call) {
-  return call.function == scan_function && call.arguments.size() == 1;
-}
-
 LooseType TypeFinder::find_call(const Call& call) {
   if (const SubstitutionRule* rule = loopy::find_rule(kernel_, call.function)) {
     return find_rule(*rule, call);
@@ -338,7 +334,7 @@ LooseType TypeFinder::find_call(const Call& call) {
     require_argument_count(*function, call);
     return {function->result, Firmness::fixed};
   }
-  return is_scan(call) ? find(call.arguments.front())
+  return is_scan_call(call) ? find(call.arguments.front())
                        : result_of(function_of(kernel_, call), find_all(call.arguments));
 }
 
@@ -462,7 +458,7 @@ void require_callable(const Kernel& kernel, const Call& call) {
     require_argument_count(*rule, call);
   } else if (const TypedFunction* function = find_typed_function(kernel, call.function)) {
     require_argument_count(*function, call);
-  } else if (!is_scan(call)) {
+  } else if (!is_scan_call(call)) {
     static_cast<void>(function_of(kernel, call));
   }
 }

@@ -17,6 +17,7 @@
 #include "rtcg/loopy/codegen/place_guards.h"
 #include "rtcg/loopy/codegen/store_as_bits.h"
 #include "rtcg/loopy/codegen/target_names.h"
+#include "rtcg/loopy/codegen/tile_order.h"
 #include "rtcg/loopy/codegen/typed_functions.h"
 #include "rtcg/loopy/codegen/write_body.h"
 #include "rtcg/loopy/kernel/kernel_file.h"
@@ -174,6 +175,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   program.target = target;
   program.index_type = options.index_type;
   program.parameters = kernel_parameters(kernel, rules);
+  mark_tile_counters(kernel, program.parameters);
   const std::vector<std::string> counters =
       add_last_block_counters(kernel, launches, axes, program.parameters);
   std::set<HelperFunction> helpers;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/traverse.h"
+#include "rtcg/cgen/lower/lower.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/codegen/atomic_update.h"
@@ -36,6 +37,36 @@ std::optional<cgen::Expr> as_update(const Assignment& assignment, const cgen::Ex
                   : std::nullopt;
 }
 
+/// The expression with the dialect's functions in place of intrinsics, as the text of raw code is
+/// not lowered later on.
+cgen::Expr with_functions_of(cgen::Dialect dialect, const cgen::Expr& expr) {
+  bool has_intrinsic = false;
+  cgen::WalkVisitor visitor;
+  visitor.expr = [&](const cgen::Expr& part) {
+    has_intrinsic = has_intrinsic || is<cgen::IntrinsicCall>(part);
+    return !has_intrinsic;
+  };
+  cgen::walk(expr, visitor);
+  if (!has_intrinsic) {
+    return expr;
+  }
+  cgen::Function function;
+  function.result = expr.type();
+  function.name = "value";
+  function.body = cgen::Block{{cgen::Return{expr}}};
+  const cgen::Module lowered = cgen::lower({"value", {std::move(function)}}, dialect);
+  for (const cgen::Statement& item : lowered.items) {
+    const auto* found = get_if<cgen::Function>(item);
+    const auto* block = found != nullptr ? get_if<cgen::Block>(*found->body) : nullptr;
+    const auto* result =
+        block != nullptr ? get_if<cgen::Return>(block->statements.front()) : nullptr;
+    if (result != nullptr) {
+      return *result->value;
+    }
+  }
+  return expr;
+}
+
 /// C text with the C of its parts put in.
 cgen::Statement raw_statement(const RawCode& raw, cgen::Dialect dialect, const ExprScope& scope) {
   cgen::RawStatement statement;
@@ -48,7 +79,7 @@ cgen::Statement raw_statement(const RawCode& raw, cgen::Dialect dialect, const E
     const std::string number = raw.text.substr(at + 2, end - at - 2);
     statement.text += raw.text.substr(begin, at - begin);
     const RawPart& part = raw.parts.at(std::stoul(number));
-    const cgen::Expr lowered = lower_expr(scope, part.expr);
+    const cgen::Expr lowered = with_functions_of(dialect, lower_expr(scope, part.expr));
     const std::string code = cgen::print_expr(lowered, dialect);
     const bool stands_alone = is<cgen::Variable>(lowered) || is<cgen::Subscript>(lowered);
     statement.text += stands_alone ? code : "(" + code + ")";

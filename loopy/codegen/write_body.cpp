@@ -5,6 +5,7 @@
 #include "rtcg/loopy/codegen/kernel_variables.h"
 #include "rtcg/loopy/codegen/lower_call.h"
 #include "rtcg/loopy/codegen/lower_lanes.h"
+#include "rtcg/loopy/codegen/tile_order.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -45,18 +46,20 @@ std::vector<cgen::Expr> block_order(KernelVariables& variables, cgen::BlockBuild
 }
 
 /// A variable for each axis that the device has.
-void declare_axes(KernelVariables& variables, cgen::BlockBuilder& body) {
+void declare_axes(KernelVariables& variables, cgen::BlockBuilder& body, BlockMemory& memory) {
   const LaunchFacts& launch = variables.launch;
   const cgen::Type& type = launch.options.index_type;
   const std::vector<cgen::Expr> order = block_order(variables, body);
+  const std::map<int, cgen::Expr> tiles = tiles_in_order(variables, body, memory);
   for (const HardwareAxis& axis : launch.axes.axes) {
     if (axis.kind == AxisKind::block && !launch.rules.has_threads) {
       continue;
     }
     const auto number = static_cast<std::size_t>(axis.number);
-    const cgen::Expr position = axis.kind == AxisKind::grid && number < order.size()
-                                    ? order[number]
-                                    : position_of(axis, type);
+    const bool is_grid = axis.kind == AxisKind::grid;
+    const cgen::Expr position = is_grid && !tiles.empty()          ? tiles.at(axis.number)
+                                : is_grid && number < order.size() ? order[number]
+                                                                   : position_of(axis, type);
     const ExprScope scope = variables.scope_of(*launch.context);
     body << cgen::declare(
         cgen::const_(type), axis.variable,
@@ -202,10 +205,13 @@ KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree, Functi
                       bool is_first) {
   KernelVariables variables(launch);
   cgen::BlockBuilder axes;
+  BlockMemory of_axes;
   if (is_first) {
-    declare_axes(variables, axes);
+    declare_axes(variables, axes, of_axes);
   }
   KernelBody body{axes.statements(), block_memory(variables), {}};
+  body.memory.bytes += of_axes.bytes;
+  body.memory.arrays.insert(body.memory.arrays.end(), of_axes.arrays.begin(), of_axes.arrays.end());
   CodeBlock code = TreeLowering(variables, functions).lower(tree);
   // last: only the whole code says how far in a private variable can be declared
   const std::vector<cgen::Statement> rest = place_declarations(

@@ -453,7 +453,7 @@ Evaluate ExprCompiler::compile_bitwise(const Bitwise& bitwise, ScalarKind kind) 
 }
 
 Evaluate ExprCompiler::compile_call(const Call& call, const Expr& expr, ScalarKind around) {
-  if (call.function == scan_function && call.arguments.size() == 1) {
+  if (is_scan_call(call)) {
     return compile(call.arguments.front(), around);
   }
   if (const TypedFunction* typed = find_typed_function(machine_.kernel(), call.function);

@@ -18,7 +18,8 @@ namespace {
 
 /// The form of several launches for each reduction over, and each scan along, an axis of the grid
 /// that can take it.
-Kernel spread_over_grids(Kernel kernel) {
+Kernel spread_over_grids(Kernel kernel, const PreprocessOptions& options) {
+  kernel = without_impossible_look_back(std::move(kernel), options.has_warp_shuffles);
   for (const std::string& iname : grid_inames_of_scans(kernel)) {
     static_cast<void>(why_not([&] { return kernel = scan_over_grid(kernel, iname); }));
   }
@@ -40,7 +41,7 @@ Kernel spread_over_grids(Kernel kernel) {
 
 Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
   const RecordedStep step(kernel);
-  kernel = spread_over_grids(expand_subst(std::move(kernel)));
+  kernel = spread_over_grids(expand_subst(std::move(kernel)), options);
   step.remove_parts(kernel);
   kernel = separate_reductions(fill_tables(infer_types(std::move(kernel))));
   // before realize_reductions: it asks which inames are axes of the block

@@ -214,15 +214,19 @@ std::vector<Expr> Realizer::by_shuffles(const ReductionOperation& operation,
     combine_lanes(operation, total, lanes, within, around);
     own = total;
   }
+  mark_same_in_all_threads(own.names);
+  new_dependencies_.insert(own.last);
+  return as_names(own.names);
+}
+
+void Realizer::mark_same_in_all_threads(const std::vector<std::string>& names) {
   for (Instruction& each : kernel_.instructions) {
-    for (const std::string& name : own.names) {
+    for (const std::string& name : names) {
       if (written_variables(each).count(name) != 0) {
         each.tags.insert(same_in_all_threads);
       }
     }
   }
-  new_dependencies_.insert(own.last);
-  return as_names(own.names);
 }
 
 }  // namespace rtcg::loopy

@@ -37,6 +37,17 @@ Kernel Realizer::run() {
   for (const Instruction& instruction : described_) {
     realize(instruction);
   }
+  // all alike: they are cleared and made longer together, see tile_order.h
+  Expr longest = 0;
+  for (const std::string& each : look_back_states_) {
+    longest = longest + find_temporary(kernel_, each)->shape.front();
+  }
+  for (Temporary& each : kernel_.temporaries) {
+    if (std::find(look_back_states_.begin(), look_back_states_.end(), each.name) !=
+        look_back_states_.end()) {
+      each.shape = {simplify_index(longest)};
+    }
+  }
   return std::move(kernel_);
 }
 
@@ -96,8 +107,9 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
     // a scan continues in each iteration, in every branch
     const std::vector<Expr> outer = branches_;
     branches_ = scanned != nullptr ? std::vector<Expr>{} : outer;
-    const std::vector<Expr> values =
-        scanned != nullptr ? realize_scan(*scanned, around) : realize_reduction(*reduction, around);
+    const std::vector<Expr> values = scanned != nullptr
+                                         ? realize_scan(*scanned, looks_back(expr), around)
+                                         : realize_reduction(*reduction, around);
     Expr value = values.size() == 1 ? values.front() : Expr(Call{tuple_function, values});
     done_.push_back({expr, branches_, value});
     branches_ = outer;

@@ -171,18 +171,35 @@ Affine first_upper(const Kernel& kernel, const Reduction& reduction, const Instr
   return result;
 }
 
-/// Whether the last sweep is an axis of the block; the others are loops.
-bool ends_in_block(const Kernel& kernel, const Reduction& reduction, const Instruction& around,
-                   const ScanBounds& bounds) {
-  const bool is_in_block = tag_of(kernel, bounds.sweeps.back()).kind == AxisKind::block;
-  const bool is_in_loops =
-      std::all_of(bounds.sweeps.begin(), bounds.sweeps.end() - (is_in_block ? 1 : 0),
-                  [&](const std::string& each) { return is_loop_iname(kernel, each); });
-  if (!is_in_loops || !is_loop_iname(kernel, reduction.inames.front())) {
-    refuse(around, reduction,
-           "it goes along loops, along one axis of a block, or along loops around that");
+/// The sweeps by what carries them out: loops, then an axis of the block, then what each thread of
+/// it does.
+ScanSweeps sweeps_of(const Kernel& kernel, const Reduction& reduction, const Instruction& around,
+                     const ScanBounds& bounds, bool looks_back) {
+  ScanSweeps result;
+  for (const std::string& each : bounds.sweeps) {
+    const InameTag tag = tag_of(kernel, each);
+    const bool is_in_thread = !result.thread.empty();
+    if (looks_back && each == bounds.sweeps.front() && tag.kind == AxisKind::grid) {
+      result.grid = each;
+    } else if (tag.kind == AxisKind::block && !is_in_thread) {
+      result.thread = each;
+    } else if (is_in_thread && !tag.is_parallel()) {
+      result.items.push_back(each);
+    } else if (!is_in_thread && is_loop_iname(kernel, each)) {
+      result.loops.push_back(each);
+    } else {
+      refuse(around, reduction,
+             "it goes along loops, along one axis of a block, along loops around that, or along "
+             "the items of its threads");
+    }
   }
-  return is_in_block;
+  if (!is_loop_iname(kernel, reduction.inames.front())) {
+    refuse(around, reduction, "its own iname is a loop");
+  }
+  if (!result.items.empty() && bounds.step != 1) {
+    refuse(around, reduction, "the items of threads take one element each");
+  }
+  return result;
 }
 
 }  // namespace
@@ -250,7 +267,8 @@ std::string Realizer::add_combined(const ReductionOperation& operation,
                          update.within_inames, update, after);
 }
 
-std::vector<Expr> Realizer::realize_scan(const Reduction& reduction, const Instruction& around) {
+std::vector<Expr> Realizer::realize_scan(const Reduction& reduction, bool looks_back,
+                                         const Instruction& around) {
   if (reduction.inames.size() != 1) {
     refuse(around, reduction, "it is over one iname");
   }
@@ -259,10 +277,10 @@ std::vector<Expr> Realizer::realize_scan(const Reduction& reduction, const Instr
   const ScanBounds bounds = bounds_of(kernel_, reduction, around);
   check_operand(kernel_, described_, reduction, around, bounds);
   const Affine first = first_upper(kernel_, reduction, around, bounds);
-  const bool is_in_block = ends_in_block(kernel_, reduction, around, bounds);
-  if (bounds.sweeps.size() > (is_in_block ? 2U : 1U)) {
-    kernel_.loop_priorities.emplace_back(bounds.sweeps.begin(),
-                                         bounds.sweeps.end() - (is_in_block ? 1 : 0));
+  const ScanSweeps sweeps = sweeps_of(kernel_, reduction, around, bounds, looks_back);
+  const bool is_in_block = !sweeps.thread.empty();
+  if (sweeps.loops.size() > 1) {
+    kernel_.loop_priorities.push_back(sweeps.loops);
   }
   ConstraintSet lower;
   for (const Affine& each : bounds.lower) {
@@ -282,14 +300,19 @@ std::vector<Expr> Realizer::realize_scan(const Reduction& reduction, const Instr
   ConstraintSet all_before = constraints_of(kernel_, outside);
   all_before.add(before);
   Accumulated so_far;  // nothing where each thread has all that it starts from
-  if (!is_in_block || bounds.sweeps.size() > 1 || !all_before.is_empty()) {
+  if (!is_in_block || !sweeps.loops.empty() || !all_before.is_empty()) {
     so_far = start_scan(reduction, operation, before, outside, around);
+  }
+  if (!sweeps.items.empty()) {
+    const ScanItems items =
+        load_items(reduction, operation, sweeps, bounds.upper, bounds.lower, around);
+    return scan_items(operation, so_far, items, sweeps, around);
   }
   Accumulated own = so_far;
   if (is_in_block) {
     NameSet threads = around.within_inames;
-    threads.erase(bounds.sweeps.back());
-    threads.insert(whole_axis(bounds.sweeps.back()));
+    threads.erase(sweeps.thread);
+    threads.insert(whole_axis(sweeps.thread));
     own = start_scan(reduction, operation, {}, threads, around);
   }
   own.last = bounds.step == 1 ? add_element(reduction, operation, own.names, bounds.upper,
@@ -298,8 +321,7 @@ std::vector<Expr> Realizer::realize_scan(const Reduction& reduction, const Instr
                                              around.within_inames, around, own.last)
                                     .value_or(own.last);
   new_dependencies_.insert(own.last);
-  return is_in_block ? scan_threads(operation, so_far, own, bounds.sweeps, around)
-                     : as_names(own.names);
+  return is_in_block ? scan_threads(operation, so_far, own, sweeps, around) : as_names(own.names);
 }
 
 /// Accumulators that hold the elements `before`: none where that is unconstrained.
@@ -320,56 +342,6 @@ Realizer::Accumulated Realizer::start_scan(const Reduction& reduction,
             .value_or(started.last);
   }
   return started;
-}
-
-/// Each thread takes over what the thread `distance` before it has, for distances 1, 2, 4, ...; two
-/// arrays by turns, so that one barrier is enough for each. What came before the threads, of
-/// earlier iterations of loops around them too, is added to that, and goes on with the last
-/// thread's.
-/// @source Hillis and Steele 1986, Data parallel algorithms
-std::vector<Expr> Realizer::scan_threads(const ReductionOperation& operation,
-                                         const Accumulated& so_far, const Accumulated& own,
-                                         const std::vector<std::string>& sweeps,
-                                         const Instruction& around) {
-  const std::string& iname = sweeps.back();
-  const std::int64_t length = length_of(iname);
-  Instruction threads = around;
-  threads.within_inames.erase(iname);
-  SharedParts parts = add_parts(operation, own, length, threads);
-  SharedParts other = add_parts(operation, own, length, threads);
-  const Expr thread = Name{whole_axis(iname)};
-  NameSet within = threads.within_inames;
-  within.insert(whole_axis(iname));
-  std::string last = add_statements("_store", parts.at(thread), as_names(own.names), parts.arrays,
-                                    within, around, own.last);
-  for (std::int64_t distance = 1; distance < length; distance *= 2) {
-    const std::vector<Expr> here = parts.at(thread);
-    std::vector<Expr> sums = operation.combine(parts.at(thread - Expr(distance)), here);
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      sums[i] =
-          Conditional{Comparison{ComparisonOp::greater_equal, thread, distance}, sums[i], here[i]};
-    }
-    last = add_statements(fmt::format("_step_{}", distance), other.at(thread), sums, parts.arrays,
-                          within, around, last);
-    std::swap(parts, other);
-  }
-  std::vector<Expr> earlier = as_names(so_far.names);
-  if (sweeps.size() > 1) {
-    // the loops' next iteration begins with all that there is now
-    std::vector<std::string> copies;
-    for (std::size_t i = 0; i < earlier.size(); ++i) {
-      copies.push_back(add_temporary(so_far.names[i] + "_before", operation.types()[i]));
-    }
-    last = add_statements("_copy", as_names(copies), earlier, copies, threads.within_inames,
-                          threads, last);
-    last =
-        add_statements("_carry", earlier, operation.combine(as_names(copies), parts.at(length - 1)),
-                       so_far.names, threads.within_inames, threads, last);
-    earlier = as_names(copies);
-  }
-  new_dependencies_.insert(last);
-  const std::vector<Expr> here = parts.at(Name{iname});
-  return earlier.empty() ? here : operation.combine(earlier, here);
 }
 
 }  // namespace rtcg::loopy

@@ -12,6 +12,14 @@
 
 namespace rtcg::loopy {
 
+/// The loops around a scan's statement along which it goes on, from the outermost.
+struct ScanSweeps {
+  std::string grid{};  ///< the axis along which blocks look back; empty if they do not
+  std::vector<std::string> loops{};
+  std::string thread{};              ///< the axis of the block; empty if there is none
+  std::vector<std::string> items{};  ///< of each thread
+};
+
 /// Turns the reductions of a kernel into statements.
 class Realizer {
  public:
@@ -52,7 +60,9 @@ class Realizer {
                                  const NameSet& within, const Instruction& around);
 
   // ---- scans (realize_scans.cpp)
-  std::vector<Expr> realize_scan(const Reduction& reduction, const Instruction& around);
+  /// @param looks_back  from block to block, along an axis of the grid
+  std::vector<Expr> realize_scan(const Reduction& reduction, bool looks_back,
+                                 const Instruction& around);
   Accumulated start_scan(const Reduction& reduction, const ReductionOperation& operation,
                          const ConstraintSet& before, const NameSet& within,
                          const Instruction& around);
@@ -68,11 +78,74 @@ class Realizer {
   std::string add_combined(const ReductionOperation& operation,
                            const std::vector<std::string>& accumulators, std::vector<Expr> operands,
                            const Instruction& update, const std::string& after);
+
+  // ---- scans over the threads of a block (scan_threads.cpp)
+  /// What the threads along an axis of the block have together.
+  struct ThreadScan {
+    /// Of a thread and those before it, as its statements read it; nothing where only `before` is
+    /// asked for.
+    std::vector<Expr> inclusive{};
+    /// Of the threads before it: variables of the thread, where they are asked for.
+    std::vector<std::string> before{};
+    /// Of all threads, where it is asked for.
+    std::vector<Expr> total{};
+    std::string last{};
+  };
+  struct ThreadScanWants {
+    bool before = false;
+    bool total = false;
+  };
+  /// The elements of the items of a thread, and then their running values, in registers.
+  struct ScanItems {
+    std::vector<std::string> arrays{};
+    std::int64_t count = 0;
+    Expr place = 0;  ///< of the items of a statement in the arrays
+    std::string last{};
+  };
   /// @param so_far  the value before the threads, the same for all
-  /// @param sweeps  loops, and the axis of the threads
   std::vector<Expr> scan_threads(const ReductionOperation& operation, const Accumulated& so_far,
-                                 const Accumulated& own, const std::vector<std::string>& sweeps,
+                                 const Accumulated& own, const ScanSweeps& sweeps,
                                  const Instruction& around);
+  ScanItems load_items(const Reduction& reduction, const ReductionOperation& operation,
+                       const ScanSweeps& sweeps, const Affine& upper,
+                       const std::vector<Affine>& lower, const Instruction& around);
+  std::vector<Expr> scan_items(const ReductionOperation& operation, const Accumulated& so_far,
+                               const ScanItems& items, const ScanSweeps& sweeps,
+                               const Instruction& around);
+  /// @param threads  the statement without the axis
+  ThreadScan scan_axis(const ReductionOperation& operation, const Accumulated& own,
+                       const std::string& iname, const Instruction& threads, ThreadScanWants wants);
+  ThreadScan scan_in_memory(const ReductionOperation& operation, const Accumulated& own,
+                            const std::string& iname, const Instruction& threads,
+                            ThreadScanWants wants);
+  ThreadScan scan_by_shuffles(const ReductionOperation& operation, const Accumulated& own,
+                              const std::string& iname, const Instruction& threads,
+                              ThreadScanWants wants);
+  /// The running values of lanes that follow each other, each group of `lanes` by itself.
+  void scan_lanes(const ReductionOperation& operation, Accumulated& own, std::int64_t lanes,
+                  const Expr& lane, const NameSet& within, const Instruction& around);
+  /// The value with which the threads of this iteration begin; the loops' next iteration begins
+  /// with all that there is then.
+  std::vector<Expr> carry(const ReductionOperation& operation, const Accumulated& so_far,
+                          const std::vector<Expr>& total, const ScanSweeps& sweeps,
+                          const Instruction& threads, std::string& last);
+  /// What the blocks before have come to, in shared memory (look_back.cpp).
+  /// @param total  of the block, in all of its threads
+  std::vector<Expr> look_back(const ReductionOperation& operation, const std::vector<Expr>& total,
+                              const ScanSweeps& sweeps, const Instruction& threads,
+                              std::string& last);
+  /// An array in global memory for what blocks publish: `length_words` for each block, after one.
+  std::string add_look_back_state(const Expr& length_words);
+  /// `targets = values`, where the values read the old ones of any target.
+  std::string assign_combined(const ReductionOperation& operation, const std::string& suffix,
+                              const std::vector<Expr>& targets, std::vector<Expr> values,
+                              const std::vector<std::string>& bases, const NameSet& within,
+                              const Instruction& around, std::string after);
+  /// A new iname from `first` to before `end`.
+  std::string add_loop(const std::string& base, std::int64_t first, std::int64_t end,
+                       const InameTag& tag);
+  /// Statements that set `names` give all threads of a block the same.
+  void mark_same_in_all_threads(const std::vector<std::string>& names);
 
   // ---- threads of a block (realize_over_threads.cpp)
   std::vector<Expr> over_threads(const ReductionOperation& operation, const Accumulated& own,
@@ -137,6 +210,7 @@ class Realizer {
   std::vector<Expr> branches_;  // conditions of the branches around the present expression
   NameSet new_dependencies_;
   std::map<std::string, std::string> whole_axes_;
+  std::vector<std::string> look_back_states_;
 };
 
 /// `names` as expressions.

@@ -363,8 +363,13 @@ ReduceOverGridOptions grid_options(StepReader& step) {
   return options;
 }
 
-std::int64_t scan_threads(StepReader& step) {
-  return step.to_number(step.option("threads", "256"));
+ScanOverGridOptions scan_options(StepReader& step) {
+  const std::string how = step.option("how", "three_launches");
+  if (how != "three_launches" && how != "look_back") {
+    step.fail(fmt::format("'{}' is not a way to scan: write three_launches or look_back", how));
+  }
+  return {.how = how == "look_back" ? GridScan::look_back : GridScan::three_launches,
+          .threads = step.to_number(step.option("threads", "256"))};
 }
 
 using Table = std::map<std::string, Apply, std::less<>>;
@@ -404,7 +409,7 @@ Table loop_rows() {
       {"remove_unused_inames", row(remove_unused_inames)},
       {"rename_iname", row(rename_iname, text, text)},
       {"rename_inames", row(rename_inames, list, text)},
-      {"scan_over_grid", row(scan_over_grid, text, scan_threads)},
+      {"scan_over_grid", row(scan_over_grid, text, scan_options)},
       {"separate_loop_head_tail_slab", row(separate_loop_head_tail_slab, text, number, number)},
       {"split_iname", row(split_iname, text, number, all_split_options)},
       {"split_reduction_inward", row(split_reduction_inward, rest)},

@@ -11,6 +11,7 @@
 
 #include "rtcg/loopy/analyze/find_integer_point.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
+#include "rtcg/loopy/schedule/tile_order.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -115,6 +116,9 @@ std::vector<SharedAccess> AccessFinder::find(std::size_t statement) {
       add(each, nullptr, true);
     }
     for (const RawPart& part : raw->parts) {
+      if (part.is_written && instruction.tags.count(takes_tiles_in_order) != 0) {
+        continue;  // blocks wait for each other's elements
+      }
       if (part.is_read) {
         add_reads(part.expr);
       }

@@ -200,7 +200,8 @@ std::pair<std::string, Level> print_with_level(const Expr& expr) {
       },
       [&](const Call& e) -> Result {
         if (const Reduction* scanned = as_scan(expr)) {
-          return {fmt::format("scan({}, {}, {})", scanned->operation, list_of(scanned->inames),
+          return {fmt::format("{}({}, {}, {})", looks_back(expr) ? "scan_by_look_back" : "scan",
+                              scanned->operation, list_of(scanned->inames),
                               join(scanned->operands, Level::conditional, ", ")),
                   Level::primary};
         }

@@ -33,12 +33,23 @@ inline constexpr const char* scan_function = "scan";
 [[nodiscard]] inline Expr scan(Reduction reduction) {
   return Call{scan_function, {Expr(std::move(reduction))}};
 }
-/// The reduction of a scan; null for other expressions.
+/// The same along an axis of the grid, in one launch where the target has look-back: each block
+/// continues from what the blocks before it publish. A scan with the number 1 as a second argument.
+[[nodiscard]] inline Expr scan_by_look_back(Reduction reduction) {
+  return Call{scan_function, {Expr(std::move(reduction)), 1}};
+}
+[[nodiscard]] inline bool is_scan_call(const Call& call) {
+  return call.function == scan_function &&
+         (call.arguments.size() == 1 || call.arguments.size() == 2);
+}
+/// The reduction of a scan, of either form; null for other expressions.
 [[nodiscard]] inline const Reduction* as_scan(const Expr& expr) {
   const Call* call = get_if<Call>(expr);
-  return call != nullptr && call->function == scan_function && call->arguments.size() == 1
-             ? get_if<Reduction>(call->arguments.front())
-             : nullptr;
+  return call != nullptr && is_scan_call(*call) ? get_if<Reduction>(call->arguments.front())
+                                                : nullptr;
+}
+[[nodiscard]] inline bool looks_back(const Expr& expr) {
+  return as_scan(expr) != nullptr && get_if<Call>(expr)->arguments.size() == 2;
 }
 
 }  // namespace rtcg::loopy

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/loopy/analyze/axis_length.h"
 #include "rtcg/loopy/analyze/reduction_operation.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/schedule/loop_bounds.h"
@@ -19,12 +20,13 @@
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
+#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy {
 namespace {
 
 /// The bounds of a scan: first <= j <= block*g + rest, where g is the axis of the grid.
-struct GridScan {
+struct ScanBlocks {
   Affine first;
   Affine rest;             ///< without g
   std::int64_t block = 0;  ///< elements of a block
@@ -60,7 +62,7 @@ void for_each_scan(const Kernel& kernel, const Instruction& instruction, std::st
   for_each_expression(instruction, [&](const Expr& expr) {
     walk(expr, [&](const Expr& part) {
       const Reduction* reduction = as_scan(part);
-      if (reduction != nullptr) {
+      if (reduction != nullptr && !looks_back(part)) {
         const auto bound = growing_bound(kernel, *reduction, instruction);
         if (bound && bound->coefficient(iname) != 0) {
           visit(part, *reduction);
@@ -78,11 +80,11 @@ void for_each_scan(const Kernel& kernel, const Instruction& instruction, std::st
                      fmt::join(reduction.inames, ", "), around.id, why));
 }
 
-GridScan bounds_of_scan(const Kernel& kernel, const Reduction& reduction, const Instruction& around,
-                        const std::string& grid) {
+ScanBlocks bounds_of_scan(const Kernel& kernel, const Reduction& reduction,
+                          const Instruction& around, const std::string& grid) {
   const std::string& iname = reduction.inames.front();
   const Affine upper = *growing_bound(kernel, reduction, around);
-  GridScan scan;
+  ScanBlocks scan;
   scan.block = upper.coefficient(grid);
   scan.rest = upper - Affine(grid, scan.block);
   const Domain& home = *find_home_domain(kernel, iname);
@@ -137,7 +139,7 @@ GridScan bounds_of_scan(const Kernel& kernel, const Reduction& reduction, const 
 
 /// What the first launch computes must be there before the kernel has done anything.
 void check_surroundings(const Kernel& kernel, const Instruction& around, const Reduction& reduction,
-                        const GridScan& scan, const std::string& grid) {
+                        const ScanBlocks& scan, const std::string& grid) {
   NameSet read;
   for (const Expr& operand : reduction.operands) {
     read.merge(free_names(operand));
@@ -164,6 +166,9 @@ void check_surroundings(const Kernel& kernel, const Instruction& around, const R
     refuse_surroundings(around, "it runs under a condition");
   }
 }
+
+/// Of a thread of the second launch, which is one block for each scan: fewer would make it last.
+constexpr std::int64_t items_of_parts = 8;
 
 class GridScanner {
  public:
@@ -199,7 +204,9 @@ class GridScanner {
       if (most && *most < threads_) {
         kernel_ = tag_inames(std::move(kernel_), each + ":l.0");
       } else if (threads_ > 1) {
-        kernel_ = split_iname(std::move(kernel_), each, threads_, {.inner_tag = "l.0"});
+        kernel_ = split_iname(std::move(kernel_), each, threads_ * items_of_parts);
+        kernel_ = split_iname(std::move(kernel_), each + "_inner", items_of_parts,
+                              {.outer_tag = "l.0", .inner_tag = "unr"});
       }
     }
     for (const auto& [each, length] : part_inames_) {
@@ -282,7 +289,7 @@ class GridScanner {
     std::vector<Instruction> first;
     for (const Expr& expr : scans) {
       const Reduction reduction = *as_scan(expr);
-      const GridScan scan = bounds_of_scan(kernel_, reduction, around, grid_);
+      const ScanBlocks scan = bounds_of_scan(kernel_, reduction, around, grid_);
       check_surroundings(kernel_, around, reduction, scan, grid_);
       const std::string name = result_name(around);
       std::vector<Expr> outer;
@@ -362,7 +369,7 @@ class GridScanner {
     return part_block_;
   }
 
-  void add_parts(const Instruction& around, const Reduction& reduction, const GridScan& scan,
+  void add_parts(const Instruction& around, const Reduction& reduction, const ScanBlocks& scan,
                  const NameSet& within, const std::vector<Expr>& targets) {
     const std::string inside = names_.make(reduction.inames.front() + "_inner");
     ConstraintSet constraints;
@@ -387,7 +394,7 @@ class GridScanner {
   }
 
   /// As many as scan the block in the last launch; 1 where that is no axis.
-  [[nodiscard]] std::int64_t threads_of(const GridScan& scan) const {
+  [[nodiscard]] std::int64_t threads_of(const ScanBlocks& scan) const {
     for (const std::string& each : scan.sweeps) {
       const auto most = constraints_of(kernel_, {each}).maximum(Affine(each));
       const InameTag tag = tag_of(kernel_, each);
@@ -422,7 +429,7 @@ class GridScanner {
 
   /// The values of the scan within the block.
   std::vector<Expr> own_values(const Instruction& around, const Reduction& reduction,
-                               const GridScan& grid_scan, std::vector<Instruction>& first) {
+                               const ScanBlocks& grid_scan, std::vector<Instruction>& first) {
     const std::string inside = names_.make(reduction.inames.front());
     ConstraintSet constraints;
     constraints.add_nonnegative(Affine(inside));
@@ -466,6 +473,77 @@ class GridScanner {
   std::vector<std::pair<std::string, std::int64_t>> part_inames_;
 };
 
+[[noreturn]] void refuse_look_back(const Instruction& around, const std::string& why) {
+  refuse("loopy.scan_over_grid.look_back",
+         fmt::format("the blocks of the scan in '{}' cannot look back: {}", around.id, why));
+}
+
+/// What look-back takes besides what the three launches do.
+void check_look_back(const Kernel& kernel, const Instruction& around, const Reduction& reduction,
+                     const ScanBlocks& scan, const std::string& grid) {
+  std::string threads;
+  for (const std::string& each : scan.sweeps) {
+    const InameTag tag = tag_of(kernel, each);
+    if (tag.is_parallel()) {
+      if (!(tag == InameTag{AxisKind::block, 0}) || !threads.empty()) {
+        refuse_look_back(around, fmt::format("'{}' is tagged {}, and l.0 alone scans a block", each,
+                                             to_string(tag)));
+      }
+      threads = each;
+    }
+  }
+  const std::optional<std::int64_t> length =
+      threads.empty() ? std::nullopt : constant_length(kernel, threads);
+  if (!length || *length % warp_size != 0) {
+    refuse_look_back(around, fmt::format("the threads along l.0 that scan a block are a multiple "
+                                         "of {}",
+                                         warp_size));
+  }
+  for (const std::string& each : scan.sweeps) {
+    if (scan.rest.coefficient(each) > scan.rest.coefficient(threads)) {
+      refuse_look_back(around, fmt::format("'{}' goes around the threads of '{}': let it count "
+                                           "within them",
+                                           each, threads));
+    }
+  }
+  Affine first = scan.rest - scan.first;
+  for (const std::string& each : scan.sweeps) {
+    first = first.substitute(each, Affine(0));
+  }
+  if (!(first == Affine(0)) && !(first == Affine(-1))) {
+    refuse_look_back(around, fmt::format("the scan over '{}' begins with elements before those of "
+                                         "the first block",
+                                         reduction.inames.front()));
+  }
+  const auto least = constraints_of(kernel, {grid}).minimum(Affine(grid));
+  if (least != 0) {
+    refuse_look_back(around, fmt::format("'{}' does not begin at 0", grid));
+  }
+}
+
+/// Each scan whose upper bound grows with the iname, marked.
+Kernel with_look_back(Kernel kernel, const std::string& grid) {
+  for (Instruction& each : kernel.instructions) {
+    std::vector<Expr> scans;
+    for_each_scan(kernel, each, grid, [&](const Expr& scan, const Reduction& reduction) {
+      const ScanBlocks blocks = bounds_of_scan(kernel, reduction, each, grid);
+      check_surroundings(kernel, each, reduction, blocks, grid);
+      check_look_back(kernel, each, reduction, blocks, grid);
+      scans.push_back(scan);
+    });
+    if (!scans.empty()) {
+      each = map_expressions(std::move(each), [&](const Expr& expr) {
+        return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+          return std::find(scans.begin(), scans.end(), part) != scans.end()
+                     ? std::optional(scan_by_look_back(*as_scan(part)))
+                     : std::nullopt;
+        });
+      });
+    }
+  }
+  return kernel;
+}
+
 std::optional<Refusal> find_scan_refusal(const Kernel& kernel, std::string_view iname,
                                          std::int64_t threads) {
   if (!is_iname(kernel, iname)) {
@@ -506,13 +584,41 @@ NameSet grid_inames_of_scans(const Kernel& kernel) {
   return result;
 }
 
-Kernel scan_over_grid(Kernel kernel, std::string_view iname, std::int64_t threads) {
+Kernel scan_over_grid(Kernel kernel, std::string_view iname, const ScanOverGridOptions& options) {
   const RecordedStep step(kernel);
   kernel = expand_subst(std::move(kernel));
-  throw_if_refused(find_scan_refusal(kernel, iname, threads));
-  kernel = GridScanner(std::move(kernel), std::string(iname), threads).run();
+  throw_if_refused(find_scan_refusal(kernel, iname, options.threads));
+  const bool is_look_back = options.how == GridScan::look_back;
+  kernel = is_look_back ? with_look_back(std::move(kernel), std::string(iname))
+                        : GridScanner(std::move(kernel), std::string(iname), options.threads).run();
   step.record(kernel, "scan_over_grid", {std::string(iname)},
-              {{"threads", threads == 256 ? "" : std::to_string(threads)}});
+              {{"how", is_look_back ? "look_back" : ""},
+               {"threads", options.threads == 256 ? "" : std::to_string(options.threads)}});
+  return kernel;
+}
+
+Kernel without_impossible_look_back(Kernel kernel, bool has_look_back) {
+  NameSet grids;
+  for (Instruction& each : kernel.instructions) {
+    bool is_marked = false;
+    each = map_expressions(std::move(each), [&](const Expr& expr) {
+      return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+        is_marked = is_marked || looks_back(part);
+        return looks_back(part) ? std::optional(scan(*as_scan(part))) : std::nullopt;
+      });
+    });
+    for (const std::string& iname : each.within_inames) {
+      if (is_marked && tag_of(kernel, iname).kind == AxisKind::grid) {
+        grids.insert(iname);
+      }
+    }
+  }
+  if (has_look_back) {
+    for (const std::string& iname : grids) {
+      // tags may have changed since
+      static_cast<void>(why_not([&] { return kernel = with_look_back(kernel, iname); }));
+    }
+  }
   return kernel;
 }
 

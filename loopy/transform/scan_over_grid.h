@@ -6,6 +6,23 @@
 
 namespace rtcg::loopy {
 
+/// How what the blocks before a block come to reaches it.
+enum class GridScan {
+  three_launches,  ///< the order of the operations is the same each time
+  /// In one launch, on targets with warp shuffles and fences of the device (CUDA): each block scans
+  /// its elements, publishes their value and reads what the blocks before it have published, as far
+  /// back as it must. How far that is differs from run to run, and with it the order of the
+  /// operations: the last bits of floating-point sums and products do, too. Other targets run three
+  /// launches.
+  look_back,
+};
+
+struct ScanOverGridOptions {
+  GridScan how = GridScan::three_launches;
+  /// Threads that scan the parts in the second of three launches, along l.0.
+  std::int64_t threads = 256;
+};
+
 /// Lets the blocks of the grid share a scan.
 ///
 /// Rewrites, with g on an axis of the grid and 0 <= l < 256,
@@ -21,15 +38,24 @@ namespace rtcg::loopy {
 /// combines the elements of a block in the first launch, because rules need not commute. The order
 /// of the elements is kept and is the same each time. All scans along the axis share the three
 /// launches. Preprocessing does this by itself wherever a scan along an axis of the grid is left.
+///
+/// Look-back marks the scan, which is printed as `scan_by_look_back(sum, j, a[j])`. It takes blocks
+/// whose threads are along l.0 alone, a multiple of 32, with or without loops of each thread that
+/// count within them, and elements that begin with the first block. Blocks take their tiles in the
+/// order in which they begin, so that each waits only for blocks that run. It moves each element
+/// twice, three launches move it three times.
 /// @param iname    on an axis of the grid; the upper bound of the scan grows with it
-/// @param threads  that scan the parts in the second launch, along l.0
+/// @source Merrill and Garland 2016, Single-pass parallel prefix scan with decoupled look-back
 /// @throws InvalidInput  loopy.scan_over_grid.unknown_iname, loopy.scan_over_grid.not_on_grid,
 ///                       loopy.scan_over_grid.no_scan, loopy.scan_over_grid.bounds,
-///                       loopy.scan_over_grid.surroundings, loopy.scan_over_grid.threads
+///                       loopy.scan_over_grid.surroundings, loopy.scan_over_grid.threads,
+///                       loopy.scan_over_grid.look_back
 [[nodiscard]] Kernel scan_over_grid(Kernel kernel, std::string_view iname,
-                                    std::int64_t threads = 256);
+                                    const ScanOverGridOptions& options = {});
 
-/// The inames on axes of the grid that scans go along.
+/// The inames on axes of the grid that scans go along, without those that look back.
 [[nodiscard]] NameSet grid_inames_of_scans(const Kernel& kernel);
+/// The kernel whose scans look back only where they can: nowhere if the target cannot.
+[[nodiscard]] Kernel without_impossible_look_back(Kernel kernel, bool has_look_back);
 
 }  // namespace rtcg::loopy

@@ -66,26 +66,106 @@ TEST(GridScans, TakeTuplesAndRules) {
   expect_same_everywhere(apply_recipe(maps, in_blocks_of_8), maps, {{"n", 30}});
 }
 
+/// Of 32 threads with `items` elements each, that look back.
+Kernel looking_back(const Kernel& kernel, int items, const std::string& tag = "unr") {
+  const std::string recipe = items == 1 ? "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)\n"
+                                        : "split_iname(i, " + std::to_string(32 * items) +
+                                              ", outer_tag=g.0)\n" + "split_iname(i_inner, " +
+                                              std::to_string(items) +
+                                              ", outer_tag=l.0, inner_tag=" + tag + ")\n";
+  return apply_recipe(kernel, recipe + "scan_over_grid(i_outer, how=look_back)");
+}
+
+constexpr const char* running = "{[i]: 0 <= i < n} {[j]: 0 <= j <= i} {[k]: 0 <= k < i}";
+
+TEST(GridScansThatLookBack, AreOneLaunchOnCudaAndThreeElsewhere) {
+  const Kernel kernel = looking_back(
+      grid_scans(running, "s[i] = scan(sum, j, a[j])", "a, s: i32[n]; n: i32"), 4, "vec");
+  const GeneratedProgram program = generate(kernel, Target::cuda);
+  EXPECT_EQ(program.launches.size(), 1U);
+  const std::string text = generate_text(kernel, Target::cuda);
+  EXPECT_EQ(count_of("atomicAdd(&look_back_state[0], 1ull)", text), 1) << text;
+  EXPECT_EQ(count_of("blockIdx", text), 0) << text;
+  EXPECT_EQ(generate(kernel, Target::opencl).launches.size(), 3U);
+  EXPECT_EQ(generate(kernel, Target::host).launches.size(), 3U);
+  // a tag that comes later decides again
+  EXPECT_EQ(generate(apply_recipe(kernel,
+                                  "untag_inames(i_inner_outer)\n"
+                                  "tag_inames(i_inner_outer:l.1)"),
+                     Target::cuda)
+                .launches.size(),
+            3U);
+}
+
+TEST(GridScansThatLookBack, GiveWhatTheLoopGives) {
+  const Kernel kernel =
+      grid_scans(running,
+                 "s[i] = scan(sum, j, a[j])\n"
+                 "g[i] = 2*scan(sum, k, a[k]*a[k]) + 1\nm[i] = scan(max, j, a[j])",
+                 "a, s, g, m: i64[n]; n: i32");
+  for (const int n : {1, 31, 37, 1500}) {
+    expect_same_everywhere(looking_back(kernel, n < 1000 ? 1 : 4, "vec"), kernel, {{"n", n}});
+  }
+  const Kernel words = grid_scans(running, "s[i] = scan(product, j, a[j])", "a, s: u8[n]; n: i32");
+  expect_same_everywhere(looking_back(words, 2), words, {{"n", 700}});
+}
+
+TEST(GridScansThatLookBack, TakeTuplesRulesAndRows) {
+  const Kernel places = grid_scans(running, "v[i], p[i] = scan(argmax, j, a[j], j)",
+                                   "a, v: f64[n]; p: i32[n]; n: i32");
+  expect_same_everywhere(looking_back(places, 2), places, {{"n", 500}});
+  // products of matrices do not commute: the order is kept
+  const Kernel maps = grid_scans(running,
+                                 "after(a, b, c, d) := make_tuple(c*a, c*b + d)  {neutral=1:0}\n"
+                                 "u[i], v[i] = scan(after, j, a[j], b[j])",
+                                 "a, b, u, v: i32[n]; n: i32");
+  expect_same_everywhere(looking_back(maps, 1), maps, {{"n", 1500}});
+  const Kernel rows = grid_scans(
+      "{[r, q, i, j]: 0 <= r < 3 and 0 <= q < 2 and 0 <= i < n and "
+      "0 <= j <= i}",
+      "s[r, q, i] = scan(sum, j, a[q, r, j])", "a: i32[2, 3, n]; s: i32[3, 2, n]; n: i32");
+  expect_same_everywhere(looking_back(apply_recipe(rows, "tag_inames(r:g.1, q:g.2)"), 2), rows,
+                         {{"n", 300}});
+}
+
+TEST(GridScansThatLookBack, AreRefusedForOtherBlocks) {
+  const Kernel kernel = grid_scans(running, "s[i] = scan(sum, j, a[j])", "a, s: i32[n]; n: i32");
+  const auto look_back = [](const Kernel& described, const std::string& recipe) {
+    return apply_recipe(described, recipe + "scan_over_grid(i_outer, how=look_back)");
+  };
+  constexpr const char* code = "loopy.scan_over_grid.look_back";
+  EXPECT_ERROR(code, look_back(kernel, in_blocks_of_8));
+  EXPECT_ERROR(code, look_back(kernel, "split_iname(i, 32, outer_tag=g.0)\n"));
+  EXPECT_ERROR(code, look_back(kernel, "split_iname(i, 32, outer_tag=g.0, inner_tag=l.1)\n"));
+  EXPECT_ERROR(code, look_back(kernel,
+                               "split_iname(i, 128, outer_tag=g.0)\n"
+                               "split_iname(i_inner, 32, inner_tag=l.0)\n"));
+  EXPECT_ERROR("loopy.apply_recipe.bad_arguments",
+               apply_recipe(kernel,
+                            "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)\n"
+                            "scan_over_grid(i_outer, how=guess)"));
+}
+
 TEST(GridScans, AreRefusedWhereBlocksDoNotFollowEachOther) {
   const auto sliced = [](const std::string& domains, const std::string& statements,
                          const std::string& recipe) {
     return apply_recipe(grid_scans(domains, statements, "a, s: f64[n]; n: i32"), recipe);
   };
-  const std::string running = "{[i, j]: 0 <= i < n and 0 <= j <= i}";
+  const std::string one_loop = "{[i, j]: 0 <= i < n and 0 <= j <= i}";
   const std::string sum = "s[i] = scan(sum, j, a[j])";
-  const Kernel kernel = sliced(running, sum, in_blocks_of_8);
+  const Kernel kernel = sliced(one_loop, sum, in_blocks_of_8);
   EXPECT_ERROR("loopy.scan_over_grid.unknown_iname", scan_over_grid(kernel, "q"));
   EXPECT_ERROR("loopy.scan_over_grid.not_on_grid", scan_over_grid(kernel, "i_inner"));
-  EXPECT_ERROR("loopy.scan_over_grid.threads", scan_over_grid(kernel, "i_outer", 0));
+  EXPECT_ERROR("loopy.scan_over_grid.threads", scan_over_grid(kernel, "i_outer", {.threads = 0}));
   EXPECT_ERROR("loopy.scan_over_grid.no_scan",
-               scan_over_grid(sliced(running, "s[i] = sum(j, a[j])", in_blocks_of_8), "i_outer"));
+               scan_over_grid(sliced(one_loop, "s[i] = sum(j, a[j])", in_blocks_of_8), "i_outer"));
   EXPECT_ERROR("loopy.scan_over_grid.bounds",
                scan_over_grid(sliced("{[i, j]: 0 <= i < n and 0 <= j <= i + 3 and 0 <= j < n}", sum,
                                      in_blocks_of_8),
                               "i_outer"));
   EXPECT_ERROR(
       "loopy.scan_over_grid.surroundings",
-      scan_over_grid(sliced(running, "s[i] = scan(sum, j, a[j])  {if=a[i] > 0}", in_blocks_of_8),
+      scan_over_grid(sliced(one_loop, "s[i] = scan(sum, j, a[j])  {if=a[i] > 0}", in_blocks_of_8),
                      "i_outer"));
   EXPECT_ERROR("loopy.scan_over_grid.surroundings",
                scan_over_grid(sliced("{[r, i, j]: 0 <= r < 2 and 0 <= i < n and 0 <= j <= i}",

@@ -111,6 +111,64 @@ TEST(Scans, AlongMoreThanTheThreadsOfABlockCarryOn) {
                          kernel_of(domains, "s[i] = sum(j, a[j])", arguments), {{"n", 11}});
 }
 
+TEST(Scans, AlongWarpsTakeShufflesAndOneBarrier) {
+  for (const char* type : {"f64", "i32"}) {
+    SCOPED_TRACE(type);
+    for (const int length : {32, 96}) {
+      const Pair pair = running(std::to_string(length), type);
+      const Kernel tagged = tag_inames(pair.scanned, "i:l.0");
+      const std::string text = generate_text(tagged, Target::cuda);
+      EXPECT_EQ(count_of("__syncthreads", text), length == 32 ? 0 : 2) << text;
+      EXPECT_GE(count_of("__shfl_up_sync", text), 10);
+      expect_same_everywhere(tagged, pair.reduced, {{"n", 1}});
+    }
+  }
+  // with threads beyond the end, rows of warps, and loops around
+  const Pair pair = running("n", "i32");
+  const Kernel split = split_iname(pair.scanned, "i", 64, {.inner_tag = "l.0"});
+  const std::string domains = "{[r, i, j]: 0 <= r < 5 and 0 <= i < n and 0 <= j <= i}";
+  const Kernel rows = kernel_of(domains, "s[r, i] = scan(max, j, a[r, j])", "a, s: f32[5, n]");
+  const Kernel split_rows = tag_inames(split_iname(rows, "i", 32, {.inner_tag = "l.0"}), "r:l.1");
+  for (const int n : {31, 150}) {
+    expect_same_everywhere(split, pair.reduced, {{"n", n}});
+    expect_same_everywhere(split_rows, rows, {{"n", n}});
+  }
+}
+
+TEST(Scans, AlongTheItemsOfThreads) {
+  const Pair pair = running("n", "i32");
+  const std::string after =
+      "after(a, b, c, d) := make_tuple(c*a, c*b + d)  {neutral=1:0}\n"
+      "u[i], v[i] = scan(after, j, a[j], b[j])";
+  const Kernel maps =
+      kernel_of("{[i, j]: 0 <= i < n and 0 <= j <= i}", after, "a, b, u, v: i32[n]");
+  const Kernel places =
+      kernel_of("{[i, j]: 0 <= i < n and 0 <= j <= i}", "v[i], p[i] = scan(argmax, j, a[j], j)",
+                "a, v: f32[n]; p: i32[n]");
+  for (const char* items : {"for", "vec"}) {
+    for (const std::int64_t threads : {32, 5}) {
+      SCOPED_TRACE(std::string(items) + " " + std::to_string(threads));
+      const auto sliced = [&](const Kernel& kernel) {
+        return split_iname(split_iname(kernel, "i", 4 * threads), "i_inner", 4,
+                           {.outer_tag = "l.0", .inner_tag = items});
+      };
+      for (const int n : {37, 300}) {
+        expect_same_everywhere(sliced(pair.scanned), pair.reduced, {{"n", n}});
+      }
+      expect_same_everywhere(sliced(maps), maps, {{"n", 200}});
+      expect_same_everywhere(sliced(places), places, {{"n", 200}});
+    }
+  }
+  // two loops of each thread, with a load of a vector
+  const Kernel kernel = kernel_of("{[i, j]: 0 <= i < n and 0 <= j <= i}",
+                                  "s[i] = scan(sum, j, a[j])", "a, s: f32[n]");
+  const Kernel sliced =
+      split_iname(split_iname(split_iname(kernel, "i", 256), "i_inner", 8, {.outer_tag = "l.0"}),
+                  "i_inner_inner", 4, {.outer_tag = "unr", .inner_tag = "vec"});
+  EXPECT_GE(count_of("*(const float4 *)&a", generate_text(sliced, Target::cuda)), 2);
+  expect_same_everywhere(sliced, kernel, {{"n", 601}});
+}
+
 TEST(Scans, OfValuesWithTheirPlacesGiveBoth) {
   const std::string domains = "{[i, j]: 0 <= i < 21 and 0 <= j <= i}";
   const std::string arguments = "a, v: f64[21]; p: i32[21]";
@@ -159,7 +217,9 @@ TEST(Scans, ThatCannotGoStepByStepAreRefused) {
       {triangle, "b[i] = scan(sum, j, a[j]) {if=i > 3}", "i:g.0"},
       {"{[i, j, k]: 0 <= i, k < 5 and 0 <= j <= 7*i + k}", "c[i, k] = scan(sum, j, a[j])"},
       {"{[i, j, k]: 0 <= i < 20 and 0 <= j <= i and 0 <= k < 3}",
-       "b[i] = scan(sum, (j, k), c[j, k])"}};
+       "b[i] = scan(sum, (j, k), c[j, k])"},
+      {"{[i, k, j]: 0 <= i, k < 4 and 0 <= j <= 8*i + 2*k}", "c[i, k] = scan(sum, j, a[j])",
+       "i:l.0"}};
   for (const std::vector<std::string>& each : cases) {
     SCOPED_TRACE(each[0] + each[1]);
     EXPECT_ERROR("loopy.realize_reductions.scan_form",
