@@ -128,45 +128,12 @@ Expr loop_bits(Op op, DType dtype, const Operands& operands) {
   return loopy::Cast{value_type(dtype), loopy::Bitwise{which, a, b}};
 }
 
-Expr loop_shift(Op op, DType dtype, const Operands& operands) {
-  const cgen::Type type = value_type(dtype);
-  const cgen::Type counter = size_bytes(dtype) == 8 ? cgen::u64 : cgen::u32;
-  const Expr count = loopy::Cast{counter, operands[1]};
-  const Expr is_inside =
-      compare(ComparisonOp::less, count, static_cast<std::int64_t>(8 * size_bytes(dtype)));
-  if (op == Op::shift_left) {
-    return loopy::Conditional{
-        is_inside,
-        loopy::Cast{type, loopy::Bitwise{loopy::BitOp::shift_left,
-                                         loopy::Cast{counter, operands[0]}, count}},
-        0};
-  }
-  const Expr outside = is_signed_integer(dtype)
-                           ? loopy::Conditional{compare(ComparisonOp::less, operands[0], 0), -1, 0}
-                           : Expr(0);
-  return loopy::Conditional{
-      is_inside, loopy::Cast{type, loopy::Bitwise{loopy::BitOp::shift_right, operands[0], count}},
-      outside};
-}
-
-Expr loop_comparison(Op op, const Operands& operands, DType left, DType right) {
+Expr loop_comparison(Op op, const Operands& operands) {
   const ComparisonOp which = op == Op::equal       ? ComparisonOp::equal
                              : op == Op::not_equal ? ComparisonOp::not_equal
                              : op == Op::less      ? ComparisonOp::less
                                                    : ComparisonOp::less_equal;
-  if (left == right) {
-    return compare(which, operands[0], operands[1]);
-  }
-  // u64 and a type with signs, whose negative numbers are less than all of u64
-  const bool left_has_sign = is_signed_integer(left);
-  const Expr is_negative =
-      compare(ComparisonOp::less, left_has_sign ? operands[0] : operands[1], 0);
-  const Expr of_others =
-      compare(which, loopy::Cast{cgen::u64, operands[0]}, loopy::Cast{cgen::u64, operands[1]});
-  const bool holds_of_negative =
-      op == Op::not_equal || ((op == Op::less || op == Op::less_equal) && left_has_sign);
-  return holds_of_negative ? loopy::logical_or({is_negative, of_others})
-                           : loopy::logical_and({loopy::logical_not(is_negative), of_others});
+  return compare(which, operands[0], operands[1]);
 }
 
 Expr loop_extremum(Op op, DType dtype, const Expr& a, const Expr& b) {
@@ -252,14 +219,11 @@ std::optional<Expr> real_operation(Op op, DType dtype, const Operands& operands,
       return loop_bits(op, dtype, operands);
     case Op::bit_not:
       return loop_bits(Op::bit_xor, dtype, {operands[0], loopy::Cast{value_type(dtype), -1}});
-    case Op::shift_left:
-    case Op::shift_right:
-      return loop_shift(op, dtype, operands);
     case Op::equal:
     case Op::not_equal:
     case Op::less:
-    case Op::less_equal:
-      return loop_comparison(op, operands, types[0], types[1]);
+    case Op::less_equal:  // u64 and a type with signs have a comparison of their own
+      return types[0] == types[1] ? std::optional(loop_comparison(op, operands)) : std::nullopt;
     case Op::logical_and:
       return loopy::logical_and(operands);
     case Op::logical_or:
@@ -273,10 +237,6 @@ std::optional<Expr> real_operation(Op op, DType dtype, const Operands& operands,
     case Op::fmax:
     case Op::fmin:
       return loop_extremum(op, dtype, operands[0], operands[1]);
-    case Op::signbit:
-      return compare(ComparisonOp::less,
-                     loopy::call("copysign", {loop_constant(1, types[0]), operands[0]}),
-                     loop_constant(0, types[0]));
     default:
       return std::nullopt;
   }
