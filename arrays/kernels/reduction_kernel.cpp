@@ -128,20 +128,12 @@ class Run {
 
   /// Sets the reduced axes, the shape of the results, and their arrays.
   void choose_results() {
-    const int count = binding_.shape.size();
     if (launch_.offsets) {
       check_offsets();
       kept_shape_ = {launch_.offsets->shape()[0] - 1};
     } else {
-      for (int axis = 0; axis < count; ++axis) {
-        const bool goes = goes_away(axis, count);
-        if (goes) {
-          axes_.push_back(axis);
-        }
-        if (!goes || launch_.keeps_axes) {
-          kept_shape_.push_back(goes ? 1 : binding_.shape[axis]);
-        }
-      }
+      axes_ = detail::reduced_axes(launch_.axes, binding_.shape.size());
+      kept_shape_ = detail::shape_without(binding_.shape, axes_, launch_.keeps_axes);
     }
     if (launch_.out.empty()) {
       for (const ResultProgram& result : program_.results) {
@@ -155,21 +147,6 @@ class Run {
       outputs_ = launch_.out;
       check_out();
     }
-  }
-
-  [[nodiscard]] bool goes_away(int axis, int count) const {
-    if (!launch_.axes) {
-      return true;
-    }
-    int times = 0;
-    for (const std::int64_t given : *launch_.axes) {
-      times += checked_axis(given, count) == axis ? 1 : 0;
-    }
-    if (times > 1) {
-      throw InvalidInput("arrays.reduce.repeated_axis",
-                         fmt::format("axis {} is reduced twice", axis));
-    }
-    return times == 1;
   }
 
   void check_offsets() const {
@@ -277,10 +254,7 @@ class Run {
   /// Whether the last block of a segmented reduction can combine the results in the same launch.
   [[nodiscard]] bool has_last_block_reduce(const detail::ReductionPlan& plan,
                                            std::int64_t outputs) const {
-    return loopy::dialect_of(stream_.device()) == cgen::Dialect::cuda && plan.segments > 1 &&
-           (plan.spread == detail::ReductionSpread::columns ||
-            (plan.spread == detail::ReductionSpread::block &&
-             outputs <= detail::last_block_counter_count)) &&
+    return can_meet_at_once(stream_.device(), plan, outputs) &&
            std::all_of(program_.results.begin(), program_.results.end(),
                        [](const ResultProgram& result) {
                          return result.type.structure() == nullptr &&
@@ -298,10 +272,7 @@ class Run {
     detail::SnippetForm& all = form.snippets;
     all.dialect = loopy::dialect_of(stream_.device());
     all.axes = static_cast<std::uint8_t>(layouts.kept_shape.size() + layouts.reduced_shape.size());
-    const std::int64_t outputs = element_count(layouts.kept_shape);
-    all.is_wide = all.is_wide || outputs >= (1 << 29) ||
-                  pass.plan.segments * outputs >= (1 << 29) ||
-                  element_count(layouts.reduced_shape) >= (1 << 29);
+    all.is_wide = all.is_wide || is_wide(layouts.size(), pass.plan);
     const auto operand = [&](const Target& target) {
       all.is_wide = all.is_wide || !detail::fits_32_bits(DType::u8, target.layout);
       return detail::form_of(DType::u8, target.layout.strides);

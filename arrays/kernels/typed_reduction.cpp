@@ -5,35 +5,11 @@
 #include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/kernels/snippet_form.h"
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::arrays::detail {
-namespace {
-
-Expression reduced(Op op, const Expression& value, const ReduceOptions& options) {
-  switch (op) {
-    case Op::sum:
-      return sum(value, options);
-    case Op::product:
-      return prod(value, options);
-    case Op::min:
-      return min(value, options);
-    case Op::max:
-      return max(value, options);
-    case Op::any:
-      return any(value, options);
-    case Op::all:
-      return all(value, options);
-    case Op::argmin:
-      return argmin(value, options);
-    default:
-      return argmax(value, options);
-  }
-}
-
-}  // namespace
-
 TypedReduction::TypedReduction(Expression reduction, std::vector<KernelArgument> arguments)
     : reduction_(std::move(reduction)), arguments_(std::move(arguments)) {
   static_cast<void>(SnippetProgram(arguments_, ""));  // checks the names
@@ -58,9 +34,8 @@ std::vector<AnyArray> TypedReduction::run(const std::vector<Expression>& values,
   }
   const Expression element =
       substitute(Expression(reduction_.node()->operands[0]), bind_values(arguments_, values));
-  const Expression result =
-      reduced(reduction_.node()->op, element,
-              {.axes = launch.axes, .keeps_axes = launch.keeps_axes, .dtype = reduction_.dtype()});
+  const Expression result = make_reduction(reduction_.node()->op, reduction_.dtype(), element,
+                                           {.axes = launch.axes, .keeps_axes = launch.keeps_axes});
   if (launch.out.empty()) {
     return {evaluate(result)};
   }

@@ -3,7 +3,7 @@
 
 #include <initializer_list>
 
-#include "rtcg/arrays/lazy/expression.h"
+#include "rtcg/arrays/lazy/functions.h"
 
 // How functions of expressions are made.
 
@@ -33,6 +33,14 @@ namespace rtcg::arrays::detail {
 /// @throws InvalidInput  arrays.expression.dtype
 [[nodiscard]] Expression floating(Op op, const char* function, const Expression& a,
                                   bool takes_complex = false);
+/// A reduction of values that have the accumulator's type already.
+///
+/// @param dtype  of the result
+/// @throws InvalidInput  arrays.layout.bad_axis, arrays.reduce.repeated_axis; arrays.reduce.empty,
+///         arrays.expression.dtype: a minimum or maximum of nothing, or of complex numbers;
+///         arrays.expression.vector
+[[nodiscard]] Expression make_reduction(Op op, DType dtype, const Expression& a,
+                                        const ReduceOptions& options);
 /// The type in which two operands meet.
 [[nodiscard]] DType common_dtype(const Expression& a, const Expression& b);
 

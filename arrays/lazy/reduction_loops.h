@@ -111,6 +111,12 @@ struct ReductionSize {
   std::int64_t threads = 256;  ///< of a block, if blocks or columns share the work
 };
 [[nodiscard]] ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size);
+/// Whether the results of the plan's segments can be combined in the same launch, by the last block
+/// that finishes.
+[[nodiscard]] bool can_meet_at_once(runtime::Device device, const ReductionPlan& plan,
+                                    std::int64_t outputs);
+/// Whether numbers of elements and of results may need 64 bits.
+[[nodiscard]] bool is_wide(const ReductionSize& size, const ReductionPlan& plan);
 
 /// Layouts split into kept axes, which have the offsets, and reduced axes; both collapsed to as few
 /// as possible.
@@ -132,6 +138,12 @@ struct SplitAxes {
   bool keeps_axes = false;  ///< the targets have them, of length 1
   bool may_reorder = true;  ///< the reduced ones
 };
+/// The given axes of `count`, or all of them: each once, ascending.
+///
+/// @throws InvalidInput  arrays.layout.bad_axis, arrays.reduce.repeated_axis
+[[nodiscard]] Extents reduced_axes(const std::optional<Extents>& given, int count);
+/// The shape of the result of a reduction. @param axes  the reduced ones
+[[nodiscard]] Extents shape_without(const Extents& shape, const Extents& axes, bool keeps_axes);
 [[nodiscard]] SplitLayouts split_layouts(const Extents& shape, const SplitAxes& axes,
                                          const std::vector<Layout>& targets,
                                          const std::vector<Layout>& leaves);

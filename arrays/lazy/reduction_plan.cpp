@@ -3,7 +3,11 @@
 #include <iterator>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "rtcg/arrays/lazy/reduction_loops.h"
+#include "rtcg/arrays/lazy/run.h"
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/execute/target_of.h"
 
@@ -124,6 +128,46 @@ ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size) 
   const std::int64_t processors = at_least_1(device.info().multiprocessors);
   return loopy::dialect_of(device) == cgen::Dialect::c ? plan_on_host(processors, size)
                                                        : plan_on_gpu(processors, size);
+}
+
+bool can_meet_at_once(runtime::Device device, const ReductionPlan& plan, std::int64_t outputs) {
+  return loopy::dialect_of(device) == cgen::Dialect::cuda && plan.segments > 1 &&
+         (plan.spread == ReductionSpread::columns ||
+          (plan.spread == ReductionSpread::block && outputs <= last_block_counter_count));
+}
+
+bool is_wide(const ReductionSize& size, const ReductionPlan& plan) {
+  constexpr std::int64_t least = 1 << 29;
+  return size.outputs >= least || size.length >= least || plan.segments * size.outputs >= least;
+}
+
+Extents reduced_axes(const std::optional<Extents>& given, int count) {
+  Extents result;
+  for (int axis = 0; !given && axis < count; ++axis) {
+    result.push_back(axis);
+  }
+  for (const std::int64_t each : given.value_or(Extents{})) {
+    const int axis = checked_axis(each, count);
+    if (result.contains(axis)) {
+      throw InvalidInput("arrays.reduce.repeated_axis",
+                         fmt::format("axis {} is reduced twice", each));
+    }
+    result.push_back(axis);
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+Extents shape_without(const Extents& shape, const Extents& axes, bool keeps_axes) {
+  Extents result;
+  for (int axis = 0; axis < shape.size(); ++axis) {
+    if (!axes.contains(axis)) {
+      result.push_back(shape[axis]);
+    } else if (keeps_axes) {
+      result.push_back(1);
+    }
+  }
+  return result;
 }
 
 Layout SplitLayouts::leaf(std::size_t number) const {

@@ -2,32 +2,11 @@
 
 #include "rtcg/arrays/lazy/functions.h"
 #include "rtcg/arrays/lazy/make_node.h"
+#include "rtcg/arrays/lazy/reduction_loops.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {
 namespace {
-
-/// The reduced axes, each once, ascending.
-Extents reduced_axes(const Expression& a, const ReduceOptions& options) {
-  const int axes = a.shape().size();
-  Extents result;
-  if (!options.axes) {
-    for (int axis = 0; axis < axes; ++axis) {
-      result.push_back(axis);
-    }
-    return result;
-  }
-  for (const std::int64_t given : *options.axes) {
-    const int axis = checked_axis(given, axes);
-    if (result.contains(axis)) {
-      throw InvalidInput("arrays.reduce.repeated_axis",
-                         fmt::format("axis {} is reduced twice", given));
-    }
-    result.push_back(axis);
-  }
-  std::sort(result.begin(), result.end());
-  return result;
-}
 
 std::int64_t reduced_count(const Expression& a, const Extents& axes) {
   Extents lengths;
@@ -35,27 +14,6 @@ std::int64_t reduced_count(const Expression& a, const Extents& axes) {
     lengths.push_back(a.shape()[static_cast<int>(axis)]);
   }
   return element_count(lengths);
-}
-
-Expression reduce(Op op, DType dtype, const Expression& a, const ReduceOptions& options) {
-  if (is_vector(a.dtype()) != is_vector(dtype)) {
-    detail::refuse_vector("a reduction to numbers", a.dtype());
-  }
-  const Extents axes = reduced_axes(a, options);
-  auto node = std::make_shared<detail::ExpressionNode>();
-  node->op = op;
-  node->dtype = dtype;
-  node->operands[0] = a.node();
-  node->axes = axes;
-  node->keeps_axes = options.keeps_axes;
-  for (int axis = 0; axis < a.shape().size(); ++axis) {
-    if (!axes.contains(axis)) {
-      node->shape.push_back(a.shape()[axis]);
-    } else if (options.keeps_axes) {
-      node->shape.push_back(1);
-    }
-  }
-  return Expression(detail::NodePointer(std::move(node)));
 }
 
 /// Numbers that are summed without rounding.
@@ -66,21 +24,6 @@ bool is_exact(DType dtype) {
 /// f64, or short vectors of it.
 DType exact_mean(DType dtype) {
   return vector_of(DType::f64, lanes_of(dtype));
-}
-
-/// A reduction for which nothing has no value.
-Expression reduce_some(Op op, const char* function, DType dtype, const Expression& a,
-                       const ReduceOptions& options) {
-  if (is_complex(a.dtype())) {
-    detail::refuse_dtype(function, a.dtype());
-  }
-  const Expression result = reduce(op, dtype, a, options);
-  if (reduced_count(a, result.node()->axes) == 0 && element_count(result.shape()) != 0) {
-    throw InvalidInput("arrays.reduce.empty",
-                       fmt::format("{} of no elements: a reduced axis has length 0 in shape {}",
-                                   function, to_string(a.shape())));
-  }
-  return result;
 }
 
 void require_vector(const Expression& a) {
@@ -98,14 +41,47 @@ Expression sum_of_squares(const Expression& a, const ReduceOptions& options) {
 
 }  // namespace
 
+namespace detail {
+
+Expression make_reduction(Op op, DType dtype, const Expression& a, const ReduceOptions& options) {
+  const char* const of_some = op == Op::min      ? "min"
+                              : op == Op::max    ? "max"
+                              : op == Op::argmin ? "argmin"
+                              : op == Op::argmax ? "argmax"
+                                                 : nullptr;
+  if (of_some != nullptr && is_complex(a.dtype())) {
+    refuse_dtype(of_some, a.dtype());
+  }
+  if (is_vector(a.dtype()) != is_vector(dtype)) {
+    refuse_vector("a reduction to numbers", a.dtype());
+  }
+  auto node = std::make_shared<ExpressionNode>();
+  node->op = op;
+  node->dtype = dtype;
+  node->operands[0] = a.node();
+  node->axes = reduced_axes(options.axes, a.shape().size());
+  node->keeps_axes = options.keeps_axes;
+  node->shape = shape_without(a.shape(), node->axes, options.keeps_axes);
+  if (of_some != nullptr && reduced_count(a, node->axes) == 0 && element_count(node->shape) != 0) {
+    throw InvalidInput("arrays.reduce.empty",
+                       fmt::format("{} of no elements: a reduced axis has length 0 in shape {}",
+                                   of_some, to_string(a.shape())));
+  }
+  return Expression(NodePointer(std::move(node)));
+}
+
+}  // namespace detail
+
+using detail::make_reduction;
+
 Expression sum(const Expression& a, const ReduceOptions& options) {
   const DType dtype = options.dtype.value_or(sum_type(a.dtype()));
-  return reduce(Op::sum, dtype, detail::as(a, dtype), options);
+  return make_reduction(Op::sum, dtype, detail::as(a, dtype), options);
 }
 
 Expression prod(const Expression& a, const ReduceOptions& options) {
   const DType dtype = options.dtype.value_or(sum_type(a.dtype()));
-  return reduce(Op::product, dtype, detail::as(a, dtype), options);
+  return make_reduction(Op::product, dtype, detail::as(a, dtype), options);
 }
 
 Expression mean(const Expression& a, const ReduceOptions& options) {
@@ -113,28 +89,28 @@ Expression mean(const Expression& a, const ReduceOptions& options) {
       options.dtype.value_or(is_exact(a.dtype()) ? exact_mean(a.dtype()) : a.dtype());
   // f16 would overflow on the way
   const DType inner = dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
-  const Expression total = reduce(Op::sum, inner, detail::as(a, inner), options);
+  const Expression total = make_reduction(Op::sum, inner, detail::as(a, inner), options);
   const auto count = static_cast<double>(reduced_count(a, total.node()->axes));
   return cast(total / count, dtype);
 }
 
 Expression min(const Expression& a, const ReduceOptions& options) {
-  return reduce_some(Op::min, "min", a.dtype(), a, options);
+  return make_reduction(Op::min, a.dtype(), a, options);
 }
 Expression max(const Expression& a, const ReduceOptions& options) {
-  return reduce_some(Op::max, "max", a.dtype(), a, options);
+  return make_reduction(Op::max, a.dtype(), a, options);
 }
 Expression any(const Expression& a, const ReduceOptions& options) {
-  return reduce(Op::any, DType::boolean, cast(a, DType::boolean), options);
+  return make_reduction(Op::any, DType::boolean, cast(a, DType::boolean), options);
 }
 Expression all(const Expression& a, const ReduceOptions& options) {
-  return reduce(Op::all, DType::boolean, cast(a, DType::boolean), options);
+  return make_reduction(Op::all, DType::boolean, cast(a, DType::boolean), options);
 }
 Expression argmin(const Expression& a, const ReduceOptions& options) {
-  return reduce_some(Op::argmin, "argmin", DType::i64, a, options);
+  return make_reduction(Op::argmin, DType::i64, a, options);
 }
 Expression argmax(const Expression& a, const ReduceOptions& options) {
-  return reduce_some(Op::argmax, "argmax", DType::i64, a, options);
+  return make_reduction(Op::argmax, DType::i64, a, options);
 }
 
 Expression var(const Expression& a, const ReduceOptions& options, double ddof) {

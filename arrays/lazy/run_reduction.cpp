@@ -131,8 +131,7 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
   }
   add_leaves(pass, nullptr, form, arguments);
   const ReductionSize size = layouts.size();
-  form.is_wide = form.is_wide || size.outputs >= (1 << 29) || size.length >= (1 << 29) ||
-                 plan.segments * size.outputs >= (1 << 29);
+  form.is_wide = form.is_wide || is_wide(size, plan);
   for (const TapeNumber& number : pass.tape->numbers) {
     form.numbers.push_back(number.dtype);
   }
@@ -164,13 +163,6 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
   launch_kernel(kernel_for(stream.device(), form, make_reduction_module), stream, plan.launch, form,
                 arguments, pass.record);
   record_leaves(*pass.tape, pass.record);
-}
-
-/// Whether the blocks of a segmented reduction can bring their results together in one launch.
-bool can_meet_at_once(runtime::Device device, const ReductionPlan& plan, std::int64_t outputs) {
-  return loopy::dialect_of(device) == cgen::Dialect::cuda &&
-         (plan.spread == ReductionSpread::columns ||
-          (plan.spread == ReductionSpread::block && outputs <= last_block_counter_count));
 }
 
 /// Runs a pass, and further ones over the results of its segments.
