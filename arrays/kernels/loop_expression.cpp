@@ -7,7 +7,8 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/kernels/loop_lowering.h"
-#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/lazy/components.h"
+#include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/loopy/analyze/type_of.h"
 
 namespace rtcg::arrays {
@@ -51,7 +52,9 @@ struct Operand {
 
 class Maker {
  public:
-  explicit Maker(const Expression& expression) : root_(*expression.node()) {
+  explicit Maker(const Expression& expression)
+      : root_(is_vector(expression.dtype()) ? detail::by_component(expression.node())
+                                            : expression.node()) {
     result_.dtype = expression.dtype();
     result_.shape = expression.shape();
   }
@@ -59,13 +62,12 @@ class Maker {
   LoopExpression run() {
     detail::LoopKernelMaker maker(
         "expression",
-        [this](const detail::ExpressionNode& leaf, const Index& index) {
-          return read(leaf, index);
-        },
+        [this](const detail::ExpressionNode& leaf, const Index& index,
+               const std::optional<Expr>& further) { return read(leaf, index, further); },
         [this](std::int64_t value) { return length(value); });
     Index index;
     std::vector<Expr> shape;
-    for (const std::int64_t each : result_.shape) {
+    for (const std::int64_t each : root_->shape) {
       shape.push_back(length(each));
       index.push_back(each == 1 ? Expr(0) : Expr(loopy::Name{fmt::format("i{}", index.size())}));
       if (each != 1) {
@@ -73,11 +75,11 @@ class Maker {
       }
     }
     const bool is_number = index.empty();
-    maker.assign(loopy::access("out", is_number ? Index{0} : index), result_.dtype, root_, index);
+    maker.assign(loopy::access("out", is_number ? Index{0} : index), root_->dtype, *root_, index);
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       add_operand(maker, i);
     }
-    maker.add_array("out", result_.dtype, is_number ? std::vector<Expr>{1} : shape);
+    maker.add_array("out", root_->dtype, is_number ? std::vector<Expr>{1} : shape);
     for (const auto& [value, name] : lengths_) {
       result_.sizes.emplace(name, value);
     }
@@ -100,18 +102,33 @@ class Maker {
     return loopy::Name{found->second};
   }
 
-  Expr read(const detail::ExpressionNode& leaf, const Index& index) {
-    if (leaf.op == Op::argument) {
-      detail::refuse_loop("it has arguments without values");
-    }
-    const auto found = std::find_if(operands_.begin(), operands_.end(), [&](const Operand& each) {
-      return each.is_same_as(*leaf.array);
-    });
-    const std::size_t number = static_cast<std::size_t>(found - operands_.begin());
+  std::size_t number_of(const AnyArray& array) {
+    const auto found = std::find_if(operands_.begin(), operands_.end(),
+                                    [&](const Operand& each) { return each.is_same_as(array); });
+    const auto number = static_cast<std::size_t>(found - operands_.begin());
     if (found == operands_.end()) {
-      operands_.emplace_back(*leaf.array);
+      operands_.emplace_back(array);
+    }
+    return number;
+  }
+
+  Expr read(const detail::ExpressionNode& leaf, const Index& index,
+            const std::optional<Expr>& further) {
+    if (leaf.op == Op::argument) {
+      detail::refuse_argument(leaf);
     }
     const Layout& layout = leaf.array->layout();
+    if (further) {  // any element of its memory
+      const auto& storage = leaf.array->storage();
+      const auto count = static_cast<std::int64_t>(storage->size_bytes() / size_bytes(leaf.dtype));
+      const std::size_t number = number_of(AnyArray(leaf.dtype, make_layout({count}), storage));
+      Expr place = layout.offset;
+      for (int axis = 0; axis < layout.axes(); ++axis) {
+        place = place + index_at(index, axis) * layout.strides[axis];
+      }
+      return loopy::LinearAccess{fmt::format("in{}", number), place + *further};
+    }
+    const std::size_t number = number_of(*leaf.array);
     Index own;
     for (const int axis : operands_[number].axes) {
       own.push_back(layout.strides[axis] > 0
@@ -140,7 +157,7 @@ class Maker {
     result_.arrays.emplace_back(name, operand.array);
   }
 
-  const detail::ExpressionNode& root_;
+  detail::NodePointer root_;
   LoopExpression result_;
   std::vector<Operand> operands_;
   std::map<std::int64_t, std::string> lengths_;
@@ -171,7 +188,7 @@ std::vector<loopy::NamedArgument> LoopExpression::arguments(const loopy::Kernel&
   for (const auto& [name, array] : arrays) {
     result.push_back(argument_of(name, array, stream));
   }
-  result.push_back(argument_of("out", out, stream));
+  result.push_back(argument_of("out", is_vector(out.dtype()) ? out.components() : out, stream));
   for (const auto& [name, value] : sizes) {
     if (find_argument(kernel, name) != nullptr) {  // otherwise the kernel has it as a constant
       result.push_back(loopy::arg(name, value));

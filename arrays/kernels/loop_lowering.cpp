@@ -402,13 +402,13 @@ Expr LoopKernelMaker::value(const ExpressionNode& node, const Index& index) {
   switch (node.op) {
     case Op::leaf:
     case Op::argument:
-      return from_loop_memory(read_(node, index), node.dtype);
+      return from_loop_memory(read_(node, index, {}), node.dtype);
     case Op::number:
       return loop_number(*node.number, node.dtype);
     case Op::indices:
       return place_of(index, node.shape);
     case Op::gather:
-      refuse_loop("it reads elements at computed places");
+      return from_loop_memory(read_(node, index, operand(node, 0, index)), node.dtype);
     case Op::cast:
       return converted(operand(node, 0, index), node.operands[0]->dtype, node.dtype);
     default:
@@ -465,9 +465,6 @@ LoopKernelMaker::Around LoopKernelMaker::around(const ExpressionNode& node, cons
 }
 
 Expr LoopKernelMaker::total(const ExpressionNode& node, const Index& index) {
-  if (finds_place(node.op)) {
-    refuse_loop("it uses the place of an element in further operations");
-  }
   for (const Total& each : totals_) {
     if (each.node == &node && each.index == index) {
       used_.insert(each.name);
@@ -478,89 +475,89 @@ Expr LoopKernelMaker::total(const ExpressionNode& node, const Index& index) {
   const bool is_within = std::any_of(inames.begin(), inames.end(), [&](const std::string& iname) {
     return reduced_.count(iname) != 0;
   });
-  const loopy::NameSet outer = std::exchange(used_, {});
-  const Around own = around(node, index);
-  Expr result = operand(node, 0, own.operand);
-  result = converted(result, node.operands[0]->dtype, node.dtype);
-  if (!own.inames.empty()) {
-    result = loopy::Reduction{reduction_name(node.op, node.dtype), own.inames, {result}};
+  if (is_within && finds_place(node.op)) {
+    refuse_loop("it looks for the places of elements within another reduction");
   }
+  const loopy::NameSet outer = std::exchange(used_, {});
+  const Reduced result = reduced(node, around(node, index));
   if (is_within) {  // a sum of sums: one of them for each element that the other one takes
     used_.insert(outer.begin(), outer.end());
-    return result;
+    return result.value;
   }
   const std::string name = fmt::format("total{}", totals_.size());
   kernel_.temporaries.push_back({.name = name, .type = computed_type(node.dtype)});
-  add_statement({loopy::Name{name}}, result, index, std::exchange(used_, outer));
+  add_statement(result, loopy::Name{name}, index);
+  used_ = outer;
   totals_.push_back({&node, index, name});
   used_.insert(name);
   return loopy::Name{name};
 }
 
-void LoopKernelMaker::add_statement(std::vector<Expr> targets, Expr value, const Index& index,
-                                    const loopy::NameSet& totals) {
+void LoopKernelMaker::add_statement(const Reduced& result, const Expr& target, const Index& index) {
   loopy::Instruction instruction;
-  instruction.id = "set_" + loopy::target_name(targets.back());
+  instruction.id = "set_" + loopy::target_name(target);
   while (find_instruction(kernel_, instruction.id) != nullptr) {
     instruction.id += "_again";
   }
-  for (const std::string& each : totals) {
+  for (const std::string& each : std::exchange(used_, {})) {
     instruction.depends_on.insert("set_" + each);
   }
-  if (!kernel_.instructions.empty()) {
+  if (!kernel_.instructions.empty() && is<loopy::Access>(target)) {  // assignments in their order
     instruction.depends_on.insert(kernel_.instructions.back().id);
   }
   instruction.within_inames = names_in(index);
-  instruction.kind = loopy::Assignment{std::move(targets), std::move(value)};
+  loopy::Assignment assignment{{target}, result.value};
+  if (result.best) {
+    assignment.targets.insert(assignment.targets.begin(), *result.best);
+  }
+  instruction.kind = std::move(assignment);
   kernel_.instructions.push_back(std::move(instruction));
 }
 
 void LoopKernelMaker::assign(const Expr& target, DType target_type, const ExpressionNode& node,
                              const Index& index) {
-  const auto store = [&](const Expr& result) {
-    add_statement({target}, to_loop_memory(result, target_type), index, std::exchange(used_, {}));
-  };
-  if (!is_reduction(node.op)) {
-    store(converted(value(node, index), node.dtype, target_type));
+  if (is_reduction(node.op)) {
+    const Around own = around(node, index);
+    assign_reduction(target, node, own.inames, own.operand, index);
     return;
   }
-  const Around own = around(node, index);
-  if (own.inames.empty() && !finds_place(node.op)) {
-    store(converted(operand(node, 0, own.operand), node.operands[0]->dtype, target_type));
-  } else {
-    assign_reduction(target, node, own.inames, own.operand, index);
-  }
+  const Expr result = converted(value(node, index), node.dtype, target_type);
+  add_statement({to_loop_memory(result, target_type), {}}, target, index);
 }
 
 void LoopKernelMaker::assign_reduction(const Expr& target, const ExpressionNode& node,
-                                       const std::vector<std::string>& inames,
-                                       const Index& operand_index, const Index& index) {
-  const ExpressionNode& operand = *node.operands[0];
-  const Expr element = value(operand, operand_index);
+                                       const std::vector<std::string>& inames, const Index& operand,
+                                       const Index& index) {
+  Reduced result = reduced(node, {inames, operand});
   if (!finds_place(node.op)) {
-    const Expr result = loopy::Reduction{reduction_name(node.op, node.dtype),
-                                         inames,
-                                         {converted(element, operand.dtype, node.dtype)}};
-    add_statement({target}, to_loop_memory(result, node.dtype), index, std::exchange(used_, {}));
-    return;
+    result.value = to_loop_memory(result.value, node.dtype);
   }
-  if (inames.empty()) {
-    refuse_loop("it looks for the place of a single element");
+  add_statement(result, target, index);
+}
+
+LoopKernelMaker::Reduced LoopKernelMaker::reduced(const ExpressionNode& node, const Around& own) {
+  const ExpressionNode& operand = *node.operands[0];
+  const Expr element = value(operand, own.operand);
+  const std::string operation = reduction_name(node.op, node.dtype);
+  if (!finds_place(node.op)) {
+    const Expr part = converted(element, operand.dtype, node.dtype);
+    return {own.inames.empty() ? part : loopy::Reduction{operation, own.inames, {part}}, {}};
   }
-  Index reduced;
+  if (own.inames.empty()) {
+    return {0, {}};
+  }
+  Index places;
   Extents lengths;
   for (const std::int64_t axis : node.axes) {
-    reduced.push_back(operand_index[static_cast<std::size_t>(axis)]);
+    places.push_back(own.operand[static_cast<std::size_t>(axis)]);
     lengths.push_back(operand.shape[static_cast<int>(axis)]);
   }
   const Expr place = operand.shape.empty()  // of a kernel's arguments
-                         ? Expr(loopy::Cast{cgen::i64, loopy::Name{inames[0]}})
-                         : place_of(reduced, lengths);
-  const std::string best = "best";
+                         ? Expr(loopy::Cast{cgen::i64, loopy::Name{own.inames[0]}})
+                         : place_of(places, lengths);
+  const std::string best = fmt::format("best{}", kernel_.temporaries.size());
   kernel_.temporaries.push_back({.name = best, .type = computed_type(operand.dtype)});
-  add_statement({loopy::Name{best}, target},
-                loopy::Reduction{reduction_name(node.op, node.dtype), inames, {element, place}},
-                index, std::exchange(used_, {}));
+  return {loopy::Reduction{operation, own.inames, {element, place}}, loopy::Name{best}};
 }
 
 loopy::Kernel LoopKernelMaker::finish() {

@@ -30,8 +30,10 @@ namespace rtcg::arrays::detail {
 class LoopKernelMaker {
  public:
   using Index = std::vector<loopy::Expr>;
-  /// The element of a leaf or an argument at an index, as memory holds it.
-  using Read = std::function<loopy::Expr(const ExpressionNode& leaf, const Index& index)>;
+  /// The element of a leaf or an argument at an index, as memory holds it; of a gather, the one
+  /// that is `further` elements after it.
+  using Read = std::function<loopy::Expr(const ExpressionNode& leaf, const Index& index,
+                                         const std::optional<loopy::Expr>& further)>;
   /// The length of a reduced axis.
   using Length = std::function<loopy::Expr(std::int64_t length)>;
 
@@ -73,6 +75,12 @@ class LoopKernelMaker {
     Index operand;
   };
 
+  struct Reduced {
+    loopy::Expr value;
+    std::optional<loopy::Expr>
+        best;  // of argmin and argmax, whose value is a place: gets the value
+  };
+
   [[nodiscard]] loopy::Expr value(const ExpressionNode& node, const Index& index);
   [[nodiscard]] loopy::Expr operand(const ExpressionNode& node, int number, const Index& index);
   [[nodiscard]] loopy::Expr called(Op op, DType dtype, const std::vector<loopy::Expr>& operands,
@@ -80,8 +88,8 @@ class LoopKernelMaker {
   [[nodiscard]] loopy::Expr total(const ExpressionNode& node, const Index& index);
   [[nodiscard]] loopy::Expr place_of(const Index& index, const Extents& shape) const;
   [[nodiscard]] Around around(const ExpressionNode& node, const Index& index);
-  void add_statement(std::vector<loopy::Expr> targets, loopy::Expr value, const Index& index,
-                     const loopy::NameSet& totals);
+  [[nodiscard]] Reduced reduced(const ExpressionNode& node, const Around& own);
+  void add_statement(const Reduced& result, const loopy::Expr& target, const Index& index);
 
   loopy::Kernel kernel_;
   Read read_;

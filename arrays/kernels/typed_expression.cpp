@@ -118,7 +118,8 @@ std::map<std::string, Expression> values_of(const std::vector<KernelArgument>& a
 
 LoopKernelMaker typed_loop_maker(const std::vector<KernelArgument>& arguments, std::string name) {
   const loopy::Expr length = loopy::Name{"n"};
-  const auto read = [arguments](const ExpressionNode& node, const LoopKernelMaker::Index&) {
+  const auto read = [arguments](const ExpressionNode& node, const LoopKernelMaker::Index&,
+                                const std::optional<loopy::Expr>&) {
     if (node.op != Op::argument) {
       refuse_loop("it has arrays besides its arguments");
     }

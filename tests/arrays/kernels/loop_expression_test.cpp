@@ -72,6 +72,9 @@ TEST(LoopExpression, ReadsArraysAsTheyAre) {
   expect_same_loops(data.x.transposed() * data.row.reshape({12, 1}));
   expect_same_loops(data.x(whole, Slice{0, 12, 2}) - data.x(whole, Slice{{}, {}, -2}));
   expect_same_loops(data.x(Slice{1, 3}) + data.x(Slice{3, 5}) * data.x(0));
+  const Expression places = indices({5, 12});
+  expect_same_loops(gather(data.x, 59 - 2 * places) +
+                    gather(data.x(whole, Slice{{}, {}, -1}), 0 * places));
   expect_same_loops(broadcast_to(data.row(3), {2, 2}) + indices({2, 2}));
 }
 
@@ -94,6 +97,15 @@ TEST(LoopExpression, ComputesAsKernelsOfArraysDo) {
                     1e-9);
 }
 
+TEST(LoopExpression, HasAnAxisForComponents) {
+  const StreamScope scope(runtime::Device::find("host").default_stream());
+  using Float2 = ShortVector<float, 2>;
+  const auto points = full<Float2>({3}, {1, 2});
+  const LoopExpression loops = as_loop_kernel(2 * points + Float2{10, 20});
+  const Array<Float2> moved(loops.run(loops.kernel));
+  EXPECT_EQ(moved(2).item(), (Float2{12, 24}));
+}
+
 TEST(LoopExpression, Reduces) {
   const LoopData data;
   const auto& [scope, x, row, i, f] = data;
@@ -103,6 +115,7 @@ TEST(LoopExpression, Reduces) {
   expect_same_loops(any(x > 4, {.axes = Extents{1}}));
   expect_same_loops(argmin(x * x));
   expect_same_loops(argmax(row * x, {.axes = Extents{1}}));
+  expect_same_loops(argmax(x * x, {.axes = Extents{1}, .keeps_axes = true}) + argmin(row) + i);
   expect_same_loops(mean(cast(f, DType::f16)), 1e-3);
 }
 
@@ -137,10 +150,8 @@ TEST(LoopExpression, RefusesWhatTheLoopEngineLacks) {
   const auto refused = [](const Expression& expression) {
     EXPECT_ERROR("arrays.as_loop_kernel.no_loop", as_loop_kernel(expression));
   };
-  refused(gather(data.x, zeros<std::int64_t>({5, 12})));
-  refused(argmax(data.x) + 1);
+  refused(sum(argmax(data.x, {.axes = Extents{1}})));
   refused(zeros<float>({0}) + 1);
-  refused(zeros<ShortVector<float, 2>>({3}) + 1);
   Expression twice = data.x;
   for (int k = 0; k < 12; ++k) {
     twice = twice * twice;
