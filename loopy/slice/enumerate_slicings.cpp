@@ -7,6 +7,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/seed_shapes.h"
 #include "rtcg/loopy/slice/slicing_choice.h"
@@ -24,6 +25,10 @@ using namespace detail;
 constexpr std::size_t most_dividing_depths = 4;
 /// Of a thread, where several blocks share a reduction.
 constexpr std::uint16_t steps_of_blocks[] = {1, 4, 16, 64, 256};
+/// Tiles of a block along a reduction that it shares, which itself has several times as many, and
+/// blocks of each multiprocessor then.
+constexpr std::int64_t least_shared_tiles = 4;
+constexpr std::int64_t rounds_of_shared_tiles[] = {1, 2};
 
 class Enumerator {
  public:
@@ -173,7 +178,7 @@ class Enumerator {
   /// Tiles that several buffers make large; small ones are padded for less.
   [[nodiscard]] bool gains_from_swizzled_rows() const {
     return choice_.stages > 1 && choice_.slices == 1 && choice_.swizzle_rows == 0 &&
-           cost_.can_be_swizzled(choice_);
+           choice_.shared_steps == 0 && cost_.can_be_swizzled(choice_);
   }
 
   /// Only one axis of a grid may have more than most_blocks_across blocks.
@@ -209,6 +214,7 @@ class Enumerator {
         choice_.fetched = fetched;
         add_stages();
         add_kept();
+        add_shared_tiles();
       }
     }
     choice_.depth = 0;
@@ -233,14 +239,66 @@ class Enumerator {
     choice_.kept = 0;
   }
 
-  void add_stages() {
+  /// The same with several blocks for each tile of results, where these are too few for the device:
+  /// so many that it is full once or
+  /// twice, if that leaves enough tiles to each.
+  void add_shared_tiles() {
     const std::int64_t length = problem_.loops[reduced_loop].length;
-    const std::int64_t tiles =
-        choice_.depth != 0 ? (length + choice_.depth - 1) / choice_.depth : 1;
+    const std::int64_t multiprocessors = constraints_.machine.multiprocessors;
+    if (!can_share_tiles()) {
+      return;
+    }
+    std::int64_t last_steps = 0;
+    for (const std::int64_t rounds : rounds_of_shared_tiles) {
+      const std::int64_t sharing = rounds * multiprocessors / blocks_;
+      const std::int64_t steps = std::max(round_up(ceil_divide(length, sharing), choice_.depth),
+                                          least_shared_tiles * choice_.depth);
+      if (steps == last_steps || steps > UINT16_MAX) {
+        continue;
+      }
+      last_steps = steps;
+      choice_.shared_steps = static_cast<std::uint16_t>(steps);
+      if (cost_.sharing_blocks(choice_) <= most_blocks_across) {
+        for_each_way_to_share([&] { add_stages(); });
+      }
+    }
+    choice_.shared_steps = 0;
+  }
+  /// Tiles of many items, of powers of two or all results along a loop, from copies of all that
+  /// the sum reads: others read too much.
+  [[nodiscard]] bool can_share_tiles() const {
+    const auto is_usual = [&](std::size_t loop, std::int64_t tile) {
+      return is_power(tile) || tile == problem_.loops[loop].length;
+    };
+    return !constraints_.machine.is_cpu && problem_.can_share_sums && has_axis_left() &&
+           choice_.fetched != 0 && choice_.fetched == fetched_by_sums_ && choice_.depth >= 8 &&
+           is_power(choice_.depth) && 2 * blocks_ <= constraints_.machine.multiprocessors &&
+           choice_.threads() >= 64 && choice_.threads() <= 256 && items_ >= 8 &&
+           problem_.loops[reduced_loop].length >= 8 * least_shared_tiles * choice_.depth &&
+           problem_.other_results == 1 && is_usual(fast_loop, choice_.fast_tile()) &&
+           is_usual(slow_loop, choice_.slow_tile());
+  }
+  /// A bit for each group of reads along the reduction that may be fetched.
+  [[nodiscard]] std::uint8_t fetched_by_sums() const {
+    std::uint8_t result = 0;
+    for (const SlicedRead& each : problem_.reads) {
+      if (each.fetchable != nowhere && each.mentions[reduced_loop]) {
+        result |= static_cast<std::uint8_t>(1U << each.fetchable);
+      }
+    }
+    return result;
+  }
+
+  void add_stages() {
+    const bool is_shared = choice_.shared_steps != 0;
+    const std::int64_t steps =
+        is_shared ? std::int64_t{choice_.shared_steps} : problem_.loops[reduced_loop].length;
+    const std::int64_t tiles = choice_.depth != 0 ? ceil_divide(steps, choice_.depth) : 1;
     const bool can_run_ahead = constraints_.machine.has_async_copies && cost_.can_pipeline(choice_);
-    const auto most =
-        static_cast<std::uint8_t>(can_run_ahead ? std::clamp<std::int64_t>(tiles, 1, 4) : 1);
-    for (choice_.stages = 1; choice_.stages <= most; ++choice_.stages) {
+    const auto most = static_cast<std::uint8_t>(
+        can_run_ahead ? std::clamp<std::int64_t>(tiles, 1, is_shared ? 3 : 4) : 1);
+    for (choice_.stages = is_shared && can_run_ahead ? 2 : 1; choice_.stages <= most;
+         ++choice_.stages) {
       add_turned();
       if (gains_from_swizzle()) {
         choice_.swizzle_rows = 8;
@@ -267,7 +325,7 @@ class Enumerator {
   }
   /// Where there are too few blocks for the device, more threads of each make up for it.
   [[nodiscard]] bool can_be_shared_by(std::uint16_t slices) const {
-    return !constraints_.machine.is_cpu && problem_.can_spread_sums &&
+    return !constraints_.machine.is_cpu && problem_.can_spread_sums && choice_.shared_steps == 0 &&
            choice_.depth % slices == 0 && choice_.depth >= 8 * slices &&
            choice_.depth < problem_.loops[reduced_loop].length && choice_.fast[1] > 1 &&
            choice_.slow[1] > 1 && choice_.threads() >= 32 && is_power(choice_.fast_tile()) &&
@@ -276,7 +334,7 @@ class Enumerator {
   }
   /// Where more blocks than run at once read what others read, too.
   [[nodiscard]] bool gains_from_swizzle() const {
-    return choice_.fetched != 0 && problem_.has(reduced_loop) &&
+    return choice_.fetched != 0 && problem_.has(reduced_loop) && choice_.shared_steps == 0 &&
            cost_.blocks_along(choice_, slow_loop) >= 16 &&
            cost_.blocks_along(choice_, fast_loop) >= 16 &&
            cost_.blocks_along(choice_, slow_loop) <= most_blocks_across;
@@ -320,22 +378,29 @@ class Enumerator {
   void add_shared(std::uint16_t steps) {
     choice_.shared_steps = steps;
     const std::int64_t sharing = cost_.sharing_blocks(choice_);
-    const bool has_axis_left =
-        !problem_.has(first_whole_loop) ||
-        (choice_.is_in_thread(first_whole_loop) &&
-         (!problem_.has(first_whole_loop + 1) || choice_.is_in_thread(first_whole_loop + 1)));
-    if (problem_.can_share_sums && has_axis_left && sharing > 1 && sharing <= most_blocks_across) {
-      add();
-      for (const GridReduction how : {GridReduction::atomic, GridReduction::last_block}) {
-        if (how == GridReduction::atomic ? problem_.can_add_atomically
-                                         : problem_.can_end_with_last_block) {
-          choice_.sharing = static_cast<std::uint8_t>(how);
-          add();
-        }
-      }
-      choice_.sharing = 0;
+    if (problem_.can_share_sums && has_axis_left() && sharing > 1 &&
+        sharing <= most_blocks_across) {
+      for_each_way_to_share([&] { add(); });
     }
     choice_.shared_steps = 0;
+  }
+  /// Whether no loop of the results takes the third axis of the grid.
+  [[nodiscard]] bool has_axis_left() const {
+    return !problem_.has(first_whole_loop) ||
+           (choice_.is_in_thread(first_whole_loop) &&
+            (!problem_.has(first_whole_loop + 1) || choice_.is_in_thread(first_whole_loop + 1)));
+  }
+  template <class Visit>
+  void for_each_way_to_share(const Visit& visit) {
+    visit();
+    for (const GridReduction how : {GridReduction::atomic, GridReduction::last_block}) {
+      if (how == GridReduction::atomic ? problem_.can_add_atomically
+                                       : problem_.can_end_with_last_block) {
+        choice_.sharing = static_cast<std::uint8_t>(how);
+        visit();
+      }
+    }
+    choice_.sharing = 0;
   }
 
   const SlicingProblem& problem_;
@@ -350,6 +415,7 @@ class Enumerator {
   SlicingHints hints_;
   Lengths depths_ = hints_.depths(depths());
   std::vector<std::uint8_t> in_thread_ = in_thread();
+  const std::uint8_t fetched_by_sums_ = fetched_by_sums();
   SlicingRanking ranking_;
 };
 

@@ -86,8 +86,10 @@ void add_reduction(const SlicingProblem& problem, const SlicingCost& cost,
   InameSlicing sliced{loop.iname, {{0, {}}}};
   if (choice.shared_steps != 0) {
     sliced.factors.front().axis = {AxisKind::grid, grid_axis};
-    if (choice.shared_steps > 1) {
-      sliced.factors.push_back({choice.shared_steps, {}});
+    const std::int64_t turns =
+        choice.depth != 0 ? choice.shared_steps / choice.depth : std::int64_t{choice.shared_steps};
+    if (turns > 1) {
+      sliced.factors.push_back({turns, {}});
     }
     if (shares_by(choice, GridReduction::atomic)) {
       slicing.atomic_reductions.push_back(loop.iname);
@@ -139,9 +141,11 @@ void read_reduction(const InameSlicing& sliced, SlicingChoice& choice) {
   const bool is_shared = sliced.factors.front().axis.kind == AxisKind::grid;
   choice.shared_steps = is_shared ? 1 : 0;
   const std::size_t last = sliced.factors.size() - 1;
-  // behind another loop of the tile it is a group of steps
-  choice.is_unrolled = sliced.factors[last].axis.kind == AxisKind::unroll_hint &&
-                       (last < 2 || sliced.factors[last - 1].axis.kind != AxisKind::sequential);
+  // after another loop of the tile it is a group of steps
+  const std::size_t first_of_tile = is_shared ? 2 : 1;
+  choice.is_unrolled =
+      sliced.factors[last].axis.kind == AxisKind::unroll_hint &&
+      (last <= first_of_tile || sliced.factors[last - 1].axis.kind != AxisKind::sequential);
   if (last == 0 && !is_shared) {
     return;  // not cut
   }
@@ -151,13 +155,16 @@ void read_reduction(const InameSlicing& sliced, SlicingChoice& choice) {
     if (factor.axis.kind == AxisKind::block) {
       (factor.axis.number == 2 ? choice.slices : choice.reduction_threads) =
           as_length(factor.length);
-    } else if (is_shared) {
+    } else if (is_shared && i == 1) {
       choice.shared_steps = as_length(factor.length);
     } else {
       steps = std::max<std::int64_t>(steps, 1) * factor.length;
     }
   }
   choice.depth = as_length(steps * choice.slices);
+  if (is_shared && choice.depth != 0) {
+    choice.shared_steps = as_length(std::int64_t{choice.shared_steps} * choice.depth);
+  }
 }
 
 }  // namespace

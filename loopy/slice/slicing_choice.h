@@ -22,7 +22,8 @@ struct SlicingChoice {
   std::uint16_t depth = 0;  ///< of a tile along the reduction; 0: not cut
   std::uint16_t reduction_threads = 1;
   std::uint16_t slices = 1;  ///< groups of threads that share the steps of each tile
-  /// Steps of each thread, where several blocks share a reduction; 0: they do not.
+  /// Steps of each thread, where several blocks share a reduction: whole tiles if it has tiles. 0:
+  /// they do not.
   std::uint16_t shared_steps = 0;
   std::uint8_t fetched = 0;    ///< a bit for each array that may be fetched
   std::uint8_t kept = 0;       ///< others of them, that each thread copies to registers

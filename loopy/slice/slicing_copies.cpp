@@ -101,9 +101,19 @@ struct Sweepable {
   bool moves_copy = false;
 };
 
+/// The factor along which copies move: the first one of a block that is followed by others, of a
+/// sum that blocks share the second.
+std::size_t moving_factor(const InameSlicing& sliced, const NameSet& reduced) {
+  const bool is_shared = reduced.count(sliced.iname) != 0 && sliced.factors.size() > 2 &&
+                         sliced.factors[0].axis.kind == AxisKind::grid &&
+                         sliced.factors[1].axis.kind == AxisKind::sequential;
+  return is_shared ? 1 : 0;
+}
+
 /// Loops of inames that lie within a block, or within a thread for registers.
 std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& slicing,
-                                       const FetchPlan& fetch, const AccessGroup& group) {
+                                       const NameSet& reduced, const FetchPlan& fetch,
+                                       const AccessGroup& group) {
   const NameSet around = inames_around(expanded, group);
   std::vector<Sweepable> loops;
   for (const std::string& iname : all_inames(expanded)) {
@@ -119,10 +129,11 @@ std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& sl
       }
       continue;
     }
+    const std::size_t moving = moving_factor(*sliced, reduced);
     for (std::size_t i = 0; i < sliced->factors.size(); ++i) {
       const AxisKind kind = sliced->factors[i].axis.kind;
       if (kind != AxisKind::grid && !(fetch.in_registers && kind == AxisKind::block)) {
-        loops.push_back({part_name(iname, i), i == 0});
+        loops.push_back({part_name(iname, i), i == moving});
       }
     }
   }
@@ -130,8 +141,9 @@ std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& sl
 }
 
 std::vector<std::string> sweep_of(const Kernel& expanded, const Slicing& slicing,
-                                  const FetchPlan& fetch, const AccessGroup& group) {
-  const std::vector<Sweepable> loops = sweepable_loops(expanded, slicing, fetch, group);
+                                  const NameSet& reduced, const FetchPlan& fetch,
+                                  const AccessGroup& group) {
+  const std::vector<Sweepable> loops = sweepable_loops(expanded, slicing, reduced, fetch, group);
   std::vector<std::string> known;
   std::vector<std::string> within;
   for (const Sweepable& each : loops) {
@@ -192,8 +204,9 @@ void add_pipelines(const Slicing& slicing, const NameSet& reduced,
   }
   bool has_any = false;
   for (const InameSlicing& each : slicing.inames) {
+    const std::size_t moving = moving_factor(each, reduced);
     if (reduced.count(each.iname) == 0 || each.factors.size() < 2 ||
-        each.factors.front().axis.kind != AxisKind::sequential) {
+        each.factors[moving].axis.kind != AxisKind::sequential) {
       continue;
     }
     std::vector<std::string> tiles;
@@ -201,7 +214,7 @@ void add_pipelines(const Slicing& slicing, const NameSet& reduced,
     for (const FetchPlan& fetch : slicing.fetches) {
       const std::vector<std::string>& sweep = sweeps.at(tile_of(fetch));
       if (!runs_ahead(fetch) ||
-          std::find(sweep.begin(), sweep.end(), part_name(each.iname, 1)) == sweep.end()) {
+          std::find(sweep.begin(), sweep.end(), part_name(each.iname, moving + 1)) == sweep.end()) {
         continue;
       }
       if (stages != 0 && stages_of(slicing, fetch) != stages) {
@@ -212,8 +225,9 @@ void add_pipelines(const Slicing& slicing, const NameSet& reduced,
     }
     if (!tiles.empty()) {
       has_any = true;
-      steps.push_back(
-          {"pipeline", {list_of(tiles), part_name(each.iname, 0), std::to_string(stages)}, {}});
+      steps.push_back({"pipeline",
+                       {list_of(tiles), part_name(each.iname, moving), std::to_string(stages)},
+                       {}});
     }
   }
   const auto ahead = std::find_if(slicing.fetches.begin(), slicing.fetches.end(), runs_ahead);
@@ -373,7 +387,7 @@ void add_copies(const Kernel& kernel, const Kernel& expanded, const Slicing& sli
     }
     const AccessGroup group = reads_of(expanded, slicing, fetch);
     const std::vector<std::string>& sweep = sweeps[tile_of(fetch)] =
-        sweep_of(expanded, slicing, fetch, group);
+        sweep_of(expanded, slicing, reduced, fetch, group);
     add_fetch(slicing, fetch, find_view(kernel, fetch.array), group, sweep,
               loops_around(expanded, slicing, group), steps);
   }

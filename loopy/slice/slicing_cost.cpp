@@ -19,6 +19,11 @@ constexpr double registers_of_loops = 24;    // counters, addresses and bounds
 constexpr double registers_of_result = 1.3;  // its sum, and what the compiler computes ahead for it
 constexpr double registers_of_operand = 2;   // the one in use, and the one that is loaded next
 
+// What adds up the parts of blocks. Estimates.
+constexpr double bytes_of_atomic = 4;         // that as many bytes of atomic functions cost
+constexpr double seconds_of_part = 5e-8;      // a load that waits for the second-level cache
+constexpr double part_share_of_memory = 2.5;  // one multiprocessor of its share of the memory's
+
 // A processor's kernels, by how much each is slower than the fastest. All are estimates.
 constexpr double vector_lanes = 16;             // results that one instruction computes, f32
 constexpr double vector_register_bytes = 2048;  // 32 registers of 64 bytes
@@ -314,8 +319,9 @@ bool SlicingCost::has_known_beginning(const SlicingChoice& choice) const {
 }
 
 bool SlicingCost::can_pipeline(const SlicingChoice& choice) const {
-  return choice.depth != 0 && choice.depth < problem_.loops[reduced_loop].length &&
-         has_known_beginning(choice) &&
+  const std::int64_t steps = choice.shared_steps != 0 ? std::int64_t{choice.shared_steps}
+                                                      : problem_.loops[reduced_loop].length;
+  return choice.depth != 0 && choice.depth < steps && has_known_beginning(choice) &&
          std::any_of(problem_.reads.begin(), problem_.reads.end(),
                      [&](const SlicedRead& read) {
                        return read.mentions[reduced_loop] && is_fetched(choice, read.fetchable);
@@ -406,7 +412,10 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   work.steps = choice.shared_steps != 0
                    ? choice.shared_steps
                    : reduction_length / (choice.reduction_threads * choice.slices);
-  work.tiles = choice.depth != 0 ? std::ceil(reduction_length / choice.depth) : 1;
+  work.tiles = choice.depth == 0
+                   ? 1
+                   : std::ceil((choice.shared_steps != 0 ? choice.shared_steps : reduction_length) /
+                               choice.depth);
   work.flop_clocks = (operations_of_step_ * work.steps + operations_outside_) * 2 * items *
                      work.warps * machine_.warp_lanes / machine_.flops_per_clock;
   work.memory_bytes =
@@ -442,10 +451,10 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
         (is_each_step && read.is_in_cut_sum ? work.steps : 1) * read.other_steps * read.density;
     // what neighbouring items read, too, stays in a register
     const double per_warp = own_steps * (own_items + (read.times - 1) * std::sqrt(own_items));
-    const double block_bytes = tile_of(read, choice).elements * read.element_bytes *
-                               read.other_elements * read.density *
-                               (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) /
-                               static_cast<double>(sharing_blocks(choice));
+    const double block_bytes =
+        tile_of(read, choice).elements * read.element_bytes * read.other_elements * read.density *
+        (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) /
+        (choice.depth != 0 ? 1.0 : static_cast<double>(sharing_blocks(choice)));
     const bool is_across = find_way(choice, read.free_layout) != nullptr &&
                            is_fetched(choice, read.fetchable) &&
                            fastest_axis(choice, read) != any_axis &&
@@ -555,9 +564,9 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work, d
       std::min(1.0, std::min(blocks_count, slots) * static_cast<double>(choice.threads()) *
                         std::min(4.0, items) / (machine_.multiprocessors * 1024.0));
   // the second-level cache serves what several blocks read
-  const double traffic_share =
-      problem_.has(reduced_loop) && choice.shared_steps == 0 && choice.reduction_threads == 1 ? 0.35
-                                                                                              : 1;
+  const bool has_neighbours = problem_.has(reduced_loop) && choice.reduction_threads == 1 &&
+                              (choice.shared_steps == 0 || choice.depth != 0);
+  const double traffic_share = has_neighbours ? 0.35 : 1;
   // and nothing moves less than all arrays once
   const double traffic =
       std::max(blocks_count * work.memory_bytes * traffic_share, problem_.compulsory_bytes);
@@ -570,6 +579,24 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work, d
   const double launches = choice.shared_steps == 0 ? 1 : has_last_block ? 1.5 : 2;
   return std::max(core_seconds, memory_seconds) + 0.2 * std::min(core_seconds, memory_seconds) +
          2e-6 * launches;
+}
+
+double SlicingCost::seconds_of_parts(const SlicingChoice& choice, const Work& work) const {
+  if (choice.shared_steps == 0) {
+    return 0;
+  }
+  const auto parts = static_cast<double>(sharing_blocks(choice));
+  const double tile_bytes =
+      work.items * static_cast<double>(choice.threads()) * problem_.result_bytes;
+  if (choice.sharing == static_cast<std::uint8_t>(GridReduction::atomic)) {
+    return bytes_of_atomic * work.blocks * tile_bytes / machine_.memory_bytes_per_second;
+  }
+  // one block adds up the parts of a tile, a thread those of its results one after the other
+  const double tiles = std::max(1.0, work.blocks / parts);
+  const double rounds = std::ceil(tiles / machine_.multiprocessors);
+  return rounds * parts *
+         std::max(seconds_of_part, tile_bytes * machine_.multiprocessors /
+                                       machine_.memory_bytes_per_second / part_share_of_memory);
 }
 
 double SlicingCost::least_run_seconds(const SlicingChoice& choice) const {
@@ -588,7 +615,8 @@ double SlicingCost::seconds(const SlicingChoice& choice, std::int64_t shared_byt
   const double slots = machine_.multiprocessors * resident;
   const double last_fill = work.blocks / (std::ceil(work.blocks / slots) * slots);
   const double seconds = run_seconds(choice, work, resident, last_fill, choice.stages > 1) +
-                         (choice.swizzle_rows != 0 ? 1e-7 : 0);
+                         (choice.swizzle_rows != 0 ? 1e-7 : 0) +
+                         (choice.depth != 0 ? seconds_of_parts(choice, work) : 0);
   return choice.is_unrolled ? unrolled_seconds(seconds) : seconds;
 }
 

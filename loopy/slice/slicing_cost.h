@@ -109,6 +109,8 @@ class SlicingCost {
   /// @param runs_ahead  whether copies do
   [[nodiscard]] double run_seconds(const SlicingChoice& choice, const Work& work, double resident,
                                    double last_fill, bool runs_ahead) const;
+  /// Of what adds up the parts that the blocks have of tiles of results.
+  [[nodiscard]] double seconds_of_parts(const SlicingChoice& choice, const Work& work) const;
   [[nodiscard]] Work make_work(const SlicingChoice& choice) const;
   [[nodiscard]] const Work& work_of(const SlicingChoice& choice) const;
   void add_reads(const SlicingChoice& choice, Work& work) const;

@@ -9,6 +9,7 @@
 #include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/slice/slicing_fusion.h"
 #include "rtcg/loopy/slice/slicing_steps.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
 
@@ -142,10 +143,15 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   for (const MarchPlan& each : slicing.marches) {
     detail::add_march(expanded, slicing, each, steps);
   }
+  const auto is_shared_later = [&](const InameSlicing& each) {
+    return each.factors.front().axis.kind == AxisKind::grid && !slicing.fetches.empty();
+  };
   for (const InameSlicing& each : slicing.inames) {
     if (reduced.count(each.iname) != 0) {
       detail::add_shared_bounds(expanded, slicing, each, reduced, steps);
-      detail::add_sharing(expanded, slicing, each, steps);
+      if (!is_shared_later(each)) {
+        detail::add_sharing(expanded, slicing, each, steps);
+      }
     }
   }
   if (!slicing.loop_order.empty()) {
@@ -153,6 +159,12 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   }
   add_layouts(kernel, slicing, steps);  // behind the cuts, whose lengths spare divisions of indices
   detail::add_copies(kernel, expanded, slicing, reduced, steps);
+  // tiles are fetched by rules, which reduce_over_grid expands, and are in the loops of the cuts
+  for (const InameSlicing& each : slicing.inames) {
+    if (reduced.count(each.iname) != 0 && is_shared_later(each)) {
+      detail::add_sharing(expanded, slicing, each, steps);
+    }
+  }
   if (slicing.swizzle_rows != 0) {
     steps.push_back({"swizzle", {std::to_string(slicing.swizzle_rows)}, {}});
   }

@@ -344,11 +344,14 @@ class GridReducer {
     common_axes_ = common.value_or(NameSet{});
   }
 
-  void add_barrier(const std::string& base, bool is_passed_by_last_block = false) {
+  Instruction make_barrier(const std::string& base, bool is_passed_by_last_block = false) {
     Instruction barrier;
     barrier.id = names_.make(base + "_barrier");
     barrier.kind = BarrierInstruction{BarrierScope::global, is_passed_by_last_block};
-    kernel_.instructions.push_back(std::move(barrier));
+    return barrier;
+  }
+  void add_barrier(const std::string& base, bool is_passed_by_last_block = false) {
+    kernel_.instructions.push_back(make_barrier(base, is_passed_by_last_block));
   }
 
   /// Other statements that read a result run after the launch that gives it.
@@ -451,13 +454,14 @@ class GridReducer {
     const Reduction& reduction = *get_if<Reduction>(expr);
     Reduction rest = reduction;
     std::erase(rest.inames, iname_);
-    std::vector<Expr> indices;
+    std::vector<Expr> here;
+    std::vector<Expr> there;
     std::vector<Expr> shape;
-    for (const std::string& each : around.within_inames) {
-      indices.emplace_back(Name{each});
+    for (const std::string& each : axes_of_parts(around)) {
+      here.emplace_back(Name{each});
+      there.emplace_back(Name{each == iname_ ? second_inames_.back() : each});
       shape.push_back(end_of(kernel_, each));
     }
-    shape.push_back(end_of(kernel_, iname_));
     Reduction over_parts{reduction.operation, {second_inames_.back()}, {}};
     Instruction part = around;
     part.within_inames.insert(iname_);
@@ -468,12 +472,8 @@ class GridReducer {
       parts.shape = shape;
       parts.address_space = AddressSpace::global;
       kernel_.temporaries.push_back(parts);
-      std::vector<Expr> here = indices;
-      here.emplace_back(Name{iname_});
-      assignment.targets.emplace_back(Access{parts.name, std::move(here)});
-      std::vector<Expr> there = indices;
-      there.emplace_back(Name{second_inames_.back()});
-      over_parts.operands.emplace_back(Access{parts.name, std::move(there)});
+      assignment.targets.emplace_back(Access{parts.name, here});
+      over_parts.operands.emplace_back(Access{parts.name, there});
     }
     if (!rest.inames.empty()) {
       assignment.value = rest;
@@ -495,6 +495,33 @@ class GridReducer {
     return assignment == nullptr ? instruction.id : target_name(assignment->targets.front());
   }
 
+  [[nodiscard]] bool is_of_threads(const std::string& iname) const {
+    const AxisKind kind = tag_of(kernel_, iname).kind;
+    return kind == AxisKind::block || kind == AxisKind::block_auto;
+  }
+
+  /// What the parts of the blocks are stored by. Where threads have results of their own, they
+  /// write and read neighbours, block by block; otherwise threads add up the parts of one result.
+  [[nodiscard]] std::vector<std::string> axes_of_parts(const Instruction& around) const {
+    std::vector<std::string> axes(around.within_inames.begin(), around.within_inames.end());
+    if (std::none_of(axes.begin(), axes.end(),
+                     [&](const auto& each) { return is_of_threads(each); })) {
+      axes.push_back(iname_);
+      return axes;
+    }
+    const auto rank = [&](const std::string& each) {
+      const InameTag tag = tag_of(kernel_, each);
+      return tag.kind == AxisKind::grid    ? 0
+             : tag.kind == AxisKind::block ? 4 - tag.number
+             : tag.kind == AxisKind::vec   ? 5
+                                           : 1;
+    };
+    std::stable_sort(axes.begin(), axes.end(),
+                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    axes.insert(axes.begin(), iname_);
+    return axes;
+  }
+
   /// Threads add up the parts, unless threads have other work there already.
   void split_second_stages() {
     for (const std::string& second : second_inames_) {
@@ -502,8 +529,7 @@ class GridReducer {
       for (const Instruction& instruction : kernel_.instructions) {
         for_each_reduction(instruction, second, [&](const Expr&, Surroundings) {
           for (const std::string& each : instruction.within_inames) {
-            const AxisKind kind = tag_of(kernel_, each).kind;
-            has_threads = has_threads || kind == AxisKind::block || kind == AxisKind::block_auto;
+            has_threads = has_threads || is_of_threads(each);
           }
         });
       }
@@ -516,6 +542,29 @@ class GridReducer {
         kernel_ = split_iname(std::move(kernel_), second, threads, split);
       }
     }
+  }
+
+  /// The first statement of the present launch that shares loops with the reduction, as copies into
+  /// tiles do: these loops cannot go on across launches. The end where there is none, and where
+  /// one of those statements touches the result.
+  std::vector<Instruction>::iterator before_copies(const Reduction& reduction,
+                                                   const std::string& result) {
+    auto place = kernel_.instructions.end();
+    for (auto each = place; each != kernel_.instructions.begin();) {
+      --each;
+      const BarrierInstruction* barrier = get_if<BarrierInstruction>(*each);
+      if (barrier != nullptr && barrier->scope == BarrierScope::global) {
+        break;
+      }
+      const bool is_shared =
+          std::any_of(reduction.inames.begin(), reduction.inames.end(),
+                      [&](const auto& iname) { return each->within_inames.count(iname) != 0; });
+      place = is_shared ? each : place;
+    }
+    const bool is_touched =
+        std::any_of(place, kernel_.instructions.end(),
+                    [&](const Instruction& each) { return touches(kernel_, each, result); });
+    return is_touched ? kernel_.instructions.end() : place;
   }
 
   void add_atomic(Instruction instruction) {
@@ -532,8 +581,12 @@ class GridReducer {
                                : ReductionOperation(kernel_, reduction, {type}).neutral().front();
       start.kind = Assignment{{form.target}, neutral, false};
       start = renamed(std::move(start), copied_loops(instruction));
-      kernel_.instructions.push_back(std::move(start));
-      add_barrier(instruction.id);
+      const auto place = before_copies(reduction, target_name(form.target));
+      for (auto each = place; each != kernel_.instructions.end(); ++each) {
+        start.depends_on.erase(each->id);
+      }
+      const auto after = kernel_.instructions.insert(place, std::move(start)) + 1;
+      kernel_.instructions.insert(after, make_barrier(instruction.id));
     }
     Reduction rest = reduction;
     std::erase(rest.inames, iname_);

@@ -522,5 +522,33 @@ TEST(SlicingStream, SpreadsSumsOfColumns) {
   EXPECT_LT(stream.predicted_seconds(0), 1.6 * 8192 * 8192 * 4 / 4.2e12);
 }
 
+// Sums that are long for the few results that there are: tiles of their steps, of several blocks.
+TEST(SlicingStream, SharesTilesOfLongSums) {
+  const Kernel kernel = make_kernel("{[i, j, k]: 0 <= i, j < 64 and 0 <= k < 1000000}",
+                                    "G[i, j] = sum(k, A[k, i]*A[k, j])",
+                                    {.arguments = "A: f32[1000000, 64]; G: f32[64, 64]"});
+  SlicingConstraints constraints;
+  constraints.min_threads = 128;
+  constraints.max_threads = 256;
+  constraints.max_items_per_thread = 32;
+  const SlicingStream stream(kernel, constraints);
+  const Slicing best = stream.at(0).slicing;
+  EXPECT_FALSE(best.fetches.empty());
+  const InameSlicing& sum = best.inames.back();
+  ASSERT_GE(sum.factors.size(), 3U) << to_string(best);
+  EXPECT_EQ(sum.factors[0].axis.kind, AxisKind::grid);
+  EXPECT_EQ(sum.factors[1].axis.kind, AxisKind::sequential);
+  for (const std::string how : {"", "; atomic k", "; last k"}) {
+    const std::string words =
+        "j: g.0 l.0*16 vec*4; i: g.1 l.1*16 ilp*4; k: g.2 for*474 for*16; fetch A#1; fetch A#2; "
+        "stages 3" +
+        how;
+    const auto place = stream.find_words(words);
+    ASSERT_TRUE(place) << words;
+    EXPECT_EQ(stream.at(*place).words, words);
+    EXPECT_EQ(stream.at(*place).blocks, 132);
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

@@ -209,6 +209,22 @@ TEST(Slicing, SharesReductionsBetweenBlocks) {
   EXPECT_EQ(to_string(steps[5]), "swizzle(4)");
 }
 
+TEST(Slicing, FetchesTilesOfSumsThatBlocksShare) {
+  const std::string text = "i: g.1 l.1*8; j: g.0 l.0*8; k: g.2 for*16 for*8; fetch a; fetch b; ";
+  const auto steps = recipe_of(slicing_matmul(), parse_slicing(text + "stages 2; atomic k"));
+  ASSERT_EQ(steps.size(), 8U);
+  EXPECT_EQ(to_string(steps[4]), "add_prefetch(a, [i_1, k_2], temporary_name=a_tile)");
+  EXPECT_EQ(to_string(steps[6]), "pipeline([a_tile, b_tile], k_1, 2)");
+  EXPECT_EQ(to_string(steps[7]), "reduce_over_grid(k_0, how=atomic)");
+  // without a word preprocessing reduces, and one loop of a block is fetched whole
+  const auto two_launches =
+      recipe_of(slicing_matmul(), parse_slicing("i: g.1; j: g.0; k: g.2 for*16; fetch a"));
+  EXPECT_EQ(to_string(two_launches.back()), "add_prefetch(a, [k_1], temporary_name=a_tile)");
+  EXPECT_ERROR("loopy.recipe_of.nothing_to_pipeline",
+               recipe_of(slicing_matmul(),
+                         parse_slicing("i: g.1; j: g.0; k: g.2 for*16; fetch a; stages 2")));
+}
+
 TEST(Slicing, FetchesWhatEveryThreadDoesWhole) {
   const auto steps =
       recipe_of(slicing_matmul(), parse_slicing("i: ilp; j: g.0 l.0*32; k: for; fetch a"));
