@@ -32,6 +32,7 @@ std::vector<Kind> all_kinds(const Places& places) {
   }
   kinds.push_back(options_kind(places));
   kinds.push_back(kernels_kind());
+  kinds.push_back(gallery_kind());
   return kinds;
 }
 

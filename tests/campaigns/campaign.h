@@ -117,10 +117,13 @@ struct Places {
 [[nodiscard]] std::vector<Kind> file_kinds(const Places& places);
 [[nodiscard]] Kind options_kind(const Places& places);
 [[nodiscard]] Kind kernels_kind();
+[[nodiscard]] Kind gallery_kind();
 
 /// The kernel files of `examples/kernels` and of the pages of transformations.
 [[nodiscard]] const std::vector<std::string>& kernel_file_seeds();
 /// Files as they were when the program was built; made by CMake.
 [[nodiscard]] std::vector<std::string_view> embedded_files();
+/// The same of `examples/gallery`.
+[[nodiscard]] std::vector<std::string_view> embedded_gallery();
 
 }  // namespace rtcg::campaigns

@@ -22,7 +22,7 @@
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/device/device.h"
-#include "tests/loopy/execute/on_every_target.h"
+#include "tests/loopy/support/cuda_text_on_cpu.h"
 #include "tests/support/judged_devices.h"
 
 namespace rtcg::gallery {
@@ -153,7 +153,7 @@ class Case {
     expect_right(loopy::run_kernel(kernel, sizes_, given_, device, options_));
   }
   void run_as_cuda_on_the_cpu(const Kernel& kernel) const {
-    expect_right(loopy::run_in_harness(kernel, sizes_, given_, options_));
+    expect_right(loopy::CudaTextOnCpu(kernel).run(sizes_, given_, options_));
   }
 
  private:

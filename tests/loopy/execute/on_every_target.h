@@ -14,11 +14,6 @@ void expect_same_everywhere(const Kernel& transformed, const Kernel& reference,
                             const IntegerValues& parameters, const CompareOptions& options = {},
                             const std::string& except = {});
 
-/// The arrays after one run of the kernel as CUDA text on the CPU, with checks for races and
-/// bounds.
-[[nodiscard]] ArgumentData run_in_harness(const Kernel& kernel, const IntegerValues& parameters,
-                                          ArgumentData arrays, const CompareOptions& options);
-
 /// How often a text stands in another one.
 [[nodiscard]] int count_of(const std::string& part, const std::string& text);
 
