@@ -146,6 +146,52 @@ class RunningSum {
   bool is_whole_ = true;
 };
 
+/// What other orders of an operation of the user may give: its partial results are rounded
+/// elsewhere.
+class OtherOrders {
+ public:
+  explicit OtherOrders(ScalarKind kind) : kind_(kind) {}
+
+  void see(const Value& before, const Value& term, const Value& after) {
+    ++count_;
+    if (after.is_integer()) {
+      return;
+    }
+    for (const Value* each : {&term, &after}) {
+      const Value value = in_reals(*each);
+      largest_ = std::max(largest_, magnitude(value));
+      is_whole_ = is_whole_ && value.real == std::rint(value.real) &&
+                  value.imaginary == std::rint(value.imaginary);
+    }
+    sum_of_sizes_ += magnitude(in_reals(term));
+    is_choice_ = is_choice_ && (is_same(after, before) || is_same(after, term));
+  }
+
+  [[nodiscard]] Value widened(Value value) const {
+    const long double unit = unit_of(kind_);
+    const bool is_exact = is_choice_ || (is_whole_ && std::max(largest_, sum_of_sizes_) < 1 / unit);
+    if (!value.is_integer() && !is_exact) {
+      value.error +=
+          unit * (2 * std::sqrt(static_cast<long double>(count_)) * largest_ + sum_of_sizes_);
+    }
+    return value;
+  }
+
+ private:
+  static bool is_same(const Value& a, const Value& b) {
+    const Value left = in_reals(a);
+    const Value right = in_reals(b);
+    return left.real == right.real && left.imaginary == right.imaginary;
+  }
+
+  ScalarKind kind_;
+  std::size_t count_ = 0;
+  long double largest_ = 0;
+  long double sum_of_sizes_ = 0;
+  bool is_whole_ = true;
+  bool is_choice_ = true;
+};
+
 Wide least_of(ScalarKind kind) {
   return cgen::is_signed(kind) ? -(Wide{1} << (bits_of(kind) - 1)) : Wide{0};
 }
@@ -616,8 +662,10 @@ EvaluateAll ExprCompiler::compile_rule_reduction(const Reduction& reduction, Sca
   locals_ = outside;
   return [terms, neutral, combine, count, base, kinds](Machine& m) {
     std::vector<Value> held;
+    std::vector<OtherOrders> others;
     for (std::size_t i = 0; i < count; ++i) {
       held.push_back(converted(neutral[i](m), kinds[i]));
+      others.emplace_back(kinds[i]);
     }
     terms(m, [&](const std::vector<Value>& values) {
       m.locals.resize(std::max(m.locals.size(), base + 2 * count));
@@ -627,8 +675,12 @@ EvaluateAll ExprCompiler::compile_rule_reduction(const Reduction& reduction, Sca
       }
       for (std::size_t i = 0; i < count; ++i) {
         held[i] = combine[i](m);
+        others[i].see(m.locals[base + i], m.locals[base + count + i], held[i]);
       }
     });
+    for (std::size_t i = 0; i < count; ++i) {
+      held[i] = others[i].widened(held[i]);
+    }
     return held;
   };
 }

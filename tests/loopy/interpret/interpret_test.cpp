@@ -260,6 +260,28 @@ TEST(Interpret, ReducesByRulesOfTuples) {
   expect_integers(result, "x", {1});
 }
 
+TEST(Interpret, AllowsForOtherOrdersOfRules) {
+  const Kernel kernel = make_kernel(
+      "{[i]: 0 <= i < 3}",
+      "joined(a, f, b, g) := make_tuple(b if g > 0 else a + b, max(f, g)) {neutral=0:0}\n"
+      "better(a, b) := a if a > b else b {neutral=-1}\n"
+      "s[0], t[0] = reduce(joined, i, a[i], 0)\nm[0] = reduce(better, i, a[i])",
+      {.arguments = "a: f32[3]; s, m: f32[1]; t: i64[1]"});
+  // exact from the left; 2^-24 is lost if it meets 1 first
+  const std::vector<float> terms = {1.0F, -1.0F, 0x1p-24F};
+  const Interpretation result = interpret(kernel, {{}, {}, {{"a", array_of(terms)}}});
+  const auto mismatch_of = [&](float sum, float most) {
+    return find_mismatch({{"s", array_of(std::vector<float>{sum})},
+                          {"m", array_of(std::vector<float>{most})},
+                          {"t", array_of(std::vector<std::int64_t>{0})}},
+                         result);
+  };
+  EXPECT_TRUE(mismatch_of(0x1p-24F, 1).is_equal());
+  EXPECT_TRUE(mismatch_of(0, 1).is_equal());
+  EXPECT_FALSE(mismatch_of(0.001F, 1).is_equal());
+  EXPECT_FALSE(mismatch_of(0, 1 + 0x1p-23F).is_equal());  // a choice rounds nothing
+}
+
 TEST(Interpret, RefusesWhatHasNoValue) {
   const Kernel kernel =
       make_kernel("{[i]: 0 <= i < n}", "b[i] = 2*a[i]", {.default_type = rtcg::cgen::f32});
