@@ -91,6 +91,40 @@ static __attribute__((noinline)) void fill_ahead(
   }
 }
 
+/* Sums and products in three branches, the first and the last of one condition; gcc 12 and 13 with
+   AVX-512, which keep arithmetic that may trap to the lanes of its branch and then mistake the lanes. */
+static inline void store_in_branches(
+    const float *__restrict__ a, float *__restrict__ c, const float x, const float y, unsigned int block_x,
+    unsigned int block_y) {
+  const int column_of = (int)block_x;
+  const int row_of = (int)block_y;
+  for (int row = 0; row < 3; ++row) {
+    if (row >= 1 && 9 * row_of + row < 10) {
+#pragma omp simd
+      for (int column = 0; column < 9; ++column) {
+        if (18 * column_of + column < 11) {
+          c[396 * row_of + 44 * row + 18 * column_of + column + 9] = x - y;
+        }
+        if (18 * column_of + column >= 2) {
+          c[396 * row_of + 44 * row + 18 * column_of + column + 22] = x * a[column + row];
+        }
+        if (18 * column_of + column < 11) {
+          c[396 * row_of + 44 * row + 18 * column_of + column + 31] = x - y;
+        }
+      }
+    }
+  }
+}
+
+static __attribute__((noinline)) void store_in_branches_of_blocks(
+    const float *__restrict__ a, float *__restrict__ c, float x, float y) {
+  for (unsigned int block_y = 0; block_y < 2; ++block_y) {
+    for (unsigned int block_x = 0; block_x < 2; ++block_x) {
+      store_in_branches(a, c, x, y, block_x, block_y);
+    }
+  }
+}
+
 static float a[COLUMNS * COLUMNS], b[COLUMNS * COLUMNS], c[COLUMNS * COLUMNS];
 
 static int is_right(void) {
@@ -128,7 +162,20 @@ int main(void) {
       fill_ahead(a, b, c, x + zero, y + zero);
     }
   }
-  return is_right() ? 0 : 2;
+  if (!is_right()) {
+    return 2;
+  }
+  store_in_branches_of_blocks(a, c, (float)(3 + zero), 1.0f);
+  for (volatile int row = 1; row < 3; ++row) {
+    for (volatile int column = 0; column < 9; ++column) {
+      const float middle = column < 2 ? 0.0f : 3.0f * a[column + row];
+      if (c[44 * row + column + 9] != 2.0f || c[44 * row + column + 22] != middle ||
+          c[44 * row + column + 31] != 2.0f) {
+        return 3;
+      }
+    }
+  }
+  return 0;
 }
 )";
 }
@@ -139,6 +186,8 @@ std::string_view host_self_test_part(int exit_code) {
       return "the fill of a tile whose last rows are missing";
     case 2:
       return "the fill of tiles in stages";
+    case 3:
+      return "arithmetic in branches of a vectorised loop";
     default:
       return "a tile";
   }

@@ -1,8 +1,10 @@
-// Loops whose iterations hand on elements of arrays: gcc 12 and 13 vectorise some of them wrongly.
+// Loops that gcc 12 and 13 vectorise wrongly: some whose iterations hand on elements of arrays, and
+// some with arithmetic in branches.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy.h"
+#include "rtcg/loopy/slice/slicing.h"
 #include "tests/loopy/execute/on_every_target.h"
 
 namespace rtcg::loopy {
@@ -77,6 +79,23 @@ TEST(DefectCarriedElements, OfLoopsThatHandOnNothingAreLeftToTheCompiler) {
                                     {.arguments = "x, y: f64[100]"});
   EXPECT_FALSE(keeps_order(filter)) << "one statement, whose y[i - 1] is kept in a register";
   EXPECT_TRUE(keeps_order(apply_recipe(filter, "split_iname(i, 4, inner_tag=unr)")));
+}
+
+TEST(DefectArithmeticInBranches, OfSlopesGivesTheReference) {
+  const Kernel kernel = make_kernel(
+      "{[i, j]: 2 <= i, j < 20}",
+      "minmod(a, b) := if(a*b > 0, if(abs(a) < abs(b), a, b), 0)\n"
+      "across(i, j) := u[i, j] + 0.5*(1 - cx)*minmod(u[i + 1, j] - u[i, j], u[i, j] - u[i - 1, "
+      "j])\n"
+      "along(i, j) := u[i, j] + 0.5*(1 - cy)*minmod(u[i, j + 1] - u[i, j], u[i, j] - u[i, j - 1])\n"
+      "out[i, j] = u[i, j] - cx*(across(i, j) - across(i - 1, j)) - cy*(along(i, j) - along(i, j - "
+      "1))",
+      {.arguments = "u, out: f32[22, 22]; cx, cy: f32"});
+  CompareOptions options;
+  options.reals = {{"cx", 0.875}, {"cy", 1.0}};
+  expect_same_everywhere(
+      apply(kernel, parse_slicing("j: g.0 ilp*2 l.0*9; i: g.1 l.1*9 ilp*2; fetch u")), kernel, {},
+      options);
 }
 
 }  // namespace
