@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -21,32 +22,84 @@ Expr index_at(const Index& index, int axis) {
   return index[static_cast<std::size_t>(axis)];
 }
 
-/// An array as the kernel sees it: the axes along which its elements differ, from the one with the
-/// longest steps on, and the address of the lowest element.
-struct Operand {
-  AnyArray array;
+/// The axes along which the elements of an array differ, from the one with the longest steps on.
+struct View {
   std::vector<int> axes{};
-  bool is_in_c_order = true;
+  std::vector<std::int64_t> steps{};    ///< without signs
+  std::vector<std::int64_t> lengths{};  ///< of the axes
+  std::vector<std::int64_t> begin{};  ///< the first element's place in the memory, along each axis
+  std::int64_t rest = 0;              ///< of that place, in elements
+  bool is_forward = true;             ///< no step is negative
 
-  explicit Operand(AnyArray given) : array(std::move(given)) {
-    const Layout& layout = array.layout();
+  explicit View(const Layout& layout) : rest(layout.offset) {
     for (int axis = 0; axis < layout.axes(); ++axis) {
       if (layout.strides[axis] != 0 && layout.shape[axis] != 1) {
         axes.push_back(axis);
+        is_forward = is_forward && layout.strides[axis] > 0;
       }
     }
     std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
       return std::abs(layout.strides[a]) > std::abs(layout.strides[b]);
     });
-    std::int64_t step = 1;
-    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-      is_in_c_order = is_in_c_order && std::abs(layout.strides[*axis]) == step;
-      step *= layout.shape[*axis];
+    for (const int axis : axes) {
+      steps.push_back(std::abs(layout.strides[axis]));
+      lengths.push_back(layout.shape[axis]);
+      begin.push_back(rest / steps.back());
+      rest %= steps.back();
     }
   }
-  [[nodiscard]] bool is_same_as(const AnyArray& other) const {
-    return array.storage() == other.storage() && array.layout() == other.layout() &&
-           array.dtype() == other.dtype();
+};
+
+/// An array of the kernel: an array of the expression, or overlapping views of one array that
+/// differ in where they begin, such as the neighbours in a stencil.
+struct Operand {
+  AnyArray array;
+  View view;
+  std::vector<std::int64_t> lowest = view.begin;
+  std::vector<std::int64_t> highest = view.begin;
+
+  explicit Operand(const AnyArray& given) : array(given), view(given.layout()) {}
+
+  [[nodiscard]] bool takes(const AnyArray& other, const View& its) const {
+    if (array.storage() != other.storage() || array.dtype() != other.dtype()) {
+      return false;
+    }
+    if (!view.is_forward || !its.is_forward) {
+      return array.layout() == other.layout();
+    }
+    bool result = view.rest == its.rest && view.steps == its.steps && view.lengths == its.lengths;
+    for (std::size_t i = 0; result && i < its.begin.size(); ++i) {
+      result = std::abs(view.begin[i] - its.begin[i]) < its.lengths[i];
+    }
+    return result;
+  }
+  void widen(const View& its) {
+    for (std::size_t i = 0; view.is_forward && i < its.begin.size(); ++i) {
+      lowest[i] = std::min(lowest[i], its.begin[i]);
+      highest[i] = std::max(highest[i], its.begin[i]);
+    }
+  }
+  /// All elements of the views.
+  [[nodiscard]] AnyArray whole() const {
+    if (lowest == highest) {
+      return array;
+    }
+    Layout layout{{}, {}, view.rest};
+    for (std::size_t i = 0; i < lowest.size(); ++i) {
+      layout.shape.push_back(view.lengths[i] + highest[i] - lowest[i]);
+      layout.strides.push_back(view.steps[i]);
+      layout.offset += lowest[i] * view.steps[i];
+    }
+    return {array.dtype(), layout, array.storage()};
+  }
+  [[nodiscard]] bool is_in_c_order() const {
+    std::int64_t step = 1;
+    bool result = true;
+    for (std::size_t i = lowest.size(); i-- > 0;) {
+      result = result && view.steps[i] == step;
+      step *= view.lengths[i] + highest[i] - lowest[i];
+    }
+    return result;
   }
 };
 
@@ -65,6 +118,7 @@ class Maker {
         [this](const detail::ExpressionNode& leaf, const Index& index,
                const std::optional<Expr>& further) { return read(leaf, index, further); },
         [this](std::int64_t value) { return length(value); });
+    find_operands();
     Index index;
     std::vector<Expr> shape;
     for (const std::int64_t each : root_->shape) {
@@ -103,13 +157,33 @@ class Maker {
   }
 
   std::size_t number_of(const AnyArray& array) {
+    const View view(array.layout());
     const auto found = std::find_if(operands_.begin(), operands_.end(),
-                                    [&](const Operand& each) { return each.is_same_as(array); });
+                                    [&](const Operand& each) { return each.takes(array, view); });
     const auto number = static_cast<std::size_t>(found - operands_.begin());
     if (found == operands_.end()) {
       operands_.emplace_back(array);
     }
+    operands_[number].widen(view);
     return number;
+  }
+
+  /// Finds the arrays, before the first one is read: where an array begins depends on all views.
+  void find_operands() {
+    std::vector<const detail::ExpressionNode*> pending = {root_.get()};
+    std::set<const detail::ExpressionNode*> seen;
+    while (!pending.empty()) {
+      const detail::ExpressionNode& node = *pending.back();
+      pending.pop_back();
+      if (node.op == Op::leaf && node.array->count() != 0) {
+        static_cast<void>(number_of(*node.array));
+      }
+      for (int i = 2; i >= 0; --i) {
+        if (node.operands[i] && seen.insert(node.operands[i].get()).second) {
+          pending.push_back(node.operands[i].get());
+        }
+      }
+    }
   }
 
   Expr read(const detail::ExpressionNode& leaf, const Index& index,
@@ -129,24 +203,25 @@ class Maker {
       return loopy::LinearAccess{fmt::format("in{}", number), place + *further};
     }
     const std::size_t number = number_of(*leaf.array);
+    const View view(layout);
     Index own;
-    for (const int axis : operands_[number].axes) {
-      own.push_back(layout.strides[axis] > 0
-                        ? index_at(index, axis)
-                        : length(layout.shape[axis]) - 1 - index_at(index, axis));
+    for (std::size_t i = 0; i < view.axes.size(); ++i) {
+      const Expr here = index_at(index, view.axes[i]);
+      own.push_back(layout.strides[view.axes[i]] > 0
+                        ? here + (view.begin[i] - operands_[number].lowest[i])
+                        : length(view.lengths[i]) - 1 - here);
     }
     return loopy::access(fmt::format("in{}", number), own.empty() ? Index{0} : own);
   }
 
   void add_operand(detail::LoopKernelMaker& maker, std::size_t number) {
     const Operand& operand = operands_[number];
-    const Layout& layout = operand.array.layout();
     std::vector<Expr> shape;
     std::vector<Expr> strides;
-    for (const int axis : operand.axes) {
-      shape.push_back(length(layout.shape[axis]));
-      if (!operand.is_in_c_order) {
-        strides.emplace_back(std::abs(layout.strides[axis]));
+    for (std::size_t i = 0; i < operand.lowest.size(); ++i) {
+      shape.push_back(length(operand.view.lengths[i]) + (operand.highest[i] - operand.lowest[i]));
+      if (!operand.is_in_c_order()) {
+        strides.emplace_back(operand.view.steps[i]);
       }
     }
     if (shape.empty()) {
@@ -154,7 +229,7 @@ class Maker {
     }
     const std::string name = fmt::format("in{}", number);
     maker.add_array(name, operand.array.dtype(), std::move(shape), std::move(strides));
-    result_.arrays.emplace_back(name, operand.array);
+    result_.arrays.emplace_back(name, operand.whole());
   }
 
   detail::NodePointer root_;

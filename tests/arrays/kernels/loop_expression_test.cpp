@@ -67,6 +67,24 @@ statements:
                     [](loopy::Kernel kernel) { return split_iname(std::move(kernel), "i1", 4); });
 }
 
+// Views of one array are one array of the kernel, so that the engine can fetch a tile of it.
+TEST(LoopExpression, ReadsNeighboursOfOneArray) {
+  const LoopData data;
+  const auto at = [&](std::int64_t i, std::int64_t j) {
+    return Expression(data.x(Slice{i, 3 + i}, Slice{j, 10 + j}));
+  };
+  const Expression stencil = 4 * at(1, 1) - at(0, 1) - at(2, 1) - at(1, 0) - at(1, 2);
+  const std::string text = to_string(as_loop_kernel(stencil).kernel);
+  EXPECT_NE(text.find("  in0: f64[n0 + 2, n1 + 2]\n  out"), std::string::npos) << text;
+  EXPECT_NE(text.find("4.0d*in0[i0 + 1, i1 + 1] - in0[i0, i1 + 1] - in0[i0 + 2, i1 + 1]"),
+            std::string::npos)
+      << text;
+  expect_same_loops(stencil);
+  const auto slice = data.x(whole, Slice{2, 11, 2});
+  expect_same_loops(slice + data.x(whole, Slice{0, 9, 2}) * data.x(whole, Slice{1, 10, 2}));
+  expect_same_loops(data.x(2) + data.x(3) * data.x(4));
+}
+
 TEST(LoopExpression, ReadsArraysAsTheyAre) {
   const LoopData data;
   expect_same_loops(data.x.transposed() * data.row.reshape({12, 1}));
