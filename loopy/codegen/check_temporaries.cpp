@@ -27,7 +27,8 @@ Uses uses_in(const Kernel& kernel, const LoopTree& launch) {
 
 }  // namespace
 
-void check_temporaries(const Kernel& kernel, const std::vector<LaunchTree>& launches) {
+void check_temporaries(const Kernel& kernel, const std::vector<LaunchTree>& launches,
+                       const NameSet& own) {
   if (launches.size() < 2 && (launches.empty() || launches.front().host_loops.empty())) {
     return;
   }
@@ -49,9 +50,9 @@ void check_temporaries(const Kernel& kernel, const std::vector<LaunchTree>& laun
     const std::vector<std::string>& loops =
         launches[static_cast<std::size_t>(first - used.begin())].host_loops;
     const bool is_elsewhere = std::any_of(first + 1, used.end(), uses);
-    if (is_elsewhere ||
-        (!loops.empty() && outlives_iteration(kernel, temporary.name, first->at(temporary.name),
-                                              {loops.begin(), loops.end()}))) {
+    if (is_elsewhere || (!loops.empty() && own.count(temporary.name) == 0 &&
+                         outlives_iteration(kernel, temporary.name, first->at(temporary.name),
+                                            {loops.begin(), loops.end()}))) {
       throw InvalidInput(
           "loopy.generate.temporary_across_launches",
           fmt::format("temporary '{}' is used {}, where one launch ends and another begins: "

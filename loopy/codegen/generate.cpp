@@ -73,6 +73,19 @@ cgen::Statement constant_table(const Temporary& table) {
                            .memory = cgen::MemorySpace::constant};
 }
 
+/// The temporaries that the description lacks.
+NameSet added_temporaries(const Kernel& described, const TargetNames& names) {
+  NameSet added;
+  for (const Temporary& each : names.kernel.temporaries) {
+    const auto user_name = names.user_names.find(each.name);
+    if (find_temporary(described, user_name != names.user_names.end() ? user_name->second
+                                                                      : each.name) == nullptr) {
+      added.insert(each.name);
+    }
+  }
+  return added;
+}
+
 /// Where the kernels come from, and how often the host launches them where it does so in loops.
 std::string head_comment(const Kernel& kernel, const GeneratedProgram& program,
                          const GenerateOptions& options) {
@@ -169,7 +182,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
     axes.push_back(launch_axes(kernel, statements, launch.host_loops));
   }
   // after the axes: if bounds depend on a temporary, their messages tell more
-  check_temporaries(kernel, launches_of(tree));
+  check_temporaries(kernel, launches_of(tree), added_temporaries(described, names));
 
   GeneratedProgram program;
   program.target = target;

@@ -46,9 +46,40 @@ Affine affine_start(const LoopBounds& bounds, const std::string& iname) {
                                 iname));
 }
 
+/// The first of several values that an axis may begin at, if one is an integer combination of
+/// parameters: all of its iterations come after each of them. The others become conditions.
+std::optional<Affine> one_of_several(const std::vector<Bound>& lower) {
+  std::optional<Affine> result;
+  for (const Bound& each : lower) {
+    if (each.numerator.is_constant()) {
+      const Affine value(divide_rounding_up(each.numerator.constant(), each.divisor));
+      result = result && result->is_constant() && result->constant() > value.constant() ? *result
+                                                                                        : value;
+    } else if (each.divisor == 1 && !result) {
+      result = each.numerator;
+    }
+  }
+  return result;
+}
+
 LoopBounds bounds_on_axis(const Kernel& kernel, const std::string& iname) {
-  return loop_bounds(constraints_of(kernel, {iname}), iname, inames_but(kernel, iname),
-                     kernel.assumptions);
+  LoopBounds bounds = loop_bounds(constraints_of(kernel, {iname}), iname, inames_but(kernel, iname),
+                                  kernel.assumptions);
+  const auto first = bounds.lower.size() > 1 && !constant_lower(bounds)
+                         ? one_of_several(bounds.lower)
+                         : std::nullopt;
+  if (first) {
+    bounds.lower = {{*first, 1}};
+    ConstraintSet implemented;
+    for (const Constraint& each : bounds.implemented.constraints()) {
+      if (each.expr.coefficient(iname) <= 0 && !each.is_equality) {
+        implemented.add(each);
+      }
+    }
+    implemented.add_nonnegative(Affine(iname) - *first);
+    bounds.implemented = std::move(implemented);
+  }
+  return bounds;
 }
 
 std::int64_t constant_extent(const ConstraintSet& constraints, const std::string& iname,

@@ -49,6 +49,23 @@ TEST(Generate, RefusesAxesWithoutAConstantLength) {
                     {.arguments = "a: f32[n]", .assumptions = "n >= 1"}));
 }
 
+TEST(Generate, BeginsAxesAtOneOfSeveralFirstValues) {
+  const std::string text = cuda("{[i]: 1 <= i and m <= i < n}", "a[i] = 1.0", "tag_inames(i:g.0)",
+                                {.arguments = "a: f32[n]; n, m: i32"});
+  EXPECT_NE(text.find("1 + blockIdx.x"), std::string::npos) << text;
+  EXPECT_NE(text.find("if ("), std::string::npos) << text;
+}
+
+TEST(Generate, ReducesByBlocksWithinLoopsOfTheHost) {
+  const std::string text =
+      cuda("{[d]: 1 <= d < 300} {[i]: 0 <= i < 300 - d} {[k]: i < k < i + d}",
+           "for d\n  a[i, i + d] = reduce(max, k, a[i, k] + a[k, i + d])\n  ... gbarrier\nend",
+           "split_iname(k, 128); split_reduction_outward(k_inner)\n"
+           "tag_inames(k_inner:l.0, i:g.0)",
+           {.default_type = cgen::f32, .arguments = "a: f32[300, 300]"});
+  EXPECT_NE(text.find("__shared__"), std::string::npos) << text;
+}
+
 TEST(Generate, RefusesLoopsWithoutBounds) {
   EXPECT_ERROR("loopy.generate.unbounded",
                cuda("{[i]: i >= 0}", "a[i] = 1.0", {}, {.arguments = "a: f32[n]"}));
