@@ -171,8 +171,9 @@ std::vector<std::string> sweep_of(const Kernel& expanded, const Slicing& slicing
   return fetch.swept.empty() ? within : fetch.swept;
 }
 
+/// `q_tile2`: the inames of the first tile are q_tile_0, q_tile_1, ...
 std::string tile_of(const FetchPlan& fetch) {
-  return fetch.group > 1 ? fmt::format("{}_tile_{}", fetch.array, fetch.group)
+  return fetch.group > 1 ? fmt::format("{}_tile{}", fetch.array, fetch.group)
                          : fetch.array + "_tile";
 }
 

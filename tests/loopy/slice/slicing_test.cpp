@@ -105,10 +105,10 @@ TEST(Slicing, FetchesOneGroupOfReads) {
             "add_prefetch(a, [i_1, k_1], temporary_name=a_tile)");
   EXPECT_EQ(to_string(steps[steps.size() - 3]),
             "add_prefetch(a[16*j_0 + 2*j_1 + j_2, 4*k_0 + k_1 + 1], [j_1, j_2, k_1], "
-            "any_offset=yes, temporary_name=a_tile_2)");
-  EXPECT_EQ(to_string(steps.back()), "pipeline([a_tile, a_tile_2], k_0, 2)");
+            "any_offset=yes, temporary_name=a_tile2)");
+  EXPECT_EQ(to_string(steps.back()), "pipeline([a_tile, a_tile2], k_0, 2)");
   const Kernel sliced = apply(kernel, parse_slicing(text));
-  EXPECT_EQ(find_temporary(sliced, "a_tile_2")->shape.size(), 3U);
+  EXPECT_EQ(find_temporary(sliced, "a_tile2")->shape.size(), 3U);
   EXPECT_ERROR("loopy.recipe_of.unknown_group",
                recipe_of(kernel, parse_slicing("i: g.0 l.0*8; fetch a#4")));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("fetch a#0"));
