@@ -11,14 +11,12 @@
 #include "rtcg/cgen/support/structural_hash.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
-#include "rtcg/loopy/check/checked_kernel.h"
-#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/slice/access_groups.h"
+#include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
-#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -91,7 +89,8 @@ class ChainReader {
   explicit ChainReader(const Kernel& kernel)
       : kernel_(infer_types(expand_subst(kernel))), hosts_(host_loops_of(kernel_)) {}
 
-  /// In the order of their first statements; empty where there are fewer than two, or too many.
+  /// In the order of their first statements; empty if there are too many, or one without loops of
+  /// the host around it.
   std::vector<Nest> read() const {
     Unions unions(kernel_.instructions.size());
     std::map<std::string, std::size_t, std::less<>> owners;
@@ -118,7 +117,8 @@ class ChainReader {
     for (auto& [first, nest] : nests) {
       result.push_back(std::move(nest));
     }
-    if (result.size() < 2 || result.size() > most_nests) {
+    const std::size_t least_nests = hosts_.empty() ? 2 : 1;
+    if (result.size() < least_nests || result.size() > most_nests) {
       return {};
     }
     for (Nest& nest : result) {
@@ -181,6 +181,13 @@ class ChainReader {
     result.instructions.clear();
     for (Domain& each : result.domains) {
       std::erase_if(each.inames, [&](const auto& iname) { return hosts_.count(iname) != 0; });
+      if (each.inames.empty()) {
+        result.assumptions.add(each.constraints);
+      }
+    }
+    std::erase_if(result.domains, [](const Domain& each) { return each.inames.empty(); });
+    for (const std::string& each : hosts_) {
+      result.arguments.push_back({.name = each, .type = cgen::i32});
     }
     NameSet ids;
     for (const std::size_t each : nest.statements) {
@@ -619,10 +626,7 @@ class ChainSource final : public SlicingSource {
     const auto best =
         std::min_element(tried.chains.begin(), tried.chains.end(),
                          [](const Chain& a, const Chain& b) { return a.seconds < b.seconds; });
-    return !why_not([&] {
-      return generate(checked_kernel(apply(kernel, slicing_of(*best, group.nests))), Target::cuda,
-                      {.recipe_comment = false});
-    });
+    return !why_not_sliced(kernel, slicing_of(*best, group.nests));
   }
 
   void add_combinations(LaunchGroup& group, std::uint16_t apart, std::size_t most) const {
@@ -727,6 +731,16 @@ SourcePtr slicings_of(const Nest& nest, SlicingConstraints constraints) {
   return std::make_shared<PlainSource>();
 }
 
+/// Whether blocks can share the reductions of a nest within the kernel, asked once for each way.
+bool can_share(const Kernel& kernel, const Nest& nest, const Slicing& slicing,
+               std::map<std::pair<bool, bool>, bool>& known) {
+  const std::pair way(slicing.atomic_reductions.empty(), slicing.last_block_reductions.empty());
+  const auto found = known.find(way);
+  return found != known.end()
+             ? found->second
+             : known.emplace(way, !why_not_sliced(kernel, in_kernel(nest, slicing))).first->second;
+}
+
 }  // namespace
 
 SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
@@ -747,11 +761,12 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
     const std::size_t most =
         nests.size() == 2 ? 2000 : static_cast<std::size_t>(most_of_a_launch / 20);
     std::size_t adding = 0;
+    std::map<std::pair<bool, bool>, bool> possible;
     for (std::size_t i = 0; i < nest.slicings->count() && nest.places.size() < most; ++i) {
       const Slicing slicing = nest.slicings->at(i).slicing;
       const bool adds_launch = nest.shares_reductions(slicing);
       // nests that share a launch add none
-      if (adds_launch && adding == most / 2) {
+      if (adds_launch && (adding == most / 2 || !can_share(kernel, nest, slicing, possible))) {
         continue;
       }
       // blocks of other nests come in another order, and tiles that are filled ahead do not outlive

@@ -95,23 +95,31 @@ double PointCounter::length(const std::string& iname) {
   return result;
 }
 
+std::optional<double> PointCounter::exact_points(const NameSet& inames) const {
+  const auto pieces = count_points(domain_of(inames), {inames.begin(), inames.end()});
+  if (!pieces) {
+    return std::nullopt;
+  }
+  double sum = 0;
+  for (const CountPiece& piece : *pieces) {
+    const auto value = piece.count.evaluate(parameters_);
+    if (!value || !piece.conditions.names().empty()) {
+      return std::nullopt;
+    }
+    sum += static_cast<double>(*value);
+  }
+  return pieces->empty() ? std::nullopt : std::optional(sum);
+}
+
 double PointCounter::points(const NameSet& inames) {
   const auto known = known_.find(inames);
   if (known != known_.end()) {
     return known->second;
   }
   std::optional<double> result;
-  if (const auto pieces = count_points(domain_of(inames), {inames.begin(), inames.end()})) {
-    double sum = 0;
-    for (const CountPiece& piece : *pieces) {
-      const auto value = piece.count.evaluate(parameters_);
-      result = value && piece.conditions.names().empty() ? std::optional(sum) : std::nullopt;
-      if (!result) {
-        break;
-      }
-      sum += static_cast<double>(*value);
-      result = sum;
-    }
+  try {
+    result = exact_points(inames);
+  } catch (const Unsupported&) {  // more than 64 bits hold
   }
   if (!result) {
     result = 1;

@@ -30,6 +30,7 @@ class PointCounter {
 
  private:
   [[nodiscard]] ConstraintSet domain_of(const NameSet& inames) const;
+  [[nodiscard]] std::optional<double> exact_points(const NameSet& inames) const;
 
   const Kernel& kernel_;
   const IntegerValues& parameters_;

@@ -4,11 +4,9 @@
 
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
-#include "rtcg/loopy/check/checked_kernel.h"
-#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/march_problem.h"
-#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -331,10 +329,7 @@ class MarchEnumerator {
 
   /// Asks the transformations and the generator.
   [[nodiscard]] bool is_possible(const MarchChoice& choice) const {
-    return !why_not([&] {
-      return generate(checked_kernel(apply(kernel_, march_slicing(problem_, choice))), Target::cuda,
-                      {.recipe_comment = false});
-    });
+    return !why_not_sliced(kernel_, march_slicing(problem_, choice));
   }
 
   void add(const MarchChoice& choice) {

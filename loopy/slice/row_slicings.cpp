@@ -12,15 +12,13 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
-#include "rtcg/loopy/check/checked_kernel.h"
-#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/online_kernel.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -167,6 +165,13 @@ class RowReader {
     NameSet own = instruction.within_inames;
     std::erase_if(own, [&](const auto& each) { return row_inames_.count(each) != 0; });
     const NameSet sums = reduction_inames(instruction);
+    const auto is_computed = [&](const std::string& each) {
+      return has_computed_bounds(kernel_, each);
+    };
+    if (std::any_of(own.begin(), own.end(), is_computed) ||
+        std::any_of(sums.begin(), sums.end(), is_computed)) {
+      return false;
+    }
     if (!own.empty()) {
       const std::string spread = spread_iname(own, assignment->targets.front());
       NameSet serial = sums;
@@ -680,10 +685,7 @@ class RowEnumerator {
 
   /// Asks the transformations and the generator.
   [[nodiscard]] bool is_possible(const RowChoice& choice) const {
-    return !why_not([&] {
-      return generate(checked_kernel(apply(kernel_, row_slicing(problem_, choice))), Target::cuda,
-                      {.recipe_comment = false});
-    });
+    return !why_not_sliced(kernel_, row_slicing(problem_, choice));
   }
   /// Once for each kind of copy.
   [[nodiscard]] bool can_keep(RowChoice choice) {

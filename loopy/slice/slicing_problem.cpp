@@ -14,6 +14,8 @@
 #include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/count_work.h"
+#include "rtcg/loopy/slice/legal_slicing.h"
+#include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
@@ -200,7 +202,8 @@ class ProblemReader {
     std::vector<std::string> result;
     for (const std::string& iname : order) {
       if (common->count(iname) != 0 && is_around_all(iname) &&
-          std::find(result.begin(), result.end(), iname) == result.end()) {
+          std::find(result.begin(), result.end(), iname) == result.end() && !is_scanned(iname) &&
+          can_run_at_once(kernel_, iname)) {
         result.push_back(iname);
       }
     }
@@ -214,6 +217,33 @@ class ProblemReader {
                [&](const Instruction& each) { return each.within_inames.count(iname) != 0; });
   }
 
+  /// Whether the range of one loop depends on another; it does so on itself.
+  [[nodiscard]] bool bounds(const std::string& iname, const std::string& bounded) const {
+    const ConstraintSet set = constraints_of(kernel_, {bounded});
+    return std::any_of(
+        set.constraints().begin(), set.constraints().end(), [&](const Constraint& each) {
+          return each.expr.coefficient(bounded) != 0 && each.expr.coefficient(iname) != 0;
+        });
+  }
+
+  /// Whether a loop is one of a scan, or the loop along which a scan runs: its iterations go on
+  /// from each other.
+  [[nodiscard]] bool is_scanned(const std::string& iname) const {
+    bool result = false;
+    for (const Instruction& each : kernel_.instructions) {
+      for_each_expression(each, [&](const Expr& whole) {
+        walk(whole, [&](const Expr& part) {
+          if (const Reduction* scanned = as_scan(part)) {
+            result = result || std::any_of(scanned->inames.begin(), scanned->inames.end(),
+                                           [&](const auto& own) { return bounds(iname, own); });
+          }
+          return true;
+        });
+      });
+    }
+    return result;
+  }
+
   void read_reductions() {
     NameSet inames;
     std::size_t summing = 0;
@@ -223,10 +253,11 @@ class ProblemReader {
       inames.insert(own.begin(), own.end());
     }
     for (const std::string& iname : inames) {
-      const SlicedLoop each = loop(iname);
-      if (tag_of(kernel_, iname).kind != AxisKind::sequential) {
+      if (tag_of(kernel_, iname).kind != AxisKind::sequential ||
+          has_computed_bounds(kernel_, iname) || is_scanned(iname)) {
         continue;
       }
+      const SlicedLoop each = loop(iname);
       SlicedLoop& longest = problem_.loops[reduced_loop];
       if (each.length > longest.length || longest.iname.empty()) {
         longest = each;
@@ -243,15 +274,16 @@ class ProblemReader {
       return;
     }
     constexpr std::int64_t threads = 32;
-    problem_.can_spread_sums = !why_not([&] {
-      return apply(kernel_, {.inames = {{iname, {{0, {}}, {threads, {AxisKind::block, 0}}}}}});
-    });
+    problem_.can_spread_sums =
+        !why_not_sliced(kernel_, {.inames = {{iname, {{0, {}}, {threads, {AxisKind::block, 0}}}}}});
     const auto can_reduce = [&](GridReduction how) {
-      return is_one_sum && !why_not([&] {
-               return reduce_over_grid(
-                   apply(kernel_, {.inames = {{iname, {{0, {AxisKind::grid, 0}}}}}}), iname,
-                   {.how = how});
-             });
+      Slicing shared{.inames = {{iname, {{0, {AxisKind::grid, 0}}}}}};
+      if (how == GridReduction::atomic) {
+        shared.atomic_reductions = {iname};
+      } else if (how == GridReduction::last_block) {
+        shared.last_block_reductions = {iname};
+      }
+      return is_one_sum && !why_not_sliced(kernel_, shared);
     };
     problem_.can_share_sums = can_reduce(GridReduction::two_stage);
     problem_.can_add_atomically = problem_.can_share_sums && can_reduce(GridReduction::atomic);
@@ -335,7 +367,8 @@ class ProblemReader {
       }
     }
     for (const Affine::Term& term : affine->terms()) {
-      if (!is_cut(term.name) && is_iname(kernel_, term.name) && is_reduced(term.name)) {
+      if (!is_cut(term.name) && is_iname(kernel_, term.name) && is_reduced(term.name) &&
+          !has_computed_bounds(kernel_, term.name)) {
         axis.others += std::abs(term.coefficient) * (loop(term.name).length - 1);
       }
     }
@@ -521,6 +554,13 @@ SlicingProblem read_slicing_problem(const Kernel& kernel, const IntegerValues& p
 
 std::vector<SlicedLoop> result_loops(const Kernel& expanded, const IntegerValues& parameters) {
   return ProblemReader(expanded, parameters).result_loops();
+}
+
+bool has_computed_bounds(const Kernel& kernel, const std::string& iname) {
+  const std::vector<std::string> names = constraints_of(kernel, {iname}).names();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& each) {
+    return find_temporary(kernel, each) != nullptr;
+  });
 }
 
 SlicedLoop sliced_loop(const Kernel& expanded, const IntegerValues& parameters,

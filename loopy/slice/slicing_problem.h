@@ -143,6 +143,9 @@ struct SlicingProblem {
 /// @throws InvalidInput  loopy.slicings.missing_parameter
 [[nodiscard]] std::vector<SlicedLoop> result_loops(const Kernel& expanded,
                                                    const IntegerValues& parameters);
+/// Whether the kernel computes where a loop begins or ends, `begin <= k < end`: no parameter tells
+/// its length.
+[[nodiscard]] bool has_computed_bounds(const Kernel& kernel, const std::string& iname);
 /// @throws InvalidInput  loopy.slicings.missing_parameter
 [[nodiscard]] SlicedLoop sliced_loop(const Kernel& expanded, const IntegerValues& parameters,
                                      const std::string& iname);

@@ -10,14 +10,12 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/analyze/update.h"
-#include "rtcg/loopy/check/checked_kernel.h"
-#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/slice/count_work.h"
+#include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -530,10 +528,7 @@ class UpdateEnumerator {
     if (known != possible_.end()) {
       return known->second;
     }
-    const bool is_possible = !why_not([&] {
-      return generate(checked_kernel(apply(kernel_, update_slicing(problem_, choice))),
-                      Target::cuda, {.recipe_comment = false});
-    });
+    const bool is_possible = !why_not_sliced(kernel_, update_slicing(problem_, choice));
     return possible_.emplace(std::move(kind), is_possible).first->second;
   }
 

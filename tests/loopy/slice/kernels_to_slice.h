@@ -28,6 +28,29 @@ struct KernelToSlice {
 
 inline std::vector<KernelToSlice> kernels_to_slice() {
   return {
+      // loops that carry dependences: over rows, over diagonals by the host, and around a sum
+      {"column_recurrence",
+       "{[i, j]: 1 <= i < n and 0 <= j < m}",
+       "a[i, j] = 0.5f*a[i - 1, j] + b[i, j]",
+       "a, b: f32[n, m]",
+       {{"n", 512}, {"m", 65536}},
+       {{"n", 9}, {"m", 35}}},
+      {"alignment",
+       "{[d]: 2 <= d <= 2*n} {[i]: 1 <= i <= n and d - n <= i <= d - 1}",
+       "for d\n"
+       "  score[i, d - i] = max(score[i - 1, d - i - 1] + same[i, d - i], \\\n"
+       "                        max(score[i - 1, d - i], score[i, d - i - 1]) - 0.25f)\n"
+       "  ... gbarrier\n"
+       "end",
+       "score, same: f32[n + 1, n + 1]",
+       {{"n", 4096}},
+       {{"n", 33}}},
+      {"substitution",
+       "{[b]: 0 <= b < m} {[i]: 0 <= i < n} {[j]: 0 <= j < i}",
+       "x[b, i] = (y[b, i] - sum(j, L[i, j]*x[b, j]))/(2 + L[i, i]*L[i, i])",
+       "L: f32[n, n]; x, y: f32[m, n]",
+       {{"m", 1024}, {"n", 512}},
+       {{"m", 35}, {"n", 13}}},
       {"convolution",
        "{[b, f, y, x, c, p, q]: 0 <= b < n and 0 <= f < m and 0 <= c < l and 0 <= y, x < h and "
        "0 <= p, q < 3}",
