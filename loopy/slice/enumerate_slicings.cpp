@@ -264,8 +264,8 @@ class Enumerator {
     }
     choice_.shared_steps = 0;
   }
-  /// Tiles of many items, of powers of two or all results along a loop, from copies of all that
-  /// the sum reads: others read too much.
+  /// Tiles of many items, of powers of two or all results along a loop, from copies of all
+  /// matrices that the sum reads: others read too much.
   [[nodiscard]] bool can_share_tiles() const {
     const auto is_usual = [&](std::size_t loop, std::int64_t tile) {
       return is_power(tile) || tile == problem_.loops[loop].length;
@@ -278,11 +278,13 @@ class Enumerator {
            problem_.other_results == 1 && is_usual(fast_loop, choice_.fast_tile()) &&
            is_usual(slow_loop, choice_.slow_tile());
   }
-  /// A bit for each group of reads along the reduction that may be fetched.
+  /// A bit for each group of reads that may be fetched and that mentions both the reduction and
+  /// a loop of the results.
   [[nodiscard]] std::uint8_t fetched_by_sums() const {
     std::uint8_t result = 0;
     for (const SlicedRead& each : problem_.reads) {
-      if (each.fetchable != nowhere && each.mentions[reduced_loop]) {
+      if (each.fetchable != nowhere && each.mentions[reduced_loop] &&
+          (each.mentions[fast_loop] || each.mentions[slow_loop])) {
         result |= static_cast<std::uint8_t>(1U << each.fetchable);
       }
     }
