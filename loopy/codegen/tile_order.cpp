@@ -81,11 +81,12 @@ std::map<int, cgen::Expr> tiles_in_order(KernelVariables& variables, cgen::Block
   memory.bytes += 8;
   memory.arrays.emplace_back(shared, 8);
   std::optional<cgen::Expr> is_first;
-  cgen::Expr blocks = cgen::literal(1, cgen::u32);
+  std::optional<cgen::Expr> blocks;
   std::vector<int> axes = {first_axis};
   for (const HardwareAxis& each : launch.axes.axes) {
     if (each.kind == AxisKind::grid) {
-      blocks = blocks * index_on(cgen::BuiltinKind::grid_dim, each.number);
+      const cgen::Expr length = index_on(cgen::BuiltinKind::grid_dim, each.number);
+      blocks = blocks ? *blocks * length : length;
       if (each.number != first_axis) {
         axes.push_back(each.number);
       }
@@ -102,7 +103,7 @@ std::map<int, cgen::Expr> tiles_in_order(KernelVariables& variables, cgen::Block
   cgen::BlockBuilder draw;
   draw << cgen::assign(slot, cgen::call(cgen::Intrinsic::atomic_add,
                                         {cgen::address_of(counter), cgen::literal(1, cgen::u64)}))
-       << cgen::if_(cgen::equal(number, blocks - cgen::literal(1, cgen::u32)),
+       << cgen::if_(cgen::equal(number, *blocks - cgen::literal(1, cgen::u32)),
                     {cgen::assign(counter, next_launch)});
   body << cgen::if_(*is_first, draw) << cgen::barrier();
   for (const std::string& each : drawn) {

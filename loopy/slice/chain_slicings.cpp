@@ -446,6 +446,7 @@ class ChainSource final : public SlicingSource {
       append(all.queues, part.queues);
       append(all.atomic_reductions, part.atomic_reductions);
       append(all.last_block_reductions, part.last_block_reductions);
+      append(all.look_back, part.look_back);
     }
     for (std::size_t i = 0; i < nests_.size(); ++i) {
       if ((chain.apart >> i & 1) != 0) {
@@ -481,6 +482,11 @@ class ChainSource final : public SlicingSource {
       if (is_own(queue.along)) {
         queue.along.clear();
         part.queues.push_back(std::move(queue));
+      }
+    }
+    for (const std::string& each : slicing.look_back) {
+      if (is_own(each)) {
+        part.look_back.push_back(each);
       }
     }
     for (const std::string& each : slicing.last_block_reductions) {

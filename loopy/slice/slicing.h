@@ -140,6 +140,7 @@ struct LayoutPlan {
 ///     stages 3; swizzle 8
 ///     k: g.0 for*16 l.0*256; atomic k
 ///     k: g.0 for*16 l.0*256; last k
+///     i: g.0 l.0*256 vec*4; look_back i
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a transposed xor; fetch b vec 4
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a stages 3; fetch b over k_1
 ///     x: g.0 l.0*64 ilp*4; fetch image registers
@@ -176,6 +177,9 @@ struct Slicing {
   std::vector<std::string> atomic_reductions{};
   /// Those whose parts the last block adds up.
   std::vector<std::string> last_block_reductions{};
+  /// Loops of scans on an axis of the grid whose blocks look back, see scan_over_grid(); those of
+  /// others take three launches.
+  std::vector<std::string> look_back{};
   /// Inames: the statements within each of them, and those that share loops with these, begin a
   /// launch of their own, see add_barrier().
   std::vector<std::string> launches{};

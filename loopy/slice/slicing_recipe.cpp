@@ -120,6 +120,15 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   };
   check_shared(slicing.atomic_reductions, "atomic");
   check_shared(slicing.last_block_reductions, "last");
+  for (const std::string& each : slicing.look_back) {
+    const InameSlicing* sliced = detail::find_sliced(slicing, each);
+    if (sliced == nullptr || sliced->factors.front().axis.kind != AxisKind::grid) {
+      throw InvalidInput("loopy.recipe_of.nothing_to_share",
+                         fmt::format("'look_back {0}' takes a loop of a scan whose outermost part "
+                                     "is on the grid, '{0}: g.0 l.0*256'",
+                                     each));
+    }
+  }
   std::vector<RecipeStep> steps;
   if (fetches_from_rules(kernel, slicing)) {
     steps.push_back({"expand_subst", {}, {}});
@@ -152,6 +161,13 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
       if (!is_shared_later(each)) {
         detail::add_sharing(expanded, slicing, each, steps);
       }
+    }
+    if (std::find(slicing.look_back.begin(), slicing.look_back.end(), each.iname) !=
+        slicing.look_back.end()) {
+      steps.push_back(
+          {"scan_over_grid",
+           {each.factors.size() == 1 ? each.iname : detail::part_name(each.iname, 0)},
+           {{"how", "look_back"}}});
     }
   }
   if (!slicing.loop_order.empty()) {

@@ -117,6 +117,9 @@ SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constrai
   if (SourcePtr updates = update_slicings(kernel, constraints)) {
     return updates;
   }
+  if (SourcePtr scans = scan_slicings(kernel, constraints)) {
+    return scans;
+  }
   RowSlicings rows = row_slicings(kernel, constraints);
   if (rows.replace_tiles) {
     return rows.source;

@@ -36,9 +36,12 @@ struct RowSlicings {
 /// kernels that do anything else.
 [[nodiscard]] SourcePtr update_slicings(const Kernel& kernel,
                                         const SlicingConstraints& constraints);
+/// Rows of blocks and threads for nests whose statements scan along one loop, and that loop over the
+/// grid. Null for other kernels.
+[[nodiscard]] SourcePtr scan_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// A slicing for each nest of a kernel with several; null for other kernels.
 [[nodiscard]] SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
-/// Those of one nest: updates, or tiles, rows and marches.
+/// Those of one nest: updates, scans, or tiles, rows and marches.
 /// @throws as SlicingStream
 [[nodiscard]] SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 

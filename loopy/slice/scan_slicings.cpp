@@ -1,0 +1,498 @@
+// Scans: nests whose statements have running values along one loop.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/slice/count_work.h"
+#include "rtcg/loopy/slice/listed_source.h"
+#include "rtcg/loopy/slice/slicing_problem.h"
+#include "rtcg/loopy/symbolic/scan.h"
+#include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/why_not.h"
+
+namespace rtcg::loopy::detail {
+namespace {
+
+struct ScanProblem {
+  SlicedLoop along{};              ///< the loop of the running values
+  std::vector<SlicedLoop> rows{};  ///< the others, longest first
+  std::size_t neighbours = 0;      ///< the row loop along which neighbours are read
+  bool is_along_rows = true;       ///< whether neighbours are read along the loop of the scan
+  bool is_exact = true;            ///< whether any order of the operations gives the same
+  std::int64_t most_width = 1;     ///< elements of the widest type in 16 bytes
+  double points = 1;
+  double read_bytes = 0;   ///< at each point
+  double moved_bytes = 0;  ///< with what is written
+  double values = 1;       ///< that are scanned at each point
+};
+
+enum class ScanForm {
+  blocks_of_rows,  ///< a block goes through a row
+  three_launches,
+  look_back,
+  threads_of_rows,  ///< a thread goes through a row
+};
+
+struct ScanChoice {
+  ScanForm form = ScanForm::blocks_of_rows;
+  std::int64_t threads = 32;
+  std::int64_t unrolled = 1;
+  std::int64_t width = 1;  ///< of vectors; with `unrolled` the items of a thread
+  std::int64_t steps = 1;  ///< loops of a block, on processors
+  friend auto operator<=>(const ScanChoice&, const ScanChoice&) = default;
+};
+
+class ScanReader {
+ public:
+  ScanReader(const Kernel& kernel, const IntegerValues& parameters)
+      : kernel_(infer_types(expand_subst(kernel))), parameters_(parameters) {}
+
+  /// Nothing for other nests.
+  std::optional<ScanProblem> read() {
+    if (kernel_.instructions.empty()) {
+      return std::nullopt;
+    }
+    const NameSet& within = kernel_.instructions.front().within_inames;
+    NameSet along;
+    for (const Instruction& each : kernel_.instructions) {
+      if (get_if<Assignment>(each) == nullptr || each.within_inames != within ||
+          !each.predicates.empty() || !add_scans(each, along)) {
+        return std::nullopt;
+      }
+    }
+    if (along.size() != 1) {
+      return std::nullopt;
+    }
+    for (const std::string& each : within) {
+      if (tag_of(kernel_, each).kind != AxisKind::sequential ||
+          with_parent_inames(kernel_, {each}).size() != 1) {
+        return std::nullopt;
+      }
+      const SlicedLoop loop = sliced_loop(kernel_, parameters_, each);
+      problem_.points *= static_cast<double>(loop.length);
+      if (along.count(each) != 0) {
+        problem_.along = loop;
+      } else {
+        problem_.rows.push_back(loop);
+      }
+    }
+    std::stable_sort(problem_.rows.begin(), problem_.rows.end(),
+                     [](const SlicedLoop& a, const SlicedLoop& b) { return a.length > b.length; });
+    read_accesses();
+    return std::move(problem_);
+  }
+
+ private:
+  /// Adds the loops with which the scans' bounds grow; false where something else is reduced.
+  bool add_scans(const Instruction& instruction, NameSet& along) {
+    bool is_plain = true;
+    for_each_expression(instruction, [&](const Expr& expr) {
+      walk(expr, [&](const Expr& part) {
+        if (const Reduction* scanned = as_scan(part)) {
+          is_plain = is_plain && add_scan(part, *scanned, instruction, along);
+          return false;
+        }
+        is_plain = is_plain && get_if<Reduction>(part) == nullptr;
+        return true;
+      });
+    });
+    return is_plain;
+  }
+
+  bool add_scan(const Expr& scan, const Reduction& reduction, const Instruction& around,
+                NameSet& along) {
+    const Domain* home = reduction.inames.size() == 1
+                             ? find_home_domain(kernel_, reduction.inames.front())
+                             : nullptr;
+    if (home == nullptr) {
+      return false;
+    }
+    for (const Constraint& each : home->constraints.constraints()) {
+      if (each.expr.coefficient(reduction.inames.front()) != 0) {
+        for (const Affine::Term& term : each.expr.terms()) {
+          if (around.within_inames.count(term.name) != 0) {
+            along.insert(term.name);
+          }
+        }
+      }
+    }
+    const std::vector<cgen::Type> types = types_of_targets(kernel_, scan);
+    const bool is_choice = reduction.operation == "min" || reduction.operation == "max" ||
+                           reduction.operation == "argmin" || reduction.operation == "argmax";
+    for (const cgen::Type& type : types) {
+      const auto kind = cgen::scalar_kind(type);
+      problem_.is_exact = problem_.is_exact && kind && (cgen::is_integral(*kind) || is_choice);
+    }
+    scanned_.insert(reduction.inames.front());
+    values_ += static_cast<double>(types.size());
+    return true;
+  }
+
+  void read_accesses() {
+    std::int64_t widest = 1;
+    std::map<std::string, std::size_t> neighbours;
+    for (const ArrayAccess& each : accesses_of(kernel_)) {
+      const Argument* argument = find_argument(kernel_, each.array);
+      if (argument == nullptr || each.indices.empty()) {
+        continue;
+      }
+      const double bytes = size_bytes(*argument->type);
+      problem_.moved_bytes += bytes;
+      problem_.read_bytes += each.is_write ? 0 : bytes;
+      widest = std::max<std::int64_t>(widest, size_bytes(*argument->type));
+      if (const auto last = to_affine(each.indices.back())) {
+        for (const Affine::Term& term : last->terms()) {
+          neighbours[scanned_.count(term.name) != 0 ? problem_.along.iname : term.name] += 1;
+        }
+      }
+    }
+    problem_.most_width = std::min<std::int64_t>(4, std::max<std::int64_t>(1, 16 / widest));
+    problem_.values = values_;
+    for (std::size_t i = 0; i < problem_.rows.size(); ++i) {
+      if (neighbours[problem_.rows[i].iname] >
+          neighbours[problem_.rows[problem_.neighbours].iname]) {
+        problem_.neighbours = i;
+      }
+    }
+    problem_.is_along_rows =
+        problem_.rows.empty() ||
+        neighbours[problem_.along.iname] >= neighbours[problem_.rows[problem_.neighbours].iname];
+  }
+
+  Kernel kernel_;
+  const IntegerValues& parameters_;
+  ScanProblem problem_{};
+  NameSet scanned_{};
+  double values_ = 0;
+};
+
+bool is_cut_by_grid(const ScanChoice& choice) {
+  return choice.form == ScanForm::three_launches || choice.form == ScanForm::look_back;
+}
+
+std::int64_t scan_tile(const ScanChoice& choice) {
+  return choice.threads * choice.unrolled * choice.width * choice.steps;
+}
+
+std::int64_t scan_blocks(const ScanProblem& problem, const ScanChoice& choice) {
+  std::int64_t blocks =
+      is_cut_by_grid(choice) ? ceil_divide(problem.along.length, scan_tile(choice)) : 1;
+  for (std::size_t i = 0; i < problem.rows.size(); ++i) {
+    const bool is_cut = choice.form == ScanForm::threads_of_rows && i == problem.neighbours;
+    blocks *= is_cut ? ceil_divide(problem.rows[i].length, choice.threads) : problem.rows[i].length;
+  }
+  return blocks;
+}
+
+Slicing scan_slicing(const ScanProblem& problem, const ScanChoice& choice) {
+  Slicing slicing;
+  int axis = 0;
+  if (choice.form != ScanForm::threads_of_rows) {
+    InameSlicing along{problem.along.iname, {{0, {}}}};
+    if (is_cut_by_grid(choice)) {
+      along.factors.front().axis = {AxisKind::grid, axis++};
+    }
+    const auto add = [&](std::int64_t length, AxisKind kind) {
+      if (length > 1) {
+        along.factors.push_back({length, {kind, 0}});
+      }
+    };
+    add(choice.threads, AxisKind::block);
+    add(choice.steps, AxisKind::sequential);
+    add(choice.unrolled, AxisKind::unroll);
+    add(choice.width, AxisKind::vec);
+    slicing.inames.push_back(std::move(along));
+  }
+  // the loop of the threads is on the axis of the most blocks, as is the longest one otherwise
+  std::vector<std::size_t> order;
+  if (choice.form == ScanForm::threads_of_rows) {
+    order.push_back(problem.neighbours);
+  }
+  for (std::size_t i = 0; i < problem.rows.size(); ++i) {
+    if (choice.form != ScanForm::threads_of_rows || i != problem.neighbours) {
+      order.push_back(i);
+    }
+  }
+  for (const std::size_t each : order) {
+    InameSlicing row{problem.rows[each].iname, {{0, {AxisKind::grid, axis++}}}};
+    if (choice.form == ScanForm::threads_of_rows && each == problem.neighbours &&
+        choice.threads > 1) {
+      row.factors.push_back({choice.threads, {AxisKind::block, 0}});
+    }
+    slicing.inames.push_back(std::move(row));
+  }
+  if (choice.form == ScanForm::look_back) {
+    slicing.look_back.push_back(problem.along.iname);
+  }
+  return slicing;
+}
+
+// What scans cost on GPUs: estimates.
+constexpr double scan_block_clocks = 2500;  // waiting for the first values, and barriers
+constexpr double look_back_clocks = 1500;   // until the blocks before have published
+constexpr double clocks_of_exchange = 3;    // instructions of a warp for each shuffle of a scan
+constexpr double scan_flight_bytes = 19 * 1024;  // of a multiprocessor, to use all of memory's rate
+constexpr double seconds_of_scan_launch = 3e-6;
+constexpr double seconds_of_part_scans = 1.2e-6;  // of an iteration of the second launch
+constexpr double parts_of_iteration = 256 * 8;    // of scan_over_grid's threads and items
+
+class ScanCost {
+ public:
+  ScanCost(const ScanProblem& problem, const MachineModel& machine)
+      : problem_(problem), machine_(machine) {}
+
+  [[nodiscard]] double seconds(const ScanChoice& choice) const {
+    return machine_.is_cpu ? cpu_seconds(choice) : gpu_seconds(choice);
+  }
+
+ private:
+  [[nodiscard]] double gpu_seconds(const ScanChoice& choice) const {
+    const bool is_three = choice.form == ScanForm::three_launches;
+    const bool is_of_threads = choice.form == ScanForm::threads_of_rows;
+    // compilers load several elements of a thread's loop ahead
+    const double items = is_of_threads ? 4 : static_cast<double>(choice.unrolled * choice.width);
+    const double threads = static_cast<double>(choice.threads);
+    const double blocks = static_cast<double>(scan_blocks(problem_, choice));
+    const double multiprocessors = machine_.multiprocessors;
+    // registers of the items, and others
+    const double registers = 32 + 2 * items * problem_.values;
+    const double resident = std::max(
+        1.0, std::min({std::floor(machine_.threads_per_multiprocessor / threads),
+                       std::floor(machine_.registers_per_multiprocessor / (registers * threads)),
+                       32.0}));
+    const double used = std::min(multiprocessors, blocks);
+    const double on_each = std::min(resident, std::ceil(blocks / multiprocessors));
+    // a warp reads whole lines unless each thread goes along its own row
+    const bool is_scattered = is_of_threads == problem_.is_along_rows;
+    const double spread = is_scattered && !problem_.rows.empty()
+                              ? 4
+                              : 1 + 0.05 * static_cast<double>(choice.unrolled - 1);
+    const double bytes =
+        problem_.points * (problem_.moved_bytes + (is_three ? problem_.read_bytes : 0)) * spread;
+    const double flight = on_each * threads * items * problem_.read_bytes;
+    const double memory = bytes / machine_.memory_bytes_per_second * multiprocessors / used /
+                          std::clamp(flight / scan_flight_bytes, 0.05, 1.0);
+    const double tiles = problem_.points / (threads * (is_of_threads ? 1 : items));
+    const double warps = std::max(1.0, threads / machine_.warp_lanes);
+    const double exchanges = is_of_threads ? 0 : 5 + (warps > 1 ? 2 + std::log2(warps) : 0);
+    const double clocks_of_warp =
+        problem_.values * (exchanges * clocks_of_exchange + (is_of_threads ? 2 : 3 * items)) + 10;
+    const double core = tiles * warps * clocks_of_warp / 4 / used / machine_.clock_hz;
+    const double waves = std::ceil(blocks / (multiprocessors * resident));
+    // tiles of a block that come one after the other
+    const double turns =
+        is_of_threads ? static_cast<double>(problem_.along.length) / 8
+        : is_cut_by_grid(choice)
+            ? 1
+            : std::ceil(static_cast<double>(problem_.along.length) / (threads * items));
+    const double latency = waves *
+                           (turns * scan_block_clocks / (is_of_threads ? 4 : 1) +
+                            (choice.form == ScanForm::look_back ? look_back_clocks : 0)) /
+                           machine_.clock_hz;
+    const double parts = static_cast<double>(problem_.along.length) / (threads * items);
+    const double launches = is_three
+                                ? 3 * seconds_of_scan_launch +
+                                      std::ceil(parts / parts_of_iteration) * seconds_of_part_scans
+                                : seconds_of_scan_launch;
+    return std::max(memory, core) + 0.15 * std::min(memory, core) + 0.25 * latency + launches;
+  }
+
+  [[nodiscard]] double cpu_seconds(const ScanChoice& choice) const {
+    constexpr double clocks_of_step = 4;
+    const double cores = std::max(1, machine_.multiprocessors);
+    const double blocks = static_cast<double>(scan_blocks(problem_, choice));
+    const bool is_three = choice.form == ScanForm::three_launches;
+    const bool is_lanes =
+        choice.form == ScanForm::threads_of_rows && choice.threads > 1 && !problem_.is_along_rows;
+    const double clocks = problem_.points * problem_.values * clocks_of_step *
+                          (is_three   ? 2
+                           : is_lanes ? 0.25
+                                      : 1);
+    const double bytes =
+        problem_.points * (problem_.moved_bytes + (is_three ? problem_.read_bytes : 0));
+    return std::ceil(blocks / cores) / blocks * clocks / machine_.clock_hz +
+           bytes / machine_.memory_bytes_per_second + (is_three ? 6e-6 : 2e-6);
+  }
+
+  const ScanProblem& problem_;
+  const MachineModel& machine_;
+};
+
+class ScanEnumerator {
+ public:
+  ScanEnumerator(const Kernel& kernel, const ScanProblem& problem,
+                 const SlicingConstraints& constraints)
+      : kernel_(kernel), problem_(problem), constraints_(constraints) {}
+
+  std::vector<ScanChoice> run() {
+    const bool is_cpu = constraints_.machine.is_cpu;
+    for (const ScanForm form : {ScanForm::blocks_of_rows, ScanForm::three_launches,
+                                ScanForm::look_back, ScanForm::threads_of_rows}) {
+      const bool is_of_threads = form == ScanForm::threads_of_rows;
+      if ((is_of_threads && problem_.rows.empty()) ||
+          (form == ScanForm::look_back && (is_cpu || !problem_.is_exact)) ||
+          (is_cpu && form == ScanForm::blocks_of_rows)) {
+        continue;
+      }
+      if (is_cpu) {
+        add_for_processors(form);
+        continue;
+      }
+      for (std::int64_t threads = 32; threads <= most_threads_of_block; threads *= 2) {
+        if (threads < constraints_.min_threads || threads > constraints_.max_threads) {
+          continue;
+        }
+        if (is_of_threads) {
+          add({form, threads});
+          continue;
+        }
+        for (std::int64_t width = 1; width <= problem_.most_width; width *= 2) {
+          for (std::int64_t unrolled = 1; unrolled * width <= 16; unrolled *= 2) {
+            add({form, threads, unrolled, width});
+          }
+        }
+      }
+    }
+    return std::move(choices_);
+  }
+
+ private:
+  void add_for_processors(ScanForm form) {
+    if (form == ScanForm::threads_of_rows) {
+      for (const std::int64_t threads : {1, 8, 16, 32}) {
+        add({form, threads});
+      }
+      return;
+    }
+    for (std::int64_t steps = 1024; steps <= 65536; steps *= 2) {
+      add({form, 1, 1, 1, steps});
+    }
+  }
+
+  void add(const ScanChoice& choice) {
+    // the threads of a longer one would not all have elements
+    const bool is_too_long =
+        choice.form != ScanForm::threads_of_rows && scan_tile(choice) > problem_.along.length;
+    const std::size_t axes = problem_.rows.size() + (is_cut_by_grid(choice) ? 1 : 0);
+    if (is_too_long || axes > 3 || !has_few_blocks_across(choice) ||
+        scan_blocks(problem_, choice) < constraints_.min_blocks || !is_possible(choice)) {
+      return;
+    }
+    choices_.push_back(choice);
+  }
+
+  /// g.1 and g.2 have fewer blocks than g.0.
+  [[nodiscard]] bool has_few_blocks_across(const ScanChoice& choice) const {
+    const bool is_first_free = is_cut_by_grid(choice);
+    for (std::size_t i = 0; i < problem_.rows.size(); ++i) {
+      const bool is_on_first =
+          !is_first_free &&
+          (choice.form == ScanForm::threads_of_rows ? i == problem_.neighbours : i == 0);
+      if (!is_on_first && problem_.rows[i].length > most_blocks_across) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Asks the transformations and the generator, once for each kind of choice.
+  [[nodiscard]] bool is_possible(const ScanChoice& choice) {
+    const std::vector<std::int64_t> kind = {static_cast<std::int64_t>(choice.form),
+                                            choice.unrolled > 1, choice.width, choice.threads > 1,
+                                            choice.threads > 32};
+    const auto known = possible_.find(kind);
+    if (known != possible_.end()) {
+      return known->second;
+    }
+    const bool is_possible = !why_not([&] {
+      return generate(checked_kernel(apply(kernel_, scan_slicing(problem_, choice))),
+                      constraints_.machine.is_cpu ? Target::host : Target::cuda,
+                      {.recipe_comment = false});
+    });
+    return possible_.emplace(kind, is_possible).first->second;
+  }
+
+  const Kernel& kernel_;
+  const ScanProblem& problem_;
+  const SlicingConstraints& constraints_;
+  std::vector<ScanChoice> choices_{};
+  std::map<std::vector<std::int64_t>, bool> possible_{};
+};
+
+class ScanSource final : public ListedSource<ScanChoice> {
+ public:
+  ScanSource(ScanProblem problem, const std::vector<ScanChoice>& choices,
+             const MachineModel& machine)
+      : problem_(std::move(problem)), machine_(machine) {
+    const ScanCost cost(problem_, machine_);
+    list(
+        choices, [&](const ScanChoice& each) { return cost.seconds(each); },
+        [&](const ScanChoice& each) { return scan_slicing(problem_, each); });
+  }
+
+  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
+    const ScanChoice& choice = this->choice(place);
+    Slicing slicing = scan_slicing(problem_, choice);
+    const bool is_in_block = choice.form != ScanForm::threads_of_rows;
+    const auto shared = static_cast<std::int64_t>(8 * problem_.values) *
+                        (is_in_block ? std::max<std::int64_t>(1, choice.threads / warp_size) : 0);
+    return {{to_string(slicing), predicted_seconds(place), choice.threads,
+             scan_blocks(problem_, choice), shared, 0},
+            std::move(slicing)};
+  }
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
+    const ScanChoice& choice = this->choice(place);
+    return {static_cast<std::int64_t>(choice.form), choice.threads, choice.unrolled, choice.width,
+            choice.steps};
+  }
+
+ private:
+  [[nodiscard]] ChoiceDistance distance(const ScanChoice& a, const ScanChoice& b) const override {
+    ChoiceDistance result;
+    result.add_length(a.threads, b.threads);
+    result.add_length(a.unrolled, b.unrolled);
+    result.add_length(a.width, b.width);
+    result.add_length(a.steps, b.steps);
+    result.answers += a.form == b.form ? 0 : 1;
+    return result;
+  }
+  [[nodiscard]] ScanChoice mixed(ScanChoice first, const ScanChoice& second,
+                                 std::uint64_t mask) const override {
+    first.form = (mask & 1) != 0 ? second.form : first.form;
+    first.threads = (mask & 2) != 0 ? second.threads : first.threads;
+    first.unrolled = (mask & 4) != 0 ? second.unrolled : first.unrolled;
+    first.width = (mask & 8) != 0 ? second.width : first.width;
+    first.steps = (mask & 16) != 0 ? second.steps : first.steps;
+    return first;
+  }
+
+  const ScanProblem problem_;
+  const MachineModel machine_;
+};
+
+}  // namespace
+
+SourcePtr scan_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  if (!constraints.inames.empty() || !constraints.arrays.empty()) {
+    return nullptr;  // which are about tiles
+  }
+  std::optional<ScanProblem> problem = ScanReader(kernel, constraints.parameters).read();
+  if (!problem) {
+    return nullptr;
+  }
+  const std::vector<ScanChoice> choices = ScanEnumerator(kernel, *problem, constraints).run();
+  if (choices.empty()) {
+    return nullptr;
+  }
+  return std::make_shared<ScanSource>(std::move(*problem), choices, constraints.machine);
+}
+
+}  // namespace rtcg::loopy::detail

@@ -1,0 +1,91 @@
+// Slicings of nests whose statements scan along one loop.
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
+#include "rtcg/loopy/transform/why_not.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel running(const std::string& type, std::int64_t n,
+               const std::string& statement = "s[i] = scan(sum, j, a[j])") {
+  return fix_parameters(make_kernel("{[i, j]: 0 <= i < n and 0 <= j <= i}", statement,
+                                    {.arguments = "a, s: " + type + "[n]; n: i32"}),
+                        {{"n", n}});
+}
+Kernel rows(std::int64_t count, std::int64_t length, const std::string& read = "r, j",
+            const std::string& shape = "m, n") {
+  return fix_parameters(make_kernel("{[r, i, j]: 0 <= r < m and 0 <= i < n and 0 <= j < i}",
+                                    "s[" + std::string(read == "r, j" ? "r, i" : "i, r") +
+                                        "] = scan(sum, j, a[" + read + "])",
+                                    {.arguments = "a, s: f32[" + shape + "]; n, m: i32"}),
+                        {{"m", count}, {"n", length}});
+}
+
+TEST(ScanSlicings, OfIntegersLookBackAndOthersTakeThreeLaunches) {
+  const SlicingStream integers(running("i32", 1 << 26), {});
+  EXPECT_EQ(integers.at(0).slicing.look_back, std::vector<std::string>{"i"})
+      << integers.at(0).words;
+  // a load and a store of each element, at the rate of memory
+  EXPECT_GT(integers.at(0).predicted_seconds,
+            2.0 * 4 * (1 << 26) / MachineModel().memory_bytes_per_second);
+  EXPECT_LT(integers.at(0).predicted_seconds, 400e-6);
+  const SlicingStream floats(running("f32", 1 << 26), {});
+  for (std::size_t i = 0; i < floats.count(); ++i) {
+    EXPECT_TRUE(floats.at(i).slicing.look_back.empty()) << floats.at(i).words;
+  }
+  const SlicingStream maxima(running("f32", 1 << 26, "s[i] = scan(max, j, a[j])"), {});
+  EXPECT_TRUE(maxima.find_words("i: g.0 l.0*256 unr*2 vec*4; look_back i").has_value());
+}
+
+TEST(ScanSlicings, SpreadRowsOverBlocksAndColumnsOverThreads) {
+  const RankedSlicing row = SlicingStream(rows(65536, 256), {}).at(0);
+  EXPECT_EQ(row.slicing.inames.front().factors.front().axis.kind, AxisKind::sequential)
+      << row.words;
+  const RankedSlicing column = SlicingStream(rows(65536, 256, "j, r", "n, m"), {}).at(0);
+  EXPECT_EQ(column.slicing.inames.size(), 1U) << column.words;
+  EXPECT_EQ(column.slicing.inames.front().iname, "r") << column.words;
+}
+
+TEST(ScanSlicings, AreWrittenReadAndLegal) {
+  SlicingConstraints processor;
+  processor.machine.is_cpu = true;
+  processor.machine.multiprocessors = 8;
+  const std::string after =
+      "after(p, q, x, y) := make_tuple(x*p, x*q + y)  {neutral=1:0}\n"
+      "s[i], t[i] = scan(after, j, a[j], b[j])";
+  const Kernel maps = fix_parameters(make_kernel("{[i, j]: 0 <= i < n and 0 <= j <= i}", after,
+                                                 {.arguments = "a, b, s, t: i64[n]; n: i32"}),
+                                     {{"n", 5000}});
+  for (const Kernel& kernel :
+       {running("i32", 5000), running("f32", 5000, "s[i] = 2*scan(sum, j, a[j]) + a[i]"),
+        rows(5, 700), rows(700, 30, "j, r", "n, m"), maps}) {
+    for (const SlicingConstraints& constraints : {SlicingConstraints(), processor}) {
+      const Target target = constraints.machine.is_cpu ? Target::host : Target::cuda;
+      const SlicingStream stream(kernel, constraints);
+      ASSERT_GT(stream.count(), 2U);
+      for (std::size_t place = 0; place < stream.count(); place += 1 + stream.count() / 12) {
+        const RankedSlicing each = stream.at(place);
+        SCOPED_TRACE(each.words);
+        EXPECT_EQ(to_string(parse_slicing(each.words)), each.words);
+        EXPECT_EQ(stream.find_words(each.words), place);
+        const auto why =
+            why_not([&] { return generate(checked_kernel(apply(kernel, each.slicing)), target); });
+        EXPECT_FALSE(why.has_value()) << *why;
+      }
+    }
+  }
+}
+
+TEST(ScanSlicings, LookBackTakesALoopOnTheGrid) {
+  EXPECT_ERROR("loopy.recipe_of.nothing_to_share",
+               apply(running("i32", 5000), parse_slicing("i: for l.0*256; look_back i")));
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
