@@ -50,7 +50,8 @@ void check_names(const Kernel& kernel, const TypedFunction& function) {
                            find_argument(kernel, function.name) != nullptr ||
                            find_temporary(kernel, function.name) != nullptr ||
                            parameters(kernel).count(function.name) != 0;
-  const char* taken = find_function(function.name) || function.name == scan_function
+  const char* taken = find_function(function.name) || function.name == scan_function ||
+                              function.name == segmented_scan_function
                           ? "is a function of rtcg's: choose another name"
                       : find_rule(kernel, function.name) != nullptr ? "has the name of a rule"
                       : find_typed_function(kernel, function.name) != nullptr ? "is there already"

@@ -16,6 +16,7 @@
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_statements.h"
 #include "rtcg/loopy/create/resolve_calls.h"
+#include "rtcg/loopy/create/segmented_scans.h"
 #include "rtcg/loopy/create/split_unions.h"
 #include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/kernel/match_instructions.h"
@@ -185,7 +186,7 @@ std::optional<std::string> find_two_readings(const std::vector<OpenReduction>& f
 class KernelMaker {
  public:
   KernelMaker(KernelParts parts, const std::vector<Kernel>& callees)
-      : parts_(std::move(parts)),
+      : parts_(with_segmented_scans(std::move(parts))),
         callees_(callees),
         parsed_(resolve_calls(std::move(parts_.statements), callees)) {
     kernel_.name = parts_.name;

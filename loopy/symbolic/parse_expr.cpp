@@ -341,6 +341,13 @@ class ExprParser {
       reader_.expect(",");
       return scan(typed_reduction(operation));
     }
+    if (token.text == segmented_scan_function) {
+      const Expr begins = conditional();
+      reader_.expect(",");
+      const std::string operation = reader_.expect_tagged_name("an operation such as sum");
+      reader_.expect(",");
+      return Call{segmented_scan_function, {begins, scan(typed_reduction(operation))}};
+    }
     const std::size_t end = token.text.find('_');
     const bool is_whole = end == std::string::npos;
     if (is_written_as_call(token.text.substr(0, end)) &&

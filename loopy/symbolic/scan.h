@@ -27,6 +27,10 @@ inline constexpr std::string_view known_operations[] = {"sum", "product", "min",
 /// What scans are called; no rule can have the name.
 inline constexpr const char* scan_function = "scan";
 
+/// `segmented_scan(flag[j] > 0, sum, j, a[j])`: the condition under which an element begins a
+/// segment, and a scan, which begins anew there. make_kernel writes it as a scan.
+inline constexpr const char* segmented_scan_function = "segmented_scan";
+
 /// `scan(sum, j, a[j])`: the value of the reduction, computed from its value in the iteration
 /// before as the loops go on that bound `j` from above. With `0 <= j <= i` a running sum that
 /// includes element i, with `0 <= j < i` one that does not.
