@@ -1,6 +1,8 @@
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
+#include "rtcg/loopy/slice/rank_tiles.h"
 #include "rtcg/loopy/slice/seed_shapes.h"
 #include "rtcg/loopy/slice/slicing_choice.h"
 #include "rtcg/loopy/slice/slicing_cost.h"
@@ -30,16 +33,19 @@ constexpr std::uint16_t steps_of_blocks[] = {1, 4, 16, 64, 256};
 constexpr std::int64_t least_shared_tiles = 4;
 constexpr std::int64_t rounds_of_shared_tiles[] = {1, 2};
 
-class Enumerator {
+/// The choices of one tile of results after the other. For one thread; keeps references to what it
+/// is made of.
+class Enumerator final : public TileEnumerator {
  public:
   Enumerator(const SlicingProblem& problem, const SlicingConstraints& constraints)
       : problem_(problem),
         constraints_(constraints),
         cost_(problem, constraints.machine),
         hints_(problem, constraints),
-        ranking_(problem, cost_) {}
+        choices_(problem, cost_) {}
 
-  std::vector<RankedChoice> run() {
+  [[nodiscard]] std::vector<ResultTile> tiles() override {
+    std::vector<ResultTile> result;
     const SlicedLoop& fast = problem_.loops[fast_loop];
     const std::uint16_t most_rows = fast.length < 64 ? 256 : 32;
     const auto slow_cuts = hints_.cuts(
@@ -47,30 +53,51 @@ class Enumerator {
     for (const auto& fast_cut :
          hints_.cuts(fast_loop, cuts_of(fast, 512, 4, has_long_rows(fast_loop)))) {
       for (const auto& slow_cut : slow_cuts) {
-        choice_ = {};
-        choice_.fast = fast_cut;
-        choice_.slow = slow_cut;
-        if (choice_.tile_items() > constraints_.max_items_per_thread || is_small_tile()) {
-          continue;
-        }
         for (const std::uint8_t whole : in_thread_) {
-          choice_.in_thread = whole;
-          items_ = cost_.items_per_thread(choice_);
-          blocks_ = cost_.blocks(choice_);
-          if (choice_.threads() <= constraints_.max_threads &&
+          begin({fast_cut, slow_cut, whole});
+          if (choice_.tile_items() <= constraints_.max_items_per_thread && !is_small_tile() &&
+              choice_.threads() <= constraints_.max_threads &&
               items_ <= constraints_.max_items_per_thread &&
               cost_.registers(choice_) <= static_cast<double>(constraints_.max_registers) &&
               fits_grid() && hints_.allows_whole_loops(whole)) {
-            add_tiles();
-            add_spread_reductions();
+            result.push_back({fast_cut, slow_cut, whole});
           }
         }
       }
     }
-    return ranking_.take();
+    return result;
+  }
+
+  [[nodiscard]] const TileChoices& choices(const ResultTile& tile, std::size_t place,
+                                           float too_slow) override {
+    choices_.begin(place, too_slow);
+    begin(tile);
+    add_tiles();
+    add_spread_reductions();
+    return choices_;
+  }
+
+  [[nodiscard]] float estimated_seconds(const ResultTile& tile) override {
+    is_estimating_ = true;
+    const TileChoices& some = choices(tile, 0, std::numeric_limits<float>::infinity());
+    is_estimating_ = false;
+    float least = std::numeric_limits<float>::infinity();
+    for (const RankedChoice& each : some.kept()) {
+      least = std::min(least, each.seconds);
+    }
+    return least;
   }
 
  private:
+  void begin(const ResultTile& tile) {
+    choice_ = {};
+    choice_.fast = tile.fast;
+    choice_.slow = tile.slow;
+    choice_.in_thread = tile.in_thread;
+    items_ = cost_.items_per_thread(choice_);
+    blocks_ = cost_.blocks(choice_);
+  }
+
   [[nodiscard]] bool is_small_tile() const {
     const auto is_small = [&](std::size_t loop, std::int64_t tile) {
       return tile < std::min(problem_.least_tile, problem_.loops[loop].length);
@@ -139,20 +166,21 @@ class Enumerator {
       return;
     }
     const auto rank = [&] {
-      if (!hints_.allows(choice_) || ranking_.is_too_slow(choice_)) {
+      if (!hints_.allows(choice_) || choices_.is_too_slow(choice_)) {
         return;
       }
       const std::int64_t bytes = cost_.shared_bytes(choice_);
       if (bytes <= most_shared_bytes_) {
         SlicingChoice unrolled = choice_;
         unrolled.is_unrolled = true;  // which may pad more rows
-        ranking_.add(choice_, bytes,
-                     can_be_unrolled() && cost_.shared_bytes(unrolled) <= most_shared_bytes_);
+        choices_.add(choice_, bytes,
+                     !is_estimating_ && can_be_unrolled() &&
+                         cost_.shared_bytes(unrolled) <= most_shared_bytes_);
       }
     };
     const auto rank_twins = [&] {
       rank();
-      if (gains_from_swizzled_rows()) {
+      if (!is_estimating_ && gains_from_swizzled_rows()) {
         choice_.is_swizzled = true;
         rank();
         choice_.is_swizzled = false;
@@ -202,8 +230,15 @@ class Enumerator {
   void add_tiles() {
     const bool has_reduction = problem_.has(reduced_loop);
     const auto fetch_sets = static_cast<std::uint8_t>(1U << problem_.fetchable.size());
-    for (const std::uint16_t depth : depths_) {
+    for (std::size_t i = 0; i < depths_.size(); ++i) {
+      if (is_estimating_ && i % 3 != 0 && i + 1 != depths_.size()) {
+        continue;
+      }
+      const std::uint16_t depth = depths_[i];
       for (std::uint8_t fetched = 0; fetched < fetch_sets; ++fetched) {
+        if (is_estimating_ && !is_power(fetched) && fetched + 1 != fetch_sets) {
+          continue;
+        }
         // a tile without fetches is a loop cut for nothing, and the other way round
         const bool is_whole = depth == problem_.loops[reduced_loop].length;
         if (has_reduction && ((depth != 0) != (fetched != 0) ||
@@ -301,8 +336,11 @@ class Enumerator {
         can_run_ahead ? std::clamp<std::int64_t>(tiles, 1, is_shared ? 3 : 4) : 1);
     for (choice_.stages = is_shared && can_run_ahead ? 2 : 1; choice_.stages <= most;
          ++choice_.stages) {
+      if (is_estimating_ && choice_.stages != std::min<int>(most, 3)) {
+        continue;
+      }
       add_turned();
-      if (gains_from_swizzle()) {
+      if (!is_estimating_ && gains_from_swizzle()) {
         choice_.swizzle_rows = 8;
         add_turned();
         choice_.swizzle_rows = 0;
@@ -312,6 +350,9 @@ class Enumerator {
   }
   void add_turned() {
     add();
+    if (is_estimating_) {
+      return;
+    }
     for (const std::uint16_t slices : {2, 4}) {
       if (can_be_shared_by(slices)) {
         choice_.slices = slices;
@@ -364,7 +405,7 @@ class Enumerator {
   }
   void add_spread_reductions(std::uint16_t least, std::uint16_t most) {
     for (const std::uint16_t threads : powers(problem_.loops[reduced_loop].length, most)) {
-      if (threads < least) {
+      if (threads < least || (is_estimating_ && threads != least && threads != 8 * least)) {
         continue;
       }
       choice_.reduction_threads = threads;
@@ -378,6 +419,9 @@ class Enumerator {
     choice_.reduction_threads = 1;
   }
   void add_shared(std::uint16_t steps) {
+    if (is_estimating_ && steps != 16 && steps != 256) {
+      return;
+    }
     choice_.shared_steps = steps;
     const std::int64_t sharing = cost_.sharing_blocks(choice_);
     if (problem_.can_share_sums && has_axis_left() && sharing > 1 &&
@@ -395,6 +439,9 @@ class Enumerator {
   template <class Visit>
   void for_each_way_to_share(const Visit& visit) {
     visit();
+    if (is_estimating_) {
+      return;
+    }
     for (const GridReduction how : {GridReduction::atomic, GridReduction::last_block}) {
       if (how == GridReduction::atomic ? problem_.can_add_atomically
                                        : problem_.can_end_with_last_block) {
@@ -418,7 +465,8 @@ class Enumerator {
   Lengths depths_ = hints_.depths(depths());
   std::vector<std::uint8_t> in_thread_ = in_thread();
   const std::uint8_t fetched_by_sums_ = fetched_by_sums();
-  SlicingRanking ranking_;
+  TileChoices choices_;
+  bool is_estimating_ = false;  ///< only a few choices of a tile are looked at
 };
 
 class TileSource final : public SlicingSource {
@@ -426,7 +474,9 @@ class TileSource final : public SlicingSource {
   TileSource(SlicingProblem problem, const SlicingConstraints& constraints)
       : constraints_(constraints),
         problem_(std::move(problem)),
-        ranked_(Enumerator(problem_, constraints_).run()) {}
+        ranked_(ranked_choices(problem_, constraints_.machine, [this] {
+          return std::make_unique<Enumerator>(problem_, constraints_);
+        })) {}
 
   [[nodiscard]] std::size_t count() const override { return ranked_.size(); }
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {

@@ -1,6 +1,7 @@
 // Marches: blocks that walk along the slow loop of a stencil, and keep what they read again.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
@@ -248,13 +249,20 @@ class MarchEnumerator {
     for (const Queue queue : queues()) {
       for (const std::int64_t ahead : {0, 1}) {
         // what lanes of both kinds can have, fewer can
-        const bool has_all = is_possible(
-            {32, rows, std::min<std::int64_t>(most_items, 2), widest, length, queue, ahead});
+        std::optional<bool> has_all;
         for (const std::int64_t width : {1, 2, 4}) {
           for (std::int64_t items = 1; items <= most_items && can_be_wide(width); items *= 2) {
             const MarchChoice first{32, rows, items, width, length, queue, ahead};
-            if (has_all || is_possible(first)) {
-              add_shapes(first);
+            const std::vector<MarchChoice> shapes = shapes_of(first);
+            if (shapes.empty()) {
+              continue;
+            }
+            if (!has_all) {
+              has_all = is_possible(
+                  {32, rows, std::min<std::int64_t>(most_items, 2), widest, length, queue, ahead});
+            }
+            if (*has_all || is_possible(first)) {
+              choices_.insert(choices_.end(), shapes.begin(), shapes.end());
             }
           }
         }
@@ -264,11 +272,12 @@ class MarchEnumerator {
   }
 
  private:
-  /// All blocks and lengths, for one way to keep what is read again.
-  void add_shapes(MarchChoice choice) {
+  /// All blocks and lengths that keep the constraints, for one way to keep what is read again.
+  [[nodiscard]] std::vector<MarchChoice> shapes_of(MarchChoice choice) const {
+    std::vector<MarchChoice> result;
     const bool has_between = problem_.across.size() > 1;
     if (choice.points() > std::min(most_points, constraints_.max_items_per_thread)) {
-      return;
+      return result;
     }
     for (const std::int64_t lanes : {4, 8, 16, 32, 64, 128, 256, 512}) {
       for (std::int64_t rows = 1; rows <= (has_between ? 32 : 1); rows *= 2) {
@@ -276,10 +285,13 @@ class MarchEnumerator {
           choice.lanes = lanes;
           choice.rows = rows;
           choice.length = length;
-          add(choice);
+          if (is_allowed(choice)) {
+            result.push_back(choice);
+          }
         }
       }
     }
+    return result;
   }
 
   /// Whether the rows of all arrays begin at multiples of a vector's length, which is asked for and
@@ -332,7 +344,7 @@ class MarchEnumerator {
     return !why_not_sliced(kernel_, march_slicing(problem_, choice));
   }
 
-  void add(const MarchChoice& choice) {
+  [[nodiscard]] bool is_allowed(const MarchChoice& choice) const {
     const std::int64_t threads = choice.threads();
     double queued = 0;
     for (const MarchedArray& each : problem_.arrays) {
@@ -343,16 +355,16 @@ class MarchEnumerator {
     const bool is_wasteful = choice.lanes * choice.width >= 2 * fast ||
                              (choice.lanes < 16 && fast > 16) ||
                              choice.rows * choice.items >= 2 * problem_.length_between();
-    if (threads >= constraints_.min_threads && threads <= constraints_.max_threads &&
-        !is_wasteful && fits_queue && march_blocks(problem_, choice) >= constraints_.min_blocks &&
-        ceil_divide(problem_.length_between(), choice.rows * choice.items) <= most_blocks_across &&
-        cost_.shared_bytes(choice) <=
-            std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes) &&
-        cost_.registers(choice) <= static_cast<double>(constraints_.max_registers) &&
-        cost_.registers(choice) * static_cast<double>(threads) <=
-            constraints_.machine.registers_per_multiprocessor) {
-      choices_.push_back(choice);
-    }
+    return threads >= constraints_.min_threads && threads <= constraints_.max_threads &&
+           !is_wasteful && fits_queue &&
+           march_blocks(problem_, choice) >= constraints_.min_blocks &&
+           ceil_divide(problem_.length_between(), choice.rows * choice.items) <=
+               most_blocks_across &&
+           cost_.shared_bytes(choice) <=
+               std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes) &&
+           cost_.registers(choice) <= static_cast<double>(constraints_.max_registers) &&
+           cost_.registers(choice) * static_cast<double>(threads) <=
+               constraints_.machine.registers_per_multiprocessor;
   }
 
   const Kernel& kernel_;
