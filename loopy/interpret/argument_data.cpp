@@ -1,11 +1,14 @@
 #include "rtcg/loopy/interpret/argument_data.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <future>
 #include <limits>
 #include <new>
 #include <random>
+#include <thread>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -130,6 +133,52 @@ void ArrayData::set_element(std::size_t index, double value) {
   });
 }
 
+namespace {
+
+void fill_piece(ArrayData& array, std::size_t begin, std::size_t end, std::mt19937_64& random) {
+  const bool is_floating = cgen::is_floating(array.kind);
+  with_type(array.kind, [&](auto number) {
+    for (std::size_t i = begin; i < end; ++i) {
+      // the generator's bits are the same everywhere, the library's distributions are not
+      const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+      number = static_cast<decltype(number)>(is_floating ? 2 * unit - 1 : std::floor(8 * unit));
+      std::memcpy(array.bytes.data() + i * sizeof(number), &number, sizeof(number));
+    }
+  });
+}
+
+/// Each further piece of a long array has a generator of its own: the numbers are the same for any
+/// number of threads.
+void fill_at_random(ArrayData& array, std::mt19937_64& random) {
+  constexpr std::size_t piece = std::size_t{1} << 18;
+  constexpr std::size_t most_threads = 6;
+  const std::size_t count = array.count();
+  fill_piece(array, 0, std::min(piece, count), random);
+  if (count <= piece) {
+    return;
+  }
+  const std::uint64_t seed = random();
+  std::atomic<std::size_t> next = 1;
+  const auto work = [&] {
+    for (std::size_t i = next++; i * piece < count; i = next++) {
+      std::mt19937_64 own(seed + i);
+      fill_piece(array, i * piece, std::min((i + 1) * piece, count), own);
+    }
+  };
+  const std::size_t threads =
+      std::min<std::size_t>({count / piece, most_threads, std::thread::hardware_concurrency()});
+  std::vector<std::future<void>> others;
+  for (std::size_t i = 1; i < threads; ++i) {
+    others.push_back(std::async(std::launch::async, work));
+  }
+  work();
+  for (std::future<void>& each : others) {
+    each.get();
+  }
+}
+
+}  // namespace
+
 ArgumentData random_arguments(const Kernel& kernel, const IntegerValues& parameters,
                               std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -151,15 +200,7 @@ ArgumentData random_arguments(const Kernel& kernel, const IntegerValues& paramet
     } catch (const std::bad_alloc&) {
       fail_size(argument, fmt::format("it takes {} bytes", elements * bytes));
     }
-    const bool is_floating = cgen::is_floating(array.kind);
-    with_type(array.kind, [&](auto number) {
-      for (std::size_t i = 0, count = array.count(); i < count; ++i) {
-        // the generator's bits are the same everywhere, the library's distributions are not
-        const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
-        number = static_cast<decltype(number)>(is_floating ? 2 * unit - 1 : std::floor(8 * unit));
-        std::memcpy(array.bytes.data() + i * sizeof(number), &number, sizeof(number));
-      }
-    });
+    fill_at_random(array, random);
     data.emplace(argument.name, std::move(array));
   }
   return data;
