@@ -211,16 +211,23 @@ void print_json(const loopy::TuneResult& result) {
     }
     list.push_back(row);
   }
-  const nlohmann::ordered_json json = {{"known", result.known},
-                                       {"seconds", result.seconds},
-                                       {"flops", result.flops},
-                                       {"memory_bytes", result.memory_bytes},
-                                       {"ties", result.ties},
-                                       {"finalists", result.finalists},
-                                       {"resumed", result.resumed},
-                                       {"judge", judge_text(result)},
-                                       {"clocks", to_string(result.clocks_after)},
-                                       {"tried", list}};
+  const nlohmann::ordered_json json = {
+      {"known", result.known},
+      {"seconds", result.seconds},
+      {"flops", result.flops},
+      {"memory_bytes", result.memory_bytes},
+      {"ties", result.ties},
+      {"finalists", result.finalists},
+      {"resumed", result.resumed},
+      {"first_seconds", result.first_seconds},
+      {"beginning",
+       {{"ranking_seconds", result.beginning.ranking_seconds},
+        {"arrays_seconds", result.beginning.arrays_seconds},
+        {"interpreting_seconds", result.beginning.interpreting_seconds},
+        {"reference_seconds", result.beginning.reference_seconds}}},
+      {"judge", judge_text(result)},
+      {"clocks", to_string(result.clocks_after)},
+      {"tried", list}};
   tools::print_json(json);
 }
 
@@ -344,6 +351,8 @@ void print_summary(const TuneWords& words, const TuneReport& report,
       static_cast<double>(result.tried.size() - result.resumed) / result.seconds,
       result.tried.size() - count_fine(result), result.resumed, ties_text(result).c_str());
   std::printf("%s; %s\n", report.device.identity().c_str(), to_string(result.clocks_after).c_str());
+  std::printf("the first was timed after %.2f s: %s\n", result.first_seconds,
+              beginning_text(result).c_str());
   if (result.expected_gain < 1) {
     std::printf("the second half of them shortened the best time by %.1f %%\n",
                 100 * result.expected_gain);

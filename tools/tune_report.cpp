@@ -190,6 +190,16 @@ std::string judge_text(const loopy::TuneResult& result) {
                            : "results were compared with those of the interpreter";
 }
 
+std::string beginning_text(const loopy::TuneResult& result) {
+  const loopy::TuneBeginning& beginning = result.beginning;
+  return fmt::format(
+      "{:.2f} s to rank slicings, {:.2f} s for arrays, {:.2f} s to interpret the description, "
+      "{:.2f} "
+      "s for the reference",
+      beginning.ranking_seconds, beginning.arrays_seconds, beginning.interpreting_seconds,
+      beginning.reference_seconds);
+}
+
 std::string tune_table(const TuneReport& report) {
   std::vector<std::vector<std::string>> rows = {column_names()};
   for (std::size_t i = 0; i < std::min<std::size_t>(10, count_fine(report.result)); ++i) {

@@ -26,6 +26,8 @@ struct TuneReport {
 [[nodiscard]] std::string ties_text(const loopy::TuneResult& result);
 /// What the results of candidates were compared with.
 [[nodiscard]] std::string judge_text(const loopy::TuneResult& result);
+/// Where the time before the first candidate went.
+[[nodiscard]] std::string beginning_text(const loopy::TuneResult& result);
 /// The best ten.
 [[nodiscard]] std::string tune_table(const TuneReport& report);
 /// One page with everything in it: how the search went, the candidates against the model and the

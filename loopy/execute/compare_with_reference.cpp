@@ -220,14 +220,17 @@ struct Problem {
 };
 
 /// What runnable_arguments() gives, and what the kernel makes of it.
-/// @param kernel  typed
+/// @param kernel           typed
+/// @param most_operations  as InterpretOptions
 /// @throws InvalidInput  loopy.interpret.out_of_bounds
 Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
-                     const CompareOptions& options) {
+                     const CompareOptions& options,
+                     double most_operations = InterpretOptions{}.most_operations) {
   Problem problem{random_data(kernel, parameters, options)};
   const auto try_to_interpret = [&] {
     try {
-      problem.expected = interpret(kernel, {parameters, options.complex_values, problem.arrays});
+      problem.expected = interpret(kernel, {parameters, options.complex_values, problem.arrays},
+                                   {.most_operations = most_operations});
     } catch (const Unsupported& error) {
       problem.why_not = error.message();
       problem.is_too_long = error.code() == "loopy.interpret.too_long";
@@ -269,9 +272,18 @@ Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
 
 ArgumentData runnable_arguments(const Kernel& kernel, const IntegerValues& parameters,
                                 const CompareOptions& options) {
-  return open_index_arrays(kernel, options).empty()
-             ? random_data(kernel, parameters, options)
-             : pose_problem(kernel, parameters, options).arrays;
+  if (open_index_arrays(kernel, options).empty()) {
+    return random_data(kernel, parameters, options);
+  }
+  // only whether indices are within arrays is asked: where arrays are large, a few tell
+  constexpr double most_to_look_at_all = 4e6;
+  double elements = 0;
+  for (const Argument& argument : kernel.arguments) {
+    elements += argument.is_array ? static_cast<double>(element_count(argument, parameters)) : 0;
+  }
+  return pose_problem(kernel, parameters, options,
+                      elements > most_to_look_at_all ? 3e6 : InterpretOptions{}.most_operations)
+      .arrays;
 }
 
 double time_kernel_ms(const Kernel& kernel, const IntegerValues& parameters, runtime::Device device,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -24,6 +25,9 @@ class CandidateRunner {
   using Prepared = std::shared_ptr<const PreparedCandidate>;
 
   virtual ~CandidateRunner() = default;
+  /// What has to be done once before the first candidate is checked, while the first ones are
+  /// compiled; empty: nothing. If it throws, the search ends.
+  [[nodiscard]] virtual std::function<void()> beginning() { return {}; }
   /// Any thread, several at once. May throw any Error as soon as `stop` is set: the result is then
   /// not needed. @throws Error  the candidate is refused
   [[nodiscard]] virtual Prepared prepare(const RankedCandidate& ranked,

@@ -172,6 +172,11 @@ void CompileAhead::fill(double best_us) {
   }
 }
 
+void CompileAhead::start() {
+  fill(0);
+  queue_->is_filled.notify_all();
+}
+
 std::optional<Candidate> CompileAhead::next(double best_us, const std::function<bool()>& is_over) {
   fill(best_us);
   queue_->is_filled.notify_all();

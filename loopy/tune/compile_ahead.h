@@ -42,6 +42,8 @@ class CompileAhead {
   CompileAhead(const CompileAhead&) = delete;
   CompileAhead& operator=(const CompileAhead&) = delete;
 
+  /// Begins to compile before a first one is asked for.
+  void start();
   /// The next one; nothing at the end of the search, or when `is_over` says so while it compiles.
   ///
   /// @param best_us  of all so far; what cannot be half as fast even in theory is refused without

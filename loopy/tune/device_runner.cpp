@@ -54,11 +54,8 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
   for (const Instruction& instruction : typed.instructions) {
     written.merge(written_variables(instruction));
   }
-  const ArgumentData initial =
-      runnable_arguments(typed, options.constraints.parameters, {.seed = options.seed});
-  for (const auto& [name, array] : initial) {
-    add_array(name, array, written.count(name) != 0);
-  }
+  const auto initial = std::make_shared<const ArgumentData>(
+      runnable_arguments(typed, options.constraints.parameters, {.seed = options.seed}));
   std::map<std::string, std::complex<double>> reals;
   for (const Argument& argument : typed.arguments) {
     if (!argument.is_array) {
@@ -70,8 +67,19 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
                                : arg(argument.name, 0.75));
     }
   }
-  expected_.emplace(typed, InterpretArguments{options.constraints.parameters, reals, initial},
-                    options.seed, options.tolerance);
+  interpreted_ = std::async(
+      std::launch::async,
+      [typed, reals, initial, seed = options.seed, tolerance = options.tolerance,
+       seconds = 0.1 * options.budget_seconds, parameters = options.constraints.parameters] {
+        const Stopwatch watch;
+        ExpectedResults expected(typed, InterpretArguments{parameters, reals, *initial}, seed,
+                                 tolerance, seconds);
+        return Interpreted{std::move(expected), watch.seconds()};
+      });
+  for (const auto& [name, array] : *initial) {
+    add_array(name, array, written.count(name) != 0);
+  }
+  times_.arrays_seconds = seconds();
 }
 
 void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bool is_written) {
@@ -165,7 +173,23 @@ const DeviceRunner::PreparedExecutor& DeviceRunner::bound(const PreparedCandidat
   return prepared;
 }
 
+std::function<void()> DeviceRunner::beginning() {
+  if (!reference_) {
+    return {};
+  }
+  return [this] {
+    set_reference(*reference_);
+    reference_.reset();
+  };
+}
+
 void DeviceRunner::set_reference(const Executor& reference) {
+  if (!expected_) {
+    Interpreted interpreted = interpreted_.get();
+    expected_.emplace(std::move(interpreted.expected));
+    times_.interpreting_seconds = interpreted.seconds;
+  }
+  const Stopwatch watch;
   run_once(reference.bind(arguments_), {});
   ArgumentData found;
   for (const auto& [name, written] : written_) {
@@ -175,6 +199,7 @@ void DeviceRunner::set_reference(const Executor& reference) {
   for (auto& [name, written] : written_) {
     send_bounds(name, written);
   }
+  times_.reference_seconds = watch.seconds();
 }
 
 bool DeviceRunner::is_compared_there(const Written& written) const {
@@ -275,7 +300,7 @@ bool DeviceRunner::shares_cores() const {
 }
 
 double DeviceRunner::seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  return watch_.seconds();
 }
 
 }  // namespace rtcg::loopy

@@ -1,16 +1,19 @@
 #pragma once
 // Internal header: it is not installed.
 
-#include <chrono>
+#include <functional>
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/tune/candidate_runner.h"
 #include "rtcg/loopy/tune/expected_results.h"
 #include "rtcg/loopy/tune/launch_timer.h"
+#include "rtcg/loopy/tune/stopwatch.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/compile/compile_workers.h"
 #include "rtcg/runtime/device/buffer.h"
@@ -29,6 +32,9 @@ class DeviceRunner : public CandidateRunner {
   /// an interpreter has it.
   /// @throws Error  loopy.compare_with_reference.wrong_numbers
   void set_reference(const Executor& reference);
+  /// A search begins with this one as the reference.
+  void begin_with(Executor reference) { reference_ = std::move(reference); }
+  [[nodiscard]] std::function<void()> beginning() override;
 
   [[nodiscard]] Prepared prepare(const RankedCandidate& ranked,
                                  const std::stop_token& stop) override;
@@ -39,12 +45,14 @@ class DeviceRunner : public CandidateRunner {
 
   /// Why worker processes were wanted and not used; otherwise empty.
   [[nodiscard]] std::string why_no_workers() const { return workers_.why_given_up(); }
-  /// Why one tolerance holds for all results; otherwise empty.
-  [[nodiscard]] const std::string& why_not_interpreted() const {
-    return expected_->why_not_interpreted();
+  /// Why one tolerance holds for all results; otherwise empty, also before there is a reference.
+  [[nodiscard]] std::string why_not_interpreted() const {
+    return expected_ ? expected_->why_not_interpreted() : std::string();
   }
   /// Whether only some results have bounds of their own.
-  [[nodiscard]] bool is_sampled() const { return expected_->is_sampled(); }
+  [[nodiscard]] bool is_sampled() const { return expected_ && expected_->is_sampled(); }
+  /// Without the ranking. Only when the search has begun.
+  [[nodiscard]] const TuneBeginning& times() const { return times_; }
   /// Of all arrays.
   [[nodiscard]] double memory_bytes() const { return memory_bytes_; }
 
@@ -59,6 +67,10 @@ class DeviceRunner : public CandidateRunner {
     std::optional<runtime::Buffer<float>> allowed{};
   };
 
+  struct Interpreted {
+    ExpectedResults expected;
+    double seconds = 0;
+  };
   /// An array with another layout than described.
   struct Laid {
     runtime::Buffer<std::byte> buffer;
@@ -97,12 +109,16 @@ class DeviceRunner : public CandidateRunner {
   std::map<std::string, Written> written_{};
   std::map<std::string, Laid> laid_{};  // by plans, as text
   std::vector<NamedArgument> arguments_{};
-  std::optional<ExpectedResults> expected_{};  // made by the constructor
+  /// Made while the arrays are copied and the first candidates are compiled.
+  std::future<Interpreted> interpreted_{};
+  std::optional<ExpectedResults> expected_{};  // of the first reference on
+  std::optional<Executor> reference_{};
+  TuneBeginning times_{};
   /// How many numbers a comparison found to be wrong.
   std::optional<runtime::Buffer<std::int32_t>> wrong_{};
   double memory_bytes_ = 0;
   std::map<cgen::ScalarKind, Executor> comparisons_{};
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  Stopwatch watch_{};
 };
 
 }  // namespace rtcg::loopy

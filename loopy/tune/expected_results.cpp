@@ -22,6 +22,8 @@ constexpr float no_bound = std::numeric_limits<float>::infinity();
 constexpr double most_operations = 3e6;
 /// A second or two, for a few results with sums of a million numbers.
 constexpr double most_operations_of_long_sums = 4e7;
+/// Of one core, about.
+constexpr double operations_per_second = 2e7;
 constexpr std::size_t sample_count = 64;
 /// Numbers beyond their bounds that are interpreted before the others are believed.
 constexpr std::size_t most_doubts = 16;
@@ -109,7 +111,7 @@ struct ErrorModel {
 }  // namespace
 
 ExpectedResults::ExpectedResults(Kernel kernel, const InterpretArguments& arguments,
-                                 std::uint64_t seed, double tolerance)
+                                 std::uint64_t seed, double tolerance, double seconds)
     : kernel_(std::move(kernel)),
       arguments_{arguments.parameters, arguments.reals, {}},
       seed_(seed),
@@ -126,7 +128,8 @@ ExpectedResults::ExpectedResults(Kernel kernel, const InterpretArguments& argume
       if (error.code() != "loopy.interpret.too_long") {
         throw;
       }
-      interpret_within(most_operations_of_long_sums);
+      interpret_within(std::clamp(seconds * operations_per_second, most_operations,
+                                  most_operations_of_long_sums));
     }
   } catch (const Error& error) {
     why_not_interpreted_ = error.message();  // C text, or no result within the limit

@@ -29,13 +29,15 @@ class ExpectedResults {
     std::vector<float> allowed{};
   };
 
-  /// Interprets the kernel, for a fraction of a second, or for two where each result takes so long.
+  /// Interprets the kernel, for a fraction of a second, or for two where each result takes so long
+  /// and there is time.
   ///
   /// @param kernel     typed, with its sizes put in
   /// @param arguments  arrays are random_arguments(kernel, arguments.parameters, seed)
   /// @param tolerance  as in TuneOptions
+  /// @param seconds    that this may take
   ExpectedResults(Kernel kernel, const InterpretArguments& arguments, std::uint64_t seed,
-                  double tolerance);
+                  double tolerance, double seconds = 2);
 
   /// Takes the results of a plain slicing, and settles the bounds.
   /// @param found  all arrays that the kernel writes

@@ -101,6 +101,13 @@ class SearchRun {
       CompileAhead ahead(
           space_, kept_, options_, *search_, log_,
           device_thread_ == nullptr ? CompileAhead::AtEnd::wait : CompileAhead::AtEnd::leave);
+      if (const std::function<void()> begin = runner_.beginning()) {
+        ahead.start();
+        if (!on_device([runner = kept_, begin] { begin(); }, [this] { return is_given_up(); })) {
+          is_left_at_beginning_ = true;
+          return finish();
+        }
+      }
       // making the stream may have taken the whole budget
       while (!is_over() || (progress_.tried == 0 && !is_cancelled_)) {
         std::optional<Candidate> candidate =
@@ -205,7 +212,9 @@ class SearchRun {
     const TunedCandidate& tuned = candidate.tuned;
     const bool is_fine = tuned.refusal.empty();
     search_->learn(candidate.place, is_fine ? std::optional(tuned.microseconds) : std::nullopt);
-    ++progress_.tried;
+    if (progress_.tried++ == 0) {
+      first_seconds_ = runner_.seconds();
+    }
     progress_.resumed += candidate.is_resumed ? 1 : 0;
     progress_.compiled = progress_.tried + waiting;
     if (is_fine && (progress_.best_us == 0 || tuned.microseconds < progress_.best_us)) {
@@ -230,11 +239,13 @@ class SearchRun {
     result.known = space_.count();
     result.resumed = progress_.resumed;
     result.expected_gain = progress_.expected_gain;
+    result.first_seconds = first_seconds_;
     result.cache = options_.cache;
     if (!fine_.empty()) {
       run_final_round(result);
     } else if (refused_.empty() && space_.count() > 0 && is_over()) {
-      result.ended_while = "before a first candidate was timed";
+      result.ended_while = is_left_at_beginning_ ? "while it made the reference"
+                                                 : "before a first candidate was timed";
     }
     for (Candidate& each : fine_) {
       result.tried.push_back(std::move(each.tuned));
@@ -290,6 +301,8 @@ class SearchRun {
   TuneProgress progress_{};
   std::vector<double> best_us_{};  ///< after each candidate; 0: none yet
   bool is_cancelled_ = false;
+  bool is_left_at_beginning_ = false;
+  double first_seconds_ = 0;
   /// Of each program that ran; 0: it gave wrong results.
   std::unordered_map<std::uint64_t, Timing> times_{};
   std::vector<Candidate> fine_{};

@@ -46,8 +46,9 @@ std::vector<std::size_t> shuffled(std::vector<std::size_t> places, std::uint64_t
   return places;
 }
 
-/// The seed shapes, and their unrolled variants; then the model's choices, those of the model as
-/// corrected by what was measured, the unrolled variants of the fastest ones, and steps from them.
+/// The model's first choice, the seed shapes, and their unrolled variants; then the model's
+/// choices, those of the model as corrected by what was measured, the unrolled variants of the
+/// fastest ones, and steps from them.
 class Guided : public Search {
  public:
   explicit Guided(const SearchSpace& stream)
@@ -63,7 +64,8 @@ class Guided : public Search {
     const std::size_t turn = turn_++;
     constexpr std::size_t first_ones = 12;  // of the model's own, to learn from
     const bool explores = turn < first_ones || turn % 8 == 0;
-    std::optional<std::size_t> place = take(seed_shapes_);
+    std::optional<std::size_t> place =
+        turn == 0 ? std::optional<std::size_t>(0) : take(seed_shapes_);
     if (!place && !explores && turn % 2 == 1) {
       place = learned_.best(given_);
     }

@@ -112,6 +112,8 @@ struct SearchSummary {
   std::size_t known = 0;    ///< candidates that keep the constraints
   std::size_t resumed = 0;  ///< of those tried, known from the log
   double seconds = 0;       ///< that the search took
+  /// When the first candidate had been tried; 0: none was.
+  double first_seconds = 0;
   /// How many of the first are as fast as the first, within the noise of their times.
   std::size_t ties = 1;
   /// How many of the first were timed in turns at the end; the times of all others are those of the

@@ -1,7 +1,6 @@
 #include "rtcg/loopy/tune/tune.h"
 
 #include <algorithm>
-#include <chrono>
 #include <future>
 #include <set>
 
@@ -15,6 +14,7 @@
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "rtcg/loopy/tune/device_runner.h"
 #include "rtcg/loopy/tune/run_search.h"
+#include "rtcg/loopy/tune/stopwatch.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -232,26 +232,30 @@ struct Prepared {
   TuneOptions options;
   std::shared_ptr<DeviceRunner> runner{};
   std::optional<SlicingStream> stream{};
+  double ranking_seconds = 0;
 
   void make(const runtime::Device& device) {
+    const Stopwatch watch;
     // both take a second where arrays are large and slicings are many
-    auto slicings = std::async(std::launch::async,
-                               [this] { return SlicingStream(kernel, options.constraints); });
+    auto reference = std::async(std::launch::async, [this, &device, &watch] {
+      stream.emplace(kernel, options.constraints);
+      Executor plain(stream->count() == 0
+                         ? kernel
+                         : apply(kernel, plain_slicing(kernel, *stream, options.constraints)),
+                     device);
+      (void)plain.prepare();
+      ranking_seconds = watch.seconds();
+      return plain;
+    });
     runner = std::make_shared<DeviceRunner>(kernel, device, options);
-    stream.emplace(slicings.get());
-    runner->set_reference(Executor(
-        stream->count() == 0 ? kernel
-                             : apply(kernel, plain_slicing(kernel, *stream, options.constraints)),
-        device));
+    runner->begin_with(reference.get());
   }
 };
 
 }  // namespace
 
 TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptions& options) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const Stopwatch watch;
   TuneResult result;
   result.clocks_before = runtime::read_clocks(device);
   const auto prepared = std::make_shared<Prepared>(
@@ -267,12 +271,12 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   const bool is_ready =
       device_thread.run([prepared, device] { prepared->make(device); },
                         [&] {
-                          return seconds() > options.budget_seconds + patience_seconds ||
+                          return watch.seconds() > options.budget_seconds + patience_seconds ||
                                  (options.is_cancelled && options.is_cancelled());
                         });
   if (!is_ready) {
     result.ended_while = "while it made arrays and the reference";
-    result.seconds = seconds();
+    result.seconds = watch.seconds();
     return result;
   }
   const runtime::DeviceClocks before = result.clocks_before;
@@ -283,6 +287,10 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   result.memory_bytes = runner->memory_bytes();
   result.why_not_interpreted = runner->why_not_interpreted();
   result.is_sampled = runner->is_sampled();
+  if (!device_thread.is_left()) {
+    result.beginning = runner->times();
+  }
+  result.beginning.ranking_seconds = prepared->ranking_seconds;
   result.why_no_workers = runner->why_no_workers();
   result.clocks_before = before;
   result.clocks_after = runtime::read_clocks(device);

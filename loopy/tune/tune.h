@@ -31,6 +31,15 @@ struct TuneOptions : SearchOptions {
   double tolerance = 1e-3;
 };
 
+/// What a search does before its first candidate is timed, in seconds. All run at the same time,
+/// the reference apart, which needs the others.
+struct TuneBeginning {
+  double ranking_seconds = 0;       ///< all slicings, and the compile of the plain one
+  double arrays_seconds = 0;        ///< random numbers, and their copies on the device
+  double interpreting_seconds = 0;  ///< the description, for some or all results
+  double reference_seconds = 0;     ///< a run of a plain slicing, and the bounds of all results
+};
+
 /// A slicing that was tried; its words are to_string(slicing).
 struct TunedSlicing : TunedCandidate {
   Slicing slicing{};
@@ -47,6 +56,7 @@ struct TuneResult : SearchSummary {
   std::string why_not_interpreted{};
   /// Only some of the results were interpreted; the bounds of all others follow from these.
   bool is_sampled = false;
+  TuneBeginning beginning{};
   /// Why threads compiled instead of worker processes; otherwise empty.
   std::string why_no_workers{};
   runtime::DeviceClocks clocks_before{};
