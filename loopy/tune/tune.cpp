@@ -287,7 +287,7 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   result.memory_bytes = runner->memory_bytes();
   result.why_not_interpreted = runner->why_not_interpreted();
   result.is_sampled = runner->is_sampled();
-  if (!device_thread.is_left()) {
+  if (result.first_seconds > 0 || !device_thread.is_left()) {
     result.beginning = runner->times();
   }
   result.beginning.ranking_seconds = prepared->ranking_seconds;
