@@ -66,7 +66,14 @@ struct Nest {
   std::vector<bool> has_fetches{};
   /// Numbers of groups of reads in the kernel, by array and number in the nest.
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> groups{};
+  /// Those that no copy serves: another nest changes the array between the reads of the kernel.
+  std::set<std::pair<std::string, std::int64_t>> changing{};
 
+  [[nodiscard]] bool copies_what_changes(const Slicing& slicing) const {
+    return std::any_of(slicing.fetches.begin(), slicing.fetches.end(), [&](const FetchPlan& each) {
+      return changing.count({each.array, each.group}) != 0;
+    });
+  }
   [[nodiscard]] bool writes(const std::string& array) const {
     return std::any_of(
         kernel.instructions.begin(), kernel.instructions.end(),
@@ -216,11 +223,28 @@ class ChainReader {
           return each.contains(own[i].reads.front());
         });
         if (found != all.end()) {
-          nest.groups[{array, own.size() > 1 ? static_cast<std::int64_t>(i) + 1 : 0}] =
-              all.size() > 1 ? found - all.begin() + 1 : 0;
+          const std::pair group(array, own.size() > 1 ? static_cast<std::int64_t>(i) + 1 : 0);
+          nest.groups[group] = all.size() > 1 ? found - all.begin() + 1 : 0;
+          if (changes_between(*found)) {
+            nest.changing.insert(group);
+          }
         }
       }
     }
+  }
+
+  /// Whether a statement writes the array between the reads of a group.
+  [[nodiscard]] bool changes_between(const AccessGroup& group) const {
+    const auto is_user = [&](const Instruction& each) {
+      return std::any_of(group.reads.begin(), group.reads.end(),
+                         [&](const ArrayAccess& read) { return read.statement == each.id; });
+    };
+    const auto& all = kernel_.instructions;
+    const auto first = std::find_if(all.begin(), all.end(), is_user);
+    const auto last = std::find_if(all.rbegin(), all.rend(), is_user).base();
+    return first < last && std::any_of(first, last - 1, [&](const Instruction& each) {
+             return written_variables(each).count(group.reads.front().array) != 0;
+           });
   }
 
   const Kernel kernel_;
@@ -777,7 +801,8 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
       }
       // blocks of other nests come in another order, and tiles that are filled ahead do not outlive
       // an iteration of the host
-      if (slicing.swizzle_rows == 0 && (slicing.stages == 1 || !reader.has_host_loops())) {
+      if (slicing.swizzle_rows == 0 && (slicing.stages == 1 || !reader.has_host_loops()) &&
+          !nest.copies_what_changes(slicing)) {
         nest.places.push_back(i);
         adding += adds_launch ? 1 : 0;
         nest.adds_launches.push_back(adds_launch);
