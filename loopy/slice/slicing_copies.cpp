@@ -110,7 +110,7 @@ std::size_t moving_factor(const InameSlicing& sliced, const NameSet& reduced) {
   return is_shared ? 1 : 0;
 }
 
-/// Loops of inames that lie within a block, or within a thread for registers.
+/// Loops of inames within a block, or within a thread for registers.
 std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& slicing,
                                        const NameSet& reduced, const FetchPlan& fetch,
                                        const AccessGroup& group) {
@@ -393,7 +393,7 @@ void add_copies(const Kernel& kernel, const Kernel& expanded, const Slicing& sli
               loops_around(expanded, slicing, group), steps);
   }
   add_pipelines(slicing, reduced, sweeps, steps);
-  // behind the pipeline: what its copies move at once stays together
+  // after the pipeline: what its copies move at once stays together
   RecipeStep swizzled{"swizzle_bank_conflicts", {}, {}};
   for (const FetchPlan& fetch : slicing.fetches) {
     if (fetch.is_swizzled) {

@@ -302,7 +302,6 @@ class GridReducer {
   Kernel run() {
     const std::vector<Instruction> old = std::move(kernel_.instructions);
     kernel_.instructions.clear();
-    find_common_axes(old);
     for (const Instruction& instruction : old) {
       bool is_over_grid = false;
       for_each_reduction(instruction, iname_,
@@ -326,24 +325,6 @@ class GridReducer {
   }
 
  private:
-  /// Axes that all statements lie on that reduce over the iname: what ties it to them holds for the
-  /// parts as well, or parts would be read that no block has written.
-  void find_common_axes(const std::vector<Instruction>& instructions) {
-    std::optional<NameSet> common;
-    for (const Instruction& instruction : instructions) {
-      bool is_over_grid = false;
-      for_each_reduction(instruction, iname_,
-                         [&](const Expr&, Surroundings) { is_over_grid = true; });
-      if (is_over_grid) {
-        common = common.value_or(instruction.within_inames);
-        std::erase_if(*common, [&](const std::string& each) {
-          return instruction.within_inames.count(each) == 0 || !tag_of(kernel_, each).is_parallel();
-        });
-      }
-    }
-    common_axes_ = common.value_or(NameSet{});
-  }
-
   Instruction make_barrier(const std::string& base, bool is_passed_by_last_block = false) {
     Instruction barrier;
     barrier.id = names_.make(base + "_barrier");
@@ -629,7 +610,6 @@ class GridReducer {
   std::vector<std::string> second_inames_;
   std::map<std::string, std::int64_t> second_threads_;  // of those in last blocks
   bool has_last_block_ = false;                         // whether its statement was the last one
-  NameSet common_axes_;
   NameSet results_;  // of the present launch
 };
 
