@@ -131,13 +131,13 @@ TEST(FetchPlans, TilesReadByVectorsKeepTheNumbers) {
 TEST(FetchPlans, VectorsThatTheArrayCutsOffKeepTheNumbers) {
   for (const cgen::Type& type : {cgen::f32, cgen::f64}) {
     const Kernel plain = transposition(type);
-    const int width = type == cgen::f32 ? 4 : 2;
-    const Kernel tiled = apply_recipe(plain,
-                                      "assume(n mod 4 = 0)\n"
-                                      "split_iname(i, 16, outer_tag=g.1, inner_tag=l.1)\n"
-                                      "split_iname(j, 16, outer_tag=g.0, inner_tag=l.0)\n"
-                                      "add_prefetch(a, [i_inner, j_inner], vector_width=" +
-                                          std::to_string(width) + ")");
+    std::string recipe =
+        "assume(n mod 4 = 0)\n"
+        "split_iname(i, 16, outer_tag=g.1, inner_tag=l.1)\n"
+        "split_iname(j, 16, outer_tag=g.0, inner_tag=l.0)\n";
+    recipe += type == cgen::f32 ? "add_prefetch(a, [i_inner, j_inner], vector_width=4)"
+                                : "add_prefetch(a, [i_inner, j_inner], vector_width=2)";
+    const Kernel tiled = apply_recipe(plain, recipe);
     expect_same_everywhere(tiled, plain, {{"n", 36}, {"m", 21}});
     expect_same_everywhere(apply_recipe(tiled, "swizzle_bank_conflicts(a_fetch, patterns=4)"),
                            plain, {{"n", 36}, {"m", 21}});
