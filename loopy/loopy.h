@@ -26,6 +26,7 @@
 #include "rtcg/loopy/transform/chunk_iname.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/edit_instructions.h"
+#include "rtcg/loopy/transform/exchange_items.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/extract_subst.h"
 #include "rtcg/loopy/transform/find_iname_duplications.h"

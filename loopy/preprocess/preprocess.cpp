@@ -5,6 +5,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/preprocess/fill_tables.h"
 #include "rtcg/loopy/preprocess/make_lane_loops.h"
+#include "rtcg/loopy/preprocess/stage_items.h"
 #include "rtcg/loopy/transform/assign_auto_axes.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -53,7 +54,8 @@ Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
         kernel.instructions.begin(), kernel.instructions.end(),
         [&](const Instruction& each) { return each.within_inames.count(tagged.first) != 0; });
   });
-  return make_lane_loops(choose_address_spaces(std::move(kernel)));
+  // after choose_address_spaces: it asks how much shared memory is left
+  return make_lane_loops(with_staged_items(choose_address_spaces(std::move(kernel))));
 }
 
 }  // namespace rtcg::loopy

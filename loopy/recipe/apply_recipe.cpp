@@ -20,6 +20,7 @@
 #include "rtcg/loopy/transform/chunk_iname.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/edit_instructions.h"
+#include "rtcg/loopy/transform/exchange_items.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/extract_subst.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
@@ -382,6 +383,7 @@ Table loop_rows() {
       {"assume", row(assume, text)},
       {"chunk_iname", row(chunk_iname, text, number, split_options)},
       {"duplicate_inames", row(duplicate_inames, list, duplicate_options)},
+      {"exchange_items", row(exchange_items, text)},
       {"fuse_kernels", row(
                            [](Kernel kernel, const std::string& other, const FuseOptions& options) {
                              return fuse_kernels(std::move(kernel), kernel_from_text(other),
