@@ -52,7 +52,7 @@ Expr smallest_of(const cgen::Type& type) {
     case Kind::i32:
       return std::int64_t{INT32_MIN};
     case Kind::i64:
-      return INT64_MIN + 1;  // the literal of INT64_MIN is none in C
+      return INT64_MIN;
     default:
       return 0;
   }

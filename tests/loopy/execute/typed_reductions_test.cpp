@@ -44,6 +44,13 @@ TEST(TypedReductions, MayBeNarrowerThanValuesAndResult) {
             std::vector<double>{1});
 }
 
+TEST(TypedReductions, FindTheLeastIntegers) {
+  const std::vector<std::int64_t> values(3, INT64_MIN);
+  EXPECT_EQ((result_of<std::int64_t, std::int64_t>("out[0] = reduce(max, j, a[j])", values,
+                                                   "a: i64[n]; out: i64[1]")),
+            std::vector<std::int64_t>{INT64_MIN});
+}
+
 TEST(TypedReductions, HoldIntegersThatValuesCannot) {
   const std::vector<std::int32_t> values = {1 << 30, 1 << 30, 1 << 30, 5};
   const std::string types = "a: i32[n]; out: i64[1]";
