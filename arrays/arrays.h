@@ -12,4 +12,5 @@
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/functions.h"
 #include "rtcg/arrays/random/generator.h"
+#include "rtcg/arrays/scan/cumulative.h"
 #include "rtcg/cgen/support/error.h"

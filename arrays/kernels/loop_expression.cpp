@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "rtcg/arrays/kernels/loop_lowering.h"
+#include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/arrays/lazy/components.h"
 #include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/loopy/analyze/type_of.h"
@@ -105,9 +107,10 @@ struct Operand {
 
 class Maker {
  public:
-  explicit Maker(const Expression& expression)
+  explicit Maker(const Expression& expression, const std::optional<detail::ScanForm>& scan = {})
       : root_(is_vector(expression.dtype()) ? detail::by_component(expression.node())
-                                            : expression.node()) {
+                                            : expression.node()),
+        scan_(scan) {
     result_.dtype = expression.dtype();
     result_.shape = expression.shape();
   }
@@ -117,19 +120,31 @@ class Maker {
         "expression",
         [this](const detail::ExpressionNode& leaf, const Index& index,
                const std::optional<Expr>& further) { return read(leaf, index, further); },
-        [this](std::int64_t value) { return length(value); });
+        [this](std::int64_t value) { return length(value); },
+        scan_ ? detail::LoopKernelMaker::Number(
+                    [this](const detail::NumberValue& number, DType dtype) {
+                      return argument_for(number.value.real(), dtype);
+                    })
+              : nullptr);
     find_operands();
     Index index;
     std::vector<Expr> shape;
     for (const std::int64_t each : root_->shape) {
+      const bool is_scanned = scan_ && static_cast<std::size_t>(scan_->axis) == index.size();
+      const bool has_loop = each != 1 || is_scanned;
+      const std::string iname = fmt::format("i{}", index.size());
       shape.push_back(length(each));
-      index.push_back(each == 1 ? Expr(0) : Expr(loopy::Name{fmt::format("i{}", index.size())}));
-      if (each != 1) {
-        maker.add_loop(get_if<loopy::Name>(index.back())->name, shape.back());
+      index.push_back(has_loop ? Expr(loopy::Name{iname}) : Expr(0));
+      if (has_loop) {
+        maker.add_loop(iname, shape.back());
       }
     }
     const bool is_number = index.empty();
-    maker.assign(loopy::access("out", is_number ? Index{0} : index), root_->dtype, *root_, index);
+    if (scan_) {
+      assign_scan(maker, index, shape);
+    } else {
+      maker.assign(loopy::access("out", is_number ? Index{0} : index), root_->dtype, *root_, index);
+    }
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       add_operand(maker, i);
     }
@@ -140,11 +155,30 @@ class Maker {
     for (const auto& [name, value] : result_.sizes) {
       maker.add_number(name, value > INT32_MAX ? cgen::i64 : cgen::i32, 1);
     }
+    for (const LoopExpression::Number& number : result_.numbers) {
+      maker.add_number(number.name, value_type(number.dtype));
+    }
     result_.kernel = maker.finish();
     return std::move(result_);
   }
 
  private:
+  /// @param index  of the loops
+  void assign_scan(detail::LoopKernelMaker& maker, const Index& index,
+                   const std::vector<Expr>& shape) {
+    const auto axis = static_cast<std::size_t>(scan_->axis);
+    const std::string scanned = "j";
+    maker.add_loop_of_scan(scanned, get_if<loopy::Name>(index[axis])->name, scan_->is_exclusive);
+    const auto place = [&](const Expr& here) {
+      return scan_->is_reverse ? shape[axis] - 1 - here : here;
+    };
+    Index target = index;
+    Index operand = index;
+    target[axis] = place(index[axis]);
+    operand[axis] = place(loopy::Name{scanned});
+    maker.assign_scan(loopy::access("out", target), scan_->op, *root_, scanned, operand, index);
+  }
+
   Expr length(std::int64_t value) {
     if (value == 0) {
       detail::refuse_loop("it has no elements");
@@ -154,6 +188,17 @@ class Maker {
     }
     const auto [found, is_new] = lengths_.emplace(value, fmt::format("n{}", lengths_.size()));
     return loopy::Name{found->second};
+  }
+
+  Expr argument_for(double value, DType dtype) {
+    auto& numbers = result_.numbers;
+    auto found = std::find_if(numbers.begin(), numbers.end(), [&](const auto& each) {
+      return each.dtype == dtype && std::memcmp(&each.value, &value, sizeof value) == 0;
+    });
+    if (found == numbers.end()) {
+      found = numbers.insert(found, {fmt::format("x{}", numbers.size()), dtype, value});
+    }
+    return loopy::Name{found->name};
   }
 
   std::size_t number_of(const AnyArray& array) {
@@ -233,6 +278,7 @@ class Maker {
   }
 
   detail::NodePointer root_;
+  std::optional<detail::ScanForm> scan_;
   LoopExpression result_;
   std::vector<Operand> operands_;
   std::map<std::int64_t, std::string> lengths_;
@@ -264,6 +310,9 @@ std::vector<loopy::NamedArgument> LoopExpression::arguments(const loopy::Kernel&
     result.push_back(argument_of(name, array, stream));
   }
   result.push_back(argument_of("out", is_vector(out.dtype()) ? out.components() : out, stream));
+  for (const Number& number : numbers) {
+    result.push_back(loopy::arg(number.name, number.value));
+  }
   for (const auto& [name, value] : sizes) {
     if (find_argument(kernel, name) != nullptr) {  // otherwise the kernel has it as a constant
       result.push_back(loopy::arg(name, value));
@@ -285,6 +334,10 @@ AnyArray LoopExpression::run(const loopy::Kernel& transformed) const {
 
 LoopExpression as_loop_kernel(const Expression& expression) {
   return Maker(expression).run();
+}
+
+LoopExpression detail::as_loop_kernel_of_scan(const Expression& operand, const ScanForm& scan) {
+  return Maker(operand, scan).run();
 }
 
 }  // namespace rtcg::arrays

@@ -31,6 +31,13 @@ struct LoopExpression {
   loopy::Kernel kernel{};
   loopy::IntegerValues sizes{};  ///< values of its parameters
   std::vector<std::pair<std::string, AnyArray>> arrays{};
+  /// A number of the expression that is an argument; only running values have such.
+  struct Number {
+    std::string name{};
+    DType dtype = DType::f64;
+    double value = 0;
+  };
+  std::vector<Number> numbers{};
   DType dtype = DType::f32;  ///< of the result
   Extents shape{};
 

@@ -1,6 +1,7 @@
 #include "rtcg/arrays/kernels/loop_lowering.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/check/check_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/symbolic/scan.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -297,6 +299,54 @@ std::string reduction_name(Op op, DType dtype) {
   }
 }
 
+/// Functions between floating-point numbers and integers of the same order, among which a NaN is
+/// the greatest (of a maximum) or the least (of a minimum). The other end of the integers is the
+/// neutral element, an infinity. A minimum or maximum of such integers is the same in any order of
+/// the operations.
+class OrderedBits {
+ public:
+  OrderedBits(bool is_max, bool is_wide)
+      : number_(is_wide ? cgen::f64 : cgen::f32),
+        bits_(is_wide ? cgen::i64 : cgen::i32),
+        greatest_(is_wide ? cgen::Expr(INT64_MAX) : cgen::Expr(INT32_MAX)),
+        nan_(is_max ? greatest_ : -greatest_ - 1),
+        neutral_(is_max ? -greatest_ - 1 : greatest_),
+        infinity_(
+            cgen::literal((is_max ? -1 : 1) * std::numeric_limits<double>::infinity(), number_)) {}
+
+  [[nodiscard]] loopy::TypedFunction to_bits() const {
+    const cgen::Expr x = cgen::variable("x", number_);
+    cgen::BlockBuilder body;
+    const cgen::Expr bits =
+        body.add(cgen::declare(cgen::const_(bits_), "bits", cgen::bit_cast(bits_, x)));
+    body << cgen::return_(cgen::select(cgen::not_equal(x, x), nan_, in_order(bits)));
+    return {to_bits_name, {{"x", number_}}, bits_, {{{}, body.block()}}, {}};
+  }
+  [[nodiscard]] loopy::TypedFunction from_bits() const {
+    const cgen::Expr bits = cgen::variable("bits", bits_);
+    cgen::BlockBuilder body;
+    body << cgen::return_(cgen::select(cgen::equal(bits, neutral_), infinity_,
+                                       cgen::bit_cast(number_, in_order(bits))));
+    return {from_bits_name, {{"bits", bits_}}, number_, {{{}, body.block()}}, {}};
+  }
+
+  static constexpr const char* to_bits_name = "ordered_bits";
+  static constexpr const char* from_bits_name = "ordered_number";
+
+ private:
+  /// The bits of negative numbers grow with their size. Its own inverse.
+  [[nodiscard]] cgen::Expr in_order(const cgen::Expr& bits) const {
+    return cgen::select(bits < 0, bits ^ greatest_, bits);
+  }
+
+  cgen::Type number_;
+  cgen::Type bits_;
+  cgen::Expr greatest_;
+  cgen::Expr nan_;
+  cgen::Expr neutral_;
+  cgen::Expr infinity_;
+};
+
 loopy::NameSet names_in(const LoopKernelMaker::Index& index) {
   loopy::NameSet names;
   for (const Expr& each : index) {
@@ -325,8 +375,8 @@ cgen::Type loop_type(DType dtype) {
                               : storage_type(dtype);
 }
 
-LoopKernelMaker::LoopKernelMaker(std::string name, Read read, Length length)
-    : read_(std::move(read)), length_(std::move(length)) {
+LoopKernelMaker::LoopKernelMaker(std::string name, Read read, Length length, Number number)
+    : read_(std::move(read)), length_(std::move(length)), number_(std::move(number)) {
   kernel_.name = std::move(name);
 }
 
@@ -362,6 +412,33 @@ void LoopKernelMaker::add_loop(const std::string& iname, const Expr& length) {
   domain.constraints.add_nonnegative(loopy::Affine(iname));
   domain.constraints.add_nonnegative(end - loopy::Affine(iname) - loopy::Affine(1));
   kernel_.domains.push_back(std::move(domain));
+}
+
+void LoopKernelMaker::add_loop_of_scan(const std::string& iname, const std::string& last,
+                                       bool is_exclusive) {
+  loopy::Domain domain;
+  domain.inames = {iname};
+  domain.constraints.add_nonnegative(loopy::Affine(iname));
+  domain.constraints.add_nonnegative(loopy::Affine(last) - loopy::Affine(iname) -
+                                     loopy::Affine(is_exclusive ? 1 : 0));
+  kernel_.domains.push_back(std::move(domain));
+}
+
+void LoopKernelMaker::assign_scan(const Expr& target, Op op, const ExpressionNode& node,
+                                  const std::string& iname, const Index& operand,
+                                  const Index& within) {
+  Expr element = value(node, operand);
+  const bool has_bits = (op == Op::min || op == Op::max) && is_floating(node.dtype);
+  if (has_bits) {
+    const OrderedBits bits(op == Op::max, value_type(node.dtype) == cgen::f64);
+    kernel_.functions.push_back(bits.to_bits());
+    kernel_.functions.push_back(bits.from_bits());
+    element = loopy::call(OrderedBits::to_bits_name, {element});
+  }
+  const Expr running =
+      loopy::scan(loopy::Reduction{reduction_name(op, node.dtype), {iname}, {element}});
+  const Expr result = has_bits ? loopy::call(OrderedBits::from_bits_name, {running}) : running;
+  add_statement({to_loop_memory(result, node.dtype), {}}, target, within);
 }
 
 Expr LoopKernelMaker::operand(const ExpressionNode& node, int number, const Index& index) {
@@ -404,7 +481,8 @@ Expr LoopKernelMaker::value(const ExpressionNode& node, const Index& index) {
     case Op::argument:
       return from_loop_memory(read_(node, index, {}), node.dtype);
     case Op::number:
-      return loop_number(*node.number, node.dtype);
+      return number_ && is_floating(node.dtype) ? number_(*node.number, node.dtype)
+                                                : loop_number(*node.number, node.dtype);
     case Op::indices:
       return place_of(index, node.shape);
     case Op::gather:

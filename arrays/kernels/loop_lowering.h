@@ -36,8 +36,11 @@ class LoopKernelMaker {
                                          const std::optional<loopy::Expr>& further)>;
   /// The length of a reduced axis.
   using Length = std::function<loopy::Expr(std::int64_t length)>;
+  /// What is read for a C++ number of a floating type.
+  using Number = std::function<loopy::Expr(const NumberValue& number, DType dtype)>;
 
-  LoopKernelMaker(std::string name, Read read, Length length);
+  /// @param number  if there is none, numbers are constants
+  LoopKernelMaker(std::string name, Read read, Length length, Number number = {});
 
   void add_array(const std::string& name, DType dtype, std::vector<loopy::Expr> shape,
                  std::vector<loopy::Expr> strides_elements = {});
@@ -46,6 +49,8 @@ class LoopKernelMaker {
                   std::optional<std::int64_t> least = {});
   /// `for 0 <= iname < length`
   void add_loop(const std::string& iname, const loopy::Expr& length);
+  /// `for 0 <= iname <= last`, or `< last`: the elements of a scan up to those of a loop.
+  void add_loop_of_scan(const std::string& iname, const std::string& last, bool is_exclusive);
 
   /// `target = value` for each value of the inames in `index`, which is that of the node's element.
   void assign(const loopy::Expr& target, DType target_type, const ExpressionNode& node,
@@ -54,6 +59,13 @@ class LoopKernelMaker {
   void assign_reduction(const loopy::Expr& target, const ExpressionNode& node,
                         const std::vector<std::string>& inames, const Index& operand,
                         const Index& index);
+
+  /// Running values: `target = scan(op, iname, value of the node at the index operand)`, for each
+  /// value of the inames in `within`. A NaN wins among minima and maxima.
+  ///
+  /// @param op  sum, product, min or max
+  void assign_scan(const loopy::Expr& target, Op op, const ExpressionNode& node,
+                   const std::string& iname, const Index& operand, const Index& within);
 
   /// @throws Unsupported  arrays.as_loop_kernel.no_loop: the checks of the loop engine refuse it
   [[nodiscard]] loopy::Kernel finish();
@@ -94,6 +106,7 @@ class LoopKernelMaker {
   loopy::Kernel kernel_;
   Read read_;
   Length length_;
+  Number number_;
   std::vector<Total> totals_;  // of reductions within the values
   std::vector<Function> functions_;
   loopy::NameSet used_;            // of them by the statement that is being made

@@ -1,11 +1,12 @@
 #include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
 #include <cub/device/device_transform.cuh>
-#include <cuda/std/tuple>
 #include <functional>
 #include <stdexcept>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
+#include <cuda/std/tuple>
 #include <cuda_runtime.h>
 
 #include "bench/gpu/array_peers.h"
@@ -43,8 +44,8 @@ struct alignas(16) Vector {
 };
 
 template <int each, class T>
-__global__ void __launch_bounds__(256) axpby(const Vector<T>* x, const Vector<T>* y, Vector<T>* out,
-                                             long long vectors) {
+__global__ void __launch_bounds__(256)
+    axpby(const Vector<T>* x, const Vector<T>* y, Vector<T>* out, long long vectors) {
   const long long first = blockIdx.x * (256LL * each) + threadIdx.x;
   Vector<T> a[each], b[each];
 #pragma unroll
@@ -68,8 +69,8 @@ __global__ void __launch_bounds__(256) axpby(const Vector<T>* x, const Vector<T>
 
 template <int each>
 __global__ void __launch_bounds__(256)
-    wave(const Vector<float>* x, const Vector<float>* y, const Vector<float>* w,
-         Vector<float>* out, long long vectors) {
+    wave(const Vector<float>* x, const Vector<float>* y, const Vector<float>* w, Vector<float>* out,
+         long long vectors) {
   const long long first = blockIdx.x * (256LL * each) + threadIdx.x;
   Vector<float> a[each], b[each], c[each];
 #pragma unroll
@@ -211,6 +212,42 @@ CubReduce::~CubReduce() {
 }
 
 void CubReduce::run() const {
+  std::size_t bytes = state_->bytes;
+  must(state_->call(state_->scratch, bytes));
+}
+
+struct CubScan::State {
+  std::function<cudaError_t(void*, std::size_t&)> call;
+  void* scratch = nullptr;
+  std::size_t bytes = 0;
+};
+
+CubScan::CubScan(ScanNumber number, std::uint64_t x, std::uint64_t out, long long count,
+                 void* stream)
+    : state_(std::make_unique<State>()) {
+  const auto sums = [=](auto one) {
+    using T = decltype(one);
+    return [=](void* scratch, std::size_t& bytes) {
+      return cub::DeviceScan::InclusiveSum(scratch, bytes, pointer<const T>(x), pointer<T>(out),
+                                           count, static_cast<cudaStream_t>(stream));
+    };
+  };
+  if (number == ScanNumber::i32) {
+    state_->call = sums(std::int32_t{});
+  } else if (number == ScanNumber::f32) {
+    state_->call = sums(float{});
+  } else {
+    state_->call = sums(double{});
+  }
+  must(state_->call(nullptr, state_->bytes));
+  must(cudaMalloc(&state_->scratch, state_->bytes));
+}
+
+CubScan::~CubScan() {
+  cudaFree(state_->scratch);
+}
+
+void CubScan::run() const {
   std::size_t bytes = state_->bytes;
   must(state_->call(state_->scratch, bytes));
 }

@@ -46,6 +46,21 @@ class CubReduce {
   std::unique_ptr<State> state_;
 };
 
+enum class ScanNumber { i32, f32, f64 };
+/// CUB's inclusive sum, with its scratch memory.
+class CubScan {
+ public:
+  CubScan(ScanNumber number, std::uint64_t x, std::uint64_t out, long long count, void* stream);
+  ~CubScan();
+  CubScan(const CubScan&) = delete;
+  CubScan& operator=(const CubScan&) = delete;
+  void run() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// Whether the bench was built with nvcc; else there are no such peers.
 [[nodiscard]] bool has_array_peers() noexcept;
 

@@ -1,5 +1,6 @@
 // Whole-array expressions: maps, reductions, strided operands, and what the host pays.
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 
 #include "bench/gpu/array_peers.h"
@@ -7,6 +8,7 @@
 #include "bench/gpu/raw_launch.h"
 #include "bench/gpu/sections.h"
 #include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/scan/cumulative.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/program.h"
 
@@ -125,6 +127,29 @@ void measure_axis_sum(const Stream& stream, const Extents& shape, int axis, Repo
   }
 }
 
+void measure_running_sum(const Stream& stream, DType dtype, std::int64_t count, Report& report) {
+  // whole numbers, whose sums are exact in every order
+  const AnyArray x = arrays::evaluate(cast(arrays::indices({count}) * 37 % 3 - 1, dtype));
+  const AnyArray expected = arrays::empty(dtype, {count});
+  std::optional<AnyArray> result;
+  std::vector<Rival> rivals = {
+      {"rtcg arrays", false, [&] { result = arrays::cumulative_sum(x, {.dtype = dtype}); }}};
+  std::unique_ptr<CubScan> peer;
+  if (has_array_peers()) {
+    const ScanNumber number = dtype == DType::i32   ? ScanNumber::i32
+                              : dtype == DType::f32 ? ScanNumber::f32
+                                                    : ScanNumber::f64;
+    peer = std::make_unique<CubScan>(number, x.address(), expected.address(), count,
+                                     stream.native_handle());
+    rivals.push_back({"cub::DeviceScan", true, [&] { peer->run(); }});
+  }
+  compete_in_turns(stream, rivals, {.op = "running sum", .dtype = text(dtype), .n = count},
+                   2 * static_cast<double>(x.size_bytes()), 0, report);
+  if (peer) {
+    expect_small(cast(*result, DType::f64) - Expression(expected), 0, "running sum");
+  }
+}
+
 constexpr const char* raw_text = R"(
 extern "C" __global__ void axpy(int n, float* z, const float* x, const float* y, float a) {
   const int i = blockIdx.x * 256 + threadIdx.x;
@@ -164,6 +189,18 @@ void measure_reductions(Device device, Report& report) {
   for (const int axis : {0, 1}) {
     measure_axis_sum(stream, {1000000, 10}, axis, report);
     measure_axis_sum(stream, {10, 1000000}, axis, report);
+  }
+}
+
+void measure_scan(Device device, Report& report) {
+  const Stream stream(device);
+  const arrays::StreamScope scope(stream);
+  for (const DType dtype : {DType::i32, DType::f32, DType::f64}) {
+    for (const std::int64_t count :
+         {std::int64_t{1000}, std::int64_t{10000}, std::int64_t{100000}, std::int64_t{1} << 20,
+          std::int64_t{1} << 24, std::int64_t{1} << 28}) {
+      measure_running_sum(stream, dtype, count, report);
+    }
   }
 }
 

@@ -28,6 +28,7 @@ const std::map<std::string, Section>& sections() {
       {"reduce", measure_reduce},
       {"elementwise", measure_elementwise},
       {"reductions", measure_reductions},
+      {"scan", measure_scan},
       {"strided", measure_strided},
       {"host_cost", measure_host_cost},
       {"random", measure_random},

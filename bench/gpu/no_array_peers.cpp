@@ -17,4 +17,9 @@ CubReduce::CubReduce(ReducePeer, Number, std::uint64_t, std::uint64_t, std::uint
 CubReduce::~CubReduce() = default;
 void CubReduce::run() const {}
 
+struct CubScan::State {};
+CubScan::CubScan(ScanNumber, std::uint64_t, std::uint64_t, long long, void*) {}
+CubScan::~CubScan() = default;
+void CubScan::run() const {}
+
 }  // namespace rtcg::bench

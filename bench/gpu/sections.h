@@ -36,6 +36,8 @@ void measure_reduce(runtime::Device device, Report& report);
 void measure_elementwise(runtime::Device device, Report& report);
 /// Reductions of arrays, whole and along axes, against CUB.
 void measure_reductions(runtime::Device device, Report& report);
+/// Running sums of arrays against CUB.
+void measure_scan(runtime::Device device, Report& report);
 /// Broadcast, transposed and strided operands against the device's copy of as many bytes.
 void measure_strided(runtime::Device device, Report& report);
 /// Uniform and normal random numbers against cuRAND.

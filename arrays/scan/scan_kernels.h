@@ -1,0 +1,65 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rtcg/arrays/kernels/loop_scan.h"
+#include "rtcg/arrays/lazy/tape.h"
+#include "rtcg/arrays/scan/cumulative.h"
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+
+// Compiled kernels of scans, and how they are chosen.
+
+namespace rtcg::arrays::detail {
+
+/// To which arrays must be aligned for vectors.
+inline constexpr std::uint64_t vector_bytes = 16;
+
+[[nodiscard]] loopy::SlicingConstraints scan_constraints(const loopy::IntegerValues& lengths,
+                                                         runtime::Device device);
+
+/// A kernel of any lengths between two powers of two.
+struct PlannedScan {
+  CumulativePlan plan{};
+  std::shared_ptr<const loopy::Executor> kernel{};
+};
+/// Chooses anew from now on.
+void forget_planned_scans();
+
+/// The first number of this type and value.
+[[nodiscard]] std::size_t place_of_number(const std::vector<TapeNumber>& numbers, DType dtype,
+                                          double value);
+
+/// In what expressions of one structure, lengths and layouts differ.
+struct ScanOperands {
+  std::vector<std::shared_ptr<Storage>> storages{};  ///< of the arrays, each once
+  std::vector<TapeNumber> numbers{};
+};
+
+/// A kernel with the arguments of an expression, for expressions of the same structure, lengths and
+/// layouts. A value that keeps no array alive.
+class ReadyScan {
+ public:
+  ReadyScan(const LoopExpression& loops, const AnyArray& out, const ScanOperands& operands,
+            runtime::StreamRef stream, const std::string& wisdom_path);
+
+  void run(runtime::StreamRef stream, const ScanOperands& operands, const AnyArray& out) const;
+  [[nodiscard]] const CumulativePlan& plan() const noexcept { return planned_.plan; }
+
+ private:
+  struct Place {
+    std::size_t storage;  ///< one beyond the last: the result's
+    std::uint64_t offset_bytes;
+  };
+
+  std::vector<loopy::NamedArgument> arguments_;  // the arrays first
+  PlannedScan planned_;
+  std::vector<Place> places_;         // of each array
+  std::vector<std::size_t> numbers_;  // of each that is an argument; these follow the arrays
+};
+
+}  // namespace rtcg::arrays::detail
