@@ -92,6 +92,17 @@ TEST(InsertBarriers, NeedsNoneWhereLoopsAreCutSeveralTimes) {
   EXPECT_EQ(barriers_in(kernel), 0);
 }
 
+TEST(InsertBarriers, NeedsNoneWhereTrianglesAreCutSeveralTimes) {
+  const Kernel kernel = kernel_of("{[i, j]: 0 <= j <= i < 1200}", "c[i, j] = 2*c[i, j]",
+                                  "split_iname(i, 64, outer_tag=g.1)\n"
+                                  "split_iname(i_inner, 16, outer_tag=ilp)\n"
+                                  "split_iname(i_inner_inner, 2, outer_tag=l.1, inner_tag=ilp)\n"
+                                  "split_iname(j, 48, outer_tag=g.0)\n"
+                                  "split_iname(j_inner, 12, outer_tag=ilp, inner_tag=l.0)",
+                                  {.arguments = "c: f64[1200, 1200]"});
+  EXPECT_EQ(barriers_in(kernel), 0);
+}
+
 TEST(InsertBarriers, KeepsIterationsApart) {
   // one after the writes, one before the next iteration's
   const Kernel kernel =
