@@ -81,11 +81,35 @@ class RowKeeper {
     if (const auto reason = why_not_new_name(kernel_, options_.temporary_name)) {
       refuse_to_keep(*reason);
     }
-    for (const Instruction& each : kernel_.instructions) {
-      if (written_variables(each).count(array_) != 0) {
-        refuse_to_keep(fmt::format("statement '{}' writes '{}'", each.id, array_));
+  }
+
+  /// The loops in which users find the array changed: the copy is filled within them. Statements
+  /// that write it come before or after all users, and in no iteration along the row.
+  [[nodiscard]] NameSet loops_of_changes() const {
+    NameSet result;
+    for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
+      const Instruction& writer = kernel_.instructions[i];
+      if (written_variables(writer).count(array_) == 0) {
+        continue;
       }
+      NameSet shared;
+      for (const std::size_t user : users_) {
+        for (const std::string& each : kernel_.instructions[user].within_inames) {
+          if (writer.within_inames.count(each) != 0) {
+            shared.insert(each);
+          }
+        }
+      }
+      const bool is_along_row =
+          std::any_of(shared.begin(), shared.end(),
+                      [&](const std::string& each) { return inames_.count(each) != 0; });
+      if (is_along_row || (users_.front() <= i && i <= users_.back())) {
+        refuse_to_keep(
+            fmt::format("statement '{}' writes '{}' between its reads", writer.id, array_));
+      }
+      result.merge(shared);
     }
+    return result;
   }
 
   /// Nothing where the loops along the row are not in affine indices.
@@ -168,7 +192,8 @@ class RowKeeper {
       const Instruction& instruction = kernel_.instructions[i];
       bool is_user = false;
       for (const ArrayAccess& access : accesses_of(kernel_, instruction)) {
-        const auto read = access.array == array_ && !access.is_linear && !is<RawCode>(instruction)
+        const auto read = access.array == array_ && !access.is_write && !access.is_linear &&
+                                  !is<RawCode>(instruction)
                               ? row_read(access.indices)
                               : std::nullopt;
         if (!read || (!is_first && read->others != model_.others)) {
@@ -329,6 +354,7 @@ class RowKeeper {
     fill.id = std::move(id);
     fill.is_fill = true;
     fill.within_inames = host_loops_around(kernel_, users_);
+    fill.within_inames.merge(loops_of_changes());
     for (const Affine& index : model_.others) {
       for (const Affine::Term& term : index.terms()) {
         if (is_iname(kernel_, term.name)) {

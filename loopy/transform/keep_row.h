@@ -32,7 +32,8 @@ struct KeepRowOptions {
 /// All nests are cut alike, onto the same axes of the block. In registers each thread keeps the
 /// elements that it reads itself. In shared memory the copy has the whole row, one for each thread
 /// of the block along other axes that the indices mention. Reads with other indices stay.
-/// @param array   an argument that no statement writes
+/// @param array   an argument that no statement writes between the reads, nor in a loop along the
+///                row
 /// @param inames  the loops along the row, of all nests: their ranges are constant
 /// @throws InvalidInput  loopy.keep_row.not_possible, loopy.keep_row.nothing_kept,
 ///                       loopy.keep_row.cut_differently

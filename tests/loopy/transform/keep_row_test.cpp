@@ -69,10 +69,47 @@ TEST(KeepRow, KeepsTheNumbers) {
   expect_same_results(normalised_rows(), keep_row(cut, "x", row_loops), {{"n", 3}});
 }
 
+TEST(KeepRow, ReadsBeforeALaterStatementWrites) {
+  const Kernel centred = make_kernel("{[i, j, l]: 0 <= i, j, l < 8} {[p, q]: 0 <= p, q < 8}",
+                                     "<> s = sum(j, x[i, j])\n"
+                                     "y[i] = s + sum(l, x[i, l]*x[i, l])\n"
+                                     "... gbarrier\n"
+                                     "x[p, q] = x[p, q] - y[p]",
+                                     {.arguments = "x: f32[8, 8]; y: f32[8]"});
+  const Kernel kept = keep_row(centred, "x", {"j", "l"});
+  EXPECT_EQ(statements_of(kept),
+            "x_row[x_row_0] = x[i, x_row_0]\n"
+            "s = sum(j, x_row[j])\n"
+            "y[i] = s + sum(l, x_row[l]*x_row[l])\n"
+            "... gbarrier\n"
+            "x[p, q] = x[p, q] - y[p]\n");
+  expect_same_results(centred, kept, {});
+}
+
+TEST(KeepRow, FollowsTheLoopInWhichItsArrayChanges) {
+  // each step of t reads what the step before has written
+  const Kernel steps = make_kernel("{[t, j, l]: 0 <= t < 3 and 0 <= j, l < 8}",
+                                   "for t\n"
+                                   "  <> s = sum(j, x[j]) {id=s}\n"
+                                   "  y[t] = s + sum(l, x[l]*x[l]) {id=y, dep=s}\n"
+                                   "  x[t] = 2*x[t] + 1 {dep=y}\n"
+                                   "end",
+                                   {.arguments = "x: f32[8]; y: f32[3]"});
+  const Kernel kept = keep_row(steps, "x", {"j", "l"});
+  EXPECT_EQ(kept.instructions.front().within_inames, (NameSet{"t", "x_row_0"}));
+  expect_same_results(steps, kept, {});
+  const Kernel between = make_kernel("{[i, j, l]: 0 <= i, j, l < 8}",
+                                     "<> s = sum(j, x[i, j]) {id=s}\n"
+                                     "x[i, 0] = s {id=x, dep=s}\n"
+                                     "y[i] = sum(l, x[i, l]) {dep=x}",
+                                     {.arguments = "x: f32[8, 8]; y: f32[8]"});
+  EXPECT_ERROR("loopy.keep_row.not_possible", keep_row(between, "x", {"j", "l"}));
+}
+
 TEST(KeepRow, RefusesWhatIsNoRow) {
   EXPECT_ERROR("loopy.keep_row.not_possible", keep_row(cut_rows(), "z", row_loops));
   EXPECT_ERROR("loopy.keep_row.not_possible", keep_row(cut_rows(), "x", {"q"}));
-  EXPECT_ERROR("loopy.keep_row.not_possible", keep_row(cut_rows(), "y", row_loops));
+  EXPECT_ERROR("loopy.keep_row.nothing_kept", keep_row(cut_rows(), "y", row_loops));
   EXPECT_ERROR("loopy.keep_row.not_possible",
                keep_row(cut_rows(), "x", row_loops, {.temporary_name = "y"}));
   EXPECT_ERROR("loopy.keep_row.not_possible",
