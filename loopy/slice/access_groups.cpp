@@ -20,6 +20,22 @@ bool differ_by_constants(const ArrayAccess& one, const ArrayAccess& other) {
       [](const Expr& a, const Expr& b) { return (*to_affine(a) - *to_affine(b)).is_constant(); });
 }
 
+/// Adds the inames of reductions around those over `iname` that read an array.
+void add_sums_around(const Expr& expr, const std::string& array, const std::string& iname,
+                     const NameSet& outer, NameSet& result) {
+  NameSet around = outer;
+  if (const Reduction* sum = get_if<Reduction>(expr)) {
+    const bool is_it =
+        std::find(sum->inames.begin(), sum->inames.end(), iname) != sum->inames.end();
+    if (is_it && accessed_arrays(expr).count(array) != 0) {
+      result.insert(outer.begin(), outer.end());
+    }
+    around.insert(sum->inames.begin(), sum->inames.end());
+  }
+  for_each_child(expr,
+                 [&](const Expr& child) { add_sums_around(child, array, iname, around, result); });
+}
+
 }  // namespace
 
 bool AccessGroup::contains(const ArrayAccess& access) const {
@@ -52,6 +68,21 @@ std::vector<AccessGroup> access_groups(const Kernel& expanded, std::string_view 
   std::stable_sort(groups.begin(), groups.end(),
                    [](const auto& a, const auto& b) { return a.inames.size() > b.inames.size(); });
   return groups;
+}
+
+NameSet sums_around(const Kernel& expanded, const AccessGroup& group, const std::string& iname) {
+  NameSet result;
+  for (const Instruction& each : expanded.instructions) {
+    const bool is_user =
+        std::any_of(group.reads.begin(), group.reads.end(),
+                    [&](const ArrayAccess& read) { return read.statement == each.id; });
+    if (is_user && reduction_inames(each).count(iname) != 0) {
+      for_each_expression(each, [&](const Expr& expr) {
+        add_sums_around(expr, group.reads.front().array, iname, {}, result);
+      });
+    }
+  }
+  return result;
 }
 
 }  // namespace rtcg::loopy::detail

@@ -27,4 +27,9 @@ struct AccessGroup {
 [[nodiscard]] std::vector<AccessGroup> access_groups(const Kernel& expanded,
                                                      std::string_view array);
 
+/// Inames of reductions around those over `iname` that read the group's array: each of their
+/// iterations goes through the loop of `iname` again.
+[[nodiscard]] NameSet sums_around(const Kernel& expanded, const AccessGroup& group,
+                                  const std::string& iname);
+
 }  // namespace rtcg::loopy::detail

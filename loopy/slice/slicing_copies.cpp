@@ -110,11 +110,39 @@ std::size_t moving_factor(const InameSlicing& sliced, const NameSet& reduced) {
   return is_shared ? 1 : 0;
 }
 
+/// Whether copies move along the iname of a reduction: it is cut, and the fetch does not sweep its
+/// outermost loop.
+bool moves_along(const Slicing& slicing, const NameSet& reduced, const FetchPlan& fetch,
+                 const std::string& iname) {
+  const InameSlicing* sliced = find_sliced(slicing, iname);
+  if (sliced == nullptr || sliced->factors.size() < 2 || reduced.count(iname) == 0) {
+    return false;
+  }
+  const std::size_t moving = moving_factor(*sliced, reduced);
+  return sliced->factors[moving].axis.kind == AxisKind::sequential &&
+         std::find(fetch.swept.begin(), fetch.swept.end(), part_name(iname, moving)) ==
+             fetch.swept.end();
+}
+
+/// Inames of reductions around those along which a copy moves: it is made again in each of their
+/// iterations.
+NameSet sums_around_copy(const Kernel& expanded, const Slicing& slicing, const NameSet& reduced,
+                         const FetchPlan& fetch, const AccessGroup& group) {
+  NameSet result;
+  for (const std::string& iname : group.inames) {
+    if (moves_along(slicing, reduced, fetch, iname)) {
+      result.merge(sums_around(expanded, group, iname));
+    }
+  }
+  return result;
+}
+
 /// Loops of inames within a block, or within a thread for registers.
 std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& slicing,
                                        const NameSet& reduced, const FetchPlan& fetch,
                                        const AccessGroup& group) {
   const NameSet around = inames_around(expanded, group);
+  const NameSet outer_sums = sums_around_copy(expanded, slicing, reduced, fetch, group);
   std::vector<Sweepable> loops;
   for (const std::string& iname : all_inames(expanded)) {
     if (group.inames.count(iname) == 0) {
@@ -125,7 +153,8 @@ std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& sl
     if (sliced == nullptr || sliced->factors.size() == 1) {
       // a loop around a statement as it stands has its own copies in each iteration
       if (tag.kind != AxisKind::grid && !(fetch.in_registers && tag.kind == AxisKind::block)) {
-        loops.push_back({iname, tag.kind == AxisKind::sequential && around.count(iname) != 0});
+        loops.push_back({iname, tag.kind == AxisKind::sequential &&
+                                    (around.count(iname) != 0 || outer_sums.count(iname) != 0)});
       }
       continue;
     }
@@ -133,7 +162,8 @@ std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& sl
     for (std::size_t i = 0; i < sliced->factors.size(); ++i) {
       const AxisKind kind = sliced->factors[i].axis.kind;
       if (kind != AxisKind::grid && !(fetch.in_registers && kind == AxisKind::block)) {
-        loops.push_back({part_name(iname, i), i == moving});
+        loops.push_back({part_name(iname, i),
+                         i == moving || (outer_sums.count(iname) != 0 && kind != AxisKind::block)});
       }
     }
   }
@@ -289,9 +319,10 @@ RecipeStep keep_step(const Kernel& expanded, const Slicing& slicing, const KeepP
   return step;
 }
 
-/// Loops of results around the reductions along which a tile moves: its copies are within them,
-/// too, though they do not depend on them.
+/// Loops of results, and of other reductions, around the reductions along which a tile moves: its
+/// copies are within them, too, though they do not depend on them.
 std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& slicing,
+                                      const NameSet& reduced, const FetchPlan& fetch,
                                       const AccessGroup& group) {
   const bool has_sums = std::any_of(
       expanded.instructions.begin(), expanded.instructions.end(), [&](const auto& each) {
@@ -300,15 +331,20 @@ std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& sli
                            [&](const ArrayAccess& read) { return read.statement == each.id; });
       });
   const NameSet around = inames_around(expanded, group);
+  const NameSet outer_sums = sums_around_copy(expanded, slicing, reduced, fetch, group);
   std::vector<std::string> loops;
   for (const std::string& iname : all_inames(expanded)) {
-    if (!has_sums || around.count(iname) == 0 || group.inames.count(iname) != 0) {
+    const bool is_outer_sum = outer_sums.count(iname) != 0;
+    if (!has_sums || group.inames.count(iname) != 0 ||
+        (around.count(iname) == 0 && !is_outer_sum)) {
       continue;
     }
     const InameSlicing* sliced = find_sliced(slicing, iname);
-    const bool is_cut = sliced != nullptr && sliced->factors.size() > 1;
-    if (sliced == nullptr || sliced->factors.front().axis.kind == AxisKind::sequential) {
-      loops.push_back(is_cut ? part_name(iname, 0) : iname);
+    const std::size_t parts = sliced != nullptr ? sliced->factors.size() : 1;
+    for (std::size_t i = 0; i < (is_outer_sum ? parts : 1); ++i) {
+      if (sliced == nullptr || sliced->factors[i].axis.kind == AxisKind::sequential) {
+        loops.push_back(parts > 1 ? part_name(iname, i) : iname);
+      }
     }
   }
   return loops;
@@ -390,7 +426,7 @@ void add_copies(const Kernel& kernel, const Kernel& expanded, const Slicing& sli
     const std::vector<std::string>& sweep = sweeps[tile_of(fetch)] =
         sweep_of(expanded, slicing, reduced, fetch, group);
     add_fetch(slicing, fetch, find_view(kernel, fetch.array), group, sweep,
-              loops_around(expanded, slicing, group), steps);
+              loops_around(expanded, slicing, reduced, fetch, group), steps);
   }
   add_pipelines(slicing, reduced, sweeps, steps);
   // after the pipeline: what its copies move at once stays together

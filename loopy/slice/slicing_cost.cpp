@@ -82,8 +82,25 @@ std::int64_t SlicingCost::items_per_thread(const SlicingChoice& choice) const {
   return count;
 }
 
+std::int64_t SlicingCost::others_of(const SlicedRead::Axis& axis,
+                                    const SlicingChoice& choice) const {
+  return axis.others + (moves_along_reduction(choice) ? 0 : axis.outer_sums);
+}
+
+double SlicingCost::outer_steps() const {
+  double steps = 1;
+  for (const SlicedRead& each : problem_.reads) {
+    steps = std::max(steps, each.outer_steps);
+  }
+  return steps;
+}
+
+bool SlicingCost::moves_along_reduction(const SlicingChoice& choice) const {
+  return choice.depth != 0 && choice.depth < problem_.loops[reduced_loop].length;
+}
+
 double SlicingCost::length(const SlicedRead::Axis& axis, const SlicingChoice& choice) const {
-  double length = static_cast<double>(axis.others);
+  double length = static_cast<double>(others_of(axis, choice));
   for (std::size_t i = 0; i < loop_count; ++i) {
     if (axis.coefficients[i] == 0) {
       continue;
@@ -102,7 +119,7 @@ double SlicingCost::length(const SlicedRead::Axis& axis, const SlicingChoice& ch
 double SlicingCost::thread_footprint(const SlicedRead& read, const SlicingChoice& choice) const {
   double elements = 1;
   for (const SlicedRead::Axis& axis : read.axes) {
-    double length = static_cast<double>(axis.others);
+    double length = static_cast<double>(others_of(axis, choice));
     for (std::size_t i = 0; i < loop_count; ++i) {
       const std::int64_t values =
           i == fast_loop   ? choice.fast[2]
@@ -150,7 +167,7 @@ bool SlicingCost::gains_from_keeping(const SlicingChoice& choice, std::size_t fe
                                                    : problem_.loops[reduced_loop].length);
   }
   for (const SlicedRead::Axis& axis : read->axes) {
-    loads *= static_cast<double>(axis.others);
+    loads *= static_cast<double>(others_of(axis, choice));
   }
   constexpr double most_elements = 64;
   const double elements = thread_footprint(*read, choice);
@@ -447,13 +464,14 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
                              (read.mentions[slow_loop] ? choice.slow[0] * choice.slow[2] : 1) *
                              (is_whole ? whole_items : 1);
     const bool is_each_step = read.mentions[reduced_loop] || read.times > 1;
-    const double own_steps =
-        (is_each_step && read.is_in_cut_sum ? work.steps : 1) * read.other_steps * read.density;
+    const double own_steps = (is_each_step && read.is_in_cut_sum ? work.steps : 1) *
+                             read.other_steps * read.repeats * read.density;
     // what neighbouring items read, too, stays in a register
     const double per_warp = own_steps * (own_items + (read.times - 1) * std::sqrt(own_items));
     const double block_bytes =
         tile_of(read, choice).elements * read.element_bytes * read.other_elements * read.density *
-        (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) /
+        (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) *
+        (moves_along_reduction(choice) ? read.outer_steps : 1) /
         (choice.depth != 0 ? 1.0 : static_cast<double>(sharing_blocks(choice)));
     const bool is_across = find_way(choice, read.free_layout) != nullptr &&
                            is_fetched(choice, read.fetchable) &&
@@ -463,13 +481,17 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
     work.memory_bytes +=
         block_bytes * read.overfetch * (is_across ? std::max(1.0, 32 / read.element_bytes) : 1);
     if (choice.kept != 0 && is_kept(choice, read.fetchable)) {
-      const double tiles = read.mentions[reduced_loop] ? work.tiles : 1;
+      const double tiles = (read.mentions[reduced_loop] ? work.tiles : 1) *
+                           (moves_along_reduction(choice) ? read.outer_steps : 1);
       add_direct(read, choice, thread_footprint(read, choice) * tiles, work);
     } else if (is_fetched(choice, read.fetchable)) {
       add_fetched(read, choice, per_warp, block_bytes, work);
     } else {
       add_direct(read, choice, per_warp, work);
     }
+  }
+  if (moves_along_reduction(choice)) {
+    work.tiles *= outer_steps_;
   }
 }
 

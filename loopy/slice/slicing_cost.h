@@ -137,6 +137,12 @@ class SlicingCost {
   /// Elements of one row of a tile in shared memory.
   [[nodiscard]] double row_elements(const SlicedRead& read, const SlicingChoice& choice) const;
   [[nodiscard]] double residents_of(const SlicingChoice& choice) const;
+  [[nodiscard]] double outer_steps() const;
+  /// Whether the reduction that is cut has several tiles.
+  [[nodiscard]] bool moves_along_reduction(const SlicingChoice& choice) const;
+  /// Values that loops which are not cut add to a tile.
+  [[nodiscard]] std::int64_t others_of(const SlicedRead::Axis& axis,
+                                       const SlicingChoice& choice) const;
   [[nodiscard]] double length(const SlicedRead::Axis& axis, const SlicingChoice& choice) const;
   /// Elements that one thread reads along the loops within it.
   [[nodiscard]] double thread_footprint(const SlicedRead& read, const SlicingChoice& choice) const;
@@ -183,6 +189,7 @@ class SlicingCost {
   const MachineModel& machine_;
   [[nodiscard]] double share_of_results(double shift_of_fast, double shift_of_slow) const;
   const double density_ = share_of_results(0, 0);  // of results in their box
+  const double outer_steps_ = outer_steps();       // of reductions around the one that is cut
   // of a result, in additions of floats
   const double operations_of_step_;
   const double operations_outside_;

@@ -291,8 +291,17 @@ class ProblemReader {
         problem_.can_share_sums && can_reduce(GridReduction::last_block);
   }
 
+  /// Whether reductions are around the one that is cut where it has these reads.
+  [[nodiscard]] bool is_in_outer_sum(const Fetchable& fetchable) const {
+    return std::any_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead& each) {
+      return each.array == fetchable.array && each.outer_steps > 1 &&
+             static_cast<std::int64_t>(each.group) + 1 ==
+                 std::max<std::int64_t>(1, fetchable.group);
+    });
+  }
+
   /// Asks add_prefetch and pipeline about each group, with loops of one or two iterations in a
-  /// tile.
+  /// tile; where reductions are around that loop, which copies join, the generator, too.
   void ask_about_copies() {
     Slicing slicing;
     for (std::size_t i = 0; i < first_whole_loop; ++i) {
@@ -303,15 +312,43 @@ class ProblemReader {
             {problem_.loops[i].iname, {{0, {}}, {i == reduced_loop ? 1 : result_tile, {}}}});
       }
     }
+    Slicing in_blocks = slicing;
+    for (std::size_t i = 0; i < in_blocks.inames.size() && i < reduced_loop; ++i) {
+      InameSlicing& each = in_blocks.inames[i];
+      if (each.iname != problem_.loops[reduced_loop].iname) {
+        each.factors.front().axis = {AxisKind::grid, static_cast<int>(i)};
+        each.factors.back() = {2, {AxisKind::block, static_cast<int>(i)}};
+      }
+    }
+    const auto is_refused = [&](const Fetchable& each) {
+      in_blocks.stages = slicing.stages;
+      in_blocks.fetches = slicing.fetches;
+      return is_in_outer_sum(each) ? why_not_sliced(kernel_, in_blocks).has_value()
+                                   : why_not([&] { return apply(kernel_, slicing); }).has_value();
+    };
     std::erase_if(problem_.fetchable, [&](Fetchable& each) {
       slicing.stages = 1;
       slicing.fetches = {{.array = each.array, .group = each.group}};
-      if (why_not([&] { return apply(kernel_, slicing); })) {
+      if (is_refused(each)) {
         return true;
       }
       slicing.stages = 2;
-      each.can_run_ahead = !why_not([&] { return apply(kernel_, slicing); });
+      each.can_run_ahead = !is_refused(each);
       return false;
+    });
+    // sums that share the loop that is cut, within different other ones, have room for one of them
+    in_blocks.stages = 1;
+    in_blocks.fetches.clear();
+    std::erase_if(problem_.fetchable, [&](const Fetchable& each) {
+      if (!is_in_outer_sum(each)) {
+        return false;
+      }
+      in_blocks.fetches.push_back({.array = each.array, .group = each.group});
+      const bool is_too_many = why_not_sliced(kernel_, in_blocks).has_value();
+      if (is_too_many) {
+        in_blocks.fetches.pop_back();
+      }
+      return is_too_many;
     });
   }
 
@@ -355,7 +392,8 @@ class ProblemReader {
   }
 
   /// What one index of a read reaches; nothing where it is not affine.
-  std::optional<SlicedRead::Axis> axis_of(const Expr& index) const {
+  /// @param outer_sums  inames of reductions around the one that is cut
+  std::optional<SlicedRead::Axis> axis_of(const Expr& index, const NameSet& outer_sums) const {
     const auto affine = to_affine(index);
     if (!affine) {
       return std::nullopt;
@@ -369,19 +407,21 @@ class ProblemReader {
     for (const Affine::Term& term : affine->terms()) {
       if (!is_cut(term.name) && is_iname(kernel_, term.name) && is_reduced(term.name) &&
           !has_computed_bounds(kernel_, term.name)) {
-        axis.others += std::abs(term.coefficient) * (loop(term.name).length - 1);
+        (outer_sums.count(term.name) != 0 ? axis.outer_sums : axis.others) +=
+            std::abs(term.coefficient) * (loop(term.name).length - 1);
       }
     }
     return axis;
   }
 
   /// Which elements an access reaches; an axis whose index is not affine counts as one element.
-  SlicedRead reached_by(const ArrayAccess& access, double bytes) const {
+  SlicedRead reached_by(const ArrayAccess& access, double bytes,
+                        const NameSet& outer_sums = {}) const {
     SlicedRead read;
     read.array = access.array;
     read.element_bytes = bytes;
     for (const Expr& index : access.indices) {
-      read.axes.push_back(axis_of(index).value_or(SlicedRead::Axis()));
+      read.axes.push_back(axis_of(index, outer_sums).value_or(SlicedRead::Axis()));
       for (std::size_t i = 0; i < loop_count; ++i) {
         read.mentions[i] = read.mentions[i] || read.axes.back().coefficients[i] != 0;
       }
@@ -396,8 +436,8 @@ class ProblemReader {
     const auto lanes = static_cast<std::int64_t>(16 / read.element_bytes);
     const auto last = access.indices.empty() ? std::nullopt : to_affine(access.indices.back());
     if (argument == nullptr || !last || (lanes != 2 && lanes != 4) ||
-        read.axes.back().others != 1 || last->terms().size() != 1 || last->constant() != 0 ||
-        last->terms().front().coefficient != 1) {
+        read.axes.back().others + read.axes.back().outer_sums != 1 || last->terms().size() != 1 ||
+        last->constant() != 0 || last->terms().front().coefficient != 1) {
       return 0;
     }
     const std::vector<Expr> strides = argument->strides_elements.empty()
@@ -439,10 +479,11 @@ class ProblemReader {
         return;
       }
     }
-    SlicedRead read = reached_by(access, bytes);
+    const NameSet outer_sums = sums_around_cut(*group);
+    SlicedRead read = reached_by(access, bytes, outer_sums);
     read.group = number;
     add_distances(*group, read);
-    add_loops_around(access, read);
+    add_loops_around(access, outer_sums, read);
     problem_.reads.push_back(read);
     if (is_fetchable(*group, read)) {
       problem_.fetchable.push_back(
@@ -450,7 +491,13 @@ class ProblemReader {
     }
   }
 
-  void add_loops_around(const ArrayAccess& access, SlicedRead& read) {
+  /// Inames of reductions around the one that is cut, if the group's indices mention it.
+  [[nodiscard]] NameSet sums_around_cut(const AccessGroup& group) const {
+    const std::string& cut = problem_.loops[reduced_loop].iname;
+    return group.inames.count(cut) != 0 ? sums_around(kernel_, group, cut) : NameSet();
+  }
+
+  void add_loops_around(const ArrayAccess& access, const NameSet& outer_sums, SlicedRead& read) {
     double box = 1;
     for (const std::string& iname : access.inames) {
       const double length = counter_.length(iname);
@@ -463,6 +510,9 @@ class ProblemReader {
       const bool is_index =
           std::any_of(access.indices.begin(), access.indices.end(),
                       [&](const Expr& index) { return free_names(index).count(iname) != 0; });
+      const bool is_outer_sum = outer_sums.count(iname) != 0;
+      read.outer_steps *= is_outer_sum ? length : 1;
+      read.repeats *= is_outer_sum && !is_index ? length : 1;
       read.other_steps *= is_index ? length : 1;
       read.other_elements *= is_index && !is_reduced(iname) ? length : 1;
     }
@@ -489,8 +539,9 @@ class ProblemReader {
         !read.axes.empty() && read.mentions[fast_loop] && read.axes.back().coefficients[0] == 0;
     const bool is_shared = is_across || !read.mentions[fast_loop] || !read.mentions[slow_loop] ||
                            read.axes.empty() || group.reads.size() > 1 ||
-                           std::any_of(read.axes.begin(), read.axes.end(),
-                                       [](const auto& axis) { return axis.others > 1; });
+                           std::any_of(read.axes.begin(), read.axes.end(), [](const auto& axis) {
+                             return axis.others + axis.outer_sums > 1;
+                           });
     return is_shared && group.is_affine && problem_.fetchable.size() < most_fetchable &&
            !is_written(read.array) &&
            std::all_of(group.inames.begin(), group.inames.end(),

@@ -43,6 +43,9 @@ struct SlicedRead {
   struct Axis {
     std::array<std::int64_t, loop_count> coefficients{};
     std::int64_t others = 1;  ///< values that all other loops add to the footprint
+    /// The same of reductions around the one that is cut: a tile that moves along it has one of
+    /// their values.
+    std::int64_t outer_sums = 0;
   };
   std::string array{};
   std::size_t group = 0;  ///< of the array's, from 0 on
@@ -55,6 +58,10 @@ struct SlicedRead {
   /// that choose what it reads, but for those of results.
   bool is_in_cut_sum = false;
   double other_steps = 1;
+  /// Iterations of the reductions around the one that is cut, and of those that do not choose what
+  /// it reads: each reads it again, and a tile that moves along the cut one is copied again.
+  double outer_steps = 1;
+  double repeats = 1;
   /// The same without reductions.
   double other_elements = 1;
   /// Share of the points of the box of its loops in which it is read: 1/2 in a triangle.

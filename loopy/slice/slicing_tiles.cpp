@@ -44,7 +44,7 @@ SlicingCost::Tile SlicingCost::make_tile(const SlicedRead& read,
     long_axes += along != 1 && axis + 2 < read.axes.size() ? 1 : 0;
   }
   const auto copied = [&](const SlicedRead::Axis& axis) {
-    auto whole = static_cast<double>(axis.others);
+    auto whole = static_cast<double>(others_of(axis, choice));
     for (std::size_t i = 0; i < loop_count; ++i) {
       whole += static_cast<double>(std::abs(axis.coefficients[i]) * (problem_.loops[i].length - 1));
     }
