@@ -105,13 +105,33 @@ void check_axes(const Kernel& kernel, const Instruction& instruction) {
   }
 }
 
+bool is_computed(const Kernel& kernel, const std::string& name) {
+  return find_temporary(kernel, name) != nullptr ||
+         std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
+                     [&](const Instruction& instruction) {
+                       return written_variables(instruction).count(name) != 0;
+                     });
+}
+
+/// A computed bound is a condition of what the threads do if other bounds are constants: part `l` of
+/// `k = 32*m + l` runs from 0 to 31, whatever rows `begin <= k < end` say.
+bool has_constant_bounds(const Kernel& kernel, const std::string& iname) {
+  const ConstraintSet all = constraints_of(kernel, {iname});
+  ConstraintSet fixed;
+  for (const Constraint& constraint : all.constraints()) {
+    if (constraint.expr.terms().size() == 1 && constraint.expr.coefficient(iname) != 0) {
+      fixed.add(constraint);
+    }
+  }
+  return fixed.minimum(Affine(iname)) && fixed.maximum(Affine(iname));
+}
+
 void check_data_dependence(const Kernel& kernel, const std::string& iname, const InameTag& tag) {
+  if (tag.kind != AxisKind::grid && has_constant_bounds(kernel, iname)) {
+    return;
+  }
   for (const std::string& each : constraints_of(kernel, {iname}).names()) {
-    const bool is_written = std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
-                                        [&](const Instruction& instruction) {
-                                          return written_variables(instruction).count(each) != 0;
-                                        });
-    if (is_written || find_temporary(kernel, each) != nullptr) {
+    if (is_computed(kernel, each)) {
       throw InvalidInput("loopy.check_kernel.data_dependent_axis",
                          fmt::format("the bounds of '{}' in kernel '{}' depend on '{}', which the "
                                      "kernel computes: it cannot be on the axis {}",

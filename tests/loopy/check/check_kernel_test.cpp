@@ -207,6 +207,19 @@ TEST(CheckKernel, RefusesAxesWhoseBoundsAreComputed) {
   EXPECT_ERROR("loopy.check_kernel.data_dependent_axis", passes(kernel));
 }
 
+TEST(CheckKernel, AllowsThreadsOfConstantNumberInRowsWhoseBoundsAreComputed) {
+  Kernel kernel = copy_kernel();
+  kernel.temporaries = {{.name = "length", .type = cgen::i32}};
+  kernel.domains[1] = loop("j", "length");
+  kernel.domains[1].constraints.add_nonnegative(Affine(31) - Affine("j"));
+  kernel.instructions.push_back(assign("l", name("length"), 3, {}));
+  kernel.instructions.push_back(assign("t", access("out", {j}), 0, {"j"}));
+  kernel.iname_tags["j"] = {AxisKind::block, 0};
+  EXPECT_TRUE(passes(kernel));
+  kernel.iname_tags["j"] = {AxisKind::grid, 0};
+  EXPECT_ERROR("loopy.check_kernel.data_dependent_axis", passes(kernel));
+}
+
 TEST(CheckKernel, RefusesBlockAxesWithoutALength) {
   Kernel kernel = copy_kernel();
   kernel.iname_tags["i"] = {AxisKind::block, 0};
