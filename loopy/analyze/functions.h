@@ -12,7 +12,8 @@ namespace rtcg::loopy {
 
 // Functions of all lanes of a warp together. No user can write their names: who calls them has to
 // know that all lanes do.
-inline constexpr const char* shuffle_xor_function = "(shuffle_xor)";  ///< value, distance
+/// Value, distance; for a part of a warp its lanes, a constant.
+inline constexpr const char* shuffle_xor_function = "(shuffle_xor)";
 inline constexpr const char* shuffle_up_function = "(shuffle_up)";    ///< value, distance
 inline constexpr const char* shuffle_function = "(shuffle)";          ///< value, lane
 inline constexpr const char* warp_any_function = "(warp_any)";

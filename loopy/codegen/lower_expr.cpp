@@ -475,6 +475,14 @@ class Lowering {
     return cgen::call(function.name, std::move(arguments), function.result);
   }
 
+  cgen::Expr exchanged(const Call& e, const Type& own) const {
+    const std::int64_t lanes = as_integer(e.arguments.at(2)).value();
+    const HelperFunction function(Helper::exchange, own, static_cast<int>(lanes));
+    scope_.helpers->insert(function);
+    return cgen::call(function.name(),
+                      {lower(e.arguments.at(0), own), lower(e.arguments.at(1), cgen::i32)}, own);
+  }
+
   cgen::Expr function_call(const Call& e, const Expr& expr, const Type& wanted) const {
     if (const TypedFunction* typed = find_typed_function(*scope_.kernel, e.function)) {
       return call_of(*typed, e);
@@ -485,6 +493,9 @@ class Lowering {
     const bool is_constant = info.family == cgen::IntrinsicFamily::complex_make && is_loose(expr);
     const Type own = is_constant && is_floating_type(wanted) ? cgen::complex_of(number_type(wanted))
                                                              : own_type(expr);
+    if (e.function == shuffle_xor_function && e.arguments.size() == 3) {
+      return exchanged(e, own);
+    }
     if (info.family == cgen::IntrinsicFamily::shuffle_value) {
       return cgen::call(
           *intrinsic, {lower(e.arguments.at(0), own), lower(e.arguments.at(1), scope_.index_type)});

@@ -6,6 +6,7 @@
 
 #include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -26,6 +27,8 @@ std::string_view base_name(Helper kind) {
       return "floor_mod";
     case Helper::integer_power:
       return "integer_power";
+    case Helper::exchange:
+      return "exchange";
     case Helper::ordered_iterations:
       break;
   }
@@ -72,6 +75,27 @@ cgen::Statement prefetch_definition(const std::string& name) {
       "}}",
       name);
   return cgen::RawStatement{text, {name}, {}};
+}
+
+cgen::FunctionSpecifiers device_specifiers() {
+  cgen::FunctionSpecifiers specifiers;
+  specifiers.is_static = true;
+  specifiers.is_inline = true;
+  specifiers.is_device = true;
+  return specifiers;
+}
+
+cgen::Statement exchange_definition(const std::string& name, const cgen::Type& type, int lanes) {
+  const std::string text = fmt::format(
+      "const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * "
+      "threadIdx.z);\n"
+      "return __shfl_xor_sync({:#x}u << (thread & {}), value, distance);",
+      (1U << static_cast<unsigned>(lanes)) - 1, warp_size - lanes);
+  cgen::BlockBuilder body;
+  body << cgen::Statement(cgen::RawStatement{text, {"thread"}, {"value", "distance"}});
+  return cgen::function(type, name,
+                        {cgen::param(type, "value"), cgen::param(cgen::i32, "distance")}, body,
+                        device_specifiers());
 }
 
 bool is_signed_type(const cgen::Type& type) {
@@ -144,17 +168,13 @@ cgen::Statement order_definition(const std::string& name) {
 cgen::Statement integer_definition(Helper kind, const std::string& name, const cgen::Type& type) {
   const auto a = cgen::param(type, "a");
   const auto b = cgen::param(type, "b");
-  cgen::FunctionSpecifiers specifiers;
-  specifiers.is_static = true;
-  specifiers.is_inline = true;
-  specifiers.is_device = true;
   cgen::BlockBuilder body;
   if (kind == Helper::integer_power) {
     add_integer_power(type, a, b, body);
   } else {
     add_floor_division(kind == Helper::floor_div, type, a, b, body);
   }
-  return cgen::function(type, name, {a, b}, body, specifiers);
+  return cgen::function(type, name, {a, b}, body, device_specifiers());
 }
 
 }  // namespace
@@ -168,6 +188,12 @@ HelperFunction::HelperFunction(Helper kind, const cgen::Type& type)
     : kind_(kind),
       type_(type),
       name_(fmt::format("{}_{}", base_name(kind), cgen::describe(type))) {}
+
+HelperFunction::HelperFunction(Helper kind, const cgen::Type& type, int number)
+    : kind_(kind),
+      number_(number),
+      type_(type),
+      name_(fmt::format("{}_{}_{}", base_name(kind), number, cgen::describe(type))) {}
 
 cgen::Statement HelperFunction::definition() const {
   switch (kind_) {
@@ -183,6 +209,8 @@ cgen::Statement HelperFunction::definition() const {
     case Helper::floor_mod:
     case Helper::integer_power:
       return integer_definition(kind_, name_, type_);
+    case Helper::exchange:
+      return exchange_definition(name_, type_, number_);
     case Helper::ordered_iterations:
       break;
   }
@@ -191,7 +219,8 @@ cgen::Statement HelperFunction::definition() const {
 
 bool is_helper_name(std::string_view name) {
   constexpr Helper with_versions[] = {Helper::copy_async, Helper::wait_for_copies,
-                                      Helper::floor_div, Helper::floor_mod, Helper::integer_power};
+                                      Helper::floor_div, Helper::floor_mod, Helper::integer_power,
+                                      Helper::exchange};
   const auto is_version = [&](Helper each) {
     const std::string_view base = base_name(each);
     return name.starts_with(base) && name.substr(base.size()).starts_with('_');

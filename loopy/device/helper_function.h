@@ -30,6 +30,9 @@ enum class Helper {
   floor_mod,
   /// A negative exponent gives 0, but for 1 and -1.
   integer_power,
+  /// CUDA: `(value, int distance)` gives the value of the lane whose number differs by the bit
+  /// `distance`, within parts of 2, 4, 8 or 16 lanes: all lanes of a part call it together.
+  exchange,
   /// Tells the host's compiler that a loop's iterations hand on elements.
   ordered_iterations,
 };
@@ -43,6 +46,8 @@ class HelperFunction {
   HelperFunction(Helper kind, int number);
   /// @param type  i32, u32, i64 or u64, of both operands and the result
   HelperFunction(Helper kind, const cgen::Type& type);
+  /// @param type  Helper::exchange: of the value  @param number  lanes of a part
+  HelperFunction(Helper kind, const cgen::Type& type, int number);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] cgen::Statement definition() const;

@@ -1,4 +1,6 @@
 // Reductions over an axis of the block: a tree in shared memory, or exchanges within warps.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
@@ -90,6 +92,9 @@ Realizer::SharedParts Realizer::add_parts(const ReductionOperation& operation,
 std::vector<Expr> Realizer::over_threads(const ReductionOperation& operation,
                                          const Accumulated& own, const std::string& iname,
                                          const Instruction& around) {
+  if (is_part_of_warp(operation, iname)) {
+    return by_exchanges(operation, own, iname, around);
+  }
   return can_shuffle(operation, iname) ? by_shuffles(operation, own, iname, around)
                                        : by_tree(operation, own, iname, around);
 }
@@ -121,20 +126,36 @@ std::vector<Expr> Realizer::by_tree(const ReductionOperation& operation, const A
   return parts.at(0);
 }
 
-/// Whether the axis consists of whole warps, and the values fit into registers that warps exchange.
-bool Realizer::can_shuffle(const ReductionOperation& operation, const std::string& iname) const {
+/// Whether the values fit into registers that warps exchange.
+bool Realizer::has_shuffle(const ReductionOperation& operation, const std::string& iname) const {
   using Kind = cgen::ScalarKind;
   if (!options_.has_warp_shuffles || tag_of(kernel_, iname).number != 0) {
     return false;
   }
-  for (const cgen::Type& type : operation.types()) {
+  return std::all_of(operation.types().begin(), operation.types().end(), [](const auto& type) {
     const auto kind = cgen::scalar_kind(type);
-    const bool has_shuffle = kind == Kind::i32 || kind == Kind::u32 || kind == Kind::i64 ||
-                             kind == Kind::u64 || kind == Kind::f32 || kind == Kind::f64;
-    const bool has_vote = operation.name() == "any" || operation.name() == "all";
-    if (!has_shuffle && !has_vote) {
-      return false;
-    }
+    return kind == Kind::i32 || kind == Kind::u32 || kind == Kind::i64 || kind == Kind::u64 ||
+           kind == Kind::f32 || kind == Kind::f64;
+  });
+}
+
+/// Whether each row of threads along the axis is 2, 4, 8 or 16 lanes of a warp.
+bool Realizer::is_part_of_warp(const ReductionOperation& operation,
+                               const std::string& iname) const {
+  if (!has_shuffle(operation, iname)) {
+    return false;
+  }
+  const std::int64_t length = length_of(iname);
+  return length > 1 && length < warp_size && next_power_of_two(length) == length &&
+         block_length(kernel_, 0) == length;
+}
+
+/// Whether the axis consists of whole warps that can exchange the values.
+bool Realizer::can_shuffle(const ReductionOperation& operation, const std::string& iname) const {
+  const bool has_vote = options_.has_warp_shuffles && tag_of(kernel_, iname).number == 0 &&
+                        (operation.name() == "any" || operation.name() == "all");
+  if (!has_shuffle(operation, iname) && !has_vote) {
+    return false;
   }
   // rows of threads that are not a multiple of 32 would begin within a warp
   const std::int64_t length = length_of(iname);
@@ -151,9 +172,10 @@ bool Realizer::can_shuffle(const ReductionOperation& operation, const std::strin
 }
 
 void Realizer::combine_lanes(const ReductionOperation& operation, Accumulated& own,
-                             std::int64_t lanes, const NameSet& within, const Instruction& around) {
+                             std::int64_t lanes, const NameSet& within, const Instruction& around,
+                             bool is_part) {
   const std::vector<Expr> here = as_names(own.names);
-  if (lanes > 1 && (operation.name() == "any" || operation.name() == "all")) {
+  if (lanes > 1 && !is_part && (operation.name() == "any" || operation.name() == "all")) {
     const std::string vote = operation.name() == "any" ? warp_any_function : warp_all_function;
     own.last = add_statement(own.names.front() + "_vote", here.front(), call(vote, here), within,
                              around, own.last);
@@ -164,7 +186,11 @@ void Realizer::combine_lanes(const ReductionOperation& operation, Accumulated& o
   for (std::int64_t distance = lanes / 2; distance > 0; distance /= 2) {
     const std::string suffix = fmt::format("_lanes_{}", distance);
     for (std::size_t i = 0; i < here.size(); ++i) {
-      const Expr fetched = call(shuffle_xor_function, {here[i], distance});
+      std::vector<Expr> arguments = {here[i], distance};
+      if (is_part) {
+        arguments.emplace_back(lanes);
+      }
+      const Expr fetched = call(shuffle_xor_function, std::move(arguments));
       if (!operation.repeats_operands()) {
         there[i] = fetched;
         continue;
@@ -177,6 +203,20 @@ void Realizer::combine_lanes(const ReductionOperation& operation, Accumulated& o
     }
     own.last = add_combination(operation, suffix, here, there, own.names, within, around, own.last);
   }
+}
+
+/// Several rows of threads share a warp: each exchanges values among its own lanes, whether or not
+/// the others have a row.
+std::vector<Expr> Realizer::by_exchanges(const ReductionOperation& operation,
+                                         const Accumulated& accumulated, const std::string& iname,
+                                         const Instruction& around) {
+  Accumulated own = accumulated;
+  NameSet within = around.within_inames;
+  within.insert(whole_axis(iname));
+  combine_lanes(operation, own, length_of(iname), within, around, true);
+  mark_same_in_all_threads(own.names);
+  new_dependencies_.insert(own.last);
+  return as_names(own.names);
 }
 
 /// Each warp combines its lanes; one element of each goes through shared memory; then every warp

@@ -154,12 +154,20 @@ class Realizer {
                             const std::string& iname, const Instruction& around);
   std::vector<Expr> by_shuffles(const ReductionOperation& operation, const Accumulated& own,
                                 const std::string& iname, const Instruction& around);
+  std::vector<Expr> by_exchanges(const ReductionOperation& operation, const Accumulated& own,
+                                 const std::string& iname, const Instruction& around);
+  [[nodiscard]] bool has_shuffle(const ReductionOperation& operation,
+                                 const std::string& iname) const;
   [[nodiscard]] bool can_shuffle(const ReductionOperation& operation,
                                  const std::string& iname) const;
+  [[nodiscard]] bool is_part_of_warp(const ReductionOperation& operation,
+                                     const std::string& iname) const;
   /// Lanes whose distance is less than `lanes` and a power of two combine what they have: all get
   /// the result.
+  ///
+  /// @param is_part  other lanes of the warp may be elsewhere
   void combine_lanes(const ReductionOperation& operation, Accumulated& own, std::int64_t lanes,
-                     const NameSet& within, const Instruction& around);
+                     const NameSet& within, const Instruction& around, bool is_part = false);
   /// Shared arrays with an element for each thread along the other axes of the block, each lane,
   /// and `length` more.
   struct SharedParts {

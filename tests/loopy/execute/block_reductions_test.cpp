@@ -1,4 +1,8 @@
 // Reductions over the threads of a block: shuffles within warps on CUDA, trees elsewhere.
+#include <bit>
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/analyze/infer_types.h"
@@ -60,7 +64,7 @@ TEST(BlockReductions, OfOneWarpNeedNoSharedMemory) {
                          sums, {{"n", 7}});
 }
 
-TEST(BlockReductions, OfPartsOfWarpsAndOfOtherTargetsAreTrees) {
+TEST(BlockReductions, OfOddLengthsAndOfOtherTargetsAreTrees) {
   for (const int length : {1, 31, 33, 100}) {
     const Kernel sliced = tag_inames(rows("sum", "f32", length, "f32"), "i:g.0, j:l.0");
     EXPECT_EQ(count_of("__shfl", generate_text(sliced, Target::cuda)), 0) << length;
@@ -75,6 +79,30 @@ TEST(BlockReductions, OfPartsOfWarpsAndOfOtherTargetsAreTrees) {
       tag_inames(split_iname(uneven, "i", 2, block_tags("g.0", "l.1")), "j:l.0, k:l.0");
   EXPECT_EQ(count_of("__shfl", generate_text(two_rows, Target::cuda)), 0);
   expect_same_everywhere(two_rows, uneven, {{"n", 5}});
+}
+
+TEST(BlockReductions, OfPartsOfWarpsExchangeAmongTheirOwnLanes) {
+  const std::vector<std::pair<int, std::string>> cases = {
+      {2, "f32"}, {4, "f64"}, {8, "i32"}, {16, "u64"}};
+  for (const auto& [length, type] : cases) {
+    SCOPED_TRACE(type);
+    const Kernel sums = rows("sum", type, length, type);
+    // 7 rows in blocks of 5: the second block has lanes without a row
+    const Kernel sliced = tag_inames(split_iname(sums, "i", 5, block_tags("g.0", "l.1")), "j:l.0");
+    const std::string text = generate_text(sliced, Target::cuda);
+    EXPECT_EQ(count_of("exchange_" + std::to_string(length) + "_" + type + "(", text),
+              1 + std::countr_zero(static_cast<unsigned>(length)));
+    EXPECT_EQ(count_of("__syncthreads", text), 0);
+    EXPECT_EQ(count_of("__shared__", text), 0);
+    expect_same_everywhere(sliced, sums, {{"n", 7}});
+  }
+  // two values go together, and a condition is no number
+  const Kernel places =
+      make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 8}",
+                  "v[i], p[i] = argmin(j, a[i, j], j)\nq[i] = any(j, a[i, j] > 0)",
+                  with_arguments("v: f32[n]; p, q: i32[n]; a: f32[n, 8]"));
+  expect_same_everywhere(tag_inames(split_iname(places, "i", 3, block_tags("g.0", "l.1")), "j:l.0"),
+                         places, {{"n", 7}});
 }
 
 TEST(BlockReductions, OfEveryOperationAndTypeGiveWhatLoopsGive) {
