@@ -120,6 +120,9 @@ SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constrai
   if (SourcePtr scans = scan_slicings(kernel, constraints)) {
     return scans;
   }
+  if (SourcePtr ragged = ragged_slicings(kernel, constraints)) {
+    return ragged;
+  }
   RowSlicings rows = row_slicings(kernel, constraints);
   if (rows.replace_tiles) {
     return rows.source;

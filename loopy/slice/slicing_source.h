@@ -39,9 +39,13 @@ struct RowSlicings {
 /// Rows of blocks and threads for nests whose statements scan along one loop, and that loop over the
 /// grid. Null for other kernels.
 [[nodiscard]] SourcePtr scan_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
+/// Rows to threads, to warps and their parts, and to blocks, for nests with loops whose bounds the
+/// kernel computes. Null for other kernels.
+[[nodiscard]] SourcePtr ragged_slicings(const Kernel& kernel,
+                                        const SlicingConstraints& constraints);
 /// A slicing for each nest of a kernel with several; null for other kernels.
 [[nodiscard]] SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
-/// Those of one nest: updates, scans, or tiles, rows and marches.
+/// Those of one nest: updates, scans, ragged rows, or tiles, rows and marches.
 /// @throws as SlicingStream
 [[nodiscard]] SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 
