@@ -13,4 +13,5 @@
 #include "rtcg/arrays/lazy/functions.h"
 #include "rtcg/arrays/random/generator.h"
 #include "rtcg/arrays/scan/cumulative.h"
+#include "rtcg/arrays/scan/scan_kernel.h"
 #include "rtcg/cgen/support/error.h"

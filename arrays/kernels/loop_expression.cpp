@@ -284,10 +284,11 @@ class Maker {
   std::map<std::int64_t, std::string> lengths_;
 };
 
-/// The memory from the lowest to the highest element of the array.
-loopy::NamedArgument argument_of(const std::string& name, const AnyArray& array,
-                                 runtime::StreamRef stream) {
-  const cgen::Type type = detail::loop_type(array.dtype());
+}  // namespace
+
+loopy::NamedArgument detail::loop_argument(const std::string& name, const AnyArray& array,
+                                           runtime::StreamRef stream) {
+  const cgen::Type type = loop_type(array.dtype());
   const Reach reach = reach_of(array.layout()).value_or(Reach{});
   array.storage()->use_on(stream);
   return {name, loopy::NamedArgument::Array{
@@ -300,16 +301,15 @@ loopy::NamedArgument argument_of(const std::string& name, const AnyArray& array,
                     loopy::numbers_in(type)}};
 }
 
-}  // namespace
-
 std::vector<loopy::NamedArgument> LoopExpression::arguments(const loopy::Kernel& kernel,
                                                             const AnyArray& out,
                                                             runtime::StreamRef stream) const {
   std::vector<loopy::NamedArgument> result;
   for (const auto& [name, array] : arrays) {
-    result.push_back(argument_of(name, array, stream));
+    result.push_back(detail::loop_argument(name, array, stream));
   }
-  result.push_back(argument_of("out", is_vector(out.dtype()) ? out.components() : out, stream));
+  result.push_back(
+      detail::loop_argument("out", is_vector(out.dtype()) ? out.components() : out, stream));
   for (const Number& number : numbers) {
     result.push_back(loopy::arg(number.name, number.value));
   }

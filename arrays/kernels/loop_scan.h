@@ -3,9 +3,14 @@
 
 #include "rtcg/arrays/kernels/loop_expression.h"
 
-// Running values along an axis of an expression as a kernel of the loop engine.
+// Running values along an axis of an expression as a kernel of the loop engine, and arguments of
+// such kernels.
 
 namespace rtcg::arrays::detail {
+
+/// The memory from the lowest to the highest element of the array, marked as used.
+[[nodiscard]] loopy::NamedArgument loop_argument(const std::string& name, const AnyArray& array,
+                                                 runtime::StreamRef stream);
 
 struct ScanForm {
   Op op = Op::sum;            ///< sum, product, min or max

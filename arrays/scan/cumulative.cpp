@@ -14,7 +14,7 @@
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/arrays/lazy/tape.h"
-#include "rtcg/arrays/scan/scan_kernels.h"
+#include "rtcg/arrays/scan/planned_scan.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/tune/tuned_executor.h"
 

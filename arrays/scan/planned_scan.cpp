@@ -1,4 +1,4 @@
-#include "rtcg/arrays/scan/scan_kernels.h"
+#include "rtcg/arrays/scan/planned_scan.h"
 
 #include <algorithm>
 #include <bit>
@@ -88,7 +88,9 @@ class ScanPlanner {
 
   bool try_to_use(const loopy::Slicing& slicing, CumulativePlan::Source source) {
     const bool are_aligned = std::get<3>(key_);
-    if (!are_aligned && has_vectors(slicing)) {
+    // other targets run three launches instead of looking back, which are listed, too
+    const bool is_cuda = device_.info().id.kind == runtime::BackendKind::cuda;
+    if ((!are_aligned && has_vectors(slicing)) || (!is_cuda && !slicing.look_back.empty())) {
       return false;
     }
     try {
@@ -132,29 +134,14 @@ class ScanPlanner {
   PlannedScan result_;
 };
 
-/// The lengths for which the kernel of these lengths is chosen: powers of two. The choice depends
-/// on them alone, so that a sum has the same bits whatever ran before.
+}  // namespace
+
 loopy::IntegerValues lengths_of_class(const loopy::IntegerValues& lengths) {
   loopy::IntegerValues result;
   for (const auto& [name, length] : lengths) {
     result[name] = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length)));
   }
   return result;
-}
-
-/// @param are_aligned  all arrays begin at multiples of vector_bytes; otherwise no vectors are used
-PlannedScan planned_scan(const LoopExpression& loops, bool are_aligned, runtime::Device device,
-                         const std::string& wisdom_path) {
-  const loopy::IntegerValues lengths = lengths_of_class(loops.sizes);
-  const PlannedScans::Key key{&device.backend(), to_string(loops.kernel), lengths, are_aligned,
-                              wisdom_path};
-  PlannedScans& scans = PlannedScans::instance();
-  const std::lock_guard lock(scans.mutex);
-  auto found = scans.made.find(key);
-  if (found == scans.made.end()) {
-    found = scans.made.emplace(key, ScanPlanner(scans, loops.kernel, key, device).plan()).first;
-  }
-  return found->second;
 }
 
 bool are_aligned(const std::vector<loopy::NamedArgument>& arguments) {
@@ -164,7 +151,19 @@ bool are_aligned(const std::vector<loopy::NamedArgument>& arguments) {
   });
 }
 
-}  // namespace
+PlannedScan planned_scan(const loopy::Kernel& kernel, const loopy::IntegerValues& lengths,
+                         const std::vector<loopy::NamedArgument>& arguments, runtime::Device device,
+                         const std::string& wisdom_path) {
+  const PlannedScans::Key key{&device.backend(), to_string(kernel), lengths_of_class(lengths),
+                              are_aligned(arguments), wisdom_path};
+  PlannedScans& scans = PlannedScans::instance();
+  const std::lock_guard lock(scans.mutex);
+  auto found = scans.made.find(key);
+  if (found == scans.made.end()) {
+    found = scans.made.emplace(key, ScanPlanner(scans, kernel, key, device).plan()).first;
+  }
+  return found->second;
+}
 
 loopy::SlicingConstraints scan_constraints(const loopy::IntegerValues& lengths,
                                            runtime::Device device) {
@@ -194,7 +193,7 @@ std::size_t place_of_number(const std::vector<TapeNumber>& numbers, DType dtype,
 ReadyScan::ReadyScan(const LoopExpression& loops, const AnyArray& out, const ScanOperands& operands,
                      runtime::StreamRef stream, const std::string& wisdom_path)
     : arguments_(loops.arguments(loops.kernel, out, stream)),
-      planned_(planned_scan(loops, are_aligned(arguments_), stream.device(), wisdom_path)) {
+      planned_(planned_scan(loops.kernel, loops.sizes, arguments_, stream.device(), wisdom_path)) {
   const auto& storages = operands.storages;
   const auto add = [&](const std::shared_ptr<Storage>& storage) {
     const auto found = std::find(storages.begin(), storages.end(), storage);

@@ -27,6 +27,16 @@ struct PlannedScan {
   CumulativePlan plan{};
   std::shared_ptr<const loopy::Executor> kernel{};
 };
+/// The lengths for which the kernel of these lengths is chosen: powers of two. The choice depends
+/// on them alone, so that a sum has the same bits whatever ran before.
+[[nodiscard]] loopy::IntegerValues lengths_of_class(const loopy::IntegerValues& lengths);
+/// Whether all arrays begin at multiples of vector_bytes; otherwise no vectors are used.
+[[nodiscard]] bool are_aligned(const std::vector<loopy::NamedArgument>& arguments);
+/// @param arguments  of a call with these lengths
+[[nodiscard]] PlannedScan planned_scan(const loopy::Kernel& kernel,
+                                       const loopy::IntegerValues& lengths,
+                                       const std::vector<loopy::NamedArgument>& arguments,
+                                       runtime::Device device, const std::string& wisdom_path);
 /// Chooses anew from now on.
 void forget_planned_scans();
 

@@ -1,0 +1,248 @@
+#include "rtcg/arrays/scan/scan_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/slice/slicing.h"
+#include "tests/arrays/support/on_every_device.h"
+#include "tests/arrays/support/watched_device.h"
+#include "tests/loopy/support/cuda_text_on_cpu.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using testing::on_every_device;
+
+Array<std::int32_t> some_numbers(std::int64_t count) {
+  return Array<std::int32_t>(evaluate(cast(indices({count}) * 37 % 11 - 4, DType::i32)));
+}
+
+TEST(ScanKernel, AddsUp) {
+  on_every_device([] {
+    const ScanKernel sums(
+        "int", {.input = "x[i]", .scan = "a + b", .neutral = "0", .output = "y[i] = item"},
+        "const int *x, int *y");
+    for (const std::int64_t count : {0, 1, 200}) {
+      SCOPED_TRACE(count);
+      const auto x = some_numbers(count);
+      std::vector<std::int32_t> expected = x.to_vector();
+      std::partial_sum(expected.begin(), expected.end(), expected.begin());
+      const auto y = zeros<std::int32_t>({count});
+      sums(x, y);
+      EXPECT_EQ(y.to_vector(), expected);
+      sums(x, x);  // in place
+      EXPECT_EQ(x.to_vector(), expected);
+    }
+  });
+}
+
+TEST(ScanKernel, KeepsTheOrderOfOperands) {
+  on_every_device([] {
+    // a linear map in two halves of an integer: x -> m*x + c modulo 2^16
+    const ScanKernel maps(
+        "unsigned int",
+        {.input = "pack(m[i], c)",
+         .scan = "pack(low(a)*low(b), low(b)*high(a) + high(b))",
+         .neutral = "1",
+         .output = "out[i] = high(item) + low(item)"},
+        "const unsigned int *m, unsigned int c, unsigned int *out",
+        {.preamble = "static inline unsigned int low(unsigned int x) { return x & 0xffff; }\n"
+                     "static inline unsigned int high(unsigned int x) { return x >> 16; }\n"
+                     "static inline unsigned int pack(unsigned int m, unsigned int c) {\n"
+                     "  return (m & 0xffff) | (c << 16);\n}\n"});
+    const Array<std::uint32_t> m(evaluate(cast(indices({300}) % 7 + 3, DType::u32)));
+    const auto out = zeros<std::uint32_t>({300});
+    maps(m, 5, out);
+    const std::vector<std::uint32_t> factors = m.to_vector();
+    const std::vector<std::uint32_t> found = out.to_vector();
+    std::uint32_t factor = 1;
+    std::uint32_t constant = 0;
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      constant = (factors[i] * constant + 5) & 0xffff;
+      factor = (factor * factors[i]) & 0xffff;
+      ASSERT_EQ(found[i], constant + factor) << i;
+    }
+  });
+}
+
+TEST(ScanKernel, WritesWhereTheValuesSay) {
+  on_every_device([] {
+    const ScanKernel compact(
+        "int",
+        {.input = "x[i] > limit",
+         .scan = "a + b",
+         .neutral = "0",
+         .output =
+             "if (item != prev_item) y[prev_item] = x[i]; if (i + 1 == N) count[0] = last_item;"},
+        "const int *x, int limit, int *y, int *count");
+    const auto x = some_numbers(500);
+    const auto y = zeros<std::int32_t>({500});
+    const auto count = zeros<std::int32_t>({1});
+    compact(x, 2, y, count);
+    std::vector<std::int32_t> expected;
+    for (const std::int32_t each : x.to_vector()) {
+      if (each > 2) {
+        expected.push_back(each);
+      }
+    }
+    EXPECT_EQ(count(0).item(), static_cast<std::int32_t>(expected.size()));
+    std::vector<std::int32_t> found = y.to_vector();
+    found.resize(expected.size());
+    EXPECT_EQ(found, expected);
+  });
+}
+
+TEST(ScanKernel, BeginsAnewAtSegments) {
+  on_every_device([] {
+    const ScanKernel runs("float",
+                          {.input = "i == 0 ? x[i] : x[i] + 0*x[i - 1]",
+                           .scan = "across_seg_boundary ? b : a + b",
+                           .neutral = "0",
+                           .output = "y[i] = item; before[i] = prev_item",
+                           .segment_start = "i > 0 && key[i] != key[i - 1]"},
+                          "const float *x, const int *key, float *y, float *before");
+    const Array<float> x(evaluate(cast(indices({400}) % 5, DType::f32)));
+    const Array<std::int32_t> keys(evaluate(cast(indices({400}) / 7 % 3, DType::i32)));
+    const auto y = zeros<float>({400});
+    const auto before = zeros<float>({400});
+    runs(x, keys, y, before);
+    const auto values = x.to_vector();
+    const auto key = keys.to_vector();
+    const auto found = y.to_vector();
+    const auto found_before = before.to_vector();
+    float running = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      running = i > 0 && key[i] != key[i - 1] ? 0 : running;
+      ASSERT_EQ(found_before[i], running) << i;
+      running += values[i];
+      ASSERT_EQ(found[i], running) << i;
+    }
+  });
+}
+
+TEST(ScanKernel, TakesHalvesAndCounts) {
+  on_every_device([] {
+    const ScanKernel halves(
+        DType::f16,
+        {.input = "x[i]", .scan = "fmax(a, b)", .neutral = "-INFINITY", .output = "x[i] = item"},
+        "half *x");
+    const Array<Half> x(evaluate(cast(indices({40}) * 7 % 10, DType::f16)));
+    halves(x);
+    EXPECT_EQ(Array<float>(evaluate(cast(x, DType::f32)))(39).item(), 9);
+    const ScanKernel squares(
+        "long",
+        {.input = "i*i", .scan = "a + b", .neutral = "0", .output = "y[i] = last_item - item"},
+        "long *y");
+    const auto y = zeros<std::int64_t>({10});
+    squares(y);
+    EXPECT_EQ(y.to_vector(),
+              (std::vector<std::int64_t>{285, 284, 280, 271, 255, 230, 194, 145, 81, 0}));
+  });
+}
+
+/// The running values in CUDA text, run on the CPU.
+template <class T>
+std::vector<T> by_cuda_text(const loopy::Kernel& kernel, const char* slicing,
+                            const std::vector<T>& values, const std::vector<std::uint8_t>& starts) {
+  const auto data = [](const auto& numbers, cgen::ScalarKind kind) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(numbers.data());
+    return loopy::ArrayData{kind, {bytes, bytes + numbers.size() * sizeof numbers[0]}};
+  };
+  const auto kind = loopy::detail::scalar_kind_of<T>();
+  const loopy::Kernel sliced = apply(kernel, loopy::parse_slicing(slicing));
+  const loopy::ArgumentData found =
+      loopy::CudaTextOnCpu(loopy::checked_kernel(sliced))
+          .run({{"n", static_cast<std::int64_t>(values.size())}},
+               {{"values", data(values, kind)},
+                {"starts", data(starts, cgen::ScalarKind::u8)},
+                {"items", data(std::vector<T>(values.size()), kind)}});
+  std::vector<T> result(values.size());
+  std::memcpy(result.data(), found.at("items").bytes.data(), result.size() * sizeof(T));
+  return result;
+}
+
+TEST(ScanKernel, IsTheSameInCudaText) {
+  const std::vector<std::int32_t> integers = some_numbers(1000).to_vector();
+  const std::vector<float> numbers(integers.begin(), integers.end());
+  std::vector<std::uint8_t> starts(1000);
+  std::vector<std::int32_t> expected = integers;
+  for (std::size_t i = 1; i < expected.size(); ++i) {
+    starts[i] = i % 77 == 0 ? 1 : 0;
+    expected[i] += starts[i] != 0 ? 0 : expected[i - 1];
+  }
+  const ScanText text{.input = "x[i]",
+                      .scan = "across_seg_boundary ? b : plus(a, b)",
+                      .neutral = "0",
+                      .output = "y[i] = item",
+                      .segment_start = "s[i]"};
+  const auto kernel_of = [&](const std::string& type) {
+    return ScanKernel(type.c_str(), text,
+                      "const " + type + " *x, " + type + " *y, const unsigned char *s",
+                      {.preamble = "__device__ inline " + type + " plus(" + type + " a, " + type +
+                                   " b) { return a + b; }"})
+        .as_loop_kernel();
+  };
+  EXPECT_EQ(by_cuda_text(kernel_of("int"), "i: g.0 l.0*64 unr*2; look_back i", integers, starts),
+            expected);
+  EXPECT_EQ(by_cuda_text(kernel_of("float"), "i: g.0 l.0*64 vec*4", numbers, starts),
+            std::vector<float>(expected.begin(), expected.end()));
+}
+
+TEST(ScanKernel, IsOneLaunchWhereItCan) {
+  testing::on_every_watched_device([](testing::WatchedBackend& watched) {
+    const runtime::Stream stream{runtime::Device(watched)};
+    const StreamScope scope(stream);
+    const ScanKernel sums(
+        "int", {.input = "x[i]", .scan = "a + b", .neutral = "0", .output = "y[i] = item;"},
+        "const int *x, int *y");
+    const AnyArray x = ones(DType::i32, {30});
+    const AnyArray y = zeros(DType::i32, {30});
+    sums(x, y);
+    static_cast<void>(watched.take_calls());
+    sums(y, x);
+    const auto calls = watched.take_calls();
+    EXPECT_EQ(testing::count_of(calls, {"launch"}), 1);
+    EXPECT_EQ(testing::count_of(calls, {"synchronize", "copy_with_host", "load", "allocate_on"}),
+              0);
+  });
+}
+
+TEST(ScanKernel, RefusesWhatIsMisspelt) {
+  const auto make = [](ScanText text, const char* arguments = "const int *x, int *y",
+                       DType dtype = DType::i32) {
+    static_cast<void>(ScanKernel(dtype, std::move(text), arguments));
+  };
+  const ScanText good{.input = "x[i]", .scan = "a + b", .neutral = "0", .output = "y[i] = item"};
+  make(good);
+  const auto with = [&](const std::string& scan, const std::string& start,
+                        const std::string& output = "y[i] = item") {
+    ScanText text = good;
+    text.scan = scan;
+    text.segment_start = start;
+    text.output = output;
+    return text;
+  };
+  EXPECT_ERROR("arrays.scan_kernel.type", make(good, "const int *x, int *y", DType::c64));
+  EXPECT_ERROR("arrays.scan_kernel.bad_name", make(good, "const int *x, int *y, int N"));
+  EXPECT_ERROR("arrays.scan_kernel.scan_names", make(with("a + c", "")));
+  EXPECT_ERROR("arrays.scan_kernel.scan_names", make(with("a + b + x[0]", "")));
+  EXPECT_ERROR("arrays.scan_kernel.segments", make(with("across_seg_boundary ? b : a + b", "")));
+  EXPECT_ERROR("arrays.scan_kernel.segments", make(with("a + b", "x[i] > 0")));
+  EXPECT_ERROR("arrays.scan_kernel.segments",
+               make(with("across_seg_boundary ? b : a + b", "x[i] > 0", "y[i] = last_item")));
+  const ScanKernel counted(
+      "int", {.input = "i", .scan = "a + b", .neutral = "0", .output = "(void)item"}, "int step");
+  EXPECT_ERROR("arrays.scan_kernel.no_count", counted(1));
+  EXPECT_ERROR("arrays.snippet_kernel.argument_count", counted());
+}
+
+}  // namespace
+}  // namespace rtcg::arrays
