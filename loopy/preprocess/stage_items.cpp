@@ -389,10 +389,7 @@ class ItemStaging {
     store.call_site = statement.call_site;
     store.depends_on = {id};
     for (Instruction& each : kernel_.instructions) {
-      const bool is_in_items =
-          std::any_of(owned->items.begin(), owned->items.end(),
-                      [&](const std::string& item) { return each.within_inames.count(item) != 0; });
-      if (each.depends_on.count(id) != 0 && !is_in_items) {
+      if (each.depends_on.count(id) != 0 && !is_in_items(each, *owned)) {
         each.depends_on.insert(store.id);
       }
     }
@@ -413,6 +410,13 @@ class ItemStaging {
         [&](const Instruction& each) { return each.id != id && touches(kernel_, each, array); });
   }
 
+  /// Whether it shares loops over the items.
+  [[nodiscard]] static bool is_in_items(const Instruction& instruction, const OwnedItems& owned) {
+    return std::any_of(owned.items.begin(), owned.items.end(), [&](const std::string& item) {
+      return instruction.within_inames.count(item) != 0;
+    });
+  }
+
   /// Those of the statement, and in place of statements within the items what these depend on.
   [[nodiscard]] NameSet dependencies_outside(const Instruction& statement,
                                              const OwnedItems& owned) const {
@@ -426,10 +430,7 @@ class ItemStaging {
       if (each == nullptr || !seen.insert(id).second) {
         continue;
       }
-      const bool is_in_items = std::any_of(
-          owned.items.begin(), owned.items.end(),
-          [&](const std::string& item) { return each->within_inames.count(item) != 0; });
-      if (is_in_items) {
+      if (is_in_items(*each, owned)) {
         open.insert(open.end(), each->depends_on.begin(), each->depends_on.end());
       } else {
         result.insert(id);
@@ -471,13 +472,15 @@ class ItemStaging {
     return bytes;
   }
 
-  /// One that the statement comes after the last use of, or a new one; null where there is no room.
+  /// One whose last use is over before the loops of the statement, or a new one; null where there
+  /// is no room.
   ItemTile* tile_of(const OwnedItems& owned, const std::string& id) {
     ItemTile tile = tile_for(owned);
     for (ItemTile& each : tiles_) {
       const Temporary& made = *find_temporary(kernel_, each.name);
       if (each.items == tile.items && each.threads_of_row == tile.threads_of_row &&
           each.padding == tile.padding && each.bytes == tile.bytes && *made.type == owned.type &&
+          !is_in_items(*find_instruction(kernel_, each.last_use), owned) &&
           comes_after(id, each.last_use)) {
         return &each;
       }

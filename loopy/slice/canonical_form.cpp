@@ -447,6 +447,7 @@ Slicing renamed(Slicing slicing, Renaming names,
   std::for_each(slicing.atomic_reductions.begin(), slicing.atomic_reductions.end(), rename);
   std::for_each(slicing.last_block_reductions.begin(), slicing.last_block_reductions.end(), rename);
   std::for_each(slicing.look_back.begin(), slicing.look_back.end(), rename);
+  std::for_each(slicing.exchanges.begin(), slicing.exchanges.end(), rename);
   std::for_each(slicing.launches.begin(), slicing.launches.end(), rename);
   std::for_each(slicing.global_values.begin(), slicing.global_values.end(), rename);
   for (std::vector<std::string>& each : slicing.online) {

@@ -471,6 +471,7 @@ class ChainSource final : public SlicingSource {
       append(all.atomic_reductions, part.atomic_reductions);
       append(all.last_block_reductions, part.last_block_reductions);
       append(all.look_back, part.look_back);
+      append(all.exchanges, part.exchanges);
     }
     for (std::size_t i = 0; i < nests_.size(); ++i) {
       if ((chain.apart >> i & 1) != 0) {
@@ -511,6 +512,11 @@ class ChainSource final : public SlicingSource {
     for (const std::string& each : slicing.look_back) {
       if (is_own(each)) {
         part.look_back.push_back(each);
+      }
+    }
+    for (const std::string& each : slicing.exchanges) {
+      if (is_own(each)) {
+        part.exchanges.push_back(each);
       }
     }
     for (const std::string& each : slicing.last_block_reductions) {

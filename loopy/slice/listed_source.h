@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -92,5 +93,18 @@ class ListedSource : public SlicingSource {
   std::map<Choice, std::size_t> places_{};
   std::map<std::string, std::size_t> words_{};
 };
+
+/// The source of what an enumerator finds for a problem; null if there is no problem or no choice.
+template <class Source, class Enumerator, class Problem>
+[[nodiscard]] SourcePtr listed_slicings(const Kernel& kernel, std::optional<Problem> problem,
+                                        const SlicingConstraints& constraints) {
+  if (!problem) {
+    return nullptr;
+  }
+  const auto choices = Enumerator(kernel, *problem, constraints).run();
+  return choices.empty()
+             ? nullptr
+             : std::make_shared<Source>(std::move(*problem), choices, constraints.machine);
+}
 
 }  // namespace rtcg::loopy::detail

@@ -432,14 +432,8 @@ SourcePtr march_slicings(const Kernel& kernel, const SlicingConstraints& constra
   if (constraints.machine.is_cpu || !constraints.inames.empty() || !constraints.arrays.empty()) {
     return nullptr;  // threads of processors are lanes; hints are about tiles
   }
-  std::optional<MarchProblem> problem = read_march_problem(kernel, constraints);
-  if (!problem) {
-    return nullptr;
-  }
-  const std::vector<MarchChoice> choices = MarchEnumerator(kernel, *problem, constraints).run();
-  return choices.empty()
-             ? nullptr
-             : std::make_shared<MarchSource>(std::move(*problem), choices, constraints.machine);
+  return listed_slicings<MarchSource, MarchEnumerator>(
+      kernel, read_march_problem(kernel, constraints), constraints);
 }
 
 }  // namespace rtcg::loopy::detail

@@ -45,8 +45,9 @@ struct ScanChoice {
   ScanForm form = ScanForm::blocks_of_rows;
   std::int64_t threads = 32;
   std::int64_t unrolled = 1;
-  std::int64_t width = 1;  ///< of vectors; with `unrolled` the items of a thread
-  std::int64_t steps = 1;  ///< loops of a block, on processors
+  std::int64_t width = 1;     ///< of vectors; with `unrolled` the items of a thread
+  std::int64_t steps = 1;     ///< loops of a block, on processors
+  bool is_exchanged = false;  ///< items are loaded and stored neighbours by neighbours
   friend auto operator<=>(const ScanChoice&, const ScanChoice&) = default;
 };
 
@@ -192,6 +193,19 @@ std::int64_t scan_blocks(const ScanProblem& problem, const ScanChoice& choice) {
   return blocks;
 }
 
+/// Of a block: a value for each warp, and the items that are exchanged, with padding.
+std::int64_t shared_bytes(const ScanProblem& problem, const ScanChoice& choice) {
+  if (choice.form == ScanForm::threads_of_rows) {
+    return 0;
+  }
+  const auto of_warps = static_cast<std::int64_t>(8 * problem.values) *
+                        std::max<std::int64_t>(1, choice.threads / warp_size);
+  // what is written takes the place of what has been read
+  const double of_items = std::max(problem.read_bytes, problem.moved_bytes - problem.read_bytes) *
+                          static_cast<double>(scan_tile(choice)) * 1.125;
+  return of_warps + (choice.is_exchanged ? static_cast<std::int64_t>(of_items) : 0);
+}
+
 Slicing scan_slicing(const ScanProblem& problem, const ScanChoice& choice) {
   Slicing slicing;
   int axis = 0;
@@ -232,6 +246,9 @@ Slicing scan_slicing(const ScanProblem& problem, const ScanChoice& choice) {
   if (choice.form == ScanForm::look_back) {
     slicing.look_back.push_back(problem.along.iname);
   }
+  if (choice.is_exchanged) {
+    slicing.exchanges.push_back(problem.along.iname);
+  }
   return slicing;
 }
 
@@ -239,6 +256,7 @@ Slicing scan_slicing(const ScanProblem& problem, const ScanChoice& choice) {
 constexpr double scan_block_clocks = 2500;  // waiting for the first values, and barriers
 constexpr double look_back_clocks = 1500;   // until the blocks before have published
 constexpr double clocks_of_exchange = 3;    // instructions of a warp for each shuffle of a scan
+constexpr double spread_of_run = 0.12;      // lines that a thread's run of vectors touches twice
 constexpr double scan_flight_bytes = 19 * 1024;  // of a multiprocessor, to use all of memory's rate
 constexpr double seconds_of_scan_launch = 3e-6;
 constexpr double seconds_of_part_scans = 1.2e-6;  // of an iteration of the second launch
@@ -264,9 +282,12 @@ class ScanCost {
     const double multiprocessors = machine_.multiprocessors;
     // registers of the items, and others
     const double registers = 32 + 2 * items * problem_.values;
+    const double shared = static_cast<double>(shared_bytes(problem_, choice)) + 1024;
     const double resident = std::max(
         1.0, std::min({std::floor(machine_.threads_per_multiprocessor / threads),
                        std::floor(machine_.registers_per_multiprocessor / (registers * threads)),
+                       std::floor(static_cast<double>(machine_.shared_bytes_per_multiprocessor) /
+                                  shared),
                        32.0}));
     const double used = std::min(multiprocessors, blocks);
     const double on_each = std::min(resident, std::ceil(blocks / multiprocessors));
@@ -274,7 +295,8 @@ class ScanCost {
     const bool is_scattered = is_of_threads == problem_.is_along_rows;
     const double spread = is_scattered && !problem_.rows.empty()
                               ? 4
-                              : 1 + 0.05 * static_cast<double>(choice.unrolled - 1);
+                              : 1 + (choice.is_exchanged ? 0 : spread_of_run) *
+                                        static_cast<double>(choice.unrolled - 1);
     const double bytes =
         problem_.points * (problem_.moved_bytes + (is_three ? problem_.read_bytes : 0)) * spread;
     const double flight = on_each * threads * items * problem_.read_bytes;
@@ -285,7 +307,11 @@ class ScanCost {
     const double exchanges = is_of_threads ? 0 : 5 + (warps > 1 ? 2 + std::log2(warps) : 0);
     const double clocks_of_warp =
         problem_.values * (exchanges * clocks_of_exchange + (is_of_threads ? 2 : 3 * items)) + 10;
-    const double core = tiles * warps * clocks_of_warp / 4 / used / machine_.clock_hz;
+    // to shared memory and back, before the scan and after it
+    const double exchanged = choice.is_exchanged ? 2 * problem_.points * problem_.moved_bytes : 0;
+    const double core =
+        (tiles * warps * clocks_of_warp / 4 + exchanged / machine_.shared_bytes_per_clock) / used /
+        machine_.clock_hz;
     const double waves = std::ceil(blocks / (multiprocessors * resident));
     // tiles of a block that come one after the other
     const double turns =
@@ -357,6 +383,9 @@ class ScanEnumerator {
         for (std::int64_t width = 1; width <= problem_.most_width; width *= 2) {
           for (std::int64_t unrolled = 1; unrolled * width <= 16; unrolled *= 2) {
             add({form, threads, unrolled, width});
+            if (unrolled * width > 1 && problem_.is_along_rows) {
+              add({form, threads, unrolled, width, 1, true});
+            }
           }
         }
       }
@@ -382,8 +411,10 @@ class ScanEnumerator {
     const bool is_too_long =
         choice.form != ScanForm::threads_of_rows && scan_tile(choice) > problem_.along.length;
     const std::size_t axes = problem_.rows.size() + (is_cut_by_grid(choice) ? 1 : 0);
-    if (is_too_long || axes > 3 || !has_few_blocks_across(choice) ||
-        scan_blocks(problem_, choice) < constraints_.min_blocks || !is_possible(choice)) {
+    if (is_too_long || axes > 3 ||
+        shared_bytes(problem_, choice) > constraints_.machine.shared_bytes ||
+        !has_few_blocks_across(choice) || scan_blocks(problem_, choice) < constraints_.min_blocks ||
+        !is_possible(choice)) {
       return;
     }
     choices_.push_back(choice);
@@ -403,11 +434,12 @@ class ScanEnumerator {
     return true;
   }
 
-  /// Asks the transformations and the generator, once for each kind of choice.
+  /// Asks the transformations and the generator, once for each kind of choice. Items are exchanged
+  /// where they can be, so that no kind becomes impossible by that.
   [[nodiscard]] bool is_possible(const ScanChoice& choice) {
     const std::vector<std::int64_t> kind = {static_cast<std::int64_t>(choice.form),
-                                            choice.unrolled > 1, choice.width, choice.threads > 1,
-                                            choice.threads > 32};
+                                            choice.unrolled > 1, choice.width > 1,
+                                            choice.threads > 1, choice.threads > 32};
     const auto known = possible_.find(kind);
     if (known != possible_.end()) {
       return known->second;
@@ -441,17 +473,18 @@ class ScanSource final : public ListedSource<ScanChoice> {
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {
     const ScanChoice& choice = this->choice(place);
     Slicing slicing = scan_slicing(problem_, choice);
-    const bool is_in_block = choice.form != ScanForm::threads_of_rows;
-    const auto shared = static_cast<std::int64_t>(8 * problem_.values) *
-                        (is_in_block ? std::max<std::int64_t>(1, choice.threads / warp_size) : 0);
     return {{to_string(slicing), predicted_seconds(place), choice.threads,
-             scan_blocks(problem_, choice), shared, 0},
+             scan_blocks(problem_, choice), shared_bytes(problem_, choice), 0},
             std::move(slicing)};
   }
   [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
     const ScanChoice& choice = this->choice(place);
-    return {static_cast<std::int64_t>(choice.form), choice.threads, choice.unrolled, choice.width,
-            choice.steps};
+    return {static_cast<std::int64_t>(choice.form),
+            choice.threads,
+            choice.unrolled,
+            choice.width,
+            choice.steps,
+            choice.is_exchanged ? 1 : 0};
   }
 
  private:
@@ -462,6 +495,7 @@ class ScanSource final : public ListedSource<ScanChoice> {
     result.add_length(a.width, b.width);
     result.add_length(a.steps, b.steps);
     result.answers += a.form == b.form ? 0 : 1;
+    result.answers += a.is_exchanged == b.is_exchanged ? 0 : 1;
     return result;
   }
   [[nodiscard]] ScanChoice mixed(ScanChoice first, const ScanChoice& second,
@@ -471,6 +505,7 @@ class ScanSource final : public ListedSource<ScanChoice> {
     first.unrolled = (mask & 4) != 0 ? second.unrolled : first.unrolled;
     first.width = (mask & 8) != 0 ? second.width : first.width;
     first.steps = (mask & 16) != 0 ? second.steps : first.steps;
+    first.is_exchanged = (mask & 32) != 0 ? second.is_exchanged : first.is_exchanged;
     return first;
   }
 
@@ -484,15 +519,8 @@ SourcePtr scan_slicings(const Kernel& kernel, const SlicingConstraints& constrai
   if (!constraints.inames.empty() || !constraints.arrays.empty()) {
     return nullptr;  // which are about tiles
   }
-  std::optional<ScanProblem> problem = ScanReader(kernel, constraints.parameters).read();
-  if (!problem) {
-    return nullptr;
-  }
-  const std::vector<ScanChoice> choices = ScanEnumerator(kernel, *problem, constraints).run();
-  if (choices.empty()) {
-    return nullptr;
-  }
-  return std::make_shared<ScanSource>(std::move(*problem), choices, constraints.machine);
+  return listed_slicings<ScanSource, ScanEnumerator>(
+      kernel, ScanReader(kernel, constraints.parameters).read(), constraints);
 }
 
 }  // namespace rtcg::loopy::detail

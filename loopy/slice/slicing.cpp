@@ -351,6 +351,9 @@ std::string to_string(const Slicing& slicing) {
   for (const std::string& each : slicing.look_back) {
     text += "; look_back " + each;
   }
+  for (const std::string& each : slicing.exchanges) {
+    text += "; exchange " + each;
+  }
   for (const std::string& each : slicing.launches) {
     text += (text.empty() ? "launch before " : "; launch before ") + each;
   }
@@ -409,6 +412,8 @@ Slicing parse_slicing(std::string_view text) {
       slicing.last_block_reductions.push_back(words[1]);
     } else if (words.front() == "look_back" && words.size() == 2) {
       slicing.look_back.push_back(words[1]);
+    } else if (words.front() == "exchange" && words.size() == 2) {
+      slicing.exchanges.push_back(words[1]);
     } else {
       for (InameSlicing& each : parse_inames(text, words)) {
         slicing.inames.push_back(std::move(each));

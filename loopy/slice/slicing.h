@@ -141,6 +141,7 @@ struct LayoutPlan {
 ///     k: g.0 for*16 l.0*256; atomic k
 ///     k: g.0 for*16 l.0*256; last k
 ///     i: g.0 l.0*256 vec*4; look_back i
+///     i: g.0 l.0*256 unr*4 vec*4; exchange i
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a transposed xor; fetch b vec 4
 ///     i: g.1 l.1*16; j: g.0 l.0*16; k: for for*16; fetch a stages 3; fetch b over k_1
 ///     x: g.0 l.0*64 ilp*4; fetch image registers
@@ -180,6 +181,9 @@ struct Slicing {
   /// Loops of scans on an axis of the grid whose blocks look back, see scan_over_grid(); those of
   /// others take three launches.
   std::vector<std::string> look_back{};
+  /// Inames of which each thread along l.0 has several values that follow each other: neighbouring
+  /// threads load and store neighbouring elements, see exchange_items().
+  std::vector<std::string> exchanges{};
   /// Inames: the statements within each of them, and those that share loops with these, begin a
   /// launch of their own, see add_barrier().
   std::vector<std::string> launches{};
@@ -222,6 +226,7 @@ struct Slicing {
 ///                       loopy.recipe_of.nothing_to_pipeline,
 ///                       loopy.recipe_of.unequal_stages,
 ///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,
+///                       loopy.recipe_of.nothing_to_exchange, loopy.exchange_items.no_items,
 ///                       loopy.recipe_of.no_launch, loopy.recipe_of.bad_layout,
 ///                       loopy.recipe_of.bad_march
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);

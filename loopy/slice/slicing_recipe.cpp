@@ -88,6 +88,20 @@ std::vector<RecipeStep> fused_recipe(const Kernel& kernel, const Slicing& slicin
   return steps;
 }
 
+/// Neighbouring threads touch neighbours of the iname, of which each has several.
+RecipeStep exchange_step(const Slicing& slicing, const std::string& iname) {
+  const InameSlicing* sliced = detail::find_sliced(slicing, iname);
+  for (std::size_t i = 0; sliced != nullptr && i + 1 < sliced->factors.size(); ++i) {
+    if (sliced->factors[i].axis == InameTag{AxisKind::block, 0}) {
+      return {"exchange_items", {detail::part_name(iname, i)}, {}};
+    }
+  }
+  throw InvalidInput("loopy.recipe_of.nothing_to_exchange",
+                     fmt::format("'exchange {0}' takes an iname with loops within l.0, "
+                                 "'{0}: g.0 l.0*256 unr*4 vec*4'",
+                                 iname));
+}
+
 }  // namespace
 
 std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) {
@@ -164,11 +178,13 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     }
     if (std::find(slicing.look_back.begin(), slicing.look_back.end(), each.iname) !=
         slicing.look_back.end()) {
-      steps.push_back(
-          {"scan_over_grid",
-           {each.factors.size() == 1 ? each.iname : detail::part_name(each.iname, 0)},
-           {{"how", "look_back"}}});
+      steps.push_back({"scan_over_grid",
+                       {each.factors.size() == 1 ? each.iname : detail::part_name(each.iname, 0)},
+                       {{"how", "look_back"}}});
     }
+  }
+  for (const std::string& each : slicing.exchanges) {
+    steps.push_back(exchange_step(slicing, each));
   }
   if (!slicing.loop_order.empty()) {
     steps.push_back({"prioritize_loops", slicing.loop_order, {}});

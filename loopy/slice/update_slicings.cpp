@@ -602,15 +602,8 @@ SourcePtr update_slicings(const Kernel& kernel, const SlicingConstraints& constr
   if (!constraints.inames.empty() || !constraints.arrays.empty()) {
     return nullptr;  // which are about tiles
   }
-  std::optional<UpdateProblem> problem = UpdateReader(kernel, constraints.parameters).read();
-  if (!problem) {
-    return nullptr;
-  }
-  const std::vector<UpdateChoice> choices = UpdateEnumerator(kernel, *problem, constraints).run();
-  if (choices.empty()) {
-    return nullptr;
-  }
-  return std::make_shared<UpdateSource>(std::move(*problem), choices, constraints.machine);
+  return listed_slicings<UpdateSource, UpdateEnumerator>(
+      kernel, UpdateReader(kernel, constraints.parameters).read(), constraints);
 }
 
 }  // namespace rtcg::loopy::detail

@@ -69,7 +69,7 @@ TEST(ScanSlicings, AreWrittenReadAndLegal) {
       const Target target = constraints.machine.is_cpu ? Target::host : Target::cuda;
       const SlicingStream stream(kernel, constraints);
       ASSERT_GT(stream.count(), 2U);
-      for (std::size_t place = 0; place < stream.count(); place += 1 + stream.count() / 12) {
+      for (std::size_t place = 0; place < stream.count(); place += 1 + stream.count() / 6) {
         const RankedSlicing each = stream.at(place);
         SCOPED_TRACE(each.words);
         EXPECT_EQ(to_string(parse_slicing(each.words)), each.words);
@@ -79,6 +79,23 @@ TEST(ScanSlicings, AreWrittenReadAndLegal) {
         EXPECT_FALSE(why.has_value()) << *why;
       }
     }
+  }
+}
+
+TEST(ScanSlicings, ExchangeItemsWhereElementsFollowEachOther) {
+  const SlicingStream integers(running("i32", 1 << 26), {});
+  EXPECT_TRUE(
+      integers.find_words("i: g.0 l.0*256 unr*4 vec*4; look_back i; exchange i").has_value());
+  // 1024 threads with 16 items do not fit into shared memory
+  EXPECT_FALSE(integers.find_words("i: g.0 l.0*1024 unr*4 vec*4; exchange i").has_value());
+  const SlicingStream columns(rows(700, 3000, "j, r", "n, m"), {});
+  for (std::size_t i = 0; i < columns.count(); ++i) {
+    EXPECT_TRUE(columns.at(i).slicing.exchanges.empty()) << columns.at(i).words;
+  }
+  for (const char* words :
+       {"exchange i", "i: g.0 l.0*256; exchange i", "i: g.0 unr*4; exchange i"}) {
+    EXPECT_ERROR("loopy.recipe_of.nothing_to_exchange",
+                 apply(running("i32", 5000), parse_slicing(words)));
   }
 }
 
