@@ -70,18 +70,6 @@ bool ReductionOperation::has_place() const noexcept {
   return name_ == "argmin" || name_ == "argmax";
 }
 
-bool ReductionOperation::needs_later_values() const {
-  for (std::size_t i = 0; rule_ && i < types_.size(); ++i) {
-    const NameSet names = free_names(rule_->values[i]);
-    for (std::size_t later = i + 1; later < types_.size(); ++later) {
-      if (names.count(rule_->parameters[later]) != 0) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 std::string ReductionOperation::suffix(std::size_t i) const {
   return i == 0 ? "" : has_place() ? "_place" : fmt::format("_{}", i);
 }

@@ -24,8 +24,6 @@ class ReductionOperation {
   [[nodiscard]] bool has_place() const noexcept;
   /// Whether the operands may occur several times in the result.
   [[nodiscard]] bool repeats_operands() const noexcept { return has_place() || rule_; }
-  /// Whether a value reads the old one of a later value.
-  [[nodiscard]] bool needs_later_values() const;
   /// The suffix of the names of variables for value `i`.
   [[nodiscard]] std::string suffix(std::size_t i) const;
 

@@ -18,6 +18,22 @@ bool is_constant(const Expr& value) {
          (is<Cast>(value) && is_constant(get_if<Cast>(value)->operand));
 }
 
+/// Whether a value reads a target that is assigned before it: the last one is the first.
+bool reads_later_target(const std::vector<Expr>& targets, const std::vector<Expr>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    bool reads_later = false;
+    walk(values[i], [&](const Expr& part) {
+      reads_later = reads_later || std::find(targets.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                             targets.end(), part) != targets.end();
+      return !reads_later;
+    });
+    if (reads_later) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<Expr> as_names(const std::vector<std::string>& names) {
@@ -200,13 +216,12 @@ std::string Realizer::add_statements(const std::string& suffix, const std::vecto
   return after;
 }
 
-std::string Realizer::add_combination(const ReductionOperation& operation,
+std::string Realizer::assign_combined(const ReductionOperation& operation,
                                       const std::string& suffix, const std::vector<Expr>& targets,
-                                      const std::vector<Expr>& right,
+                                      std::vector<Expr> values,
                                       const std::vector<std::string>& bases, const NameSet& within,
                                       const Instruction& around, std::string after) {
-  std::vector<Expr> values = operation.combine(targets, right);
-  if (operation.needs_later_values()) {
+  if (reads_later_target(targets, values)) {
     std::vector<Expr> combined;
     for (std::size_t i = 0; i < values.size(); ++i) {
       combined.emplace_back(Name{add_temporary(bases[i] + "_combined", operation.types()[i])});
@@ -215,6 +230,15 @@ std::string Realizer::add_combination(const ReductionOperation& operation,
     values = combined;
   }
   return add_statements(suffix, targets, values, bases, within, around, std::move(after));
+}
+
+std::string Realizer::add_combination(const ReductionOperation& operation,
+                                      const std::string& suffix, const std::vector<Expr>& targets,
+                                      const std::vector<Expr>& right,
+                                      const std::vector<std::string>& bases, const NameSet& within,
+                                      const Instruction& around, std::string after) {
+  return assign_combined(operation, suffix, targets, operation.combine(targets, right), bases,
+                         within, around, std::move(after));
 }
 
 std::vector<std::string> Realizer::block_inames(const Reduction& reduction,

@@ -35,22 +35,6 @@ std::vector<Expr> elements_at(const std::vector<std::string>& arrays, const Expr
 
 }  // namespace
 
-std::string Realizer::assign_combined(const ReductionOperation& operation,
-                                      const std::string& suffix, const std::vector<Expr>& targets,
-                                      std::vector<Expr> values,
-                                      const std::vector<std::string>& bases, const NameSet& within,
-                                      const Instruction& around, std::string after) {
-  if (values.size() > 1 && !operation.has_place()) {
-    std::vector<Expr> combined;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      combined.emplace_back(Name{add_temporary(bases[i] + "_combined", operation.types()[i])});
-    }
-    after = add_statements(suffix + "_combined", combined, values, bases, within, around, after);
-    values = combined;
-  }
-  return add_statements(suffix, targets, values, bases, within, around, std::move(after));
-}
-
 Realizer::ThreadScan Realizer::scan_axis(const ReductionOperation& operation,
                                          const Accumulated& own, const std::string& iname,
                                          const Instruction& threads, ThreadScanWants wants) {
