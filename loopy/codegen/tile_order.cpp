@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rtcg/loopy/schedule/look_back.h"
 #include "rtcg/loopy/schedule/tile_order.h"
 
 namespace rtcg::loopy {
@@ -13,20 +14,13 @@ struct TileOrder {
 };
 
 /// That of one statement.
-std::optional<TileOrder> order_of(const Kernel& kernel, const Instruction& instruction) {
+std::optional<TileOrder> order_of(const Instruction& instruction) {
   const RawCode* raw = get_if<RawCode>(instruction);
   if (raw == nullptr || instruction.tags.count(takes_tiles_in_order) == 0) {
     return std::nullopt;
   }
-  TileOrder order;
-  for (const std::string& each : written_variables(instruction)) {
-    const Temporary* temporary = find_temporary(kernel, each);
-    if (temporary != nullptr && temporary->address_space == AddressSpace::global) {
-      order.counter = each;
-    }
-  }
-  order.drawn = *raw->reads.begin();
-  return order;
+  const LookBack look_back = look_back_of(*raw);
+  return TileOrder{target_name(look_back.published), target_name(look_back.drawn)};
 }
 
 cgen::Expr index_on(cgen::BuiltinKind kind, int axis) {
@@ -37,7 +31,7 @@ cgen::Expr index_on(cgen::BuiltinKind kind, int axis) {
 
 void mark_tile_counters(const Kernel& kernel, std::vector<KernelParameter>& parameters) {
   for (const Instruction& each : kernel.instructions) {
-    if (const auto order = order_of(kernel, each)) {
+    if (const auto order = order_of(each)) {
       for (KernelParameter& parameter : parameters) {
         if (parameter.name == order->counter) {
           parameter.starts_at_zero = true;
@@ -56,7 +50,7 @@ std::map<int, cgen::Expr> tiles_in_order(KernelVariables& variables, cgen::Block
   int first_axis = 0;
   for (const std::size_t each : launch.statements) {
     const Instruction& instruction = launch.kernel.instructions[each];
-    const auto order = order_of(launch.kernel, instruction);
+    const auto order = order_of(instruction);
     if (!order) {
       continue;
     }

@@ -1,0 +1,280 @@
+#include "rtcg/loopy/codegen/look_back.h"
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/codegen/lower_expr.h"
+
+namespace rtcg::loopy {
+namespace {
+
+using cgen::BlockBuilder;
+using cgen::Intrinsic;
+using Exprs = std::vector<cgen::Expr>;
+
+cgen::Expr u32(std::uint32_t value) {
+  return cgen::literal(value, cgen::u32);
+}
+cgen::Expr i32(int value) {
+  return cgen::literal(value, cgen::i32);
+}
+
+/// The unsigned integer with the bits of a number of 1 to 8 bytes.
+cgen::Expr bits_of_number(const cgen::Expr& number, const cgen::Type& type) {
+  switch (size_bytes(type)) {
+    case 1:
+      return cgen::cast(cgen::u8, number);
+    case 2:
+      return cgen::bit_cast(cgen::u16, number);
+    case 4:
+      return cgen::bit_cast(cgen::u32, number);
+    default:
+      return cgen::bit_cast(cgen::u64, number);
+  }
+}
+
+cgen::Expr number_of_bits(const cgen::Expr& bits, const cgen::Type& type) {
+  switch (size_bytes(type)) {
+    case 1:
+      return cgen::cast(type, bits);
+    case 2:
+      return cgen::bit_cast(type, cgen::cast(cgen::u16, bits));
+    default:
+      return cgen::bit_cast(type, bits);
+  }
+}
+
+/// A value as words of 32 bits, the lowest ones first.
+Exprs words_of(const cgen::Expr& value, const cgen::Type& type) {
+  if (const auto* complex = get_if<cgen::Complex>(type)) {
+    Exprs words = words_of(cgen::call(Intrinsic::real, {value}), complex->element);
+    const Exprs others = words_of(cgen::call(Intrinsic::imag, {value}), complex->element);
+    words.insert(words.end(), others.begin(), others.end());
+    return words;
+  }
+  const cgen::Expr bits = bits_of_number(value, type);
+  if (size_bytes(type) <= 4) {
+    return {size_bytes(type) == 4 ? bits : cgen::cast(cgen::u32, bits)};
+  }
+  return {cgen::cast(cgen::u32, bits), cgen::cast(cgen::u32, bits >> i32(32))};
+}
+
+std::size_t word_count(const cgen::Type& type) {
+  return static_cast<std::size_t>((size_bytes(type) + 3) / 4);
+}
+
+cgen::Expr value_of(const Exprs& words, const cgen::Type& type) {
+  if (const auto* complex = get_if<cgen::Complex>(type)) {
+    const auto half = static_cast<std::ptrdiff_t>(words.size() / 2);
+    return cgen::call(Intrinsic::make_complex,
+                      {value_of({words.begin(), words.begin() + half}, complex->element),
+                       value_of({words.begin() + half, words.end()}, complex->element)});
+  }
+  const cgen::Expr bits = words.size() == 1 ? words.front()
+                                            : (cgen::cast(cgen::u64, words[1]) << i32(32)) |
+                                                  cgen::cast(cgen::u64, words[0]);
+  return number_of_bits(bits, type);
+}
+
+class LookBackCode {
+ public:
+  LookBackCode(KernelVariables& variables, const LookBack& look_back, const ExprScope& scope)
+      : variables_(variables), look_back_(look_back), scope_(scope) {
+    for (const Expr& each : look_back.before) {
+      types_.push_back(variables.type_of(each));
+      words_ += word_count(types_.back());
+    }
+  }
+
+  cgen::Statement run() {
+    const cgen::Expr lane = lowered(look_back_.thread, cgen::i32);
+    const cgen::Expr tile = lowered(look_back_.tile, scope_.index_type);
+    BlockBuilder body;
+    const cgen::Type word = cgen::in_space(cgen::AddressSpace::global, cgen::volatile_(cgen::u64));
+    published_ = body.add(
+        cgen::declare(cgen::const_(cgen::pointer_to(word)), variables_.new_name("published"),
+                      cgen::address_of(lowered(look_back_.published, cgen::u64))));
+    // tiles_in_order() has declared it
+    const cgen::Expr drawn = cgen::variable(target_name(look_back_.drawn), cgen::u64);
+    launch_ = body.add(cgen::declare(cgen::const_(cgen::u32), variables_.new_name("launch"),
+                                     cgen::cast(cgen::u32, drawn >> i32(32)) << i32(2)));
+    assign_all(body, look_back_.before, look_back_.neutral);
+    BlockBuilder own;
+    assign_all(own, look_back_.found, look_back_.total);
+    publish(own, tile, cgen::select(cgen::equal(tile, i32(0)), u32(2), u32(1)));
+    body << cgen::if_(cgen::equal(lane, i32(0)), own);
+    BlockBuilder back;
+    look_back(back, tile, lane);
+    BlockBuilder all;
+    assign_all(all, look_back_.found, look_back_.before_and_total);
+    publish(all, tile, u32(2));
+    back << cgen::if_(cgen::equal(lane, i32(0)), all);
+    body << cgen::if_(tile > i32(0), back);
+    return cgen::if_(lane < i32(warp_size), body);
+  }
+
+ private:
+  [[nodiscard]] cgen::Expr lowered(const Expr& expr, const cgen::Type& type) const {
+    return lower_expr(scope_, expr, type);
+  }
+  [[nodiscard]] cgen::Expr variable(const std::vector<Expr>& parts, std::size_t value) const {
+    return lowered(parts[value], types_[value]);
+  }
+
+  void assign_all(BlockBuilder& body, const std::vector<Expr>& targets,
+                  const std::vector<Expr>& values) const {
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      body << cgen::assign(variable(targets, i),
+                           as_value_of(types_[i], lowered(values[i], types_[i])));
+    }
+  }
+
+  /// `targets = values`, where the values read the old ones of any target.
+  void assign_combined(BlockBuilder& body, const std::vector<Expr>& targets,
+                       const std::vector<Expr>& values) const {
+    assign_all(body, look_back_.combined, values);
+    assign_all(body, targets, look_back_.combined);
+  }
+
+  /// The words of `found`.
+  [[nodiscard]] Exprs found_words() const {
+    Exprs words;
+    for (std::size_t i = 0; i < types_.size(); ++i) {
+      for (cgen::Expr& each : words_of(variable(look_back_.found, i), types_[i])) {
+        words.push_back(std::move(each));
+      }
+    }
+    return words;
+  }
+
+  void assign_words(BlockBuilder& body, const std::vector<Expr>& targets,
+                    const Exprs& words) const {
+    auto next = words.begin();
+    for (std::size_t i = 0; i < types_.size(); ++i) {
+      const auto end = next + static_cast<std::ptrdiff_t>(word_count(types_[i]));
+      body << cgen::assign(variable(targets, i), value_of({next, end}, types_[i]));
+      next = end;
+    }
+  }
+
+  /// The place of a word of a tile.
+  [[nodiscard]] cgen::Expr word_at(const cgen::Expr& tile, std::size_t word) const {
+    if (words_ == 1) {
+      return published_[tile];
+    }
+    const cgen::Expr first = tile * i32(static_cast<int>(words_));
+    return published_[word == 0 ? first : first + i32(static_cast<int>(word))];
+  }
+
+  void publish(BlockBuilder& body, const cgen::Expr& tile, const cgen::Expr& status) const {
+    const Exprs words = found_words();
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      body << cgen::assign(word_at(tile, i), (cgen::cast(cgen::u64, launch_ + status) << i32(32)) |
+                                                 cgen::cast(cgen::u64, words[i]));
+    }
+  }
+
+  /// Variables for the words of a value, one after the other.
+  Exprs declared(BlockBuilder& body, const std::string& name, const cgen::Type& type,
+                 const Exprs& values = {}) const {
+    Exprs result;
+    for (std::size_t i = 0; i < words_; ++i) {
+      const std::string own =
+          variables_.new_name(words_ == 1 ? name : fmt::format("{}_{}", name, i));
+      result.push_back(body.add(values.empty()
+                                    ? cgen::declare(type, own)
+                                    : cgen::declare(cgen::const_(type), own, values[i])));
+    }
+    return result;
+  }
+
+  /// `found` of what another tile has published, and the status.
+  void wait_for(BlockBuilder& body, const cgen::Expr& other, const cgen::Expr& status) const {
+    const Exprs packed = declared(body, "packed", cgen::u64);
+    BlockBuilder loads;
+    for (std::size_t i = 0; i < words_; ++i) {
+      loads << cgen::assign(packed[i], word_at(other, i));
+    }
+    const auto status_of = [&](const cgen::Expr& word) {
+      return cgen::cast(cgen::u32, word >> i32(32)) - launch_;
+    };
+    loads << cgen::assign(status, status_of(packed.front()));
+    cgen::Expr is_open = cgen::not_equal(status, u32(1)) && cgen::not_equal(status, u32(2));
+    Exprs words = {cgen::cast(cgen::u32, packed.front())};
+    for (std::size_t i = 1; i < words_; ++i) {
+      is_open = is_open || cgen::not_equal(status_of(packed[i]), status);
+      words.push_back(cgen::cast(cgen::u32, packed[i]));
+    }
+    body << cgen::do_while_(loads, is_open);
+    assign_words(body, look_back_.found, words);
+  }
+
+  /// The lanes combine what their tiles have published, the earliest one first, down to lane 0.
+  void combine_lanes(BlockBuilder& body) const {
+    const auto exchange = [&](BlockBuilder& step, Intrinsic function, const cgen::Expr& lane,
+                              const std::vector<Expr>& targets) {
+      Exprs words = found_words();
+      for (cgen::Expr& each : words) {
+        each = cgen::call(function, {each, lane});
+      }
+      assign_words(step, targets, declared(step, "word", cgen::u32, words));
+    };
+    for (int distance = 1; distance < warp_size; distance *= 2) {
+      BlockBuilder step;
+      exchange(step, Intrinsic::shuffle_down, i32(distance), look_back_.next);
+      assign_combined(step, look_back_.found, look_back_.found_and_next);
+      body << step.block();
+    }
+    BlockBuilder step;
+    exchange(step, Intrinsic::shuffle, i32(0), look_back_.found);
+    body << step.block();
+  }
+
+  void look_back(BlockBuilder& body, const cgen::Expr& tile, const cgen::Expr& lane) const {
+    const cgen::Type index = scope_.index_type;
+    BlockBuilder round;
+    const std::string nearest_name = variables_.new_name("nearest");
+    const cgen::Expr nearest = body.add(cgen::declare(index, nearest_name, tile - i32(1)));
+    const cgen::Expr other = round.add(cgen::declare(
+        cgen::const_(index), variables_.new_name("other"), nearest - i32(warp_size - 1) + lane));
+    const cgen::Expr status =
+        round.add(cgen::declare(cgen::u32, variables_.new_name("status"), u32(2)));
+    assign_all(round, look_back_.found, look_back_.neutral);
+    BlockBuilder wait;
+    wait_for(wait, other, status);
+    round << cgen::if_(other >= i32(0), wait);
+    const cgen::Expr ends =
+        round.add(cgen::declare(cgen::const_(cgen::u32), variables_.new_name("ends"),
+                                cgen::call(Intrinsic::warp_ballot, {cgen::equal(status, u32(2))})));
+    // tiles before the nearest one that has published all are in its value
+    const cgen::Expr nearest_end =
+        i32(warp_size - 1) - cgen::call(Intrinsic::count_leading_zeros, {ends});
+    BlockBuilder cleared;
+    assign_all(cleared, look_back_.found, look_back_.neutral);
+    round << cgen::if_(cgen::not_equal(ends, u32(0)) && lane < nearest_end, cleared);
+    combine_lanes(round);
+    assign_combined(round, look_back_.before, look_back_.found_and_before);
+    round << cgen::if_(cgen::not_equal(ends, u32(0)), {cgen::break_()});
+    round << cgen::subtract_assign(nearest, i32(warp_size));
+    body << cgen::while_(cgen::literal(true), round);
+  }
+
+  KernelVariables& variables_;
+  const LookBack& look_back_;
+  const ExprScope& scope_;
+  std::vector<cgen::Type> types_{};
+  std::size_t words_ = 0;
+  cgen::Expr published_ = 0;
+  cgen::Expr launch_ = 0;
+};
+
+}  // namespace
+
+cgen::Statement look_back_statement(KernelVariables& variables, const LookBack& look_back,
+                                    const ExprScope& scope) {
+  return LookBackCode(variables, look_back, scope).run();
+}
+
+}  // namespace rtcg::loopy
