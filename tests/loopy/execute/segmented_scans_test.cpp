@@ -38,26 +38,26 @@ TEST(SegmentedScans, BeginAnewAtFlags) {
       on_grid + std::string("scan_over_grid(i_outer, how=look_back)")};
   for (const std::string& recipe : recipes) {
     SCOPED_TRACE(recipe);
-    expect_same_everywhere(apply_recipe(scanned, recipe), expected, {{"n", 100}}, with_flags(100));
+    expect_same_everywhere(apply_recipe(scanned, recipe), expected, {{"n", 70}}, with_flags(70));
   }
 }
 
 TEST(SegmentedScans, StandWithinExpressions) {
   expect_same_everywhere(
       apply_recipe(of("s[i] = 2*segmented_scan(flag[j], sum, j, a[j]) + a[i]"), on_grid),
-      of("s[i] = 2*sum(j, a[j] if sum(k, flag[k]) == 0 else 0) + a[i]"), {{"n", 100}},
-      with_flags(100));
+      of("s[i] = 2*sum(j, a[j] if sum(k, flag[k]) == 0 else 0) + a[i]"), {{"n", 70}},
+      with_flags(70));
 }
 
 TEST(SegmentedScans, TakeMaximaAndRules) {
   const std::string in_segment = "a[j] if sum(k, flag[k]) == 0 else ";
   expect_same_everywhere(
       apply_recipe(of("s[i] = segmented_scan(flag[j] > 0, max, j, a[j])"), on_grid),
-      of("s[i] = reduce(max, j, " + in_segment + "-1000000)"), {{"n", 100}}, with_flags(100));
+      of("s[i] = reduce(max, j, " + in_segment + "-1000000)"), {{"n", 70}}, with_flags(70));
   const std::string rule = "both(a, b) := a*b  {neutral=1}\n";
   expect_same_everywhere(
       apply_recipe(of(rule + "s[i] = segmented_scan(flag[j] > 0, both, j, a[j])"), on_grid),
-      of("s[i] = product(j, " + in_segment + "1)"), {{"n", 100}}, with_flags(100));
+      of("s[i] = product(j, " + in_segment + "1)"), {{"n", 70}}, with_flags(70));
 }
 
 TEST(SegmentedScans, AreWrittenAsScansOfPairs) {
