@@ -12,6 +12,8 @@
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/functions.h"
 #include "rtcg/arrays/random/generator.h"
+#include "rtcg/arrays/scan/copy_if.h"
 #include "rtcg/arrays/scan/cumulative.h"
+#include "rtcg/arrays/scan/scan_by_key.h"
 #include "rtcg/arrays/scan/scan_kernel.h"
 #include "rtcg/cgen/support/error.h"

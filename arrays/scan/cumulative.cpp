@@ -302,6 +302,16 @@ AnyArray cumulative(ScanOp op, const Expression& a, const CumulativeOptions& opt
   return out;
 }
 
+Expression diff(const AnyArray& a, std::int64_t axis) {
+  const int along = checked_axis(axis, a.axes());
+  std::vector<Index> later(static_cast<std::size_t>(a.axes()), Index(whole));
+  std::vector<Index> earlier = later;
+  later[static_cast<std::size_t>(along)] = Slice{1, {}};
+  earlier[static_cast<std::size_t>(along)] = Slice{0, -1};
+  return Expression(a.view(slice(a.layout(), later))) -
+         Expression(a.view(slice(a.layout(), earlier)));
+}
+
 LoopExpression cumulative_as_loop_kernel(ScanOp op, const Expression& a,
                                          const CumulativeOptions& options) {
   return with_loops(scan_of(op, a, options)).second;

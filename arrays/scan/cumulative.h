@@ -73,6 +73,12 @@ struct CumulativeOptions {
   return cumulative(ScanOp::max, a, options);
 }
 
+/// Differences of neighbours along an axis, whose length is one less: the inverse of
+/// cumulative_sum().
+///
+/// @throws InvalidInput  arrays.layout.bad_axis; as `-`
+[[nodiscard]] Expression diff(const AnyArray& a, std::int64_t axis = -1);
+
 /// How cumulative() runs, and why.
 struct CumulativePlan {
   enum class Source {

@@ -1,0 +1,57 @@
+#include "rtcg/arrays/scan/copy_if.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/create/indexing.h"
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "tests/arrays/support/on_every_device.h"
+#include "tests/arrays/support/watched_device.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using testing::on_every_device;
+
+TEST(CopyIf, HasWhatSelectHas) {
+  on_every_device([] {
+    for (const Extents& shape : {Extents{0}, Extents{1}, Extents{30, 7}, Extents{2000}}) {
+      SCOPED_TRACE(to_string(shape));
+      const AnyArray x = evaluate(cast(indices(shape) * 37 % 11, DType::f32));
+      const AnyArray mask = evaluate(x > 4);
+      const CountedElements found = copy_if(x, mask);
+      const Array<float> expected(select(x, mask));
+      EXPECT_EQ(found.count.item(), expected.count());
+      EXPECT_EQ(Array<float>(found.elements(Slice{0, found.count.item()})).to_vector(),
+                expected.to_vector());
+    }
+    const AnyArray bits = evaluate(indices({20}) % 3 == 0);
+    EXPECT_EQ(copy_if(bits.flip({0}), !bits).count.item(), 13);
+  });
+}
+
+TEST(CopyIf, DoesNotWait) {
+  testing::on_every_watched_device([](testing::WatchedBackend& watched) {
+    const runtime::Stream stream{runtime::Device(watched)};
+    const StreamScope scope(stream);
+    const AnyArray x = ones(DType::i32, {100});
+    static_cast<void>(copy_if(x, x > 0));
+    static_cast<void>(watched.take_calls());
+    const CountedElements found = copy_if(x, x > 0);
+    EXPECT_EQ(testing::count_of(watched.take_calls(), {"synchronize", "synchronize_event",
+                                                       "synchronize_device", "copy_with_host"}),
+              0);
+    EXPECT_EQ(found.count.item(), 100);
+  });
+}
+
+TEST(CopyIf, RefusesOtherMasks) {
+  const AnyArray x = zeros(DType::f32, {3});
+  EXPECT_ERROR("arrays.select.shape_mismatch",
+               static_cast<void>(copy_if(x, zeros(DType::boolean, {4}))));
+  EXPECT_ERROR("arrays.expression.dtype", static_cast<void>(copy_if(zeros(DType::c64, {3}), x)));
+}
+
+}  // namespace
+}  // namespace rtcg::arrays
