@@ -8,6 +8,7 @@
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
 #include "rtcg/arrays/lazy/make_node.h"
+#include "rtcg/arrays/scan/cumulative.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/execute/target_of.h"
@@ -232,17 +233,11 @@ Array<std::int64_t> flat_nonzero(const AnyArray& array) {
     return counts;
   }
   launch_runs(counts, mask, nullptr);
-  std::vector<std::int64_t> begins = counts.to_vector();
-  std::int64_t total = 0;
-  for (std::int64_t& begin : begins) {
-    const std::int64_t count = begin;
-    begin = total;
-    total += count;
-  }
+  const AnyArray begins = cumulative_sum(counts, {.is_exclusive = true});
+  const auto total = Expression(begins(-1) + counts(-1)).item<std::int64_t>();
   const Array<std::int64_t> places = empty<std::int64_t>({total});
   if (total > 0) {
-    const AnyArray from = Array<std::int64_t>(begins);
-    launch_runs(places, mask, &from);
+    launch_runs(places, mask, &begins);
   }
   return places;
 }
