@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "rtcg/cgen/support/error.h"
@@ -120,6 +121,16 @@ loopy::SlicingConstraints constraints_of(const TuneWords& words, const loopy::Ke
   return constraints;
 }
 
+/// On standard error: hints that a family of slicings cannot keep leave it out.
+void note_left_out(const std::vector<std::string>& left_out) {
+  if (!left_out.empty()) {
+    std::fputs(fmt::format("rtcg: note: the hints leave out {} [{}]\n", fmt::join(left_out, "; "),
+                           "tools.slicings.left_out")
+                   .c_str(),
+               stderr);
+  }
+}
+
 // ---- slicings ----------------------------------------------------------------------------------
 
 void print_slicings_json(const TuneWords& words, const loopy::SlicingStream& stream) {
@@ -173,6 +184,7 @@ void list_slicings(TuneWords words) {
     return loopy::SlicingStream(loopy::tuned_kernel(kernel, constraints.parameters, {}),
                                 constraints);
   });
+  note_left_out(stream.left_out());
   if (stream.count() == 0) {
     throw Unsupported(
         "tools.slicings.none",
@@ -403,6 +415,7 @@ void tune(TuneWords words) {
   std::vector<double> best_us;
   const loopy::TuneResult result = loopy::with_place_of_statement(
       file, kernel, [&] { return search(words, kernel, device, options, best_us); });
+  note_left_out(result.left_out);
   const loopy::TunedSlicing& best = result.best();
   const std::string remembered = keep(words, kernel, device, options, result);
   const loopy::Kernel tuned =

@@ -13,6 +13,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/slice/access_groups.h"
+#include "rtcg/loopy/slice/hinted_source.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -64,6 +65,7 @@ struct Nest {
   std::vector<std::size_t> places{};  ///< of its slicings that are combined
   std::vector<bool> adds_launches{};  ///< of each of these
   std::vector<bool> has_fetches{};
+  std::vector<std::string> left_out{};  ///< as SlicingSource::left_out
   /// Numbers of groups of reads in the kernel, by array and number in the nest.
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> groups{};
   /// Those that no copy serves: another nest changes the array between the reads of the kernel.
@@ -358,6 +360,15 @@ class ChainSource final : public SlicingSource {
   }
   [[nodiscard]] double predicted_seconds(std::size_t place) const override {
     return chains_.at(place).seconds;
+  }
+  [[nodiscard]] std::vector<std::string> left_out() const override {
+    std::vector<std::string> result;
+    for (const Nest& each : nests_) {
+      for (const std::string& family : each.left_out) {
+        result.push_back("of the nest of '" + each.name + "': " + family);
+      }
+    }
+    return result;
   }
   /// Which nests begin launches, then those of each nest.
   [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
@@ -745,16 +756,59 @@ class ChainSource final : public SlicingSource {
   std::unordered_map<std::uint64_t, std::size_t> by_places_{};
 };
 
+/// Those of the nest by the hints that it knows; of others left_out has the reason.
+SourcePtr slicings_by_known_hints(Nest& nest, SlicingConstraints& constraints) {
+  while (true) {
+    try {
+      return nest_slicings(nest.kernel, constraints);
+    } catch (const InvalidInput& error) {
+      if (error.code() != "loopy.slicings.unknown_hint") {
+        throw;
+      }
+      const bool has_arrays = !constraints.arrays.empty();
+      nest.left_out.push_back(std::string("hints for ") + (has_arrays ? "arrays" : "inames") +
+                              " (" + error.message() + ")");
+      has_arrays ? constraints.arrays.clear() : constraints.inames.clear();
+    }
+  }
+}
+
+/// @throws InvalidInput  loopy.slicings.unknown_hint: for a loop of the host, or for an array that
+/// no nest reads
+void check_hints_of(const std::vector<Nest>& nests, const SlicingConstraints& constraints) {
+  NameSet inames;
+  NameSet arrays;
+  for (const Nest& nest : nests) {
+    inames.insert(nest.inames.begin(), nest.inames.end());
+    for (const auto& [group, number] : nest.groups) {
+      arrays.insert(group.first);
+    }
+  }
+  for (const auto& [name, hint] : constraints.inames) {
+    refuse_unknown_hint("iname", name, {inames.begin(), inames.end()});
+  }
+  for (const auto& [name, use] : constraints.arrays) {
+    refuse_unknown_hint("array", name, {arrays.begin(), arrays.end()});
+  }
+}
+
 /// Those of the nest, with fewer threads where it is too small for those that are asked for; as it
 /// is where there is nothing to slice.
-SourcePtr slicings_of(const Nest& nest, SlicingConstraints constraints) {
+SourcePtr slicings_of(Nest& nest, SlicingConstraints constraints) {
   const auto is_other = [&](const auto& each) { return nest.inames.count(each.first) == 0; };
   std::erase_if(constraints.inames, is_other);
+  std::erase_if(constraints.arrays, [&](const auto& use) {
+    return std::none_of(nest.groups.begin(), nest.groups.end(),
+                        [&](const auto& group) { return group.first.first == use.first; });
+  });
   try {
-    SourcePtr source = nest_slicings(nest.kernel, constraints);
+    SourcePtr source = slicings_by_known_hints(nest, constraints);
     if (source->count() == 0) {
       constraints.min_threads = 1;
       source = nest_slicings(nest.kernel, constraints);
+    }
+    for (std::string& each : source->left_out()) {
+      nest.left_out.push_back(std::move(each));
     }
     if (source->count() != 0) {
       return source;
@@ -780,14 +834,12 @@ bool can_share(const Kernel& kernel, const Nest& nest, const Slicing& slicing,
 }  // namespace
 
 SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  if (!constraints.arrays.empty()) {
-    return nullptr;
-  }
   const ChainReader reader(kernel);
   std::vector<Nest> nests = reader.read();
   if (nests.empty()) {
     return nullptr;
   }
+  check_hints_of(nests, constraints);
   bool has_any = false;
   SlicingConstraints with_hosts = constraints;
   with_hosts.free_layouts.clear();  // nests that share an array would lay it out in different ways

@@ -10,6 +10,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/slice/hinted_source.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/rank_tiles.h"
 #include "rtcg/loopy/slice/seed_shapes.h"
@@ -561,8 +562,9 @@ SourcePtr detail::tile_slicings(SlicingProblem problem, const SlicingConstraints
   return std::make_shared<TileSource>(std::move(problem), constraints);
 }
 
-SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& constraints)
-    : source_(chain_slicings(kernel, constraints)) {
+SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& constraints) {
+  check_hints(kernel, constraints);
+  source_ = chain_slicings(kernel, constraints);
   if (source_ == nullptr) {
     source_ = merged(nest_slicings(kernel, constraints), fused_slicings(kernel, constraints));
   }

@@ -97,6 +97,10 @@ class SlicingSource : public SearchSpace {
   [[nodiscard]] virtual RankedSlicing at(std::size_t place) const = 0;
   [[nodiscard]] virtual std::optional<std::size_t> find(const Slicing& slicing) const = 0;
 
+  /// Families of slicings that hints leave out, and why: `rows (no slicing of them keeps the
+  /// hints)`.
+  [[nodiscard]] virtual std::vector<std::string> left_out() const { return {}; }
+
   [[nodiscard]] RankedCandidate candidate(std::size_t place) const final { return at(place); }
   /// Nothing for words that no slicing has, either.
   [[nodiscard]] std::optional<std::size_t> find_words(const std::string& words) const final;
@@ -104,8 +108,9 @@ class SlicingSource : public SearchSpace {
 
 }  // namespace detail
 
-/// The slicings of a kernel that keep the constraints, none twice, at most 1,500,000, the one that
-/// the model likes best first; the same kernel and constraints always give the same stream.
+/// The slicings of a kernel that keep the constraints and the hints, none twice, at most 1,500,000,
+/// the one that the model likes best first; the same kernel and constraints always give the same
+/// stream.
 ///
 /// Cuts the inames that all statements are within and that all results are indexed by: the two that
 /// vary fastest are mapped to grid, block and items of each thread (`ilp` or a vector); others to
@@ -120,13 +125,13 @@ class SlicingSource : public SearchSpace {
 /// A sum over a product of arrays with constant lengths is also sliced with inames fused, see
 /// Slicing::fusions: those that index the same arrays become one row, column or summed index, in
 /// the order, and with the tiles, that keep copies and results contiguous. At most 300,000 of these
-/// are listed; not for processors, and not where hints name inames.
+/// are listed; not for processors, and not where hints name inames, see left_out().
 ///
 /// Chains of statements over one row (norms, softmax, argmin) are also cut so that the threads of a
 /// block, or of a part of it, take a row: all loops over it alike, and what several of them read is
-/// kept in registers or in shared memory. Of stencils a block may march along the slowest loop along
-/// which elements are read again, see MarchPlan. Of a kernel with several nests each has a slicing of its
-/// own, in one launch where they have equally many threads, or in several.
+/// kept in registers or in shared memory. Of stencils a block may march along the slowest loop
+/// along which elements are read again, see MarchPlan. Of a kernel with several nests each has a
+/// slicing of its own, in one launch where they have equally many threads, or in several.
 ///
 /// The model counts arithmetic,
 /// traffic of memory, cache and shared memory, and the fill of the machine, from the lengths alone:
@@ -147,6 +152,7 @@ class SlicingStream final : public detail::SlicingSource {
     return source_->find(slicing);
   }
   [[nodiscard]] std::size_t count() const override { return source_->count(); }
+  [[nodiscard]] std::vector<std::string> left_out() const override { return source_->left_out(); }
   /// At most 40: tiles of 16 to 128 rows and columns in shared memory, filled ahead, which suit
   /// matrix products, a few of each shape. Empty for other kernels, and for devices on which no
   /// shape was measured.

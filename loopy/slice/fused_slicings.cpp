@@ -3,6 +3,7 @@
 
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/slice/contraction.h"
+#include "rtcg/loopy/slice/hinted_source.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 
@@ -58,13 +59,17 @@ class FusedSource final : public SlicingSource {
 }  // namespace
 
 SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  if (constraints.machine.is_cpu || !constraints.inames.empty()) {
-    return nullptr;  // hints are about the inames of the kernel
+  if (constraints.machine.is_cpu) {
+    return nullptr;
   }
   const Kernel typed = infer_types(expand_subst(kernel));
   SourcePtr all;
-  for (FusedContraction& each :
-       fused_contractions(typed, constraints.parameters, constraints.machine.warp_lanes)) {
+  std::vector<FusedContraction> contractions =
+      fused_contractions(typed, constraints.parameters, constraints.machine.warp_lanes);
+  if (!contractions.empty() && !constraints.inames.empty()) {
+    return left_out_family("fused", "hints name inames, which it unites");
+  }
+  for (FusedContraction& each : contractions) {
     SlicingConstraints own = constraints;
     own.free_layouts.clear();
     bool is_allowed = true;

@@ -429,8 +429,8 @@ class MarchSource final : public ListedSource<MarchChoice> {
 }  // namespace
 
 SourcePtr march_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  if (constraints.machine.is_cpu || !constraints.inames.empty() || !constraints.arrays.empty()) {
-    return nullptr;  // threads of processors are lanes; hints are about tiles
+  if (constraints.machine.is_cpu) {
+    return nullptr;  // threads of processors are lanes
   }
   return listed_slicings<MarchSource, MarchEnumerator>(
       kernel, read_march_problem(kernel, constraints), constraints);

@@ -13,6 +13,7 @@
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 
 namespace rtcg::loopy::detail {
@@ -432,9 +433,6 @@ class RaggedSource final : public ListedSource<RaggedChoice> {
 }  // namespace
 
 SourcePtr ragged_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  if (!constraints.inames.empty() || !constraints.arrays.empty()) {
-    return nullptr;  // which are about tiles
-  }
   std::optional<RaggedProblem> problem = RaggedReader(kernel, constraints.parameters).read();
   if (!problem) {
     return nullptr;

@@ -849,12 +849,6 @@ RowSlicings row_slicings_of(const Kernel& kernel, const Kernel& shown,
 }  // namespace
 
 RowSlicings row_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  const std::vector<std::int64_t>& widths = constraints.vector_widths;
-  const bool asks_for_vectors =
-      !widths.empty() && std::find(widths.begin(), widths.end(), 1) == widths.end();
-  if (!constraints.inames.empty() || !constraints.arrays.empty() || asks_for_vectors) {
-    return {};  // which are about tiles
-  }
   RowSlicings rows = row_slicings_of(kernel, kernel, {}, constraints);
   if (const auto online = find_online_kernel(kernel)) {
     const RowSlicings one_pass =

@@ -516,9 +516,6 @@ class ScanSource final : public ListedSource<ScanChoice> {
 }  // namespace
 
 SourcePtr scan_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  if (!constraints.inames.empty() || !constraints.arrays.empty()) {
-    return nullptr;  // which are about tiles
-  }
   return listed_slicings<ScanSource, ScanEnumerator>(
       kernel, ScanReader(kernel, constraints.parameters).read(), constraints);
 }

@@ -2,24 +2,13 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/slice/hinted_source.h"
 
 namespace rtcg::loopy::detail {
 namespace {
 
 bool is_allowed(const std::vector<std::int64_t>& values, std::int64_t value) {
   return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
-}
-
-[[noreturn]] void refuse(const char* what, const std::string& name,
-                         const std::vector<std::string>& known) {
-  throw InvalidInput(
-      "loopy.slicings.unknown_hint",
-      fmt::format("there is a hint for {} '{}', but what is sliced is: {}", what, name,
-                  known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
 }
 
 }  // namespace
@@ -33,18 +22,14 @@ SlicingHints::SlicingHints(const SlicingProblem& problem, const SlicingConstrain
     }
   }
   for (const auto& [name, hint] : constraints.inames) {
-    if (std::find(inames.begin(), inames.end(), name) == inames.end()) {
-      refuse("iname", name, inames);
-    }
+    refuse_unknown_hint("iname", name, inames);
   }
   std::vector<std::string> arrays;
   for (const Fetchable& each : problem.fetchable) {
     arrays.push_back(each.array);
   }
   for (const auto& [name, use] : constraints.arrays) {
-    if (std::find(arrays.begin(), arrays.end(), name) == arrays.end()) {
-      refuse("array", name, arrays);
-    }
+    refuse_unknown_hint("array", name, arrays);
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       const auto bit = static_cast<std::uint8_t>(arrays[i] == name ? 1U << i : 0U);
       fetched_ |= use == ArrayUse::shared ? bit : 0;

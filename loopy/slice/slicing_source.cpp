@@ -4,6 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/slice/hinted_source.h"
+
 namespace rtcg::loopy::detail {
 namespace {
 
@@ -78,6 +81,13 @@ class MergedSource final : public SlicingSource {
   [[nodiscard]] std::optional<std::size_t> unrolled(std::size_t place) const override {
     return placed(place, of(place).unrolled(ranked_[place].place));
   }
+  [[nodiscard]] std::vector<std::string> left_out() const override {
+    std::vector<std::string> result = sources_[0]->left_out();
+    for (std::string& each : sources_[1]->left_out()) {
+      result.push_back(std::move(each));
+    }
+    return result;
+  }
 
  private:
   struct Ranked {
@@ -101,34 +111,64 @@ class MergedSource final : public SlicingSource {
   std::array<std::size_t, 2> lengths_{};  ///< of their decisions
 };
 
+/// Whether a source has nothing to say.
+bool is_nothing(const SourcePtr& source) {
+  return source == nullptr || (source->count() == 0 && source->left_out().empty());
+}
+
+bool has_any(const SourcePtr& source) {
+  return source != nullptr && source->count() != 0;
+}
+
+/// Other families may know what a hint names.
+SourcePtr hinted_tiles(const Kernel& kernel, const SlicingConstraints& constraints,
+                       bool has_others) {
+  try {
+    return tile_slicings(kernel, constraints);
+  } catch (const InvalidInput& error) {
+    if (!has_others || error.code() != "loopy.slicings.unknown_hint") {
+      throw;
+    }
+    return left_out_family("tiles", error.message());
+  }
+}
+
 }  // namespace
 
 SourcePtr merged(SourcePtr first, SourcePtr second) {
-  if (first == nullptr || first->count() == 0) {
-    return second != nullptr && second->count() != 0 ? second : first;
+  if (is_nothing(first)) {
+    return is_nothing(second) && first != nullptr ? first : second;
   }
-  if (second == nullptr || second->count() == 0) {
+  if (is_nothing(second)) {
     return first;
   }
   return std::make_shared<MergedSource>(std::move(first), std::move(second));
 }
 
 SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  if (SourcePtr updates = update_slicings(kernel, constraints)) {
+  SourcePtr updates = hinted(kernel, constraints, "updates", update_slicings(kernel, constraints));
+  if (has_any(updates)) {
     return updates;
   }
-  if (SourcePtr scans = scan_slicings(kernel, constraints)) {
+  SourcePtr scans = hinted(kernel, constraints, "scans", scan_slicings(kernel, constraints));
+  if (has_any(scans)) {
     return scans;
   }
-  if (SourcePtr ragged = ragged_slicings(kernel, constraints)) {
+  SourcePtr ragged =
+      hinted(kernel, constraints, "ragged rows", ragged_slicings(kernel, constraints));
+  if (has_any(ragged)) {
     return ragged;
   }
   RowSlicings rows = row_slicings(kernel, constraints);
-  if (rows.replace_tiles) {
+  rows.source = hinted(kernel, constraints, "rows", std::move(rows.source));
+  if (rows.replace_tiles && has_any(rows.source)) {
     return rows.source;
   }
-  return merged(merged(tile_slicings(kernel, constraints), std::move(rows.source)),
-                march_slicings(kernel, constraints));
+  SourcePtr marches = hinted(kernel, constraints, "marches", march_slicings(kernel, constraints));
+  const bool has_others = has_any(rows.source) || has_any(marches);
+  SourcePtr tiles = hinted_tiles(kernel, constraints, has_others);
+  return merged(merged(merged(std::move(tiles), std::move(rows.source)), std::move(marches)),
+                merged(merged(std::move(updates), std::move(scans)), std::move(ragged)));
 }
 
 }  // namespace rtcg::loopy::detail

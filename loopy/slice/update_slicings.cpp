@@ -599,9 +599,6 @@ class UpdateSource final : public ListedSource<UpdateChoice> {
 }  // namespace
 
 SourcePtr update_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  if (!constraints.inames.empty() || !constraints.arrays.empty()) {
-    return nullptr;  // which are about tiles
-  }
   return listed_slicings<UpdateSource, UpdateEnumerator>(
       kernel, UpdateReader(kernel, constraints.parameters).read(), constraints);
 }

@@ -219,6 +219,7 @@ TuneResult run(const SlicingStream& stream, std::shared_ptr<CandidateRunner> run
                  std::move(runner), options, log_key, device_thread);
   TuneResult result;
   static_cast<SearchSummary&>(result) = found;
+  result.left_out = stream.left_out();
   for (TunedCandidate& each : found.tried) {
     Slicing slicing = parse_slicing(each.words);
     result.tried.push_back({std::move(each), std::move(slicing)});

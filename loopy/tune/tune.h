@@ -57,6 +57,8 @@ struct TuneResult : SearchSummary {
   /// Only some of the results were interpreted; the bounds of all others follow from these.
   bool is_sampled = false;
   TuneBeginning beginning{};
+  /// Families of slicings that hints leave out, and why, see SlicingStream::left_out().
+  std::vector<std::string> left_out{};
   /// Why threads compiled instead of worker processes; otherwise empty.
   std::string why_no_workers{};
   runtime::DeviceClocks clocks_before{};

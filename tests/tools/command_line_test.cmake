@@ -358,6 +358,8 @@ expect(1 "tools.rtcg.bad_hint" slicings ${kernels}/matmul.loopy --set n=64 --cou
 expect(1 "tools.rtcg.bad_hint" slicings ${kernels}/matmul.loopy --set n=64 --count --read a=cache)
 expect(1 "loopy.slicings.unknown_hint" slicings ${kernels}/matmul.loopy --set n=64 --count
     --tile m=16)
+expect(0 "the hints leave out marches .no slicing of them keeps the hints. .tools.slicings.left_out"
+  slicings star_25 --set n=64 --count --tile k=48)
 expect(0 "32 tried of.*second half of them shortened the best time by [0-9.]+ %" tune
   ${kernels}/matmul.loopy --set n=8 -d host --until-gain 99% --budget 5min --fresh --wisdom gain.jsonl)
 foreach(share 0 1 -1% 100% many)

@@ -61,5 +61,37 @@ TEST(SlicingHints, AreRefusedForWhatIsNotSliced) {
   EXPECT_ERROR("loopy.slicings.unknown_hint", SlicingStream(hinted_matmul(), constraints));
 }
 
+TEST(SlicingHints, AreKeptByRows) {
+  const Kernel kernel = make_kernel("{[i, j, k, l]: 0 <= i < n and 0 <= j, k, l < m}",
+                                    "<> top = reduce(max, j, x[i, j])\n"
+                                    "<> total = sum(k, exp(x[i, k] - top))\n"
+                                    "y[i, l] = exp(x[i, l] - top)/total",
+                                    {.arguments = "x, y: f32[n, m]"});
+  SlicingConstraints constraints{.parameters = {{"n", 4096}, {"m", 1024}}};
+  constraints.inames["j"] = {.tiles = {}, .threads = {64}};
+  const SlicingStream stream(kernel, constraints);
+  ASSERT_GT(stream.count(), 0U);
+  for (std::size_t place = 0; place < stream.count(); ++place) {
+    const std::string words = to_string(stream.at(place).slicing);
+    EXPECT_NE(words.find("l.0*64"), std::string::npos) << words;
+  }
+}
+
+TEST(SlicingHints, SayWhichFamiliesTheyLeaveOut) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < 256}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = cgen::f32});
+  EXPECT_TRUE(SlicingStream(kernel, {}).left_out().empty());
+  const Kernel stencil = make_kernel(
+      "{[i, j]: 1 <= i, j < 255}", "out[i, j] = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j]",
+      {.arguments = "u, out: f32[256, 256]"});
+  SlicingConstraints constraints;
+  constraints.inames["j"] = {.tiles = {48}, .threads = {}};
+  const SlicingStream stream(stencil, constraints);
+  EXPECT_GT(stream.count(), 0U);
+  EXPECT_EQ(stream.left_out(),
+            (std::vector<std::string>{"marches (no slicing of them keeps the hints)"}));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
