@@ -18,8 +18,8 @@ void ArrayScan::run(runtime::StreamRef stream,
     const std::lock_guard lock(mutex_);
     auto found = planned_.find(key);
     if (found == planned_.end()) {
-      found = planned_.emplace(key, planned_scan(kernel_, lengths, arguments, device, wisdom_path_))
-                  .first;
+      found =
+          planned_.emplace(key, planned_scan(kernel_, lengths, arguments, device, wishes_)).first;
     }
     return found->second.kernel;
   }();

@@ -17,8 +17,8 @@ namespace rtcg::arrays::detail {
 /// A loop kernel over contiguous arrays, for calls with any lengths. Any thread may use it.
 class ArrayScan {
  public:
-  ArrayScan(loopy::Kernel kernel, std::string wisdom_path)
-      : kernel_(std::move(kernel)), wisdom_path_(std::move(wisdom_path)) {}
+  ArrayScan(loopy::Kernel kernel, ScanWishes wishes)
+      : kernel_(std::move(kernel)), wishes_(std::move(wishes)) {}
 
   /// @param arrays   contiguous, by the names of the kernel's arguments
   /// @param lengths  of all loops; > 0
@@ -31,7 +31,7 @@ class ArrayScan {
   using Key = std::tuple<const runtime::Backend*, loopy::IntegerValues, bool>;
 
   loopy::Kernel kernel_;
-  std::string wisdom_path_;
+  ScanWishes wishes_;
   mutable std::mutex mutex_{};  // of planned_
   mutable std::map<Key, PlannedScan> planned_{};
 };

@@ -183,9 +183,13 @@ Scan scan_of(ScanOp op, const Expression& a, const CumulativeOptions& options) {
                                              : std::move(scan);
 }
 
+detail::ScanWishes wishes_of(const Scan& scan, const CumulativeOptions& options) {
+  return {options.wisdom_path, options.is_reproducible ? "" : fmt::format("i{}", scan.form.axis)};
+}
+
 /// What two scans have in common that run the same kernel with the same arguments besides
 /// addresses.
-std::string key_of(const Scan& scan, const std::string& wisdom_path) {
+std::string key_of(const Scan& scan, const CumulativeOptions& options) {
   std::string key;
   const auto add = [&](const auto& value) {
     key.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -230,7 +234,8 @@ std::string key_of(const Scan& scan, const std::string& wisdom_path) {
     add(storage->address() % detail::vector_bytes);
     add(storage->size_bytes());
   }
-  return key + wisdom_path;
+  add(options.is_reproducible);
+  return key + options.wisdom_path;
 }
 
 struct ReadyScans {
@@ -275,16 +280,16 @@ std::pair<Scan, LoopExpression> with_loops(Scan scan) {
   return {std::move(scan), std::move(*loops)};
 }
 
-void run(const Scan& scan, const AnyArray& out, const std::string& wisdom_path) {
-  const std::string key = key_of(scan, wisdom_path);
+void run(const Scan& scan, const AnyArray& out, const CumulativeOptions& options) {
+  const std::string key = key_of(scan, options);
   ReadyScans& scans = ReadyScans::instance();
   if (const auto ready = scans.find(key)) {
     ready->run(scan.stream, scan.operands, out);
     return;
   }
   const auto [made, loops] = with_loops(scan);
-  const auto ready = std::make_shared<const detail::ReadyScan>(loops, out, made.operands,
-                                                               made.stream, wisdom_path);
+  const auto ready = std::make_shared<const detail::ReadyScan>(
+      loops, out, made.operands, made.stream, wishes_of(made, options));
   ready->run(made.stream, made.operands, out);
   if (made.root == scan.root) {
     scans.add(key, ready);
@@ -297,7 +302,7 @@ AnyArray cumulative(ScanOp op, const Expression& a, const CumulativeOptions& opt
   const Scan scan = scan_of(op, a, options);
   AnyArray out(operand_of(op, a, options).dtype(), a.shape(), scan.stream);
   if (out.count() != 0) {
-    run(scan, out, options.wisdom_path);
+    run(scan, out, options);
   }
   return out;
 }
@@ -320,7 +325,7 @@ LoopExpression cumulative_as_loop_kernel(ScanOp op, const Expression& a,
 CumulativePlan plan_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options) {
   const auto [scan, loops] = with_loops(scan_of(op, a, options));
   const AnyArray out(loops.dtype, loops.shape, scan.stream);
-  return detail::ReadyScan(loops, out, scan.operands, scan.stream, options.wisdom_path).plan();
+  return detail::ReadyScan(loops, out, scan.operands, scan.stream, wishes_of(scan, options)).plan();
 }
 
 CumulativePlan tune_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options,

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -25,6 +26,19 @@ bool has_vectors(const loopy::Slicing& slicing) {
   });
 }
 
+/// The slicing with blocks that look back along the loop, if it has three launches for that.
+std::optional<loopy::Slicing> with_look_back(loopy::Slicing slicing, const std::string& iname) {
+  const auto found =
+      std::find_if(slicing.inames.begin(), slicing.inames.end(), [&](const auto& each) {
+        return each.iname == iname && each.factors.front().axis.kind == loopy::AxisKind::grid;
+      });
+  if (found == slicing.inames.end() || !slicing.look_back.empty()) {
+    return std::nullopt;
+  }
+  slicing.look_back.push_back(iname);
+  return slicing;
+}
+
 /// Whether what is best for the one lengths may be good for the others.
 bool are_near(const loopy::IntegerValues& known, const loopy::IntegerValues& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& each) {
@@ -38,9 +52,9 @@ using ExecutorPointer = std::shared_ptr<const loopy::Executor>;
 
 /// What has been planned, of all devices.
 struct PlannedScans {
-  /// A device, a kernel as text, lengths, whether arrays are aligned, the file of wisdom.
+  /// A device, a kernel as text, lengths, whether arrays are aligned.
   using Key =
-      std::tuple<const runtime::Backend*, std::string, loopy::IntegerValues, bool, std::string>;
+      std::tuple<const runtime::Backend*, std::string, loopy::IntegerValues, bool, ScanWishes>;
   std::mutex mutex{};
   std::map<Key, PlannedScan> made{};
   /// By device, kernel and slicing: lengths may have them in common.
@@ -61,7 +75,7 @@ class ScanPlanner {
 
   PlannedScan plan() {
     const loopy::IntegerValues& lengths = std::get<2>(key_);
-    const loopy::Wisdom wisdom(std::get<4>(key_));
+    const loopy::Wisdom wisdom(std::get<4>(key_).wisdom_path);
     const auto known = wisdom.find(kernel_, device_, lengths);
     const bool is_known =
         known && are_near(known->parameters, lengths) &&
@@ -120,7 +134,9 @@ class ScanPlanner {
       if (!next) {
         break;
       }
-      if (try_to_use(next->slicing, CumulativePlan::Source::model)) {
+      const auto looking_back = with_look_back(next->slicing, std::get<4>(key_).look_back);
+      if ((looking_back && try_to_use(*looking_back, CumulativePlan::Source::model)) ||
+          try_to_use(next->slicing, CumulativePlan::Source::model)) {
         return true;
       }
     }
@@ -153,9 +169,9 @@ bool are_aligned(const std::vector<loopy::NamedArgument>& arguments) {
 
 PlannedScan planned_scan(const loopy::Kernel& kernel, const loopy::IntegerValues& lengths,
                          const std::vector<loopy::NamedArgument>& arguments, runtime::Device device,
-                         const std::string& wisdom_path) {
+                         const ScanWishes& wishes) {
   const PlannedScans::Key key{&device.backend(), to_string(kernel), lengths_of_class(lengths),
-                              are_aligned(arguments), wisdom_path};
+                              are_aligned(arguments), wishes};
   PlannedScans& scans = PlannedScans::instance();
   const std::lock_guard lock(scans.mutex);
   auto found = scans.made.find(key);
@@ -191,9 +207,9 @@ std::size_t place_of_number(const std::vector<TapeNumber>& numbers, DType dtype,
 }
 
 ReadyScan::ReadyScan(const LoopExpression& loops, const AnyArray& out, const ScanOperands& operands,
-                     runtime::StreamRef stream, const std::string& wisdom_path)
+                     runtime::StreamRef stream, const ScanWishes& wishes)
     : arguments_(loops.arguments(loops.kernel, out, stream)),
-      planned_(planned_scan(loops.kernel, loops.sizes, arguments_, stream.device(), wisdom_path)) {
+      planned_(planned_scan(loops.kernel, loops.sizes, arguments_, stream.device(), wishes)) {
   const auto& storages = operands.storages;
   const auto add = [&](const std::shared_ptr<Storage>& storage) {
     const auto found = std::find(storages.begin(), storages.end(), storage);

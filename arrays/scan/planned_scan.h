@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,6 +23,14 @@ inline constexpr std::uint64_t vector_bytes = 16;
 [[nodiscard]] loopy::SlicingConstraints scan_constraints(const loopy::IntegerValues& lengths,
                                                          runtime::Device device);
 
+struct ScanWishes {
+  std::string wisdom_path{};
+  /// A loop of running values whose blocks look back on CUDA although that changes the order of the
+  /// operations from run to run; empty: none.
+  std::string look_back{};
+  friend auto operator<=>(const ScanWishes&, const ScanWishes&) = default;
+};
+
 /// A kernel of any lengths between two powers of two.
 struct PlannedScan {
   CumulativePlan plan{};
@@ -36,7 +45,7 @@ struct PlannedScan {
 [[nodiscard]] PlannedScan planned_scan(const loopy::Kernel& kernel,
                                        const loopy::IntegerValues& lengths,
                                        const std::vector<loopy::NamedArgument>& arguments,
-                                       runtime::Device device, const std::string& wisdom_path);
+                                       runtime::Device device, const ScanWishes& wishes);
 /// Chooses anew from now on.
 void forget_planned_scans();
 
@@ -55,7 +64,7 @@ struct ScanOperands {
 class ReadyScan {
  public:
   ReadyScan(const LoopExpression& loops, const AnyArray& out, const ScanOperands& operands,
-            runtime::StreamRef stream, const std::string& wisdom_path);
+            runtime::StreamRef stream, const ScanWishes& wishes);
 
   void run(runtime::StreamRef stream, const ScanOperands& operands, const AnyArray& out) const;
   [[nodiscard]] const CumulativePlan& plan() const noexcept { return planned_.plan; }

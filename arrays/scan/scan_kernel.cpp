@@ -150,8 +150,8 @@ struct ScanKernel::Program {
                         has_segments ? fmt::format(" || {}[i]", starts) : "", text.neutral, items));
     declare("last_item", items + "[N - 1]");
     output_kernel.emplace(of_output, declared + text.output, elementwise, where);
-    scan_of_values = std::make_unique<detail::ArrayScan>(loop_kernel(text, options),
-                                                         std::move(options.wisdom_path));
+    scan_of_values = std::make_unique<detail::ArrayScan>(
+        loop_kernel(text, options), detail::ScanWishes{std::move(options.wisdom_path), {}});
   }
 
   [[nodiscard]] const loopy::Kernel& loop_kernel() const noexcept {

@@ -237,6 +237,12 @@ TEST(Cumulative, GivesTheSameBitsEachTime) {
   });
 }
 
+TEST(Cumulative, MayGiveUpReproducibleBits) {
+  on_every_device([] {
+    check_sums<double>(70000, {.is_reproducible = false});  // whole numbers: no order counts
+  });
+}
+
 TEST(Cumulative, IsOneKernelWithoutWaiting) {
   testing::on_every_watched_device([](testing::WatchedBackend& watched) {
     const runtime::Stream stream{runtime::Device(watched)};
@@ -304,6 +310,10 @@ TEST(Cumulative, IsTheSameInCudaText) {
                               "i0: for l.0*64 vec*4"}) {
     check_cuda_text(maxima, slicing, values, expected);
   }
+  values[900] = 3;
+  const LoopExpression total = cumulative_as_loop_kernel(ScanOp::sum, Array<float>(values));
+  check_cuda_text(total, "i0: g.0 l.0*64 vec*4; look_back i0", values,
+                  running(values, 0.0F, {}, std::plus<>{}));
   const LoopExpression columns =
       cumulative_as_loop_kernel(ScanOp::sum, Array<float>(values, {11, 100}), along(0));
   std::vector<float> sums = values;
