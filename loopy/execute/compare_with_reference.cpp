@@ -151,6 +151,20 @@ NameSet index_arrays(const Kernel& kernel) {
   return arrays;
 }
 
+/// Those from which the bounds of loops are computed.
+NameSet bounding_arrays(const Kernel& kernel) {
+  const NameSet bounds = parameters(kernel);
+  NameSet arrays;
+  for (const Instruction& instruction : kernel.instructions) {
+    for (const std::string& written : written_variables(instruction)) {
+      if (bounds.count(written) != 0) {
+        arrays.merge(read_variables(kernel, instruction));
+      }
+    }
+  }
+  return arrays;
+}
+
 NameSet open_index_arrays(const Kernel& kernel, const CompareOptions& options) {
   NameSet open = index_arrays(kernel);
   for (const auto& [name, values] : options.values) {
@@ -243,25 +257,44 @@ Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
   }
   const ArgumentData random = problem.arrays;
   const std::vector<std::int64_t> limits = axis_lengths(kernel, parameters);
+  const NameSet bounding = bounding_arrays(kernel);
+  const bool has_bounds = std::any_of(
+      open.begin(), open.end(), [&](const std::string& name) { return bounding.count(name) != 0; });
+  /// Where parts of an array begin and end, and other indices: each below its own limit.
+  struct Attempt {
+    IndexValues values;
+    std::int64_t limit;
+    std::int64_t limit_of_bounds;
+  };
+  std::vector<Attempt> attempts;
   for (const IndexValues values :
        {IndexValues::permuted, IndexValues::ascending, IndexValues::small, IndexValues::zero}) {
-    for (const std::int64_t limit : limits) {
-      problem.arrays = random;
-      for (const std::string& name : open) {
-        if (values != IndexValues::small) {
-          set_index_values(problem.arrays.at(name), values, limit, options.seed);
+    for (const std::int64_t limit_of_bounds : limits) {
+      for (const std::int64_t limit : limits) {
+        if (has_bounds || limit_of_bounds == limit) {
+          attempts.push_back({values, limit, limit_of_bounds});
         }
       }
-      try {
-        try_to_interpret();
-        return problem;
-      } catch (const InvalidInput& error) {
-        const bool is_last = values == IndexValues::zero && limit == limits.back();
-        if ((error.code() != "loopy.interpret.out_of_bounds" &&
-             error.code() != "loopy.interpret.not_disjoint") ||
-            is_last) {
-          throw;
-        }
+    }
+  }
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const auto& [values, limit, limit_of_bounds] = attempts[i];
+    problem.arrays = random;
+    for (const std::string& name : open) {
+      const bool is_bound = bounding.count(name) != 0 && values != IndexValues::zero;
+      if (values != IndexValues::small) {
+        set_index_values(problem.arrays.at(name), is_bound ? IndexValues::ascending : values,
+                         is_bound ? limit_of_bounds : limit, options.seed);
+      }
+    }
+    try {
+      try_to_interpret();
+      return problem;
+    } catch (const InvalidInput& error) {
+      if ((error.code() != "loopy.interpret.out_of_bounds" &&
+           error.code() != "loopy.interpret.not_disjoint") ||
+          i + 1 == attempts.size()) {
+        throw;
       }
     }
   }
