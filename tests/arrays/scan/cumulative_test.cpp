@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstdio>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -276,6 +278,24 @@ TEST(Cumulative, ShowsItsKernelAndPlan) {
     EXPECT_EQ(plan_cumulative(ScanOp::sum, zeros<float>({3})).source,
               CumulativePlan::Source::plain);
   });
+}
+
+TEST(Cumulative, FollowsWisdom) {
+  const StreamScope scope(runtime::Device::host().default_stream());
+  const std::string path =
+      ::testing::TempDir() + "/cumulative_wisdom_" + std::to_string(::getpid()) + ".jsonl";
+  const Array<float> x = ones<float>({16, 3000});
+  const CumulativeOptions options{.axis = 1, .wisdom_path = path};
+  const CumulativePlan tuned = tune_cumulative(ScanOp::sum, x, options, 0.3);
+  EXPECT_EQ(tuned.source, CumulativePlan::Source::wisdom);
+  // lengths nearby follow too, others do not
+  const CumulativePlan near = plan_cumulative(ScanOp::sum, ones<float>({20, 2100}), options);
+  EXPECT_EQ(near.source, CumulativePlan::Source::wisdom);
+  EXPECT_EQ(near.slicing, tuned.slicing);
+  EXPECT_EQ(plan_cumulative(ScanOp::sum, ones<float>({16, 100}), options).source,
+            CumulativePlan::Source::model);
+  EXPECT_EQ(Array<float>(cumulative_sum(x, options))(15, 2999).item(), 3000);
+  std::remove(path.c_str());
 }
 
 /// The kernel's CUDA text for a GPU, run on the CPU in several orders of blocks and threads.
