@@ -158,10 +158,14 @@ Affine first_upper(const Kernel& kernel, const Reduction& reduction, const Instr
       refuse(around, reduction, fmt::format("'{}' has no simple first value", sweep));
     }
     if (i > 0) {
-      const auto last = constraints_of(kernel, {sweep}).maximum(Affine(sweep));
-      const std::int64_t outer = bounds.upper.coefficient(bounds.sweeps[i - 1]);
-      if (!(*first == Affine(0)) || !last ||
-          outer != bounds.upper.coefficient(sweep) * (*last + 1)) {
+      const std::string& outer = bounds.sweeps[i - 1];
+      const ConstraintSet known = constraints_of(kernel, {outer, sweep});
+      const auto last = known.maximum(Affine(sweep));
+      const bool goes_on =
+          last && bounds.upper.coefficient(outer) == bounds.upper.coefficient(sweep) * (*last + 1);
+      const auto only = known.minimum(Affine(outer));
+      const bool is_once = only && only == known.maximum(Affine(outer));
+      if (!(*first == Affine(0)) || !(goes_on || is_once)) {
         refuse(around, reduction,
                fmt::format("'{}' and '{}' do not go on as one loop", bounds.sweeps[i - 1], sweep));
       }

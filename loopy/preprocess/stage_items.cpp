@@ -1,6 +1,7 @@
 #include "rtcg/loopy/preprocess/stage_items.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -277,15 +278,37 @@ class ItemReader {
         });
   }
 
+  /// Takes limits of places, and of whole runs of `run` places: 128*g + l < 500 in place of
+  /// 256*g + 2*l + item < 1000.
   bool add_limit(const Constraint& constraint) {
-    const std::int64_t times = constraint.expr.coefficient(owned_.thread) / owned_.count;
-    const Affine rest = constraint.expr - owned_.own * times;
+    std::int64_t run = 1;
+    for (std::size_t i = 0; i <= owned_.items.size(); ++i) {
+      if (add_limit_of_runs(constraint, run)) {
+        return true;
+      }
+      run *= i < owned_.items.size() ? *constant_length(kernel_, owned_.items[i]) : 1;
+    }
+    return false;
+  }
+
+  bool add_limit_of_runs(const Constraint& constraint, std::int64_t run) {
+    const Affine whole = constraint.expr * run;
+    const std::int64_t times = whole.coefficient(owned_.thread) / owned_.count;
+    if (run > 1 && (std::abs(times) != 1 || constraint.is_equality)) {
+      return false;
+    }
+    Affine rest = whole;
+    for (const Affine::Term& term : owned_.own.terms()) {
+      rest = rest - Affine(term.name, term.coefficient >= run ? term.coefficient * times : 0);
+    }
     for (const Affine::Term& term : rest.terms()) {
       if (owned_.owns(term.name) || find_temporary(kernel_, term.name) != nullptr) {
         return false;
       }
     }
-    owned_.limits.add(Constraint{rest + Affine(place_name, times), constraint.is_equality});
+    // the last place of a run is the first one and run - 1
+    const Affine last = times < 0 ? Affine(run - 1) : Affine(0);
+    owned_.limits.add(Constraint{rest + last + Affine(place_name, times), constraint.is_equality});
     return true;
   }
 

@@ -13,7 +13,10 @@ namespace {
 
 Kernel grid_scans(std::string_view domains, std::string_view statements,
                   const std::string& arguments) {
-  return make_kernel(domains, statements, {.arguments = arguments, .assumptions = "n >= 1"});
+  return make_kernel(
+      domains, statements,
+      {.arguments = arguments,
+       .assumptions = arguments.find("n: i32") == std::string::npos ? "" : "n >= 1"});
 }
 
 constexpr const char* in_blocks_of_8 = "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)\n";
@@ -28,6 +31,13 @@ TEST(GridScans, GiveWhatTheLoopGives) {
   for (const int n : {1, 8, 9, 41}) {
     expect_same_everywhere(sliced, kernel, {{"n", n}});
   }
+}
+
+TEST(GridScans, HaveFewerBlocksThanOneIterationOfTheSecondLaunchScans) {
+  const Kernel kernel = grid_scans("{[i, j]: 0 <= i < 301 and 0 <= j <= i}",
+                                   "s[i] = scan(sum, j, a[j])", "a, s: i32[301]");
+  expect_same_everywhere(apply_recipe(kernel, "split_iname(i, 4, outer_tag=g.0, inner_tag=l.0)\n"),
+                         kernel, {});
 }
 
 TEST(GridScans, GoAlongLoopsWithinBlocksAndRows) {
