@@ -86,15 +86,15 @@ struct LongSum {
   const char* arguments;
 };
 const LongSum long_sums[] = {
-    {"gram", "{[i, j, k]: 0 <= i, j < 24 and 0 <= k < 210}", "G[i, j] = sum(k, A[k, i]*A[k, j])",
-     "A: f32[210, 24]; G: f32[24, 24]"},
-    {"weighted_gram", "{[i, j, k]: 0 <= i, j < 26 and 0 <= k < 163}",
-     "G[i, j] = sum(k, w[k]*A[i, k]*A[j, k])", "A: f32[26, 163]; w: f32[163]; G: f32[26, 26]"},
-    {"gradient", "{[o, c, p]: 0 <= o < 16 and 0 <= c < 33 and 0 <= p < 131}",
-     "dW[o, c] = sum(p, dY[p, o]*X[p, c])", "dY: f32[131, 16]; X: f32[131, 33]; dW: f32[16, 33]"},
-    {"update", "{[i, j, k]: 0 <= i < 31 and 0 <= j < 18 and 0 <= k < 140}",
+    {"gram", "{[i, j, k]: 0 <= i, j < 24 and 0 <= k < 530}", "G[i, j] = sum(k, A[k, i]*A[k, j])",
+     "A: f32[530, 24]; G: f32[24, 24]"},
+    {"weighted_gram", "{[i, j, k]: 0 <= i, j < 26 and 0 <= k < 413}",
+     "G[i, j] = sum(k, w[k]*A[i, k]*A[j, k])", "A: f32[26, 413]; w: f32[413]; G: f32[26, 26]"},
+    {"gradient", "{[o, c, p]: 0 <= o < 16 and 0 <= c < 33 and 0 <= p < 291}",
+     "dW[o, c] = sum(p, dY[p, o]*X[p, c])", "dY: f32[291, 16]; X: f32[291, 33]; dW: f32[16, 33]"},
+    {"update", "{[i, j, k]: 0 <= i < 31 and 0 <= j < 18 and 0 <= k < 300}",
      "C[i, j] = C[i, j] + sum(k, A[i, k]*B[k, j])",
-     "A: f32[31, 140]; B: f32[140, 18]; C: f32[31, 18]"}};
+     "A: f32[31, 300]; B: f32[300, 18]; C: f32[31, 18]"}};
 
 class LongSums : public ::testing::TestWithParam<LongSum> {};
 
