@@ -270,7 +270,7 @@ class RowReader {
         continue;
       }
       add_access(access, size_bytes(*argument->type));
-      if (access.is_write || access.is_linear || !access.conditions.empty()) {
+      if (access.is_linear || !access.conditions.empty()) {
         refused.insert(access.array);
         continue;
       }
@@ -291,6 +291,11 @@ class RowReader {
         is_row = is_row && std::none_of(serial_.begin(), serial_.end(), [&](const auto& each) {
                    return others.back().coefficient(each) != 0;
                  });
+      }
+      // see keep_row(): the last of its statements may update what it reads
+      if (access.is_write && (along.empty() || pattern_of.count(access.array) == 0)) {
+        refused.insert(access.array);
+        continue;
       }
       if (!along.empty()) {
         const auto known = pattern_of.emplace(access.array, others).first;

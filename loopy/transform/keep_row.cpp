@@ -26,6 +26,7 @@ struct RowLoop {
   std::string iname{};
   std::size_t axis = 0;
   std::int64_t coefficient = 0;
+  friend bool operator==(const RowLoop&, const RowLoop&) = default;
 };
 
 /// The indices of a read, apart from the loops along the row.
@@ -56,8 +57,7 @@ class RowKeeper {
     tag_lanes();
     add_temporary();
     for (const std::size_t user : users_) {
-      kernel_.instructions[user] = map_expressions(std::move(kernel_.instructions[user]),
-                                                   [&](const Expr& expr) { return in_row(expr); });
+      read_in_row(kernel_.instructions[user]);
     }
     add_fill(names.make("fill_" + row_));
     return std::move(kernel_);
@@ -83,13 +83,66 @@ class RowKeeper {
     }
   }
 
+  /// Whether each iteration of a statement writes the one element of the row that it reads itself,
+  /// and no iteration comes back to it: what it reads is what was there before the statement.
+  [[nodiscard]] bool updates_own_elements(const Instruction& instruction) const {
+    std::optional<RowRead> own;
+    for (const ArrayAccess& each : accesses_of(kernel_, instruction)) {
+      if (each.array == array_ && each.is_write) {
+        own = each.is_linear || own ? std::nullopt : row_read(each.indices);
+        if (!own || own->others != model_.others || !has_one_iteration_each(*own)) {
+          return false;
+        }
+      }
+    }
+    const auto is_own = [&](const ArrayAccess& each) {
+      const auto read = row_read(each.indices);
+      return each.array != array_ || (!each.is_linear && (!read || read->others != own->others ||
+                                                          read->loops == own->loops));
+    };
+    const std::vector<ArrayAccess> all = accesses_of(kernel_, instruction);
+    return own && std::all_of(all.begin(), all.end(), is_own) &&
+           std::all_of(
+               instruction.within_inames.begin(), instruction.within_inames.end(),
+               [&](const std::string& iname) {
+                 return std::any_of(own->loops.begin(), own->loops.end(),
+                                    [&](const auto& each) { return each.iname == iname; }) ||
+                        std::any_of(
+                            own->others.begin(), own->others.end(),
+                            [&](const Affine& each) { return each.coefficient(iname) != 0; });
+               });
+  }
+
+  /// Whether the loops along the row count its elements as digits do, each once.
+  [[nodiscard]] bool has_one_iteration_each(const RowRead& read) const {
+    for (std::size_t i = 0; i < read.loops.size(); ++i) {
+      std::int64_t reach = 0;
+      for (std::size_t k = i + 1; k < read.loops.size(); ++k) {
+        const auto [first, last] =
+            range_of(constraints_of(kernel_, {read.loops[k].iname}), Affine(read.loops[k].iname));
+        if (read.loops[k].axis == read.loops[i].axis) {
+          if (!first || !last) {
+            return false;
+          }
+          reach += read.loops[k].coefficient * (*last - *first);
+        }
+      }
+      if (read.loops[i].coefficient <= reach) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /// The loops in which users find the array changed: the copy is filled within them. Statements
-  /// that write it come before or after all users, and in no iteration along the row.
+  /// that write it come before or after all users, and in no iteration along the row, or are the
+  /// last user and update elements of their own.
   [[nodiscard]] NameSet loops_of_changes() const {
     NameSet result;
     for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
       const Instruction& writer = kernel_.instructions[i];
-      if (written_variables(writer).count(array_) == 0) {
+      if (written_variables(writer).count(array_) == 0 ||
+          (i == users_.back() && updates_own_elements(writer))) {
         continue;
       }
       NameSet shared;
@@ -336,6 +389,20 @@ class RowKeeper {
       indices.push_back(to_expr(each));
     }
     return indices.empty() ? name(row_) : access(row_, std::move(indices));
+  }
+
+  void read_in_row(Instruction& instruction) const {
+    const auto mapped = [&](const Expr& expr) { return in_row(expr); };
+    const Assignment* before = get_if<Assignment>(instruction);
+    std::vector<Expr> targets = before != nullptr ? before->targets : std::vector<Expr>();
+    instruction = map_expressions(std::move(instruction), mapped);
+    if (!targets.empty()) {
+      Assignment assignment = *get_if<Assignment>(instruction);
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        assignment.targets[i] = map_children(targets[i], mapped);  // what is written stays
+      }
+      instruction.kind = std::move(assignment);
+    }
   }
 
   [[nodiscard]] Expr in_row(const Expr& expr) const {

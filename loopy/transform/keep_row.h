@@ -33,7 +33,7 @@ struct KeepRowOptions {
 /// elements that it reads itself. In shared memory the copy has the whole row, one for each thread
 /// of the block along other axes that the indices mention. Reads with other indices stay.
 /// @param array   an argument that no statement writes between the reads, nor in a loop along the
-///                row
+///                row; but the last that reads it may update what it reads, `x[i, l] = x[i, l]/s`
 /// @param inames  the loops along the row, of all nests: their ranges are constant
 /// @throws InvalidInput  loopy.keep_row.not_possible, loopy.keep_row.nothing_kept,
 ///                       loopy.keep_row.cut_differently

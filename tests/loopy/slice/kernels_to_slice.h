@@ -97,6 +97,14 @@ inline std::vector<KernelToSlice> kernels_to_slice() {
        "x, y: f32[n, m]; top, total: f32[n]",
        {{"n", 16384}, {"m", 4096}},
        {{"n", 21}, {"m", 35}}},
+      {"norm_in_place",
+       "{[i, j, k, l]: 0 <= i < n and 0 <= j, k, l < m}",
+       "<f32> mean = sum(j, x[i, j]) / m {id=mean}\n"
+       "<f32> spread = sum(k, (x[i, k] - mean)*(x[i, k] - mean)) / m {id=spread, dep=mean}\n"
+       "x[i, l] = (x[i, l] - mean)/sqrt(spread + 0.01f) {dep=spread}",
+       "x: f32[n, m]",
+       {{"n", 16384}, {"m", 4096}},
+       {{"n", 21}, {"m", 35}}},
       {"root_mean_square",
        "{[b, i, j, l]: 0 <= b < k and 0 <= i < n and 0 <= j, l < m}",
        "<f32> scale = rsqrt(sum(j, x[b, i, j]*x[b, i, j])/m + 0.01f) {id=scale}\n"

@@ -117,6 +117,28 @@ TEST(RowSlicings, LikeRowsThatAreReadOnce) {
   EXPECT_GE(best.threads, 64);
 }
 
+// the last nest reads and writes the same elements
+TEST(RowSlicings, KeepRowsThatAreUpdatedInPlace) {
+  const Kernel kernel = make_kernel("{[i, j, k, l]: 0 <= i < 16384 and 0 <= j, k, l < 4096}",
+                                    "<> top = reduce(max, j, x[i, j])\n"
+                                    "<> total = sum(k, exp(x[i, k] - top))\n"
+                                    "x[i, l] = exp(x[i, l] - top)/total",
+                                    {.arguments = "x: f32[16384, 4096]"});
+  const SlicingStream stream(kernel, {});
+  const RankedSlicing best = stream.at(0);
+  EXPECT_EQ(best.slicing.keeps.size(), 1U) << best.words;
+  EXPECT_LT(best.predicted_seconds, 200e-6);
+  for (const char* words :
+       {"i: g.0; j: for l.0*256; k: for l.0*256; l: for l.0*256; keep x shared",
+        "i: g.0; j: unr_hint l.0*256 unr*4; k: unr_hint l.0*256 unr*4; l: unr_hint l.0*256 vec*4; "
+        "keep x vec 4"}) {
+    const auto place = stream.find_words(words);
+    ASSERT_TRUE(place) << words;
+    EXPECT_NO_THROW(
+        static_cast<void>(generate(apply(kernel, stream.at(*place).slicing), Target::cuda)));
+  }
+}
+
 /// Means and variances of 64 channels of 100352 numbers.
 Kernel channels() {
   return make_kernel(

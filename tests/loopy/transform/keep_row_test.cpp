@@ -86,6 +86,28 @@ TEST(KeepRow, ReadsBeforeALaterStatementWrites) {
   expect_same_results(centred, kept, {});
 }
 
+TEST(KeepRow, KeepsWhatTheLastStatementUpdates) {
+  const char* const arguments = "x: f32[8, 32]";
+  const auto scaled = [&](const char* update) {
+    return apply_recipe(
+        make_kernel("{[i, j, l]: 0 <= i < 8 and 0 <= j, l < 32}",
+                    std::string("<> s = sum(j, x[i, j])\n") + update, {.arguments = arguments}),
+        "split_iname(j, 8)\nsplit_iname(l, 8)");
+  };
+  const Kernel in_place = scaled("x[i, l] = x[i, l]/s + x[i, 0]");
+  const Kernel kept = keep_row(in_place, "x", row_loops);
+  EXPECT_EQ(statements_of(kept),
+            "x_row[x_row_0, x_row_1] = x[i, 8*x_row_0 + x_row_1]\n"
+            "s = sum((j_outer, j_inner), x_row[j_outer, j_inner])\n"
+            "x[i, 8*l_outer + l_inner] = x_row[l_outer, l_inner] / s + x[i, 0]\n");
+  expect_same_results(in_place, kept, {});
+  // other elements of the row, whose iterations may come earlier
+  EXPECT_ERROR("loopy.keep_row.not_possible",
+               keep_row(scaled("x[i, 31 - l] = x[i, l]/s"), "x", row_loops));
+  EXPECT_ERROR("loopy.keep_row.not_possible",
+               keep_row(scaled("x[i, 0] = x[i, l]/s"), "x", row_loops));
+}
+
 TEST(KeepRow, FollowsTheLoopInWhichItsArrayChanges) {
   // each step of t reads what the step before has written
   const Kernel steps = make_kernel("{[t, j, l]: 0 <= t < 3 and 0 <= j, l < 8}",
