@@ -36,11 +36,11 @@ constexpr const char* of_items = "{[i]: 0 <= i < n} {[j]: 0 <= j <= i} {[k]: 0 <
 TEST(ExchangeItems, LoadsAndStoresNeighboursByNeighbours) {
   const Kernel kernel =
       items_kernel("{[i]: 0 <= i < n}", "y[i] = 2*x[i] + 1", "x, y: i32[n]; n: i32");
-  const Kernel exchanged = apply_recipe(kernel, in_items(64, 16, 4));
+  const Kernel exchanged = apply_recipe(kernel, in_items(64, 8, 4));
   const std::string text = generate_text(exchanged, Target::cuda);
   EXPECT_EQ(count_of("__shared__", text), 2) << text;
   EXPECT_EQ(count_of("__syncthreads", text), 2) << text;
-  EXPECT_NE(text.find("*(int4 *)&y[1024 * i_outer + 4 * i_inner_outer] ="), std::string::npos)
+  EXPECT_NE(text.find("*(int4 *)&y[512 * i_outer + 4 * i_inner_outer] ="), std::string::npos)
       << text;
   for (const int n : {1, 2500}) {
     expect_same_everywhere(exchanged, kernel, {{"n", n}});
@@ -71,12 +71,12 @@ TEST(ExchangeItems, TakesRowsThatAreNotAligned) {
 
 TEST(ExchangeItemsOfScans, GiveWhatTheLoopGives) {
   const Kernel kernel = items_kernel(of_items, "s[i] = scan(sum, j, a[j])", "a, s: i32[n]; n: i32");
-  const Kernel exchanged = apply_recipe(kernel, in_items(32, 16, 4) + by_look_back);
+  const Kernel exchanged = apply_recipe(kernel, in_items(32, 8, 4) + by_look_back);
   const std::string text = generate_text(exchanged, Target::cuda);
-  EXPECT_NE(text.find("*(const int4 *)&a[512 * i_outer + 4 * i_inner_outer + 384]"),
+  EXPECT_NE(text.find("*(const int4 *)&a[256 * i_outer + 4 * i_inner_outer + 128]"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("*(int4 *)&s[512 * i_outer + 4 * i_inner_outer + 384]"), std::string::npos)
+  EXPECT_NE(text.find("*(int4 *)&s[256 * i_outer + 4 * i_inner_outer + 128]"), std::string::npos)
       << text;
   EXPECT_EQ(count_of("int a_items", text), 1) << text;
   EXPECT_EQ(count_of("int s_items", text), 0) << text;  // the same memory
@@ -87,7 +87,7 @@ TEST(ExchangeItemsOfScans, GiveWhatTheLoopGives) {
   const Kernel others =
       items_kernel(of_items, "s[i] = scan(sum, k, a[k])\nm[i] = scan(max, j, b[j])",
                    "a, s: i64[n]; b, m: u8[n]; n: i32");
-  expect_same_everywhere(apply_recipe(others, in_items(32, 8, 2) + by_look_back), others,
+  expect_same_everywhere(apply_recipe(others, in_items(32, 4, 2) + by_look_back), others,
                          {{"n", 300}});
 }
 
@@ -109,7 +109,7 @@ TEST(ExchangeItemsOfScans, TakeSegmentsAndLoopsOfBlocks) {
 TEST(ExchangeItems, EndsWithWholeRunsOfItems) {
   const Kernel kernel =
       make_kernel("{[i]: 0 <= i < 1000}", "y[i] = 2*x[i]", {.arguments = "x, y: f32[1000]"});
-  const Kernel exchanged = apply_recipe(kernel, in_items(32, 8, 4));
+  const Kernel exchanged = apply_recipe(kernel, in_items(32, 4, 4));
   EXPECT_EQ(count_of("__shared__", generate_text(exchanged, Target::cuda)), 2);
   expect_same_everywhere(exchanged, kernel, {});
 }
