@@ -16,4 +16,5 @@
 #include "rtcg/arrays/scan/cumulative.h"
 #include "rtcg/arrays/scan/scan_by_key.h"
 #include "rtcg/arrays/scan/scan_kernel.h"
+#include "rtcg/arrays/sparse/sparse_matrix.h"
 #include "rtcg/cgen/support/error.h"

@@ -1,0 +1,102 @@
+#include "rtcg/arrays/sparse/sparse_matrix.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+
+namespace rtcg::arrays {
+namespace {
+
+void require_index_array(const char* which, const AnyArray& array) {
+  if (array.dtype() != DType::i32 || array.axes() != 1) {
+    throw InvalidInput("arrays.sparse.dtype",
+                       fmt::format("'{}' of a sparse matrix is an array of {} with {} axes: it has "
+                                   "to be one of i32 with one axis",
+                                   which, name(array.dtype()), array.axes()));
+  }
+}
+
+}  // namespace
+
+AnySparseMatrix::AnySparseMatrix(std::int64_t columns, AnyArray first, AnyArray column,
+                                 AnyArray value)
+    : columns_(columns),
+      first_(std::move(first)),
+      column_(std::move(column)),
+      value_(std::move(value)) {
+  require_index_array("first", first_);
+  require_index_array("column", column_);
+  if (value_.axes() != 1 || column_.count() != value_.count() || first_.count() == 0 ||
+      columns < 0) {
+    throw InvalidInput(
+        "arrays.sparse.shape_mismatch",
+        fmt::format("a sparse matrix of {} columns has 'first' of shape {}, 'column' of {} and "
+                    "'value' of {}: an element for each row and one more, and one each for every "
+                    "entry",
+                    columns, to_string(first_.shape()), to_string(column_.shape()),
+                    to_string(value_.shape())));
+  }
+  const bool is_wide = is_floating(value_.dtype()) || is_complex(value_.dtype()) ||
+                       value_.dtype() == DType::i32 || value_.dtype() == DType::i64;
+  if (!is_wide || is_half(value_.dtype()) || is_vector(value_.dtype())) {
+    throw InvalidInput("arrays.sparse.dtype",
+                       fmt::format("a sparse matrix has elements of f32, f64, c64, c128, i32 or "
+                                   "i64, not of {}",
+                                   name(value_.dtype())));
+  }
+  for (AnyArray* each : {&first_, &column_, &value_}) {
+    *each = each->contiguous();
+  }
+}
+
+namespace detail {
+
+CompressedRows compress(std::int64_t rows, std::int64_t columns, std::span<const std::int32_t> row,
+                        std::span<const std::int32_t> column, std::size_t values) {
+  if (row.size() != column.size() || row.size() != values || rows < 0 || columns < 0) {
+    throw InvalidInput("arrays.sparse.shape_mismatch",
+                       fmt::format("{} rows, {} columns and {} values are no triplets of a matrix "
+                                   "of {} x {}: there has to be one each for every entry",
+                                   row.size(), column.size(), values, rows, columns));
+  }
+  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
+  if (row.size() > most || rows >= static_cast<std::int64_t>(most)) {
+    throw InvalidInput("arrays.sparse.shape_mismatch",
+                       fmt::format("{} entries in {} rows are more than the {} that indices of 32 "
+                                   "bits tell apart",
+                                   row.size(), rows, most));
+  }
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (row[i] < 0 || row[i] >= rows || column[i] < 0 || column[i] >= columns) {
+      throw InvalidInput("arrays.sparse.out_of_range",
+                         fmt::format("triplet {} is at ({}, {}), outside of a matrix of {} x {}", i,
+                                     row[i], column[i], rows, columns));
+    }
+  }
+  CompressedRows result;
+  result.order.resize(row.size());
+  std::iota(result.order.begin(), result.order.end(), std::size_t{0});
+  std::stable_sort(result.order.begin(), result.order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(row[a], column[a]) < std::pair(row[b], column[b]);
+  });
+  result.first.assign(static_cast<std::size_t>(rows) + 1, 0);
+  for (std::size_t i = 0; i < result.order.size(); ++i) {
+    const std::size_t each = result.order[i];
+    const std::size_t before = i == 0 ? each : result.order[i - 1];
+    if (i == 0 || row[each] != row[before] || column[each] != column[before]) {
+      result.entry.push_back(i);
+      result.column.push_back(column[each]);
+      ++result.first[static_cast<std::size_t>(row[each]) + 1];
+    }
+  }
+  result.entry.push_back(result.order.size());
+  std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
+  return result;
+}
+
+}  // namespace detail
+}  // namespace rtcg::arrays
