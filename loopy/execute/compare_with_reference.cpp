@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/execute/laid_out_anew.h"
+#include "rtcg/loopy/interpret/in_pieces.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/runtime/observe/timer.h"
 
@@ -175,39 +177,74 @@ NameSet open_index_arrays(const Kernel& kernel, const CompareOptions& options) {
 
 enum class IndexValues { permuted, ascending, small, zero };
 
-/// Values below `limit`.
+/// Writes `value(i)` into all elements, on several threads.
+template <class Integer, class Value>
+void set_all_as(ArrayData& array, const Value& value) {
+  constexpr std::size_t piece = std::size_t{1} << 18;
+  in_pieces(array.count(), piece, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto number = static_cast<Integer>(value(i));
+      std::memcpy(array.bytes.data() + i * sizeof(number), &number, sizeof(number));
+    }
+  });
+}
+
+template <class Value>
+void set_all(ArrayData& array, const Value& value) {
+  switch (cgen::size_bytes(array.kind)) {
+    case 1:
+      return set_all_as<std::int8_t>(array, value);
+    case 2:
+      return set_all_as<std::int16_t>(array, value);
+    case 4:
+      return set_all_as<std::int32_t>(array, value);
+    default:
+      return set_all_as<std::int64_t>(array, value);
+  }
+}
+
+/// A number below `limit` for each place, without a division (splitmix64).
+std::int64_t random_below(std::int64_t limit, std::uint64_t seed, std::uint64_t place) {
+  std::uint64_t bits = seed + (place + 1) * 0x9E3779B97F4A7C15U;
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9U;
+  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBU;
+  bits ^= bits >> 31;
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::int64_t>((Wide{bits} * static_cast<std::uint64_t>(limit)) >> 64);
+}
+
+/// Values below `limit`. @param array  of integers
 void set_index_values(ArrayData& array, IndexValues values, std::int64_t limit,
                       std::uint64_t seed) {
   const auto count = static_cast<std::int64_t>(array.count());
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    numbers[static_cast<std::size_t>(i)] =
-        values == IndexValues::permuted    ? i % limit
-        : values == IndexValues::ascending ? i * (limit - 1) / std::max<std::int64_t>(count - 1, 1)
-                                           : 0;
-  }
   constexpr std::int64_t most_shuffled = 1 << 20;  // swaps all over gigabytes take seconds
-  std::mt19937_64 random(seed);
-  if (values == IndexValues::permuted && count > most_shuffled && limit < count) {
-    for (std::int64_t& each : numbers) {
-      each = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(limit));
-    }
-  } else if (values == IndexValues::permuted && count > most_shuffled) {
+  if (values == IndexValues::zero) {
+    set_all(array, [](std::size_t) { return 0; });
+  } else if (values == IndexValues::ascending) {
+    set_all(array, [=](std::size_t i) {
+      return static_cast<std::int64_t>(i) * (limit - 1) / std::max<std::int64_t>(count - 1, 1);
+    });
+  } else if (count > most_shuffled && limit < count) {
+    set_all(array, [=](std::size_t i) { return random_below(limit, seed, i); });
+  } else if (count > most_shuffled) {
     auto step = static_cast<std::int64_t>(0.618 * static_cast<double>(limit));
     while (std::gcd(step, limit) != 1) {
       ++step;
     }
-    for (std::int64_t i = 1; i < count; ++i) {  // each value once
-      const std::int64_t next = numbers[static_cast<std::size_t>(i - 1)] + step;
-      numbers[static_cast<std::size_t>(i)] = next < limit ? next : next - limit;
+    __extension__ using Wide = __int128;
+    set_all(array, [=](std::size_t i) {  // each value once
+      return static_cast<std::int64_t>(Wide{step} * static_cast<std::int64_t>(i) % limit);
+    });
+  } else {
+    std::vector<std::int64_t> numbers(array.count());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = static_cast<std::int64_t>(i) % limit;
     }
-  } else if (values == IndexValues::permuted) {
+    std::mt19937_64 random(seed);
     for (std::size_t i = numbers.size(); i > 1; --i) {  // std::shuffle differs among libraries
       std::swap(numbers[i - 1], numbers[random() % i]);
     }
-  }
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    array.set_element(i, static_cast<double>(numbers[i]));
+    set_all(array, [&](std::size_t i) { return numbers[i]; });
   }
 }
 
@@ -225,6 +262,38 @@ std::vector<std::int64_t> axis_lengths(const Kernel& kernel, const IntegerValues
   return {lengths.begin(), lengths.end()};
 }
 
+/// The shortest axis that elements of these arrays are indices of, without any computation: larger
+/// values are outside.
+std::optional<std::int64_t> shortest_indexed_axis(const Kernel& kernel,
+                                                  const IntegerValues& parameters,
+                                                  const NameSet& arrays) {
+  std::optional<std::int64_t> shortest;
+  const auto look_at = [&](const Access& access) {
+    const Argument* argument = find_argument(kernel, access.array);
+    for (std::size_t axis = 0; argument != nullptr && axis < access.indices.size(); ++axis) {
+      const Access* index = get_if<Access>(access.indices[axis]);
+      if (index == nullptr || arrays.count(index->array) == 0 || axis >= argument->shape.size()) {
+        continue;
+      }
+      const auto length = evaluate_integer(argument->shape[axis], parameters);
+      if (length && *length > 0 && (!shortest || *length < *shortest)) {
+        shortest = length;
+      }
+    }
+  };
+  for (const Instruction& instruction : kernel.instructions) {
+    for_each_expression(instruction, [&](const Expr& whole) {
+      walk(whole, [&](const Expr& part) {
+        if (const Access* access = get_if<Access>(part)) {
+          look_at(*access);
+        }
+        return true;
+      });
+    });
+  }
+  return shortest;
+}
+
 /// What a description means for some data: nothing where it cannot be interpreted.
 struct Problem {
   ArgumentData arrays{};
@@ -240,26 +309,32 @@ struct Problem {
 Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
                      const CompareOptions& options,
                      double most_operations = InterpretOptions{}.most_operations) {
-  Problem problem{random_data(kernel, parameters, options)};
+  Problem problem;
+  InterpretArguments arguments{parameters, options.complex_values,
+                               random_data(kernel, parameters, options)};
   const auto try_to_interpret = [&] {
     try {
-      problem.expected = interpret(kernel, {parameters, options.complex_values, problem.arrays},
-                                   {.most_operations = most_operations});
+      problem.expected = interpret(kernel, arguments, {.most_operations = most_operations});
     } catch (const Unsupported& error) {
       problem.why_not = error.message();
       problem.is_too_long = error.code() == "loopy.interpret.too_long";
     }
+    problem.arrays = std::move(arguments.arrays);
   };
   const NameSet open = open_index_arrays(kernel, options);
   if (open.empty()) {
     try_to_interpret();
     return problem;
   }
-  const ArgumentData random = problem.arrays;
   const std::vector<std::int64_t> limits = axis_lengths(kernel, parameters);
   const NameSet bounding = bounding_arrays(kernel);
   const bool has_bounds = std::any_of(
       open.begin(), open.end(), [&](const std::string& name) { return bounding.count(name) != 0; });
+  NameSet others = open;
+  for (const std::string& name : bounding) {
+    others.erase(name);
+  }
+  const auto most = shortest_indexed_axis(kernel, parameters, others);
   /// Where parts of an array begin and end, and other indices: each below its own limit.
   struct Attempt {
     IndexValues values;
@@ -271,7 +346,7 @@ Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
        {IndexValues::permuted, IndexValues::ascending, IndexValues::small, IndexValues::zero}) {
     for (const std::int64_t limit_of_bounds : limits) {
       for (const std::int64_t limit : limits) {
-        if (has_bounds || limit_of_bounds == limit) {
+        if ((has_bounds || limit_of_bounds == limit) && (!most || limit <= *most)) {
           attempts.push_back({values, limit, limit_of_bounds});
         }
       }
@@ -279,11 +354,13 @@ Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
   }
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const auto& [values, limit, limit_of_bounds] = attempts[i];
-    problem.arrays = random;
+    if (values == IndexValues::small && attempts[i - 1].values != values) {
+      arguments.arrays = random_data(kernel, parameters, options);
+    }
     for (const std::string& name : open) {
       const bool is_bound = bounding.count(name) != 0 && values != IndexValues::zero;
       if (values != IndexValues::small) {
-        set_index_values(problem.arrays.at(name), is_bound ? IndexValues::ascending : values,
+        set_index_values(arguments.arrays.at(name), is_bound ? IndexValues::ascending : values,
                          is_bound ? limit_of_bounds : limit, options.seed);
       }
     }
@@ -298,6 +375,7 @@ Problem pose_problem(const Kernel& kernel, const IntegerValues& parameters,
       }
     }
   }
+  problem.arrays = std::move(arguments.arrays);
   return problem;
 }
 
@@ -315,7 +393,7 @@ ArgumentData runnable_arguments(const Kernel& kernel, const IntegerValues& param
     elements += argument.is_array ? static_cast<double>(element_count(argument, parameters)) : 0;
   }
   return pose_problem(kernel, parameters, options,
-                      elements > most_to_look_at_all ? 3e6 : InterpretOptions{}.most_operations)
+                      elements > most_to_look_at_all ? 4e5 : InterpretOptions{}.most_operations)
       .arrays;
 }
 

@@ -1,14 +1,11 @@
 #include "rtcg/loopy/interpret/argument_data.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <future>
 #include <limits>
 #include <new>
 #include <random>
-#include <thread>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -16,6 +13,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/short_float.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/interpret/in_pieces.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -140,40 +138,51 @@ void fill_piece(ArrayData& array, std::size_t begin, std::size_t end, std::mt199
   with_type(array.kind, [&](auto number) {
     for (std::size_t i = begin; i < end; ++i) {
       // the generator's bits are the same everywhere, the library's distributions are not
-      const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
-      number = static_cast<decltype(number)>(is_floating ? 2 * unit - 1 : std::floor(8 * unit));
+      const std::uint64_t bits = random();
+      if (is_floating) {
+        const double unit = static_cast<double>(bits >> 11) * 0x1p-53;
+        number = static_cast<decltype(number)>(2 * unit - 1);
+      } else {
+        number = static_cast<decltype(number)>(static_cast<int>(bits >> 61));
+      }
       std::memcpy(array.bytes.data() + i * sizeof(number), &number, sizeof(number));
     }
   });
 }
 
-/// Each further piece of a long array has a generator of its own: the numbers are the same for any
-/// number of threads.
-void fill_at_random(ArrayData& array, std::mt19937_64& random) {
-  constexpr std::size_t piece = std::size_t{1} << 18;
-  constexpr std::size_t most_threads = 6;
-  const std::size_t count = array.count();
-  fill_piece(array, 0, std::min(piece, count), random);
-  if (count <= piece) {
-    return;
-  }
-  const std::uint64_t seed = random();
-  std::atomic<std::size_t> next = 1;
-  const auto work = [&] {
-    for (std::size_t i = next++; i * piece < count; i = next++) {
-      std::mt19937_64 own(seed + i);
-      fill_piece(array, i * piece, std::min((i + 1) * piece, count), own);
+/// Of an array that is filled with random numbers. Each further piece of a long one has a generator
+/// of its own: the numbers are the same for any number of threads.
+struct Filling {
+  static constexpr std::size_t piece = std::size_t{1} << 18;
+
+  ArrayData* array = nullptr;
+  std::size_t bytes = 0;
+  std::mt19937_64 first{};  ///< of the first piece
+  std::uint64_t seed = 0;   ///< of the others
+
+  /// Takes from `random` what the array needs.
+  Filling(ArrayData& target, std::size_t size_bytes, std::mt19937_64& random)
+      : array(&target), bytes(size_bytes), first(random) {
+    const std::size_t numbers = bytes / static_cast<std::size_t>(cgen::size_bytes(array->kind));
+    random.discard(std::min(piece, numbers));
+    if (numbers > piece) {
+      seed = random();
     }
-  };
-  const std::size_t threads =
-      std::min<std::size_t>({count / piece, most_threads, std::thread::hardware_concurrency()});
-  std::vector<std::future<void>> others;
-  for (std::size_t i = 1; i < threads; ++i) {
-    others.push_back(std::async(std::launch::async, work));
   }
-  work();
-  for (std::future<void>& each : others) {
-    each.get();
+  [[nodiscard]] std::size_t pieces() const { return (array->count() + piece - 1) / piece; }
+  void fill(std::size_t index) const {
+    std::mt19937_64 own = index == 0 ? first : std::mt19937_64(seed + index);
+    fill_piece(*array, index * piece, std::min((index + 1) * piece, array->count()), own);
+  }
+};
+
+void make_room(const Filling& filling, const Kernel& kernel, const ArgumentData& data) {
+  try {
+    filling.array->bytes.resize(filling.bytes);
+  } catch (const std::bad_alloc&) {
+    const auto own = std::find_if(data.begin(), data.end(),
+                                  [&](const auto& each) { return &each.second == filling.array; });
+    fail_size(*find_argument(kernel, own->first), fmt::format("it takes {} bytes", filling.bytes));
   }
 }
 
@@ -183,26 +192,47 @@ ArgumentData random_arguments(const Kernel& kernel, const IntegerValues& paramet
                               std::uint64_t seed) {
   std::mt19937_64 random(seed);
   ArgumentData data;
+  std::vector<Filling> fillings;
   for (const Argument& argument : kernel.arguments) {
     if (!argument.is_array) {
       continue;
     }
     const auto bytes = static_cast<std::size_t>(size_bytes(*argument.type));
-    ArrayData array{
-        *cgen::scalar_kind(number_type(*argument.type)), {}, numbers_in(*argument.type)};
     const std::size_t elements = element_count(argument, parameters);
     // what the system promises beyond its memory ends the process when it is written
     if (elements > host_memory_bytes() / bytes) {
       fail_size(argument, fmt::format("it has {} elements of {} bytes", elements, bytes));
     }
-    try {
-      array.bytes.resize(elements * bytes);
-    } catch (const std::bad_alloc&) {
-      fail_size(argument, fmt::format("it takes {} bytes", elements * bytes));
-    }
-    fill_at_random(array, random);
-    data.emplace(argument.name, std::move(array));
+    ArrayData& array =
+        data.emplace(argument.name, ArrayData{*cgen::scalar_kind(number_type(*argument.type)),
+                                              {},
+                                              numbers_in(*argument.type)})
+            .first->second;
+    fillings.emplace_back(array, elements * bytes, random);
   }
+  std::size_t all_bytes = 0;
+  for (const Filling& each : fillings) {
+    all_bytes += each.bytes;
+  }
+  constexpr std::size_t few_bytes = std::size_t{1} << 20;
+  const std::size_t together = all_bytes < few_bytes ? std::size_t{1} << 20 : 1;
+  // memory is cleared when it is made, which takes as long as the numbers
+  in_pieces(fillings.size(), together, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      make_room(fillings[i], kernel, data);
+    }
+  });
+  std::vector<std::pair<const Filling*, std::size_t>> pieces;
+  for (const Filling& each : fillings) {
+    for (std::size_t i = 0; i < each.pieces(); ++i) {
+      pieces.emplace_back(&each, i);
+    }
+  }
+  in_pieces(pieces.size(), together, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      pieces[i].first->fill(pieces[i].second);
+    }
+  });
   return data;
 }
 
