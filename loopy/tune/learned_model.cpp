@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "rtcg/loopy/interpret/in_pieces.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -13,24 +17,68 @@ constexpr double shrinkage = 0.7;
 
 }  // namespace
 
-void LearnedModel::read_stream() {
-  std::map<std::pair<std::size_t, std::int64_t>, std::uint16_t> numbers;
-  for (std::size_t place = 0; place < stream_.count(); ++place) {
-    const std::vector<std::int64_t> decisions = stream_.decisions(place);
-    decisions_ = decisions.size();
-    for (std::size_t i = 0; i < decisions.size(); ++i) {
-      const auto number = static_cast<std::uint16_t>(numbers.size());
-      values_.push_back(numbers.try_emplace({i, decisions[i]}, number).first->second);
+namespace {
+
+/// The values of the decisions of some slicings, numbered as they appear.
+struct PieceOfValues {
+  struct OfDecision {
+    std::unordered_map<std::int64_t, std::uint16_t> numbers{};
+    std::vector<std::int64_t> values{};  ///< by number
+  };
+  std::vector<OfDecision> decisions{};
+
+  [[nodiscard]] std::uint16_t number_of(std::size_t decision, std::int64_t value) {
+    OfDecision& own = decisions[decision];
+    const auto [found, is_new] =
+        own.numbers.try_emplace(value, static_cast<std::uint16_t>(own.values.size()));
+    if (is_new) {
+      own.values.push_back(value);
     }
-    log_predicted_.push_back(static_cast<float>(std::log(stream_.predicted_seconds(place))));
+    return found->second;
   }
+};
+
+}  // namespace
+
+void LearnedModel::read_stream() {
+  constexpr std::size_t piece = std::size_t{1} << 14;
+  const std::size_t count = stream_.count();
+  decisions_ = count == 0 ? 0 : stream_.decisions(0).size();
+  values_.resize(count * decisions_);
+  log_predicted_.resize(count);
+  std::vector<PieceOfValues> pieces((count + piece - 1) / piece);
+  in_pieces(count, piece, [&](std::size_t begin, std::size_t end) {
+    PieceOfValues& own = pieces[begin / piece];
+    own.decisions.resize(decisions_);
+    for (std::size_t place = begin; place < end; ++place) {
+      const std::vector<std::int64_t> decisions = stream_.decisions(place);
+      for (std::size_t i = 0; i < decisions_; ++i) {
+        values_[place * decisions_ + i] = own.number_of(i, decisions[i]);
+      }
+      log_predicted_[place] = static_cast<float>(std::log(stream_.predicted_seconds(place)));
+    }
+  });
+  // from the numbers of each piece to those of all
+  std::map<std::pair<std::size_t, std::int64_t>, std::uint16_t> numbers;
+  std::vector<std::vector<std::vector<std::uint16_t>>> renumbered(pieces.size());
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    renumbered[p].resize(decisions_);
+    for (std::size_t i = 0; i < decisions_; ++i) {
+      for (const std::int64_t value : pieces[p].decisions[i].values) {
+        const auto next = static_cast<std::uint16_t>(numbers.size());
+        renumbered[p][i].push_back(numbers.try_emplace({i, value}, next).first->second);
+      }
+    }
+  }
+  in_pieces(count, piece, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin * decisions_; k < end * decisions_; ++k) {
+      values_[k] = renumbered[begin / piece][k % decisions_][values_[k]];
+    }
+  });
   log_factors_.assign(numbers.size(), 0);
 }
 
 void LearnedModel::learn(std::size_t place, double microseconds) {
-  if (values_.empty()) {
-    read_stream();
-  }
   samples_.push_back({place, std::log(microseconds * 1e-6)});
 }
 
@@ -140,6 +188,9 @@ void LearnedModel::rank(const std::unordered_set<std::size_t>& given) {
 std::optional<std::size_t> LearnedModel::best(const std::unordered_set<std::size_t>& given) {
   if (samples_.empty()) {
     return std::nullopt;
+  }
+  if (log_predicted_.empty()) {
+    read_stream();  // not before: it takes a second for a million slicings
   }
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (next_.empty() || 10 * samples_.size() >= 11 * fitted_) {
