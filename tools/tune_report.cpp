@@ -181,12 +181,12 @@ std::string ties_text(const loopy::TuneResult& result) {
 std::string judge_text(const loopy::TuneResult& result) {
   if (!result.why_not_interpreted.empty()) {
     return fmt::format(
-        "results were compared with those of a plain slicing only, within one tolerance: the "
+        "results were compared with those of a reference slicing only, within one tolerance: the "
         "description was not interpreted: {}",
         result.why_not_interpreted);
   }
   return result.is_sampled ? "results were compared with samples of the interpreter's results, and "
-                             "with a plain slicing within the errors of these"
+                             "with a reference slicing within the errors of these"
                            : "results were compared with those of the interpreter";
 }
 

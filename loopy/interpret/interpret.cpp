@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/interpret/interpret_until.h"
 #include "rtcg/loopy/interpret/program.h"
 #include "rtcg/loopy/interpret/sample_results.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -39,8 +40,15 @@ Interpretation all_results(interpretation::Program& program) {
 
 Interpretation interpret(const Kernel& kernel, const InterpretArguments& arguments,
                          const InterpretOptions& options) {
+  return interpret_until(kernel, arguments, options, {});
+}
+
+Interpretation interpret_until(const Kernel& kernel, const InterpretArguments& arguments,
+                               const InterpretOptions& options,
+                               const std::function<bool()>& is_over) {
   const Kernel typed = infer_types(expand_subst(kernel));
   interpretation::Program program(typed, arguments);
+  program.machine().is_over = is_over;
   double numbers = 0;
   for (const interpretation::Variable& variable : program.machine().variables) {
     numbers += static_cast<double>(variable.count);
@@ -49,7 +57,7 @@ Interpretation interpret(const Kernel& kernel, const InterpretArguments& argumen
       std::max(program.estimated_operations(), numbers) > options.most_operations) {
     return interpretation::sample_results(program, options);
   }
-  program.machine().most_operations = 2 * options.most_operations;  // it is an estimate
+  program.machine().limit_operations(2 * options.most_operations);  // it is an estimate
   return all_results(program);
 }
 

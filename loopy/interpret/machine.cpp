@@ -79,8 +79,8 @@ Machine::Machine(const Kernel& kernel, const InterpretArguments& arguments)
     const auto real = arguments.reals.find(argument.name);
     const std::complex<double> value = real == arguments.reals.end() ? 0 : real->second;
     const auto held = [&](double part) {
-      ArrayData one{variable.kind,
-                    std::vector<std::byte>(static_cast<std::size_t>(cgen::size_bytes(variable.kind)))};
+      ArrayData one{variable.kind, std::vector<std::byte>(
+                                       static_cast<std::size_t>(cgen::size_bytes(variable.kind)))};
       one.set_element(0, part);
       return one.element(0);
     };
@@ -234,10 +234,14 @@ std::int64_t Machine::element_at(const Variable& variable,
   return element;
 }
 
-void Machine::refuse_to_go_on() const {
-  throw Unsupported("loopy.interpret.too_long",
-                    fmt::format("kernel '{}' takes more than {} operations to be interpreted",
-                                kernel_.name, most_operations));
+void Machine::look_whether_over() {
+  constexpr double between_looks = 1024;
+  if (operations > most_operations_ || (is_over && is_over())) {
+    throw Unsupported("loopy.interpret.too_long",
+                      fmt::format("kernel '{}' takes more than {} operations to be interpreted",
+                                  kernel_.name, std::min(operations, most_operations_)));
+  }
+  next_look_ = std::min(most_operations_, operations + between_looks);
 }
 
 }  // namespace rtcg::loopy::interpretation

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -70,9 +71,22 @@ class Machine {
                                         const std::vector<std::int64_t>& indices) const;
 
   void count_operation() {
-    if (++operations > most_operations) {
-      refuse_to_go_on();
+    if (++operations > next_look_) {
+      look_whether_over();
     }
+  }
+  /// Where much is done without operations.
+  void count_step() {
+    constexpr unsigned between_looks = 256;
+    if (++steps_ % between_looks == 0 && is_over && is_over()) {
+      look_whether_over();
+    }
+  }
+  /// Counts from now on.
+  void limit_operations(double most) {
+    operations = 0;
+    most_operations_ = most;
+    next_look_ = 0;
   }
 
   std::vector<std::int64_t> slots;
@@ -80,19 +94,23 @@ class Machine {
   std::vector<Variable> variables;
   int lane = 0;
   double operations = 0;
-  double most_operations = 0;
+  /// Ends the interpretation before `operations` reach their limit; may be empty.
+  std::function<bool()> is_over{};
   std::string statement;  ///< that runs, for errors
   /// If it is set, values of variables are read from here.
   std::function<Value(int variable, std::int64_t element)> find_value{};
 
  private:
-  [[noreturn]] void refuse_to_go_on() const;
+  void look_whether_over();
   [[nodiscard]] std::vector<Stored>& numbers_of(Variable& variable);
   void add_variable(const std::string& name, const cgen::Type& type, const std::vector<Expr>& shape,
                     const std::vector<Expr>& strides, const Expr& offset, bool is_argument);
   [[nodiscard]] std::int64_t length(const Expr& expr, const std::string& name) const;
 
   const Kernel& kernel_;
+  double most_operations_ = std::numeric_limits<double>::infinity();
+  double next_look_ = 0;
+  unsigned steps_ = 0;
   IntegerValues parameters_;
   std::map<std::string, int, std::less<>> slot_of_;
   std::map<std::string, int, std::less<>> variable_of_;

@@ -13,7 +13,6 @@ namespace rtcg::loopy::interpretation {
 
 Program::Program(const Kernel& kernel, const InterpretArguments& arguments)
     : kernel_(kernel), machine_(kernel, arguments) {
-  machine_.most_operations = std::numeric_limits<double>::infinity();
   fill_tables();
   const std::vector<Turn> turns = run_order(kernel_);
   keep_apart(turns);

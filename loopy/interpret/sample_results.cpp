@@ -44,8 +44,7 @@ class Sampler {
   Sampler& operator=(const Sampler&) = delete;
 
   Interpretation run() {
-    machine_.operations = 0;
-    machine_.most_operations = options_.most_operations;
+    machine_.limit_operations(options_.most_operations);
     Interpretation result;
     result.is_sampled = true;
     const std::vector<int> arrays = program_.results();
@@ -242,6 +241,7 @@ class Sampler {
     Time last;
     const Writer* last_writer = nullptr;
     for (const Writer& writer : writers_.at(variable)) {
+      machine_.count_step();
       machine_.slots = slots;
       const std::optional<Time> found = last_write(writer, variable, element, end, reader);
       if (found && (last_writer == nullptr || *found > last)) {
@@ -277,6 +277,7 @@ class Sampler {
       machine_.slots = slots;
       std::optional<Time> last;
       writer.searches[still].run(machine_, [&] {
+        machine_.count_step();
         const Time time = time_of(writer);
         const std::vector<int>& own =
             machine_.variables[static_cast<std::size_t>(variable)].private_slots;

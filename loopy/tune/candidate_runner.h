@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -25,14 +24,20 @@ class CandidateRunner {
   using Prepared = std::shared_ptr<const PreparedCandidate>;
 
   virtual ~CandidateRunner() = default;
-  /// What has to be done once before the first candidate is checked, while the first ones are
-  /// compiled; empty: nothing. If it throws, the search ends.
-  [[nodiscard]] virtual std::function<void()> beginning() { return {}; }
+  /// Whether check() can tell. What results are compared with may take longer than the first
+  /// compiles: candidates are timed meanwhile, and checked later. Called between other calls; it
+  /// may launch, but waits for no other thread. If it throws, the search ends.
+  [[nodiscard]] virtual bool is_judge_ready() { return true; }
+  /// The time is over: from now on check() tells, by what is known.
+  virtual void judge_by_what_is_known() {}
+  /// Another number than before: what check() said until now holds no more.
+  [[nodiscard]] virtual int judgement() const { return 0; }
   /// Any thread, several at once. May throw any Error as soon as `stop` is set: the result is then
   /// not needed. @throws Error  the candidate is refused
   [[nodiscard]] virtual Prepared prepare(const RankedCandidate& ranked,
                                          const std::stop_token& stop) = 0;
-  /// Empty, or how the results differ from the reference's. @throws Error  it is refused
+  /// Empty, or how the results differ from the reference's. Only after is_judge_ready().
+  /// @throws Error  it is refused
   [[nodiscard]] virtual std::string check(const PreparedCandidate& candidate) = 0;
   /// Mean of this number of launches. @throws Error  it is refused
   [[nodiscard]] virtual double time_us(const PreparedCandidate& candidate, int launches) = 0;

@@ -168,18 +168,17 @@ void CompileAhead::fill(double best_us) {
     } else if (!is_beaten(job->ranked, best_us)) {
       const std::lock_guard lock(queue_->mutex);
       queue_->jobs.push_back(std::move(job));
+      queue_->is_filled.notify_one();
     }
   }
 }
 
 void CompileAhead::start() {
   fill(0);
-  queue_->is_filled.notify_all();
 }
 
 std::optional<Candidate> CompileAhead::next(double best_us, const std::function<bool()>& is_over) {
   fill(best_us);
-  queue_->is_filled.notify_all();
   if (open_.empty()) {
     return std::nullopt;
   }

@@ -22,6 +22,10 @@ struct Candidate {
   bool is_resumed = false;
   /// The least of its samples: what a busy machine adds is in none of a few of them.
   double least_us = 0;
+  /// Timed only roughly, since another one takes so much less.
+  bool is_hopeless = false;
+  bool is_judged = false;  ///< or refused, or known from the log
+  int judgement = 0;       ///< CandidateRunner::judgement() at that time
 };
 
 /// Compiles ahead with several threads, and delivers candidates in the order of the search. If

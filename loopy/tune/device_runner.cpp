@@ -1,6 +1,8 @@
 #include "rtcg/loopy/tune/device_runner.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -33,13 +35,13 @@ Executor make_comparison(cgen::ScalarKind kind, runtime::Device device) {
 
 struct DeviceRunner::PreparedExecutor : PreparedCandidate {
   Executor executor;
-  std::vector<LayoutPlan> layouts;
+  Slicing slicing;
   // made by the thread that runs it, where prepare has not
   mutable std::optional<BoundCall> call{};
   mutable std::vector<const Laid*> laid{};  ///< those that it writes
 
-  PreparedExecutor(Executor given, std::vector<LayoutPlan> plans)
-      : executor(std::move(given)), layouts(std::move(plans)) {}
+  PreparedExecutor(Executor given, Slicing words)
+      : executor(std::move(given)), slicing(std::move(words)) {}
 };
 
 DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const TuneOptions& options)
@@ -54,32 +56,32 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
   for (const Instruction& instruction : typed.instructions) {
     written.merge(written_variables(instruction));
   }
-  const auto initial = std::make_shared<const ArgumentData>(
-      runnable_arguments(typed, options.constraints.parameters, {.seed = options.seed}));
-  std::map<std::string, std::complex<double>> reals;
+  const auto initial = std::make_shared<InterpretArguments>(InterpretArguments{
+      options.constraints.parameters,
+      {},
+      runnable_arguments(typed, options.constraints.parameters, {.seed = options.seed})});
   for (const Argument& argument : typed.arguments) {
     if (!argument.is_array) {
       const auto value = options.constraints.parameters.find(argument.name);
-      reals[argument.name] =
+      initial->reals[argument.name] =
           value != options.constraints.parameters.end() ? static_cast<double>(value->second) : 0.75;
       arguments_.push_back(value != options.constraints.parameters.end()
                                ? arg(argument.name, value->second)
                                : arg(argument.name, 0.75));
     }
   }
-  interpreted_ = std::async(
-      std::launch::async,
-      [typed, reals, initial, seed = options.seed, tolerance = options.tolerance,
-       seconds = 0.1 * options.budget_seconds, parameters = options.constraints.parameters] {
-        const Stopwatch watch;
-        ExpectedResults expected(typed, InterpretArguments{parameters, reals, *initial}, seed,
-                                 tolerance, seconds);
-        return Interpreted{std::move(expected), watch.seconds()};
-      });
-  for (const auto& [name, array] : *initial) {
+  interpreted_.emplace([typed, initial, is_over = is_over_, seed = options.seed,
+                        tolerance = options.tolerance, budget = options.budget_seconds] {
+    const Stopwatch watch;
+    const double most_seconds = std::clamp(0.25 * budget, 0.5, 5.0);
+    ExpectedResults expected(typed, *initial, seed, tolerance, 0.1 * budget,
+                             [&] { return *is_over || watch.seconds() > most_seconds; });
+    return Expected{std::move(expected), watch.seconds()};
+  });
+  for (const auto& [name, array] : initial->arrays) {
     add_array(name, array, written.count(name) != 0);
   }
-  times_.arrays_seconds = seconds();
+  arrays_seconds_ = times_.arrays_seconds = seconds();
 }
 
 void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bool is_written) {
@@ -94,8 +96,12 @@ void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bo
                                                    array.numbers_an_element}});
   memory_bytes_ += static_cast<double>(array.bytes.size());
   if (is_written) {
-    written_.emplace(
-        name, Written{array.kind, array.count(), runtime::Buffer<std::byte>(device_, array.bytes)});
+    const auto& kept =
+        written_
+            .emplace(name, Written{array.kind, array.count(),
+                                   runtime::Buffer<std::byte>(device_, array.bytes.size())})
+            .first->second;
+    runtime::copy_on_device(stream_, buffer, kept.initial);
   }
 }
 
@@ -156,7 +162,7 @@ const DeviceRunner::PreparedExecutor& DeviceRunner::bound(const PreparedCandidat
   const auto& prepared = static_cast<const PreparedExecutor&>(candidate);
   if (!prepared.call) {
     std::vector<NamedArgument> arguments = arguments_;
-    for (const LayoutPlan& plan : prepared.layouts) {
+    for (const LayoutPlan& plan : prepared.slicing.layouts) {
       const Laid& laid = lay_out(plan);
       if (laid.initial) {
         prepared.laid.push_back(&laid);
@@ -173,33 +179,125 @@ const DeviceRunner::PreparedExecutor& DeviceRunner::bound(const PreparedCandidat
   return prepared;
 }
 
-std::function<void()> DeviceRunner::beginning() {
-  if (!reference_) {
-    return {};
+void DeviceRunner::begin_with(std::function<Executor()> make_reference,
+                              std::function<std::string(const Slicing&)> check_small) {
+  if (make_reference) {
+    reference_.emplace(std::move(make_reference));
   }
-  return [this] {
-    set_reference(*reference_);
+  check_small_ = std::move(check_small);
+}
+
+bool DeviceRunner::is_judge_ready() {
+  if (!is_judge_ready_) {
+    prepare_to_judge();
+  }
+  return is_judge_ready_;
+}
+
+void DeviceRunner::prepare_to_judge() {
+  if (interpreted_) {
+    if (!interpreted_->is_ready()) {
+      return;
+    }
+    Expected interpreted = interpreted_->get();
+    interpreted_.reset();
+    expected_.emplace(std::move(interpreted.results));
+    times_.interpreting_seconds = interpreted.seconds;
+  }
+  if (settled_) {
+    if (settled_->is_ready()) {
+      Expected settled = settled_->get();
+      settled_.reset();
+      expected_.emplace(std::move(settled.results));
+      times_.reference_seconds += settled.seconds;
+      begin_to_judge();
+    }
+    return;
+  }
+  if (!expected_->needs_reference()) {
+    begin_to_judge();
+    return;
+  }
+  // moving large arrays to and fro takes as long as a compile
+  constexpr double much_memory = 64e6;
+  if (memory_bytes_ > much_memory && !has_timed_ && !shares_cores()) {
+    return;
+  }
+  std::optional<Executor> reference;
+  try {
+    if (reference_ && !reference_->is_ready()) {
+      return;
+    }
+    if (reference_) {
+      reference.emplace(reference_->get());
+    }
+  } catch (const Error&) {
+    reference.reset();  // it cannot be compiled
+  }
+  reference_.reset();
+  if (!reference) {
+    is_judge_ready_ = true;  // by the first candidate that is right
+    return;
+  }
+  const Stopwatch watch;
+  run_once(reference->bind(arguments_), {});
+  const auto found = std::make_shared<ArgumentData>(results());
+  times_.reference_seconds = watch.seconds();
+  // large arrays take a second
+  const auto expected = std::make_shared<ExpectedResults>(std::move(*expected_));
+  expected_.reset();
+  settled_.emplace([expected, found] {
+    const Stopwatch own;
+    expected->set_reference(std::move(*found));
+    return Expected{std::move(*expected), own.seconds()};
+  });
+}
+
+void DeviceRunner::begin_to_judge() {
+  for (auto& [name, written] : written_) {
+    send_bounds(name, written);
+  }
+  has_reference_ = true;
+  is_judge_ready_ = true;
+}
+
+void DeviceRunner::judge_by_what_is_known() {
+  *is_over_ = true;
+  has_timed_ = true;
+  if (reference_ && !reference_->is_ready()) {
     reference_.reset();
-  };
+  }
+  while (!is_judge_ready()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void DeviceRunner::set_reference(const Executor& reference) {
-  if (!expected_) {
-    Interpreted interpreted = interpreted_.get();
-    expected_.emplace(std::move(interpreted.expected));
-    times_.interpreting_seconds = interpreted.seconds;
+  if (interpreted_) {
+    expected_.emplace(std::move(interpreted_->get().results));
+    interpreted_.reset();
   }
-  const Stopwatch watch;
   run_once(reference.bind(arguments_), {});
+  expected_->set_reference(results());
+  begin_to_judge();
+}
+
+ArgumentData DeviceRunner::results() {
   ArgumentData found;
   for (const auto& [name, written] : written_) {
     found.emplace(name, to_host(name, written));
   }
-  expected_->set_reference(std::move(found));
-  for (auto& [name, written] : written_) {
-    send_bounds(name, written);
+  return found;
+}
+
+std::string DeviceRunner::take_as_reference(const Slicing& slicing) {
+  expected_->set_reference(results());
+  const bool is_interpreted = expected_->why_not_interpreted().empty();
+  std::string wrong = is_interpreted || !check_small_ ? "" : check_small_(slicing);
+  if (wrong.empty()) {
+    begin_to_judge();
   }
-  times_.reference_seconds = watch.seconds();
+  return wrong;
 }
 
 bool DeviceRunner::is_compared_there(const Written& written) const {
@@ -236,7 +334,7 @@ CandidateRunner::Prepared DeviceRunner::prepare(const RankedCandidate& ranked,
   const Slicing slicing = parse_slicing(ranked.words);
   const Executor executor(apply(kernel_, slicing), device_);
   const std::vector<runtime::KernelResources> resources = compile(executor, stop);
-  auto prepared = std::make_shared<PreparedExecutor>(executor, slicing.layouts);
+  auto prepared = std::make_shared<PreparedExecutor>(executor, slicing);
   if (slicing.layouts.empty()) {
     prepared->call = executor.bind(arguments_);
   }
@@ -274,6 +372,20 @@ ArrayData DeviceRunner::to_host(const std::string& name, const Written& written)
 std::string DeviceRunner::check(const PreparedCandidate& candidate) {
   const PreparedExecutor& prepared = bound(candidate);
   run_once(*prepared.call, prepared.laid);
+  if (!has_reference_) {
+    return take_as_reference(prepared.slicing);
+  }
+  const std::string wrong = why_wrong();
+  if (expected_->is_reference_wrong()) {
+    has_reference_ = false;
+    ++judgement_;
+    return wrong.empty() ? take_as_reference(prepared.slicing) : wrong;
+  }
+  return wrong;
+}
+
+/// Of the last run.
+std::string DeviceRunner::why_wrong() {
   for (auto& [name, written] : written_) {
     if (written.right && is_within_bounds(name, written)) {
       continue;
@@ -291,6 +403,7 @@ std::string DeviceRunner::check(const PreparedCandidate& candidate) {
 
 double DeviceRunner::time_us(const PreparedCandidate& candidate, int launches) {
   const BoundCall& call = *bound(candidate).call;
+  has_timed_ = true;
   return timer_.time_us(
       stream_, [&] { call(stream_); }, launches);
 }

@@ -1,9 +1,10 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <atomic>
 #include <functional>
-#include <future>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "rtcg/loopy/tune/candidate_runner.h"
 #include "rtcg/loopy/tune/expected_results.h"
 #include "rtcg/loopy/tune/launch_timer.h"
+#include "rtcg/loopy/tune/leavable_thread.h"
 #include "rtcg/loopy/tune/stopwatch.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/compile/compile_workers.h"
@@ -27,14 +29,26 @@ class DeviceRunner : public CandidateRunner {
  public:
   /// @param kernel  described, with its sizes put in
   DeviceRunner(const Kernel& kernel, runtime::Device device, const TuneOptions& options);
+  ~DeviceRunner() override { *is_over_ = true; }
+  DeviceRunner(const DeviceRunner&) = delete;
+  DeviceRunner& operator=(const DeviceRunner&) = delete;
 
   /// What this gives is what candidates must give. It is compared with the description first, as
   /// an interpreter has it.
   /// @throws Error  loopy.compare_with_reference.wrong_numbers
   void set_reference(const Executor& reference);
-  /// A search begins with this one as the reference.
-  void begin_with(Executor reference) { reference_ = std::move(reference); }
-  [[nodiscard]] std::function<void()> beginning() override;
+  /// What is compared with the results of candidates, where the interpreter does not give all of
+  /// them. Without such a reference, or if it fails to compile, the first candidate is one that
+  /// gives the interpreter's samples, or what `check_small` takes for right.
+  ///
+  /// @param make_reference  compiles a plain slicing, on a thread of its own; may be empty
+  /// @param check_small     says what is wrong with a slicing for sizes so small that all is
+  ///                        interpreted; may be empty
+  void begin_with(std::function<Executor()> make_reference,
+                  std::function<std::string(const Slicing&)> check_small);
+  [[nodiscard]] bool is_judge_ready() override;
+  void judge_by_what_is_known() override;
+  [[nodiscard]] int judgement() const override { return judgement_; }
 
   [[nodiscard]] Prepared prepare(const RankedCandidate& ranked,
                                  const std::stop_token& stop) override;
@@ -45,14 +59,15 @@ class DeviceRunner : public CandidateRunner {
 
   /// Why worker processes were wanted and not used; otherwise empty.
   [[nodiscard]] std::string why_no_workers() const { return workers_.why_given_up(); }
-  /// Why one tolerance holds for all results; otherwise empty, also before there is a reference.
+  /// Why one tolerance holds for all results; otherwise empty, also before
+  /// results can be judged.
   [[nodiscard]] std::string why_not_interpreted() const {
-    return expected_ ? expected_->why_not_interpreted() : std::string();
+    return is_judge_ready_ ? expected_->why_not_interpreted() : std::string();
   }
   /// Whether only some results have bounds of their own.
-  [[nodiscard]] bool is_sampled() const { return expected_ && expected_->is_sampled(); }
-  /// Without the ranking. Only when the search has begun.
-  [[nodiscard]] const TuneBeginning& times() const { return times_; }
+  [[nodiscard]] bool is_sampled() const { return is_judge_ready_ && expected_->is_sampled(); }
+  /// Without the ranking; only the arrays before results can be judged.
+  [[nodiscard]] TuneBeginning times() const { return is_judge_ready_ ? times_ : TuneBeginning{}; }
   /// Of all arrays.
   [[nodiscard]] double memory_bytes() const { return memory_bytes_; }
 
@@ -67,8 +82,9 @@ class DeviceRunner : public CandidateRunner {
     std::optional<runtime::Buffer<float>> allowed{};
   };
 
-  struct Interpreted {
-    ExpectedResults expected;
+  /// What the judge's threads give.
+  struct Expected {
+    ExpectedResults results;
     double seconds = 0;
   };
   /// An array with another layout than described.
@@ -83,6 +99,13 @@ class DeviceRunner : public CandidateRunner {
   [[nodiscard]] std::vector<runtime::KernelResources> compile(const Executor& executor,
                                                               const std::stop_token& stop);
   void add_array(const std::string& name, const ArrayData& array, bool is_written);
+  /// One step of what has to be done before results can be judged.
+  void prepare_to_judge();
+  void begin_to_judge();
+  [[nodiscard]] ArgumentData results();
+  /// What the last run gave becomes the reference, unless that is wrong.
+  [[nodiscard]] std::string take_as_reference(const Slicing& slicing);
+  [[nodiscard]] std::string why_wrong();
   /// One run that began with the initial values, and leaves arrays as described.
   void run_once(const BoundCall& call, const std::vector<const Laid*>& laid);
   /// A candidate with its arguments: arrays with another layout are made when it is first run,
@@ -109,11 +132,20 @@ class DeviceRunner : public CandidateRunner {
   std::map<std::string, Written> written_{};
   std::map<std::string, Laid> laid_{};  // by plans, as text
   std::vector<NamedArgument> arguments_{};
-  /// Made while the arrays are copied and the first candidates are compiled.
-  std::future<Interpreted> interpreted_{};
-  std::optional<ExpectedResults> expected_{};  // of the first reference on
-  std::optional<Executor> reference_{};
+  /// Ends the interpreter.
+  std::shared_ptr<std::atomic<bool>> is_over_ = std::make_shared<std::atomic<bool>>(false);
+  // the judge's way: the description is interpreted, a reference runs, and bounds are settled
+  std::optional<MadeAside<Expected>> interpreted_{};
+  std::optional<MadeAside<Executor>> reference_{};
+  std::optional<MadeAside<Expected>> settled_{};
+  std::optional<ExpectedResults> expected_{};  // of the interpretation on
+  std::atomic<bool> is_judge_ready_ = false;
+  bool has_reference_ = false;  ///< or needs none
+  bool has_timed_ = false;      ///< a candidate, or may not wait for one
+  std::atomic<int> judgement_ = 0;
+  std::function<std::string(const Slicing&)> check_small_{};
   TuneBeginning times_{};
+  double arrays_seconds_ = 0;
   /// How many numbers a comparison found to be wrong.
   std::optional<runtime::Buffer<std::int32_t>> wrong_{};
   double memory_bytes_ = 0;

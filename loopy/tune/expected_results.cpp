@@ -10,6 +10,8 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
+#include "rtcg/loopy/interpret/in_pieces.h"
+#include "rtcg/loopy/interpret/interpret_until.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -77,15 +79,34 @@ void for_each_beyond(const ExpectedResults::Bounds& bounds, const ArrayData& fou
   });
 }
 
+constexpr std::size_t piece_of_bounds = std::size_t{1} << 18;
+
 /// Allows each number the distance that `distance_of` gives for its size, and no less.
 template <class Distance>
 void allow(ExpectedResults::Bounds& bounds, const Distance& distance_of) {
   with_reader(bounds.right.kind, [&](const auto& read) {
-    for (std::size_t i = 0; i < bounds.allowed.size(); ++i) {
-      const double distance = distance_of(std::fabs(static_cast<double>(read(bounds.right, i))));
-      bounds.allowed[i] = static_cast<float>(distance) * (1 + 0x1p-22F);
-    }
+    in_pieces(bounds.allowed.size(), piece_of_bounds, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const double distance = distance_of(std::fabs(static_cast<double>(read(bounds.right, i))));
+        bounds.allowed[i] = static_cast<float>(distance) * (1 + 0x1p-22F);
+      }
+    });
   });
+}
+
+/// Writes a number as it is, where the array can hold it.
+void set_number(ArrayData& array, std::size_t place, long double value) {
+  const auto set_integer = [&](auto converted) {
+    converted = static_cast<decltype(converted)>(value);
+    std::memcpy(array.bytes.data() + place * sizeof(converted), &converted, sizeof(converted));
+  };
+  if (array.kind == ScalarKind::i64) {  // numbers of 64 bits that doubles round
+    set_integer(std::int64_t{});
+  } else if (array.kind == ScalarKind::u64) {
+    set_integer(std::uint64_t{});
+  } else {
+    array.set_element(place, static_cast<double>(value));
+  }
 }
 
 /// The largest error among numbers that were interpreted, and the largest of them.
@@ -111,15 +132,17 @@ struct ErrorModel {
 }  // namespace
 
 ExpectedResults::ExpectedResults(Kernel kernel, const InterpretArguments& arguments,
-                                 std::uint64_t seed, double tolerance, double seconds)
+                                 std::uint64_t seed, double tolerance, double seconds,
+                                 const std::function<bool()>& is_over)
     : kernel_(std::move(kernel)),
       arguments_{arguments.parameters, arguments.reals, {}},
       seed_(seed),
       tolerance_(tolerance) {
   const auto interpret_within = [&](double operations) {
     operations_ = operations;
-    expected_ = interpret(kernel_, arguments,
-                          {.most_operations = operations, .samples = sample_count, .seed = seed_});
+    expected_ = interpret_until(
+        kernel_, arguments, {.most_operations = operations, .samples = sample_count, .seed = seed_},
+        is_over);
   };
   try {
     try {
@@ -134,6 +157,23 @@ ExpectedResults::ExpectedResults(Kernel kernel, const InterpretArguments& argume
   } catch (const Error& error) {
     why_not_interpreted_ = error.message();  // C text, or no result within the limit
   }
+  if (!needs_reference()) {
+    set_all_exact();
+  }
+}
+
+void ExpectedResults::set_all_exact() {
+  for (const auto& [name, array] : expected_->arrays) {
+    const std::size_t count = array.numbers.size();
+    Bounds& bounds = bounds_[name];
+    bounds.right.kind = array.kind;
+    bounds.right.bytes.resize(count * static_cast<std::size_t>(cgen::size_bytes(array.kind)));
+    bounds.allowed.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      set_number(bounds.right, i, array.numbers[i].value);
+      set_exact(name, i, array.numbers[i]);
+    }
+  }
 }
 
 void ExpectedResults::set_reference(ArgumentData found) {
@@ -141,6 +181,8 @@ void ExpectedResults::set_reference(ArgumentData found) {
     check_is_equal(report_of(find_mismatch(found, *expected_), expected_->is_sampled));
   }
   bounds_.clear();
+  samples_.clear();
+  is_reference_wrong_ = false;
   for (auto& [name, array] : found) {
     Bounds& bounds = bounds_[name];
     bounds.right = std::move(array);
@@ -173,12 +215,13 @@ void ExpectedResults::set_exact(const std::string& array, std::size_t place,
   if (is_sampled()) {
     samples_[array][place] = number;
   }
-  if (!std::isfinite(number.error) || !std::isfinite(number.value)) {
-    bounds.allowed[place] = std::isfinite(number.error) ? 0 : no_bound;
+  if (!std::isfinite(number.error)) {
+    bounds.allowed[place] = no_bound;
     return;
   }
-  if (number.error == 0) {
-    bounds.allowed[place] = 0;  // the reference has just this number
+  if (number.error == 0 || !std::isfinite(number.value)) {
+    set_number(bounds.right, place, number.value);
+    bounds.allowed[place] = 0;
     return;
   }
   // the nearest number that the array can hold, and what is left to it of the distance
@@ -228,6 +271,12 @@ void ExpectedResults::interpret_places(const std::string& array,
       interpret(kernel_, arguments,
                 {.most_operations = operations_, .seed = seed_, .places = {{array, places}}});
   const ExpectedArray& numbers = known.arrays.at(array);
+  Interpretation these;
+  these.arrays[array] = numbers;
+  ArgumentData reference;
+  reference[array] = std::move(bounds_.at(array).right);
+  is_reference_wrong_ = is_reference_wrong_ || !find_mismatch(reference, these).is_equal();
+  bounds_.at(array).right = std::move(reference.at(array));
   for (std::size_t i = 0; i < numbers.numbers.size(); ++i) {
     set_exact(array, numbers.places.at(i), numbers.numbers[i]);
   }
@@ -262,6 +311,7 @@ std::string ExpectedResults::why_wrong(const std::string& array, const ArrayData
       return text(all.front());  // these depend on more than the samples do
     }
   }
+  const ArgumentData all_found = {{array, found}};
   for (const Excess& each : all) {
     const std::optional<ExpectedNumber> number = exact_number(array, each.place);
     if (!number) {
@@ -271,7 +321,7 @@ std::string ExpectedResults::why_wrong(const std::string& array, const ArrayData
     }
     Interpretation one;
     one.arrays[array] = {found.kind, {each.place}, {*number}};
-    if (!find_mismatch({{array, found}}, one).is_equal()) {
+    if (!find_mismatch(all_found, one).is_equal()) {
       return text(each);
     }
   }

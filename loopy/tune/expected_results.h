@@ -2,6 +2,7 @@
 // Internal header: it is not installed.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,9 +17,9 @@ namespace rtcg::loopy {
 /// be off.
 ///
 /// Where the description can be interpreted as a whole, each number has its own bound. Where only
-/// samples of it can be, these have their own bounds, and all others are compared with the results
-/// of a plain slicing: within what the errors of the samples allow for numbers of that size.
-/// Numbers beyond that are interpreted before a candidate is refused. Where nothing can be
+/// samples of it can be, these have their own bounds, and all others are compared with a reference,
+/// the results of one slicing: within what the errors of the samples allow for numbers of that
+/// size. Numbers beyond that are interpreted before a candidate is refused. Where nothing can be
 /// interpreted, one tolerance holds for all numbers.
 class ExpectedResults {
  public:
@@ -30,19 +31,25 @@ class ExpectedResults {
   };
 
   /// Interprets the kernel, for a fraction of a second, or for two where each result takes so long
-  /// and there is time.
+  /// and there is time. Where that gives all results, bounds are settled.
   ///
   /// @param kernel     typed, with its sizes put in
-  /// @param arguments  arrays are random_arguments(kernel, arguments.parameters, seed)
+  /// @param arguments  arrays are runnable_arguments(kernel, arguments.parameters, {seed})
   /// @param tolerance  as in TuneOptions
   /// @param seconds    that this may take
+  /// @param is_over    ends the interpretation; asked often, may be empty
   ExpectedResults(Kernel kernel, const InterpretArguments& arguments, std::uint64_t seed,
-                  double tolerance, double seconds = 2);
+                  double tolerance, double seconds = 2, const std::function<bool()>& is_over = {});
 
-  /// Takes the results of a plain slicing, and settles the bounds.
+  /// Whether bounds need the results of a slicing.
+  [[nodiscard]] bool needs_reference() const { return !expected_ || expected_->is_sampled; }
+  /// Takes the results of a slicing, and settles the bounds.
   /// @param found  all arrays that the kernel writes
   /// @throws Error  loopy.compare_with_reference.wrong_numbers: they are not as described
   void set_reference(ArgumentData found);
+  /// Whether a result of the reference turned out to be wrong, which its samples have not shown:
+  /// all that was compared with it has to be compared with another one.
+  [[nodiscard]] bool is_reference_wrong() const { return is_reference_wrong_; }
 
   [[nodiscard]] const Bounds& bounds_of(const std::string& array) const {
     return bounds_.at(array);
@@ -65,6 +72,7 @@ class ExpectedResults {
     double ratio = 0;  ///< distance over bound
   };
 
+  void set_all_exact();
   void set_exact(const std::string& array, std::size_t place, const ExpectedNumber& number);
   [[nodiscard]] std::optional<ExpectedNumber> exact_number(const std::string& array,
                                                            std::size_t place) const;
@@ -82,6 +90,7 @@ class ExpectedResults {
   /// Of the numbers that were interpreted, where not all were.
   std::map<std::string, std::map<std::size_t, ExpectedNumber>> samples_{};
   std::set<std::string> changed_{};
+  bool is_reference_wrong_ = false;
 };
 
 }  // namespace rtcg::loopy

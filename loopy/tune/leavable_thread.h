@@ -1,9 +1,12 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rtcg::loopy {
@@ -34,6 +37,47 @@ class LeavableThread {
   std::shared_ptr<State> state_;
   std::thread thread_{};
   bool is_left_ = false;
+};
+
+/// A value that a thread of its own makes. If nobody has waited for it at the end, the thread is
+/// left.
+template <class T>
+class MadeAside {
+ public:
+  /// @param make  owns what it refers to
+  explicit MadeAside(std::function<T()> make) {
+    std::packaged_task<T()> task(std::move(make));
+    value_ = task.get_future();
+    thread_ = std::thread(std::move(task));
+  }
+  ~MadeAside() {
+    if (!thread_.joinable()) {
+      return;
+    }
+    constexpr std::chrono::milliseconds patience{50};
+    if (value_.wait_for(patience) == std::future_status::ready) {
+      thread_.join();
+      return;
+    }
+    std::vector<std::thread> threads;
+    threads.push_back(std::move(thread_));
+    leave(std::move(threads));
+  }
+  MadeAside(const MadeAside&) = delete;
+  MadeAside& operator=(const MadeAside&) = delete;
+
+  [[nodiscard]] bool is_ready() const {
+    return value_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+  /// Once. @throws  what `make` threw
+  [[nodiscard]] T get() {
+    thread_.join();
+    return value_.get();
+  }
+
+ private:
+  std::future<T> value_{};
+  std::thread thread_{};
 };
 
 }  // namespace rtcg::loopy

@@ -2,6 +2,9 @@
 #include "rtcg/loopy/tune/run_search.h"
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
+#include <thread>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -19,6 +22,7 @@ namespace {
 struct Timing {
   double median_us = 0;
   double least_us = 0;
+  bool is_hopeless = false;
 };
 
 /// Stops when it is clear that it is three times `best_us`.
@@ -33,7 +37,7 @@ Timing time_candidate(CandidateRunner& runner, const PreparedCandidate& candidat
   // a long launch differs little from the next one, and the budget is not for repeating it
   constexpr double long_launch_us = 2e5;
   if (is_hopeless() || once > long_launch_us) {
-    return {once, once};
+    return {once, once, is_hopeless()};
   }
   const int launches = std::clamp(static_cast<int>(300 / std::max(once, 1.0)), 1, 50);
   std::vector<double> times;
@@ -48,28 +52,59 @@ Timing time_candidate(CandidateRunner& runner, const PreparedCandidate& candidat
     }
   }
   std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times.front()};
+  return {times[times.size() / 2], times.front(), best_us > 0 && times.front() > 1.5 * best_us};
 }
 
-/// What a device says of a candidate.
+/// What a device says of a program.
 struct Measured {
   std::string refusal{};
   Timing timing{};
+  bool is_judged = false;
+  int judgement = 0;  ///< CandidateRunner::judgement() then
+
+  /// The check is a launch too: slow candidates without a chance skip it.
+  [[nodiscard]] bool needs_no_check(double best_us) const {
+    return best_us > 1000 && timing.median_us > 3 * best_us;
+  }
 };
+
+void check(CandidateRunner& runner, const PreparedCandidate& prepared, Measured& measured) {
+  try {
+    measured.refusal = runner.check(prepared);
+  } catch (const Error& error) {
+    measured.refusal = error.what();
+  }
+  measured.is_judged = true;
+  measured.judgement = runner.judgement();
+}
+
+void time(CandidateRunner& runner, const PreparedCandidate& prepared, double best_us,
+          Measured& measured) {
+  try {
+    measured.timing = time_candidate(runner, prepared, best_us);
+  } catch (const Error& error) {
+    measured = {error.what(), {}, true, 0};
+  }
+}
 
 void check_and_time(CandidateRunner& runner, const PreparedCandidate& prepared, double best_us,
                     Measured& measured) {
-  // the check is a launch too: slow candidates without a chance skip it
-  if (best_us > 1000) {
-    const double once = runner.time_us(prepared, 1);
-    if (once > 3 * best_us) {
-      measured.timing = {once, once};
-      return;
+  try {
+    if (best_us > 1000) {
+      const double once = runner.time_us(prepared, 1);
+      measured.timing = {once, once, true};
+      if (measured.needs_no_check(best_us)) {
+        measured.is_judged = true;
+        return;
+      }
     }
+  } catch (const Error& error) {
+    measured = {error.what(), {}, true, 0};
+    return;
   }
-  measured.refusal = runner.check(prepared);
+  check(runner, prepared, measured);
   if (measured.refusal.empty()) {
-    measured.timing = time_candidate(runner, prepared, best_us);
+    time(runner, prepared, best_us, measured);
   }
 }
 
@@ -101,29 +136,36 @@ class SearchRun {
       CompileAhead ahead(
           space_, kept_, options_, *search_, log_,
           device_thread_ == nullptr ? CompileAhead::AtEnd::wait : CompileAhead::AtEnd::leave);
-      if (const std::function<void()> begin = runner_.beginning()) {
-        ahead.start();
-        if (!on_device([runner = kept_, begin] { begin(); }, [this] { return is_given_up(); })) {
-          is_left_at_beginning_ = true;
-          return finish();
-        }
-      }
+      ahead.start();
+      wait_where_cores_are_shared();
       // making the stream may have taken the whole budget
-      while (!is_over() || (progress_.tried == 0 && !is_cancelled_)) {
-        std::optional<Candidate> candidate =
-            ahead.next(progress_.best_us, [this] { return is_given_up(); });
-        if (!candidate) {
+      while (!is_over() || (progress_.tried + timed_.size() == 0 && !is_cancelled_)) {
+        std::optional<Candidate> candidate = ahead.next(progress_.best_us, [this] {
+          ask_judge();
+          return is_given_up();
+        });
+        ask_judge();
+        if (!candidate || !measure(*candidate)) {
           break;
         }
+        if (first_seconds_ == 0) {
+          first_seconds_ = runner_.seconds();
+        }
+        timed_.push_back(std::move(*candidate));
+        ask_judge();
         const double best_before = progress_.best_us;
-        if (!measure(*candidate)) {
+        if (is_judge_ready_ && !judge_timed([this] { return is_given_up(); })) {
           break;
         }
-        take(std::move(*candidate), ahead.waiting());
+        take_timed(ahead.waiting());
         if (progress_.best_us != best_before) {
           ahead.drop_beaten(progress_.best_us);
         }
       }
+    }
+    // the final round checks what is known from the log
+    if (!timed_.empty() || (!is_judge_ready_ && !fine_.empty())) {
+      wait_for_judge();
     }
     return finish();
   }
@@ -166,55 +208,184 @@ class SearchRun {
     return true;
   }
 
+  /// Programs that compute on the cores of the judge are not timed meanwhile, if that is soon over.
+  void wait_where_cores_are_shared() {
+    constexpr double most_of_budget = 0.3;
+    while (runner_.shares_cores() && !is_judge_ready_ && !is_over() &&
+           runner_.seconds() < most_of_budget * options_.budget_seconds) {
+      ask_judge();
+      wait_a_moment();
+    }
+  }
+  [[nodiscard]] bool is_left() const {
+    return device_thread_ != nullptr && device_thread_->is_left();
+  }
+  static void wait_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
+
+  void ask_judge() {
+    if (is_judge_ready_ || is_left()) {
+      return;
+    }
+    const auto answer = std::make_shared<bool>(false);
+    const bool is_done = on_device([runner = kept_, answer] { *answer = runner->is_judge_ready(); },
+                                   [this] { return is_given_up(); });
+    is_judge_ready_ = is_done && *answer;
+  }
+
   /// False: the search ended before anything was known of the candidate.
   bool measure(Candidate& candidate) {
-    TunedCandidate& tuned = candidate.tuned;
-    if (candidate.is_resumed) {
+    candidate.is_judged = candidate.is_resumed || !candidate.tuned.refusal.empty();
+    if (candidate.is_judged) {
       return true;
     }
-    if (tuned.refusal.empty() && !run_on_device(candidate)) {
-      return false;
+    const auto [same, is_new] = measured_.try_emplace(candidate.prepared->program_hash);
+    if (is_new) {
+      const auto measured = std::make_shared<Measured>();
+      const auto task = [runner = kept_, prepared = candidate.prepared, measured,
+                         is_judge_ready = is_judge_ready_ && timed_.empty(),
+                         best_us = best_of_timed()] {
+        if (is_judge_ready) {
+          check_and_time(*runner, *prepared, best_us, *measured);
+        } else {
+          time(*runner, *prepared, best_us, *measured);
+        }
+      };
+      if (!on_device(task, [this] { return is_given_up(); })) {
+        return false;
+      }
+      same->second = *measured;
     }
-    log_.add(tuned);
+    note(candidate, same->second, is_new);
     return true;
   }
 
-  bool run_on_device(Candidate& candidate) {
-    const auto [same, is_new] = times_.try_emplace(candidate.prepared->program_hash);
-    if (!is_new) {
-      candidate.tuned.microseconds = same->second.median_us;
-      candidate.least_us = same->second.least_us;
-      candidate.tuned.refusal =
-          same->second.median_us == 0 ? "the same program as another that is wrong" : "";
+  static void note(Candidate& candidate, const Measured& measured, bool is_first) {
+    candidate.tuned.microseconds = measured.timing.median_us;
+    candidate.least_us = measured.timing.least_us;
+    candidate.is_hopeless = measured.timing.is_hopeless;
+    candidate.is_judged = measured.is_judged;
+    candidate.judgement = measured.judgement;
+    candidate.tuned.refusal = measured.refusal.empty() || is_first
+                                  ? measured.refusal
+                                  : "the same program as another that is wrong";
+    if (!candidate.tuned.refusal.empty()) {
+      candidate.tuned.microseconds = 0;
+      candidate.least_us = 0;
+    }
+  }
+
+  /// Of those that are right, and of those that may be.
+  [[nodiscard]] double best_of_timed() const {
+    double best_us = progress_.best_us;
+    for (const Candidate& each : timed_) {
+      const double us = each.tuned.microseconds;
+      best_us = us > 0 && (best_us == 0 || us < best_us) ? us : best_us;
+    }
+    return best_us;
+  }
+
+  /// Judges those that were timed before the judge was ready, the fastest first. False: given up.
+  bool judge_timed(const std::function<bool()>& is_given_up) {
+    std::vector<Candidate*> open;
+    for (Candidate& each : timed_) {
+      if (!each.is_judged) {
+        open.push_back(&each);
+      }
+    }
+    std::stable_sort(open.begin(), open.end(), [](const Candidate* a, const Candidate* b) {
+      return a->tuned.microseconds < b->tuned.microseconds;
+    });
+    bool is_one_wrong = false;
+    double best_us = progress_.best_us;
+    for (Candidate* each : open) {
+      Measured& known = measured_.at(each->prepared->program_hash);
+      const bool is_first = !known.is_judged;
+      const bool is_enough = best_us > 0 && is_given_up();
+      if (is_first && (is_enough || !judge(*each, known, best_us, is_given_up))) {
+        return false;
+      }
+      note(*each, known, is_first);
+      is_one_wrong = is_one_wrong || !known.refusal.empty();
+      const double us = each->tuned.microseconds;
+      best_us = us > 0 && (best_us == 0 || us < best_us) ? us : best_us;
+    }
+    // some seemed hopeless next to a wrong one
+    for (Candidate* each : is_one_wrong ? open : std::vector<Candidate*>()) {
+      if (each->is_hopeless && each->tuned.refusal.empty() &&
+          each->tuned.microseconds < 3 * best_us && !time_again(*each, best_us, is_given_up)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool judge(const Candidate& candidate, Measured& known, double best_us,
+             const std::function<bool()>& is_given_up) {
+    if (known.needs_no_check(best_us)) {
+      known.is_judged = true;
       return true;
     }
-    const auto measured = std::make_shared<Measured>();
-    const auto task = [runner = kept_, prepared = candidate.prepared, measured,
-                       best_us = progress_.best_us] {
-      try {
-        check_and_time(*runner, *prepared, best_us, *measured);
-      } catch (const Error& error) {
-        measured->refusal = error.what();
-        measured->timing = {};
-      }
-    };
-    if (!on_device(task, [this] { return is_given_up(); })) {
-      return false;
+    const auto measured = std::make_shared<Measured>(known);
+    const bool is_done = on_device([runner = kept_, prepared = candidate.prepared,
+                                    measured] { check(*runner, *prepared, *measured); },
+                                   is_given_up);
+    known = is_done ? *measured : known;
+    return is_done;
+  }
+
+  bool time_again(Candidate& candidate, double best_us, const std::function<bool()>& is_given_up) {
+    const auto measured =
+        std::make_shared<Measured>(measured_.at(candidate.prepared->program_hash));
+    const bool is_done = on_device([runner = kept_, prepared = candidate.prepared, measured,
+                                    best_us] { time(*runner, *prepared, best_us, *measured); },
+                                   is_given_up);
+    if (is_done) {
+      measured_.at(candidate.prepared->program_hash) = *measured;
+      note(candidate, *measured, true);
     }
-    same->second = measured->timing;
-    candidate.tuned.refusal = measured->refusal;
-    candidate.tuned.microseconds = measured->timing.median_us;
-    candidate.least_us = measured->timing.least_us;
-    return true;
+    return is_done;
+  }
+
+  /// Those before the first that is not judged, in the order of the search.
+  void take_timed(std::size_t waiting) {
+    while (!timed_.empty() && timed_.front().is_judged) {
+      if (!timed_.front().is_resumed) {
+        log_.add(timed_.front().tuned);
+      }
+      take(std::move(timed_.front()), waiting);
+      timed_.pop_front();
+    }
+  }
+
+  /// After the search: the judge gets a moment more, and has to tell then by what is known.
+  void wait_for_judge() {
+    progress_.doing = "judging results";
+    report();
+    constexpr double patience = 0.8;
+    const double begin = runner_.seconds();
+    const double end =
+        is_cancelled_ ? begin + 0.3 : std::max(begin, options_.budget_seconds) + patience;
+    while (!is_judge_ready_ && runner_.seconds() <= end && !is_left()) {
+      ask_judge();
+      wait_a_moment();
+    }
+    if (!is_judge_ready_) {
+      is_judge_ready_ = on_device([runner = kept_] { runner->judge_by_what_is_known(); },
+                                  [&] { return runner_.seconds() > end + patience; });
+    }
+    if (is_judge_ready_ && !timed_.empty()) {
+      static_cast<void>(judge_timed([&] { return runner_.seconds() > end; }));
+    }
+    judging_seconds_ = runner_.seconds() - begin;
+    std::erase_if(timed_, [](const Candidate& each) { return !each.is_judged; });
+    take_timed(0);
   }
 
   void take(Candidate candidate, std::size_t waiting) {
     const TunedCandidate& tuned = candidate.tuned;
     const bool is_fine = tuned.refusal.empty();
     search_->learn(candidate.place, is_fine ? std::optional(tuned.microseconds) : std::nullopt);
-    if (progress_.tried++ == 0) {
-      first_seconds_ = runner_.seconds();
-    }
+    ++progress_.tried;
     progress_.resumed += candidate.is_resumed ? 1 : 0;
     progress_.compiled = progress_.tried + waiting;
     if (is_fine && (progress_.best_us == 0 || tuned.microseconds < progress_.best_us)) {
@@ -234,7 +405,36 @@ class SearchRun {
     report();
   }
 
+  /// What was compared with a reference that turned out to be wrong is compared with another one.
+  void judge_again() {
+    const int judgement = runner_.judgement();
+    std::stable_sort(fine_.begin(), fine_.end(), [](const Candidate& a, const Candidate& b) {
+      return a.least_us < b.least_us;
+    });
+    for (Candidate& each : fine_) {
+      if (each.prepared == nullptr || each.judgement == judgement) {
+        continue;
+      }
+      const auto measured = std::make_shared<Measured>();
+      if (!on_device([runner = kept_, prepared = each.prepared,
+                      measured] { check(*runner, *prepared, *measured); },
+                     [this] { return is_given_up(); })) {
+        measured->refusal = "compared with a reference that turned out to be wrong";
+      }
+      each.tuned.refusal = measured->refusal;
+      if (!each.tuned.refusal.empty()) {
+        refused_.push_back(std::move(each.tuned));
+        refused_.back().microseconds = 0;
+        each.place = SIZE_MAX;
+      }
+    }
+    std::erase_if(fine_, [](const Candidate& each) { return each.place == SIZE_MAX; });
+  }
+
   SearchResult finish() {
+    if (runner_.judgement() != 0) {
+      judge_again();
+    }
     SearchResult result;
     result.known = space_.count();
     result.resumed = progress_.resumed;
@@ -244,8 +444,8 @@ class SearchRun {
     if (!fine_.empty()) {
       run_final_round(result);
     } else if (refused_.empty() && space_.count() > 0 && is_over()) {
-      result.ended_while = is_left_at_beginning_ ? "while it made the reference"
-                                                 : "before a first candidate was timed";
+      result.ended_while = first_seconds_ > 0 ? "before the results of any candidate were judged"
+                                              : "before a first candidate was timed";
     }
     for (Candidate& each : fine_) {
       result.tried.push_back(std::move(each.tuned));
@@ -262,16 +462,18 @@ class SearchRun {
     constexpr double patience = 0.3;  // of those who stopped the search
     const bool is_stopped = ask_whether_cancelled();
     const auto final = std::make_shared<Final>(Final{fine_, refused_, {}, {}});
-    const double seconds = is_stopped ? patience : final_seconds();
+    const double seconds =
+        is_stopped ? patience : std::max(0.3 * final_seconds(), final_seconds() - judging_seconds_);
     const auto task = [runner = kept_, final, seconds, is_stopped] {
       final->result = FinalRound{*runner, seconds, is_stopped, final->stop.get_token()}(
           final->fine, final->refused);
     };
     const double begin = runner_.seconds();
     const double most = is_stopped ? 2 * patience : seconds + 1.5;
-    const bool is_done = on_device(task, [&] {
-      return runner_.seconds() - begin > most || (!is_stopped && ask_whether_cancelled());
-    });
+    const bool is_done =
+        is_judge_ready_ && on_device(task, [&] {
+          return runner_.seconds() - begin > most || (!is_stopped && ask_whether_cancelled());
+        });
     if (is_done) {
       fine_ = std::move(final->fine);
       refused_ = std::move(final->refused);
@@ -301,10 +503,13 @@ class SearchRun {
   TuneProgress progress_{};
   std::vector<double> best_us_{};  ///< after each candidate; 0: none yet
   bool is_cancelled_ = false;
-  bool is_left_at_beginning_ = false;
+  bool is_judge_ready_ = false;
+  double judging_seconds_ = 0;  ///< after the search
   double first_seconds_ = 0;
-  /// Of each program that ran; 0: it gave wrong results.
-  std::unordered_map<std::uint64_t, Timing> times_{};
+  /// By hashes of programs.
+  std::unordered_map<std::uint64_t, Measured> measured_{};
+  /// And not taken yet: the first of them is not judged.
+  std::deque<Candidate> timed_{};
   std::vector<Candidate> fine_{};
   std::vector<TunedCandidate> refused_{};
 };

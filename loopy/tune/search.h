@@ -57,7 +57,7 @@ struct TuneProgress {
   std::string best{};
   double seconds = 0;
   double seconds_left = 0;
-  /// `making arrays and reference`, `searching`, `comparing the fastest`.
+  /// `making arrays and slicings`, `searching`, `judging results`, `comparing the fastest`.
   std::string doing = "searching";
 };
 
@@ -112,7 +112,7 @@ struct SearchSummary {
   std::size_t known = 0;    ///< candidates that keep the constraints
   std::size_t resumed = 0;  ///< of those tried, known from the log
   double seconds = 0;       ///< that the search took
-  /// When the first candidate had been tried; 0: none was.
+  /// When the first candidate had been timed or refused; 0: none was.
   double first_seconds = 0;
   /// How many of the first are as fast as the first, within the noise of their times.
   std::size_t ties = 1;

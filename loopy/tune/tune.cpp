@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <future>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/measure/statistics.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -227,8 +229,52 @@ TuneResult run(const SlicingStream& stream, std::shared_ptr<CandidateRunner> run
   return result;
 }
 
+/// How many threads run a slicing whose axes are on the grid or in blocks as those of
+/// plain_slicing(): of the nest that has the fewest.
+double plain_threads(const Kernel& kernel, const Slicing& plain) {
+  double fewest = 0;
+  double threads = 1;
+  std::set<int> taken;
+  for (const InameSlicing& each : plain.inames) {
+    if (!taken.insert(each.factors.front().axis.number).second) {
+      fewest = fewest == 0 ? threads : std::min(fewest, threads);
+      threads = 1;
+      taken = {each.factors.front().axis.number};
+    }
+    const auto length = constraints_of(kernel, {each.iname}).maximum(Affine(each.iname));
+    double own = static_cast<double>(length.value_or(0) + 1);
+    for (const SlicingFactor& factor : each.factors) {
+      if (factor.axis.kind == AxisKind::sequential && factor.length > 0) {
+        own /= static_cast<double>(factor.length);
+      }
+    }
+    threads *= std::max(own, 1.0);
+  }
+  return fewest == 0 ? threads : std::min(fewest, threads);
+}
+
+/// About how long a plain slicing runs. Its threads wait for memory most of the time.
+double plain_seconds(const Kernel& kernel, const Slicing& plain, const runtime::Device& device) {
+  const double cores = std::max(1U, std::thread::hardware_concurrency());
+  const bool is_cpu = device.info().is_cpu;
+  const double of_a_thread = is_cpu ? 5e8 : 1e7;
+  const double most = is_cpu ? cores * of_a_thread : 1e12;
+  return count_flops(kernel) / std::min(most, plain_threads(kernel, plain) * of_a_thread);
+}
+
+/// Sizes for which a description is interpreted as a whole: with the same remainders of tiles.
+IntegerValues small_sizes(const IntegerValues& sizes) {
+  constexpr std::int64_t most = 32;
+  IntegerValues small = sizes;
+  for (auto& [name, value] : small) {
+    value = value > 2 * most ? most + value % most : value;
+  }
+  return small;
+}
+
 /// What is made before a search; the thread that makes it may be left.
 struct Prepared {
+  Kernel described;
   Kernel kernel;
   TuneOptions options;
   std::shared_ptr<DeviceRunner> runner{};
@@ -236,20 +282,44 @@ struct Prepared {
   double ranking_seconds = 0;
 
   void make(const runtime::Device& device) {
-    const Stopwatch watch;
     // both take a second where arrays are large and slicings are many
-    auto reference = std::async(std::launch::async, [this, &device, &watch] {
+    auto ranked = std::async(std::launch::async, [this] {
+      const Stopwatch watch;
       stream.emplace(kernel, options.constraints);
-      Executor plain(stream->count() == 0
-                         ? kernel
-                         : apply(kernel, plain_slicing(kernel, *stream, options.constraints)),
-                     device);
-      (void)plain.prepare();
       ranking_seconds = watch.seconds();
-      return plain;
     });
     runner = std::make_shared<DeviceRunner>(kernel, device, options);
-    runner->begin_with(reference.get());
+    ranked.get();
+    runner->begin_with(reference(device), small_check(device));
+  }
+
+  /// Nothing where it takes a tenth of the time, since no launch can be stopped.
+  [[nodiscard]] std::function<Executor()> reference(const runtime::Device& device) const {
+    Slicing plain;
+    if (stream->count() > 0) {
+      plain = plain_slicing(kernel, *stream, options.constraints);
+      if (plain_seconds(kernel, plain, device) > 0.1 * options.budget_seconds) {
+        return {};
+      }
+    }
+    return [kernel = kernel, plain, device, is_sliced = stream->count() > 0] {
+      Executor executor(is_sliced ? apply(kernel, plain) : kernel, device);
+      (void)executor.prepare();
+      return executor;
+    };
+  }
+  [[nodiscard]] std::function<std::string(const Slicing&)> small_check(
+      const runtime::Device& device) const {
+    return [described = described, sizes = small_sizes(options.constraints.parameters), device,
+            seed = options.seed](const Slicing& slicing) -> std::string {
+      const ComparisonReport report =
+          compare_with_reference(tuned_kernel(described, sizes, slicing),
+                                 with_sizes(described, sizes), sizes, device, {.seed = seed});
+      return report.is_equal
+                 ? ""
+                 : fmt::format("wrong for small sizes: {}[{}] is {}, not {}", report.worst.array,
+                               report.worst.index, report.worst.left, report.worst.right);
+    };
   }
 };
 
@@ -260,11 +330,11 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   TuneResult result;
   result.clocks_before = runtime::read_clocks(device);
   const auto prepared = std::make_shared<Prepared>(
-      Prepared{with_sizes(described, options.constraints.parameters), options});
+      Prepared{described, with_sizes(described, options.constraints.parameters), options});
   if (options.report) {
     TuneProgress progress;
     progress.seconds_left = options.budget_seconds;
-    progress.doing = "making arrays and reference";
+    progress.doing = "making arrays and slicings";
     options.report(progress);
   }
   LeavableThread device_thread;
@@ -276,7 +346,7 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
                                  (options.is_cancelled && options.is_cancelled());
                         });
   if (!is_ready) {
-    result.ended_while = "while it made arrays and the reference";
+    result.ended_while = "while it made arrays and slicings";
     result.seconds = watch.seconds();
     return result;
   }
@@ -288,9 +358,7 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   result.memory_bytes = runner->memory_bytes();
   result.why_not_interpreted = runner->why_not_interpreted();
   result.is_sampled = runner->is_sampled();
-  if (result.first_seconds > 0 || !device_thread.is_left()) {
-    result.beginning = runner->times();
-  }
+  result.beginning = runner->times();
   result.beginning.ranking_seconds = prepared->ranking_seconds;
   result.why_no_workers = runner->why_no_workers();
   result.clocks_before = before;

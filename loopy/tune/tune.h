@@ -31,13 +31,15 @@ struct TuneOptions : SearchOptions {
   double tolerance = 1e-3;
 };
 
-/// What a search does before its first candidate is timed, in seconds. All run at the same time,
-/// the reference apart, which needs the others.
+/// What a search does before candidates can be compiled and judged, in seconds. Slicings and arrays
+/// come first, at the same time. The others, which judge results, run while GPUs already time
+/// candidates; a processor waits for them for up to 0.3 of the budget, since they need its cores.
 struct TuneBeginning {
-  double ranking_seconds = 0;       ///< all slicings, and the compile of the plain one
+  double ranking_seconds = 0;       ///< all slicings
   double arrays_seconds = 0;        ///< random numbers, and their copies on the device
   double interpreting_seconds = 0;  ///< the description, for some or all results
-  double reference_seconds = 0;     ///< a run of a plain slicing, and the bounds of all results
+  /// A run of a plain slicing, and the bounds of all results; 0 where the interpreter gives all.
+  double reference_seconds = 0;
 };
 
 /// A slicing that was tried; its words are to_string(slicing).
@@ -80,9 +82,12 @@ struct TuneResult : SearchSummary {
 /// them alone. Candidates are compiled by several threads and processes while the device runs one
 /// at a time; what the best one so far leaves no chance is not compiled, or no more. The results of
 /// every one are compared before it may win: with what the description means and the bounds that
-/// its interpreter gives, or where there are none with those of a plain slicing. Timing stops early
-/// for what is three times slower than the best; a program that ran already is not timed again. The
-/// same seed tries the same candidates in the same order.
+/// its interpreter gives, or where there are none with those of a plain slicing; if that would take
+/// long, with those of the first candidate that gives the interpreter's samples, or is right for
+/// small sizes. What was timed before there is anything to compare with is compared later, before
+/// it guides the search, is logged or returned. Timing stops early for what is three times slower
+/// than the best; a program that ran already is not timed again. The same seed tries the same
+/// candidates in the same order.
 /// @throws InvalidInput  loopy.tune.unwritable_log, loopy.tune.foreign_file; what SlicingStream
 /// throws, and what the
 ///                       kernel's own checks throw

@@ -1,5 +1,7 @@
 #include "rtcg/loopy/tune/device_runner.h"
 
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
@@ -17,6 +19,44 @@ TEST(DeviceRunner, ComparesItsReferenceWithTheDescription) {
   runner.set_reference(Executor(sum_up_to("50"), runtime::Device::host()));
   EXPECT_ERROR("loopy.compare_with_reference.wrong_numbers",
                runner.set_reference(Executor(sum_up_to("49"), runtime::Device::host())));
+}
+
+TEST(DeviceRunner, TakesACandidateForItsReference) {
+  const Kernel kernel =
+      make_kernel("{[i, k]: 0 <= i < 100000 and 0 <= k < 50}", "b[i] = sum(k, a[i, k])",
+                  {.arguments = "a: f32[100000, 50]; b: f32[100000]"});
+  DeviceRunner runner(kernel, runtime::Device::host(), {});
+  runner.begin_with({}, {});
+  while (!runner.is_judge_ready()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(runner.is_sampled());
+  const auto check = [&](const std::string& words) {
+    return runner.check(*runner.prepare({words}, {}));
+  };
+  EXPECT_EQ(check("i: g.0 l.0*32"), "");
+  EXPECT_EQ(check("i: g.0 l.0*64; k: for for*10"), "");
+  EXPECT_EQ(runner.judgement(), 0);
+}
+
+TEST(DeviceRunner, AsksForSmallSizesWhereNothingIsInterpreted) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < 1000}", "... c \"${b[i]} = 2*${a[i]};\" {writes=b}",
+                  {.arguments = "a, b: f32[1000]"});
+  DeviceRunner runner(kernel, runtime::Device::host(), {});
+  std::vector<std::string> asked;
+  runner.begin_with({}, [&](const Slicing& slicing) -> std::string {
+    asked.push_back(to_string(slicing));
+    return asked.size() == 1 ? "wrong for small sizes" : "";
+  });
+  runner.judge_by_what_is_known();
+  const auto check = [&](const std::string& words) {
+    return runner.check(*runner.prepare({words}, {}));
+  };
+  EXPECT_EQ(check("i: g.0 l.0*32"), "wrong for small sizes");
+  EXPECT_EQ(check("i: g.0 l.0*64"), "");
+  EXPECT_EQ(check("i: g.0 l.0*128"), "");
+  EXPECT_EQ(asked, (std::vector<std::string>{"i: g.0 l.0*32", "i: g.0 l.0*64"}));
 }
 
 }  // namespace

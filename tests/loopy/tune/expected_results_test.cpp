@@ -95,6 +95,35 @@ TEST(ExpectedResults, InterpretWhatSamplesDoNotHave) {
   EXPECT_FALSE(expected.why_wrong("b", sums.with(777, wrong_by)).empty());
 }
 
+TEST(ExpectedResults, NeedNoReferenceWhereAllIsInterpreted) {
+  for (const char* type : {"f32", "f64", "i64"}) {
+    const RowSums sums(100, "b[i] = sum(k, a[i, k])", type);
+    ExpectedResults expected = sums.expected();
+    EXPECT_FALSE(expected.needs_reference());
+    EXPECT_EQ(expected.why_wrong("b", sums.results.at("b")), "");
+    EXPECT_FALSE(expected.why_wrong("b", sums.with(42, 1)).empty()) << type;
+  }
+  EXPECT_TRUE(RowSums(100000).expected().needs_reference());
+}
+
+TEST(ExpectedResults, TellThatTheReferenceIsWrong) {
+  const RowSums sums(100000);
+  ExpectedResults expected = sums.expected();
+  expected.set_reference({{"b", sums.with(54321, 1)}});  // the samples do not have that one
+  EXPECT_FALSE(expected.why_wrong("b", sums.with(777, 1)).empty());
+  EXPECT_TRUE(expected.is_reference_wrong());
+  expected.set_reference(sums.results);
+  EXPECT_FALSE(expected.is_reference_wrong());
+  EXPECT_FALSE(expected.why_wrong("b", sums.with(54321, 1)).empty());
+  EXPECT_FALSE(expected.is_reference_wrong());
+}
+
+TEST(ExpectedResults, EndTheInterpretationWhenItIsOver) {
+  const RowSums sums(100000);
+  const ExpectedResults expected(sums.kernel, sums.arguments, 1, 1e-3, 2, [] { return true; });
+  EXPECT_NE(expected.why_not_interpreted(), "");
+}
+
 TEST(ExpectedResults, SayWhyNothingWasInterpreted) {
   RowSums sums(100, "... c \"${b[i]} = ${a[i, 0]};\" {writes=b}");
   ExpectedResults expected = sums.expected();

@@ -36,6 +36,13 @@ class FakeRunner : public CandidateRunner {
     fake->resources.spill_store_bytes = spilled_bytes ? spilled_bytes(ranked) : 0;
     return fake;
   }
+  bool is_judge_ready() override {
+    seconds_ += seconds_of_an_answer;
+    is_judging = is_judging || !has_judge || has_judge();
+    return is_judging;
+  }
+  void judge_by_what_is_known() override { is_judging = true; }
+  [[nodiscard]] int judgement() const override { return judgement_number; }
   std::string check(const PreparedCandidate& candidate) override {
     return is_wrong && is_wrong(ranked_of(candidate)) ? "wrong: c[0] is 1, not 2" : "";
   }
@@ -53,6 +60,11 @@ class FakeRunner : public CandidateRunner {
   /// How often each slicing was timed.
   std::map<std::string, int> timed{};
   double seconds_of_a_timing = 0;
+  /// Whether candidates can be checked, and what an answer costs; empty: always.
+  std::function<bool()> has_judge{};
+  double seconds_of_an_answer = 0;
+  bool is_judging = false;
+  int judgement_number = 0;
   /// What the rest of the machine makes of a time, by the clock.
   std::function<double(double seconds)> slowdown{};
   /// Called by the threads that compile.

@@ -44,7 +44,7 @@ TEST(Tune, FindsAFastSlicingAndReportsOnIt) {
   };
   const TuneResult result = tune(matmul(), runtime::Device::host(), options);
   EXPECT_EQ(doing,
-            (std::vector<std::string>{"making arrays and reference", "comparing the fastest"}));
+            (std::vector<std::string>{"making arrays and slicings", "comparing the fastest"}));
   ASSERT_EQ(result.tried.size(), 6U);
   EXPECT_GT(result.known, 1000U);
   EXPECT_EQ(result.flops, 2.0 * 64 * 64 * 64);
