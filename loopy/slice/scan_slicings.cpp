@@ -402,6 +402,12 @@ class ScanEnumerator {
               add({form, threads, unrolled, width, 1, true});
             }
           }
+          // runs of other lengths cost more lines without an exchange
+          for (const std::int64_t unrolled : {3, 6}) {
+            if (width > 1 && problem_.is_along_rows) {
+              add({form, threads, unrolled, width, 1, true});
+            }
+          }
         }
       }
     }
