@@ -219,9 +219,13 @@ void OperationCounter::count_value(const Expr& expr) {
         count_parts();
         add_operations("divide", expr, 1);
       },
-      [&](const Power&) {
+      [&](const Power& e) {
         count_parts();
-        add_operations("power", expr, 1);
+        // small powers are written as products
+        const std::int64_t exponent = as_integer(e.exponent).value_or(0);
+        const bool is_product = exponent > 1 && exponent <= 4;
+        add_operations(is_product ? "multiply" : "power", expr,
+                       is_product ? static_cast<std::size_t>(exponent - 1) : 1);
       },
       [&](const Comparison& e) {
         count_parts();

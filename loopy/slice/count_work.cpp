@@ -28,6 +28,89 @@ void add_operations(const Kernel& kernel, const IntegerValues& parameters, const
   }
 }
 
+/// Finds what OperationMix::fused_floats is about: compilers contract a sum of products, and keep
+/// products that do not depend on all loops around a statement.
+class FusionCounter {
+ public:
+  FusionCounter(const Kernel& kernel, const std::string& cut, PointCounter& counter,
+                KernelWork& work)
+      : kernel_(kernel), cut_(cut), counter_(counter), work_(work) {}
+
+  void add(const Assignment& assignment, const NameSet& within) {
+    within_ = within;
+    inames_ = within;
+    visit(assignment.value);
+  }
+
+ private:
+  [[nodiscard]] static bool is_product(const Expr& expr) {
+    const Power* power = get_if<Power>(expr);
+    const Product* product = get_if<Product>(expr);
+    return (power != nullptr && as_integer(power->exponent).value_or(0) > 1) ||
+           (product != nullptr &&
+            product->factors.size() > (as_integer(product->factors.front()) == -1 ? 2U : 1U));
+  }
+
+  void visit(const Expr& expr) {
+    if (is<Access>(expr) || is<LinearAccess>(expr)) {
+      return;  // indices
+    }
+    const Reduction* reduction = get_if<Reduction>(expr);
+    const NameSet outer = inames_;
+    if (reduction != nullptr) {
+      inames_.insert(reduction->inames.begin(), reduction->inames.end());
+      const bool is_contracted =
+          reduction->operation == "sum" && is_product(reduction->operands[0]);
+      add_fused(expr, is_contracted ? 1 : 0);
+    } else if (const Sum* sum = get_if<Sum>(expr)) {
+      const auto products = std::count_if(sum->terms.begin(), sum->terms.end(), is_product);
+      add_fused(expr, static_cast<double>(
+                          std::min<std::ptrdiff_t>(products, std::ssize(sum->terms) - 1)));
+    } else if (const Product* product = get_if<Product>(expr)) {
+      add_shared(expr, *product);
+    }
+    for_each_child(expr, [&](const Expr& child) { visit(child); });
+    inames_ = outer;
+  }
+
+  /// The leading factors of a product that a loop of the results does not change.
+  void add_shared(const Expr& expr, const Product& product) {
+    constexpr double share = 1 - 1.0 / 4;  // of items along that loop
+    NameSet used;
+    for (std::size_t i = 0; i + 1 < product.factors.size(); ++i) {
+      for (const std::string& name : free_names(product.factors[i])) {
+        used.insert(name);
+      }
+      const bool is_shared = std::any_of(within_.begin(), within_.end(),
+                                         [&](const auto& each) { return used.count(each) == 0; });
+      add_fused(expr, i > 0 && is_shared ? share : 0);
+    }
+  }
+
+  void add_fused(const Expr& expr, double count) {
+    if (count == 0) {
+      return;
+    }
+    const cgen::Type type = type_of(kernel_, expr);
+    const cgen::Type part = number_type(type);
+    OperationMix& mix = inames_.count(cut_) != 0 ? work_.in_sum : work_.outside;
+    // a complex product with an addition is eight operations
+    const double fused = (type == part ? 1 : 4) * count * counter_.points(inames_);
+    if (part == cgen::f32) {
+      mix.fused_floats += fused;
+    } else if (part == cgen::f64) {
+      mix.fused_doubles += fused;
+    }
+  }
+
+  const Kernel& kernel_;
+  const std::string& cut_;
+  PointCounter& counter_;
+  KernelWork& work_;
+  NameSet within_{};
+  NameSet inames_{};
+};
+
 /// One operation for each read, in a box around all loops: of kernels whose points cannot be
 /// counted.
 void guess_operations(const std::vector<ArrayAccess>& accesses, const std::string& cut,
@@ -160,6 +243,12 @@ KernelWork count_work(const Kernel& kernel, const IntegerValues& parameters,
   const std::vector<ArrayAccess> accesses = accesses_of(kernel);
   try {
     add_operations(kernel, parameters, cut, work);
+    FusionCounter fusions(kernel, cut, counter, work);
+    for (const Instruction& instruction : kernel.instructions) {
+      if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+        fusions.add(*assignment, instruction.within_inames);
+      }
+    }
   } catch (const Unsupported&) {
     work = {};
     guess_operations(accesses, cut, counter, work);

@@ -69,13 +69,14 @@ void OperationMix::add(std::string_view operation, std::string_view type, double
 double OperationMix::as_floats(const MachineModel& machine) const {
   // a clock takes half as many instructions as operations of products with sums
   const double floats_per_clock = machine.flops_per_clock / 2;
-  return floats + doubles * machine.flops_per_clock / machine.f64_flops_per_clock +
+  return floats - fused_floats +
+         (doubles - fused_doubles) * machine.flops_per_clock / machine.f64_flops_per_clock +
          integers * floats_per_clock / machine.integers_per_clock +
          special * floats_per_clock / machine.special_per_clock;
 }
 
 void OperationMix::operator*=(double factor) {
-  for (double* each : {&floats, &doubles, &integers, &special}) {
+  for (double* each : {&floats, &doubles, &integers, &special, &fused_floats, &fused_doubles}) {
     *each *= factor;
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
@@ -15,9 +16,31 @@ constexpr double rounding_margin = 1 - 1e-6;
 
 // Registers of a thread. The limit is that of NVIDIA's GPUs; the rest are estimates.
 constexpr double most_registers = 255;
-constexpr double registers_of_loops = 24;    // counters, addresses and bounds
-constexpr double registers_of_result = 1.3;  // its sum, and what the compiler computes ahead for it
-constexpr double registers_of_operand = 2;   // the one in use, and the one that is loaded next
+constexpr double registers_of_loops = 26;       // counters, addresses and bounds
+constexpr double registers_of_scheduler = 512;  // of each lane of its warps
+
+// How long a warp waits, in clocks: about the same in all of NVIDIA's GPUs since sm_70.
+constexpr double start_clocks = 1000;  // of a block: its first loads, indices, and results
+constexpr double shared_latency = 30;
+constexpr double cache_latency = 40;
+constexpr double memory_latency = 650;  // second-level cache or memory, under load
+constexpr double barrier_clocks = 40;
+constexpr double arithmetic_latency = 4;
+// Of steps whose items are guarded one by one, as at the rim of a triangle.
+constexpr double guarded_load_clocks = 22;  // of memory, which is not asked for ahead
+constexpr double guarded_step_clocks = 26;
+constexpr double schedulers = 4;  // of a multiprocessor: an instruction in each clock
+constexpr double sector_bytes = 32;
+constexpr double share_of_others = 0.05;       // of what the units do that are not the busiest
+constexpr double statements_of_compiler = 16;  // that it unrolls loops to
+constexpr double instructions_of_iteration = 5;
+constexpr double most_statements_of_inner_loops = 48;
+constexpr double slowdown_of_groups = 1.12;  // steps of one load are in the same bank of registers
+constexpr double cost_of_spills = 2;         // for each register over those that there are
+constexpr double swizzled_factor = 1.02;     // places of elements are computed
+constexpr double unrolled_factor = 1.02;     // they take longer to compile
+
+constexpr double seconds_of_launch = 2e-6;
 
 // What adds up the parts of blocks. Estimates.
 constexpr double bytes_of_atomic = 4;         // that as many bytes of atomic functions cost
@@ -370,23 +393,43 @@ std::int64_t SlicingCost::shared_bytes(const SlicingChoice& choice) const {
   return static_cast<std::int64_t>(std::min(bytes, 1e15));
 }
 
-void SlicingCost::add_fetched(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
-                              double block_bytes, Work& work) const {
-  const std::uint16_t wide = read.mentions[fast_loop] ? choice.fast[2] : choice.slow[2];
+SlicingCost::SharedAccess SlicingCost::shared_access(const SlicedRead& read,
+                                                     const SlicingChoice& choice) const {
+  const bool is_fast = read.mentions[fast_loop];
+  const std::uint16_t wide = is_fast ? choice.fast[2] : choice.slow[2];
   const bool goes_along_rows =
       is_transposed(choice, read.fetchable) ||
       (!read.axes.empty() && read.axes.back().coefficients[fast_loop] != 0);
-  const double width = goes_along_rows ? std::min<double>(wide, 4)
+  const double width = goes_along_rows ? (wide % 4 == 0   ? 4
+                                          : wide % 2 == 0 ? 2
+                                                          : 1)
                                        : static_cast<double>(steps_of_group(read, choice));
-  const double distinct = read.mentions[fast_loop] ? std::min<double>(choice.fast[1], 32) : 1;
-  // a warp's load of `width` elements a lane takes as many clocks as it has rows of 128 bytes
-  const double clocks =
-      std::max(1.0, distinct * width * read.element_bytes / machine_.shared_bytes_per_clock) /
-      width;
+  const double lanes = machine_.warp_lanes;
+  const double distinct =
+      is_fast ? std::min<double>(choice.fast[1], lanes)
+              : std::min<double>(choice.slow[1], std::max(1.0, lanes / choice.fast[1]));
+  // neighbouring lanes are so many loads apart: rows are padded to an odd number of them, so that
+  // those of contiguous items meet in the same banks
+  const auto places = static_cast<unsigned>(
+      std::max(1.0, machine_.shared_bytes_per_clock / (width * read.element_bytes)));
+  const auto apart = static_cast<unsigned>(goes_along_rows ? std::max(1.0, wide / width)
+                                                           : static_cast<double>(wide));
+  const double different = places / std::gcd(places, apart);
+  return {width, std::max(1.0, distinct / different)};
+}
+
+void SlicingCost::add_fetched(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
+                              double block_bytes, Work& work) const {
+  const auto [width, clocks] = shared_access(read, choice);
   work.shared_clocks +=
-      per_warp * work.warps * clocks + 2 * block_bytes / machine_.shared_bytes_per_clock;
-  work.instructions += per_warp * work.warps / width + (4 + read.index_operations) * block_bytes /
-                                                           read.element_bytes / machine_.warp_lanes;
+      per_warp * work.warps * clocks / width + 2 * block_bytes / machine_.shared_bytes_per_clock;
+  // copies of 16 bytes along the rows where they run ahead, of one element elsewhere
+  const double at_once = is_transposed(choice, read.fetchable) || choice.depth == 0
+                             ? 1
+                             : std::max(1.0, 16 / read.element_bytes);
+  const double loads = per_warp * work.warps / width;
+  work.instructions += loads + (1 + read.index_operations) * block_bytes / read.element_bytes /
+                                   at_once / machine_.warp_lanes;
 }
 
 void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
@@ -420,6 +463,9 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   work.items = items;
   work.blocks = static_cast<double>(blocks(choice));
   work.residents = residents_of(choice);
+  work.registers = registers(choice);
+  work.spill_factor =
+      1 + cost_of_spills * std::max(0.0, work.registers / most_registers_of(choice) - 1);
   work.meeting_clocks =
       (choice.reduction_threads > 1
            ? (40 + (choice.fast[1] > 1 ? 8 * items : 0)) * std::log2(choice.reduction_threads)
@@ -433,23 +479,31 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
                    ? 1
                    : std::ceil((choice.shared_steps != 0 ? choice.shared_steps : reduction_length) /
                                choice.depth);
-  work.flop_clocks = (operations_of_step_ * work.steps + operations_outside_) * 2 * items *
-                     work.warps * machine_.warp_lanes / machine_.flops_per_clock;
+  const double slowdown = steps_at_once(choice) > 1 ? slowdown_of_groups : 1;
+  work.flop_clocks = slowdown * (operations_of_step_ * work.steps + operations_outside_) * 2 *
+                     items * work.warps * machine_.warp_lanes / machine_.flops_per_clock;
+  // what is written without vectors goes out in pieces: each takes a sector's time
+  const double pieces = problem_.writes_neighbours && !choice.is_vector
+                            ? std::min<double>(choice.fast[2], sector_bytes / problem_.result_bytes)
+                            : 1;
   work.memory_bytes =
       items * threads / (choice.reduction_threads * choice.slices) * problem_.written_bytes;
   add_laid_writes(choice, work);
-  work.instructions =
-      (problem_.in_sum.count() * work.steps + problem_.outside.count()) * items * work.warps;
+  work.written_bytes = work.memory_bytes * pieces;
+  work.memory_bytes = 0;
+  work.instructions = slowdown * (problem_.in_sum.count() * work.steps + problem_.outside.count()) *
+                      items * work.warps;
   add_reads(choice, work);
   const auto repeats = static_cast<double>(tiles_of_block(choice));
-  for (double* each : {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks,
-                       &work.instructions, &work.memory_bytes, &work.meeting_clocks, &work.tiles}) {
+  for (double* each :
+       {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks, &work.instructions,
+        &work.memory_bytes, &work.written_bytes, &work.meeting_clocks, &work.tiles}) {
     *each *= repeats;
   }
   if (!problem_.triangles.empty()) {
     work.blocks = std::max(1.0, work.blocks * share_of_blocks(choice));
     for (double* each : {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks,
-                         &work.instructions, &work.memory_bytes}) {
+                         &work.instructions, &work.memory_bytes, &work.written_bytes}) {
       *each /= density_;
     }
   }
@@ -457,13 +511,13 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
 }
 
 void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
-  const double whole_items = work.items / static_cast<double>(choice.tile_items());
+  double guarded_instructions = problem_.in_sum.count();
+  double guarded_latency = 0;
   for (const SlicedRead& read : problem_.reads) {
-    const bool is_whole = read.mentions[first_whole_loop] || read.mentions[first_whole_loop + 1];
-    const double own_items = (read.mentions[fast_loop] ? choice.fast[0] * choice.fast[2] : 1) *
-                             (read.mentions[slow_loop] ? choice.slow[0] * choice.slow[2] : 1) *
-                             (is_whole ? whole_items : 1);
-    const bool is_each_step = read.mentions[reduced_loop] || read.times > 1;
+    const double own_items = this->own_items(read, choice);
+    // what an inner loop reads stays in registers if the compiler unrolls it
+    const bool is_each_step = read.mentions[reduced_loop] || read.times > 1 ||
+                              (read.other_steps > 1 && !stays_in_registers(read, choice));
     const double own_steps = (is_each_step && read.is_in_cut_sum ? work.steps : 1) *
                              read.other_steps * read.repeats * read.density;
     // what neighbouring items read, too, stays in a register
@@ -478,20 +532,35 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
                            fastest_axis(choice, read) != any_axis &&
                            fastest_axis(choice, read) + 1 != read.axes.size();
     // tiles are copied along the last axis: 32 bytes of memory for each element across rows
-    work.memory_bytes +=
-        block_bytes * read.overfetch * (is_across ? std::max(1.0, 32 / read.element_bytes) : 1);
+    work.memory_bytes += block_bytes * read.overfetch * sectors_of_rows(read, choice) *
+                         (is_across ? std::max(1.0, 32 / read.element_bytes) : 1);
     if (choice.kept != 0 && is_kept(choice, read.fetchable)) {
       const double tiles = (read.mentions[reduced_loop] ? work.tiles : 1) *
                            (moves_along_reduction(choice) ? read.outer_steps : 1);
       add_direct(read, choice, thread_footprint(read, choice) * tiles, work);
     } else if (is_fetched(choice, read.fetchable)) {
       add_fetched(read, choice, per_warp, block_bytes, work);
+      work.shared_latency = is_each_step ? shared_latency : work.shared_latency;
+      guarded_instructions += is_each_step ? 4 / shared_access(read, choice).width : 0;
     } else {
       add_direct(read, choice, per_warp, work);
+      if (read.mentions[reduced_loop] && read.is_in_cut_sum) {
+        const bool is_along = fastest_axis(choice, read) < read.axes.size() &&
+                              read.axes[fastest_axis(choice, read)].coefficients[reduced_loop] != 0;
+        work.direct_bytes =
+            std::max(work.direct_bytes, is_along ? read.element_bytes : sector_bytes);
+        work.direct_loads += own_items;
+        guarded_latency += guarded_load_clocks;
+      }
     }
   }
   if (moves_along_reduction(choice)) {
     work.tiles *= outer_steps_;
+  }
+  if (!problem_.triangles.empty()) {
+    const double steps = work.steps * static_cast<double>(tiles_of_block(choice));
+    work.guarded_clocks = steps * (guarded_step_clocks + work.items * guarded_latency +
+                                   work.items * work.warps * guarded_instructions / schedulers);
   }
 }
 
@@ -501,26 +570,61 @@ const SlicingCost::Work& SlicingCost::work_of(const SlicingChoice& choice) const
     known.is_known = true;
     known.choice = choice;
     known.work = make_work(choice);
+    const Run best = {.resident = std::max(1.0, known.work.residents), .is_least = true};
     known.work.least_run_seconds =
-        rounding_margin *
-        run_seconds(choice, known.work, std::max(1.0, known.work.residents), 1, true);
+        rounding_margin * (seconds_of_launch + run_seconds(choice, known.work, best));
   }
   return known.work;
 }
 
 double SlicingCost::registers(const SlicingChoice& choice) const {
-  const double operands = choice.fast[0] * choice.fast[2] + choice.slow[0] * choice.slow[2];
-  return std::min(most_registers,
-                  registers_of_loops + kept_elements(choice) +
-                      registers_of_result * static_cast<double>(items_per_thread(choice)) +
-                      registers_of_operand * operands);
+  // a sum each, what is in use of the operands, and steps that one load brings
+  double count = registers_of_loops + kept_elements(choice) +
+                 static_cast<double>(items_per_thread(choice)) + choice.fast[0] * choice.fast[2] +
+                 choice.slow[0] * choice.slow[2];
+  for (const SlicedRead& read : problem_.reads) {
+    if (is_fetched(choice, read.fetchable) && read.mentions[reduced_loop] &&
+        tile_of(read, choice).is_matrix && !is_transposed(choice, read.fetchable)) {
+      count += own_items(read, choice) * static_cast<double>(steps_of_group(read, choice) - 1);
+    }
+    count += stays_in_registers(read, choice) ? own_items(read, choice) * read.other_steps : 0;
+  }
+  return std::min(most_registers, count);
+}
+
+double SlicingCost::sectors_of_rows(const SlicedRead& read, const SlicingChoice& choice) const {
+  if (read.axes.empty() || read.overfetch != 1 ||
+      fastest_axis(choice, read) + 1 != read.axes.size()) {
+    return 1;
+  }
+  const double bytes = tile_of(read, choice).column_count * read.element_bytes;
+  return std::ceil(bytes / sector_bytes) * sector_bytes / bytes;
+}
+
+double SlicingCost::own_items(const SlicedRead& read, const SlicingChoice& choice) const {
+  const bool is_whole = read.mentions[first_whole_loop] || read.mentions[first_whole_loop + 1];
+  return (read.mentions[fast_loop] ? choice.fast[0] * choice.fast[2] : 1) *
+         (read.mentions[slow_loop] ? choice.slow[0] * choice.slow[2] : 1) *
+         (is_whole ? static_cast<double>(items_per_thread(choice) / choice.tile_items()) : 1);
+}
+
+bool SlicingCost::stays_in_registers(const SlicedRead& read, const SlicingChoice& choice) const {
+  return read.is_in_cut_sum && !read.mentions[reduced_loop] && read.times <= 1 &&
+         read.other_steps > 1 &&
+         read.other_steps * static_cast<double>(items_per_thread(choice)) <=
+             most_statements_of_inner_loops;
+}
+
+double SlicingCost::most_registers_of(const SlicingChoice& choice) const {
+  const double warps = std::ceil(static_cast<double>(choice.threads()) / machine_.warp_lanes);
+  return std::min(most_registers, registers_of_scheduler / std::ceil(warps / schedulers));
 }
 
 double SlicingCost::residents_of(const SlicingChoice& choice) const {
   const double threads = static_cast<double>(choice.threads());
-  return std::min(
-      {32.0, std::floor(machine_.threads_per_multiprocessor / threads),
-       std::floor(machine_.registers_per_multiprocessor / (registers(choice) * threads))});
+  const double used = std::min(registers(choice), most_registers_of(choice));
+  return std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
+                   std::floor(machine_.registers_per_multiprocessor / (used * threads))});
 }
 
 // Fast slicings keep their sums in vector registers: one row of threads as long as a vector, a few
@@ -562,45 +666,94 @@ double SlicingCost::least_seconds(const SlicingChoice& choice) const {
   return problem_.least_steps / per_clock / machine_.clock_hz;
 }
 
-double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work, double resident,
-                                double last_fill, bool runs_ahead) const {
+double SlicingCost::share_of_steps() const {
+  double points = density_ * static_cast<double>(problem_.other_results);
+  for (const SlicedLoop& loop : problem_.loops) {
+    points *= static_cast<double>(loop.length);
+  }
+  return std::clamp(problem_.least_steps / points, 0.0, 1.0);
+}
+
+double SlicingCost::unrolled_steps(const SlicingChoice& choice) const {
+  const double items = static_cast<double>(items_per_thread(choice));
+  const double most = choice.depth != 0 ? choice.depth / choice.slices : statements_of_compiler;
+  if (choice.is_unrolled) {
+    return most;
+  }
+  const auto by_compiler = static_cast<double>(
+      std::bit_floor(static_cast<unsigned>(std::max(1.0, statements_of_compiler / items))));
+  return std::min(most, std::max(by_compiler, static_cast<double>(steps_at_once(choice))));
+}
+
+double SlicingCost::block_clocks(const SlicingChoice& choice, const Work& work,
+                                 const Run& run) const {
+  const double steps = work.steps * share_of_steps_ * static_cast<double>(tiles_of_block(choice));
+  const double groups = run.is_least ? 0 : std::max(1.0, steps / run.steps_at_once);
+  // loads of a group wait together, as far as there are registers for what they give
+  const double loads = work.direct_loads * run.steps_at_once;
+  const double free_registers = std::max(8.0, most_registers_of(choice) - work.registers);
+  const double missing = std::min(1.0, run.steps_at_once * work.direct_bytes / sector_bytes);
+  const double direct_latency = loads == 0 ? 0
+                                           : (missing * memory_latency + cache_latency) *
+                                                 std::max(1.0, loads / free_registers);
+  const double issue =
+      std::max(work.instructions / work.warps, steps * arithmetic_latency / work.items) +
+      groups * instructions_of_iteration;
+  const double computing = issue + groups * (work.shared_latency + direct_latency);
+  const bool has_tiles = choice.depth != 0 && choice.fetched != 0;
+  // copies that are not there when the tiles before are done
+  const double tile_clocks = computing / std::max(1.0, work.tiles);
+  const double waiting = !has_tiles || run.is_least
+                             ? 0
+                             : std::max(0.0, memory_latency - (run.stages - 1) * tile_clocks);
+  return start_clocks + work.meeting_clocks + computing +
+         (has_tiles ? work.tiles * (barrier_clocks + waiting) : 0);
+}
+
+double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work,
+                                const Run& run) const {
   const double blocks_count = work.blocks;
   const double items = work.items;
-  const double barrier_clocks =
-      (choice.fetched != 0 ? work.tiles * (runs_ahead ? 1 : 2) * 30 : 0) + work.meeting_clocks;
-  // each warp hides about as much latency as its independent items allow
-  const double filled = std::min(
-      1.0, resident * work.warps * std::min(8.0, 1 + items / 4) * (runs_ahead ? 1.5 : 1.0) / 48.0);
-  const double clocks =
-      std::max({work.flop_clocks, work.shared_clocks, work.cache_clocks, work.instructions / 4}) /
-          std::max(0.05, filled) +
-      0.25 * (work.flop_clocks + work.shared_clocks) + barrier_clocks;
-  const double slots = machine_.multiprocessors * resident;
-  // blocks lie on all multiprocessors before two lie on one: those without any are idle
   const double multiprocessors = machine_.multiprocessors;
-  const double spread_fill =
-      blocks_count / (std::ceil(blocks_count / multiprocessors) * multiprocessors);
-  const double core_seconds = blocks_count * clocks / machine_.multiprocessors /
-                              std::max(last_fill, spread_fill) / machine_.clock_hz;
+  const double groups =
+      run.is_least ? 0
+                   : work.steps * static_cast<double>(tiles_of_block(choice)) / run.steps_at_once;
+  // units of a multiprocessor that all its blocks share; issuing is part of what each does
+  const double issuing =
+      (work.instructions + groups * work.warps * instructions_of_iteration) / schedulers;
+  const double longest = std::max({work.flop_clocks, work.shared_clocks, work.cache_clocks});
+  const double others = work.flop_clocks + work.shared_clocks + work.cache_clocks - longest;
+  const double own_clocks =
+      (std::max(longest, issuing) + share_of_others * others) * work.spill_factor;
+  const double clocks_of_units = own_clocks * std::ceil(blocks_count / multiprocessors);
+  const double rounds = std::ceil(blocks_count / (multiprocessors * run.resident));
+  // items at the rim of a triangle are guarded one by one, in few blocks
+  const double alone = block_clocks(choice, work, run);
+  const double clocks_of_blocks = alone * (rounds - 1) + std::max(alone, work.guarded_clocks);
+  // what is shorter hides within what is longer, as far as they differ
+  const double core_seconds =
+      std::sqrt(clocks_of_units * clocks_of_units + clocks_of_blocks * clocks_of_blocks) /
+      machine_.clock_hz;
+  const double slots = multiprocessors * run.resident;
   const double streams =
       std::min(1.0, std::min(blocks_count, slots) * static_cast<double>(choice.threads()) *
-                        std::min(4.0, items) / (machine_.multiprocessors * 1024.0));
+                        std::min(4.0, items) / (multiprocessors * 1024.0));
   // the second-level cache serves what several blocks read
   const bool has_neighbours = problem_.has(reduced_loop) && choice.reduction_threads == 1 &&
                               (choice.shared_steps == 0 || choice.depth != 0);
   const double traffic_share = has_neighbours ? 0.35 : 1;
   // and nothing moves less than all arrays once
   const double traffic =
-      std::max(blocks_count * work.memory_bytes * traffic_share, problem_.compulsory_bytes);
+      std::max(blocks_count * (work.memory_bytes * traffic_share + work.written_bytes),
+               problem_.compulsory_bytes);
   const double memory_seconds =
       traffic / machine_.memory_bytes_per_second / std::max(0.05, streams);
-  // a second launch adds up what the blocks have, or one clears the results before; the last block
-  // waits for a counter
-  const bool has_last_block =
-      choice.sharing == static_cast<std::uint8_t>(GridReduction::last_block);
-  const double launches = choice.shared_steps == 0 ? 1 : has_last_block ? 1.5 : 2;
-  return std::max(core_seconds, memory_seconds) + 0.2 * std::min(core_seconds, memory_seconds) +
-         2e-6 * launches;
+  // a block that is alone computes nothing while it writes
+  const double written_seconds =
+      blocks_count * work.written_bytes / machine_.memory_bytes_per_second / run.resident;
+  const double less = std::min(core_seconds, memory_seconds);
+  return std::max(core_seconds, memory_seconds) +
+         std::max(0.2 * less, std::min(less, written_seconds));
 }
 
 double SlicingCost::seconds_of_parts(const SlicingChoice& choice, const Work& work) const {
@@ -634,12 +787,19 @@ double SlicingCost::seconds(const SlicingChoice& choice, std::int64_t shared_byt
       std::floor(static_cast<double>(machine_.shared_bytes_per_multiprocessor) /
                  std::max(1.0, static_cast<double>(shared_bytes) + 1024));
   const double resident = std::max(1.0, std::min(work.residents, by_memory));
-  const double slots = machine_.multiprocessors * resident;
-  const double last_fill = work.blocks / (std::ceil(work.blocks / slots) * slots);
-  const double seconds = run_seconds(choice, work, resident, last_fill, choice.stages > 1) +
-                         (choice.swizzle_rows != 0 ? 1e-7 : 0) +
-                         (choice.depth != 0 ? seconds_of_parts(choice, work) : 0);
-  return choice.is_unrolled ? unrolled_seconds(seconds) : seconds;
+  // a second launch adds up what the blocks have, or one clears the results before; the last block
+  // waits for a counter
+  const bool has_last_block =
+      choice.sharing == static_cast<std::uint8_t>(GridReduction::last_block);
+  const double launches = choice.shared_steps == 0 ? 1 : has_last_block ? 1.5 : 2;
+  const double factor =
+      (choice.is_unrolled ? unrolled_factor : 1) * (choice.is_swizzled ? swizzled_factor : 1);
+  const Run run = {.resident = resident,
+                   .stages = static_cast<double>(choice.stages),
+                   .steps_at_once = unrolled_steps(choice)};
+  return launches * seconds_of_launch + run_seconds(choice, work, run) * factor +
+         (choice.swizzle_rows != 0 ? 1e-7 : 0) +
+         (choice.depth != 0 ? seconds_of_parts(choice, work) : 0);
 }
 
 }  // namespace rtcg::loopy::detail

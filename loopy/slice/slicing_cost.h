@@ -30,10 +30,6 @@ class SlicingCost {
   /// Not more than seconds(), whatever the stages, the order of blocks, how rows lie and what is
   /// unrolled: one look tells for all of these.
   [[nodiscard]] double least_run_seconds(const SlicingChoice& choice) const;
-  /// What the unrolled twin of one of so many seconds is ranked by: it is often faster, but takes
-  /// several times as long to compile, and is to be tried where the same without has turned out
-  /// fast, whose neighbour it is.
-  [[nodiscard]] static double unrolled_seconds(double seconds) { return 1.2 * seconds; }
   /// No launch takes less: one instruction for each step of each result. 0 where that is not known.
   [[nodiscard]] double least_seconds(const SlicingChoice& choice) const;
   /// As many as are launched.
@@ -94,21 +90,38 @@ class SlicingCost {
     double shared_clocks = 0;
     double cache_clocks = 0;
     double instructions = 0;
-    double memory_bytes = 0;
+    double memory_bytes = 0;  ///< that are read
+    double written_bytes = 0;
     double tiles = 1;  ///< along the reduction
     double steps = 1;  ///< of a thread along the reduction
     double warps = 1;
     double meeting_clocks = 0;  ///< of threads that share reductions
+    /// What a warp waits for in each step along the reduction, if no other step hides it.
+    double shared_latency = 0;
+    double direct_bytes = 0;    ///< by which the reads that are not fetched move on, 32 at most
+    double direct_loads = 0;    ///< of a thread
+    double guarded_clocks = 0;  ///< of a block at the rim of a triangle
     double items = 1;           ///< of a thread
     double blocks = 1;
     double residents = 1;  ///< on a multiprocessor, as far as threads and registers say
+    double registers = 0;
+    double spill_factor = 1;
     double least_run_seconds = 0;
   };
-  /// @param resident    blocks on a multiprocessor
-  /// @param last_fill   share of them that has work in the last round
-  /// @param runs_ahead  whether copies do
-  [[nodiscard]] double run_seconds(const SlicingChoice& choice, const Work& work, double resident,
-                                   double last_fill, bool runs_ahead) const;
+  /// How a block runs, as far as decisions outside of its work say.
+  struct Run {
+    double resident = 1;  ///< blocks on a multiprocessor
+    double stages = 1;
+    double steps_at_once = 1;  ///< along the reduction
+    bool is_least = false;     ///< whether nothing waits, whatever the stages and what is unrolled
+  };
+  [[nodiscard]] double run_seconds(const SlicingChoice& choice, const Work& work,
+                                   const Run& run) const;
+  /// What one block takes if it is alone.
+  [[nodiscard]] double block_clocks(const SlicingChoice& choice, const Work& work,
+                                    const Run& run) const;
+  /// Steps whose reads are on their way together: as many as are unrolled.
+  [[nodiscard]] double unrolled_steps(const SlicingChoice& choice) const;
   /// Of what adds up the parts that the blocks have of tiles of results.
   [[nodiscard]] double seconds_of_parts(const SlicingChoice& choice, const Work& work) const;
   [[nodiscard]] Work make_work(const SlicingChoice& choice) const;
@@ -143,6 +156,21 @@ class SlicingCost {
   /// Values that loops which are not cut add to a tile.
   [[nodiscard]] std::int64_t others_of(const SlicedRead::Axis& axis,
                                        const SlicingChoice& choice) const;
+  /// Registers that the threads of a block can have.
+  [[nodiscard]] double most_registers_of(const SlicingChoice& choice) const;
+  /// Bytes that memory moves for each byte of a tile's rows: whole sectors.
+  [[nodiscard]] double sectors_of_rows(const SlicedRead& read, const SlicingChoice& choice) const;
+  /// Items of a thread that read different elements.
+  [[nodiscard]] double own_items(const SlicedRead& read, const SlicingChoice& choice) const;
+  /// Whether the compiler keeps what inner loops read for all steps of the reduction.
+  [[nodiscard]] bool stays_in_registers(const SlicedRead& read, const SlicingChoice& choice) const;
+  /// How a warp reads a tile.
+  struct SharedAccess {
+    double width = 1;   ///< elements of a load
+    double clocks = 1;  ///< of a load
+  };
+  [[nodiscard]] SharedAccess shared_access(const SlicedRead& read,
+                                           const SlicingChoice& choice) const;
   [[nodiscard]] double length(const SlicedRead::Axis& axis, const SlicingChoice& choice) const;
   /// Elements that one thread reads along the loops within it.
   [[nodiscard]] double thread_footprint(const SlicedRead& read, const SlicingChoice& choice) const;
@@ -190,6 +218,9 @@ class SlicingCost {
   [[nodiscard]] double share_of_results(double shift_of_fast, double shift_of_slow) const;
   const double density_ = share_of_results(0, 0);  // of results in their box
   const double outer_steps_ = outer_steps();       // of reductions around the one that is cut
+  /// Of the length of the reduction that is cut, on average over the results.
+  [[nodiscard]] double share_of_steps() const;
+  const double share_of_steps_ = share_of_steps();
   // of a result, in additions of floats
   const double operations_of_step_;
   const double operations_outside_;

@@ -385,7 +385,11 @@ class ProblemReader {
     problem_.outside = cut.iname.empty() ? OperationMix() : work.outside;
     problem_.outside *= 1 / result_count;
     // moving an element takes an instruction, too
-    problem_.in_sum.floats += std::max(0.0, 1 - problem_.in_sum.count() - problem_.outside.count());
+    const auto operations = [](const OperationMix& mix) {
+      return mix.count() + mix.fused_floats + mix.fused_doubles;
+    };
+    problem_.in_sum.floats +=
+        std::max(0.0, 1 - operations(problem_.in_sum) - operations(problem_.outside));
     problem_.least_steps = work.least_steps;
     problem_.compulsory_bytes = work.compulsory_bytes;
     problem_.written_bytes = work.written_bytes / result_count;

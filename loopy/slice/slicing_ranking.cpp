@@ -64,11 +64,10 @@ void TileChoices::keep(float seconds, const SlicingChoice& choice) {
 
 void TileChoices::add(SlicingChoice choice, std::int64_t shared_bytes, bool can_be_unrolled) {
   choice = as_added(choice);
-  const double seconds = cost_.seconds(choice, shared_bytes);
-  keep(static_cast<float>(seconds), choice);
+  keep(static_cast<float>(cost_.seconds(choice, shared_bytes)), choice);
   if (can_be_unrolled) {
     choice.is_unrolled = true;
-    keep(static_cast<float>(SlicingCost::unrolled_seconds(seconds)), choice);
+    keep(static_cast<float>(cost_.seconds(choice, shared_bytes)), choice);
   }
 }
 

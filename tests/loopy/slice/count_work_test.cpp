@@ -48,6 +48,24 @@ TEST(CountWork, CountsThePointsOfTriangles) {
   EXPECT_EQ(work.compulsory_bytes, 4 * (55 + 40 + 40));
 }
 
+TEST(CountWork, CountsOneInstructionForAProductAndItsAddition) {
+  const char* const domain = "{[i, j, k]: 0 <= i, j < 10 and 0 <= k < 30}";
+  const char* const arguments = "a: f32[10, 30]; b: f32[30, 10]; c: f32[10, 10]; f: f32";
+  const auto count = [&](const char* statement) {
+    return work_of(domain, statement, arguments, "k").in_sum.count() / (100 * 30);
+  };
+  EXPECT_EQ(count("c[i, j] = sum(k, a[i, k]*b[k, j])"), 1);
+  EXPECT_EQ(count("c[i, j] = sum(k, (a[i, k] - b[k, j])**2)"), 2);
+  EXPECT_EQ(count("c[i, j] = sum(k, a[i, k] + b[k, j])"), 2);
+  // neighbours share the leading product
+  EXPECT_EQ(count("c[i, j] = sum(k, f*a[i, k]*b[k, j])"), 1.25);
+  const OperationMix of_doubles =
+      work_of(domain, "c[i, j] = sum(k, a[i, k]*b[k, j])",
+              "a: c128[10, 30]; b: c128[30, 10]; c: c128[10, 10]", "k")
+          .in_sum;
+  EXPECT_EQ(of_doubles.count(), 4 * 100 * 30);
+}
+
 TEST(CountWork, KnowsWhatTypesAndFunctionsTake) {
   const MachineModel machine;
   const auto floats_of = [&](const char* statement, const char* arguments) {
