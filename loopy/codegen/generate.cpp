@@ -211,8 +211,11 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
     const std::string name =
         launches.size() == 1 ? kernel.name : fmt::format("{}_{}", kernel.name, i);
     program.launches.push_back(launch_plan(launch, name, body.memory));
+    const LoopTree& tree_of_launch = launches[i].tree;
+    const bool has_barriers =
+        std::any_of(tree_of_launch.begin(), tree_of_launch.end(), contains_barrier);
     functions.push_back(kernel_function(launch, program.launches.back(), program.parameters,
-                                        std::move(body.statements)));
+                                        std::move(body.statements), has_barriers));
   }
   // last: only now all helpers and functions that kernels call are known
   program.module = module_of(kernel, target, head_comment(kernel, program, options), helpers,

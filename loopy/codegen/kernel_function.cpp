@@ -24,8 +24,24 @@ Expr length_of(const Temporary& temporary) {
   return simplify_index(length);
 }
 
+/// Arrays that the launch writes and reads. Where threads wait for each other, they may read what
+/// others have written.
+NameSet written_and_read(const LaunchFacts& launch) {
+  NameSet written;
+  NameSet read;
+  for (const std::size_t statement : launch.statements) {
+    const Instruction& instruction = launch.kernel.instructions[statement];
+    written.merge(written_variables(instruction));
+    read.merge(read_variables(launch.kernel, instruction));
+  }
+  std::erase_if(written, [&](const std::string& name) { return read.count(name) == 0; });
+  return written;
+}
+
+/// @param passed_on  arrays in which threads of a block read what others write
 std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
-                                          const std::vector<KernelParameter>& parameters) {
+                                          const std::vector<KernelParameter>& parameters,
+                                          const NameSet& passed_on) {
   std::vector<cgen::Parameter> result;
   result.reserve(parameters.size());
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -39,9 +55,10 @@ std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
     cgen::Type element = parameter.is_written ? parameter.type : cgen::const_(parameter.type);
     element = cgen::in_space(
         is_constant ? cgen::AddressSpace::constant : cgen::AddressSpace::global, element);
-    // `restrict` would allow compilers to read what other blocks write before the fence
-    result.push_back({parameter.is_passed_between_blocks ? cgen::pointer_to(element)
-                                                         : cgen::restrict_pointer_to(element),
+    // `restrict` would allow compilers to read what others write before the fence or barrier
+    const bool is_passed_on =
+        parameter.is_passed_between_blocks || passed_on.count(parameter.name) != 0;
+    result.push_back({is_passed_on ? cgen::pointer_to(element) : cgen::restrict_pointer_to(element),
                       parameter.name});
   }
   return result;
@@ -119,11 +136,13 @@ LaunchPlan launch_plan(const LaunchFacts& launch, std::string name, const BlockM
 
 cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& plan,
                                 const std::vector<KernelParameter>& parameters,
-                                std::vector<cgen::Statement> body) {
+                                std::vector<cgen::Statement> body, bool has_barriers) {
   cgen::Function function;
   function.result = cgen::void_type;
   function.name = plan.kernel_name;
-  function.parameters = c_parameters(launch.kernel, parameters);
+  const bool do_threads_wait = has_barriers && launch.rules.has_threads;
+  function.parameters = c_parameters(launch.kernel, parameters,
+                                     do_threads_wait ? written_and_read(launch) : NameSet{});
   for (const HostLoop& loop : plan.host_loops) {
     function.parameters.push_back({cgen::const_(launch.options.index_type), loop.iname});
   }

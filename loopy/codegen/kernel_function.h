@@ -20,8 +20,11 @@ namespace rtcg::loopy {
                                      const BlockMemory& memory);
 
 /// The kernel that `plan` launches.
+///
+/// @param has_barriers  threads of a block wait for each other
 [[nodiscard]] cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& plan,
                                               const std::vector<KernelParameter>& parameters,
-                                              std::vector<cgen::Statement> body);
+                                              std::vector<cgen::Statement> body,
+                                              bool has_barriers);
 
 }  // namespace rtcg::loopy

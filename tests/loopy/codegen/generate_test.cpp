@@ -258,5 +258,26 @@ TEST(Defect20, WhatIsKnownIsNotWritten) {
   EXPECT_NE(indices.find("= 11;"), std::string::npos) << indices;
 }
 
+// NVRTC 13 read `restrict` arrays before the barrier after which other threads have written them
+TEST(DefectReadsAheadOfBarriers, ArraysThatThreadsPassOnMayHaveOtherReaders) {
+  const Kernel shares = make_kernel("{[i, j, l]: 0 <= i < n and 0 <= j, l < 32}",
+                                    "total[i] = sum(j, x[i, j]) {id=total}\n"
+                                    "y[i, l] = x[i, l]/total[i] {dep=total}",
+                                    {.arguments = "x, y: f32[n, 32]; total: f32[n]; n: i32"});
+  const std::string text =
+      generate_text(apply_recipe(shares, "tag_inames(i:g.0, j:l.0, l:l.0)"), Target::cuda);
+  EXPECT_NE(text.find("__syncthreads"), std::string::npos) << text;
+  for (const char* part :
+       {"const float *__restrict__ x", "float *__restrict__ y", "float *total"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  const std::string opencl =
+      generate_text(apply_recipe(shares, "tag_inames(i:g.0, j:l.0, l:l.0)"), Target::opencl);
+  EXPECT_NE(opencl.find("float *total"), std::string::npos) << opencl;
+  // whose threads do not wait for each other
+  const std::string alone = cuda("{[i]: 0 <= i < n}", "a[i] = 2*a[i]");
+  EXPECT_NE(alone.find("__restrict__ a"), std::string::npos) << alone;
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
