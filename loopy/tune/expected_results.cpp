@@ -35,13 +35,26 @@ float rounded_up(long double value) {
   return static_cast<long double>(nearest) < value ? std::nextafter(nearest, no_bound) : nearest;
 }
 
-/// |a - b| / (1 + |b|) that counts as equal without further knowledge.
+/// |a - b| / (s + |b|) that counts as equal without further knowledge; s is typical_size(), at
+/// least 1.
 double tolerance_of(ScalarKind kind, double tolerance) {
   // 16 roundings of types that have few digits
   return !cgen::is_floating(kind)   ? 0
          : kind == ScalarKind::f16  ? std::max(tolerance, 16 * 0x1p-10)
          : kind == ScalarKind::bf16 ? std::max(tolerance, 16 * 0x1p-7)
                                     : tolerance;
+}
+
+/// A hundredth of the root of the mean square: sums of large numbers that cancel keep their errors.
+double typical_size(const ArrayData& array) {
+  double squares = 0;
+  for (std::size_t i = 0; i < array.count(); ++i) {
+    const double value = array.element(i);
+    squares += value * value;
+  }
+  const double size =
+      0.01 * std::sqrt(squares / static_cast<double>(std::max<std::size_t>(1, array.count())));
+  return std::isfinite(size) ? size : 0;
 }
 
 template <class Number>
@@ -200,7 +213,8 @@ void ExpectedResults::set_reference(ArgumentData found) {
           return slope * size > least ? slope * size : least;
         });
       } else {
-        allow(bounds, [tolerance](double size) { return tolerance * (1 + size); });
+        const double least = std::max(1.0, typical_size(bounds.right));
+        allow(bounds, [tolerance, least](double size) { return tolerance * (least + size); });
       }
     }
     for (std::size_t i = 0; expected != nullptr && i < expected->numbers.size(); ++i) {

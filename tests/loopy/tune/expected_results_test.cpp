@@ -134,6 +134,19 @@ TEST(ExpectedResults, SayWhyNothingWasInterpreted) {
   EXPECT_FALSE(expected.why_wrong("b", sums.with(3, 0.1)).empty());
 }
 
+// a product of three matrices has numbers of some thousands, and a few that are nearly 0
+TEST(ExpectedResults, AllowLargeNumbersThatCancelTheirErrors) {
+  RowSums sums(100, "... c \"${b[i]} = ${a[i, 0]};\" {writes=b}");
+  for (std::size_t i = 0; i < 100; ++i) {
+    sums.results.at("b").set_element(i, i == 3 ? 0.3 : (i % 2 == 0 ? 4000 : -4000));
+  }
+  ExpectedResults expected = sums.expected();
+  expected.set_reference(sums.results);
+  EXPECT_EQ(expected.why_wrong("b", sums.with(3, 0.0075)), "");
+  EXPECT_FALSE(expected.why_wrong("b", sums.with(3, 1)).empty());
+  EXPECT_FALSE(expected.why_wrong("b", sums.with(4, 100)).empty());
+}
+
 TEST(ExpectedResults, AskIntegersToBeEqual) {
   for (const char* statement :
        {"b[i] = 1000*sum(k, a[i, k])", "... c \"${b[i]} = ${a[i, 0]};\" {writes=b}"}) {
