@@ -54,9 +54,9 @@ TEST(ScanKernel, KeepsTheOrderOfOperands) {
          .neutral = "1",
          .output = "out[i] = high(item) + low(item)"},
         "const unsigned int *m, unsigned int c, unsigned int *out",
-        {.preamble = "static inline unsigned int low(unsigned int x) { return x & 0xffff; }\n"
-                     "static inline unsigned int high(unsigned int x) { return x >> 16; }\n"
-                     "static inline unsigned int pack(unsigned int m, unsigned int c) {\n"
+        {.preamble = "__device__ unsigned int low(unsigned int x) { return x & 0xffff; }\n"
+                     "__device__ unsigned int high(unsigned int x) { return x >> 16; }\n"
+                     "__device__ unsigned int pack(unsigned int m, unsigned int c) {\n"
                      "  return (m & 0xffff) | (c << 16);\n}\n"});
     const Array<std::uint32_t> m(evaluate(cast(indices({300}) % 7 + 3, DType::u32)));
     const auto out = zeros<std::uint32_t>({300});
