@@ -287,8 +287,9 @@ class ScanCost {
     const double threads = static_cast<double>(choice.threads);
     const double blocks = static_cast<double>(scan_blocks(problem_, choice));
     const double multiprocessors = machine_.multiprocessors;
-    // registers of the items, and others
-    const double registers = 32 + 2 * items * problem_.values;
+    // registers of the items, two for eight bytes, and others
+    const double words = std::max(1.0, 4 / static_cast<double>(problem_.most_width));
+    const double registers = 32 + 2 * items * problem_.values * words;
     const double shared = static_cast<double>(shared_bytes(problem_, choice)) + 1024;
     const double resident = std::max(
         1.0, std::min({std::floor(machine_.threads_per_multiprocessor / threads),
@@ -342,8 +343,10 @@ class ScanCost {
     const double look_back = choice.form == ScanForm::look_back
                                  ? parts * look_back_clocks_of_tile / machine_.clock_hz
                                  : 0;
+    // while all warps of a block wait for each other, others keep memory busy
+    const double exposed = on_each > 2 ? 0.15 : on_each > 1 ? 0.3 : 1;
     const double most = std::max({memory, core, look_back});
-    return most + 0.15 * (memory + core + look_back - most) + 0.25 * latency + launches;
+    return most + exposed * (memory + core + look_back - most) + 0.25 * latency + launches;
   }
 
   [[nodiscard]] double cpu_seconds(const ScanChoice& choice) const {
