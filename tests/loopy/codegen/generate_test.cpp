@@ -274,6 +274,12 @@ TEST(DefectReadsAheadOfBarriers, ArraysThatThreadsPassOnMayHaveOtherReaders) {
   const std::string opencl =
       generate_text(apply_recipe(shares, "tag_inames(i:g.0, j:l.0, l:l.0)"), Target::opencl);
   EXPECT_NE(opencl.find("float *total"), std::string::npos) << opencl;
+  // C text may have barriers of its own
+  const std::string own =
+      cuda("{[i]: 0 <= i < 64}",
+           "... c \"${a[i]} += 1; __syncthreads(); ${b[i]} += 1;\" {reads=a:b, writes=a:b}",
+           "tag_inames(i:l.0)", {.arguments = "a, b: f32[64]"});
+  EXPECT_EQ(own.find("__restrict__"), std::string::npos) << own;
   // whose threads do not wait for each other
   const std::string alone = cuda("{[i]: 0 <= i < n}", "a[i] = 2*a[i]");
   EXPECT_NE(alone.find("__restrict__ a"), std::string::npos) << alone;
