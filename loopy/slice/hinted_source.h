@@ -25,7 +25,7 @@ namespace rtcg::loopy::detail {
 [[nodiscard]] SourcePtr left_out_family(const std::string& family, const std::string& why);
 
 /// @param what  `iname` or `array`
-/// @throws InvalidInput  loopy.slicings.unknown_hint: the hint is for none of those that are known
+/// @throws InvalidInput  loopy.slicings.unknown_hint: no known loop or array has the name of the hint
 void refuse_unknown_hint(const char* what, const std::string& name,
                          const std::vector<std::string>& known);
 /// @throws InvalidInput  loopy.slicings.unknown_hint: for an iname or array that the kernel lacks

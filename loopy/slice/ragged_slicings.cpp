@@ -146,7 +146,11 @@ class RaggedReader {
       if (const auto extent = each.indices.size() == argument->shape.size()
                                   ? evaluate_integer(argument->shape.back(), parameters_)
                                   : std::nullopt) {
-        const double mean = static_cast<double>(*extent) / rows_of_bounds();
+        // if each row has an axis of its own, that is the most it can have
+        const bool has_own_axis =
+            std::any_of(problem_.rows.begin(), problem_.rows.end(),
+                        [&](const auto& row) { return names.count(row.iname) != 0; });
+        const double mean = static_cast<double>(*extent) / (has_own_axis ? 2.0 : rows_of_bounds());
         shortest = std::min(shortest.value_or(mean), mean);
       }
     }
@@ -433,15 +437,8 @@ class RaggedSource final : public ListedSource<RaggedChoice> {
 }  // namespace
 
 SourcePtr ragged_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  std::optional<RaggedProblem> problem = RaggedReader(kernel, constraints.parameters).read();
-  if (!problem) {
-    return nullptr;
-  }
-  const std::vector<RaggedChoice> choices = RaggedEnumerator(kernel, *problem, constraints).run();
-  if (choices.empty()) {
-    return nullptr;
-  }
-  return std::make_shared<RaggedSource>(std::move(*problem), choices, constraints.machine);
+  return listed_slicings<RaggedSource, RaggedEnumerator>(
+      kernel, RaggedReader(kernel, constraints.parameters).read(), constraints);
 }
 
 }  // namespace rtcg::loopy::detail

@@ -88,7 +88,7 @@ std::vector<RecipeStep> fused_recipe(const Kernel& kernel, const Slicing& slicin
   return steps;
 }
 
-/// Neighbouring threads touch neighbours of the iname, of which each has several.
+/// Neighbouring threads touch neighbours of the iname. Each thread has several.
 RecipeStep exchange_step(const Slicing& slicing, const std::string& iname) {
   const InameSlicing* sliced = detail::find_sliced(slicing, iname);
   for (std::size_t i = 0; sliced != nullptr && i + 1 < sliced->factors.size(); ++i) {

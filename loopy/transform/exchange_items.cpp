@@ -12,7 +12,7 @@
 namespace rtcg::loopy {
 namespace {
 
-/// Whether the statement touches elements of which each thread along the iname has several.
+/// Whether each thread along the iname has several of the elements that the statement touches.
 bool has_items_along(const Kernel& kernel, const Instruction& instruction,
                      const std::string& iname) {
   const std::vector<ArrayAccess> accesses = accesses_of(kernel, instruction);

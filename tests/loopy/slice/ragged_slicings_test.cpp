@@ -28,6 +28,18 @@ TEST(RaggedSlicings, GiveLongerRowsMoreThreads) {
   EXPECT_GE(before, 32);
 }
 
+TEST(RaggedSlicings, TakeHalfOfPaddedRows) {
+  const Kernel padded =
+      fix_parameters(make_kernel("{[i]: 0 <= i < n} {[k]: 0 <= k < count}",
+                                 "<> count = length[i] {id=count}\n"
+                                 "y[i] = sum(k, A[i, k]*x[column[i, k]]) {dep=count}",
+                                 {.arguments = "A: f32[n, 128]; column: i32[n, 128]; x, y: f32[n]; "
+                                               "length: i32[n]; n: i32"}),
+                     {{"n", 100000}});
+  const SlicingStream stream(padded, of_h100());
+  EXPECT_GE(lanes_of(stream.at(0), "k"), 8) << stream.at(0).words;
+}
+
 TEST(RaggedSlicings, KnowTheSlicingsOfAnExpert) {
   const SlicingStream stream(at(sparse_product(), 1000000, 1000000, 16000000), of_h100());
   for (const std::string words :
