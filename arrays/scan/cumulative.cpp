@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/kernels/planned_loops.h"
 #include "rtcg/arrays/lazy/components.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/arrays/lazy/tape.h"
-#include "rtcg/arrays/scan/planned_scan.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/tune/tuned_executor.h"
 
@@ -108,7 +108,7 @@ struct Scan {
   KnownArrays known{};
   detail::Tape tape{};
   runtime::StreamRef stream;
-  detail::ScanOperands operands{};
+  detail::LoopOperands operands{};
 
   [[nodiscard]] LoopExpression loops() const {
     return detail::as_loop_kernel_of_scan(Expression(Replacement(known).of(root)), form);
@@ -183,7 +183,7 @@ Scan scan_of(ScanOp op, const Expression& a, const CumulativeOptions& options) {
                                              : std::move(scan);
 }
 
-detail::ScanWishes wishes_of(const Scan& scan, const CumulativeOptions& options) {
+detail::LoopWishes wishes_of(const Scan& scan, const CumulativeOptions& options) {
   return {options.wisdom_path, options.is_reproducible ? "" : fmt::format("i{}", scan.form.axis)};
 }
 
@@ -240,18 +240,18 @@ std::string key_of(const Scan& scan, const CumulativeOptions& options) {
 
 struct ReadyScans {
   std::mutex mutex;
-  std::unordered_map<std::string, std::shared_ptr<const detail::ReadyScan>> made;
+  std::unordered_map<std::string, std::shared_ptr<const detail::ReadyLoops>> made;
 
   static ReadyScans& instance() {
     static ReadyScans& scans = *new ReadyScans;  // never destroyed: drivers may be unloaded first
     return scans;
   }
-  std::shared_ptr<const detail::ReadyScan> find(const std::string& key) {
+  std::shared_ptr<const detail::ReadyLoops> find(const std::string& key) {
     const std::lock_guard lock(mutex);
     const auto found = made.find(key);
     return found == made.end() ? nullptr : found->second;
   }
-  void add(const std::string& key, std::shared_ptr<const detail::ReadyScan> ready) {
+  void add(const std::string& key, std::shared_ptr<const detail::ReadyLoops> ready) {
     constexpr std::size_t most_kept = 4096;  // each has its lengths
     const std::lock_guard lock(mutex);
     if (made.size() >= most_kept) {
@@ -288,7 +288,7 @@ void run(const Scan& scan, const AnyArray& out, const CumulativeOptions& options
     return;
   }
   const auto [made, loops] = with_loops(scan);
-  const auto ready = std::make_shared<const detail::ReadyScan>(
+  const auto ready = std::make_shared<const detail::ReadyLoops>(
       loops, out, made.operands, made.stream, wishes_of(made, options));
   ready->run(made.stream, made.operands, out);
   if (made.root == scan.root) {
@@ -322,22 +322,23 @@ LoopExpression cumulative_as_loop_kernel(ScanOp op, const Expression& a,
   return with_loops(scan_of(op, a, options)).second;
 }
 
-CumulativePlan plan_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options) {
+LoopPlan plan_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options) {
   const auto [scan, loops] = with_loops(scan_of(op, a, options));
   const AnyArray out(loops.dtype, loops.shape, scan.stream);
-  return detail::ReadyScan(loops, out, scan.operands, scan.stream, wishes_of(scan, options)).plan();
+  return detail::ReadyLoops(loops, out, scan.operands, scan.stream, wishes_of(scan, options))
+      .plan();
 }
 
-CumulativePlan tune_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options,
-                               double budget_seconds) {
+LoopPlan tune_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options,
+                         double budget_seconds) {
   const auto [scan, loops] = with_loops(scan_of(op, a, options));
   const runtime::Device device = scan.stream.device();
   loopy::TuneOptions tuning;
-  tuning.constraints = detail::scan_constraints(loops.sizes, device);
+  tuning.constraints = detail::loop_constraints(loops.sizes, device);
   tuning.budget_seconds = budget_seconds;
   static_cast<void>(
       loopy::tuned_executor(loops.kernel, device, tuning, loopy::Wisdom(options.wisdom_path)));
-  detail::forget_planned_scans();
+  detail::forget_planned_loops();
   ReadyScans::instance().forget();
   return plan_cumulative(op, a, options);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rtcg/arrays/kernels/loop_plan.h"
 #include "rtcg/arrays/lazy/expression.h"
 
 namespace rtcg::arrays {
@@ -83,19 +84,6 @@ struct CumulativeOptions {
 /// @throws InvalidInput  arrays.layout.bad_axis; as `-`
 [[nodiscard]] Expression diff(const AnyArray& a, std::int64_t axis = -1);
 
-/// How cumulative() runs, and why.
-struct CumulativePlan {
-  enum class Source {
-    wisdom,  ///< the result of a search
-    model,   ///< the model's best that fits
-    plain,   ///< the kernel as described, without a slicing: few elements
-  };
-  Source source = Source::plain;
-  std::string slicing{};
-  /// Slicings that were to be used and do not fit, each with the reason.
-  std::vector<std::string> refused{};
-};
-
 /// The kernel of cumulative(), to look at it and to tune it; include
 /// arrays/kernels/loop_expression.h.
 ///
@@ -105,15 +93,15 @@ struct CumulativePlan {
 [[nodiscard]] LoopExpression cumulative_as_loop_kernel(ScanOp op, const Expression& a,
                                                        const CumulativeOptions& options = {});
 /// The choice of cumulative(). @throws  as cumulative_as_loop_kernel @cost  compiles the kernel
-[[nodiscard]] CumulativePlan plan_cumulative(ScanOp op, const Expression& a,
-                                             const CumulativeOptions& options = {});
+[[nodiscard]] LoopPlan plan_cumulative(ScanOp op, const Expression& a,
+                                       const CumulativeOptions& options = {});
 /// Searches the fastest slicing for these lengths by running candidates and stores it: later calls
 /// of cumulative() with lengths within a factor of two use it.
 ///
 /// @throws  as cumulative_as_loop_kernel
 /// @throws Unsupported  loopy.tune.nothing_works
 /// @cost   about that many seconds, or none if wisdom has these lengths; waits
-CumulativePlan tune_cumulative(ScanOp op, const Expression& a,
-                               const CumulativeOptions& options = {}, double budget_seconds = 30);
+LoopPlan tune_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options = {},
+                         double budget_seconds = 30);
 
 }  // namespace rtcg::arrays

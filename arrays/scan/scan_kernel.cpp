@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
+#include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/arrays/kernels/snippet.h"
 #include "rtcg/arrays/kernels/snippet_form.h"
-#include "rtcg/arrays/scan/array_scan.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/name_generator.h"
 #include "rtcg/loopy/analyze/add_function.h"
@@ -150,8 +150,8 @@ struct ScanKernel::Program {
                         has_segments ? fmt::format(" || {}[i]", starts) : "", text.neutral, items));
     declare("last_item", items + "[N - 1]");
     output_kernel.emplace(of_output, declared + text.output, elementwise, where);
-    scan_of_values = std::make_unique<detail::ArrayScan>(
-        loop_kernel(text, options), detail::ScanWishes{std::move(options.wisdom_path), {}});
+    scan_of_values = std::make_unique<detail::LoopCall>(
+        loop_kernel(text, options), detail::LoopWishes{std::move(options.wisdom_path), {}});
   }
 
   [[nodiscard]] const loopy::Kernel& loop_kernel() const noexcept {
@@ -210,7 +210,7 @@ struct ScanKernel::Program {
   NameGenerator names;  // of the texts
   std::optional<ElementwiseKernel> input_kernel;
   std::optional<ElementwiseKernel> output_kernel;
-  std::unique_ptr<const detail::ArrayScan> scan_of_values;
+  std::unique_ptr<const detail::LoopCall> scan_of_values;
 
   /// Reserves the names of the texts, too.
   void check(const std::string& preamble) {

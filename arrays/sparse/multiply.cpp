@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/lazy/evaluate.h"
-#include "rtcg/arrays/scan/array_scan.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
@@ -43,15 +43,15 @@ loopy::Kernel sparse_product(DType dtype, bool has_columns) {
 }
 
 /// Made once for each element type.
-const detail::ArrayScan& product_of(DType dtype, bool has_columns) {
+const detail::LoopCall& product_of(DType dtype, bool has_columns) {
   using Key = std::tuple<DType, bool>;
   static std::mutex mutex;
-  static auto& known = *new std::map<Key, std::unique_ptr<const detail::ArrayScan>>;
+  static auto& known = *new std::map<Key, std::unique_ptr<const detail::LoopCall>>;
   const std::lock_guard lock(mutex);
   auto& product = known[{dtype, has_columns}];
   if (!product) {
-    product = std::make_unique<const detail::ArrayScan>(sparse_product(dtype, has_columns),
-                                                        detail::ScanWishes{});
+    product = std::make_unique<const detail::LoopCall>(sparse_product(dtype, has_columns),
+                                                       detail::LoopWishes{});
   }
   return *product;
 }

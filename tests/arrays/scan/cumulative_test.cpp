@@ -272,11 +272,10 @@ TEST(Cumulative, ShowsItsKernelAndPlan) {
               std::string::npos)
         << text;
     EXPECT_EQ(loops.sizes, (loopy::IntegerValues{{"n0", 6}, {"n1", 5000}}));
-    const CumulativePlan plan = plan_cumulative(ScanOp::sum, x, along(1));
-    EXPECT_EQ(plan.source, CumulativePlan::Source::model);
+    const LoopPlan plan = plan_cumulative(ScanOp::sum, x, along(1));
+    EXPECT_EQ(plan.source, LoopPlan::Source::model);
     EXPECT_FALSE(plan.slicing.empty());
-    EXPECT_EQ(plan_cumulative(ScanOp::sum, zeros<float>({3})).source,
-              CumulativePlan::Source::plain);
+    EXPECT_EQ(plan_cumulative(ScanOp::sum, zeros<float>({3})).source, LoopPlan::Source::plain);
   });
 }
 
@@ -286,14 +285,14 @@ TEST(Cumulative, FollowsWisdom) {
       ::testing::TempDir() + "/cumulative_wisdom_" + std::to_string(::getpid()) + ".jsonl";
   const Array<float> x = ones<float>({16, 3000});
   const CumulativeOptions options{.axis = 1, .wisdom_path = path};
-  const CumulativePlan tuned = tune_cumulative(ScanOp::sum, x, options, 0.3);
-  EXPECT_EQ(tuned.source, CumulativePlan::Source::wisdom);
+  const LoopPlan tuned = tune_cumulative(ScanOp::sum, x, options, 0.3);
+  EXPECT_EQ(tuned.source, LoopPlan::Source::wisdom);
   // lengths nearby follow too, others do not
-  const CumulativePlan near = plan_cumulative(ScanOp::sum, ones<float>({20, 2100}), options);
-  EXPECT_EQ(near.source, CumulativePlan::Source::wisdom);
+  const LoopPlan near = plan_cumulative(ScanOp::sum, ones<float>({20, 2100}), options);
+  EXPECT_EQ(near.source, LoopPlan::Source::wisdom);
   EXPECT_EQ(near.slicing, tuned.slicing);
   EXPECT_EQ(plan_cumulative(ScanOp::sum, ones<float>({16, 100}), options).source,
-            CumulativePlan::Source::model);
+            LoopPlan::Source::model);
   EXPECT_EQ(Array<float>(cumulative_sum(x, options))(15, 2999).item(), 3000);
   std::remove(path.c_str());
 }

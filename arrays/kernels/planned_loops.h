@@ -7,33 +7,33 @@
 #include <string>
 #include <vector>
 
+#include "rtcg/arrays/kernels/loop_plan.h"
 #include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/arrays/lazy/tape.h"
-#include "rtcg/arrays/scan/cumulative.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 
-// Compiled kernels of scans, and how they are chosen.
+// Compiled kernels of the loop engine over arrays, and how they are chosen.
 
 namespace rtcg::arrays::detail {
 
 /// To which arrays must be aligned for vectors.
 inline constexpr std::uint64_t vector_bytes = 16;
 
-[[nodiscard]] loopy::SlicingConstraints scan_constraints(const loopy::IntegerValues& lengths,
+[[nodiscard]] loopy::SlicingConstraints loop_constraints(const loopy::IntegerValues& lengths,
                                                          runtime::Device device);
 
-struct ScanWishes {
+struct LoopWishes {
   std::string wisdom_path{};
   /// A loop of running values whose blocks look back on CUDA although that changes the order of the
   /// operations from run to run; empty: none.
   std::string look_back{};
-  friend auto operator<=>(const ScanWishes&, const ScanWishes&) = default;
+  friend auto operator<=>(const LoopWishes&, const LoopWishes&) = default;
 };
 
 /// A kernel of any lengths between two powers of two.
-struct PlannedScan {
-  CumulativePlan plan{};
+struct PlannedLoops {
+  LoopPlan plan{};
   std::shared_ptr<const loopy::Executor> kernel{};
 };
 /// The lengths for which the kernel of these lengths is chosen: powers of two. The choice depends
@@ -42,32 +42,32 @@ struct PlannedScan {
 /// Whether all arrays begin at multiples of vector_bytes; otherwise no vectors are used.
 [[nodiscard]] bool are_aligned(const std::vector<loopy::NamedArgument>& arguments);
 /// @param arguments  of a call with these lengths
-[[nodiscard]] PlannedScan planned_scan(const loopy::Kernel& kernel,
-                                       const loopy::IntegerValues& lengths,
-                                       const std::vector<loopy::NamedArgument>& arguments,
-                                       runtime::Device device, const ScanWishes& wishes);
+[[nodiscard]] PlannedLoops planned_loops(const loopy::Kernel& kernel,
+                                         const loopy::IntegerValues& lengths,
+                                         const std::vector<loopy::NamedArgument>& arguments,
+                                         runtime::Device device, const LoopWishes& wishes);
 /// Chooses anew from now on.
-void forget_planned_scans();
+void forget_planned_loops();
 
 /// The first number of this type and value.
 [[nodiscard]] std::size_t place_of_number(const std::vector<TapeNumber>& numbers, DType dtype,
                                           double value);
 
 /// In what expressions of one structure, lengths and layouts differ.
-struct ScanOperands {
+struct LoopOperands {
   std::vector<std::shared_ptr<Storage>> storages{};  ///< of the arrays, each once
   std::vector<TapeNumber> numbers{};
 };
 
 /// A kernel with the arguments of an expression, for expressions of the same structure, lengths and
 /// layouts. A value that keeps no array alive.
-class ReadyScan {
+class ReadyLoops {
  public:
-  ReadyScan(const LoopExpression& loops, const AnyArray& out, const ScanOperands& operands,
-            runtime::StreamRef stream, const ScanWishes& wishes);
+  ReadyLoops(const LoopExpression& loops, const AnyArray& out, const LoopOperands& operands,
+             runtime::StreamRef stream, const LoopWishes& wishes);
 
-  void run(runtime::StreamRef stream, const ScanOperands& operands, const AnyArray& out) const;
-  [[nodiscard]] const CumulativePlan& plan() const noexcept { return planned_.plan; }
+  void run(runtime::StreamRef stream, const LoopOperands& operands, const AnyArray& out) const;
+  [[nodiscard]] const LoopPlan& plan() const noexcept { return planned_.plan; }
 
  private:
   struct Place {
@@ -76,7 +76,7 @@ class ReadyScan {
   };
 
   std::vector<loopy::NamedArgument> arguments_;  // the arrays first
-  PlannedScan planned_;
+  PlannedLoops planned_;
   std::vector<Place> places_;         // of each array
   std::vector<std::size_t> numbers_;  // of each that is an argument; these follow the arrays
 };

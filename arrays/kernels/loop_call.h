@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "rtcg/arrays/scan/planned_scan.h"
+#include "rtcg/arrays/kernels/planned_loops.h"
 
-// Scans of whole arrays, whose kernel does not depend on layouts.
+// Calls of loop kernels over whole arrays, whose kernel does not depend on layouts.
 
 namespace rtcg::arrays::detail {
 
 /// A loop kernel over contiguous arrays, for calls with any lengths. Any thread may use it.
-class ArrayScan {
+class LoopCall {
  public:
-  ArrayScan(loopy::Kernel kernel, ScanWishes wishes)
+  LoopCall(loopy::Kernel kernel, LoopWishes wishes)
       : kernel_(std::move(kernel)), wishes_(std::move(wishes)) {}
 
   /// @param arrays   contiguous, by the names of the kernel's arguments
@@ -31,9 +31,9 @@ class ArrayScan {
   using Key = std::tuple<const runtime::Backend*, loopy::IntegerValues, bool>;
 
   loopy::Kernel kernel_;
-  ScanWishes wishes_;
+  LoopWishes wishes_;
   mutable std::mutex mutex_{};  // of planned_
-  mutable std::map<Key, PlannedScan> planned_{};
+  mutable std::map<Key, PlannedLoops> planned_{};
 };
 
 }  // namespace rtcg::arrays::detail

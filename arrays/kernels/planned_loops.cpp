@@ -1,4 +1,4 @@
-#include "rtcg/arrays/scan/planned_scan.h"
+#include "rtcg/arrays/kernels/planned_loops.h"
 
 #include <algorithm>
 #include <bit>
@@ -51,45 +51,46 @@ bool are_near(const loopy::IntegerValues& known, const loopy::IntegerValues& wan
 using ExecutorPointer = std::shared_ptr<const loopy::Executor>;
 
 /// What has been planned, of all devices.
-struct PlannedScans {
+struct PlannedLoopsOfProcess {
   /// A device, a kernel as text, lengths, whether arrays are aligned.
   using Key =
-      std::tuple<const runtime::Backend*, std::string, loopy::IntegerValues, bool, ScanWishes>;
+      std::tuple<const runtime::Backend*, std::string, loopy::IntegerValues, bool, LoopWishes>;
   std::mutex mutex{};
-  std::map<Key, PlannedScan> made{};
+  std::map<Key, PlannedLoops> made{};
   /// By device, kernel and slicing: lengths may have them in common.
   std::map<std::tuple<const runtime::Backend*, std::string, std::string>, ExecutorPointer>
       executors{};
 
-  static PlannedScans& instance() {
-    static PlannedScans& scans = *new PlannedScans;  // never destroyed: drivers may be unloaded
-    return scans;
+  static PlannedLoopsOfProcess& instance() {
+    static PlannedLoopsOfProcess& all =
+        *new PlannedLoopsOfProcess;  // never destroyed: drivers may be unloaded
+    return all;
   }
 };
 
-class ScanPlanner {
+class LoopPlanner {
  public:
-  ScanPlanner(PlannedScans& scans, const loopy::Kernel& kernel, const PlannedScans::Key& key,
-              runtime::Device device)
-      : scans_(scans), kernel_(kernel), key_(key), device_(device) {}
+  LoopPlanner(PlannedLoopsOfProcess& all, const loopy::Kernel& kernel,
+              const PlannedLoopsOfProcess::Key& key, runtime::Device device)
+      : all_(all), kernel_(kernel), key_(key), device_(device) {}
 
-  PlannedScan plan() {
+  PlannedLoops plan() {
     const loopy::IntegerValues& lengths = std::get<2>(key_);
     const loopy::Wisdom wisdom(std::get<4>(key_).wisdom_path);
     const auto known = wisdom.find(kernel_, device_, lengths);
     const bool is_known =
         known && are_near(known->parameters, lengths) &&
-        try_to_use(loopy::parse_slicing(known->decision), CumulativePlan::Source::wisdom);
+        try_to_use(loopy::parse_slicing(known->decision), LoopPlan::Source::wisdom);
     if (!is_known && !ask_model(lengths)) {
-      use({}, CumulativePlan::Source::plain);
+      use({}, LoopPlan::Source::plain);
     }
     return std::move(result_);
   }
 
  private:
-  void use(const loopy::Slicing& slicing, CumulativePlan::Source source) {
+  void use(const loopy::Slicing& slicing, LoopPlan::Source source) {
     const std::string words = to_string(slicing);
-    ExecutorPointer& executor = scans_.executors[{std::get<0>(key_), std::get<1>(key_), words}];
+    ExecutorPointer& executor = all_.executors[{std::get<0>(key_), std::get<1>(key_), words}];
     if (!executor) {
       auto made = std::make_shared<const loopy::Executor>(apply(kernel_, slicing), device_);
       static_cast<void>(made->prepare());  // what does not fit is known from here on
@@ -100,7 +101,7 @@ class ScanPlanner {
     result_.plan.source = source;
   }
 
-  bool try_to_use(const loopy::Slicing& slicing, CumulativePlan::Source source) {
+  bool try_to_use(const loopy::Slicing& slicing, LoopPlan::Source source) {
     const bool are_aligned = std::get<3>(key_);
     // other targets run three launches instead of looking back, which are listed, too
     const bool is_cuda = device_.info().id.kind == runtime::BackendKind::cuda;
@@ -121,7 +122,7 @@ class ScanPlanner {
   bool ask_model(const loopy::IntegerValues& lengths) {
     std::optional<loopy::SlicingStream> ranking;
     try {
-      ranking.emplace(kernel_, scan_constraints(lengths, device_));
+      ranking.emplace(kernel_, loop_constraints(lengths, device_));
     } catch (const InvalidInput& error) {
       if (error.code() != "loopy.slicings.nothing_to_slice") {
         throw;
@@ -135,19 +136,19 @@ class ScanPlanner {
         break;
       }
       const auto looking_back = with_look_back(next->slicing, std::get<4>(key_).look_back);
-      if ((looking_back && try_to_use(*looking_back, CumulativePlan::Source::model)) ||
-          try_to_use(next->slicing, CumulativePlan::Source::model)) {
+      if ((looking_back && try_to_use(*looking_back, LoopPlan::Source::model)) ||
+          try_to_use(next->slicing, LoopPlan::Source::model)) {
         return true;
       }
     }
     return false;
   }
 
-  PlannedScans& scans_;
+  PlannedLoopsOfProcess& all_;
   const loopy::Kernel& kernel_;
-  const PlannedScans::Key& key_;
+  const PlannedLoopsOfProcess::Key& key_;
   const runtime::Device device_;
-  PlannedScan result_;
+  PlannedLoops result_;
 };
 
 }  // namespace
@@ -167,21 +168,21 @@ bool are_aligned(const std::vector<loopy::NamedArgument>& arguments) {
   });
 }
 
-PlannedScan planned_scan(const loopy::Kernel& kernel, const loopy::IntegerValues& lengths,
-                         const std::vector<loopy::NamedArgument>& arguments, runtime::Device device,
-                         const ScanWishes& wishes) {
-  const PlannedScans::Key key{&device.backend(), to_string(kernel), lengths_of_class(lengths),
-                              are_aligned(arguments), wishes};
-  PlannedScans& scans = PlannedScans::instance();
-  const std::lock_guard lock(scans.mutex);
-  auto found = scans.made.find(key);
-  if (found == scans.made.end()) {
-    found = scans.made.emplace(key, ScanPlanner(scans, kernel, key, device).plan()).first;
+PlannedLoops planned_loops(const loopy::Kernel& kernel, const loopy::IntegerValues& lengths,
+                           const std::vector<loopy::NamedArgument>& arguments,
+                           runtime::Device device, const LoopWishes& wishes) {
+  const PlannedLoopsOfProcess::Key key{&device.backend(), to_string(kernel),
+                                       lengths_of_class(lengths), are_aligned(arguments), wishes};
+  PlannedLoopsOfProcess& all = PlannedLoopsOfProcess::instance();
+  const std::lock_guard lock(all.mutex);
+  auto found = all.made.find(key);
+  if (found == all.made.end()) {
+    found = all.made.emplace(key, LoopPlanner(all, kernel, key, device).plan()).first;
   }
   return found->second;
 }
 
-loopy::SlicingConstraints scan_constraints(const loopy::IntegerValues& lengths,
+loopy::SlicingConstraints loop_constraints(const loopy::IntegerValues& lengths,
                                            runtime::Device device) {
   loopy::SlicingConstraints constraints;
   constraints.parameters = lengths;
@@ -192,10 +193,10 @@ loopy::SlicingConstraints scan_constraints(const loopy::IntegerValues& lengths,
   return constraints;
 }
 
-void forget_planned_scans() {
-  PlannedScans& scans = PlannedScans::instance();
-  const std::lock_guard lock(scans.mutex);
-  scans.made.clear();
+void forget_planned_loops() {
+  PlannedLoopsOfProcess& all = PlannedLoopsOfProcess::instance();
+  const std::lock_guard lock(all.mutex);
+  all.made.clear();
 }
 
 std::size_t place_of_number(const std::vector<TapeNumber>& numbers, DType dtype, double value) {
@@ -206,10 +207,11 @@ std::size_t place_of_number(const std::vector<TapeNumber>& numbers, DType dtype,
   return static_cast<std::size_t>(found - numbers.begin());
 }
 
-ReadyScan::ReadyScan(const LoopExpression& loops, const AnyArray& out, const ScanOperands& operands,
-                     runtime::StreamRef stream, const ScanWishes& wishes)
+ReadyLoops::ReadyLoops(const LoopExpression& loops, const AnyArray& out,
+                       const LoopOperands& operands, runtime::StreamRef stream,
+                       const LoopWishes& wishes)
     : arguments_(loops.arguments(loops.kernel, out, stream)),
-      planned_(planned_scan(loops.kernel, loops.sizes, arguments_, stream.device(), wishes)) {
+      planned_(planned_loops(loops.kernel, loops.sizes, arguments_, stream.device(), wishes)) {
   const auto& storages = operands.storages;
   const auto add = [&](const std::shared_ptr<Storage>& storage) {
     const auto found = std::find(storages.begin(), storages.end(), storage);
@@ -226,8 +228,8 @@ ReadyScan::ReadyScan(const LoopExpression& loops, const AnyArray& out, const Sca
   }
 }
 
-void ReadyScan::run(runtime::StreamRef stream, const ScanOperands& operands,
-                    const AnyArray& out) const {
+void ReadyLoops::run(runtime::StreamRef stream, const LoopOperands& operands,
+                     const AnyArray& out) const {
   for (const auto& storage : operands.storages) {
     storage->use_on(stream);
   }

@@ -1,10 +1,10 @@
-#include "rtcg/arrays/scan/array_scan.h"
+#include "rtcg/arrays/kernels/loop_call.h"
 
 namespace rtcg::arrays::detail {
 
-void ArrayScan::run(runtime::StreamRef stream,
-                    const std::vector<std::pair<std::string, AnyArray>>& arrays,
-                    const loopy::IntegerValues& lengths) const {
+void LoopCall::run(runtime::StreamRef stream,
+                   const std::vector<std::pair<std::string, AnyArray>>& arrays,
+                   const loopy::IntegerValues& lengths) const {
   std::vector<loopy::NamedArgument> arguments;
   for (const auto& [name, array] : arrays) {
     arguments.push_back(loop_argument(name, array, stream));
@@ -19,7 +19,7 @@ void ArrayScan::run(runtime::StreamRef stream,
     auto found = planned_.find(key);
     if (found == planned_.end()) {
       found =
-          planned_.emplace(key, planned_scan(kernel_, lengths, arguments, device, wishes_)).first;
+          planned_.emplace(key, planned_loops(kernel_, lengths, arguments, device, wishes_)).first;
     }
     return found->second.kernel;
   }();
