@@ -13,6 +13,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/slice/access_groups.h"
+#include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/hinted_source.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/slicing_source.h"
@@ -25,7 +26,6 @@ namespace {
 constexpr std::size_t most_nests = 8;
 constexpr double most_chains = 100000;
 constexpr double most_of_a_launch = 20000;
-constexpr double launch_seconds = 2e-6;
 
 bool is_launch_end(const Instruction& instruction) {
   const BarrierInstruction* barrier = get_if<BarrierInstruction>(instruction);
@@ -306,7 +306,7 @@ class PlainSource final : public SlicingSource {
   [[nodiscard]] std::size_t count() const override { return 1; }
   [[nodiscard]] RankedSlicing at(std::size_t /*place*/) const override { return {}; }
   [[nodiscard]] double predicted_seconds(std::size_t /*place*/) const override {
-    return launch_seconds;
+    return gpu::launch_seconds;
   }
   [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t /*place*/) const override {
     return {};
@@ -704,7 +704,7 @@ class ChainSource final : public SlicingSource {
             chain.has_fetches = chain.has_fetches || nest.has_fetches[k];
             chain.places.at(group.nests[n]) = static_cast<std::uint16_t>(k);
             chain.seconds += static_cast<float>(nest.slicings->predicted_seconds(nest.places[k]) -
-                                                (n != 0 && apart == 0 ? launch_seconds : 0));
+                                                (n != 0 && apart == 0 ? gpu::launch_seconds : 0));
             longer[shape == any_shape ? known : shape].push_back(chain);
           }
         }

@@ -5,6 +5,7 @@
 
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/march_problem.h"
@@ -93,7 +94,6 @@ std::int64_t march_blocks(const MarchProblem& problem, const MarchChoice& choice
 constexpr double march_wait_clocks = 700;  // from a load to its value
 constexpr double march_cache_bytes_per_second = 5.5e12;
 constexpr double march_bytes_in_flight = 19 * 1024;  // as for rows
-constexpr double sector_elements_bytes = 32;
 constexpr double march_barrier_clocks = 40;
 
 class MarchCost {
@@ -218,7 +218,7 @@ class MarchCost {
   }
   /// Elements of one plane that a block reads, in whole sectors.
   [[nodiscard]] double box(const MarchChoice& choice, const MarchedArray& each) const {
-    const double sector = sector_elements_bytes / each.element_bytes;
+    const double sector = gpu::sector_bytes / each.element_bytes;
     const double across =
         static_cast<double>(choice.lanes * choice.width) +
         (each.halo[0] > 0 ? std::ceil(each.halo[0] / 2 / sector) * 2 * sector : 0);

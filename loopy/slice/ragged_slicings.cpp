@@ -10,6 +10,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/slice/count_work.h"
+#include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
@@ -245,9 +246,7 @@ constexpr double clocks_of_row = 40;       // the same of a row, with its bounds
 constexpr double clocks_of_latency = 700;  // until a value from memory is there
 constexpr double loads_in_a_row = 3;       // bounds, then places, then what is at them
 constexpr double steps_ahead = 4;          // that compilers load together
-constexpr double sector_bytes = 32;        // of a gathered element
 constexpr double l2_bytes_per_second = 5e12;
-constexpr double seconds_of_ragged_launch = 2e-6;
 
 class RaggedCost {
  public:
@@ -285,16 +284,15 @@ class RaggedCost {
     const double streamed = all_steps * problem_.streamed_bytes / side;
     const double memory =
         (streamed + problem_.points * problem_.row_bytes) / machine_.memory_bytes_per_second;
-    const double gathered = all_steps * problem_.gathers * (choice.columns > 1 ? 4 : sector_bytes) /
-                            l2_bytes_per_second;
+    const double gathered = all_steps * problem_.gathers *
+                            (choice.columns > 1 ? 4 : gpu::sector_bytes) / l2_bytes_per_second;
     const double resident = std::min(
         blocks,
         used * std::clamp(std::floor(machine_.threads_per_multiprocessor / threads), 1.0, 32.0));
     const double waiting = blocks / resident * clocks_of_latency *
                            (loads_in_a_row + steps / steps_ahead) / machine_.clock_hz;
     const double longest = std::max({core, memory, gathered, waiting});
-    return longest + 0.15 * (core + memory + gathered + waiting - longest) +
-           seconds_of_ragged_launch;
+    return longest + 0.15 * (core + memory + gathered + waiting - longest) + gpu::launch_seconds;
   }
 
   [[nodiscard]] double cpu_seconds(const RaggedChoice& choice) const {
@@ -308,7 +306,7 @@ class RaggedCost {
     return std::ceil(blocks / cores) / blocks * clocks / machine_.clock_hz +
            problem_.points * (problem_.length * problem_.streamed_bytes + problem_.row_bytes) /
                machine_.memory_bytes_per_second +
-           seconds_of_ragged_launch;
+           gpu::launch_seconds;
   }
 
   const RaggedProblem& problem_;

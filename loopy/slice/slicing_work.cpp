@@ -1,0 +1,203 @@
+// What the warps of a block issue and move.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "rtcg/loopy/slice/gpu_figures.h"
+#include "rtcg/loopy/slice/slicing_cost.h"
+
+namespace rtcg::loopy::detail {
+namespace {
+
+// Of steps whose items are guarded one by one, as at the rim of a triangle.
+constexpr double guarded_load_clocks = 22;  // of memory, which is not asked for ahead
+constexpr double guarded_step_clocks = 26;
+constexpr double shared_latency = 30;        // clocks that a warp waits for what it reads of a tile
+constexpr double slowdown_of_groups = 1.12;  // steps of one load are in the same bank of registers
+constexpr double cost_of_spills = 2;         // for each register over those that there are
+
+}  // namespace
+
+SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
+  const double threads = static_cast<double>(choice.threads());
+  const double items = static_cast<double>(items_per_thread(choice));
+  const double reduction_length = static_cast<double>(problem_.loops[reduced_loop].length);
+  Work work;
+  work.items = items;
+  work.blocks = static_cast<double>(blocks(choice));
+  work.residents = residents_of(choice);
+  work.registers = registers(choice);
+  work.spill_factor =
+      1 + cost_of_spills * std::max(0.0, work.registers / most_registers_of(choice) - 1);
+  work.meeting_clocks =
+      (choice.reduction_threads > 1
+           ? (40 + (choice.fast[1] > 1 ? 8 * items : 0)) * std::log2(choice.reduction_threads)
+           : 0) +
+      (choice.slices > 1 ? (40 + 8 * items) * std::log2(choice.slices) : 0);
+  work.warps = std::ceil(threads / machine_.warp_lanes);
+  work.steps = choice.shared_steps != 0
+                   ? choice.shared_steps
+                   : reduction_length / (choice.reduction_threads * choice.slices);
+  work.tiles = choice.depth == 0
+                   ? 1
+                   : std::ceil((choice.shared_steps != 0 ? choice.shared_steps : reduction_length) /
+                               choice.depth);
+  const double slowdown = steps_at_once(choice) > 1 ? slowdown_of_groups : 1;
+  work.flop_clocks = slowdown * (operations_of_step_ * work.steps + operations_outside_) * 2 *
+                     items * work.warps * machine_.warp_lanes / machine_.flops_per_clock;
+  // what is written without vectors goes out in pieces: each takes a sector's time
+  const double pieces =
+      problem_.writes_neighbours && !choice.is_vector
+          ? std::min<double>(choice.fast[2], gpu::sector_bytes / problem_.result_bytes)
+          : 1;
+  work.memory_bytes =
+      items * threads / (choice.reduction_threads * choice.slices) * problem_.written_bytes;
+  add_laid_writes(choice, work);
+  work.written_bytes = work.memory_bytes * pieces;
+  work.memory_bytes = 0;
+  work.instructions = slowdown * (problem_.in_sum.count() * work.steps + problem_.outside.count()) *
+                      items * work.warps;
+  add_reads(choice, work);
+  const auto repeats = static_cast<double>(tiles_of_block(choice));
+  for (double* each :
+       {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks, &work.instructions,
+        &work.memory_bytes, &work.written_bytes, &work.meeting_clocks, &work.tiles}) {
+    *each *= repeats;
+  }
+  if (!problem_.triangles.empty()) {
+    work.blocks = std::max(1.0, work.blocks * share_of_blocks(choice));
+    for (double* each : {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks,
+                         &work.instructions, &work.memory_bytes, &work.written_bytes}) {
+      *each /= density_;
+    }
+  }
+  return work;
+}
+
+void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
+  double guarded_instructions = problem_.in_sum.count();
+  double guarded_latency = 0;
+  for (const SlicedRead& read : problem_.reads) {
+    const double own_items = this->own_items(read, choice);
+    // what an inner loop reads stays in registers if the compiler unrolls it
+    const bool is_each_step = read.mentions[reduced_loop] || read.times > 1 ||
+                              (read.other_steps > 1 && !stays_in_registers(read, choice));
+    const double own_steps = (is_each_step && read.is_in_cut_sum ? work.steps : 1) *
+                             read.other_steps * read.repeats * read.density;
+    // what neighbouring items read, too, stays in a register
+    const double per_warp = own_steps * (own_items + (read.times - 1) * std::sqrt(own_items));
+    const double block_bytes =
+        tile_of(read, choice).elements * read.element_bytes * read.other_elements * read.density *
+        (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) *
+        (moves_along_reduction(choice) ? read.outer_steps : 1) /
+        (choice.depth != 0 ? 1.0 : static_cast<double>(sharing_blocks(choice)));
+    const bool is_across = find_way(choice, read.free_layout) != nullptr &&
+                           is_fetched(choice, read.fetchable) &&
+                           fastest_axis(choice, read) != any_axis &&
+                           fastest_axis(choice, read) + 1 != read.axes.size();
+    // tiles are copied along the last axis: 32 bytes of memory for each element across rows
+    work.memory_bytes += block_bytes * read.overfetch * sectors_of_rows(read, choice) *
+                         (is_across ? std::max(1.0, 32 / read.element_bytes) : 1);
+    if (choice.kept != 0 && is_kept(choice, read.fetchable)) {
+      const double tiles = (read.mentions[reduced_loop] ? work.tiles : 1) *
+                           (moves_along_reduction(choice) ? read.outer_steps : 1);
+      add_direct(read, choice, thread_footprint(read, choice) * tiles, work);
+    } else if (is_fetched(choice, read.fetchable)) {
+      add_fetched(read, choice, per_warp, block_bytes, work);
+      work.shared_latency = is_each_step ? shared_latency : work.shared_latency;
+      guarded_instructions += is_each_step ? 4 / shared_access(read, choice).width : 0;
+    } else {
+      add_direct(read, choice, per_warp, work);
+      if (read.mentions[reduced_loop] && read.is_in_cut_sum) {
+        const bool is_along = fastest_axis(choice, read) < read.axes.size() &&
+                              read.axes[fastest_axis(choice, read)].coefficients[reduced_loop] != 0;
+        work.direct_bytes =
+            std::max(work.direct_bytes, is_along ? read.element_bytes : gpu::sector_bytes);
+        work.direct_loads += own_items;
+        guarded_latency += guarded_load_clocks;
+      }
+    }
+  }
+  if (moves_along_reduction(choice)) {
+    work.tiles *= outer_steps_;
+  }
+  if (!problem_.triangles.empty()) {
+    const double steps = work.steps * static_cast<double>(tiles_of_block(choice));
+    work.guarded_clocks =
+        steps * (guarded_step_clocks + work.items * guarded_latency +
+                 work.items * work.warps * guarded_instructions / gpu::schedulers);
+  }
+}
+
+void SlicingCost::add_fetched(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
+                              double block_bytes, Work& work) const {
+  const auto [width, clocks] = shared_access(read, choice);
+  work.shared_clocks +=
+      per_warp * work.warps * clocks / width + 2 * block_bytes / machine_.shared_bytes_per_clock;
+  // copies of 16 bytes along the rows where they run ahead, of one element elsewhere
+  const double at_once = is_transposed(choice, read.fetchable) || choice.depth == 0
+                             ? 1
+                             : std::max(1.0, 16 / read.element_bytes);
+  const double loads = per_warp * work.warps / width;
+  work.instructions += loads + (1 + read.index_operations) * block_bytes / read.element_bytes /
+                                   at_once / machine_.warp_lanes;
+}
+
+void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
+                             Work& work) const {
+  // sectors of 32 bytes that a warp's load touches
+  const bool is_along = is_along_rows(choice, read);
+  const double stride = is_along ? choice.fast[2] * read.element_bytes : 32;
+  const double strided = read.mentions[fast_loop] ? std::min<double>(choice.fast[1], 32) : 1;
+  const double rows = read.mentions[slow_loop] ? std::max(1.0, 32.0 / choice.fast[1]) : 1;
+  double sectors =
+      std::max(1.0, strided * std::min(stride, 32.0) / 32) * std::min<double>(rows, choice.slow[1]);
+  if (choice.reduction_threads > 1 && choice.fast[1] > 1 && read.mentions[reduced_loop]) {
+    sectors *= is_along ? std::max(1.0, 32.0 / choice.fast[1]) : 1;
+  } else if (choice.reduction_threads > 1 && read.mentions[reduced_loop]) {
+    const bool is_ideal = fastest_axis(choice, read) == any_axis;
+    sectors = is_along && !is_ideal ? 32 : 4 * read.element_bytes / 4;
+  }
+  const FreeLayout::Way* way = find_way(choice, read.free_layout);
+  sectors += way != nullptr && is_along && !way->has_aligned_rows ? 1 : 0;
+  const double width = choice.is_vector && is_along ? choice.fast[2] : 1;
+  work.cache_clocks +=
+      per_warp * work.warps * sectors * 32 / machine_.cache_bytes_per_clock / std::sqrt(width);
+  work.instructions += per_warp * work.warps / width;
+}
+
+SlicingCost::SharedAccess SlicingCost::shared_access(const SlicedRead& read,
+                                                     const SlicingChoice& choice) const {
+  const bool is_fast = read.mentions[fast_loop];
+  const std::uint16_t wide = is_fast ? choice.fast[2] : choice.slow[2];
+  const bool goes_along_rows =
+      is_transposed(choice, read.fetchable) ||
+      (!read.axes.empty() && read.axes.back().coefficients[fast_loop] != 0);
+  const double width = goes_along_rows ? (wide % 4 == 0   ? 4
+                                          : wide % 2 == 0 ? 2
+                                                          : 1)
+                                       : static_cast<double>(steps_of_group(read, choice));
+  const double lanes = machine_.warp_lanes;
+  const double distinct =
+      is_fast ? std::min<double>(choice.fast[1], lanes)
+              : std::min<double>(choice.slow[1], std::max(1.0, lanes / choice.fast[1]));
+  // neighbouring lanes are so many loads apart: rows are padded to an odd number of them, so that
+  // those of contiguous items meet in the same banks
+  const auto places = static_cast<unsigned>(
+      std::max(1.0, machine_.shared_bytes_per_clock / (width * read.element_bytes)));
+  const auto apart = static_cast<unsigned>(goes_along_rows ? std::max(1.0, wide / width)
+                                                           : static_cast<double>(wide));
+  const double different = places / std::gcd(places, apart);
+  return {width, std::max(1.0, distinct / different)};
+}
+
+double SlicingCost::sectors_of_rows(const SlicedRead& read, const SlicingChoice& choice) const {
+  if (read.axes.empty() || read.overfetch != 1 ||
+      fastest_axis(choice, read) + 1 != read.axes.size()) {
+    return 1;
+  }
+  const double bytes = tile_of(read, choice).column_count * read.element_bytes;
+  return std::ceil(bytes / gpu::sector_bytes) * gpu::sector_bytes / bytes;
+}
+
+}  // namespace rtcg::loopy::detail
