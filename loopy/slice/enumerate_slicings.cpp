@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <limits>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/slice/choice_places.h"
 #include "rtcg/loopy/slice/hinted_source.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/rank_tiles.h"
@@ -496,14 +496,7 @@ class TileSource final : public SlicingSource {
     return numbers_of(ranked_.at(place).choice, problem_.free_layouts.size());
   }
   [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
-    const SlicingChoice& choice = ranked_.at(place).choice;
-    std::vector<std::size_t> result;
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (i != place && are_neighbours(choice, ranked_[i].choice)) {
-        result.push_back(i);
-      }
-    }
-    return result;
+    return places().neighbours(place);
   }
   [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
     const SlicingCost cost(problem_, constraints_.machine);
@@ -527,26 +520,20 @@ class TileSource final : public SlicingSource {
   }
 
  private:
+  [[nodiscard]] const ChoicePlaces& places() const {
+    std::call_once(once_, [&] { places_.emplace(ranked_); });
+    return *places_;
+  }
   [[nodiscard]] std::optional<std::size_t> place_of(const SlicingChoice& choice) const {
-    std::call_once(once_, [&] {
-      places_.reserve(ranked_.size());
-      for (std::size_t i = 0; i < ranked_.size(); ++i) {
-        places_.emplace(key_of(ranked_[i].choice), i);
-      }
-    });
-    const auto found = places_.find(key_of(choice));
-    // keys of 64 bits of two choices may be equal
-    return found != places_.end() && ranked_[found->second].choice == choice
-               ? std::optional(found->second)
-               : std::nullopt;
+    return places().find(choice);
   }
 
   const SlicingConstraints constraints_;
   const SlicingProblem problem_;
   const std::vector<RankedChoice> ranked_;
-  // made by the first who asks for a child
+  // made by the first who asks for a child or a neighbour
   mutable std::once_flag once_{};
-  mutable std::unordered_map<std::uint64_t, std::size_t> places_{};
+  mutable std::optional<ChoicePlaces> places_{};
 };
 
 }  // namespace

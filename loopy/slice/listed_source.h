@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,11 +51,21 @@ class ListedSource : public SlicingSource {
     return result;
   }
   [[nodiscard]] std::optional<std::size_t> find(const Slicing& slicing) const override {
+    std::call_once(words_once_, [&] {
+      for (std::size_t i = 0; i < ranked_.size(); ++i) {
+        words_.emplace(at(i).words, i);
+      }
+    });
     const auto found = words_.find(to_string(slicing));
     return found != words_.end() ? std::optional(found->second) : std::nullopt;
   }
   [[nodiscard]] std::optional<std::size_t> crossover(std::size_t first, std::size_t second,
                                                      std::uint64_t mask) const override {
+    std::call_once(places_once_, [&] {
+      for (std::size_t i = 0; i < ranked_.size(); ++i) {
+        places_.emplace(ranked_[i].choice, i);
+      }
+    });
     const auto found = places_.find(mixed(choice(first), choice(second), mask));
     return found != places_.end() ? std::optional(found->second) : std::nullopt;
   }
@@ -63,19 +74,13 @@ class ListedSource : public SlicingSource {
   ListedSource() = default;
 
   /// @param seconds_of  the predicted time of a choice
-  /// @param slicing_of  what it stands for
-  template <class Seconds, class ToSlicing>
-  void list(const std::vector<Choice>& choices, const Seconds& seconds_of,
-            const ToSlicing& slicing_of) {
+  template <class Seconds>
+  void list(const std::vector<Choice>& choices, const Seconds& seconds_of) {
     for (const Choice& each : choices) {
       ranked_.push_back({seconds_of(each), each});
     }
     std::stable_sort(ranked_.begin(), ranked_.end(),
                      [](const Ranked& a, const Ranked& b) { return a.seconds < b.seconds; });
-    for (std::size_t i = 0; i < ranked_.size(); ++i) {
-      places_.emplace(ranked_[i].choice, i);
-      words_.emplace(to_string(slicing_of(ranked_[i].choice)), i);
-    }
   }
   [[nodiscard]] const Choice& choice(std::size_t place) const { return ranked_.at(place).choice; }
 
@@ -90,8 +95,11 @@ class ListedSource : public SlicingSource {
     Choice choice{};
   };
   std::vector<Ranked> ranked_{};
-  std::map<Choice, std::size_t> places_{};
-  std::map<std::string, std::size_t> words_{};
+  // made by the first who asks: a search begins without them
+  mutable std::once_flag places_once_{};
+  mutable std::once_flag words_once_{};
+  mutable std::map<Choice, std::size_t> places_{};
+  mutable std::map<std::string, std::size_t> words_{};
 };
 
 /// The source of what an enumerator finds for a problem; null if there is no problem or no choice.

@@ -380,9 +380,7 @@ class MarchSource final : public ListedSource<MarchChoice> {
               const MachineModel& machine)
       : problem_(std::move(problem)), machine_(machine) {
     const MarchCost cost(problem_, machine_);
-    list(
-        choices, [&](const MarchChoice& each) { return cost.seconds(each); },
-        [&](const MarchChoice& each) { return march_slicing(problem_, each); });
+    list(choices, [&](const MarchChoice& each) { return cost.seconds(each); });
   }
 
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {

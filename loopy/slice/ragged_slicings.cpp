@@ -388,9 +388,7 @@ class RaggedSource final : public ListedSource<RaggedChoice> {
                const MachineModel& machine)
       : problem_(std::move(problem)), machine_(machine) {
     const RaggedCost cost(problem_, machine_);
-    list(
-        choices, [&](const RaggedChoice& each) { return cost.seconds(each); },
-        [&](const RaggedChoice& each) { return slicing_of(each); });
+    list(choices, [&](const RaggedChoice& each) { return cost.seconds(each); });
   }
 
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {

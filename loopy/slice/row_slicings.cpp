@@ -781,9 +781,7 @@ class RowSource final : public ListedSource<RowChoice> {
   RowSource(RowProblem problem, const std::vector<RowChoice>& choices, const MachineModel& machine)
       : problem_(std::move(problem)), machine_(machine) {
     const RowCost cost(problem_, machine_);
-    list(
-        choices, [&](const RowChoice& each) { return cost.seconds(each); },
-        [&](const RowChoice& each) { return row_slicing(problem_, each); });
+    list(choices, [&](const RowChoice& each) { return cost.seconds(each); });
   }
 
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {

@@ -489,9 +489,7 @@ class ScanSource final : public ListedSource<ScanChoice> {
              const MachineModel& machine)
       : problem_(std::move(problem)), machine_(machine) {
     const ScanCost cost(problem_, machine_);
-    list(
-        choices, [&](const ScanChoice& each) { return cost.seconds(each); },
-        [&](const ScanChoice& each) { return scan_slicing(problem_, each); });
+    list(choices, [&](const ScanChoice& each) { return cost.seconds(each); });
   }
 
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {

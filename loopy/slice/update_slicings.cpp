@@ -546,9 +546,7 @@ class UpdateSource final : public ListedSource<UpdateChoice> {
                const MachineModel& machine)
       : problem_(std::move(problem)), machine_(machine) {
     const UpdateCost cost(problem_, machine_);
-    list(
-        choices, [&](const UpdateChoice& each) { return cost.seconds(each); },
-        [&](const UpdateChoice& each) { return update_slicing(problem_, each); });
+    list(choices, [&](const UpdateChoice& each) { return cost.seconds(each); });
   }
 
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {
