@@ -13,9 +13,11 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/slice/access_groups.h"
+#include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/hinted_source.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
+#include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
@@ -26,6 +28,7 @@ namespace {
 constexpr std::size_t most_nests = 8;
 constexpr double most_chains = 100000;
 constexpr double most_of_a_launch = 20000;
+constexpr std::size_t choices_of_all_nests = 400000;  // that are looked at, about
 
 bool is_launch_end(const Instruction& instruction) {
   const BarrierInstruction* barrier = get_if<BarrierInstruction>(instruction);
@@ -66,11 +69,15 @@ struct Nest {
   std::vector<bool> adds_launches{};  ///< of each of these
   std::vector<bool> has_fetches{};
   std::vector<std::string> left_out{};  ///< as SlicingSource::left_out
+  double runs = 1;                      ///< iterations of the loops of the host around it
   /// Numbers of groups of reads in the kernel, by array and number in the nest.
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> groups{};
   /// Those that no copy serves: another nest changes the array between the reads of the kernel.
   std::set<std::pair<std::string, std::int64_t>> changing{};
 
+  [[nodiscard]] double seconds(std::size_t place) const {
+    return runs * slicings->predicted_seconds(place);
+  }
   [[nodiscard]] bool copies_what_changes(const Slicing& slicing) const {
     return std::any_of(slicing.fetches.begin(), slicing.fetches.end(), [&](const FetchPlan& each) {
       return changing.count({each.array, each.group}) != 0;
@@ -157,6 +164,18 @@ class ChainReader {
       }
     }
     return parameters;
+  }
+
+  /// How often the host runs a nest: values of the loops around it.
+  [[nodiscard]] double runs_of(const Nest& nest, const IntegerValues& parameters) const {
+    PointCounter counter(kernel_, parameters);
+    double runs = 1;
+    for (const std::size_t each : nest.statements) {
+      NameSet around = kernel_.instructions[each].within_inames;
+      std::erase_if(around, [&](const auto& iname) { return hosts_.count(iname) == 0; });
+      runs = std::max(runs, around.empty() ? 1 : counter.points(around));
+    }
+    return runs;
   }
 
   /// The launch that a statement is in, counted from 0 on.
@@ -351,7 +370,7 @@ class ChainSource final : public SlicingSource {
       result.threads = std::max(result.threads, part.threads);
       result.blocks = std::max(result.blocks, part.blocks);
       result.shared_bytes = std::max(result.shared_bytes, part.shared_bytes);
-      result.least_seconds += part.least_seconds;
+      result.least_seconds += nests_[i].runs * part.least_seconds;
     }
     result.slicing = slicing_of(chain);
     result.words = to_string(result.slicing);
@@ -631,7 +650,7 @@ class ChainSource final : public SlicingSource {
   }
   void leave_all_but_longest(const LaunchGroup& group) {
     const auto seconds = [&](std::size_t nest) {
-      return nests_[nest].slicings->predicted_seconds(nests_[nest].places.front());
+      return nests_[nest].seconds(nests_[nest].places.front());
     };
     const std::size_t longest =
         *std::max_element(group.nests.begin(), group.nests.end(),
@@ -703,8 +722,8 @@ class ChainSource final : public SlicingSource {
             chain.adds_launches = chain.adds_launches || nest.adds_launches[k];
             chain.has_fetches = chain.has_fetches || nest.has_fetches[k];
             chain.places.at(group.nests[n]) = static_cast<std::uint16_t>(k);
-            chain.seconds += static_cast<float>(nest.slicings->predicted_seconds(nest.places[k]) -
-                                                (n != 0 && apart == 0 ? gpu::launch_seconds : 0));
+            const double saved = n != 0 && apart == 0 ? nest.runs * gpu::launch_seconds : 0;
+            chain.seconds += static_cast<float>(nest.seconds(nest.places[k]) - saved);
             longer[shape == any_shape ? known : shape].push_back(chain);
           }
         }
@@ -757,10 +776,11 @@ class ChainSource final : public SlicingSource {
 };
 
 /// Those of the nest by the hints that it knows; of others left_out has the reason.
-SourcePtr slicings_by_known_hints(Nest& nest, SlicingConstraints& constraints) {
+SourcePtr slicings_by_known_hints(Nest& nest, SlicingConstraints& constraints,
+                                  const RankingBounds& bounds) {
   while (true) {
     try {
-      return nest_slicings(nest.kernel, constraints);
+      return nest_slicings(nest.kernel, constraints, bounds);
     } catch (const InvalidInput& error) {
       if (error.code() != "loopy.slicings.unknown_hint") {
         throw;
@@ -794,7 +814,7 @@ void check_hints_of(const std::vector<Nest>& nests, const SlicingConstraints& co
 
 /// Those of the nest, with fewer threads where it is too small for those that are asked for; as it
 /// is where there is nothing to slice.
-SourcePtr slicings_of(Nest& nest, SlicingConstraints constraints) {
+SourcePtr slicings_of(Nest& nest, SlicingConstraints constraints, const RankingBounds& bounds) {
   const auto is_other = [&](const auto& each) { return nest.inames.count(each.first) == 0; };
   std::erase_if(constraints.inames, is_other);
   std::erase_if(constraints.arrays, [&](const auto& use) {
@@ -802,10 +822,10 @@ SourcePtr slicings_of(Nest& nest, SlicingConstraints constraints) {
                         [&](const auto& group) { return group.first.first == use.first; });
   });
   try {
-    SourcePtr source = slicings_by_known_hints(nest, constraints);
+    SourcePtr source = slicings_by_known_hints(nest, constraints, bounds);
     if (source->count() == 0) {
       constraints.min_threads = 1;
-      source = nest_slicings(nest.kernel, constraints);
+      source = nest_slicings(nest.kernel, constraints, bounds);
     }
     for (std::string& each : source->left_out()) {
       nest.left_out.push_back(std::move(each));
@@ -844,10 +864,14 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
   SlicingConstraints with_hosts = constraints;
   with_hosts.free_layouts.clear();  // nests that share an array would lay it out in different ways
   with_hosts.parameters = reader.with_host_loops(constraints.parameters);
+  const std::size_t most =
+      nests.size() == 2 ? 2000 : static_cast<std::size_t>(most_of_a_launch / 20);
+  // more than are combined, since some cannot be
+  const RankingBounds bounds{.most_slicings = 20 * most,
+                             .most_choices = choices_of_all_nests / nests.size()};
   for (Nest& nest : nests) {
-    nest.slicings = slicings_of(nest, with_hosts);
-    const std::size_t most =
-        nests.size() == 2 ? 2000 : static_cast<std::size_t>(most_of_a_launch / 20);
+    nest.slicings = slicings_of(nest, with_hosts, bounds);
+    nest.runs = reader.runs_of(nest, constraints.parameters);
     std::size_t adding = 0;
     std::map<std::pair<bool, bool>, bool> possible;
     for (std::size_t i = 0; i < nest.slicings->count() && nest.places.size() < most; ++i) {

@@ -123,7 +123,7 @@ class ContractionReader {
       }
     }
     result.problem = read_slicing_problem(kernel, parameters_, {}, lanes);
-    result.problem.most_slicings = most_fused_slicings;
+    result.problem.bounds.most_slicings = most_fused_slicings;
     result.problem.least_tile = least_fused_tile;
     for (SlicedRead& read : result.problem.reads) {
       if (const auto found = overfetch.find(read.array); found != overfetch.end()) {

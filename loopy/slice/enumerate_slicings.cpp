@@ -538,11 +538,13 @@ class TileSource final : public SlicingSource {
 
 }  // namespace
 
-SourcePtr detail::tile_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  return tile_slicings(
+SourcePtr detail::tile_slicings(const Kernel& kernel, const SlicingConstraints& constraints,
+                                const RankingBounds& bounds) {
+  SlicingProblem problem =
       read_slicing_problem(kernel, constraints.parameters, constraints.free_layouts,
-                           constraints.machine.is_cpu ? 16 : constraints.machine.warp_lanes),
-      constraints);
+                           constraints.machine.is_cpu ? 16 : constraints.machine.warp_lanes);
+  problem.bounds = bounds;
+  return tile_slicings(std::move(problem), constraints);
 }
 
 SourcePtr detail::tile_slicings(SlicingProblem problem, const SlicingConstraints& constraints) {
@@ -553,7 +555,7 @@ SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& con
   check_hints(kernel, constraints);
   source_ = chain_slicings(kernel, constraints);
   if (source_ == nullptr) {
-    source_ = merged(nest_slicings(kernel, constraints), fused_slicings(kernel, constraints));
+    source_ = merged(nest_slicings(kernel, constraints, {}), fused_slicings(kernel, constraints));
   }
 }
 

@@ -11,8 +11,6 @@
 namespace rtcg::loopy::detail {
 namespace {
 
-/// A second of one core, or less.
-constexpr double most_choices = 1.2e6;
 /// Tiles whose choices are counted to know how many there are in all.
 constexpr std::size_t counted_tiles = 16;
 /// Tiles that are looked at before what is too slow is known anew.
@@ -41,6 +39,7 @@ class TileRanker {
     while (enumerators_.size() < threads) {
       enumerators_.push_back(make_());
     }
+    const auto most_choices = static_cast<double>(problem_.bounds.most_choices);
     const bool are_too_many = expected > most_choices;
     if (are_too_many) {
       sort_by_estimates();

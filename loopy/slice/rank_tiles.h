@@ -43,8 +43,9 @@ class TileEnumerator {
 
 /// The best choices, the best one first, the same ones for any number of threads.
 ///
-/// Where there are more than 1,200,000 choices, tiles are looked at in the order of their estimates
-/// until so many choices have been: the time that this takes is bounded, whatever the kernel.
+/// Where there are more choices than RankingBounds::most_choices, tiles are looked at in the order
+/// of their estimates until so many choices have been: the time that this takes is bounded,
+/// whatever the kernel.
 ///
 /// @param make_enumerator  one for each thread; all find the same
 /// @param most_threads     and no more than the machine has cores

@@ -23,10 +23,15 @@ constexpr std::size_t reduced_loop = 2;
 constexpr std::size_t first_whole_loop = 3;
 constexpr std::size_t loop_count = 5;
 constexpr std::size_t nowhere = SIZE_MAX;
-/// Searches look through all slicings again and again.
-constexpr std::size_t usual_most_slicings = 1500000;
 /// Groups of reads that are fetched or not, at most.
 constexpr std::size_t most_fetchable = 4;
+
+/// How many of its slicings a kernel has, and how long it takes to rank them: searches look through
+/// all again and again, and wait for the first.
+struct RankingBounds {
+  std::size_t most_slicings = 1500000;  ///< the best ones
+  std::size_t most_choices = 1200000;  ///< that are looked at, about: a second of one core, or less
+};
 
 /// No iname: there is none.
 struct SlicedLoop {
@@ -127,8 +132,7 @@ struct SlicingProblem {
   std::vector<FreeLayout> free_layouts{};
   std::vector<SlicedRead> laid_writes{};
 
-  /// The best of all, so many.
-  std::size_t most_slicings = usual_most_slicings;
+  RankingBounds bounds{};
   /// Of a block along the fast and the slow loop, or all of a shorter one.
   std::int64_t least_tile = 1;
 

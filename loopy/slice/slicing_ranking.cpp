@@ -111,7 +111,7 @@ std::vector<RankedChoice> SlicingRanking::Best::take() {
 
 SlicingRanking::SlicingRanking(const SlicingProblem& problem)
     : layouts_(layout_combinations(problem.free_layouts)),
-      most_(problem.most_slicings),
+      most_(problem.bounds.most_slicings),
       best_(most_) {}
 
 void SlicingRanking::add(const std::vector<RankedChoice>& choices) {

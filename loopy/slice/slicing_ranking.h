@@ -57,7 +57,7 @@ class TileChoices {
   std::vector<RankedChoice> kept_{};
 };
 
-/// The best of the choices of all tiles in all layouts, at most SlicingProblem::most_slicings: the
+/// The best of the choices of all tiles in all layouts, at most RankingBounds::most_slicings: the
 /// same ones in whatever order tiles come, if none is left out for being too slow.
 class SlicingRanking {
  public:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <future>
 #include <utility>
 
 #include "rtcg/cgen/support/error.h"
@@ -120,13 +122,13 @@ bool has_any(const SourcePtr& source) {
   return source != nullptr && source->count() != 0;
 }
 
-/// Other families may know what a hint names.
+/// @param has_others  whether there are other families, which may know what a hint names
 SourcePtr hinted_tiles(const Kernel& kernel, const SlicingConstraints& constraints,
-                       bool has_others) {
+                       const RankingBounds& bounds, const std::function<bool()>& has_others) {
   try {
-    return tile_slicings(kernel, constraints);
+    return tile_slicings(kernel, constraints, bounds);
   } catch (const InvalidInput& error) {
-    if (!has_others || error.code() != "loopy.slicings.unknown_hint") {
+    if (error.code() != "loopy.slicings.unknown_hint" || !has_others()) {
       throw;
     }
     return left_out_family("tiles", error.message());
@@ -145,7 +147,8 @@ SourcePtr merged(SourcePtr first, SourcePtr second) {
   return std::make_shared<MergedSource>(std::move(first), std::move(second));
 }
 
-SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constraints,
+                        const RankingBounds& bounds) {
   SourcePtr updates = hinted(kernel, constraints, "updates", update_slicings(kernel, constraints));
   if (has_any(updates)) {
     return updates;
@@ -164,10 +167,13 @@ SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constrai
   if (rows.replace_tiles && has_any(rows.source)) {
     return rows.source;
   }
-  SourcePtr marches = hinted(kernel, constraints, "marches", march_slicings(kernel, constraints));
-  const bool has_others = has_any(rows.source) || has_any(marches);
-  SourcePtr tiles = hinted_tiles(kernel, constraints, has_others);
-  return merged(merged(merged(std::move(tiles), std::move(rows.source)), std::move(marches)),
+  // marches ask the generator about each kind, which takes as long as ranking tiles
+  std::shared_future<SourcePtr> marches = std::async(std::launch::async, [&] {
+    return hinted(kernel, constraints, "marches", march_slicings(kernel, constraints));
+  });
+  SourcePtr tiles = hinted_tiles(kernel, constraints, bounds,
+                                 [&] { return has_any(rows.source) || has_any(marches.get()); });
+  return merged(merged(merged(std::move(tiles), std::move(rows.source)), marches.get()),
                 merged(merged(std::move(updates), std::move(scans)), std::move(ragged)));
 }
 

@@ -11,13 +11,15 @@ namespace rtcg::loopy::detail {
 
 using SourcePtr = std::shared_ptr<const SlicingSource>;
 struct SlicingProblem;
+struct RankingBounds;
 
 /// Both in one ranking. They have no slicing in common.
 [[nodiscard]] SourcePtr merged(SourcePtr first, SourcePtr second);
 
 /// Tiles of the results of all statements, and reductions over threads and blocks.
 /// @throws as SlicingStream
-[[nodiscard]] SourcePtr tile_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
+[[nodiscard]] SourcePtr tile_slicings(const Kernel& kernel, const SlicingConstraints& constraints,
+                                      const RankingBounds& bounds);
 /// The same of a problem that has been read.
 [[nodiscard]] SourcePtr tile_slicings(SlicingProblem problem,
                                       const SlicingConstraints& constraints);
@@ -47,6 +49,7 @@ struct RowSlicings {
 [[nodiscard]] SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// Those of one nest: updates, scans, ragged rows, or tiles, rows and marches.
 /// @throws as SlicingStream
-[[nodiscard]] SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
+[[nodiscard]] SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constraints,
+                                      const RankingBounds& bounds);
 
 }  // namespace rtcg::loopy::detail

@@ -116,6 +116,24 @@ TEST(ChainSlicings, NumberReadsAsTheKernelDoes) {
   EXPECT_EQ(to_string(steps.back()), "pipeline([t_tile], k_0, 3)");
 }
 
+TEST(ChainSlicings, TakeAsLongAsTheIterationsOfTheHost) {
+  const Kernel heat = make_kernel("{[t, i, j]: 0 <= t < steps and 1 <= i, j < 100000}",
+                                  "for t\n"
+                                  "  v[i] = u[i] + 0.25*(u[i - 1] - 2*u[i] + u[i + 1])\n"
+                                  "  ... gbarrier\n"
+                                  "  u[j] = v[j]\n"
+                                  "end",
+                                  {.arguments = "u, v: f32[100001]; steps: i32"});
+  const auto predicted = [&](std::int64_t steps) {
+    SlicingConstraints constraints;
+    constraints.parameters = {{"steps", steps}};
+    return SlicingStream(heat, constraints).predicted_seconds(0);
+  };
+  // two launches each
+  EXPECT_GT(predicted(1), 2 * 2e-6);
+  EXPECT_NEAR(predicted(500) / predicted(1), 500, 1e-3);
+}
+
 TEST(ChainSlicings, RefuseALaunchBeforeNothing) {
   EXPECT_EQ(to_string(parse_slicing("launch before k; launch before l")),
             "launch before k; launch before l");

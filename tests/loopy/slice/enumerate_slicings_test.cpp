@@ -8,6 +8,7 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "tests/support/expect_error.h"
@@ -405,10 +406,12 @@ TEST(SlicingStream, LaysOutWhatItMay) {
   EXPECT_FALSE(has_words(free, "layout y")) << "one axis lies in one way";
   EXPECT_FALSE(has_words(free, "layout a order 0,1;")) << "as described";
   // a thread a row: neighbouring threads read what lies side by side
-  const RankedSlicing best = detail::tile_slicings(rows, constraints)->at(0);
+  const RankedSlicing best =
+      detail::tile_slicings(rows, constraints, detail::RankingBounds{})->at(0);
   constraints.free_layouts.clear();
-  EXPECT_LT(best.predicted_seconds,
-            detail::tile_slicings(rows, constraints)->at(0).predicted_seconds);
+  EXPECT_LT(
+      best.predicted_seconds,
+      detail::tile_slicings(rows, constraints, detail::RankingBounds{})->at(0).predicted_seconds);
   ASSERT_EQ(best.slicing.layouts.size(), 1U) << to_string(best.slicing);
 }
 

@@ -75,7 +75,7 @@ struct Ranked {
 Ranked rank(std::size_t choices_of_tile, unsigned threads,
             std::size_t most_slicings = SIZE_MAX / 4) {
   SlicingProblem problem = product();
-  problem.most_slicings = most_slicings;
+  problem.bounds.most_slicings = most_slicings;
   const MachineModel machine;
   std::atomic<int> looked_at = 0;
   std::vector<RankedChoice> choices = ranked_choices(

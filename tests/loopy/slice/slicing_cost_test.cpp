@@ -20,7 +20,7 @@ class SlicingCosts : public testing::TestWithParam<Case> {
   const Kernel kernel_ = make_kernel(GetParam().domain, GetParam().statement,
                                      {.name = "kernel", .default_type = cgen::f32});
   const SlicingConstraints constraints_{.free_layouts = GetParam().free_layouts};
-  const SourcePtr tiles_ = tile_slicings(kernel_, constraints_);
+  const SourcePtr tiles_ = tile_slicings(kernel_, constraints_, RankingBounds{});
   const SlicingSource& stream_ = *tiles_;
   const SlicingProblem problem_ =
       read_slicing_problem(kernel_, {}, constraints_.free_layouts, constraints_.machine.warp_lanes);
