@@ -179,6 +179,12 @@ std::string ties_text(const loopy::TuneResult& result) {
 }
 
 std::string judge_text(const loopy::TuneResult& result) {
+  if (result.timed_share < 1) {
+    return fmt::format(
+        "a run takes so long that {:.2g} % of the iterations of its outermost loop were timed, and "
+        "results were compared for small sizes only",
+        100 * result.timed_share);
+  }
   if (!result.why_not_interpreted.empty()) {
     return fmt::format(
         "results were compared with those of a reference slicing only, within one tolerance: the "

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 
@@ -31,8 +32,8 @@ std::int64_t value_of(const Expr& bound, const IntegerValues& values) {
 class PlanRun {
  public:
   PlanRun(const std::vector<LaunchPlan>& launches,
-          const std::function<void(std::size_t, const IntegerValues&)>& launch)
-      : launches_(launches), launch_(launch) {}
+          const std::function<void(std::size_t, const IntegerValues&)>& launch, std::int64_t stride)
+      : launches_(launches), launch_(launch), stride_(stride) {}
 
   /// @param depth  loops around all of them that are being run
   void run(std::size_t begin, std::size_t end, std::size_t depth, const IntegerValues& values) {
@@ -45,7 +46,8 @@ class PlanRun {
       const std::size_t end_inside = std::min(end, end_of_loop(launches_, begin, depth));
       const std::int64_t loop_end = value_of(loop.end, values);
       IntegerValues inside = values;
-      for (std::int64_t at = value_of(loop.first, values); at < loop_end; at += loop.step) {
+      const std::int64_t step = loop.step * (depth == 0 ? stride_ : 1);
+      for (std::int64_t at = value_of(loop.first, values); at < loop_end; at += step) {
         inside.insert_or_assign(loop.iname, at);
         run(begin, end_inside, depth + 1, inside);
       }
@@ -56,6 +58,7 @@ class PlanRun {
  private:
   const std::vector<LaunchPlan>& launches_;
   const std::function<void(std::size_t, const IntegerValues&)>& launch_;
+  const std::int64_t stride_;
 };
 
 std::string head_of(const HostLoop& loop) {
@@ -66,8 +69,23 @@ std::string head_of(const HostLoop& loop) {
 }  // namespace
 
 void for_each_launch(const std::vector<LaunchPlan>& launches, const IntegerValues& parameters,
-                     const std::function<void(std::size_t, const IntegerValues&)>& launch) {
-  PlanRun(launches, launch).run(0, launches.size(), 0, parameters);
+                     const std::function<void(std::size_t, const IntegerValues&)>& launch,
+                     std::int64_t stride) {
+  PlanRun(launches, launch, stride).run(0, launches.size(), 0, parameters);
+}
+
+std::int64_t outermost_iterations(const std::vector<LaunchPlan>& launches,
+                                  const IntegerValues& parameters) {
+  std::int64_t most = 1;
+  for (const LaunchPlan& each : launches) {
+    if (!each.host_loops.empty()) {
+      const HostLoop& loop = each.host_loops.front();
+      most = std::max(most,
+                      ceil_divide(value_of(loop.end, parameters) - value_of(loop.first, parameters),
+                                  loop.step));
+    }
+  }
+  return most;
 }
 
 std::string plan_text(const std::vector<LaunchPlan>& launches,

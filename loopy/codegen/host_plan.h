@@ -17,9 +17,16 @@ struct LaunchPlan;
 ///
 /// @param launches    neighbours that share their outer loops run in one loop
 /// @param parameters  all scalar parameters that grids and loops need
+/// @param stride      of outermost loops only one iteration in so many is run, from the first on: a
+///                    sample of a run that takes long; > 0
 void for_each_launch(
     const std::vector<LaunchPlan>& launches, const IntegerValues& parameters,
-    const std::function<void(std::size_t launch, const IntegerValues& values)>& launch);
+    const std::function<void(std::size_t launch, const IntegerValues& values)>& launch,
+    std::int64_t stride = 1);
+
+/// Iterations of the longest of the outermost loops; 1 where there is none.
+[[nodiscard]] std::int64_t outermost_iterations(const std::vector<LaunchPlan>& launches,
+                                                const IntegerValues& parameters);
 
 /// Launches and the loops around them, one a line, each as `describe` has it:
 /// `  for t in [0, nt):`, and below it `    relax_0(t)`.

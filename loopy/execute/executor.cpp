@@ -144,16 +144,18 @@ struct ReadyCall {
   IntegerValues integers;
   runtime::ArgumentPack pack;
 
-  void run(runtime::StreamRef stream) const {
+  /// @param stride  of the outermost loops of the host
+  void run(runtime::StreamRef stream, std::int64_t stride = 1) const {
     const std::vector<LaunchPlan>& plans = variant.generated.launches;
-    for_each_launch(plans, integers, [&](std::size_t i, const IntegerValues& values) {
+    const auto launch = [&](std::size_t i, const IntegerValues& values) {
       if (plans[i].host_loops.empty()) {
         variant.kernels[i].launch(stream, shapes[i], pack);
       } else {
         variant.kernels[i].launch(
             stream, shapes[i], with_inames(pack, plans[i], values, variant.generated.index_type));
       }
-    });
+    };
+    for_each_launch(plans, integers, launch, stride);
   }
 };
 
@@ -291,6 +293,15 @@ BoundCall Executor::bind(const std::vector<NamedArgument>& arguments) const {
 
 void BoundCall::operator()(runtime::StreamRef stream) const {
   state_->call.run(stream);
+}
+
+std::int64_t BoundCall::host_iterations() const {
+  const ReadyCall& call = state_->call;
+  return outermost_iterations(call.variant.generated.launches, call.integers);
+}
+
+void BoundCall::run_sample(runtime::StreamRef stream, std::int64_t stride) const {
+  state_->call.run(stream, stride);
 }
 
 std::vector<runtime::KernelResources> Executor::prepare() const {

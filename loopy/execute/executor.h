@@ -118,6 +118,15 @@ class BoundCall {
   /// Runs the kernel on the stream, asynchronously. @throws  what launches throw
   void operator()(runtime::StreamRef stream) const;
 
+  /// How often the longest of the outermost loops goes round that the host runs around launches; 1
+  /// where there is none.
+  [[nodiscard]] std::int64_t host_iterations() const;
+  /// Runs only one in so many of these iterations, for measurements of what takes long: what the
+  /// arrays hold then is not the kernel's result.
+  /// @param stride  from 1 to host_iterations()
+  /// @throws  as the call
+  void run_sample(runtime::StreamRef stream, std::int64_t stride) const;
+
  private:
   friend class Executor;
   struct State;

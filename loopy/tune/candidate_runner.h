@@ -41,6 +41,8 @@ class CandidateRunner {
   [[nodiscard]] virtual std::string check(const PreparedCandidate& candidate) = 0;
   /// Mean of this number of launches. @throws Error  it is refused
   [[nodiscard]] virtual double time_us(const PreparedCandidate& candidate, int launches) = 0;
+  /// Share of a run that time_us() runs, to tell by it what all of the run takes.
+  [[nodiscard]] virtual double timed_share() const { return 1; }
   /// Whether candidates run on the cores that compile: then none is compiled while one is timed.
   [[nodiscard]] virtual bool shares_cores() const { return false; }
   /// Since the search began.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/create/make_kernel.h"
@@ -50,7 +51,8 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
       stream_(device),
       worker_use_(options.workers),
       workers_({{}, compile_threads(options)}),
-      timer_(device, options.cache) {
+      timer_(device, options.cache),
+      budget_seconds_(options.budget_seconds) {
   const Kernel typed = infer_types(expand_subst(kernel));
   NameSet written;
   for (const Instruction& instruction : typed.instructions) {
@@ -371,6 +373,10 @@ ArrayData DeviceRunner::to_host(const std::string& name, const Written& written)
 
 std::string DeviceRunner::check(const PreparedCandidate& candidate) {
   const PreparedExecutor& prepared = bound(candidate);
+  choose_sample(*prepared.call);
+  if (sample_stride_ > 1 && check_small_) {
+    return check_small_(prepared.slicing);
+  }
   run_once(*prepared.call, prepared.laid);
   if (!has_reference_) {
     return take_as_reference(prepared.slicing);
@@ -401,11 +407,40 @@ std::string DeviceRunner::why_wrong() {
   return {};
 }
 
+void DeviceRunner::choose_sample(const BoundCall& call) {
+  constexpr double most_of_budget = 0.05;  // that a run may take
+  constexpr double usual_of_budget = 0.02;
+  if (sample_stride_ != 0) {
+    return;
+  }
+  sample_stride_ = 1;
+  const std::int64_t iterations = call.host_iterations();
+  if (iterations == 1) {
+    return;
+  }
+  const auto time_one = [&] {
+    return timer_.time_us(
+        stream_, [&] { call.run_sample(stream_, iterations); }, 1);
+  };
+  static_cast<void>(time_one());  // the first launches load the program
+  const double one_us = time_one();
+  const double budget_us = budget_seconds_ * 1e6;
+  if (one_us * static_cast<double>(iterations) > most_of_budget * budget_us) {
+    const auto timed = static_cast<std::int64_t>(
+        std::clamp(usual_of_budget * budget_us / one_us, 1.0, static_cast<double>(iterations)));
+    sample_stride_ = ceil_divide(iterations, timed);
+    timed_share_ = static_cast<double>(ceil_divide(iterations, sample_stride_)) /
+                   static_cast<double>(iterations);
+  }
+}
+
 double DeviceRunner::time_us(const PreparedCandidate& candidate, int launches) {
   const BoundCall& call = *bound(candidate).call;
   has_timed_ = true;
+  choose_sample(call);
   return timer_.time_us(
-      stream_, [&] { call(stream_); }, launches);
+             stream_, [&] { call.run_sample(stream_, sample_stride_); }, launches) /
+         timed_share_;
 }
 
 bool DeviceRunner::shares_cores() const {

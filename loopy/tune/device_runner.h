@@ -53,7 +53,11 @@ class DeviceRunner : public CandidateRunner {
   [[nodiscard]] Prepared prepare(const RankedCandidate& ranked,
                                  const std::stop_token& stop) override;
   [[nodiscard]] std::string check(const PreparedCandidate& candidate) override;
+  /// Where a run goes through a loop of the host so long that few candidates could be timed, some
+  /// of its iterations stand for all: as many for all candidates. Results are judged for small
+  /// sizes then.
   [[nodiscard]] double time_us(const PreparedCandidate& candidate, int launches) override;
+  [[nodiscard]] double timed_share() const override { return timed_share_; }
   [[nodiscard]] bool shares_cores() const override;
   [[nodiscard]] double seconds() const override;
 
@@ -111,6 +115,8 @@ class DeviceRunner : public CandidateRunner {
   /// A candidate with its arguments: arrays with another layout are made when it is first run,
   /// since only one thread may use the device.
   const PreparedExecutor& bound(const PreparedCandidate& candidate);
+  /// Decides how much of a run is timed, by the first candidate that is run.
+  void choose_sample(const BoundCall& call);
   const Laid& lay_out(const LayoutPlan& plan);
   /// An argument of this kernel as one of `other`, at another place in memory.
   [[nodiscard]] NamedArgument relocated(const std::string& name, const std::string& other_name,
@@ -149,6 +155,9 @@ class DeviceRunner : public CandidateRunner {
   /// How many numbers a comparison found to be wrong.
   std::optional<runtime::Buffer<std::int32_t>> wrong_{};
   double memory_bytes_ = 0;
+  const double budget_seconds_;
+  std::int64_t sample_stride_ = 0;  ///< of the host's iterations; 0: not known yet
+  std::atomic<double> timed_share_ = 1;
   std::map<cgen::ScalarKind, Executor> comparisons_{};
   Stopwatch watch_{};
 };

@@ -110,12 +110,13 @@ int launches_of(const Candidate& candidate) {
   return std::clamp(static_cast<int>(300 / std::max(candidate.least_us, 1.0)), 1, 50);
 }
 
-double seconds_of_a_round(const std::vector<Candidate>& fine, std::size_t count) {
+double seconds_of_a_round(const std::vector<Candidate>& fine, std::size_t count,
+                          const CandidateRunner& runner) {
   double us = 0;
   for (std::size_t i = 0; i < count; ++i) {
     us += fine[i].least_us * launches_of(fine[i]);
   }
-  return us * 1e-6;
+  return us * 1e-6 * runner.timed_share();
 }
 
 void run_rounds(const std::vector<Candidate>& fine, const FinalRound& how, Rounds& rounds,
@@ -155,10 +156,10 @@ FinalResult FinalRound::operator()(std::vector<Candidate>& fine,
                                    std::vector<TunedCandidate>& refused) const {
   std::size_t count = choose_contenders(fine, refused, *this);
   // a few rounds of the fastest two say more than one of all
-  while (count > 2 && seconds_of_a_round(fine, count) > seconds / 3) {
+  while (count > 2 && seconds_of_a_round(fine, count, runner) > seconds / 3) {
     --count;
   }
-  if (seconds_of_a_round(fine, count) > seconds) {
+  if (seconds_of_a_round(fine, count, runner) > seconds) {
     count = 0;
   }
   if (count == 0) {

@@ -11,6 +11,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/measure/statistics.h"
+#include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
@@ -253,13 +254,28 @@ double plain_threads(const Kernel& kernel, const Slicing& plain) {
   return fewest == 0 ? threads : std::min(fewest, threads);
 }
 
+/// Launches of a run: those that barriers end, and the last one.
+double count_launches(const Kernel& kernel) {
+  double launches = 1;
+  detail::PointCounter counter(kernel, {});
+  for (const Instruction& each : kernel.instructions) {
+    const BarrierInstruction* barrier = get_if<BarrierInstruction>(each);
+    if (barrier != nullptr && barrier->scope == BarrierScope::global) {
+      launches += counter.points(each.within_inames);
+    }
+  }
+  return launches;
+}
+
 /// About how long a plain slicing runs. Its threads wait for memory most of the time.
 double plain_seconds(const Kernel& kernel, const Slicing& plain, const runtime::Device& device) {
   const double cores = std::max(1U, std::thread::hardware_concurrency());
   const bool is_cpu = device.info().is_cpu;
   const double of_a_thread = is_cpu ? 5e8 : 1e7;
   const double most = is_cpu ? cores * of_a_thread : 1e12;
-  return count_flops(kernel) / std::min(most, plain_threads(kernel, plain) * of_a_thread);
+  constexpr double seconds_of_launch = 2.5e-6;
+  return count_flops(kernel) / std::min(most, plain_threads(kernel, plain) * of_a_thread) +
+         count_launches(kernel) * seconds_of_launch;
 }
 
 /// Sizes for which a description is interpreted as a whole: with the same remainders of tiles.
@@ -358,6 +374,7 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   result.memory_bytes = runner->memory_bytes();
   result.why_not_interpreted = runner->why_not_interpreted();
   result.is_sampled = runner->is_sampled();
+  result.timed_share = runner->timed_share();
   result.beginning = runner->times();
   result.beginning.ranking_seconds = prepared->ranking_seconds;
   result.why_no_workers = runner->why_no_workers();

@@ -58,6 +58,9 @@ struct TuneResult : SearchSummary {
   std::string why_not_interpreted{};
   /// Only some of the results were interpreted; the bounds of all others follow from these.
   bool is_sampled = false;
+  /// Share of the iterations of the host's loop around the launches that were timed; the times are
+  /// those of all. Below 1 results were judged for small sizes only.
+  double timed_share = 1;
   TuneBeginning beginning{};
   /// Families of slicings that hints leave out, and why, see SlicingStream::left_out().
   std::vector<std::string> left_out{};

@@ -87,6 +87,28 @@ TEST(HostPlan, RunsNothingInALoopWithoutIterations) {
   }
 }
 
+TEST(HostPlan, RunsASampleOfTheOutermostLoop) {
+  const std::vector<LaunchPlan> launches = generate(steps(), Target::host).launches;
+  const IntegerValues sizes = {{"n", 64}, {"steps", 7}};
+  EXPECT_EQ(outermost_iterations(launches, sizes), 7);
+  std::string order;
+  const auto note = [&](std::size_t launch, const IntegerValues& values) {
+    order += std::to_string(launch) + std::to_string(values.at("t")) + " ";
+  };
+  for_each_launch(launches, sizes, note, 3);
+  EXPECT_EQ(order, "00 10 03 13 06 16 ");
+  order.clear();
+  for_each_launch(launches, sizes, note, 7);
+  EXPECT_EQ(order, "00 10 ");
+}
+
+TEST(HostPlan, HasOneIterationWithoutALoop) {
+  const Kernel kernel =
+      make_kernel("{[i, j]: 0 <= i, j < n}", "v[i] = u[i]\n... gbarrier\nw[j] = v[n - 1 - j]",
+                  {.default_type = cgen::f32});
+  EXPECT_EQ(outermost_iterations(generate(kernel, Target::cuda).launches, {{"n", 64}}), 1);
+}
+
 TEST(HostPlan, TellsNothingNewOfLaunchesInARow) {
   const Kernel kernel =
       make_kernel("{[i, j]: 0 <= i, j < n}", "v[i] = u[i]\n... gbarrier\nw[j] = v[n - 1 - j]",

@@ -59,5 +59,34 @@ TEST(DeviceRunner, AsksForSmallSizesWhereNothingIsInterpreted) {
   EXPECT_EQ(asked, (std::vector<std::string>{"i: g.0 l.0*32", "i: g.0 l.0*64"}));
 }
 
+// A run takes a quarter of the budget, or more: a few of its iterations are timed.
+TEST(DeviceRunner, TimesSomeIterationsOfALongLoop) {
+  const auto steps = [](const std::string& count) {
+    return make_kernel("{[t, i, j]: 0 <= t < " + count + " and 0 <= i, j < 64}",
+                       "for t\n  v[i] = 0.5*u[i]\n  ... gbarrier\n  u[j] = v[j]\nend",
+                       {.arguments = "u, v: f32[64]"});
+  };
+  const std::string words = "i: g.0 l.0*32; j: g.0 l.0*32";
+  TuneOptions options;
+  options.budget_seconds = 0.5;
+  DeviceRunner runner(steps("1000000"), runtime::Device::host(), options);
+  std::vector<std::string> asked;
+  runner.begin_with({}, [&](const Slicing& slicing) -> std::string {
+    asked.push_back(to_string(slicing));
+    return "";
+  });
+  const auto prepared = runner.prepare({words}, {});
+  const double us = runner.time_us(*prepared, 1);
+  EXPECT_LT(runner.timed_share(), 0.5);
+  EXPECT_GT(us * 1e-6, 0.05 * 0.5);
+  runner.judge_by_what_is_known();
+  EXPECT_EQ(runner.check(*prepared), "");
+  EXPECT_EQ(asked, std::vector<std::string>{words});
+  options.budget_seconds = 5;
+  DeviceRunner whole(steps("3"), runtime::Device::host(), options);
+  static_cast<void>(whole.time_us(*whole.prepare({words}, {}), 1));
+  EXPECT_EQ(whole.timed_share(), 1);
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
