@@ -445,7 +445,8 @@ class Enumerator final : public TileEnumerator {
     }
     for (const GridReduction how : {GridReduction::atomic, GridReduction::last_block}) {
       if (how == GridReduction::atomic ? problem_.can_add_atomically
-                                       : problem_.can_end_with_last_block) {
+                                       : problem_.can_end_with_last_block &&
+                                             constraints_.machine.has_device_fences) {
         choice_.sharing = static_cast<std::uint8_t>(how);
         visit();
       }

@@ -32,6 +32,9 @@ struct MachineModel {
   /// Whether copies to shared memory run while the threads compute: others gain nothing from
   /// stages.
   bool has_async_copies = true;
+  /// Whether blocks may read what others of their launch have written, as look-back and last blocks
+  /// do: where they may not, these are several launches and are not listed.
+  bool has_device_fences = true;
   /// Whether it is a processor, whose threads of a block are lanes of its vectors: 8 are enough,
   /// whatever min_threads says, and multiprocessors are cores.
   bool is_cpu = false;

@@ -382,7 +382,8 @@ class ScanEnumerator {
                                 ScanForm::look_back, ScanForm::threads_of_rows}) {
       const bool is_of_threads = form == ScanForm::threads_of_rows;
       if ((is_of_threads && problem_.rows.empty()) ||
-          (form == ScanForm::look_back && (is_cpu || !problem_.is_exact)) ||
+          (form == ScanForm::look_back &&
+           (is_cpu || !problem_.is_exact || !constraints_.machine.has_device_fences)) ||
           (is_cpu && form == ScanForm::blocks_of_rows)) {
         continue;
       }

@@ -9,7 +9,7 @@ namespace rtcg::loopy {
 namespace {
 
 /// What OpenCL reports of a device. It does not report the rate of memory: 16 bytes in each clock
-/// of each multiprocessor, as GPUs of the last years have.
+/// of each multiprocessor, as GPUs of the last years have, and processors not quite.
 void use_opencl_figures(const runtime::DeviceInfo& info, MachineModel& model) {
   constexpr double bytes_per_clock = 16;
   if (info.multiprocessors > 0 && info.clock_khz > 0) {
@@ -34,12 +34,13 @@ MachineModel machine_model(const runtime::DeviceInfo& info) {
   model.architecture = info.id.kind == runtime::BackendKind::cuda ? info.target : std::string();
   if (info.id.kind != runtime::BackendKind::cuda) {
     model.has_async_copies = false;
-    model.is_cpu = info.id.kind == runtime::BackendKind::host;
+    model.is_cpu = info.is_cpu;
     if (model.is_cpu && info.multiprocessors > 0) {
       model.multiprocessors = info.multiprocessors;
       model.clock_hz = 3e9;
     }
     if (info.id.kind == runtime::BackendKind::opencl) {
+      model.has_device_fences = false;
       use_opencl_figures(info, model);
     }
     return model;

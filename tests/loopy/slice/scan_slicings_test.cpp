@@ -50,6 +50,16 @@ TEST(ScanSlicings, OfIntegersLookBackAndOthersTakeThreeLaunches) {
   EXPECT_TRUE(maxima.find_words("i: g.0 l.0*256 unr*2 vec*4; look_back i").has_value());
 }
 
+TEST(ScanSlicings, LookBackOnlyWhereBlocksSeeWhatOthersWrite) {
+  SlicingConstraints without_fences = large_blocks();
+  without_fences.machine.has_device_fences = false;
+  const SlicingStream integers(running("i32", 1 << 26), without_fences);
+  ASSERT_GT(integers.count(), 0U);
+  for (std::size_t i = 0; i < integers.count(); ++i) {
+    EXPECT_TRUE(integers.at(i).slicing.look_back.empty()) << integers.at(i).words;
+  }
+}
+
 TEST(ScanSlicings, SpreadRowsOverBlocksAndColumnsOverThreads) {
   const RankedSlicing row = SlicingStream(rows(65536, 256), {}).at(0);
   EXPECT_EQ(row.slicing.inames.front().factors.front().axis.kind, AxisKind::sequential)

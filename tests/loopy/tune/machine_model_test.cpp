@@ -19,7 +19,19 @@ TEST(MachineModel, HasTheFiguresOfAnOpenClDevice) {
   EXPECT_LT(model.memory_bytes_per_second, MachineModel{}.memory_bytes_per_second / 5);
   EXPECT_FALSE(model.has_async_copies);
   EXPECT_FALSE(model.is_cpu);
+  EXPECT_FALSE(model.has_device_fences);
   EXPECT_EQ(model.architecture, "");
+}
+
+TEST(MachineModel, TakesAProcessorForOneWhateverRunsItsKernels) {
+  runtime::DeviceInfo info;
+  info.id.kind = runtime::BackendKind::opencl;
+  info.is_cpu = true;
+  info.multiprocessors = 8;
+  const MachineModel model = machine_model(info);
+  EXPECT_TRUE(model.is_cpu);
+  EXPECT_EQ(model.multiprocessors, 8);
+  EXPECT_FALSE(model.has_device_fences);
 }
 
 TEST(MachineModel, HasTheCoresOfTheHost) {
