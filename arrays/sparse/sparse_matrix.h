@@ -37,6 +37,20 @@ class AnySparseMatrix {
   [[nodiscard]] const AnyArray& column() const noexcept { return column_; }
   [[nodiscard]] const AnyArray& value() const noexcept { return value_; }
 
+  /// The elements (i, i), as many as the shorter side has. @cost  asynchronous
+  [[nodiscard]] AnyArray diagonal() const;
+  /// The sum of each row. @cost  asynchronous
+  [[nodiscard]] AnyArray row_sums() const;
+  /// The product of a diagonal matrix and this one; the indices are shared.
+  ///
+  /// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype
+  /// @cost   asynchronous
+  [[nodiscard]] AnySparseMatrix with_scaled_rows(const AnyArray& factors) const;
+  /// The product of this one and a diagonal matrix. @throws, @cost  as above
+  [[nodiscard]] AnySparseMatrix with_scaled_columns(const AnyArray& factors) const;
+  /// The columns of each row ascend. @cost  waits; the host sorts the indices
+  [[nodiscard]] AnySparseMatrix transposed() const;
+
  private:
   std::int64_t columns_;
   AnyArray first_;
@@ -57,6 +71,10 @@ class SparseMatrix {
   SparseMatrix(std::int64_t columns, const Array<std::int32_t>& first,
                const Array<std::int32_t>& column, const Array<T>& value)
       : any_(columns, first, column, value) {}
+  /// Shares the entries. @throws InvalidInput  arrays.typed.wrong_dtype
+  explicit SparseMatrix(const AnySparseMatrix& any) : any_(any) {
+    static_cast<void>(detail::require_dtype(any.value(), dtype_of_type<T>));
+  }
   /// Entries in any order. Those of one place are added up; the columns of a row ascend.
   ///
   /// @throws InvalidInput  arrays.sparse.shape_mismatch; arrays.sparse.out_of_range: a row or
@@ -74,6 +92,16 @@ class SparseMatrix {
   [[nodiscard]] std::int64_t rows() const { return any_.rows(); }
   [[nodiscard]] std::int64_t columns() const noexcept { return any_.columns(); }
   [[nodiscard]] std::int64_t entries() const { return any_.entries(); }
+  /// As of AnySparseMatrix.
+  [[nodiscard]] Array<T> diagonal() const { return Array<T>(any_.diagonal()); }
+  [[nodiscard]] Array<T> row_sums() const { return Array<T>(any_.row_sums()); }
+  [[nodiscard]] SparseMatrix with_scaled_rows(const Array<T>& factors) const {
+    return SparseMatrix(any_.with_scaled_rows(factors));
+  }
+  [[nodiscard]] SparseMatrix with_scaled_columns(const Array<T>& factors) const {
+    return SparseMatrix(any_.with_scaled_columns(factors));
+  }
+  [[nodiscard]] SparseMatrix transposed() const { return SparseMatrix(any_.transposed()); }
   /// With all zeros. @cost  waits; the host puts the entries in their places
   [[nodiscard]] Array<T> to_dense() const;
 

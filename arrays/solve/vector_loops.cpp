@@ -1,0 +1,234 @@
+#include "rtcg/arrays/solve/vector_loops.h"
+
+#include <limits>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/kernels/loop_call.h"
+#include "rtcg/arrays/kernels/loop_lowering.h"
+#include "rtcg/arrays/kernels/loop_scan.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+/// Threads of a block, and elements that a block takes: four of each thread, so that reads of
+/// several elements are under way.
+constexpr std::int64_t block_threads_of_vectors = 256;
+constexpr std::int64_t block_elements_of_vectors = 1024;
+
+using ArrayArguments = std::vector<std::pair<std::string, AnyArray>>;
+
+/// A kernel over vectors: statements of element i, and sums.
+struct VectorKernel {
+  struct Sum {
+    std::string name;     ///< of the array for it
+    std::string element;  ///< of which "[i]" is the index
+  };
+  std::string name;
+  std::string scalar{};  ///< a statement that the others use: `<> alpha = ...`
+  std::vector<std::string> statements{};
+  std::vector<Sum> sums{};
+  std::string vectors;    ///< arguments of n elements
+  std::string scalars{};  ///< of one, but the sums
+};
+
+std::string with_index(std::string text, const std::string& index) {
+  for (std::size_t at = text.find("[i]"); at != std::string::npos; at = text.find("[i]", at)) {
+    text.replace(at, 3, "[" + index + "]");
+  }
+  return text;
+}
+
+/// Each block writes its part of a sum to memory, and the last one adds them up.
+loopy::Kernel made_kernel(const VectorKernel& form, DType dtype, bool is_long) {
+  const std::int64_t block = block_elements_of_vectors;
+  std::string domains = form.statements.empty() ? "" : "{[i]: 0 <= i < n} ";
+  std::string statements;
+  std::string recipe;
+  const auto add_recipe = [&](const std::string& iname) {
+    recipe += fmt::format("split_iname({}, {}, outer_tag=unr, inner_tag=l.0)\n", iname,
+                          block_threads_of_vectors);
+  };
+  const std::string after_scalar = form.scalar.empty() ? "" : ", dep=scalar";
+  if (!form.scalar.empty()) {
+    statements += fmt::format("{} {{id=scalar}}\n", form.scalar);
+  }
+  for (std::size_t k = 0; k < form.statements.size(); ++k) {
+    statements += fmt::format("{} {{id=block_{}{}}}\n", form.statements[k], k, after_scalar);
+  }
+  if (!form.statements.empty()) {
+    recipe += fmt::format("split_iname(i, {}, outer_tag=g.0)\n", block);
+    add_recipe("i_inner");
+  }
+  for (std::size_t k = 0; k < form.sums.size(); ++k) {
+    domains += fmt::format(
+        "{{[b{0}, h{0}]: 0 <= b{0} and 0 <= h{0} < {1} and {1}*b{0} + h{0} < n}} "
+        "{{[c{0}]: 0 <= c{0} and {1}*c{0} < n}} ",
+        k, block);
+    const std::string index = fmt::format("{}*b{} + h{}", block, k, k);
+    statements += fmt::format(
+        "<{0}> parts{1}[(n + {2})//{3}]\n"
+        "parts{1}[b{1}] = sum(h{1}, {4}) {{id=block_sum_{1}{5}}}\n",
+        name(dtype), k, block - 1, block, with_index(form.sums[k].element, index), after_scalar);
+    recipe += fmt::format(
+        "set_temporary_address_space([parts{0}], global)\ntag_inames(b{0}:g.0)\n"
+        "split_iname(c{0}, {1}, inner_tag=l.0)\n",
+        k, block_threads_of_vectors);
+    add_recipe(fmt::format("h{}", k));
+  }
+  if (!form.sums.empty()) {
+    statements += "... last_block {id=all, dep=block_*}\n";
+  }
+  for (std::size_t k = 0; k < form.sums.size(); ++k) {
+    statements +=
+        fmt::format("{0}[0] = sum(c{1}, parts{1}[c{1}]) {{dep=all}}\n", form.sums[k].name, k);
+  }
+  loopy::KernelOptions options;
+  options.name = form.name;
+  options.default_type = loop_type(dtype);
+  options.assumptions = "n >= 1";
+  options.arguments = fmt::format("{}: [n]; ", form.vectors);
+  std::string scalars = form.scalars;
+  for (const VectorKernel::Sum& sum : form.sums) {
+    scalars += (scalars.empty() ? "" : ", ") + sum.name;
+  }
+  options.arguments += scalars.empty() ? "" : scalars + ": [1]; ";
+  options.arguments += is_long ? "n: i64" : "n: i32";
+  return loopy::apply_recipe(loopy::make_kernel(domains, statements, options), recipe);
+}
+
+/// Made once for each device, type and kind of index.
+const loopy::Executor& executor_of(runtime::Device device, DType dtype, bool is_long,
+                                   const VectorKernel& form) {
+  using Key = std::tuple<const runtime::Backend*, DType, bool, std::string>;
+  static auto& mutex = *new std::mutex;
+  static auto& known =
+      *new std::map<Key, loopy::Executor>;  // never destroyed, as the planned loops
+  const Key key{&device.backend(), dtype, is_long, form.name};
+  const std::lock_guard lock(mutex);
+  auto found = known.find(key);
+  if (found == known.end()) {
+    found = known.emplace(key, loopy::Executor(made_kernel(form, dtype, is_long), device)).first;
+  }
+  return found->second;
+}
+
+void run_vector_kernel(runtime::StreamRef stream, const VectorKernel& form, std::int64_t count,
+                       DType dtype, const ArrayArguments& arrays) {
+  const bool is_long = count > std::numeric_limits<std::int32_t>::max();
+  std::vector<loopy::NamedArgument> arguments;
+  for (const auto& [name, array] : arrays) {
+    arguments.push_back(loop_argument(name, array, stream));
+  }
+  arguments.push_back(loopy::arg("n", count));
+  executor_of(stream.device(), dtype, is_long, form)(stream, arguments);
+}
+
+}  // namespace
+
+void dot_into(runtime::StreamRef stream, const AnyArray& a, const AnyArray& b,
+              const AnyArray& product) {
+  VectorKernel form{.name = "square_of_vector", .vectors = "a"};
+  ArrayArguments arrays = {{"a", a}, {"product", product}};
+  if (a.address() == b.address()) {
+    form.sums = {{"product", "a[i]*a[i]"}};
+  } else {
+    form.name = "dot_of_vectors";
+    form.vectors = "a, b";
+    form.sums = {{"product", "a[i]*b[i]"}};
+    arrays.emplace_back("b", b);
+  }
+  run_vector_kernel(stream, form, a.count(), a.dtype(), arrays);
+}
+
+void step_along(runtime::StreamRef stream, const StepVectors& vectors, const StepScalars& scalars,
+                const StepSums& sums) {
+  VectorKernel form{.name = "step_along",
+                    .scalar =
+                        "<> alpha = rho[0]/image_product[0] if square[0] > limit[0] and "
+                        "image_product[0] > 0 else 0",
+                    .statements = {"x[i] = x[i] + alpha*p[i]", "next_r[i] = r[i] - alpha*image[i]"},
+                    .vectors = "x, p, image, r, next_r",
+                    .scalars = "rho, square, image_product, limit"};
+  ArrayArguments arrays = {{"x", vectors.x},           {"p", vectors.p},
+                           {"image", vectors.image},   {"r", vectors.r},
+                           {"next_r", vectors.next_r}, {"rho", scalars.rho},
+                           {"square", scalars.square}, {"image_product", scalars.p_dot_image},
+                           {"limit", scalars.limit}};
+  // the next r once more: compilers see that it is the same
+  if (sums.square) {
+    form.name += "_to_square";
+    form.sums.push_back({"next_square", "(r[i] - alpha*image[i])**2"});
+    arrays.emplace_back("next_square", *sums.square);
+  }
+  if (sums.rho) {
+    form.name += "_and_rho";
+    form.vectors += ", diagonal";
+    form.sums.push_back({"next_rho", "diagonal[i]*(r[i] - alpha*image[i])**2"});
+    arrays.emplace_back("diagonal", *vectors.diagonal);
+    arrays.emplace_back("next_rho", *sums.rho);
+  }
+  run_vector_kernel(stream, form, vectors.x.count(), vectors.x.dtype(), arrays);
+}
+
+void turn_direction(runtime::StreamRef stream, const AnyArray& p, const AnyArray& z,
+                    const std::optional<AnyArray>& diagonal, const AnyArray& next_rho,
+                    const AnyArray& rho, const AnyArray& square, const AnyArray& limit) {
+  VectorKernel form{.name = "turn_direction",
+                    .scalar = "<> beta = next_rho[0]/rho[0] if square[0] > limit[0] else 0",
+                    .statements = {"p[i] = z[i] + beta*p[i]"},
+                    .vectors = "p, z",
+                    .scalars = "next_rho, rho, square, limit"};
+  ArrayArguments arrays = {{"p", p},     {"z", z},           {"next_rho", next_rho},
+                           {"rho", rho}, {"square", square}, {"limit", limit}};
+  if (diagonal) {
+    form.name += "_by_diagonal";
+    form.statements = {"p[i] = diagonal[i]*z[i] + beta*p[i]"};
+    form.vectors += ", diagonal";
+    arrays.emplace_back("diagonal", *diagonal);
+  }
+  run_vector_kernel(stream, form, p.count(), p.dtype(), arrays);
+}
+
+void multiply_blocks(runtime::StreamRef stream, const AnyArray& blocks, const AnyArray& r,
+                     const AnyArray& z) {
+  // planned by the loop engine for each size of blocks
+  static auto& mutex = *new std::mutex;
+  static auto& known = *new std::map<std::pair<DType, std::int64_t>, LoopCall>;
+  const std::int64_t size = blocks.shape()[1];
+  const LoopCall& product = [&]() -> const LoopCall& {
+    const std::lock_guard lock(mutex);
+    auto found = known.find({r.dtype(), size});
+    if (found == known.end()) {
+      loopy::KernelOptions options;
+      options.name = "block_diagonal_product";
+      options.default_type = loop_type(r.dtype());
+      options.arguments =
+          fmt::format("blocks: [(n + {1})//{0}, {0}, {0}]; r, z: [n]; n: i32", size, size - 1);
+      options.assumptions = "n >= 1";
+      found = known
+                  .try_emplace({r.dtype(), size},
+                               loopy::make_kernel(
+                                   fmt::format("{{[e, i, j]: 0 <= e and 0 <= i, j < {0} and "
+                                               "{0}*e + i < n and {0}*e + j < n}}",
+                                               size),
+                                   fmt::format("z[{0}*e + i] = sum(j, blocks[e, i, j]*r[{0}*e + "
+                                               "j])",
+                                               size),
+                                   options),
+                               LoopWishes{})
+                  .first;
+    }
+    return found->second;
+  }();
+  product.run(stream, {{"blocks", blocks}, {"r", r}, {"z", z}}, {{"n", r.count()}});
+}
+
+}  // namespace rtcg::arrays::detail

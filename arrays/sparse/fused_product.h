@@ -1,0 +1,21 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include "rtcg/arrays/sparse/sparse_matrix.h"
+
+namespace rtcg::arrays::detail {
+
+/// Whether multiply_and_dot is worth its kernel: rows are alike, so that a thread for each keeps
+/// all threads busy.
+///
+/// @cost  waits for the length of the longest row
+[[nodiscard]] bool can_fuse_product(const AnySparseMatrix& a);
+
+/// y = A x and product = x . y. A is square and has entries; x and y are contiguous vectors,
+/// `product` is an array without axes.
+///
+/// @cost  one launch, two in OpenCL
+void multiply_and_dot(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
+                      const AnyArray& y, const AnyArray& product);
+
+}  // namespace rtcg::arrays::detail

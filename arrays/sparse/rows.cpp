@@ -1,0 +1,139 @@
+// What is computed row by row of a sparse matrix, but products: kernels of the loop engine with
+// rows of computed lengths.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/create/indexing.h"
+#include "rtcg/arrays/kernels/loop_call.h"
+#include "rtcg/arrays/kernels/loop_lowering.h"
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/sparse/sparse_matrix.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/make_kernel.h"
+
+namespace rtcg::arrays {
+namespace {
+
+/// A kernel over the rows of a matrix, made once for each element type.
+///
+/// @param statement  of row i, whose entries are k
+/// @param arguments  beside the matrix
+const detail::LoopCall& row_kernel(DType dtype, const std::string& name,
+                                   const std::string& statement, const std::string& arguments) {
+  using Key = std::tuple<DType, std::string>;
+  static std::mutex mutex;
+  static auto& known = *new std::map<Key, std::unique_ptr<const detail::LoopCall>>;
+  const std::lock_guard lock(mutex);
+  auto& kernel = known[{dtype, name}];
+  if (!kernel) {
+    loopy::KernelOptions options;
+    options.name = name;
+    options.default_type = detail::loop_type(dtype);
+    options.arguments = arguments;
+    options.assumptions = "n >= 1 and nz >= 1";
+    kernel = std::make_unique<const detail::LoopCall>(
+        loopy::make_kernel("{[i]: 0 <= i < n} {[k]: begin <= k < end}",
+                           fmt::format("<> begin = first[i] {{id=begin}}\n"
+                                       "<> end = first[i + 1] {{id=end}}\n{}",
+                                       statement),
+                           options),
+        detail::LoopWishes{});
+  }
+  return *kernel;
+}
+
+/// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype
+void check_factors(const AnySparseMatrix& a, const AnyArray& factors, std::int64_t count,
+                   const char* of) {
+  if (factors.axes() != 1 || factors.count() != count) {
+    throw InvalidInput("arrays.sparse.shape_mismatch",
+                       fmt::format("a matrix of {} x {} needs a factor for each of its {} {}, not "
+                                   "an array of shape {}",
+                                   a.rows(), a.columns(), count, of, to_string(factors.shape())));
+  }
+  if (factors.dtype() != a.dtype()) {
+    throw InvalidInput("arrays.sparse.dtype",
+                       fmt::format("a sparse matrix of {} and factors of {}: convert one of them "
+                                   "by as_type()",
+                                   name(a.dtype()), name(factors.dtype())));
+  }
+}
+
+}  // namespace
+
+AnyArray AnySparseMatrix::diagonal() const {
+  const std::int64_t count = std::min(rows(), columns());
+  if (count == 0 || entries() == 0) {
+    return zeros(dtype(), Extents{count}, current_stream(value_.stream()));
+  }
+  AnyArray result(dtype(), Extents{rows()}, current_stream(value_.stream()));
+  row_kernel(dtype(), "sparse_diagonal",
+             "d[i] = sum(k, value[k] if column[k] == i else 0) {dep=begin:end}",
+             "value: [nz]; d: [n]; first: i32[n + 1]; column: i32[nz]; n, nz: i32")
+      .run(result.stream(),
+           {{"value", value_}, {"d", result}, {"first", first_}, {"column", column_}},
+           {{"n", rows()}, {"nz", entries()}});
+  return result(Slice{0, count});
+}
+
+AnyArray AnySparseMatrix::row_sums() const {
+  return multiply(*this, ones(dtype(), Extents{columns()}, current_stream(value_.stream())));
+}
+
+AnySparseMatrix AnySparseMatrix::with_scaled_rows(const AnyArray& factors) const {
+  check_factors(*this, factors, rows(), "rows");
+  AnyArray scaled(dtype(), Extents{entries()}, current_stream(value_.stream()));
+  if (entries() != 0) {
+    row_kernel(dtype(), "sparse_scaled_rows",
+               "scaled[k] = factor[i]*value[k] {dep=begin:end, disjoint}",
+               "value, scaled: [nz]; factor: [n]; first: i32[n + 1]; n, nz: i32")
+        .run(scaled.stream(),
+             {{"value", value_},
+              {"scaled", scaled},
+              {"factor", factors.contiguous()},
+              {"first", first_}},
+             {{"n", rows()}, {"nz", entries()}});
+  }
+  return {columns_, first_, column_, scaled};
+}
+
+AnySparseMatrix AnySparseMatrix::with_scaled_columns(const AnyArray& factors) const {
+  check_factors(*this, factors, columns(), "columns");
+  return {columns_, first_, column_,
+          entries() == 0 ? value_ : evaluate(value_ * Expression(take(factors, column_)))};
+}
+
+AnySparseMatrix AnySparseMatrix::transposed() const {
+  const std::vector<std::int32_t> first = first_.to_vector<std::int32_t>();
+  const std::vector<std::int32_t> column = column_.to_vector<std::int32_t>();
+  // the places of the entries in the order of their columns, and of their rows within a column
+  std::vector<std::int32_t> next(static_cast<std::size_t>(columns_) + 1);
+  for (const std::int32_t each : column) {
+    ++next[static_cast<std::size_t>(each) + 1];
+  }
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  const std::vector<std::int32_t> begins = next;
+  std::vector<std::int32_t> row_of(column.size());
+  std::vector<std::int32_t> from(column.size());
+  for (std::size_t row = 0; row + 1 < first.size(); ++row) {
+    for (std::int32_t e = first[row]; e < first[row + 1]; ++e) {
+      const auto place = static_cast<std::size_t>(
+          next[static_cast<std::size_t>(column[static_cast<std::size_t>(e)])]++);
+      row_of[place] = static_cast<std::int32_t>(row);
+      from[place] = e;
+    }
+  }
+  const runtime::StreamRef stream = current_stream(value_.stream());
+  return {rows(), Array<std::int32_t>(begins, stream), Array<std::int32_t>(row_of, stream),
+          entries() == 0 ? value_ : evaluate(take(value_, Array<std::int32_t>(from, stream)))};
+}
+
+}  // namespace rtcg::arrays
