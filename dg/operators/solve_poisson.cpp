@@ -5,125 +5,93 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/solve/conjugate_gradients.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/block_jacobi.h"
 #include "rtcg/dg/operators/kernel_tables.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
-#include "rtcg/runtime/device/copy.h"
 
 namespace rtcg::dg {
 namespace {
 
-using runtime::Buffer;
-using runtime::BufferRef;
+using arrays::AnyArray;
+using runtime::StreamRef;
 
 constexpr std::string_view element_nodes = "{[e, i]: 0 <= e < elements and 0 <= i < nodes}";
 constexpr std::string_view element_node_pairs =
     "{[e, i, j]: 0 <= e < elements and 0 <= i < nodes and 0 <= j < nodes}";
 
-// The vectors of the method on the device, [element][node], and the kernels between them.
-class ConjugateGradients {
+/// Minus the discrete Laplacian on the device, as a linear operator on vectors [element][node], and
+/// the inner product of the mass matrix, in which it is self-adjoint.
+class PoissonOperator {
  public:
-  ConjugateGradients(const System& system, std::shared_ptr<const Discretization> on,
-                     const SystemData& data, const SolverOptions& options)
+  PoissonOperator(const System& system, std::shared_ptr<const Discretization> on,
+                  const SystemData& data, const SolverOptions& options)
       : on_(std::move(on)),
         solver_(system, on_, data, options),
         real_(options.precision == Precision::single ? cgen::f32 : cgen::f64),
         sizes_{{"fields", static_cast<int>(system.fields.size())},
                {"elements", static_cast<int>(on_->element_count())},
-               {"nodes", static_cast<int>(on_->node_count())}} {
+               {"nodes", static_cast<int>(on_->node_count())}},
+        shift_(vector({})),
+        jacobian_(vector(on_->factors.jacobian)),
+        mass_(vector(on_->element.mass.values)) {
+    const std::size_t points = on_->element_count() * on_->node_count();
     State start(system.fields.size(), *on_);
-    for (std::size_t i = 0; i < on_->element_count() * on_->node_count(); ++i) {
-      start.values[on_->element_count() * on_->node_count() + i] = 1;  // the field that is 1
-    }
-    solver_.set_state(start);
-    for (const char* name : {"x", "p", "r", "shift", "image"}) {
-      add_vector(name, std::vector<double>(on_->element_count() * on_->node_count()));
-    }
-    add_vector("partial", std::vector<double>(on_->element_count()));
-    add_vector("jacobian", on_->factors.jacobian);
-    add_vector("mass", on_->element.mass.values);
+    std::fill_n(start.values.begin() + static_cast<std::ptrdiff_t>(points), points, 1);
+    solver_.set_state(start);  // the second field is 1
     make_kernels();
+    // what boundary values alone give
+    compute_laplacian(vector({}));
+    run("copy_rhs", {{"image", shift_}});
   }
 
+  [[nodiscard]] StreamRef stream() const { return solver_.stream(); }
+  [[nodiscard]] const AnyArray& shift() const noexcept { return shift_; }
+
+  [[nodiscard]] arrays::LinearOperator minus_laplacian() {
+    return {shift_.count(), shift_.dtype(),
+            [this](StreamRef, const AnyArray& u, const AnyArray& image) { apply(u, image); }};
+  }
+  [[nodiscard]] arrays::InnerProduct product() {
+    return [this](StreamRef, const AnyArray& u, const AnyArray& v, const AnyArray& product) {
+      run("weighted_product",
+          {{"u", u}, {"v", v}, {"jacobian", jacobian_}, {"mass", mass_}, {"product", product}});
+    };
+  }
   /// Finds the blocks of elements by asking the operator itself.
   ///
   /// @param reach  how many faces away an element changes the Laplacian
-  void use_block_jacobi(int reach) {
-    write("p", std::vector<double>(on_->element_count() * on_->node_count()));
-    apply();
-    run("copy_rhs_to_shift");
-    make_kernels_of_preconditioner();
+  [[nodiscard]] arrays::Preconditioner block_jacobi(int reach) {
     const auto minus_laplacian = [&](const std::vector<double>& values) {
-      write("p", values);
-      apply();
-      run("subtract_rhs_from_shift");
-      return detail::from_reals(vectors_.at("image").to_vector(solver_.stream()), real_);
+      const AnyArray image = vector({});
+      apply(vector(values), image);
+      return image.to_vector<double>();
     };
-    add_vector("inverse", detail::inverse_blocks(*on_, reach, minus_laplacian));
-    add_vector("z", std::vector<double>(on_->element_count() * on_->node_count()));
-    write("p", std::vector<double>(on_->element_count() * on_->node_count()));
-    is_preconditioned_ = true;
+    const AnyArray inverse = vector(detail::inverse_blocks(*on_, reach, minus_laplacian));
+    return arrays::LinearOperator(
+        shift_.count(), shift_.dtype(),
+        [this, inverse](StreamRef, const AnyArray& r, const AnyArray& z) {
+          run("multiply_by_inverse", {{"inverse", inverse}, {"r", r}, {"z", z}});
+        });
   }
 
-  PoissonSolution solve(const State& f, const PoissonSolverOptions& options) {
-    // the residual of x = 0, which is f plus what the boundary values give
-    apply();
-    run("copy_rhs_to_shift");
-    write("r", f.values);
-    run("add_shift_to_r");
-    double square = product("dot_r_r");
-    const double size = std::sqrt(square);
-    double rho = square;
-    if (is_preconditioned_) {
-      run("multiply_r_by_inverse");
-      run("copy_z_to_p");
-      rho = product("dot_r_z");
+  /// On the solver's stream, in its precision; zeros if there are no values.
+  [[nodiscard]] AnyArray vector(std::vector<double> values) const {
+    if (values.empty()) {
+      values.resize(on_->element_count() * on_->node_count());
     }
-    PoissonSolution result;
-    check_finite(square, 0);
-    while (std::sqrt(square) > options.tolerance * size) {
-      if (result.iterations == options.max_iterations) {
-        throw InvalidInput(
-            "dg.solve_poisson.not_converged",
-            fmt::format("after {} iterations the residual is {:.3g} of the right-hand side's: more "
-                        "iterations, a larger tolerance or a larger penalty may help",
-                        result.iterations, std::sqrt(square) / size));
-      }
-      ++result.iterations;
-      apply();
-      run("axpy_x_and_r", rho / product("dot_p_image"));
-      square = product("dot_r_r");
-      check_finite(square, result.iterations);
-      if (options.report) {
-        options.report({result.iterations, size > 0 ? std::sqrt(square) / size : 0});
-      }
-      double next = square;
-      if (is_preconditioned_) {
-        run("multiply_r_by_inverse");
-        next = product("dot_r_z");
-      }
-      run(is_preconditioned_ ? "axpy_z_to_p" : "axpy_r_to_p", next / rho);
-      rho = next;
-    }
-    result.residual = size > 0 ? std::sqrt(square) / size : 0;
-    result.u = State(1, *on_);
-    result.u.values = detail::from_reals(vectors_.at("x").to_vector(solver_.stream()), real_);
-    return result;
+    const AnyArray result = arrays::Array<double>(values, solver_.stream());
+    return real_ == cgen::f32 ? result.as_type(arrays::DType::f32) : result;
   }
 
  private:
-  void add_vector(const std::string& name, const std::vector<double>& values) {
-    vectors_.emplace(name,
-                     Buffer<std::byte>(solver_.options().device, detail::as_reals(values, real_)));
-  }
-  void write(const std::string& name, const std::vector<double>& values) {
-    solver_.synchronize();
-    vectors_.at(name).write(detail::as_reals(values, real_));
-  }
+  using Arrays = std::vector<std::pair<std::string, AnyArray>>;
 
   // All kernels are made for any number of elements, nodes and fields: one compilation serves all
   // orders and dimensions.
@@ -157,112 +125,123 @@ class ConjugateGradients {
     kernels_.emplace(name, loopy::Executor(kernel, solver_.options().device));
   }
 
-  /// partial[e] = the product of two vectors within each element, with a thread for each.
-  void add_dot_kernel(const std::string& name, std::string_view left, std::string_view right,
-                      const std::string& arrays_of_solver = "") {
-    loopy::Kernel kernel = loopy::make_kernel(
-        element_node_pairs,
-        fmt::format("partial[e] = jacobian[e]*sum((i, j), {}*mass[i, j]*{})", left, right),
-        options_of(name, arrays_of_solver));
-    kernel =
-        loopy::split_iname(std::move(kernel), "e", 128, {.outer_tag = "g.0", .inner_tag = "l.0"});
-    kernels_.emplace(name, loopy::Executor(kernel, solver_.options().device));
-  }
-
   void make_kernels() {
-    add_nodal_kernel("put_p_into_state", element_nodes, "w[e, 0, i] = p[e, i]", "w");
+    add_nodal_kernel("put_into_state", element_nodes, "w[e, 0, i] = u[e, i]", "w");
     add_nodal_kernel("put_gradients_into_state",
                      "{[e, i, f]: 0 <= e < elements and 0 <= i < nodes and 2 <= f < fields}",
                      "w[e, f, i] = rhs[e, f, i]", "rhs, w");
-    add_nodal_kernel("copy_rhs_to_shift", element_nodes, "shift[e, i] = rhs[e, 0, i]", "rhs");
-    add_nodal_kernel("add_shift_to_r", element_nodes,
-                     "r[e, i] = r[e, i] + shift[e, i] {id=residual}\n"
-                     "p[e, i] = r[e, i] {dep=residual}");
-    add_nodal_kernel("axpy_x_and_r", element_nodes,
-                     "x[e, i] = x[e, i] + factor*p[e, i]\n"
-                     "r[e, i] = r[e, i] + factor*(rhs[e, 0, i] - shift[e, i])",
+    add_nodal_kernel("copy_rhs", element_nodes, "image[e, i] = rhs[e, 0, i]", "rhs");
+    add_nodal_kernel("subtract_rhs", element_nodes, "image[e, i] = shift[e, i] - rhs[e, 0, i]",
                      "rhs");
-    add_nodal_kernel("axpy_r_to_p", element_nodes, "p[e, i] = r[e, i] + factor*p[e, i]");
-    add_dot_kernel("dot_r_r", "r[e, i]", "r[e, j]");
-    add_dot_kernel("dot_p_image", "p[e, i]", "(shift[e, j] - rhs[e, 0, j])", "rhs");
-  }
-
-  void make_kernels_of_preconditioner() {
-    add_nodal_kernel("subtract_rhs_from_shift", element_nodes,
-                     "image[e, i] = shift[e, i] - rhs[e, 0, i]", "rhs");
-    add_nodal_kernel("multiply_r_by_inverse", element_node_pairs,
+    add_nodal_kernel("multiply_by_inverse", element_node_pairs,
                      "z[e, i] = sum(j, inverse[e, i, j]*r[e, j])");
-    add_nodal_kernel("copy_z_to_p", element_nodes, "p[e, i] = z[e, i]");
-    add_nodal_kernel("axpy_z_to_p", element_nodes, "p[e, i] = z[e, i] + factor*p[e, i]");
-    add_dot_kernel("dot_r_z", "r[e, i]", "z[e, j]");
+    // a thread for each element; the last block adds up what the others have
+    loopy::Kernel kernel = loopy::make_kernel(
+        element_node_pairs, "product[0] = sum((e, i, j), jacobian[e]*u[e, i]*mass[i, j]*v[e, j])",
+        options_of("weighted_product", ""));
+    kernel =
+        loopy::split_iname(std::move(kernel), "e", 128, {.outer_tag = "g.0", .inner_tag = "l.0"});
+    loopy::ReduceOverGridOptions reduce;
+    reduce.how = loopy::GridReduction::last_block;
+    kernel = loopy::reduce_over_grid(std::move(kernel), "e_outer", reduce);
+    kernels_.emplace("weighted_product", loopy::Executor(kernel, solver_.options().device));
   }
 
-  void add(std::vector<loopy::NamedArgument>& arguments, const std::string& name,
-           BufferRef<std::byte> bytes) const {
-    if (real_ == cgen::f32) {
-      arguments.push_back(loopy::arg(name, bytes.as<float>()));
-    } else {
-      arguments.push_back(loopy::arg(name, bytes.as<double>()));
-    }
+  [[nodiscard]] loopy::NamedArgument argument(const std::string& name,
+                                              runtime::BufferRef<std::byte> bytes) const {
+    return real_ == cgen::f32 ? loopy::arg(name, bytes.as<float>())
+                              : loopy::arg(name, bytes.as<double>());
   }
 
-  void run(const std::string& name, double factor = 0) {
+  void run(const std::string& name, const Arrays& arrays) const {
     const loopy::Executor& executor = kernels_.at(name);
+    const StreamRef stream = solver_.stream();
     std::vector<loopy::NamedArgument> arguments;
-    for (const loopy::Argument& argument : executor.kernel().arguments) {
-      const auto size = sizes_.find(argument.name);
-      if (argument.name == "w") {
-        add(arguments, "w", solver_.device_state());
-      } else if (argument.name == "rhs") {
-        add(arguments, "rhs", solver_.device_right_hand_side());
-      } else if (argument.name == "factor") {
-        arguments.push_back(loopy::arg("factor", factor));
-      } else if (size != sizes_.end()) {
-        arguments.push_back(loopy::arg(argument.name, size->second));
-      } else {
-        add(arguments, argument.name, vectors_.at(argument.name).ref());
+    for (const auto& [of, array] : arrays) {
+      arguments.push_back(
+          argument(of, {array.device(), array.address_on(stream), array.size_bytes()}));
+    }
+    for (const loopy::Argument& each : executor.kernel().arguments) {
+      if (each.name == "w") {
+        arguments.push_back(argument("w", solver_.device_state()));
+      } else if (each.name == "rhs") {
+        arguments.push_back(argument("rhs", solver_.device_right_hand_side()));
+      } else if (const auto size = sizes_.find(each.name); size != sizes_.end()) {
+        arguments.push_back(loopy::arg(each.name, size->second));
       }
     }
-    executor(solver_.stream(), arguments);
+    executor(stream, arguments);
   }
 
-  // The Laplacian of p, in the first field of the right-hand side.
-  void apply() {
-    run("put_p_into_state");
+  // The Laplacian of u with its boundary values, in the first field of the right-hand side.
+  void compute_laplacian(const AnyArray& u) const {
+    run("put_into_state", {{"u", u}});
     solver_.compute_right_hand_side();
-    run("put_gradients_into_state");
+    run("put_gradients_into_state", {});
     solver_.compute_right_hand_side();
   }
-
-  static void check_finite(double square, int iterations) {
-    if (!std::isfinite(square)) {
-      throw InvalidInput("dg.solve_poisson.not_finite",
-                         fmt::format("the residual is not finite after {} iterations: check the "
-                                     "right-hand side, the boundary values and the "
-                                     "diffusion",
-                                     iterations));
-    }
-  }
-
-  // A sum over elements; the order is the same on every device.
-  double product(const std::string& kernel) {
-    run(kernel);
-    double sum = 0;
-    for (const double part :
-         detail::from_reals(vectors_.at("partial").to_vector(solver_.stream()), real_)) {
-      sum += part;
-    }
-    return sum;
+  void apply(const AnyArray& u, const AnyArray& image) const {
+    compute_laplacian(u);
+    run("subtract_rhs", {{"shift", shift_}, {"image", image}});
   }
 
   std::shared_ptr<const Discretization> on_;
   Solver solver_;
   cgen::Type real_;
   std::map<std::string, int> sizes_;
-  std::map<std::string, Buffer<std::byte>> vectors_;
+  AnyArray shift_;  // the Laplacian of 0: what boundary values give
+  AnyArray jacobian_;
+  AnyArray mass_;
   std::map<std::string, loopy::Executor> kernels_;
-  bool is_preconditioned_ = false;
 };
+
+/// What went wrong, in the words of this equation.
+[[noreturn]] void throw_of_poisson(const InvalidInput& error) {
+  if (error.code() == "arrays.solve.not_converged") {
+    throw InvalidInput("dg.solve_poisson.not_converged",
+                       error.message() + "; a larger penalty may help too");
+  }
+  if (error.code() == "arrays.solve.not_definite") {
+    throw InvalidInput("dg.solve_poisson.not_definite",
+                       "the discrete equation is not positive definite: use a larger penalty or a "
+                       "positive diffusion; " +
+                           error.message());
+  }
+  if (error.code() == "arrays.solve.not_finite") {
+    throw InvalidInput("dg.solve_poisson.not_finite",
+                       error.message() + ": also the boundary values and the diffusion");
+  }
+  throw error;
+}
+
+PoissonSolution solve_on_device(PoissonOperator& minus_laplacian, const State& f,
+                                arrays::Preconditioner preconditioner, const Discretization& on,
+                                const PoissonSolverOptions& options) {
+  arrays::SolveOptions solve;
+  solve.tolerance = options.tolerance;
+  solve.max_iterations = options.max_iterations;
+  solve.preconditioner = std::move(preconditioner);
+  solve.checks_true_residual = false;
+  solve.product = minus_laplacian.product();
+  if (options.report) {
+    solve.report = [&](const arrays::SolveProgress& progress) {
+      options.report({static_cast<int>(progress.iterations), progress.residual});
+    };
+  }
+  const AnyArray b = evaluate(minus_laplacian.vector(f.values) + minus_laplacian.shift());
+  try {
+    const arrays::Solution found =
+        arrays::conjugate_gradients(minus_laplacian.minus_laplacian(), b, solve);
+    PoissonSolution result;
+    result.iterations = static_cast<int>(found.iterations);
+    result.residual = found.residual;
+    result.u = State(1, on);
+    result.u.values = found.x.to_vector<double>();
+    return result;
+  } catch (const InvalidInput& error) {
+    throw_of_poisson(error);
+  }
+}
 
 }  // namespace
 
@@ -285,12 +264,15 @@ PoissonSolution solve_poisson(PoissonOptions equation, std::shared_ptr<const Dis
                        "give a value on one tag");
   }
   check_state(*on, f, 1, "the right-hand side");
-  ConjugateGradients method(poisson(equation), std::move(on), data, options.solver);
+  PoissonOperator minus_laplacian(poisson(equation), on, data, options.solver);
+  const arrays::StreamScope scope(minus_laplacian.stream());
+  arrays::Preconditioner preconditioner;
   if (options.preconditioner == PoissonPreconditioner::block_jacobi) {
     // of local DG the gradient of a neighbour counts, which its own neighbours change
-    method.use_block_jacobi(equation.method == PoissonMethod::local_dg ? 2 : 1);
+    preconditioner =
+        minus_laplacian.block_jacobi(equation.method == PoissonMethod::local_dg ? 2 : 1);
   }
-  return method.solve(f, options);
+  return solve_on_device(minus_laplacian, f, std::move(preconditioner), *on, options);
 }
 
 State reference_laplacian(const System& poisson, const Discretization& on, const SystemData& data,

@@ -26,7 +26,8 @@ struct PoissonSolverOptions {
   double tolerance = 1e-10;  ///< of the residual's L2 norm, as a part of the right-hand side's
   int max_iterations = 10000;
   PoissonPreconditioner preconditioner = PoissonPreconditioner::none;
-  std::function<void(const PoissonProgress&)> report{};  ///< asked after each iteration
+  /// Called for each iteration, when the host has read its residual.
+  std::function<void(const PoissonProgress&)> report{};
 };
 
 struct PoissonSolution {
@@ -35,20 +36,19 @@ struct PoissonSolution {
   double residual = 0;  ///< L2 norm over that of the right-hand side
 };
 
-/// Solves -laplace(u) = f by conjugate gradients. The Laplacian is generated from its fluxes; all
-/// vectors stay on the device. The host adds the products' partial sums, one for each element.
+/// Solves -laplace(u) = f by arrays::conjugate_gradients in the inner product of the mass matrix.
+/// The Laplacian is generated from its fluxes; vectors and scalars stay on the device.
 ///
 /// @param equation  its dimension is taken from the mesh
 /// @param f  one field
 /// @throws InvalidInput  dg.solve_poisson.no_dirichlet: u is known up to a constant only;
-///                       dg.solve_poisson.not_converged; dg.solve_poisson.not_definite: found by
-///                       block_jacobi; dg.solve_poisson.not_finite: f, boundary values or the
-///                       diffusion are not; dg.solve_poisson.bad_tolerance: not above 0;
-///                       dg.check_state.shape; dg.solver.no_discretization; what check_system
-///                       throws
-/// @cost  two right-hand sides and two synchronisations per iteration; block_jacobi one more
-///        synchronisation, and at the beginning four to six times as many right-hand sides as an
-///        element has nodes, for local DG about twenty times as many
+///                       dg.solve_poisson.not_converged; dg.solve_poisson.not_definite;
+///                       dg.solve_poisson.not_finite: f, boundary values or the diffusion are not;
+///                       dg.solve_poisson.bad_tolerance: not above 0; dg.check_state.shape;
+///                       dg.solver.no_discretization; what check_system throws
+/// @cost  two right-hand sides per iteration, and one wait in 20 iterations; block_jacobi at the
+///        beginning four to six times as many right-hand sides as an element has nodes, for local
+///        DG about twenty times as many
 [[nodiscard]] PoissonSolution solve_poisson(PoissonOptions equation,
                                             std::shared_ptr<const Discretization> on,
                                             const SystemData& data, const State& f,
