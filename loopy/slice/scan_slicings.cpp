@@ -65,9 +65,13 @@ class ScanReader {
     const NameSet& within = kernel_.instructions.front().within_inames;
     NameSet along;
     for (const Instruction& each : kernel_.instructions) {
+      const double values_before = values_;
       if (get_if<Assignment>(each) == nullptr || each.within_inames != within ||
-          !each.predicates.empty() || !add_scans(each, along)) {
+          !add_scans(each, along)) {
         return std::nullopt;
+      }
+      if (!each.predicates.empty() && values_ > values_before) {
+        return std::nullopt;  // not every element has a running value
       }
     }
     if (along.size() != 1) {
@@ -150,10 +154,13 @@ class ScanReader {
       problem_.moved_bytes += bytes;
       problem_.accesses += 1;
       problem_.read_bytes += each.is_write ? 0 : bytes;
-      widest = std::max<std::int64_t>(widest, size_bytes(*argument->type));
       if (const auto last = to_affine(each.indices.back())) {
         for (const Affine::Term& term : last->terms()) {
           neighbours[scanned_.count(term.name) != 0 ? problem_.along.iname : term.name] += 1;
+        }
+        // one element for all takes part in no vectors
+        if (!last->terms().empty()) {
+          widest = std::max<std::int64_t>(widest, size_bytes(*argument->type));
         }
       }
     }

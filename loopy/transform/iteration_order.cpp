@@ -317,26 +317,60 @@ class DependenceSearch {
     if (earlier.empty() || later.empty()) {
       return std::nullopt;
     }
-    const ConstraintSet meeting = meeting_of(early, late);
-    for (const ConstraintSet& then : earlier) {
-      ConstraintSet ran = meeting;
-      ran.add(then);
-      if (ran.is_empty()) {
-        continue;
-      }
-      for (const ConstraintSet& now : later) {
-        ConstraintSet set = ran;
-        set.add(now);
-        if (set.is_empty()) {
+    for (const ConstraintSet& meeting : meetings_of(early, late)) {
+      for (const ConstraintSet& then : earlier) {
+        ConstraintSet ran = meeting;
+        ran.add(then);
+        if (ran.is_empty()) {
           continue;
         }
-        const std::optional<IntegerValues> point = find_example(early, late, set);
-        if (point || !options_.is_proof) {
-          return describe(early, late, point);
+        for (const ConstraintSet& now : later) {
+          ConstraintSet set = ran;
+          set.add(now);
+          if (set.is_empty()) {
+            continue;
+          }
+          const std::optional<IntegerValues> point = find_example(early, late, set);
+          if (point || !options_.is_proof) {
+            return describe(early, late, point);
+          }
         }
       }
     }
     return std::nullopt;
+  }
+
+  /// The ways in which both accesses happen at the same element: of a statement that is stated to
+  /// write different elements, only instances at which its expressions differ.
+  [[nodiscard]] std::vector<ConstraintSet> meetings_of(const ArrayAccess& early,
+                                                       const ArrayAccess& late) const {
+    const ConstraintSet meeting = meeting_of(early, late);
+    const Instruction& statement = *find_instruction(kernel_, early.statement);
+    if (early.statement != late.statement || !statement.disjoint_at ||
+        !is_target(statement, early) || !is_target(statement, late)) {
+      return {meeting};
+    }
+    std::vector<ConstraintSet> result;
+    for (const Expr& each : *statement.disjoint_at) {
+      const std::optional<Affine> key = to_affine(each);
+      if (!key) {
+        return {meeting};
+      }
+      const Affine distance = with_suffix(kernel_, *key, "'1") - with_suffix(kernel_, *key, "'2");
+      for (const int sign : {1, -1}) {
+        result.push_back(meeting);
+        result.back().add_nonnegative(distance * sign - 1);
+      }
+    }
+    return result;
+  }
+  [[nodiscard]] static bool is_target(const Instruction& statement, const ArrayAccess& access) {
+    const std::vector<Expr> targets = targets_of(statement);
+    return std::any_of(targets.begin(), targets.end(), [&](const Expr& each) {
+      const Access* target = get_if<Access>(each);
+      return target != nullptr && target->array == access.array &&
+             target->indices == access.indices;
+    });
   }
 
   /// Whether lanes and threads that run one statement all read `late`, in a reduction, before one

@@ -40,6 +40,15 @@ TEST(Disjoint, HoldsWhereItsExpressionsAgree) {
                generate_text(apply_recipe(scatter("disjoint=c"), blocks), Target::cuda));
 }
 
+TEST(Disjoint, MayRunInAnyOrder) {
+  // lanes take the place of the inner loop: instances change places
+  const std::string lanes = "split_iname(i, 4, inner_tag=vec)";
+  EXPECT_ERROR("loopy.check_order.carried_value",
+               checked_kernel(apply_recipe(scatter("tags=x"), lanes)));
+  EXPECT_NO_THROW(static_cast<void>(checked_kernel(apply_recipe(scatter("disjoint"), lanes))));
+  EXPECT_NO_THROW(static_cast<void>(checked_kernel(apply_recipe(scatter("disjoint=c"), lanes))));
+}
+
 TEST(Disjoint, FollowsTransformations) {
   const Kernel kernel =
       apply_recipe(scatter("disjoint=c"), "split_iname(c, 2)\nrename_iname(i, p)");
