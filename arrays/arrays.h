@@ -14,6 +14,7 @@
 #include "rtcg/arrays/random/generator.h"
 #include "rtcg/arrays/scan/copy_if.h"
 #include "rtcg/arrays/scan/cumulative.h"
+#include "rtcg/arrays/scan/runs.h"
 #include "rtcg/arrays/scan/scan_by_key.h"
 #include "rtcg/arrays/scan/scan_kernel.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"

@@ -6,12 +6,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/create/create.h"
-#include "rtcg/arrays/lazy/kernel_form.h"
 #include "rtcg/arrays/lazy/make_node.h"
-#include "rtcg/arrays/scan/cumulative.h"
+#include "rtcg/arrays/scan/copy_if.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/cgen/support/integer.h"
-#include "rtcg/loopy/execute/target_of.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -104,72 +101,6 @@ Places find_places(const AnyArray& array, const std::vector<AnyArray>& indices,
   return {array.view(layout), further};
 }
 
-using cgen::Expr;
-
-/// The number of elements that a thread visits one after the other.
-constexpr std::int64_t run_length = 512;
-
-/// Counts what is not 0 in each run, or writes the places of that from `begins` on.
-cgen::Module make_run_module(cgen::Dialect dialect, bool writes) {
-  detail::KernelSignature parameters(true, 0);
-  const detail::OperandForm bytes = detail::form_of(DType::u8, {1});
-  const detail::OperandForm places = detail::form_of(DType::i64, {1});
-  const std::size_t out = parameters.add_operand(places, cgen::i64, "out", true);
-  const std::size_t mask = parameters.add_operand(bytes, cgen::u8, "mask", false);
-  const std::size_t begins =
-      writes ? parameters.add_operand(places, cgen::i64, "begins", false) : mask;
-  const Expr length = parameters.add_index_parameter("length");
-  const cgen::Type& type = parameters.index_type();
-  cgen::BlockBuilder body;
-  const Expr run = parameters.declare_index(
-      "run",
-      cast(type, cgen::block_idx_x) * parameters.index(detail::block_threads(dialect)) +
-          cast(type, cgen::thread_idx_x),
-      body);
-  const Expr begin = parameters.declare_index("begin", run * parameters.index(run_length), body);
-  const Expr rest = length - begin;
-  const Expr end = parameters.declare_index(
-      "end", select(rest < run_length, length, begin + parameters.index(run_length)), body);
-  cgen::BlockBuilder inner;
-  const Expr count = inner.add(cgen::declare(
-      type, "count", writes ? Expr(parameters.pointer(begins)[run]) : parameters.index(0)));
-  inner << cgen::for_(type, "i", begin, end, [&](const Expr& i, cgen::BlockBuilder& loop) {
-    cgen::BlockBuilder found;
-    if (writes) {
-      found << assign(parameters.pointer(out)[count], i);
-    }
-    found << assign(count, count + parameters.index(1));
-    loop << if_(not_equal(parameters.pointer(mask)[i], literal(0, cgen::u8)), found);
-  });
-  if (!writes) {
-    inner << assign(parameters.pointer(out)[run], count);
-  }
-  body << if_(begin < length, inner);
-  return detail::finish_kernel(dialect, parameters, body);
-}
-
-/// Runs such a kernel over a mask of bytes.
-void launch_runs(const AnyArray& out, const AnyArray& mask, const AnyArray* begins) {
-  const runtime::StreamRef stream = current_stream(mask.stream());
-  const cgen::Dialect dialect = loopy::dialect_of(stream.device());
-  runtime::ArgumentPack arguments;
-  for (const AnyArray* operand : {&out, &mask, begins}) {
-    if (operand != nullptr) {
-      operand->storage()->use_on(stream);
-      arguments.add(operand->address());
-    }
-  }
-  arguments.add(mask.count());
-  const std::int64_t runs = ceil_divide(mask.count(), run_length);
-  const int threads = detail::block_threads(dialect);
-  detail::kernel_of_text(stream.device(), begins != nullptr ? "nonzero.write" : "nonzero.count",
-                         [&] { return make_run_module(dialect, begins != nullptr); })
-      .launch(stream,
-              {{static_cast<std::uint64_t>(ceil_divide(runs, threads))},
-               {static_cast<std::uint64_t>(threads)}},
-              arguments);
-}
-
 /// The mask with an axis of length 1 for each axis of the array that it does not select along.
 void check_mask(const AnyArray& array, const AnyArray& mask) {
   bool fits = mask.axes() <= array.axes();
@@ -226,20 +157,7 @@ void put_at(const AnyArray& array, const std::vector<AnyArray>& indices, const E
 
 Array<std::int64_t> flat_nonzero(const AnyArray& array) {
   const StreamScope scope(current_stream(array.stream()));
-  const AnyArray mask = evaluate(cast(array, DType::boolean)).ravel();
-  const std::int64_t runs = ceil_divide(mask.count(), run_length);
-  const Array<std::int64_t> counts = empty<std::int64_t>({runs});
-  if (runs == 0) {
-    return counts;
-  }
-  launch_runs(counts, mask, nullptr);
-  const AnyArray begins = cumulative_sum(counts, {.is_exclusive = true});
-  const auto total = Expression(begins(-1) + counts(-1)).item<std::int64_t>();
-  const Array<std::int64_t> places = empty<std::int64_t>({total});
-  if (total > 0) {
-    launch_runs(places, mask, &begins);
-  }
-  return places;
+  return Array<std::int64_t>(find_if(array).trimmed().copy());
 }
 
 std::vector<AnyArray> nonzero(const AnyArray& array) {

@@ -45,7 +45,7 @@ void put_at(const AnyArray& array, const std::vector<AnyArray>& indices, const E
 
 /// Places in C order of the elements that are not 0, as i64.
 ///
-/// @cost  four launches, and the host waits for their number before the last; copy_if() does not
+/// @cost  that of find_if(), a wait for their number, and one launch
 [[nodiscard]] Array<std::int64_t> flat_nonzero(const AnyArray& array);
 /// Their indices, an array for each axis. @cost  as flat_nonzero, and a launch for each axis
 [[nodiscard]] std::vector<AnyArray> nonzero(const AnyArray& array);

@@ -1,65 +1,159 @@
 #include "rtcg/arrays/scan/copy_if.h"
 
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/lazy/evaluate.h"
-#include "rtcg/arrays/lazy/make_node.h"
-#include "rtcg/arrays/scan/scan_kernel.h"
+#include "rtcg/arrays/scan/words.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/make_kernel.h"
 
 namespace rtcg::arrays {
 namespace {
 
-/// One for each type of elements and of places; kept for good.
-const ScanKernel& kernel_for(DType element, DType place) {
-  static auto& mutex = *new std::mutex;
-  static auto& made = *new std::map<std::tuple<DType, DType>, ScanKernel>;
-  const std::lock_guard lock(mutex);
-  auto found = made.find({element, place});
-  if (found == made.end()) {
-    KernelArgument x = array_argument(element, "x");
-    KernelArgument mask = array_argument(DType::boolean, "mask");
-    x.is_const = true;
-    mask.is_const = true;
-    found = made.emplace(std::tuple(element, place),
-                         ScanKernel(place,
-                                    {.input = "mask[i] ? 1 : 0",
-                                     .scan = "a + b",
-                                     .neutral = "0",
-                                     .output = "if (mask[i]) { y[item - 1] = x[i]; } "
-                                               "if (i + 1 == N) { count[0] = last_item; }"},
-                                    {x, mask, array_argument(element, "y"),
-                                     array_argument(DType::i64, "count")},
-                                    {.name = "copy_if"}))
-                .first;
+/// What goes where the mask is not 0: elements, these and the others elsewhere, or places.
+enum class Selected { elements, both, places };
+
+loopy::Kernel selecting_kernel(Selected what, DType word, bool is_long) {
+  const char* const place = is_long ? "i64" : "i32";
+  loopy::KernelOptions options;
+  options.name = what == Selected::both ? "partition" : "copy_if";
+  options.arguments =
+      fmt::format("mask: u8[n]; {0}selected: {1}[n]; {2}count: i64[1]; n: i32",
+                  what == Selected::places ? "" : fmt::format("x: {}[n]; ", name(word)), name(word),
+                  what == Selected::both ? fmt::format("rejected: {}[n]; ", name(word)) : "");
+  options.assumptions = "n >= 1";
+  std::string statements = fmt::format("<{0}> place = scan(sum, j, cast({0}, mask[j]))\n", place);
+  statements += what == Selected::places
+                    ? "selected[place - 1] = i {disjoint, if=mask[i] > 0}\n"
+                    : "selected[place - 1] = x[i] {disjoint, if=mask[i] > 0}\n";
+  if (what == Selected::both) {
+    statements += "rejected[i - place] = x[i] {disjoint, if=mask[i] == 0}\n";
   }
-  return found->second;
+  statements += "count[0] = place {if=i == n - 1}";
+  return loopy::make_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j <= i}", statements, options);
 }
 
-}  // namespace
+/// Made once for each size of elements.
+const detail::LoopCall& selection(Selected what, DType word, bool is_long) {
+  using Key = std::tuple<Selected, DType, bool>;
+  static auto& mutex = *new std::mutex;
+  static auto& made = *new std::map<Key, std::unique_ptr<const detail::LoopCall>>;
+  const std::lock_guard lock(mutex);
+  auto& kernel = made[{what, word, is_long}];
+  if (!kernel) {
+    kernel = std::make_unique<const detail::LoopCall>(selecting_kernel(what, word, is_long),
+                                                      detail::LoopWishes{});
+  }
+  return *kernel;
+}
 
-CountedElements copy_if(const AnyArray& array, const Expression& mask) {
+void check_mask_of(const AnyArray& array, const Expression& mask) {
   if (!(array.shape() == mask.shape())) {
     throw InvalidInput("arrays.select.shape_mismatch",
                        fmt::format("a mask of shape {} does not belong to an array of shape {}",
                                    to_string(mask.shape()), to_string(array.shape())));
   }
-  if (is_complex(array.dtype()) || is_vector(array.dtype())) {
-    detail::refuse_dtype("copy_if", array.dtype());
+}
+
+/// One byte an element, in one axis.
+AnyArray bytes_of(const Expression& mask) {
+  const std::int64_t count = element_count(mask.shape());
+  return evaluate(cast(mask, DType::boolean)).reshape(count).reinterpret(DType::u8);
+}
+
+/// @param words, rejected  in words of a type; places have neither
+void run_selection(Selected what, const AnyArray& mask, const AnyArray* words,
+                   const AnyArray& selected, const AnyArray* rejected,
+                   const Array<std::int64_t>& found) {
+  if (mask.count() == 0) {
+    found.assign(0);
+    return;
   }
+  std::vector<std::pair<std::string, AnyArray>> arrays = {{"mask", mask}};
+  if (words != nullptr) {
+    arrays.emplace_back("x", *words);
+  }
+  arrays.emplace_back("selected", selected);
+  if (rejected != nullptr) {
+    arrays.emplace_back("rejected", *rejected);
+  }
+  arrays.emplace_back("count", found.any().reshape(1));
+  selection(what, selected.dtype(), mask.count() > INT32_MAX)
+      .run(current_stream(mask.stream()), arrays, {{"n", mask.count()}});
+}
+
+CountedElements places_in(const AnyArray& mask) {
+  const runtime::StreamRef stream = current_stream(mask.stream());
+  const CountedElements result{AnyArray(DType::i64, {mask.count()}, stream),
+                               Array<std::int64_t>(AnyArray(DType::i64, {}, stream))};
+  run_selection(Selected::places, mask, nullptr, result.elements, nullptr, result.count);
+  return result;
+}
+
+/// Those at the places, of which all that follow the found ones may be anything.
+AnyArray taken(const AnyArray& array, const CountedElements& places) {
+  if (array.count() == 0) {
+    return array;
+  }
+  const AnyArray first = array(Slice{0, 1}).broadcast_to(array.shape());
+  return evaluate(gather(first, clip(places.elements, 0, array.count() - 1)));
+}
+
+}  // namespace
+
+CountedElements find_if(const Expression& mask) {
+  return places_in(bytes_of(mask));
+}
+
+CountedElements copy_if(const AnyArray& array, const Expression& mask) {
+  check_mask_of(array, mask);
   const StreamScope scope(current_stream(array.stream()));
-  const std::int64_t count = array.count();
-  const AnyArray flags = evaluate(cast(mask, DType::boolean)).reshape(count);
-  const AnyArray found(DType::i64, {}, current_stream());
-  found.assign(0);  // where there are no elements, nothing runs
-  const CountedElements result{AnyArray(array.dtype(), {count}, current_stream()),
-                               Array<std::int64_t>(found)};
-  const DType place = count > INT32_MAX ? DType::i64 : DType::i32;
-  kernel_for(array.dtype(), place)(array.reshape(count), flags, result.elements, result.count);
+  const AnyArray bytes = bytes_of(mask);
+  const AnyArray flat = array.reshape(array.count()).contiguous();
+  const auto word = detail::word_of(array.dtype());
+  if (!word) {
+    const CountedElements places = places_in(bytes);
+    return {taken(flat, places), places.count};
+  }
+  const CountedElements result{AnyArray(array.dtype(), flat.shape(), current_stream()),
+                               Array<std::int64_t>(AnyArray(DType::i64, {}, current_stream()))};
+  const AnyArray words = flat.reinterpret(*word);
+  run_selection(Selected::elements, bytes, &words, result.elements.reinterpret(*word), nullptr,
+                result.count);
+  return result;
+}
+
+CountedElements remove_if(const AnyArray& array, const Expression& mask) {
+  return copy_if(array, !mask);
+}
+
+PartitionedElements partition(const AnyArray& array, const Expression& mask) {
+  check_mask_of(array, mask);
+  const StreamScope scope(current_stream(array.stream()));
+  const AnyArray bytes = bytes_of(mask);
+  const AnyArray flat = array.reshape(array.count()).contiguous();
+  const auto word = detail::word_of(array.dtype());
+  if (!word) {
+    const CountedElements places = places_in(bytes);
+    return {taken(flat, places), taken(flat, places_in(bytes_of(bytes == 0))), places.count};
+  }
+  const PartitionedElements result{AnyArray(array.dtype(), flat.shape(), current_stream()),
+                                   AnyArray(array.dtype(), flat.shape(), current_stream()),
+                                   Array<std::int64_t>(AnyArray(DType::i64, {}, current_stream()))};
+  const AnyArray words = flat.reinterpret(*word);
+  const AnyArray rejected = result.rejected.reinterpret(*word);
+  run_selection(Selected::both, bytes, &words, result.selected.reinterpret(*word), &rejected,
+                result.count);
   return result;
 }
 
