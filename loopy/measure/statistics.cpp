@@ -144,9 +144,10 @@ void OperationCounter::add_here(Count& count) const {
   for (const Expr& condition : conditions_) {
     const ConstraintSet context = context_of(condition);
     const std::vector<std::string> names = context.names();
-    // quotients would be counted as if they were loops
-    if (std::all_of(names.begin(), names.end(),
-                    [](const auto& name) { return is_identifier(name); })) {
+    // quotients would be counted as if they were loops; computed values are not known
+    if (std::all_of(names.begin(), names.end(), [&](const auto& name) {
+          return is_identifier(name) && find_temporary(kernel_, name) == nullptr;
+        })) {
       points.add(context);
     }
   }

@@ -147,6 +147,11 @@ TEST(CountOperations, CountsUnderAffineConditionsOnly) {
   EXPECT_EQ(statistics.loads["a"].evaluate({{"n", 10}}), 3);
   EXPECT_EQ((statistics.operations[{"divide", "f32"}].evaluate({{"n", 2}})), 2);
   EXPECT_EQ((statistics.operations[{"sin", "f64"}].evaluate({{"n", 10}})), 7);
+  // what a statement computes is not known: as if the condition held
+  Statistics filtered = count_operations(
+      make_kernel("{[i]: 0 <= i < n}", "<i32> bin = x[i]\ny[bin] += 1 {atomic, if=bin >= 0}",
+                  {.arguments = "x: i32[n]; y: i32[8]"}));
+  EXPECT_EQ(filtered.stores["y"].evaluate({{"n", 10}}), 10);
 }
 
 /// A product in tiles of 16 x 16 through shared memory.
