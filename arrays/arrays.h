@@ -17,5 +17,8 @@
 #include "rtcg/arrays/scan/runs.h"
 #include "rtcg/arrays/scan/scan_by_key.h"
 #include "rtcg/arrays/scan/scan_kernel.h"
+#include "rtcg/arrays/sort/histogram.h"
+#include "rtcg/arrays/sort/search.h"
+#include "rtcg/arrays/sort/sort.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
 #include "rtcg/cgen/support/error.h"

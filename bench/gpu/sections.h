@@ -38,6 +38,12 @@ void measure_elementwise(runtime::Device device, Report& report);
 void measure_reductions(runtime::Device device, Report& report);
 /// Running sums of arrays against CUB.
 void measure_scan(runtime::Device device, Report& report);
+/// Selections and runs of equal keys against CUB.
+void measure_select(runtime::Device device, Report& report);
+/// Sorts of keys and pairs against CUB.
+void measure_sort(runtime::Device device, Report& report);
+/// Counts by value against CUB.
+void measure_histogram(runtime::Device device, Report& report);
 /// Broadcast, transposed and strided operands against the device's copy of as many bytes.
 void measure_strided(runtime::Device device, Report& report);
 /// Uniform and normal random numbers against cuRAND.

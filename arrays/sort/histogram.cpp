@@ -1,0 +1,256 @@
+#include "rtcg/arrays/sort/histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/kernels/loop_call.h"
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/sort/search.h"
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/create/make_kernel.h"
+
+namespace rtcg::arrays {
+namespace {
+
+/// What a histogram kernel is made for. Lengths are rounded up to powers of two up to this one, for
+/// which blocks may have copies of their own; beyond it they are a parameter.
+constexpr std::int64_t most_copied_bins = 8192;
+
+struct CountingForm {
+  DType value = DType::i64;
+  DType weight = DType::boolean;  ///< boolean: ones
+  DType total = DType::i32;
+  std::int64_t room = 0;   ///< elements of the totals; 0: as many as there are bins
+  bool has_edges = false;  ///< bins of equal width, otherwise values are the numbers of bins
+  friend auto operator<=>(const CountingForm&, const CountingForm&) = default;
+};
+
+std::string loop_name(DType dtype) {
+  return std::string(name(dtype == DType::boolean ? DType::u8 : dtype));
+}
+
+loopy::Kernel counting_kernel(const CountingForm& form) {
+  loopy::KernelOptions options;
+  options.name = form.has_edges ? "histogram" : "bincount";
+  options.assumptions = "n >= 1 and bins >= 1";
+  const bool is_weighted = form.weight != DType::boolean;
+  options.arguments =
+      fmt::format("x: {}[n]; {}{}total: {}[{}]; n, bins: i32", loop_name(form.value),
+                  is_weighted ? fmt::format("weight: {}[n]; ", name(form.weight)) : "",
+                  form.has_edges ? "edges: f64[bins + 1]; " : "", name(form.total),
+                  form.room == 0 ? "bins" : std::to_string(form.room));
+  std::string statements;
+  std::string condition;
+  if (form.has_edges) {
+    // the edges decide, as in NumPy: rounding may have missed the bin by one
+    options.functions =
+        "near_bin(x: f64, low: f64, high: f64, bins: i32): i32 {"
+        " const double place = (x - low) * (bins / (high - low));"
+        " return place > 0 ? (place < bins ? (int)place : bins - 1) : 0; }";
+    statements =
+        "<f64> value = cast(f64, x[i])\n"
+        "<i32> near = near_bin(value, edges[0], edges[bins], bins)\n"
+        "<i32> bin = near - if(value < edges[near], 1, 0) + "
+        "if(value >= edges[near + 1] and near < bins - 1, 1, 0)\n";
+    condition = "value >= edges[0] and value <= edges[bins]";
+  } else {
+    statements = "<i64> bin = cast(i64, x[i])\n";
+    condition = "bin >= 0 and bin < bins";
+  }
+  statements += fmt::format(
+      "total[bin] += {} {{atomic, if={}}}",
+      is_weighted ? fmt::format("cast({}, weight[i])", name(form.total)) : "1", condition);
+  return loopy::make_kernel("{[i]: 0 <= i < n}", statements, options);
+}
+
+const detail::LoopCall& counting(const CountingForm& form) {
+  static auto& mutex = *new std::mutex;
+  static auto& made = *new std::map<CountingForm, std::unique_ptr<const detail::LoopCall>>;
+  const std::lock_guard lock(mutex);
+  auto& kernel = made[form];
+  if (!kernel) {
+    kernel = std::make_unique<const detail::LoopCall>(counting_kernel(form), detail::LoopWishes{});
+  }
+  return *kernel;
+}
+
+void check_weights(const std::optional<AnyArray>& weights, const Extents& shape) {
+  if (!weights) {
+    return;
+  }
+  if (!(weights->shape() == shape)) {
+    throw InvalidInput("arrays.histogram.shape",
+                       fmt::format("weights of shape {} do not belong to values of shape {}",
+                                   to_string(weights->shape()), to_string(shape)));
+  }
+  if (is_complex(weights->dtype()) || is_vector(weights->dtype())) {
+    throw InvalidInput(
+        "arrays.histogram.dtype",
+        fmt::format("weights of {} are not added up: take their parts", name(weights->dtype())));
+  }
+}
+
+void check_values(DType dtype, bool are_numbers_of_bins) {
+  const bool fits = are_numbers_of_bins ? is_integer(dtype) || dtype == DType::boolean
+                                        : !is_complex(dtype) && !is_vector(dtype);
+  if (!fits) {
+    throw InvalidInput(
+        "arrays.histogram.dtype",
+        fmt::format("values of {} are not counted: {}", name(dtype),
+                    are_numbers_of_bins ? "bincount takes integers" : "they need an order"));
+  }
+}
+
+/// @param edges  of bins of equal width; null if the values are the numbers of bins
+AnyArray counted(const Expression& values, std::int64_t bins, const AnyArray* edges,
+                 const std::optional<AnyArray>& weights) {
+  const AnyArray x = evaluate(values).ravel();
+  const std::int64_t count = x.count();
+  CountingForm form{x.dtype()};
+  form.has_edges = edges != nullptr;
+  form.total = count <= INT32_MAX ? DType::i32 : DType::i64;
+  DType result = DType::i64;
+  std::optional<AnyArray> weight;
+  if (weights) {
+    const DType given = weights->dtype();
+    result = is_floating(given) && given != DType::f64 ? DType::f32 : DType::f64;
+    form.weight = form.total = result;
+    weight = weights->as_type(result).ravel();
+  }
+  if (bins <= most_copied_bins) {
+    form.room = static_cast<std::int64_t>(
+        std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(bins, 1))));
+  }
+  const AnyArray totals = zeros(form.total, {form.room == 0 ? bins : form.room});
+  if (count != 0 && bins != 0) {
+    std::vector<std::pair<std::string, AnyArray>> arrays = {
+        {"x", x.dtype() == DType::boolean ? x.reinterpret(DType::u8) : x}};
+    if (weight) {
+      arrays.emplace_back("weight", *weight);
+    }
+    if (edges != nullptr) {
+      arrays.emplace_back("edges", *edges);
+    }
+    arrays.emplace_back("total", totals);
+    counting(form).run(current_stream(), arrays, {{"n", count}, {"bins", bins}});
+  }
+  return totals(Slice{0, bins}).as_type(result);
+}
+
+/// Bins of equal width.
+AnyArray even_edges(const Expression& values, const HistogramOptions& options) {
+  const Expression k = indices({options.bins + 1});
+  Expression low = 0.0;
+  Expression high = 1.0;
+  if (options.range) {
+    low = options.range->first;
+    high = options.range->second;
+  } else if (element_count(values.shape()) != 0) {
+    low = evaluate(cast(min(values), DType::f64));
+    high = evaluate(cast(max(values), DType::f64));
+  }
+  const Expression is_point = low == high;
+  const Expression first = where(is_point, low - 0.5, low);
+  const Expression last = where(is_point, high + 0.5, high);
+  const Expression width = (last - first) / static_cast<double>(options.bins);
+  return evaluate(cast(where(k == options.bins, last, first + k * width), DType::f64));
+}
+
+/// The number of the bin of each value between the edges, otherwise -1.
+Expression bins_of(const Expression& values, const AnyArray& edges) {
+  if (edges.axes() != 1 || edges.count() < 2) {
+    throw InvalidInput("arrays.histogram.bins",
+                       fmt::format("edges of shape {} bound no bins: give at least two along one "
+                                   "axis",
+                                   to_string(edges.shape())));
+  }
+  check_values(values.dtype(), false);
+  const std::int64_t bins = edges.count() - 1;
+  const AnyArray x = evaluate(values);
+  const Expression place = searchsorted(edges, x, SearchSide::right);
+  const Expression bin = where(x == edges(bins), bins - 1, place - 1);
+  const bool has_nan = is_floating(x.dtype());
+  const Expression is_inside = bin >= 0 && bin < bins;
+  return where(has_nan ? is_inside && !isnan(x) : is_inside, bin, -1);
+}
+
+runtime::StreamRef stream_for(const Expression& values) {
+  const detail::ExpressionNode& node = *values.node();
+  return node.array ? current_stream(node.array->stream()) : current_stream();
+}
+
+}  // namespace
+
+AnyArray bincount(const Expression& values, const BincountOptions& options) {
+  check_values(values.dtype(), true);
+  check_weights(options.weights, values.shape());
+  const StreamScope scope(stream_for(values));
+  const AnyArray x = evaluate(values);
+  std::int64_t length = 0;
+  if (options.length) {
+    length = *options.length;
+  } else if (x.count() != 0) {
+    length = Array<std::int64_t>(max(cast(x, DType::i64))).item() + 1;
+  }
+  if (options.length && length < 0) {
+    throw InvalidInput(
+        "arrays.histogram.bins",
+        fmt::format("{} numbers cannot be counted: give a length of at least 0", length));
+  }
+  return counted(x, std::max<std::int64_t>(length, 0), nullptr, options.weights);
+}
+
+Histogram histogram(const Expression& values, const HistogramOptions& options) {
+  check_values(values.dtype(), false);
+  check_weights(options.weights, values.shape());
+  if (options.bins < 1) {
+    throw InvalidInput("arrays.histogram.bins",
+                       fmt::format("a histogram has at least one bin, not {}", options.bins));
+  }
+  if (options.range &&
+      !(std::isfinite(options.range->first) && std::isfinite(options.range->second) &&
+        options.range->first <= options.range->second)) {
+    throw InvalidInput("arrays.histogram.range",
+                       fmt::format("{} to {} is no range of a histogram", options.range->first,
+                                   options.range->second));
+  }
+  const StreamScope scope(stream_for(values));
+  const AnyArray x = evaluate(values);
+  const AnyArray edges = even_edges(x, options);
+  return {counted(x, options.bins, &edges, options.weights), edges};
+}
+
+Histogram histogram(const Expression& values, const AnyArray& edges,
+                    const std::optional<AnyArray>& weights) {
+  check_weights(weights, values.shape());
+  const StreamScope scope(current_stream(edges.stream()));
+  return {counted(bins_of(values, edges), edges.count() - 1, nullptr, weights), edges};
+}
+
+Histogram2d histogram2d(const Expression& x, const Expression& y, const AnyArray& x_edges,
+                        const AnyArray& y_edges, const std::optional<AnyArray>& weights) {
+  if (!(x.shape() == y.shape())) {
+    throw InvalidInput("arrays.histogram.shape",
+                       fmt::format("x of shape {} and y of shape {} are no points",
+                                   to_string(x.shape()), to_string(y.shape())));
+  }
+  check_weights(weights, x.shape());
+  const StreamScope scope(current_stream(x_edges.stream()));
+  const Expression row = bins_of(x, x_edges);
+  const Expression column = bins_of(y, y_edges);
+  const std::int64_t rows = x_edges.count() - 1;
+  const std::int64_t columns = y_edges.count() - 1;
+  const Expression bin = where(row < 0 || column < 0, -1, row * columns + column);
+  return {counted(bin, rows * columns, nullptr, weights).reshape(rows, columns), x_edges, y_edges};
+}
+
+}  // namespace rtcg::arrays

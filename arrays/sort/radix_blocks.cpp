@@ -1,0 +1,399 @@
+#include "rtcg/arrays/sort/radix_blocks.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/lazy/kernel_signature.h"
+#include "rtcg/arrays/scan/words.h"
+#include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/support/gpu_limits.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+using cgen::BlockBuilder;
+using cgen::Expr;
+using cgen::Intrinsic;
+
+constexpr int radix_warps = radix_threads / warp_size;
+
+Expr int_of(int value) {
+  return cgen::literal(value, cgen::i32);
+}
+Expr u32_of(std::uint32_t value) {
+  return cgen::literal(value, cgen::u32);
+}
+
+cgen::Type word_type(int bytes) {
+  switch (bytes) {
+    case 1:
+      return cgen::u8;
+    case 2:
+      return cgen::u16;
+    case 4:
+      return cgen::u32;
+    default:
+      return cgen::u64;
+  }
+}
+
+/// The code of a block that puts a tile of keys in the order of a digit.
+class TileCode {
+ public:
+  explicit TileCode(const RadixBlocks& blocks)
+      : blocks_(blocks),
+        key_type_(word_type(static_cast<int>(size_bytes(blocks.key)))),
+        value_type_(word_type(blocks.value_bytes)),
+        has_values_(blocks.value_bytes != 0) {
+    keys_ = pointer(cgen::const_(key_type_), "keys");
+    sorted_keys_ = pointer(key_type_, "sorted_keys");
+    if (has_values_) {
+      values_ = pointer(cgen::const_(value_type_), "values");
+      sorted_values_ = pointer(value_type_, "sorted_values");
+    }
+  }
+
+  cgen::Module pass() {
+    const cgen::Type count_type = blocks_.is_wide ? cgen::i64 : cgen::i32;
+    const cgen::Type word = blocks_.is_wide ? cgen::u64 : cgen::u32;
+    const Expr begins = pointer(cgen::const_(count_type), "begins");
+    const Expr published = pointer(cgen::volatile_(word), "published");
+    const Expr cleared = pointer(word, "cleared");
+    const Expr drawn = pointer(cgen::u32, "drawn");
+    const Expr count = signature_.add(cgen::i64, "count");
+    shift_ = signature_.add(cgen::i32, "shift");
+    mask_ = signature_.add(cgen::i32, "mask");
+    declare_places();
+
+    const Expr tile_number = body_.add(cgen::shared_array(cgen::u32, "tile_number", {int_of(1)}));
+    const Expr first_of_digit = body_.add(cgen::shared_array(
+        blocks_.is_wide ? cgen::i64 : cgen::i32, "first_of_digit", {int_of(radix_digits)}));
+    body_ << if_(equal(thread_, int_of(0)),
+                 assign(tile_number[int_of(0)],
+                        call(Intrinsic::atomic_add, {address_of(drawn[int_of(0)]), u32_of(1)})));
+    clear_counts(body_);
+    body_ << cgen::barrier();
+    const Expr tile = constant(cgen::i64, "tile", cast(cgen::i64, tile_number[int_of(0)]));
+    const Expr first =
+        constant(cgen::i64, "first", tile * cgen::literal(blocks_.tile(), cgen::i64));
+    const Expr rest = count - first;
+    valid_ = constant(cgen::i32, "valid",
+                      select(rest < cgen::literal(blocks_.tile(), cgen::i64), cast(cgen::i32, rest),
+                             int_of(static_cast<int>(blocks_.tile()))));
+    load(body_, keys_, key_, first);
+    if (has_values_) {
+      load(body_, values_, value_, first);
+    }
+    rank(body_);
+    const Expr total = count_digits(body_);
+
+    // published early: later tiles wait for it
+    const int status_bit = blocks_.is_wide ? 62 : 30;
+    const auto status = [&](int number) {
+      return cast(word, int_of(number)) << int_of(status_bit);
+    };
+    const Expr own = constant(cgen::i64, "own", tile * int_of(radix_digits) + thread_);
+    body_ << assign(
+        published[own],
+        select(equal(tile, cgen::literal(0, cgen::i64)), status(2), status(1)) | cast(word, total));
+    body_ << assign(cleared[own], cgen::literal(0, word));
+    const Expr start = scan_digits(body_, total);
+    order_in_shared(body_, key_, sorted_keys_in_tile_);
+
+    const Expr before = body_.add(cgen::declare(word, "of_tiles_before", cgen::literal(0, word)));
+    BlockBuilder back;
+    const Expr other = back.add(cgen::declare(cgen::i64, "other", own - int_of(radix_digits)));
+    const Expr found = back.add(cgen::declare(word, "found"));
+    BlockBuilder step;
+    step << cgen::do_while_(Expr(assign(found, published[other])),
+                            equal(found >> int_of(status_bit), cgen::literal(0, word)));
+    step << add_assign(before, found & (status(1) - cgen::literal(1, word)));
+    step << cgen::subtract_assign(other, int_of(radix_digits));
+    back << cgen::do_while_(step, equal(found >> int_of(status_bit), cgen::literal(1, word)));
+    back << assign(published[own], status(2) | (before + cast(word, total)));
+    body_ << if_(tile > cgen::literal(0, cgen::i64), back);
+    body_ << assign(first_of_digit[thread_],
+                    begins[thread_] + cast(count_type, before) - cast(count_type, start));
+    body_ << cgen::barrier();
+
+    // neighbours of a digit are neighbours in memory
+    const Expr places =
+        has_values_ ? body_.add(cgen::declare(items_of(count_type), "place")) : Expr(0);
+    each_item(body_, [&](const Expr& k, BlockBuilder& loop) {
+      const Expr at = loop.add(
+          cgen::declare(cgen::const_(cgen::i32), "at", k * int_of(radix_threads) + thread_));
+      const Expr moved =
+          loop.add(cgen::declare(cgen::const_(key_type_), "moved", sorted_keys_in_tile_[at]));
+      const Expr place =
+          loop.add(cgen::declare(cgen::const_(count_type), "target",
+                                 first_of_digit[digit_of(moved)] + cast(count_type, at)));
+      if (has_values_) {
+        loop << assign(places[k], place);
+      }
+      loop << if_(at < valid_, assign(sorted_keys_[place], moved));
+    });
+    if (has_values_) {
+      body_ << cgen::barrier();
+      put_in_shared(body_, value_, sorted_values_in_tile_);
+      body_ << cgen::barrier();
+      each_item(body_, [&](const Expr& k, BlockBuilder& loop) {
+        const Expr at = loop.add(
+            cgen::declare(cgen::const_(cgen::i32), "at", k * int_of(radix_threads) + thread_));
+        loop << if_(at < valid_, assign(sorted_values_[places[k]], sorted_values_in_tile_[at]));
+      });
+    }
+    return finish();
+  }
+
+  cgen::Module rows() {
+    const Expr length = signature_.add(cgen::i32, "length");
+    const Expr begin_bit = signature_.add(cgen::i32, "begin_bit");
+    const Expr end_bit = signature_.add(cgen::i32, "end_bit");
+    declare_places();
+    valid_ = length;
+    const Expr first =
+        constant(cgen::i64, "first", cast(cgen::i64, cgen::block_idx_x) * cast(cgen::i64, length));
+    load(body_, keys_, key_, first);
+    if (has_values_) {
+      load(body_, values_, value_, first);
+    }
+    BlockBuilder pass;
+    const Expr shift = cgen::variable("shift", cgen::i32);
+    shift_ = shift;
+    const Expr bits = end_bit - shift;
+    mask_ = pass.add(cgen::declare(
+        cgen::const_(cgen::i32), "mask",
+        (int_of(1) << select(bits < int_of(radix_bits), bits, int_of(radix_bits))) - int_of(1)));
+    clear_counts(pass);
+    pass << cgen::barrier();
+    rank(pass);
+    scan_digits(pass, count_digits(pass));
+    order_in_shared(pass, key_, sorted_keys_in_tile_);
+    read_back(pass, key_, sorted_keys_in_tile_);
+    if (has_values_) {
+      pass << cgen::barrier();
+      put_in_shared(pass, value_, sorted_values_in_tile_);
+      pass << cgen::barrier();
+      read_back(pass, value_, sorted_values_in_tile_);
+    }
+    pass << cgen::barrier();
+    body_ << cgen::counted_loop(cgen::i32, "shift", begin_bit, end_bit, pass,
+                                {.step = int_of(radix_bits)});
+    store(body_, key_, sorted_keys_, first);
+    if (has_values_) {
+      store(body_, value_, sorted_values_, first);
+    }
+    return finish();
+  }
+
+ private:
+  Expr pointer(const cgen::Type& element, const char* name) {
+    return signature_.add_pointer(cgen::in_space(cgen::AddressSpace::global, element), name);
+  }
+  Expr constant(const cgen::Type& type, const char* name, const Expr& value) {
+    return body_.add(cgen::declare(cgen::const_(type), name, value));
+  }
+  [[nodiscard]] cgen::Type items_of(const cgen::Type& type) const {
+    return cgen::array_of(type, int_of(blocks_.items));
+  }
+  /// A loop over the items of a thread, of which nothing is left in the machine code.
+  void each_item(BlockBuilder& body,
+                 const std::function<void(const Expr&, BlockBuilder&)>& fill) const {
+    body << cgen::for_(cgen::i32, "k", int_of(0), int_of(blocks_.items), fill, {.unroll = 0});
+  }
+  /// The place in the tile of an item when a warp holds neighbours.
+  [[nodiscard]] Expr place_of(const Expr& k) const { return begin_ + k * int_of(warp_size); }
+
+  void declare_places() {
+    thread_ = constant(cgen::i32, "thread", cast(cgen::i32, cgen::thread_idx_x));
+    lane_ = constant(cgen::i32, "lane", thread_ % int_of(warp_size));
+    warp_ = constant(cgen::i32, "warp", thread_ / int_of(warp_size));
+    begin_ = constant(cgen::i32, "begin", warp_ * int_of(warp_size * blocks_.items) + lane_);
+    const int bytes = std::max(cgen::size_bytes(*cgen::scalar_kind(key_type_)),
+                               has_values_ ? blocks_.value_bytes : 0);
+    // keys and values take turns in the same memory
+    const Expr shared = body_.add(cgen::shared_array(word_type(bytes), "sorted_in_tile",
+                                                     {int_of(static_cast<int>(blocks_.tile()))}));
+    sorted_keys_in_tile_ = shared;
+    sorted_values_in_tile_ = shared;
+    counts_ =
+        body_.add(cgen::shared_array(cgen::i32, "counts", {int_of(radix_warps * radix_digits)}));
+    warp_totals_ = body_.add(cgen::shared_array(cgen::i32, "warp_totals", {int_of(radix_warps)}));
+    key_ = body_.add(cgen::declare(items_of(key_type_), "key"));
+    rank_ = body_.add(cgen::declare(items_of(cgen::i32), "rank"));
+    if (has_values_) {
+      value_ = body_.add(cgen::declare(items_of(value_type_), "value"));
+    }
+  }
+
+  void load(BlockBuilder& body, const Expr& from, const Expr& to, const Expr& first) const {
+    each_item(body, [&](const Expr& k, BlockBuilder& loop) {
+      loop << assign(to[k], select(place_of(k) < valid_, from[first + place_of(k)],
+                                   cgen::literal(0, without_qualifiers(cgen::type_of(to[k])))));
+    });
+  }
+  void store(BlockBuilder& body, const Expr& from, const Expr& to, const Expr& first) const {
+    each_item(body, [&](const Expr& k, BlockBuilder& loop) {
+      loop << if_(place_of(k) < valid_, assign(to[first + place_of(k)], from[k]));
+    });
+  }
+
+  void clear_counts(BlockBuilder& body) const {
+    body << cgen::for_(
+        cgen::i32, "c", thread_, int_of(radix_warps * radix_digits),
+        [&](const Expr& c, BlockBuilder& loop) { loop << assign(counts_[c], int_of(0)); },
+        {.step = int_of(radix_threads)});
+  }
+
+  [[nodiscard]] Expr digit_of(const Expr& key) const {
+    const Expr ordered = cgen::call("order_of_bits", {key}, key_type_);
+    return cast(cgen::i32, ordered >> shift_) & mask_;
+  }
+  /// What comes after the keys has the greatest digit, so that it stays after them.
+  [[nodiscard]] Expr digit_of_item(const Expr& k) const {
+    return select(place_of(k) < valid_, digit_of(key_[k]), mask_);
+  }
+  [[nodiscard]] Expr count_of(const Expr& warp, const Expr& digit) const {
+    return counts_[warp * int_of(radix_digits) + digit];
+  }
+
+  /// The number of keys of the same digit that are before a key in its warp; lanes with equal
+  /// digits find each other by a vote on each bit.
+  void rank(BlockBuilder& body) const {
+    each_item(body, [&](const Expr& k, BlockBuilder& loop) {
+      const Expr digit =
+          loop.add(cgen::declare(cgen::const_(cgen::i32), "digit", digit_of_item(k)));
+      const Expr peers = loop.add(cgen::declare(cgen::u32, "peers", u32_of(0xffffffffU)));
+      for (int bit = 0; bit < radix_bits; ++bit) {
+        const Expr is_set = not_equal(digit & int_of(1 << bit), int_of(0));
+        const Expr votes =
+            loop.add(cgen::declare(cgen::const_(cgen::u32), fmt::format("votes_{}", bit),
+                                   call(Intrinsic::warp_ballot, {is_set})));
+        loop << cgen::compound_assign(cgen::BinaryOp::bit_and, peers,
+                                      select(is_set, votes, ~votes));
+      }
+      const Expr before = loop.add(
+          cgen::declare(cgen::const_(cgen::i32), "before",
+                        call(Intrinsic::popcount, {peers & ((u32_of(1) << lane_) - u32_of(1))})));
+      const Expr known =
+          loop.add(cgen::declare(cgen::const_(cgen::i32), "known", count_of(warp_, digit)));
+      loop << cgen::barrier(cgen::BarrierScope::warp);
+      loop << if_(equal(before, int_of(0)),
+                  assign(count_of(warp_, digit), known + call(Intrinsic::popcount, {peers})));
+      loop << cgen::barrier(cgen::BarrierScope::warp);
+      loop << assign(rank_[k], known + before);
+    });
+    body << cgen::barrier();
+  }
+
+  /// Of each thread's digit: the counts of the warps become those of the warps before, and their
+  /// sum is given.
+  [[nodiscard]] Expr count_digits(BlockBuilder& body) const {
+    const Expr total = body.add(cgen::declare(cgen::i32, "total", int_of(0)));
+    body << cgen::for_(cgen::i32, "w", int_of(0), int_of(radix_warps),
+                       [&](const Expr& w, BlockBuilder& loop) {
+                         const Expr own = loop.add(cgen::declare(cgen::const_(cgen::i32), "of_warp",
+                                                                 count_of(w, thread_)));
+                         loop << assign(count_of(w, thread_), total) << add_assign(total, own);
+                       },
+                       {.unroll = 0});
+    return total;
+  }
+
+  /// Adds to the counts where the thread's digit begins in the tile, and gives that.
+  Expr scan_digits(BlockBuilder& body, const Expr& total) const {
+    const Expr sum = body.add(cgen::declare(cgen::i32, "sum", total));
+    const auto scan_lanes = [&](BlockBuilder& steps, const Expr& value, int lanes) {
+      for (int distance = 1; distance < lanes; distance *= 2) {
+        BlockBuilder step;
+        const Expr below =
+            step.add(cgen::declare(cgen::const_(cgen::i32), "below",
+                                   call(Intrinsic::shuffle_up, {value, int_of(distance)})));
+        step << add_assign(value, select(lane_ >= int_of(distance), below, int_of(0)));
+        steps << step.block();
+      }
+    };
+    scan_lanes(body, sum, warp_size);
+    body << if_(equal(lane_, int_of(warp_size - 1)), assign(warp_totals_[warp_], sum));
+    body << cgen::barrier();
+    const Expr of_warps =
+        body.add(cgen::declare(cgen::i32, "of_warps", warp_totals_[lane_ % int_of(radix_warps)]));
+    scan_lanes(body, of_warps, radix_warps);
+    const Expr of_warps_before = body.add(
+        cgen::declare(cgen::const_(cgen::i32), "of_warps_before",
+                      call(Intrinsic::shuffle,
+                           {of_warps, select(warp_ > int_of(0), warp_ - int_of(1), int_of(0))})));
+    const Expr start = body.add(
+        cgen::declare(cgen::const_(cgen::i32), "start",
+                      sum - total + select(warp_ > int_of(0), of_warps_before, int_of(0))));
+    body << cgen::for_(
+        cgen::i32, "w", int_of(0), int_of(radix_warps),
+        [&](const Expr& w, BlockBuilder& loop) { loop << add_assign(count_of(w, thread_), start); },
+        {.unroll = 0});
+    body << cgen::barrier();
+    return start;
+  }
+
+  /// Puts the keys where their digit wants them in the tile; `rank` becomes that place.
+  void order_in_shared(BlockBuilder& body, const Expr& items, const Expr& shared) const {
+    each_item(body, [&](const Expr& k, BlockBuilder& loop) {
+      loop << add_assign(rank_[k], count_of(warp_, digit_of_item(k)));
+    });
+    put_in_shared(body, items, shared);
+    body << cgen::barrier();
+  }
+  void put_in_shared(BlockBuilder& body, const Expr& items, const Expr& shared) const {
+    each_item(body, [&](const Expr& k, BlockBuilder& loop) {
+      loop << assign(shared[rank_[k]], items[k]);
+    });
+  }
+  void read_back(BlockBuilder& body, const Expr& items, const Expr& shared) const {
+    each_item(body, [&](const Expr& k, BlockBuilder& loop) {
+      loop << assign(items[k],
+                     cast(without_qualifiers(cgen::type_of(items[k])), shared[place_of(k)]));
+    });
+  }
+
+  cgen::Module finish() const {
+    const std::string word = c_word(*word_of(blocks_.key));
+    const cgen::RawStatement order{
+        fmt::format(
+            "static __device__ __forceinline__ {0} order_of_bits(const {0} x) {{\n  {1}\n}}", word,
+            order_of_bits(blocks_.key, blocks_.is_descending)),
+        {"order_of_bits"},
+        {}};
+    return finish_kernel(cgen::Dialect::cuda, signature_, body_, {cgen::Statement(order)},
+                         radix_threads);
+  }
+
+  RadixBlocks blocks_;
+  cgen::Type key_type_;
+  cgen::Type value_type_;
+  bool has_values_;
+  KernelSignature signature_{true, 0};
+  BlockBuilder body_;
+  Expr keys_ = 0, sorted_keys_ = 0, values_ = 0, sorted_values_ = 0;
+  Expr shift_ = 0, mask_ = 0, valid_ = 0;
+  Expr thread_ = 0, lane_ = 0, warp_ = 0, begin_ = 0;
+  Expr sorted_keys_in_tile_ = 0, sorted_values_in_tile_ = 0, counts_ = 0, warp_totals_ = 0;
+  Expr key_ = 0, value_ = 0, rank_ = 0;
+};
+
+}  // namespace
+
+std::string RadixBlocks::name(const char* what) const {
+  return fmt::format("{}.{}{}.{}.{}{}", what, arrays::name(key), is_descending ? ".down" : "",
+                     value_bytes, items, is_wide ? ".wide" : "");
+}
+
+cgen::Module make_radix_pass(const RadixBlocks& blocks) {
+  return TileCode(blocks).pass();
+}
+
+cgen::Module make_row_sort(const RadixBlocks& blocks) {
+  return TileCode(blocks).rows();
+}
+
+}  // namespace rtcg::arrays::detail

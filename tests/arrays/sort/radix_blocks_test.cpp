@@ -1,0 +1,173 @@
+// The CUDA text of sorts, run on the CPU: whole passes with blocks in several orders.
+#include "rtcg/arrays/sort/radix_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/arrays/lazy/kernel_signature.h"
+#include "rtcg/cgen/print/print_module.h"
+#include "tests/arrays/support/taken_by_nvrtc.h"
+#include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using detail::RadixBlocks;
+using detail::RadixKeys;
+
+std::string cuda_text(const cgen::Module& module) {
+  return taken_by_nvrtc(print_module(module, cgen::Dialect::cuda).text);
+}
+
+/// The bits of keys in the order of a sort, computed apart from the kernels.
+std::uint32_t ordered(float key) {
+  if (key != key) {
+    return 0xffffffffU;
+  }
+  const float positive = key == 0 ? 0.0F : key;
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &positive, sizeof bits);
+  return positive < 0 ? ~bits : bits + 0x80000000U;
+}
+
+template <class Key, class Value, class Ordered>
+void expect_passes(RadixBlocks blocks, std::vector<Key> keys, const Ordered& order_of, int bits) {
+  const auto count = static_cast<std::int64_t>(keys.size());
+  const auto n = keys.size();
+  blocks.value_bytes = sizeof(Value);
+  rtcg::testing::CudaOnCpu program(cuda_text(make_radix_pass(blocks)));
+  std::vector<Value> values(n);
+  std::iota(values.begin(), values.end(), Value(0));
+  std::vector<Value> expected = values;
+  std::stable_sort(expected.begin(), expected.end(), [&](Value a, Value b) {
+    return order_of(keys[static_cast<std::size_t>(a)]) <
+           order_of(keys[static_cast<std::size_t>(b)]);
+  });
+  const std::vector<Key> given = keys;
+  const std::int64_t tiles = (count + blocks.tile() - 1) / blocks.tile();
+  const RadixKeys what{blocks.key, blocks.is_descending, 0, bits};
+  std::vector<std::uint32_t> published(static_cast<std::size_t>(tiles) * 256);
+  std::vector<std::uint32_t> cleared(published.size(), 7);
+  for (int pass = 0; pass < what.passes(); ++pass) {
+    std::int32_t shift = what.shift(pass);
+    std::int32_t mask = what.mask(pass);
+    std::vector<std::int32_t> begins(257);
+    for (const Key& each : keys) {
+      ++begins[1 + ((order_of(each) >> shift) & static_cast<std::uint32_t>(mask))];
+    }
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<Key> sorted_keys(n);
+    std::vector<Value> sorted_values(n);
+    std::vector<std::uint32_t> drawn(1);
+    void* pointers[] = {keys.data(),   sorted_keys.data(), values.data(),  sorted_values.data(),
+                        begins.data(), published.data(),   cleared.data(), drawn.data()};
+    std::int64_t length = count;
+    std::vector<void*> arguments;
+    for (void*& each : pointers) {
+      arguments.push_back(&each);
+    }
+    arguments.insert(arguments.end(), {&length, &shift, &mask});
+    program.run_checked("compute", {{static_cast<unsigned>(tiles), 1, 1}, {256, 1, 1}, 0},
+                        arguments,
+                        {{keys.data(), n * sizeof(Key)},
+                         {sorted_keys.data(), n * sizeof(Key)},
+                         {values.data(), n * sizeof(Value)},
+                         {sorted_values.data(), n * sizeof(Value)},
+                         {begins.data(), begins.size() * 4},
+                         {published.data(), published.size() * 4},
+                         {cleared.data(), cleared.size() * 4},
+                         {drawn.data(), 4}});
+    keys = sorted_keys;
+    values = sorted_values;
+    EXPECT_EQ(cleared, std::vector<std::uint32_t>(cleared.size()));
+    std::swap(published, cleared);
+    std::fill(cleared.begin(), cleared.end(), 7);
+  }
+  EXPECT_EQ(values, expected);
+  for (std::size_t i = 0; i < n; ++i) {
+    ASSERT_EQ(std::memcmp(&keys[i], &given[static_cast<std::size_t>(expected[i])], sizeof(Key)), 0);
+  }
+}
+
+TEST(RadixBlocks, PassesSortFloats) {
+  std::mt19937 random(5);
+  std::vector<float> keys(1100);
+  for (float& key : keys) {
+    const std::uint32_t bits = random();
+    const float special[] = {0.0F, -0.0F, std::numeric_limits<float>::quiet_NaN(), -1.0F};
+    key = bits % 3 == 0 ? special[bits / 3 % 4] : static_cast<float>(bits) / 1000 - 2e6F;
+  }
+  expect_passes<float, std::uint16_t>({.key = DType::f32, .items = 2}, keys, ordered, 32);
+}
+
+TEST(RadixBlocks, PassesSortDownWithFewKeysInTheLastTile) {
+  std::mt19937 random(6);
+  std::vector<std::int16_t> keys(2049);
+  for (std::int16_t& key : keys) {
+    key = static_cast<std::int16_t>(random());
+  }
+  expect_passes<std::int16_t, std::uint64_t>(
+      {.key = DType::i16, .is_descending = true, .items = 4}, keys,
+      [](std::int16_t key) { return static_cast<std::uint32_t>(0x7fff - key); }, 16);
+}
+
+TEST(RadixBlocks, RowsAreSortedInOneLaunch) {
+  constexpr int rows = 2;
+  std::int32_t length = 700;
+  std::int32_t begin_bit = 0;
+  std::int32_t end_bit = 64;
+  std::mt19937_64 random(8);
+  std::vector<std::uint64_t> keys(static_cast<std::size_t>(rows * length));
+  for (std::uint64_t& key : keys) {
+    key = random() % 3 == 0 ? random() % 8 : random();
+  }
+  std::vector<std::uint8_t> values(keys.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<std::uint8_t>(i / 4 % 251);
+  }
+  std::vector<std::pair<std::uint64_t, std::uint8_t>> expected;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    expected.emplace_back(keys[i], values[i]);
+  }
+  for (int row = 0; row < rows; ++row) {
+    std::stable_sort(expected.begin() + row * length, expected.begin() + (row + 1) * length,
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+  std::vector<std::uint64_t> sorted_keys(keys.size());
+  std::vector<std::uint8_t> sorted_values(keys.size());
+  void* pointers[] = {keys.data(), sorted_keys.data(), values.data(), sorted_values.data()};
+  rtcg::testing::CudaOnCpu(
+      cuda_text(detail::make_row_sort({.key = DType::u64, .value_bytes = 1, .items = 4})))
+      .run_checked(
+          "compute", {{rows, 1, 1}, {256, 1, 1}, 0},
+          {&pointers[0], &pointers[1], &pointers[2], &pointers[3], &length, &begin_bit, &end_bit},
+          {{keys.data(), keys.size() * 8},
+           {sorted_keys.data(), keys.size() * 8},
+           {values.data(), values.size()},
+           {sorted_values.data(), values.size()}});
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(sorted_keys[i], expected[i].first) << i;
+    ASSERT_EQ(sorted_values[i], expected[i].second) << i;
+  }
+}
+
+TEST(RadixBlocks, AreWellFormedForEveryForm) {
+  for (const DType key : {DType::boolean, DType::i8, DType::u16, DType::bf16, DType::f64}) {
+    for (const int bytes : {0, 1, 8}) {
+      const RadixBlocks blocks{
+          .key = key, .is_descending = true, .value_bytes = bytes, .is_wide = bytes == 8};
+      for (const cgen::Module& module : {make_radix_pass(blocks), make_row_sort(blocks)}) {
+        EXPECT_EQ(why_not_valid(module, cgen::Dialect::cuda, detail::verify_options()),
+                  std::nullopt);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rtcg::arrays
