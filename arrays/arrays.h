@@ -18,6 +18,7 @@
 #include "rtcg/arrays/scan/scan_by_key.h"
 #include "rtcg/arrays/scan/scan_kernel.h"
 #include "rtcg/arrays/sort/histogram.h"
+#include "rtcg/arrays/sort/list_builder.h"
 #include "rtcg/arrays/sort/search.h"
 #include "rtcg/arrays/sort/sort.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
