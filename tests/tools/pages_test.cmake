@@ -14,7 +14,7 @@ set(ENV{RTCG_DEVICE} host)
 # What is the same on every machine.
 function(mask result text)
   string(REGEX REPLACE "[0-9.]+ (ms|us|s|GDOF/s)([^a-z])" "# \\1\\2" text "${text}")
-  string(REGEX REPLACE "host \\([^)]*\\)" "host (#)" text "${text}")
+  string(REGEX REPLACE "host \\([^\n]*\\):" "host (#):" text "${text}")
   string(REGEX REPLACE " in (f32|f64) on [^\n]*" " in \\1 on #" text "${text}")
   string(REGEX REPLACE "([0-9]\\.[0-9][0-9][0-9])[0-9]+" "\\1" text "${text}")
   string(REGEX REPLACE " +" " " text "${text}")
