@@ -11,6 +11,7 @@
 #include "rtcg/runtime/device/device.h"
 #include "rtcg/runtime/device/event.h"
 #include "rtcg/runtime/device/function.h"
+#include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/host_data.h"
 #include "rtcg/runtime/device/kernel.h"
 #include "rtcg/runtime/device/launch_shape.h"

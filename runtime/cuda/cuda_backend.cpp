@@ -92,6 +92,12 @@ void CudaBackend::wait_event(Stream stream, Event event) {
                                  static_cast<CUevent>(event), CU_EVENT_WAIT_DEFAULT);
 }
 
+void CudaBackend::call_host(Stream stream, HostFunction function, void* data) {
+  const CurrentContext current(*this);
+  driver_.cuLaunchHostFunc.must("let a stream call a function", static_cast<CUstream>(stream),
+                                function, data);
+}
+
 void CudaBackend::synchronize_device() {
   const CurrentContext current(*this);
   driver_.cuCtxSynchronize.must("synchronise the device");

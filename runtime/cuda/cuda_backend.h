@@ -74,6 +74,17 @@ class CudaBackend final : public Backend {
   void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
               const ArgumentView& arguments) override;
 
+  void call_host(Stream stream, HostFunction function, void* data) override;
+  void begin_capture(Stream stream) override;
+  [[nodiscard]] Graph end_capture(Stream stream) override;
+  void drop_capture(Stream stream) noexcept override;
+  void launch_graph(Stream stream, Graph graph) override;
+  bool update_graph(Graph graph, Graph from) override;
+  void destroy_graph(Graph graph) noexcept override;
+  [[nodiscard]] void* native_graph(Graph graph) const override;
+  [[nodiscard]] std::size_t graph_nodes(Graph graph) override;
+  [[nodiscard]] std::string graph_dot(Graph graph) override;
+
   [[nodiscard]] int blocks_per_multiprocessor(Kernel kernel, int block_threads,
                                               std::size_t shared_bytes) override;
   [[nodiscard]] int suggested_block_threads(Kernel kernel, std::size_t shared_bytes) override;

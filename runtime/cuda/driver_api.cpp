@@ -80,6 +80,14 @@ void throw_status(CUresult status, const char* function, const std::string& what
                     what, status_text(status)),
         function, name);
   }
+  if (status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && status <= CUDA_ERROR_CAPTURED_EVENT) {
+    throw InvalidInput(
+        "runtime.graph.cannot_capture",
+        fmt::format(
+            "cannot {} while a graph is captured: {} ({} gives {}). Let what waits, and what "
+            "other streams have to do before, come before the capture",
+            what, status_text(status), function, name));
+  }
   throw DeviceError("runtime.cuda.call_failed",
                     fmt::format("cannot {}: {}", what, status_text(status)), function, name);
 }

@@ -25,6 +25,7 @@ namespace rtcg::runtime::cuda {
 /// @param what  completes `cannot ...`: what was tried, on what
 /// @throws DeviceError  runtime.cuda.call_failed; runtime.cuda.kernel_fault when a kernel launched
 ///                      earlier has destroyed the context
+/// @throws InvalidInput  runtime.graph.cannot_capture
 [[noreturn]] void throw_status(CUresult status, const char* function, const std::string& what);
 
 /// @throws Unsupported  runtime.cuda.missing_function
@@ -161,6 +162,16 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuLaunchCooperativeKernel, 9000)                   \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
   X(cuOccupancyMaxPotentialBlockSize, 6050)            \
+  X(cuLaunchHostFunc, 10000)                           \
+  X(cuStreamBeginCapture, 10010)                       \
+  X(cuStreamEndCapture, 10000)                         \
+  X(cuGraphInstantiateWithFlags, 11040)                \
+  X(cuGraphLaunch, 10000)                              \
+  X(cuGraphExecUpdate, 12000)                          \
+  X(cuGraphExecDestroy, 10000)                         \
+  X(cuGraphDestroy, 10000)                             \
+  X(cuGraphGetNodes, 10000)                            \
+  X(cuGraphDebugDotPrint, 11030)                       \
   X(cuLinkCreate, 6050)                                \
   X(cuLinkAddData, 6050)                               \
   X(cuLinkComplete, 5050)                              \

@@ -16,6 +16,11 @@ namespace {
                                 info.name));
 }
 
+[[noreturn]] void throw_no_graphs(const DeviceInfo& info) {
+  throw Unsupported("runtime.graph.unsupported",
+                    fmt::format("'{}' has no graphs: CUDA devices and the host have", info.name));
+}
+
 }  // namespace
 
 DeviceAddress Backend::allocate_on(Stream /*stream*/, std::size_t /*size_bytes*/) {
@@ -31,6 +36,38 @@ void Backend::free_on(Stream /*stream*/, DeviceAddress address) noexcept {
 void Backend::register_host_memory(void* /*pointer*/, std::size_t /*size_bytes*/) {}
 
 void Backend::unregister_host_memory(void* /*pointer*/) noexcept {}
+
+void Backend::begin_capture(Stream /*stream*/) {
+  throw_no_graphs(info());
+}
+
+Backend::Graph Backend::end_capture(Stream /*stream*/) {
+  throw_no_graphs(info());
+}
+
+void Backend::drop_capture(Stream /*stream*/) noexcept {}
+
+void Backend::launch_graph(Stream /*stream*/, Graph /*graph*/) {
+  throw_no_graphs(info());
+}
+
+bool Backend::update_graph(Graph /*graph*/, Graph /*from*/) {
+  throw_no_graphs(info());
+}
+
+void Backend::destroy_graph(Graph /*graph*/) noexcept {}
+
+void* Backend::native_graph(Graph graph) const {
+  return graph;
+}
+
+std::size_t Backend::graph_nodes(Graph /*graph*/) {
+  throw_no_graphs(info());
+}
+
+std::string Backend::graph_dot(Graph /*graph*/) {
+  throw_no_graphs(info());
+}
 
 int Backend::blocks_per_multiprocessor(Kernel /*kernel*/, int /*block_threads*/,
                                        std::size_t /*shared_bytes*/) {

@@ -101,6 +101,7 @@ class Backend {
   using Event = void*;
   using Program = void*;
   using Kernel = void*;
+  using Graph = void*;
 
   virtual ~Backend() = default;
 
@@ -157,6 +158,26 @@ class Backend {
   virtual SymbolAddress find_global(Program program, const std::string& lowered_name) = 0;
   virtual void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
                       const ArgumentView& arguments) = 0;
+
+  /// Calls the function at this place of the stream, on some thread; later work of the stream waits
+  /// for its end. It must not call the device.
+  using HostFunction = void (*)(void* data);
+  virtual void call_host(Stream stream, HostFunction function, void* data) = 0;
+
+  // Graphs: between begin_capture and end_capture a stream keeps its work instead of running it.
+  // @throws Unsupported   runtime.graph.unsupported: default
+  // @throws InvalidInput  runtime.graph.cannot_capture: also by calls that wait for such a stream
+  virtual void begin_capture(Stream stream);
+  [[nodiscard]] virtual Graph end_capture(Stream stream);
+  /// Ends the capture and forgets its work.
+  virtual void drop_capture(Stream stream) noexcept;
+  virtual void launch_graph(Stream stream, Graph graph);
+  /// Takes over the parameters of `from`, if its structure is the same; whether it is.
+  virtual bool update_graph(Graph graph, Graph from);
+  virtual void destroy_graph(Graph graph) noexcept;
+  [[nodiscard]] virtual void* native_graph(Graph graph) const;
+  [[nodiscard]] virtual std::size_t graph_nodes(Graph graph);
+  [[nodiscard]] virtual std::string graph_dot(Graph graph);
 
   // Occupancy. @throws Unsupported  runtime.occupancy.unsupported: default
   /// Blocks of that many threads that one multiprocessor holds at once.

@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/driver_message.h"
+#include "rtcg/runtime/device/graph.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -109,6 +110,9 @@ void launch(const LoadedKernel& kernel, StreamRef stream, const LaunchShape& sha
   check_shape(kernel, shape);
   try {
     kernel.device.backend().launch(stream.native_handle(), kernel.handle, shape, arguments);
+    if (is_any_captured() && keep_in_graph(stream, kernel.program)) {
+      return;
+    }
     if (kernel.launches_synchronously) {
       stream.synchronize();
     }

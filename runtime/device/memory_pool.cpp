@@ -13,6 +13,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/driver_message.h"
 #include "rtcg/runtime/device/event.h"
+#include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/live_blocks.h"
 #include "rtcg/runtime/device/size_class.h"
 
@@ -71,6 +72,9 @@ class PoolState : public MemorySource, public std::enable_shared_from_this<PoolS
   [[nodiscard]] bool is_done(const FreeBlock& block) const noexcept;
   [[nodiscard]] DeviceAddress take_from_driver(StreamRef stream, std::size_t block_bytes);
   [[nodiscard]] DeviceAddress take_or_make_room(StreamRef stream, std::size_t block_bytes);
+  /// Whether the stream is being captured: the graph's launches use the block until it ends.
+  [[nodiscard]] bool keep_for_graph(DeviceAddress address, std::size_t size_bytes,
+                                    StreamRef stream) noexcept;
   void hold(FreeBlock block, SizeClass size_class);
   void free_when_done(const FreeBlock& block) const noexcept;
   [[nodiscard]] Surplus take_surplus(std::size_t max_held_bytes) noexcept;
@@ -245,6 +249,9 @@ DeviceAddress PoolState::take_or_make_room(StreamRef stream, std::size_t block_b
 
 void PoolState::take_back(DeviceAddress address, std::size_t size_bytes,
                           StreamRef stream) noexcept {
+  if (is_any_captured() && keep_for_graph(address, size_bytes, stream)) {
+    return;
+  }
   FreeBlock block{address, stream.native_handle(), nullptr};
   if (live_ != nullptr) {
     live_->remove(address);
@@ -271,6 +278,22 @@ void PoolState::take_back(DeviceAddress address, std::size_t size_bytes,
     device_.backend().free_on(stream.native_handle(), address);
   } else {
     free_when_done(block);
+  }
+}
+
+bool PoolState::keep_for_graph(DeviceAddress address, std::size_t size_bytes,
+                               StreamRef stream) noexcept {
+  if (!is_captured(stream)) {
+    return false;
+  }
+  try {
+    const auto give_back = [self = shared_from_this(), address, size_bytes, stream](const void*) {
+      self->take_back(address, size_bytes, stream);
+    };
+    return keep_in_graph(
+        stream, std::shared_ptr<const void>(reinterpret_cast<const void*>(address), give_back));
+  } catch (const std::bad_alloc&) {
+    return true;  // lost, but not given to others while the graph uses it
   }
 }
 

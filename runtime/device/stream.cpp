@@ -1,9 +1,15 @@
 #include "rtcg/runtime/device/stream.h"
 
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/memory_pool.h"
 
 namespace rtcg::runtime {
@@ -20,7 +26,134 @@ Listeners& listeners() {
   return made;
 }
 
+/// What functions on the host threw, by stream, until somebody waits for it.
+class HostCallErrors {
+ public:
+  static HostCallErrors& instance() {
+    static HostCallErrors& made = *new HostCallErrors;  // calls may end late
+    return made;
+  }
+
+  void add(StreamRef stream, std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    if (errors_.emplace(Key(&stream.device().backend(), stream.native_handle()), std::move(error))
+            .second) {
+      ++count_;
+    }
+  }
+
+  /// Throws the first one of the stream, if there is one.
+  void rethrow(StreamRef stream) {
+    if (count_.load(std::memory_order_acquire) == 0) {
+      return;
+    }
+    std::exception_ptr error;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = errors_.find({&stream.device().backend(), stream.native_handle()});
+      if (found == errors_.end()) {
+        return;
+      }
+      error = found->second;
+      errors_.erase(found);
+      --count_;
+    }
+    std::rethrow_exception(error);
+  }
+
+ private:
+  using Key = std::pair<const Backend*, void*>;
+  std::mutex mutex_;
+  std::map<Key, std::exception_ptr> errors_;
+  std::atomic<int> count_ = 0;
+};
+
+/// A function that a stream calls, once or at each launch of a graph.
+struct HostCall {
+  StreamRef stream;
+  std::function<void()> function;
+
+  void run() const noexcept {
+    try {
+      function();
+    } catch (...) {
+      HostCallErrors::instance().add(stream, std::current_exception());
+    }
+  }
+};
+
+void run_once(void* data) {
+  const std::unique_ptr<const HostCall> call(static_cast<const HostCall*>(data));
+  call->run();
+}
+
+void run_again(void* data) {
+  static_cast<const HostCall*>(data)->run();
+}
+
+/// A thread that releases what streams no longer use: functions called by a driver may not call it.
+class Releaser {
+ public:
+  static Releaser& instance() {
+    static Releaser& made = *new Releaser;
+    return made;
+  }
+
+  void release(std::shared_ptr<const void> owner) {
+    const std::lock_guard lock(mutex_);
+    if (!has_thread_) {
+      std::thread([this] { run(); }).detach();  // lives as long as the process
+      has_thread_ = true;
+    }
+    owners_.push_back(std::move(owner));
+    changed_.notify_all();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return !owners_.empty(); });
+      std::vector<std::shared_ptr<const void>> ended = std::exchange(owners_, {});
+      lock.unlock();
+      ended.clear();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<const void>> owners_;
+  bool has_thread_ = false;
+};
+
 }  // namespace
+
+void StreamRef::synchronize() const {
+  device_.backend().synchronize(handle_);
+  HostCallErrors::instance().rethrow(*this);
+}
+
+void StreamRef::call_host(std::function<void()> function) const {
+  if (detail::is_captured(*this)) {
+    const auto call = std::make_shared<HostCall>(HostCall{*this, std::move(function)});
+    device_.backend().call_host(handle_, run_again, call.get());
+    detail::keep_in_graph(*this, call);
+    return;
+  }
+  auto call = std::make_unique<HostCall>(HostCall{*this, std::move(function)});
+  device_.backend().call_host(handle_, run_once, call.get());
+  static_cast<void>(call.release());
+}
+
+void StreamRef::keep(std::shared_ptr<const void> owner) const {
+  if (detail::keep_in_graph(*this, owner)) {
+    return;
+  }
+  // shared, since a std::function is copied: the last copy goes with the call
+  const auto held = std::make_shared<std::shared_ptr<const void>>(std::move(owner));
+  call_host([held] { Releaser::instance().release(std::exchange(*held, nullptr)); });
+}
 
 void detail::on_stream_end(void (*listener)(StreamRef) noexcept) {
   const std::lock_guard lock(listeners().mutex);

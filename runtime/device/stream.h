@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
+#include <utility>
 
 #include "rtcg/runtime/device/device.h"
 #include "rtcg/runtime/device/event.h"
@@ -29,8 +32,19 @@ class StreamRef {
   /// Waits for all work submitted so far.
   ///
   /// @throws DeviceError  a fault of earlier asynchronous work
-  void synchronize() const { device_.backend().synchronize(handle_); }
+  /// @throws  what a function of call_host threw
+  void synchronize() const;
   [[nodiscard]] bool is_done() const { return device_.backend().is_done(handle_); }
+  /// Calls a function on the host when the work submitted so far is done; later work of the stream
+  /// waits for its end. Asynchronous.
+  ///
+  /// The function runs on some thread and must neither wait for a device nor submit work. The next
+  /// synchronize() of this stream throws what it throws. Within a capture it is a node of the
+  /// graph, called at each launch.
+  void call_host(std::function<void()> function) const;
+  /// Keeps `owner` until the work submitted so far is done, without waiting: a thread of its own
+  /// then releases it, which may free memory of devices.
+  void keep(std::shared_ptr<const void> owner) const;
   /// Lets later work of this stream wait for the event's latest record; does not block the host.
   void wait(EventRef event) const { device_.backend().wait_event(handle_, event.native_handle()); }
   /// Marks this place; a second record of one event moves it.
@@ -73,6 +87,10 @@ class Stream {
   void synchronize() const { StreamRef(*this).synchronize(); }
   [[nodiscard]] bool is_done() const { return StreamRef(*this).is_done(); }
   void wait(EventRef event) const { StreamRef(*this).wait(event); }
+  void call_host(std::function<void()> function) const {
+    StreamRef(*this).call_host(std::move(function));
+  }
+  void keep(std::shared_ptr<const void> owner) const { StreamRef(*this).keep(std::move(owner)); }
   void record(EventRef event) const { StreamRef(*this).record(event); }
   [[nodiscard]] Event record(const EventOptions& options = {}) const {
     return StreamRef(*this).record(options);

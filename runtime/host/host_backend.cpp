@@ -155,6 +155,15 @@ void copy_rows(const CopyRegion& region) {
   }
 }
 
+using KeptTasks = std::vector<HostQueue::Kept>;
+struct HostGraph {
+  std::shared_ptr<const KeptTasks> tasks;  // also those of launches under way
+};
+
+HostGraph& host_graph(Backend::Graph graph) {
+  return *static_cast<HostGraph*>(graph);
+}
+
 const HostEvent& host_event(Backend::Event event) {
   return *static_cast<const HostEvent*>(event);
 }
@@ -289,19 +298,21 @@ double HostBackend::elapsed_ms(Event begin, Event end) {
 }
 
 void HostBackend::copy(Stream stream, const CopyRegion& region) {
-  queue(stream).submit([region] { copy_rows(region); });
+  queue(stream).submit([region] { copy_rows(region); }, "copy");
 }
 
 void HostBackend::fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
                        std::size_t count) {
   std::array<std::byte, 16> kept = {};
   std::copy(pattern.begin(), pattern.end(), kept.begin());
-  queue(stream).submit([kept, address, count, pattern_bytes = pattern.size()] {
-    auto* target = reinterpret_cast<std::byte*>(address);
-    for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(target + i * pattern_bytes, kept.data(), pattern_bytes);
-    }
-  });
+  queue(stream).submit(
+      [kept, address, count, pattern_bytes = pattern.size()] {
+        auto* target = reinterpret_cast<std::byte*>(address);
+        for (std::size_t i = 0; i < count; ++i) {
+          std::memcpy(target + i * pattern_bytes, kept.data(), pattern_bytes);
+        }
+      },
+      "fill");
 }
 
 Compiler& HostBackend::compiler() {
@@ -380,9 +391,69 @@ SymbolAddress HostBackend::find_global(Program program, const std::string& lower
 void HostBackend::launch(Stream stream, Kernel kernel, const LaunchShape& shape,
                          const ArgumentView& arguments) {
   auto values = std::make_shared<const ArgumentValues>(arguments);
-  queue(stream).submit([kernel, launch = host_launch(shape), values = std::move(values)] {
-    run_kernel(host_kernel(kernel), launch, values->pointers());
-  });
+  queue(stream).submit(
+      [kernel, launch = host_launch(shape), values = std::move(values)] {
+        run_kernel(host_kernel(kernel), launch, values->pointers());
+      },
+      host_kernel(kernel).name);
+}
+
+void HostBackend::call_host(Stream stream, HostFunction function, void* data) {
+  queue(stream).submit([function, data] { function(data); }, "call");
+}
+
+void HostBackend::begin_capture(Stream stream) {
+  queue(stream).begin_keeping();
+}
+
+Backend::Graph HostBackend::end_capture(Stream stream) {
+  return new HostGraph{std::make_shared<const KeptTasks>(queue(stream).end_keeping())};
+}
+
+void HostBackend::drop_capture(Stream stream) noexcept {
+  static_cast<void>(queue(stream).end_keeping());
+}
+
+void HostBackend::launch_graph(Stream stream, Graph graph) {
+  queue(stream).submit(
+      [tasks = host_graph(graph).tasks] {
+        for (const HostQueue::Kept& each : *tasks) {
+          each.task();
+        }
+      },
+      "graph");
+}
+
+bool HostBackend::update_graph(Graph graph, Graph from) {
+  const KeptTasks& now = *host_graph(graph).tasks;
+  const KeptTasks& fresh = *host_graph(from).tasks;
+  const bool is_same = std::equal(now.begin(), now.end(), fresh.begin(), fresh.end(),
+                                  [](const auto& a, const auto& b) { return a.label == b.label; });
+  if (is_same) {
+    host_graph(graph).tasks = host_graph(from).tasks;
+  }
+  return is_same;
+}
+
+void HostBackend::destroy_graph(Graph graph) noexcept {
+  delete static_cast<HostGraph*>(graph);
+}
+
+std::size_t HostBackend::graph_nodes(Graph graph) {
+  return host_graph(graph).tasks->size();
+}
+
+std::string HostBackend::graph_dot(Graph graph) {
+  std::string dot = "digraph work {\n";
+  std::size_t number = 0;
+  for (const HostQueue::Kept& each : *host_graph(graph).tasks) {
+    dot += fmt::format("  n{} [label=\"{}\"];\n", number, each.label);
+    if (number > 0) {
+      dot += fmt::format("  n{} -> n{};\n", number - 1, number);
+    }
+    ++number;
+  }
+  return dot + "}\n";
 }
 
 const BackendDevices& host_devices() {

@@ -55,6 +55,16 @@ class HostBackend : public Backend {
   void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
               const ArgumentView& arguments) override;
 
+  void call_host(Stream stream, HostFunction function, void* data) override;
+  void begin_capture(Stream stream) override;
+  [[nodiscard]] Graph end_capture(Stream stream) override;
+  void drop_capture(Stream stream) noexcept override;
+  void launch_graph(Stream stream, Graph graph) override;
+  bool update_graph(Graph graph, Graph from) override;
+  void destroy_graph(Graph graph) noexcept override;
+  [[nodiscard]] std::size_t graph_nodes(Graph graph) override;
+  [[nodiscard]] std::string graph_dot(Graph graph) override;
+
  private:
   // Shared, since a queue may be ended while another thread waits for it.
   using QueueList = std::vector<std::shared_ptr<HostQueue>>;

@@ -1,7 +1,12 @@
 #include "rtcg/runtime/host/host_queue.h"
 
+#include <optional>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
 
 namespace rtcg::runtime {
 
@@ -14,6 +19,7 @@ struct HostQueue::State {
   bool has_thread = false;
   bool is_closed = false;
   std::exception_ptr first_error;
+  std::optional<std::vector<Kept>> kept;
 
   void wait_for_all_so_far(std::unique_lock<std::mutex>& lock) const {
     const Ticket last = submitted;
@@ -29,8 +35,12 @@ HostQueue::~HostQueue() {
   state_->changed.notify_all();
 }
 
-void HostQueue::submit(Task task) {
+void HostQueue::submit(Task task, std::string_view label) {
   const std::lock_guard lock(state_->mutex);
+  if (state_->kept) {
+    state_->kept->push_back({std::move(task), std::string(label)});
+    return;
+  }
   if (!state_->has_thread) {
     // detached: a queue that lives as long as the process is never joined
     std::thread([state = state_] { run(state); }).detach();
@@ -67,6 +77,30 @@ void HostQueue::run(const std::shared_ptr<State>& state) {
   }
 }
 
+void HostQueue::begin_keeping() {
+  refuse_while_keeping("capture the stream a second time");
+  const std::lock_guard lock(state_->mutex);
+  state_->kept.emplace();
+}
+
+std::vector<HostQueue::Kept> HostQueue::end_keeping() {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Kept> kept = std::move(state_->kept).value();
+  state_->kept.reset();
+  return kept;
+}
+
+void HostQueue::refuse_while_keeping(std::string_view action) const {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->kept) {
+    throw InvalidInput(
+        "runtime.graph.cannot_capture",
+        fmt::format("cannot {} while a graph is captured from it: its work is kept, not run. Let "
+                    "what waits, and what other streams have to do before, come before the capture",
+                    action));
+  }
+}
+
 bool HostQueue::is_done() const {
   const std::lock_guard lock(state_->mutex);
   return state_->done == state_->submitted;
@@ -78,6 +112,7 @@ void HostQueue::wait() const noexcept {
 }
 
 void HostQueue::synchronize() {
+  refuse_while_keeping("wait for a stream");
   std::unique_lock lock(state_->mutex);
   state_->wait_for_all_so_far(lock);
   if (state_->first_error != nullptr) {
@@ -108,20 +143,23 @@ struct HostEvent::State {
 HostEvent::HostEvent(bool with_timing) : state_(std::make_shared<State>(with_timing)) {}
 
 void HostEvent::record(HostQueue& queue) const {
+  queue.refuse_while_keeping("record an event of a stream");
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(state_->mutex);
     number = ++state_->recorded;
   }
-  queue.submit([state = state_, number] {
-    const std::lock_guard lock(state->mutex);
-    // records on several queues may be passed in another order than they were made
-    if (number > state->passed) {
-      state->passed = number;
-      state->time = Clock::now();
-    }
-    state->changed.notify_all();
-  });
+  queue.submit(
+      [state = state_, number] {
+        const std::lock_guard lock(state->mutex);
+        // records on several queues may be passed in another order than they were made
+        if (number > state->passed) {
+          state->passed = number;
+          state->time = Clock::now();
+        }
+        state->changed.notify_all();
+      },
+      "record");
 }
 
 bool HostEvent::is_done() const {
@@ -135,7 +173,11 @@ void HostEvent::synchronize() const {
 
 void HostEvent::hold_up(HostQueue& queue) const {
   const std::uint64_t record = state_->latest();
-  queue.submit([state = state_, record] { state->wait_for(record); });
+  if (is_done()) {
+    return;
+  }
+  queue.refuse_while_keeping("let a stream wait for an event");
+  queue.submit([state = state_, record] { state->wait_for(record); }, "wait");
 }
 
 bool HostEvent::has_timing() const noexcept {

@@ -9,6 +9,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace rtcg::runtime {
 
@@ -28,10 +31,27 @@ class HostQueue {
   HostQueue(const HostQueue&) = delete;
   HostQueue& operator=(const HostQueue&) = delete;
 
-  void submit(Task task);
+  /// A task that is kept instead of run.
+  struct Kept {
+    Task task;
+    std::string label;
+  };
+
+  /// @param label  what a graph calls the task
+  void submit(Task task, std::string_view label = "task");
+  /// From now on tasks are kept. @throws InvalidInput  runtime.graph.cannot_capture: they are
+  /// already
+  void begin_keeping();
+  /// Ends that. @returns  the tasks
+  [[nodiscard]] std::vector<Kept> end_keeping();
+  /// @param action  completes `cannot ...`
+  /// @throws InvalidInput  runtime.graph.cannot_capture: tasks are being kept
+  void refuse_while_keeping(std::string_view action) const;
   [[nodiscard]] bool is_done() const;
   /// Waits for all tasks submitted so far, and throws the first exception of a task since the last
   /// call.
+  ///
+  /// @throws InvalidInput  runtime.graph.cannot_capture
   void synchronize();
   /// Waits for all tasks submitted so far; synchronize() reports their exceptions.
   void wait() const noexcept;

@@ -72,6 +72,9 @@ class Entry<Result(Arguments...)> {
   X(clWaitForEvents)                    \
   X(clGetEventInfo)                     \
   X(clGetEventProfilingInfo)            \
+  X(clCreateUserEvent)                  \
+  X(clSetUserEventStatus)               \
+  X(clSetEventCallback)                 \
   X(clRetainEvent)                      \
   X(clReleaseEvent)                     \
   X(clCreateProgramWithSource)          \

@@ -184,6 +184,45 @@ bool OpenClBackend::is_done(Stream stream) {
   return true;
 }
 
+namespace {
+
+/// A function of the user, and the event that later work waits for.
+struct HostCall {
+  const Api& api;
+  Backend::HostFunction function;
+  void* data;
+  cl_event ended;
+};
+
+// also after work that failed: what the function releases is used no more
+void CL_CALLBACK run_host_call(cl_event /*reached*/, cl_int /*status*/, void* data) {
+  const std::unique_ptr<HostCall> call(static_cast<HostCall*>(data));
+  call->function(call->data);
+  call->api.clSetUserEventStatus(call->ended, CL_COMPLETE);
+  call->api.clReleaseEvent(call->ended);
+}
+
+}  // namespace
+
+void OpenClBackend::call_host(Stream stream, HostFunction function, void* data) {
+  cl_command_queue const on = queue(stream);
+  const HeldEvent reached(new_marker(on), {&api_});
+  cl_int status = CL_SUCCESS;
+  const HeldEvent ended(api_.clCreateUserEvent(context(), &status), {&api_});
+  if (status != CL_SUCCESS) {
+    throw_status(status, api_.clCreateUserEvent.name(), "let a stream call a function");
+  }
+  cl_event const awaited = ended.get();
+  api_.clEnqueueBarrierWithWaitList.must("let a stream wait for a function", on, 1, &awaited,
+                                         nullptr);
+  api_.clRetainEvent.must("use an event", awaited);
+  auto call = std::make_unique<HostCall>(HostCall{api_, function, data, awaited});
+  api_.clSetEventCallback.must("let a stream call a function", reached.get(), CL_COMPLETE,
+                               run_host_call, call.get());
+  static_cast<void>(call.release());
+  submit(on);
+}
+
 void OpenClBackend::synchronize_device() {
   for (const HeldQueue& each : queues()) {
     finish(each.get());

@@ -80,6 +80,7 @@ class OpenClBackend : public Backend {
   SymbolAddress find_global(Program program, const std::string& lowered_name) override;
   void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
               const ArgumentView& arguments) override;
+  void call_host(Stream stream, HostFunction function, void* data) override;
 
  private:
   /// How far a queue is. Submissions of all queues share one numbering, so a number never belongs

@@ -133,6 +133,10 @@ class WatchedBackend : public runtime::Backend {
     note("launch", stream);
     real_.launch(stream, kernel, shape, arguments);
   }
+  void call_host(Stream stream, HostFunction function, void* data) override {
+    note("call_host", stream);
+    real_.call_host(stream, function, data);
+  }
   [[nodiscard]] int blocks_per_multiprocessor(Kernel kernel, int block_threads,
                                               std::size_t shared_bytes) override {
     return real_.blocks_per_multiprocessor(kernel, block_threads, shared_bytes);

@@ -1,7 +1,12 @@
 #include "rtcg/runtime/device/stream.h"
 
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
 #include <type_traits>
 
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/observe/timer.h"
 #include "tests/runtime/support/test_kernels.h"
@@ -80,6 +85,50 @@ TEST_P(Streams, CompleteTheirWorkWhenTheyEnd) {
     chain(stream, {1, 1}, x, slow / 10);
   }
   EXPECT_EQ(x.to_vector().at(0), slow_chain_result(1, slow / 10));
+}
+
+TEST_P(Streams, CallFunctionsInTheirOrder) {
+  const auto chain = program().function<unsigned*, int>("slow_chain");
+  const Stream stream(device());
+  const Buffer<unsigned> x(device(), std::vector<unsigned>{1});
+  std::vector<unsigned> before(1);
+  std::atomic<unsigned> seen = 0;
+  std::vector<unsigned> after(1);
+  chain(stream, {1, 1}, x, slow / 10);
+  copy_to_host(stream, x.ref(), before);
+  stream.call_host([&] {
+    seen = before[0];
+    after[0] = 9;
+  });
+  copy_to_device(stream, after, x.ref());
+  stream.synchronize();
+  EXPECT_EQ(seen, slow_chain_result(1, slow / 10));
+  EXPECT_EQ(x.to_vector(stream).at(0), 9U) << "later work waits";
+}
+
+TEST_P(Streams, ThrowWhatTheirFunctionsThrow) {
+  const Stream stream(device());
+  const Stream other(device());
+  stream.call_host([] { throw InvalidInput("tests.call", "as it was told"); });
+  other.synchronize();
+  EXPECT_ERROR("tests.call", stream.synchronize());
+  stream.synchronize();
+}
+
+TEST_P(Streams, KeepWhatTheyUseWithoutWaiting) {
+  const auto chain = program().function<unsigned*, int>("slow_chain");
+  const Stream stream(device());
+  auto x = std::make_shared<Buffer<unsigned>>(device(), std::vector<unsigned>{1});
+  const std::weak_ptr<Buffer<unsigned>> watched = x;
+  chain(stream, {1, 1}, *x, slow);
+  stream.keep(std::move(x));
+  EXPECT_FALSE(watched.expired());
+  stream.synchronize();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!watched.expired() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(watched.expired());
 }
 
 TEST_P(Streams, AreMeasuredByEvents) {

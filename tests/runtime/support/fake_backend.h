@@ -126,6 +126,7 @@ class FakeBackend : public Backend {
   SymbolAddress find_global(Program /*program*/, const std::string& /*name*/) override {
     return {4096, 10};
   }
+  void call_host(Stream /*stream*/, HostFunction function, void* data) override { function(data); }
   void launch(Stream /*stream*/, Kernel /*kernel*/, const LaunchShape& shape,
               const ArgumentView& /*arguments*/) override {
     launches.push_back(shape);
