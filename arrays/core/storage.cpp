@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/memory_pool.h"
 
 namespace rtcg::arrays {
@@ -71,6 +72,11 @@ Storage::~Storage() {
 }
 
 void Storage::use_on(runtime::StreamRef stream) {
+  if (runtime::detail::is_any_captured()) {
+    if (const std::shared_ptr<Storage> self = weak_from_this().lock()) {
+      runtime::detail::keep_in_graph(stream, self);
+    }
+  }
   {
     const std::lock_guard lock(mutex_);
     if (stream == last_use_) {

@@ -17,7 +17,7 @@ namespace rtcg::arrays {
 /// stream that used it last, and the memory returns to its pool after all of them. The stream it
 /// was made for must outlive the use of the memory; others, unless they are foreign, may end
 /// earlier.
-class Storage {
+class Storage : public std::enable_shared_from_this<Storage> {
  public:
   /// Memory of the device's standard pool.
   ///

@@ -1,0 +1,53 @@
+// Lesson 23: work that runs often is captured once, as a graph, and runs again by one call. On a
+// GPU the driver then launches all of it at once; on the host the tasks are queued together.
+#include "examples/lesson.h"
+#include "rtcg/arrays.h"
+#include "rtcg/runtime/device/graph.h"
+
+namespace rt = rtcg::runtime;
+namespace ar = rtcg::arrays;
+
+constexpr int n = 1000;     // points of a rod
+constexpr int steps = 600;  // of the heat equation
+
+int main(int count, char** arguments) {
+  return lesson::run(count, arguments, [](rt::Device device) {
+    if (device.info().id.kind == rt::BackendKind::opencl) {
+      std::printf("OpenCL devices have no graphs\n");
+      return true;
+    }
+    const rt::Stream stream(device);  // CUDA's default stream cannot be captured
+    const ar::StreamScope scope(stream);
+    const ar::Array<double> heat = ar::zeros<double>({n});
+    heat(ar::Slice{450, 550}) = 1.0;
+    const ar::Array<double> inner = heat(ar::Slice{1, n - 1});
+    const ar::Array<double> left = heat(ar::Slice{0, n - 2});
+    const ar::Array<double> right = heat(ar::Slice{2, n});
+    const ar::Array<double> total = ar::zeros<double>({});
+
+    // Three kernels: the new temperatures of the inner points, their copy, and their sum.
+    const auto step = [&] {
+      const ar::Array<double> next = inner + 0.25 * (left - 2 * inner + right);
+      inner.assign(next);
+      total.assign(sum(inner));
+    };
+    step();  // compiles the kernels, which is no work of a stream
+
+    const rt::Graph graph = rt::capture(stream, step);
+    std::printf("the step has %zu nodes:\n%s", graph.node_count(),
+                device.info().id.kind == rt::BackendKind::host ? graph.dot().c_str() : "");
+    for (int i = 1; i < steps; ++i) {
+      graph.launch(stream);
+    }
+    std::printf("after %d steps: %.6f in the middle, %.6f in all\n", steps, heat(n / 2).item(),
+                total.item());
+
+    // Nothing may wait during a capture: there is nothing yet to wait for.
+    try {
+      static_cast<void>(rt::capture(stream, [&] { static_cast<void>(total.item()); }));
+    } catch (const rtcg::InvalidInput& error) {
+      std::printf("%s\n", std::string(error.code()).c_str());
+    }
+    return true;
+  });
+}
