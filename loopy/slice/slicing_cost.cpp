@@ -146,6 +146,20 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work,
          std::max(0.2 * less, std::min(less, written_seconds));
 }
 
+SecondLaunch SlicingCost::launch_of_parts(const SlicingChoice& choice) const {
+  std::int64_t longest = 1;
+  const auto look_at = [&](std::int64_t items) { longest = std::max(longest, items); };
+  look_at(choice.fast[0]);
+  look_at(choice.is_vector ? 1 : choice.fast[2]);
+  look_at(choice.slow[0]);
+  look_at(choice.slow[2]);
+  for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
+    look_at(choice.is_in_thread(i) ? problem_.loops[i].length : 1);
+  }
+  return second_launch(choice.threads(), longest, items_per_thread(choice) / longest,
+                       sharing_blocks(choice));
+}
+
 double SlicingCost::seconds_of_parts(const SlicingChoice& choice, const Work& work) const {
   if (choice.shared_steps == 0) {
     return 0;
@@ -156,12 +170,17 @@ double SlicingCost::seconds_of_parts(const SlicingChoice& choice, const Work& wo
   if (choice.sharing == static_cast<std::uint8_t>(GridReduction::atomic)) {
     return bytes_of_atomic * work.blocks * tile_bytes / machine_.memory_bytes_per_second;
   }
-  // one block adds up the parts of a tile, a thread those of its results one after the other
-  const double tiles = std::max(1.0, work.blocks / parts);
+  // the last block adds up the parts of a tile, a thread those of its results one after the other;
+  // a launch has more blocks and threads for that
+  const bool has_launch = choice.sharing == static_cast<std::uint8_t>(GridReduction::two_stage);
+  const SecondLaunch launch = has_launch ? launch_of_parts(choice) : SecondLaunch{};
+  const double tiles = std::max(1.0, work.blocks / parts) * static_cast<double>(launch.blocks);
   const double rounds = std::ceil(tiles / machine_.multiprocessors);
+  const double block_bytes = tile_bytes / static_cast<double>(launch.blocks);
   return rounds * parts *
-         std::max(seconds_of_part, tile_bytes * machine_.multiprocessors /
-                                       machine_.memory_bytes_per_second / part_share_of_memory);
+         std::max(seconds_of_part / static_cast<double>(launch.threads),
+                  block_bytes * machine_.multiprocessors / machine_.memory_bytes_per_second /
+                      part_share_of_memory);
 }
 
 double SlicingCost::least_run_seconds(const SlicingChoice& choice) const {

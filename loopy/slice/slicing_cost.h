@@ -7,6 +7,7 @@
 
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 #include "rtcg/loopy/slice/slicing_choice.h"
+#include "rtcg/loopy/transform/second_launch.h"
 
 // What a slicing takes, counted in closed form from the lengths of its loops.
 
@@ -122,6 +123,8 @@ class SlicingCost {
                                     const Run& run) const;
   /// Steps whose reads are on their way together: as many as are unrolled.
   [[nodiscard]] double unrolled_steps(const SlicingChoice& choice) const;
+  /// As reduce_over_grid() makes it.
+  [[nodiscard]] SecondLaunch launch_of_parts(const SlicingChoice& choice) const;
   /// Of what adds up the parts that the blocks have of tiles of results.
   [[nodiscard]] double seconds_of_parts(const SlicingChoice& choice, const Work& work) const;
   [[nodiscard]] Work make_work(const SlicingChoice& choice) const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,6 +21,7 @@
 #include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
+#include "rtcg/loopy/transform/second_launch.h"
 #include "rtcg/loopy/transform/split_iname.h"
 
 namespace rtcg::loopy {
@@ -347,7 +350,7 @@ class GridReducer {
   }
 
   /// Loops around the statement cannot go on across launches: the part that runs in another launch
-  /// than the statement itself gets copies of them, and of what is tied to them.
+  /// than the statement itself gets copies of them.
   NewNames copied_loops(const Instruction& instruction) {
     NameSet copied;
     for (const std::string& each : instruction.within_inames) {
@@ -355,6 +358,10 @@ class GridReducer {
         copied.insert(each);
       }
     }
+    return with_copies(std::move(copied), instruction);
+  }
+  /// Makes copies of inames around the statement, and of what is tied to them.
+  NewNames with_copies(NameSet copied, const Instruction& instruction) {
     if (copied.empty()) {
       return {};
     }
@@ -503,12 +510,76 @@ class GridReducer {
     return axes;
   }
 
-  /// Threads add up the parts, unless threads have other work there already.
+  [[nodiscard]] bool ends_launch(std::size_t place) const {
+    const BarrierInstruction* barrier =
+        place < kernel_.instructions.size()
+            ? get_if<BarrierInstruction>(kernel_.instructions[place])
+            : nullptr;
+    return place >= kernel_.instructions.size() ||
+           (barrier != nullptr && barrier->scope == BarrierScope::global);
+  }
+  /// Iterations; nothing where that depends on parameters.
+  [[nodiscard]] std::optional<std::int64_t> length_of(const std::string& iname) const {
+    const auto [first, last] = range_of(constraints_of(kernel_, {iname}), Affine(iname));
+    return first && last ? std::optional(*last - *first + 1) : std::nullopt;
+  }
+
+  /// Spreads the parts of results that threads have of their own, see SecondLaunch. Only of a
+  /// statement that is alone in its launch: others would get the same threads.
+  void spread_parts(std::string second, std::size_t place) {
+    if (options_.how != GridReduction::two_stage || place == 0 || !ends_launch(place - 1) ||
+        !ends_launch(place + 1) || touches_private_values(kernel_.instructions[place])) {
+      return;
+    }
+    std::string longest;
+    std::int64_t longest_items = 1;
+    std::int64_t other_items = 1;
+    std::int64_t threads = 1;
+    std::set<int> taken;
+    for (const std::string& each : kernel_.instructions[place].within_inames) {
+      const InameTag tag = tag_of(kernel_, each);
+      const std::int64_t length = length_of(each).value_or(most_threads_of_block);
+      if (tag.kind == AxisKind::block) {
+        threads *= length;
+        taken.insert(tag.number);
+      } else if (tag.kind == AxisKind::block_auto) {
+        return;  // nobody knows yet which axes are left
+      } else if (tag.is_lane() && tag.kind != AxisKind::vec && length > longest_items) {
+        other_items *= std::exchange(longest_items, length);
+        longest = each;
+      } else if (tag.is_lane()) {
+        other_items *= length;
+      }
+    }
+    if (!longest.empty()) {
+      const NewNames copies = with_copies({longest}, kernel_.instructions[place]);
+      kernel_.iname_tags[copies.at(longest)] = tag_of(kernel_, iname_);
+      kernel_.instructions[place] = renamed(kernel_.instructions[place], copies);
+      const auto found = copies.find(second);
+      second = found == copies.end() ? second : found->second;
+    }
+    const SecondLaunch launch =
+        second_launch(threads, longest_items, other_items, length_of(second));
+    int axis = 0;
+    while (taken.count(axis) != 0) {
+      ++axis;
+    }
+    if (launch.threads > 1 && axis < 3) {
+      SplitOptions split;
+      split.inner_tag = fmt::format("l.{}", axis);
+      kernel_ = split_iname(std::move(kernel_), second, launch.threads, split);
+    }
+  }
+
+  /// Threads add up the parts: of one result together, or of results of their own.
   void split_second_stages() {
-    for (const std::string& second : second_inames_) {
+    for (const std::string& second : std::vector<std::string>(second_inames_)) {
       bool has_threads = false;
-      for (const Instruction& instruction : kernel_.instructions) {
+      std::size_t place = 0;
+      for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
+        const Instruction& instruction = kernel_.instructions[i];
         for_each_reduction(instruction, second, [&](const Expr&, Surroundings) {
+          place = i;
           for (const std::string& each : instruction.within_inames) {
             has_threads = has_threads || is_of_threads(each);
           }
@@ -521,6 +592,8 @@ class GridReducer {
         SplitOptions split;
         split.inner_tag = "l.0";
         kernel_ = split_iname(std::move(kernel_), second, threads, split);
+      } else if (has_threads) {
+        spread_parts(second, place);
       }
     }
   }
@@ -585,17 +658,20 @@ class GridReducer {
     push_last(std::move(instruction));
   }
 
+  /// Whether it touches temporaries of a thread or a block.
+  [[nodiscard]] bool touches_private_values(const Instruction& instruction) const {
+    NameSet touched = read_variables(kernel_, instruction);
+    touched.merge(written_variables(instruction));
+    return std::any_of(touched.begin(), touched.end(), [&](const std::string& name) {
+      const Temporary* temporary = find_temporary(kernel_, name);
+      return temporary != nullptr && temporary->address_space != AddressSpace::global;
+    });
+  }
+
   /// The statement that gives the result. It, too, leaves the loops that it shares with statements
   /// of other launches, unless these hand on values within an iteration.
   void push_last(Instruction instruction) {
-    NameSet touched = read_variables(kernel_, instruction);
-    touched.merge(written_variables(instruction));
-    const bool has_temporary =
-        std::any_of(touched.begin(), touched.end(), [&](const std::string& name) {
-          const Temporary* temporary = find_temporary(kernel_, name);
-          return temporary != nullptr && temporary->address_space != AddressSpace::global;
-        });
-    if (!has_temporary) {
+    if (!touches_private_values(instruction)) {
       instruction = renamed(instruction, copied_loops(instruction));
     }
     results_.merge(written_variables(instruction));
@@ -610,7 +686,7 @@ class GridReducer {
   std::vector<std::string> second_inames_;
   std::map<std::string, std::int64_t> second_threads_;  // of those in last blocks
   bool has_last_block_ = false;                         // whether its statement was the last one
-  NameSet results_;  // of the present launch
+  NameSet results_;                                     // of the present launch
 };
 
 /// Types are needed to know what atomic functions there are.

@@ -36,6 +36,10 @@ struct ReduceOverGridOptions {
 /// With the last block the two-stage form is one launch: `... last_block` stands for the barrier,
 /// see BarrierInstruction. Statements after it begin another launch.
 ///
+/// Where threads have results of their own, as with `s[i] = sum((g, l), a[g, l, i])` and i on l.0,
+/// the second launch has several threads for each result, on an axis of the block that is free, and
+/// the longest of the loops that are tagged ilp is on the axis of the grid that was g's.
+///
 /// The two-stage form and the last block always add up in the same order; the atomic one does not,
 /// and the last bits of a floating-point sum differ from run to run. Where the statement adds to
 /// its target already, `s = s + sum(...)`, the atomic form is one launch. Preprocessing does the

@@ -101,6 +101,57 @@ TEST(GridReductions, OfRowsOperationsAndPlaces) {
   expect_same_everywhere(tag_inames(sliced(kernel), "j:l.1"), kernel, {{"n", 700}});
 }
 
+// Two items of a thread along i, and blocks that share the sum.
+Kernel threads_with_results(Kernel kernel) {
+  SplitOptions along_i;
+  along_i.outer_tag = "g.0";
+  kernel = split_iname(std::move(kernel), "i", 32, along_i);
+  SplitOptions items;
+  items.outer_tag = "ilp";
+  items.inner_tag = "l.0";
+  kernel = split_iname(std::move(kernel), "i_inner", 16, items);
+  SplitOptions along_k;
+  along_k.outer_tag = "g.1";
+  return split_iname(std::move(kernel), "k", 8, along_k);
+}
+
+TEST(GridReductions, OfResultsOfThreadsSpreadTheirParts) {
+  const auto columns = [](const std::string& domain, const std::string& rows) {
+    return make_kernel("{[i, k]: " + domain + " and 0 <= k < " + rows + "}",
+                       "s[i] = 2*sum(k, a[k, i])",
+                       with_arguments("a: f64[" + rows + ", 70]; s: f64[70]"));
+  };
+  const Kernel kernel = columns("0 <= i < 70", "n");
+  const Kernel shared = threads_with_results(kernel);
+  const std::vector<LaunchPlan> launches = generate(shared, Target::cuda).launches;
+  ASSERT_EQ(launches.size(), 2U);
+  EXPECT_EQ(launches[0].block, (std::array<std::int64_t, 3>{16, 1, 1}));
+  // 16 threads for each result, and the items along i are blocks
+  EXPECT_EQ(launches[1].block, (std::array<std::int64_t, 3>{16, 16, 1}));
+  EXPECT_EQ(launches[1].grid[1], Expr(2));
+  // as many threads as there are pairs of parts
+  const auto few = generate(threads_with_results(columns("0 <= i < 70", "64")), Target::cuda);
+  EXPECT_EQ(few.launches[1].block, (std::array<std::int64_t, 3>{16, 4, 1}));
+  for (const int n : {5, 200}) {
+    expect_same_everywhere(shared, kernel, {{"n", n}});
+  }
+  const Kernel triangle =
+      make_kernel("{[i, k]: 0 <= i < 70 and 0 <= k <= i}", "s[i] = sum(k, a[k, i])",
+                  with_arguments("a: f64[70, 70]; s: f64[70]"));
+  expect_same_everywhere(threads_with_results(triangle), triangle, {{"n", 1}});
+}
+
+TEST(GridReductions, ThatShareALaunchKeepItsThreads) {
+  const Kernel kernel = make_kernel("{[i, k]: 0 <= i < 70 and 0 <= k < n}",
+                                    "s[i] = sum(k, a[k, i])\nt[i] = sum(k, a[k, i]*a[k, i])",
+                                    with_arguments("a: f64[n, 70]; s, t: f64[70]"));
+  const Kernel shared = threads_with_results(kernel);
+  const std::vector<LaunchPlan> launches = generate(shared, Target::cuda).launches;
+  ASSERT_GE(launches.size(), 3U);
+  EXPECT_EQ(launches[1].block, (std::array<std::int64_t, 3>{16, 1, 1}));
+  expect_same_everywhere(shared, kernel, {{"n", 100}});
+}
+
 TEST(GridReductions, OverSeveralAxesOfTheGrid) {
   const Kernel kernel = make_kernel("{[i, j]: 0 <= i, j < n}", "s[0] = sum((i, j), a[i, j])",
                                     with_arguments("a: f64[n, n]; s: f64[1]"));
