@@ -11,7 +11,8 @@
 namespace rtcg::loopy::detail {
 namespace {
 
-constexpr double most_unrolled = 128;  // terms of the sums of a statement
+constexpr double most_unrolled = 128;     // terms of the sums of a statement
+constexpr std::int64_t most_planes = 32;  // of a queue, which rotates in as many copies of the loop
 
 class MarchReader {
  public:
@@ -27,7 +28,7 @@ class MarchReader {
     // the slowest loop that there is something to keep along, but not the fast one
     for (std::size_t i = loops.size(); i-- > 1;) {
       read_arrays(loops, loops[i].iname);
-      if (!problem_.arrays.empty() && are_sums_short()) {
+      if (!problem_.arrays.empty() && are_queues_short() && are_sums_short()) {
         problem_.march = loops[i];
         for (std::size_t k = 0; k < loops.size(); ++k) {
           problem_.points *= static_cast<double>(loops[k].length);
@@ -159,6 +160,10 @@ class MarchReader {
       }
     }
     return last - first + 1;
+  }
+  [[nodiscard]] bool are_queues_short() const {
+    return std::all_of(problem_.arrays.begin(), problem_.arrays.end(),
+                       [](const MarchedArray& each) { return each.length <= most_planes; });
   }
   [[nodiscard]] bool are_sums_short() const {
     double terms = 1;

@@ -7,6 +7,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/slice/canonical_form.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 #include "rtcg/loopy/slice/slicing_source.h"
@@ -66,6 +67,17 @@ TEST(MarchSlicings, AreFoundUnderOtherNames) {
   const Slicing canonical = to_canonical(slicing, form);
   EXPECT_EQ(to_string(canonical).find("march i*"), std::string::npos) << to_string(canonical);
   EXPECT_EQ(from_canonical(canonical, form), slicing);
+}
+
+TEST(MarchSlicings, HaveShortQueues) {
+  const auto mean = [](int planes) {
+    const std::string count = std::to_string(planes);
+    return make_kernel("{[i, j, k]: 0 <= i, j < 512 and 0 <= k < " + count + "}",
+                       "o[i, j] = sum(k, u[i + k, j])",
+                       {.arguments = "o: f32[512, 512]; u: f32[512 + " + count + ", 512]"});
+  };
+  EXPECT_NE(detail::march_slicings(mean(8), {.max_threads = 128}), nullptr);
+  EXPECT_EQ(detail::march_slicings(mean(65), {}), nullptr);
 }
 
 TEST(MarchSlicings, AnswerASearch) {
