@@ -79,6 +79,7 @@ class CudaBackend final : public Backend {
   [[nodiscard]] Graph end_capture(Stream stream) override;
   void drop_capture(Stream stream) noexcept override;
   void launch_graph(Stream stream, Graph graph) override;
+  void add_graph(Stream stream, Graph graph) override;
   bool update_graph(Graph graph, Graph from) override;
   void destroy_graph(Graph graph) noexcept override;
   [[nodiscard]] void* native_graph(Graph graph) const override;

@@ -56,6 +56,23 @@ void CudaBackend::launch_graph(Stream stream, Graph graph) {
                              static_cast<CUstream>(stream));
 }
 
+void CudaBackend::add_graph(Stream stream, Graph graph) {
+  const CurrentContext current(*this);
+  auto* const captured = static_cast<CUstream>(stream);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t id = 0;
+  CUgraph outer = nullptr;
+  const CUgraphNode* before = nullptr;
+  std::size_t count = 0;
+  driver_.cuStreamGetCaptureInfo.must("ask what is captured from a stream", captured, &status, &id,
+                                      &outer, &before, &count);
+  CUgraphNode node = nullptr;
+  driver_.cuGraphAddChildGraphNode.must("make a graph part of another", &node, outer, before, count,
+                                        cuda_graph(graph).nodes);
+  driver_.cuStreamUpdateCaptureDependencies.must("go on with a capture", captured, &node, 1,
+                                                 CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+}
+
 bool CudaBackend::update_graph(Graph graph, Graph from) {
   const CurrentContext current(*this);
   CUgraphExecUpdateResultInfo info = {};

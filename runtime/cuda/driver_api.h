@@ -164,6 +164,9 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuOccupancyMaxPotentialBlockSize, 6050)            \
   X(cuLaunchHostFunc, 10000)                           \
   X(cuStreamBeginCapture, 10010)                       \
+  X(cuStreamGetCaptureInfo, 11030)                     \
+  X(cuStreamUpdateCaptureDependencies, 11030)          \
+  X(cuGraphAddChildGraphNode, 10000)                   \
   X(cuStreamEndCapture, 10000)                         \
   X(cuGraphInstantiateWithFlags, 11040)                \
   X(cuGraphLaunch, 10000)                              \

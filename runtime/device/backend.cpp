@@ -51,6 +51,10 @@ void Backend::launch_graph(Stream /*stream*/, Graph /*graph*/) {
   throw_no_graphs(info());
 }
 
+void Backend::add_graph(Stream stream, Graph graph) {
+  launch_graph(stream, graph);
+}
+
 bool Backend::update_graph(Graph /*graph*/, Graph /*from*/) {
   throw_no_graphs(info());
 }

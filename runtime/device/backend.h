@@ -172,6 +172,8 @@ class Backend {
   /// Ends the capture and forgets its work.
   virtual void drop_capture(Stream stream) noexcept;
   virtual void launch_graph(Stream stream, Graph graph);
+  /// Makes the graph a part of the one that is being captured from the stream.
+  virtual void add_graph(Stream stream, Graph graph);
   /// Takes over the parameters of `from`, if its structure is the same; whether it is.
   virtual bool update_graph(Graph graph, Graph from);
   virtual void destroy_graph(Graph graph) noexcept;

@@ -138,7 +138,7 @@ void Graph::launch(StreamRef stream) const {
                     to_string(stream.device().info().id)));
   }
   if (detail::is_captured(stream)) {  // its events would be of no use
-    device().backend().launch_graph(stream.native_handle(), state_->now.handle);
+    device().backend().add_graph(stream.native_handle(), state_->now.handle);
     return;
   }
   if (state_->launched) {
