@@ -83,9 +83,6 @@ class TileCode {
                       select(rest < cgen::literal(blocks_.tile(), cgen::i64), cast(cgen::i32, rest),
                              int_of(static_cast<int>(blocks_.tile()))));
     load(body_, keys_, key_, first);
-    if (has_values_) {
-      load(body_, values_, value_, first);
-    }
     rank(body_);
     const Expr total = count_digits(body_);
 
@@ -101,6 +98,9 @@ class TileCode {
     body_ << assign(cleared[own], cgen::literal(0, word));
     const Expr start = scan_digits(body_, total);
     order_in_shared(body_, key_, sorted_keys_in_tile_);
+    if (has_values_) {  // in the registers that the keys have left, while the block looks back
+      load(body_, values_, value_, first);
+    }
 
     const Expr before = body_.add(cgen::declare(word, "of_tiles_before", cgen::literal(0, word)));
     BlockBuilder back;

@@ -172,23 +172,6 @@ RadixPairs sort_runs(runtime::StreamRef stream, const RadixPairs& given, const R
 
 // Blocks of CUDA.
 
-/// Counts the digits of all passes.
-loopy::Kernel digit_counts(const RadixKeys& what, DType count) {
-  loopy::KernelOptions options;
-  options.name = "digit_counts";
-  options.functions = digit_function(what);
-  options.assumptions = "n >= 1";
-  options.arguments =
-      fmt::format("x: {}[n]; counts: {}[{}, {}]; n: i32", name(*word_of(what.dtype)), name(count),
-                  what.passes(), radix_digits);
-  std::string statements;
-  for (int pass = 0; pass < what.passes(); ++pass) {
-    statements += fmt::format("counts[{}, digit(x[i], {}, {})] += 1 {{atomic}}\n", pass,
-                              what.shift(pass), what.mask(pass));
-  }
-  return loopy::make_kernel("{[i]: 0 <= i < n}", statements, options);
-}
-
 const LoopCall& digit_counting(const RadixKeys& what, DType count) {
   using Key = std::tuple<DType, bool, int, int, DType>;
   static auto& mutex = *new std::mutex;
@@ -296,6 +279,22 @@ RadixPairs sort_rows(runtime::StreamRef stream, const RadixPairs& given, const R
 }
 
 }  // namespace
+
+loopy::Kernel digit_counts(const RadixKeys& what, DType count) {
+  loopy::KernelOptions options;
+  options.name = "digit_counts";
+  options.functions = digit_function(what);
+  options.assumptions = "n >= 1";
+  options.arguments =
+      fmt::format("x: {}[n]; counts: {}[{}, {}]; n: i32", name(*word_of(what.dtype)), name(count),
+                  what.passes(), radix_digits);
+  std::string statements;
+  for (int pass = 0; pass < what.passes(); ++pass) {
+    statements += fmt::format("counts[{}, digit(x[i], {}, {})] += 1 {{atomic}}\n", pass,
+                              what.shift(pass), what.mask(pass));
+  }
+  return loopy::make_kernel("{[i]: 0 <= i < n}", statements, options);
+}
 
 RadixPairs radix_sort(runtime::StreamRef stream, const AnyArray& keys,
                       const std::optional<AnyArray>& values, const RadixKeys& what) {

@@ -5,6 +5,7 @@
 
 #include "rtcg/arrays/core/array.h"
 #include "rtcg/arrays/sort/radix_keys.h"
+#include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::arrays::detail {
 
@@ -32,5 +33,9 @@ struct RadixPairs {
                                                         const AnyArray& keys,
                                                         const std::optional<AnyArray>& values,
                                                         const RadixKeys& what);
+
+/// The kernel that counts the digits of all passes: `counts[pass, digit]` of `x[n]`, the bits of
+/// the keys. @param count  i32 or i64
+[[nodiscard]] loopy::Kernel digit_counts(const RadixKeys& what, DType count);
 
 }  // namespace rtcg::arrays::detail

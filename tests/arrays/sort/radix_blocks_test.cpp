@@ -9,8 +9,12 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/lazy/kernel_signature.h"
+#include "rtcg/arrays/sort/radix_sort.h"
 #include "rtcg/cgen/print/print_module.h"
+#include "tests/arrays/support/on_every_device.h"
 #include "tests/arrays/support/taken_by_nvrtc.h"
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
 
@@ -154,6 +158,26 @@ TEST(RadixBlocks, RowsAreSortedInOneLaunch) {
     ASSERT_EQ(sorted_keys[i], expected[i].first) << i;
     ASSERT_EQ(sorted_values[i], expected[i].second) << i;
   }
+}
+
+TEST(RadixBlocks, AreGivenTheCountsOfAllDigits) {
+  const RadixKeys what{DType::i16, true, 3, 16};  // the second pass has 5 bits
+  std::mt19937 random(9);
+  std::vector<std::uint16_t> keys(3000);
+  std::vector<std::int32_t> expected(512);
+  for (std::uint16_t& key : keys) {
+    key = static_cast<std::uint16_t>(random());
+    const auto ordered = static_cast<std::uint32_t>(0x7fff - static_cast<std::int16_t>(key));
+    ++expected[ordered >> 3 & 255];
+    ++expected[256 + (ordered >> 11 & 31)];
+  }
+  testing::on_every_device([&] {
+    const Array<std::int32_t> counts = zeros<std::int32_t>({2, 256});
+    detail::LoopCall(detail::digit_counts(what, DType::i32), {})
+        .run(current_stream(), {{"x", Array<std::uint16_t>(keys)}, {"counts", counts}},
+             {{"n", 3000}});
+    EXPECT_EQ(counts.to_vector(), expected);
+  });
 }
 
 TEST(RadixBlocks, AreWellFormedForEveryForm) {
