@@ -26,18 +26,7 @@ Expr from_kept(const Expr& value, const ReductionPart& part) {
 }
 
 bool can_be_shuffled(const ReductionPart& part) {
-  const auto kind = cgen::scalar_kind(part.type);
-  return kind && *kind != cgen::ScalarKind::f16 && *kind != cgen::ScalarKind::bf16;
-}
-
-Expr shuffled(const Expr& value, int distance, const ReductionPart& part) {
-  const bool is_small = cgen::size_bytes(*cgen::scalar_kind(part.type)) < 4;
-  const Expr moved = call(cgen::Intrinsic::shuffle_down,
-                          {is_small ? cast(cgen::i32, value) : value, Expr(distance)});
-  if (part.type == cgen::boolean) {
-    return not_equal(moved, 0);
-  }
-  return is_small ? cast(part.type, moved) : moved;
+  return cgen::scalar_kind(part.type) || is<cgen::Complex>(part.type);
 }
 
 }  // namespace
@@ -84,9 +73,9 @@ void BlockReduce::emit_shuffles(const ReductionState& mine, int lanes,
     cgen::BlockBuilder step;
     ReductionState other;
     for (std::size_t part = 0; part < parts_.size(); ++part) {
-      other.push_back(step.add(cgen::declare(cgen::const_(parts_[part].type),
-                                             parameters_.rename("other" + parts_[part].suffix),
-                                             shuffled(mine[part], distance, parts_[part]))));
+      other.push_back(step.add(cgen::declare(
+          cgen::const_(parts_[part].type), parameters_.rename("other" + parts_[part].suffix),
+          call(cgen::Intrinsic::shuffle_down, {mine[part], Expr(distance)}))));
     }
     reducer_.combine(mine, other, step);
     body << step.block();

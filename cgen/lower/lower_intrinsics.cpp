@@ -224,33 +224,79 @@ Expr lower_bit_cast(const Expr& tree, const IntrinsicCall& node, Dialect dialect
   return plain_call(name, node.arguments, to, tree.where());
 }
 
-Expr lower_warp(const Expr& tree, const IntrinsicCall& node, Dialect dialect) {
+std::string_view warp_function(Intrinsic intrinsic) {
+  switch (intrinsic) {
+    case Intrinsic::shuffle:
+      return "__shfl_sync";
+    case Intrinsic::shuffle_up:
+      return "__shfl_up_sync";
+    case Intrinsic::shuffle_down:
+      return "__shfl_down_sync";
+    case Intrinsic::shuffle_xor:
+      return "__shfl_xor_sync";
+    case Intrinsic::warp_any:
+      return "__any_sync";
+    case Intrinsic::warp_all:
+      return "__all_sync";
+    default:
+      return "__ballot_sync";
+  }
+}
+
+/// Shuffles of complex numbers by parts, as a function: the value occurs twice.
+std::string complex_shuffle_helper(Needs& needs, const std::string& name, const Complex& type) {
+  const bool is_single = scalar_kind(type.element) == ScalarKind::f32;
+  const std::string helper =
+      fmt::format("rtcg{}_{}", name.substr(1, name.rfind('_') - 1), is_single ? "c64" : "c128");
+  needs.helper(helper, fmt::format("{0}cuda::std::complex<{1}> {2}(cuda::std::complex<{1}> value, "
+                                   "int lane) {{\n"
+                                   "  return {{{3}(0xffffffffu, value.real(), lane),\n"
+                                   "          {3}(0xffffffffu, value.imag(), lane)}};\n}}\n",
+                                   helper_prefix(Dialect::cuda), is_single ? "float" : "double",
+                                   helper, name));
+  return helper;
+}
+
+/// The instruction moves 4 bytes, and the compiler makes 8 bytes of two: others go as such.
+Expr lower_shuffle(const Expr& tree, const IntrinsicCall& node, Needs& needs) {
+  const std::string name(warp_function(node.intrinsic));
+  const Type type = value_type(tree.type());
+  const Expr& value = node.arguments[0];
+  const auto moved = [&](const Expr& word) {
+    const Expr mask(RawExpr{"0xffffffffu", u32, {}, true}, tree.where());
+    return plain_call(name, {mask, word, node.arguments[1]}, value_type(word.type()), tree.where());
+  };
+  if (const auto* complex = get_if<Complex>(type)) {
+    return plain_call(complex_shuffle_helper(needs, name, *complex), node.arguments, type,
+                      tree.where());
+  }
+  const ScalarKind kind = scalar_kind(type).value_or(ScalarKind::i32);
+  const auto bits = [&](const Type& to, const Expr& from) {
+    const Expr cast = bit_cast(to, from);
+    return lower_bit_cast(cast, *get_if<IntrinsicCall>(cast), Dialect::cuda, needs);
+  };
+  if (kind == ScalarKind::f16 || kind == ScalarKind::bf16) {
+    return bits(type, cast(u16, moved(cast(i32, bits(u16, value)))));
+  }
+  if (kind == ScalarKind::bool_) {
+    return not_equal(moved(cast(i32, value)), 0);
+  }
+  return size_bytes(kind) < 4 ? cast(type, moved(cast(i32, value))) : moved(value);
+}
+
+Expr lower_warp(const Expr& tree, const IntrinsicCall& node, Dialect dialect, Needs& needs) {
+  const IntrinsicInfo info = intrinsic_info(node.intrinsic);
   if (dialect != Dialect::cuda) {
-    refuse("cgen.lower.no_warp", dialect,
-           "warp function '" + std::string(intrinsic_info(node.intrinsic).name) + "'",
+    refuse("cgen.lower.no_warp", dialect, "warp function '" + std::string(info.name) + "'",
            "exchange values through shared memory", tree.where());
   }
-  const auto name = [&]() -> std::string {
-    switch (node.intrinsic) {
-      case Intrinsic::shuffle:
-        return "__shfl_sync";
-      case Intrinsic::shuffle_up:
-        return "__shfl_up_sync";
-      case Intrinsic::shuffle_down:
-        return "__shfl_down_sync";
-      case Intrinsic::shuffle_xor:
-        return "__shfl_xor_sync";
-      case Intrinsic::warp_any:
-        return "__any_sync";
-      case Intrinsic::warp_all:
-        return "__all_sync";
-      default:
-        return "__ballot_sync";
-    }
-  }();
+  if (info.family == IntrinsicFamily::shuffle_value) {
+    return lower_shuffle(tree, node, needs);
+  }
   std::vector<Expr> arguments = {Expr(RawExpr{"0xffffffffu", u32, {}, true}, tree.where())};
   arguments.insert(arguments.end(), node.arguments.begin(), node.arguments.end());
-  return plain_call(name, std::move(arguments), tree.type(), tree.where());
+  return plain_call(std::string(warp_function(node.intrinsic)), std::move(arguments), tree.type(),
+                    tree.where());
 }
 
 }  // namespace
@@ -283,7 +329,7 @@ Expr lower_intrinsic(const Expr& tree, const IntrinsicCall& call, Dialect dialec
     case IntrinsicFamily::shuffle_value:
     case IntrinsicFamily::vote:
     case IntrinsicFamily::ballot:
-      return lower_warp(tree, call, dialect);
+      return lower_warp(tree, call, dialect, needs);
   }
   return tree;
 }

@@ -177,15 +177,11 @@ class LookBackCode {
   }
 
   /// Variables for the words of a value, one after the other.
-  Exprs declared(BlockBuilder& body, const std::string& name, const cgen::Type& type,
-                 const Exprs& values = {}) const {
+  Exprs declared(BlockBuilder& body, const std::string& name, const cgen::Type& type) const {
     Exprs result;
     for (std::size_t i = 0; i < words_; ++i) {
-      const std::string own =
-          variables_.new_name(words_ == 1 ? name : fmt::format("{}_{}", name, i));
-      result.push_back(body.add(values.empty()
-                                    ? cgen::declare(type, own)
-                                    : cgen::declare(cgen::const_(type), own, values[i])));
+      result.push_back(body.add(cgen::declare(
+          type, variables_.new_name(words_ == 1 ? name : fmt::format("{}_{}", name, i)))));
     }
     return result;
   }
@@ -215,11 +211,10 @@ class LookBackCode {
   void combine_lanes(BlockBuilder& body) const {
     const auto exchange = [&](BlockBuilder& step, Intrinsic function, const cgen::Expr& lane,
                               const std::vector<Expr>& targets) {
-      Exprs words = found_words();
-      for (cgen::Expr& each : words) {
-        each = cgen::call(function, {each, lane});
+      for (std::size_t i = 0; i < types_.size(); ++i) {
+        step << cgen::assign(variable(targets, i),
+                             cgen::call(function, {variable(look_back_.found, i), lane}));
       }
-      assign_words(step, targets, declared(step, "word", cgen::u32, words));
     };
     for (int distance = 1; distance < warp_size; distance *= 2) {
       BlockBuilder step;

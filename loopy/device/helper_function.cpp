@@ -35,6 +35,13 @@ std::string_view base_name(Helper kind) {
   return "rtcg_keep_iterations_in_order";
 }
 
+std::string name_of(const cgen::Type& type) {
+  if (const auto* complex = get_if<cgen::Complex>(type)) {
+    return complex->element == cgen::f32 ? "c64" : "c128";
+  }
+  return cgen::describe(type);
+}
+
 cgen::Statement copy_definition(const std::string& name, int bytes) {
   const std::string text = fmt::format(
       "static __device__ inline void {}(void *to, const void *from, int bytes) {{\n"
@@ -85,14 +92,33 @@ cgen::FunctionSpecifiers device_specifiers() {
   return specifiers;
 }
 
+/// What lanes exchange: numbers of 4 and 8 bytes, smaller ones as such, complex ones by parts.
+std::string exchanged_value(const cgen::Type& type) {
+  const auto exchanged = [](const std::string& value) {
+    return fmt::format("__shfl_xor_sync(lanes, {}, distance)", value);
+  };
+  if (is<cgen::Complex>(type)) {
+    return fmt::format("{{{},\n        {}}}", exchanged("value.real()"), exchanged("value.imag()"));
+  }
+  const auto kind = cgen::scalar_kind(type);
+  return kind == cgen::ScalarKind::f16
+             ? fmt::format("__ushort_as_half({})", exchanged("(int)__half_as_ushort(value)"))
+         : kind == cgen::ScalarKind::bf16
+             ? fmt::format("__ushort_as_bfloat16({})",
+                           exchanged("(int)__bfloat16_as_ushort(value)"))
+         : cgen::size_bytes(*kind) < 4 ? exchanged("(int)value")
+                                       : exchanged("value");
+}
+
 cgen::Statement exchange_definition(const std::string& name, const cgen::Type& type, int lanes) {
   const std::string text = fmt::format(
       "const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * "
       "threadIdx.z);\n"
-      "return __shfl_xor_sync({:#x}u << (thread & {}), value, distance);",
-      (1U << static_cast<unsigned>(lanes)) - 1, warp_size - lanes);
+      "const unsigned lanes = {:#x}u << (thread & {});\n"
+      "return {};",
+      (1U << static_cast<unsigned>(lanes)) - 1, warp_size - lanes, exchanged_value(type));
   cgen::BlockBuilder body;
-  body << cgen::Statement(cgen::RawStatement{text, {"thread"}, {"value", "distance"}});
+  body << cgen::Statement(cgen::RawStatement{text, {"thread", "lanes"}, {"value", "distance"}});
   return cgen::function(type, name,
                         {cgen::param(type, "value"), cgen::param(cgen::i32, "distance")}, body,
                         device_specifiers());
@@ -185,15 +211,13 @@ HelperFunction::HelperFunction(Helper kind, int number)
     : kind_(kind), number_(number), name_(fmt::format("{}_{}", base_name(kind), number)) {}
 
 HelperFunction::HelperFunction(Helper kind, const cgen::Type& type)
-    : kind_(kind),
-      type_(type),
-      name_(fmt::format("{}_{}", base_name(kind), cgen::describe(type))) {}
+    : kind_(kind), type_(type), name_(fmt::format("{}_{}", base_name(kind), name_of(type))) {}
 
 HelperFunction::HelperFunction(Helper kind, const cgen::Type& type, int number)
     : kind_(kind),
       number_(number),
       type_(type),
-      name_(fmt::format("{}_{}_{}", base_name(kind), number, cgen::describe(type))) {}
+      name_(fmt::format("{}_{}_{}", base_name(kind), number, name_of(type))) {}
 
 cgen::Statement HelperFunction::definition() const {
   switch (kind_) {
@@ -218,9 +242,9 @@ cgen::Statement HelperFunction::definition() const {
 }
 
 bool is_helper_name(std::string_view name) {
-  constexpr Helper with_versions[] = {Helper::copy_async, Helper::wait_for_copies,
-                                      Helper::floor_div, Helper::floor_mod, Helper::integer_power,
-                                      Helper::exchange};
+  constexpr Helper with_versions[] = {Helper::copy_async,    Helper::wait_for_copies,
+                                      Helper::floor_div,     Helper::floor_mod,
+                                      Helper::integer_power, Helper::exchange};
   const auto is_version = [&](Helper each) {
     const std::string_view base = base_name(each);
     return name.starts_with(base) && name.substr(base.size()).starts_with('_');

@@ -126,16 +126,13 @@ std::vector<Expr> Realizer::by_tree(const ReductionOperation& operation, const A
   return parts.at(0);
 }
 
-/// Whether the values fit into registers that warps exchange.
+/// Whether warps exchange the values: numbers, real or complex.
 bool Realizer::has_shuffle(const ReductionOperation& operation, const std::string& iname) const {
-  using Kind = cgen::ScalarKind;
   if (!options_.has_warp_shuffles || tag_of(kernel_, iname).number != 0) {
     return false;
   }
   return std::all_of(operation.types().begin(), operation.types().end(), [](const auto& type) {
-    const auto kind = cgen::scalar_kind(type);
-    return kind == Kind::i32 || kind == Kind::u32 || kind == Kind::i64 || kind == Kind::u64 ||
-           kind == Kind::f32 || kind == Kind::f64;
+    return cgen::scalar_kind(type) || is<cgen::Complex>(type);
   });
 }
 
@@ -152,9 +149,7 @@ bool Realizer::is_part_of_warp(const ReductionOperation& operation,
 
 /// Whether the axis consists of whole warps that can exchange the values.
 bool Realizer::can_shuffle(const ReductionOperation& operation, const std::string& iname) const {
-  const bool has_vote = options_.has_warp_shuffles && tag_of(kernel_, iname).number == 0 &&
-                        (operation.name() == "any" || operation.name() == "all");
-  if (!has_shuffle(operation, iname) && !has_vote) {
+  if (!has_shuffle(operation, iname)) {
     return false;
   }
   // rows of threads that are not a multiple of 32 would begin within a warp
@@ -181,7 +176,9 @@ void Realizer::combine_lanes(const ReductionOperation& operation, Accumulated& o
                              around, own.last);
     return;
   }
-  // values are fetched by all lanes before any of them decides what to take
+  // values are fetched by all lanes before any of them decides what to take, or need not decide
+  const bool decides =
+      operation.repeats_operands() || operation.name() == "any" || operation.name() == "all";
   std::vector<Expr> there = here;
   for (std::int64_t distance = lanes / 2; distance > 0; distance /= 2) {
     const std::string suffix = fmt::format("_lanes_{}", distance);
@@ -191,7 +188,7 @@ void Realizer::combine_lanes(const ReductionOperation& operation, Accumulated& o
         arguments.emplace_back(lanes);
       }
       const Expr fetched = call(shuffle_xor_function, std::move(arguments));
-      if (!operation.repeats_operands()) {
+      if (!decides) {
         there[i] = fetched;
         continue;
       }

@@ -72,6 +72,14 @@ TEST(Lower, SpellsAtomicsWarpsAndVectors) {
   EXPECT_EQ(text_of(call(Intrinsic::atomic_sub, {q, i}), Dialect::opencl), "atomic_sub(q, i)");
   EXPECT_EQ(text_of(call(Intrinsic::shuffle_down, {x, 16}), Dialect::cuda),
             "__shfl_down_sync(0xffffffffu, x, 16)");
+  // the instruction moves 4 bytes
+  EXPECT_EQ(text_of(call(Intrinsic::shuffle_xor, {cast(u8, i), 1}), Dialect::cuda),
+            "(unsigned char)__shfl_xor_sync(0xffffffffu, (int)(unsigned char)i, 1)");
+  EXPECT_EQ(text_of(call(Intrinsic::shuffle, {x < 1.0F, 0}), Dialect::cuda),
+            "__shfl_sync(0xffffffffu, (int)(x < 1.0f), 0) != 0");
+  EXPECT_EQ(text_of(call(Intrinsic::shuffle_up, {cast(f16, x), 1}), Dialect::cuda),
+            "__ushort_as_half(\n      (unsigned short)__shfl_up_sync(0xffffffffu, "
+            "(int)__half_as_ushort((__half)x), 1))");
   EXPECT_EQ(text_of(make_vector(vector_of(f32, 2), {x, 1.0f}), Dialect::cuda),
             "make_float2(x, 1.0f)");
   EXPECT_EQ(text_of(make_vector(vector_of(f32, 2), {x, 1.0f}), Dialect::opencl),

@@ -124,6 +124,28 @@ TEST(BlockReductions, OfEveryOperationAndTypeGiveWhatLoopsGive) {
   }
 }
 
+// Numbers below 32 bits go as such, complex ones by parts.
+TEST(BlockReductions, OfSmallAndComplexNumbersShuffleToo) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"i8", "max"},  {"u8", "min"},   {"i16", "min"}, {"u16", "max"},
+      {"f16", "max"}, {"bf16", "min"}, {"c64", "sum"}, {"c128", "sum"}};
+  for (const auto& [type, operation] : cases) {
+    SCOPED_TRACE(type);
+    CompareOptions compare;
+    compare.tolerance = 1e-4;
+    const Kernel warps = rows(operation, type, 96, type);
+    const Kernel sliced = tag_inames(warps, "i:g.0, j:l.0");
+    const std::string text = generate_text(sliced, Target::cuda);
+    EXPECT_EQ(count_of("__syncthreads", text), 1) << text;
+    expect_same_everywhere(sliced, warps, {{"n", 3}}, compare);
+    const Kernel parts = rows(operation, type, 8, type);
+    const Kernel exchanged =
+        tag_inames(split_iname(parts, "i", 5, block_tags("g.0", "l.1")), "j:l.0");
+    EXPECT_EQ(count_of("__syncthreads", generate_text(exchanged, Target::cuda)), 0);
+    expect_same_everywhere(exchanged, parts, {{"n", 7}}, compare);
+  }
+}
+
 TEST(BlockReductions, OfConditionsVote) {
   for (const int length : {32, 160, 50}) {
     const std::string n = std::to_string(length);
