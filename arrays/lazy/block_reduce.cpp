@@ -6,6 +6,7 @@
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/loopy/device/finish_in_last_block.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -173,31 +174,22 @@ void LastBlockReduce::emit(
     const ReductionState& mine, const Block& block,
     const std::function<void(const ReductionState&, cgen::BlockBuilder&)>& store,
     cgen::BlockBuilder& body) const {
-  const cgen::Type& type = parameters_.index_type();
-  const Expr is_last =
-      body.add(cgen::shared_array(cgen::u32, parameters_.rename("is_last"), {Expr(1)}));
+  const Expr at = cast(parameters_.index_type(), cgen::block_idx_y) * block.outputs + block.output;
   cgen::BlockBuilder hand_in;
-  const Expr at = cast(type, cgen::block_idx_y) * block.outputs + block.output;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     hand_in << assign(segments_[part][at], to_kept(mine[part], parts_[part]));
   }
-  const cgen::Statement fence(cgen::MemoryFence{cgen::FenceScope::device});
-  const Expr arrived = call(cgen::Intrinsic::atomic_add,
-                            {address_of(counters_[block.counter]), literal(1, cgen::u32)});
-  const cgen::Statement draw = assign(
-      is_last[Expr(0)], cast(cgen::u32, equal(arrived, cgen::grid_dim_y - literal(1, cgen::u32))));
-  if (block
-          .has_more) {  // all of them before the counter: the fence is for what the barrier brought
-    body << if_(block.has_one, hand_in) << cgen::barrier()
-         << if_(equal(block.thread, parameters_.index(0)), {fence, draw});
-  } else {
-    hand_in << fence << draw;
+  loopy::LastBlock last{counters_[block.counter], cgen::grid_dim_y, block.has_one};
+  last.is_last_name = parameters_.rename(last.is_last_name);
+  if (block.has_more) {
     body << if_(block.has_one, hand_in);
+    last.is_counting = equal(block.thread, parameters_.index(0));
+  } else {
+    last.writes = hand_in.statements();
   }
-  body << cgen::barrier();
   cgen::BlockBuilder finish;
   emit_finish(mine, block, store, finish);
-  body << if_(not_equal(is_last[Expr(0)], literal(0, cgen::u32)), finish);
+  loopy::finish_in_last_block(last, finish.statements(), body, body);
 }
 
 void LastBlockReduce::emit_finish(
@@ -205,7 +197,6 @@ void LastBlockReduce::emit_finish(
     const std::function<void(const ReductionState&, cgen::BlockBuilder&)>& store,
     cgen::BlockBuilder& finish) const {
   const cgen::Type& type = parameters_.index_type();
-  finish << cgen::Statement(cgen::MemoryFence{cgen::FenceScope::device});
   const Expr segments = parameters_.declare_index("segments", cast(type, cgen::grid_dim_y), finish);
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     finish << assign(mine[part], parts_[part].neutral);
@@ -233,13 +224,7 @@ void LastBlockReduce::emit_finish(
   block.reduce(finish);
   cgen::BlockBuilder last;
   store(mine, last);
-  const cgen::Statement reset = assign(counters_[block.counter], literal(0, cgen::u32));
-  if (block.has_more) {
-    finish << if_(block.has_one, last) << if_(equal(block.thread, parameters_.index(0)), reset);
-  } else {
-    last << reset;
-    finish << if_(block.has_one, last);
-  }
+  finish << if_(block.has_one, last);
 }
 
 }  // namespace rtcg::arrays::detail

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/loopy/device/finish_in_last_block.h"
 #include "rtcg/loopy/symbolic/affine.h"
 
 namespace rtcg::loopy {
@@ -90,46 +90,23 @@ std::vector<std::string> add_last_block_counters(const Kernel& kernel,
 void append_last_block(const LaunchFacts& launch, const std::vector<int>& groups,
                        const std::string& counters, KernelBody last, KernelBody& body) {
   NameGenerator names = make_name_generator(launch.kernel);
-  const cgen::Statement fence(cgen::MemoryFence{cgen::FenceScope::device});
-  const cgen::Expr counter = cgen::variable(
-      counters, cgen::pointer_to(cgen::in_space(cgen::AddressSpace::global,
-                                                cgen::u32)))[group_of_block(launch.axes, groups)];
-  const cgen::Expr counted = cgen::call(cgen::Intrinsic::atomic_add,
-                                        {cgen::address_of(counter), cgen::literal(1, cgen::u32)});
-  const cgen::Expr others = blocks_of_group(groups) - cgen::literal(1, cgen::u32);
-  const cgen::Statement reset = cgen::assign(counter, cgen::literal(0, cgen::u32));
-  const std::optional<cgen::Expr> is_first =
-      launch.rules.has_threads ? is_first_thread(launch.axes) : std::nullopt;
+  LastBlock block{cgen::variable(counters, cgen::pointer_to(cgen::in_space(
+                                               cgen::AddressSpace::global,
+                                               cgen::u32)))[group_of_block(launch.axes, groups)],
+                  blocks_of_group(groups),
+                  launch.rules.has_threads ? is_first_thread(launch.axes) : std::nullopt};
+  block.is_last_name = names.make(block.is_last_name);
+  block.counted_name = names.make(block.counted_name);
   cgen::BlockBuilder arrays;  // of the whole function
   cgen::BlockBuilder meeting;
-  cgen::BlockBuilder finish;
-  const std::string name = names.make("is_last");
-  meeting << fence;
-  std::optional<cgen::Expr> is_last;
-  if (is_first) {
-    const cgen::Expr flag = arrays.add(cgen::shared_array(cgen::u32, name, {cgen::Expr(1)}));
-    meeting << cgen::barrier()
-            << cgen::if_(*is_first,
-                         {cgen::assign(flag[cgen::Expr(0)],
-                                       cgen::cast(cgen::u32, cgen::equal(counted, others)))})
-            << cgen::barrier();
-    is_last = cgen::not_equal(flag[cgen::Expr(0)], cgen::literal(0, cgen::u32));
-    finish << fence << cgen::if_(*is_first, {reset});
+  finish_in_last_block(block, last.statements, arrays, meeting);
+  if (block.is_counting) {
     body.memory.bytes += 4;
-    body.memory.arrays.emplace_back(name, 4);
-  } else {
-    const cgen::Expr found =
-        meeting.add(cgen::declare(cgen::const_(cgen::u32), names.make("counted"), counted));
-    is_last = cgen::equal(found, others);
-    finish << fence << reset;
-  }
-  for (const cgen::Statement& each : last.statements) {
-    finish << each;
+    body.memory.arrays.emplace_back(block.is_last_name, 4);
   }
   for (const cgen::Statement& each : last.memory.declarations) {
     arrays << each;
   }
-  meeting << cgen::if_(*is_last, finish);
   std::vector<cgen::Statement> all = arrays.statements();
   std::move(body.statements.begin(), body.statements.end(), std::back_inserter(all));
   const std::vector<cgen::Statement> rest = meeting.statements();

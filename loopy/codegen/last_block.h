@@ -19,11 +19,8 @@ namespace rtcg::loopy {
     const std::vector<LaunchAxes>& axes, std::vector<KernelParameter>& parameters);
 
 /// Adds to the body of a launch that the last block of each group runs `last`, when all blocks of
-/// the group have run the body.
+/// the group have run the body; see finish_in_last_block().
 ///
-/// A block makes its writes visible to the device, and then counts itself in its group's counter by
-/// an atomic function. The one that finds all others counted reads after a fence of its own, and
-/// sets the counter back to 0 for the next launch.
 /// @param groups  axes of the grid along which the blocks of a group differ
 void append_last_block(const LaunchFacts& launch, const std::vector<int>& groups,
                        const std::string& counters, KernelBody last, KernelBody& body);
