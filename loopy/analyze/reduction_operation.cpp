@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -84,7 +85,7 @@ std::vector<Expr> ReductionOperation::neutral() const {
   if (name_ == "product" || name_ == "all") {
     return {1};
   }
-  const bool is_minimum = name_ == "min" || name_ == "argmin";
+  const bool is_minimum = is_least(name_) || name_ == "argmin";
   std::vector<Expr> values = {is_minimum ? largest_of(types_.front())
                                          : smallest_of(types_.front())};
   if (has_place()) {
@@ -111,6 +112,12 @@ std::vector<Expr> ReductionOperation::combine(const std::vector<Expr>& left,
   }
   if (name_ == "all") {
     return {Logical{LogicalOp::and_, {l, r}}};
+  }
+  if (name_ == "minimum" || name_ == "maximum") {
+    const auto order = name_ == "minimum" ? ComparisonOp::less : ComparisonOp::greater;
+    const Expr is_nan = Comparison{ComparisonOp::not_equal, r, r};
+    const Expr is_taken = Comparison{order, r, l};
+    return {Conditional{logical_or({is_taken, is_nan}), r, l}};
   }
   if (!has_place()) {
     return {call(name_, {l, r})};

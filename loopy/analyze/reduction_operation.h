@@ -23,7 +23,9 @@ class ReductionOperation {
   [[nodiscard]] const std::vector<cgen::Type>& types() const noexcept { return types_; }
   [[nodiscard]] bool has_place() const noexcept;
   /// Whether the operands may occur several times in the result.
-  [[nodiscard]] bool repeats_operands() const noexcept { return has_place() || rule_; }
+  [[nodiscard]] bool repeats_operands() const noexcept {
+    return has_place() || rule_ || name_ == "minimum" || name_ == "maximum";
+  }
   /// The suffix of the names of variables for value `i`.
   [[nodiscard]] std::string suffix(std::size_t i) const;
 

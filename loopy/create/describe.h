@@ -314,7 +314,8 @@ class Over {
  private:
   std::vector<Iname> inames_;
 };
-/// `"sum"`, `"product"`, `"min"`, `"max"`, `"any"`, `"all"`, `"argmin"`, `"argmax"`, or a rule.
+/// `"sum"`, `"product"`, `"min"`, `"max"`, `"minimum"`, `"maximum"`, `"any"`, `"all"`, `"argmin"`,
+/// `"argmax"`, or a rule.
 class Operation {
  public:
   Operation(const char* name) : name_(name) {}

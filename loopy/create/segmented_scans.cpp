@@ -175,6 +175,7 @@ class SegmentWriter {
     const Expr begun = Name{names_.make("has_begun")};
     const Expr begins = Name{names_.make("begins")};
     std::vector<Expr> values = operation.combine(left, right);
+    // of others it depends on the type, which is not known yet
     const bool has_neutral = !is_choice(reduction.operation);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Expr starts = Comparison{ComparisonOp::greater, begins, 0};
@@ -199,12 +200,6 @@ class SegmentWriter {
     rule.neutral.emplace_back(has_neutral ? 0 : -1);
     parts_.statements.rules.push_back(rule);
     return rules_.emplace(reduction.operation, rule.name).first->second;
-  }
-
-  /// Whether the neutral element depends on the type, which is not known yet.
-  static bool is_choice(const std::string& operation) {
-    return operation == "min" || operation == "max" || operation == "argmin" ||
-           operation == "argmax";
   }
 
   KernelParts parts_;

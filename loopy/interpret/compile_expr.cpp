@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -202,9 +203,13 @@ Wide largest_of(ScalarKind kind) {
 /// The extreme value so far, and where it is.
 class Extreme {
  public:
-  explicit Extreme(bool is_min) : is_min_(is_min) {}
+  Extreme(bool is_min, bool has_nans) : is_min_(is_min), has_nans_(has_nans) {}
 
   void add(const Value& value, const Value& place) {
+    if (!value.is_integer() && std::isnan(in_reals(value).real)) {
+      is_nan_ = has_nans_;
+      return;
+    }
     if (!value_) {
       value_ = value;
       place_ = place;
@@ -224,6 +229,9 @@ class Extreme {
     }
   }
   [[nodiscard]] std::vector<Value> result(ScalarKind kind) const {
+    if (is_nan_) {
+      return {real_value(std::numeric_limits<long double>::quiet_NaN()), unknown_integer()};
+    }
     if (!value_) {
       return {is_floating(kind) ? real_value(is_min_ ? HUGE_VALL : -HUGE_VALL)
                                 : integer_value(is_min_ ? largest_of(kind) : least_of(kind)),
@@ -246,6 +254,8 @@ class Extreme {
   }
 
   bool is_min_;
+  bool has_nans_;  // a NaN is the result; otherwise it does not count
+  bool is_nan_ = false;
   std::optional<Value> value_{};
   Value place_{};
   long double largest_error_ = 0;
@@ -627,10 +637,11 @@ EvaluateAll ExprCompiler::compile_reduction(const Reduction& reduction, ScalarKi
                                            : integer_value(is_any ? 0 : 1)};
     };
   }
-  const bool is_min = name == "min" || name == "argmin";
+  const bool is_min = is_least(name) || name == "argmin";
   const bool has_place = name == "argmin" || name == "argmax";
-  return [terms, is_min, has_place, kind](Machine& m) {
-    Extreme extreme(is_min);
+  const bool has_nans = name == "minimum" || name == "maximum";
+  return [terms, is_min, has_place, has_nans, kind](Machine& m) {
+    Extreme extreme(is_min, has_nans);
     terms(m, [&](const std::vector<Value>& values) {
       extreme.add(values.front(), has_place ? values.at(1) : integer_value(0));
     });

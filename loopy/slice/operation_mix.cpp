@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "rtcg/loopy/symbolic/scan.h"
+
 namespace rtcg::loopy::detail {
 namespace {
 
@@ -30,8 +32,7 @@ constexpr std::array<FunctionCost, 14> function_costs{{{"divide", 1, 8, 12},
 constexpr double integer_division = 20;
 
 bool is_comparison(std::string_view operation) {
-  return operation == "compare" || operation == "min" || operation == "max" ||
-         operation == "argmin" || operation == "argmax" || operation == "fmin" ||
+  return operation == "compare" || is_choice(operation) || operation == "fmin" ||
          operation == "fmax";
 }
 

@@ -131,11 +131,10 @@ class ScanReader {
       }
     }
     const std::vector<cgen::Type> types = types_of_targets(kernel_, scan);
-    const bool is_choice = reduction.operation == "min" || reduction.operation == "max" ||
-                           reduction.operation == "argmin" || reduction.operation == "argmax";
     for (const cgen::Type& type : types) {
       const auto kind = cgen::scalar_kind(type);
-      problem_.is_exact = problem_.is_exact && kind && (cgen::is_integral(*kind) || is_choice);
+      problem_.is_exact =
+          problem_.is_exact && kind && (cgen::is_integral(*kind) || is_choice(reduction.operation));
     }
     scanned_.insert(reduction.inames.front());
     values_ += static_cast<double>(types.size());

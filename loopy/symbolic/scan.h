@@ -10,18 +10,29 @@
 namespace rtcg::loopy {
 
 /// The operations of reductions and scans that need no rule. argmin and argmax take a value and its
-/// place.
-inline constexpr std::string_view known_operations[] = {"sum", "product", "min",    "max",
-                                                        "any", "all",     "argmin", "argmax"};
+/// place. NaNs do not count among min and max; of minimum and maximum they are the result.
+inline constexpr std::string_view known_operations[] = {
+    "sum", "product", "min", "max", "minimum", "maximum", "any", "all", "argmin", "argmax"};
 
 [[nodiscard]] inline bool is_known_operation(std::string_view name) {
   return std::find(std::begin(known_operations), std::end(known_operations), name) !=
          std::end(known_operations);
 }
+[[nodiscard]] inline bool is_least(std::string_view operation) {
+  return operation == "min" || operation == "minimum";
+}
+[[nodiscard]] inline bool is_greatest(std::string_view operation) {
+  return operation == "max" || operation == "maximum";
+}
+/// Whether the result is one of the operands.
+[[nodiscard]] inline bool is_choice(std::string_view operation) {
+  return is_least(operation) || is_greatest(operation) || operation == "argmin" ||
+         operation == "argmax";
+}
 /// Whether `sum(i, x)` is the reduction itself: `min(i, x)` is the function, and other names may be
 /// those of rules.
 [[nodiscard]] inline bool is_written_as_call(std::string_view operation) {
-  return is_known_operation(operation) && operation != "min" && operation != "max";
+  return is_known_operation(operation) && !is_least(operation) && !is_greatest(operation);
 }
 
 /// What scans are called; no rule can have the name.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/reduction_chain.h"
@@ -194,7 +195,8 @@ class ReductionFuser {
         const Name* name = get_if<Name>(term.atom);
         const ChainLink* used = name != nullptr ? chain_.find_link(name->name) : nullptr;
         if (used == nullptr || (found != nullptr && used != found) || !used->is_plain() ||
-            !is_one(used->outer_factor) || (used->operation != "max" && used->operation != "min")) {
+            !is_one(used->outer_factor) ||
+            (!is_least(used->operation) && !is_greatest(used->operation))) {
           return nullptr;
         }
         found = used;
@@ -211,7 +213,7 @@ class ReductionFuser {
     const Expr left = name(bound.left);
     const Expr right = name(bound.right);
     const Expr is_right = compare(
-        extreme.operation == "max" ? ComparisonOp::less : ComparisonOp::greater, left, right);
+        is_greatest(extreme.operation) ? ComparisonOp::less : ComparisonOp::greater, left, right);
     const Expr change = change_of(link.factors, [&](const Expr&, bool is_reversed) {
       const Expr kept = Conditional{is_right, right, left};
       const Expr given_up = Conditional{is_right, left, right};

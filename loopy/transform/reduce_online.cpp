@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/record.h"
@@ -176,7 +177,7 @@ class OnlineReducer {
     updates_.push_back(statements_.back().id);
     next_.emplace(link.running, next);
     pivot_.emplace(link.running, next);
-    if (link.operation == "max" || link.operation == "min") {
+    if (is_least(link.operation) || is_greatest(link.operation)) {
       // differences from an infinite value would not be numbers
       const Expr neutral = neutral_of(kernel_, link);
       const std::string pivot = names_.make(link.running + "_pivot");

@@ -1,8 +1,8 @@
 // Acceptance cases of plain loops: each transformed kernel gives what the plain one gives.
 #include <gtest/gtest.h>
 
-#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/transform/prioritize_loops.h"
 #include "rtcg/loopy/transform/split_iname.h"
@@ -117,7 +117,7 @@ TEST(Reductions, OverTheThreadsOfABlock) {
 }
 
 TEST(Reductions, OfAllOperations) {
-  for (const char* operation : {"sum", "product", "min", "max"}) {
+  for (const char* operation : {"sum", "product", "min", "max", "minimum", "maximum"}) {
     const Kernel kernel =
         make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 50}",
                     std::string("z[i] = reduce(") + operation + ", j, a[i, j])", f32_options());
@@ -129,9 +129,21 @@ TEST(Reductions, OfAllOperations) {
   expect_same_everywhere(tag_inames(extremum, "i:g.0"), extremum, {{"n", 5}});
 }
 
+// Roots of negative numbers are in all, some and none of the rows.
+TEST(Reductions, ByMinimumAndMaximumGiveNans) {
+  for (const char* operation : {"minimum", "maximum", "min", "max"}) {
+    SCOPED_TRACE(operation);
+    const Kernel kernel = make_kernel(
+        "{[i, j]: 0 <= i < n and 0 <= j < 64}",
+        std::string("z[i] = reduce(") + operation + ", j, sqrt(a[i, j] + i - 1))", f32_options());
+    expect_same_everywhere(kernel, kernel, {{"n", 4}});
+    expect_same_everywhere(tag_inames(kernel, "i:g.0, j:l.0"), kernel, {{"n", 4}});
+  }
+}
+
 TEST(Reductions, OverTheBlockKeepLanesApart) {
-  const Kernel sums = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 100}",
-                                  "z[i] = sum(j, a[i, j])", f32_options());
+  const Kernel sums =
+      make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 100}", "z[i] = sum(j, a[i, j])", f32_options());
   Kernel kernel = split_iname(sums, "i", 3, tags("g.0", "ilp"));
   kernel = split_iname(kernel, "j", 32, tags("", "l.0"));
   expect_same_everywhere(kernel, sums, {{"n", 7}});
