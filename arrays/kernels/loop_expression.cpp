@@ -12,6 +12,7 @@
 #include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/arrays/lazy/components.h"
 #include "rtcg/arrays/lazy/make_node.h"
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/type_of.h"
 
 namespace rtcg::arrays {
@@ -107,48 +108,45 @@ struct Operand {
 
 class Maker {
  public:
-  explicit Maker(const Expression& expression, const std::optional<detail::ScanForm>& scan = {})
-      : root_(is_vector(expression.dtype()) ? detail::by_component(expression.node())
-                                            : expression.node()),
-        scan_(scan) {
-    result_.dtype = expression.dtype();
-    result_.shape = expression.shape();
+  /// @param scan  of a kernel of running values of one expression
+  explicit Maker(const std::vector<Expression>& expressions,
+                 const std::optional<detail::ScanForm>& scan = {})
+      : scan_(scan) {
+    for (const Expression& each : expressions) {
+      roots_.push_back(is_vector(each.dtype()) ? detail::by_component(each.node()) : each.node());
+      const std::string name =
+          expressions.size() == 1 ? "out" : fmt::format("out{}", result_.results.size());
+      result_.results.push_back({name, each.dtype(), each.shape()});
+    }
+    if (roots_.empty()) {
+      detail::refuse_loop("it has no expressions");
+    }
   }
 
   LoopExpression run() {
+    detail::LoopKernelMaker::Options options;
+    options.has_distinct_arrays = true;
+    if (scan_) {
+      options.number = [this](const detail::NumberValue& number, DType dtype) {
+        return argument_for(number.value.real(), dtype);
+      };
+    }
     detail::LoopKernelMaker maker(
         "expression",
         [this](const detail::ExpressionNode& leaf, const Index& index,
                const std::optional<Expr>& further) { return read(leaf, index, further); },
-        [this](std::int64_t value) { return length(value); },
-        scan_ ? detail::LoopKernelMaker::Number(
-                    [this](const detail::NumberValue& number, DType dtype) {
-                      return argument_for(number.value.real(), dtype);
-                    })
-              : nullptr);
+        [this](std::int64_t value) { return length(value); }, std::move(options));
     find_operands();
-    Index index;
-    std::vector<Expr> shape;
-    for (const std::int64_t each : root_->shape) {
-      const bool is_scanned = scan_ && static_cast<std::size_t>(scan_->axis) == index.size();
-      const bool has_loop = each != 1 || is_scanned;
-      const std::string iname = fmt::format("i{}", index.size());
-      shape.push_back(length(each));
-      index.push_back(has_loop ? Expr(loopy::Name{iname}) : Expr(0));
-      if (has_loop) {
-        maker.add_loop(iname, shape.back());
-      }
-    }
-    const bool is_number = index.empty();
-    if (scan_) {
-      assign_scan(maker, index, shape);
-    } else {
-      maker.assign(loopy::access("out", is_number ? Index{0} : index), root_->dtype, *root_, index);
+    std::vector<std::vector<Expr>> shapes;
+    for (std::size_t i = 0; i < roots_.size(); ++i) {
+      shapes.push_back(assign(maker, *roots_[i], result_.results[i].name));
     }
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       add_operand(maker, i);
     }
-    maker.add_array("out", root_->dtype, is_number ? std::vector<Expr>{1} : shape);
+    for (std::size_t i = 0; i < roots_.size(); ++i) {
+      maker.add_array(result_.results[i].name, roots_[i]->dtype, std::move(shapes[i]));
+    }
     for (const auto& [value, name] : lengths_) {
       result_.sizes.emplace(name, value);
     }
@@ -163,9 +161,41 @@ class Maker {
   }
 
  private:
+  /// Adds the statement that sets an array to the values of a root. @returns  the array's shape
+  std::vector<Expr> assign(detail::LoopKernelMaker& maker, const detail::ExpressionNode& root,
+                           const std::string& array) {
+    Index index;
+    std::vector<Expr> shape;
+    for (int axis = 0; axis < root.shape.size(); ++axis) {
+      const std::int64_t count = root.shape[axis];
+      const bool has_loop = count != 1 || (scan_ && scan_->axis == axis);
+      shape.push_back(length(count));
+      index.push_back(has_loop ? Expr(loopy::Name{loop_over(maker, axis, count)}) : Expr(0));
+    }
+    if (scan_) {
+      assign_scan(maker, root, array, index, shape);
+      return shape;
+    }
+    const bool is_number = index.empty();
+    maker.assign(loopy::access(array, is_number ? Index{0} : index), root.dtype, root, index);
+    return is_number ? std::vector<Expr>{1} : shape;
+  }
+
+  /// The iname of the results' axis of that number and length.
+  const std::string& loop_over(detail::LoopKernelMaker& maker, int axis, std::int64_t count) {
+    const auto [found, is_new] = loops_.try_emplace({axis, count});
+    if (is_new) {
+      const auto before = std::count_if(loops_.begin(), loops_.end(),
+                                        [&](const auto& each) { return each.first.first == axis; });
+      found->second = before == 1 ? fmt::format("i{}", axis) : fmt::format("i{}_{}", axis, before);
+      maker.add_loop(found->second, length(count));
+    }
+    return found->second;
+  }
+
   /// @param index  of the loops
-  void assign_scan(detail::LoopKernelMaker& maker, const Index& index,
-                   const std::vector<Expr>& shape) {
+  void assign_scan(detail::LoopKernelMaker& maker, const detail::ExpressionNode& root,
+                   const std::string& array, const Index& index, const std::vector<Expr>& shape) {
     const auto axis = static_cast<std::size_t>(scan_->axis);
     const std::string scanned = "j";
     maker.add_loop_of_scan(scanned, get_if<loopy::Name>(index[axis])->name, scan_->is_exclusive);
@@ -176,7 +206,7 @@ class Maker {
     Index operand = index;
     target[axis] = place(index[axis]);
     operand[axis] = place(loopy::Name{scanned});
-    maker.assign_scan(loopy::access("out", target), scan_->op, *root_, scanned, operand, index);
+    maker.assign_scan(loopy::access(array, target), scan_->op, root, scanned, operand, index);
   }
 
   Expr length(std::int64_t value) {
@@ -215,7 +245,10 @@ class Maker {
 
   /// Finds the arrays, before the first one is read: where an array begins depends on all views.
   void find_operands() {
-    std::vector<const detail::ExpressionNode*> pending = {root_.get()};
+    std::vector<const detail::ExpressionNode*> pending;
+    for (auto root = roots_.rbegin(); root != roots_.rend(); ++root) {
+      pending.push_back(root->get());
+    }
     std::set<const detail::ExpressionNode*> seen;
     while (!pending.empty()) {
       const detail::ExpressionNode& node = *pending.back();
@@ -277,9 +310,10 @@ class Maker {
     result_.arrays.emplace_back(name, operand.whole());
   }
 
-  detail::NodePointer root_;
+  std::vector<detail::NodePointer> roots_;
   std::optional<detail::ScanForm> scan_;
   LoopExpression result_;
+  std::map<std::pair<int, std::int64_t>, std::string> loops_;  // by axis and length
   std::vector<Operand> operands_;
   std::map<std::int64_t, std::string> lengths_;
 };
@@ -302,14 +336,22 @@ loopy::NamedArgument detail::loop_argument(const std::string& name, const AnyArr
 }
 
 std::vector<loopy::NamedArgument> LoopExpression::arguments(const loopy::Kernel& kernel,
-                                                            const AnyArray& out,
+                                                            const std::vector<AnyArray>& into,
                                                             runtime::StreamRef stream) const {
+  if (into.size() != results.size()) {
+    throw InvalidInput("arrays.loop_expression.result_count",
+                       fmt::format("kernel '{}' writes {} arrays, and {} were given", kernel.name,
+                                   results.size(), into.size()));
+  }
   std::vector<loopy::NamedArgument> result;
   for (const auto& [name, array] : arrays) {
     result.push_back(detail::loop_argument(name, array, stream));
   }
-  result.push_back(
-      detail::loop_argument("out", is_vector(out.dtype()) ? out.components() : out, stream));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const AnyArray& out = into[i];
+    result.push_back(detail::loop_argument(
+        results[i].name, is_vector(out.dtype()) ? out.components() : out, stream));
+  }
   for (const Number& number : numbers) {
     result.push_back(loopy::arg(number.name, number.value));
   }
@@ -321,23 +363,36 @@ std::vector<loopy::NamedArgument> LoopExpression::arguments(const loopy::Kernel&
   return result;
 }
 
-AnyArray LoopExpression::run(const loopy::Kernel& transformed) const {
+std::vector<AnyArray> LoopExpression::run_all(const loopy::Kernel& transformed) const {
   const runtime::StreamRef stream =
       arrays.empty() ? current_stream() : current_stream(arrays[0].second.stream());
-  AnyArray out(dtype, shape, stream);
-  if (element_count(shape) != 0) {
-    const loopy::Executor executor(transformed, stream.device());
-    executor(stream, arguments(transformed, out, stream));
+  std::vector<AnyArray> into;
+  bool has_elements = false;
+  for (const Result& each : results) {
+    into.emplace_back(each.dtype, each.shape, stream);
+    has_elements = has_elements || element_count(each.shape) != 0;
   }
-  return out;
+  if (has_elements) {
+    const loopy::Executor executor(transformed, stream.device());
+    executor(stream, arguments(transformed, into, stream));
+  }
+  return into;
+}
+
+AnyArray LoopExpression::run(const loopy::Kernel& transformed) const {
+  return run_all(transformed).at(0);
 }
 
 LoopExpression as_loop_kernel(const Expression& expression) {
-  return Maker(expression).run();
+  return Maker({expression}).run();
+}
+
+LoopExpression as_loop_kernel(const std::vector<Expression>& expressions) {
+  return Maker(expressions).run();
 }
 
 LoopExpression detail::as_loop_kernel_of_scan(const Expression& operand, const ScanForm& scan) {
-  return Maker(operand, scan).run();
+  return Maker({operand}, scan).run();
 }
 
 }  // namespace rtcg::arrays

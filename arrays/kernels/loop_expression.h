@@ -38,23 +38,37 @@ struct LoopExpression {
     double value = 0;
   };
   std::vector<Number> numbers{};
-  DType dtype = DType::f32;  ///< of the result
-  Extents shape{};
+  /// An array that the kernel writes: `out`, or `out0`, `out1`, ... of several expressions.
+  struct Result {
+    std::string name{};
+    DType dtype = DType::f32;
+    Extents shape{};
+  };
+  std::vector<Result> results{};  ///< in the order of the expressions
 
-  /// The arguments of `kernel` after any transformations, whose result goes to `out`: contiguous in
-  /// C order, of this type and shape. @param stream  of the call
+  /// The arguments of `kernel` after any transformations.
+  ///
+  /// @param into    an array for each result: contiguous in C order, of its type and shape
+  /// @param stream  of the call
+  /// @throws InvalidInput  arrays.loop_expression.result_count
   [[nodiscard]] std::vector<loopy::NamedArgument> arguments(const loopy::Kernel& kernel,
-                                                            const AnyArray& out,
+                                                            const std::vector<AnyArray>& into,
                                                             runtime::StreamRef stream) const;
-  /// A new array with what `transformed` computes, which is made of `kernel` by transformations.
+  /// New arrays with what `transformed` computes, which is made of `kernel` by transformations.
   ///
   /// @throws  what loopy::Executor and its call throw
   /// @cost  makes and compiles the program; keep a loopy::Executor to run it again and again
+  [[nodiscard]] std::vector<AnyArray> run_all(const loopy::Kernel& transformed) const;
+  /// The first of them.
   [[nodiscard]] AnyArray run(const loopy::Kernel& transformed) const;
 };
 
-/// @throws Unsupported  arrays.as_loop_kernel.no_loop: no elements, more than 1000 operations, an
-///         argmin or argmax within another reduction
+/// @throws Unsupported  arrays.as_loop_kernel.no_loop: no elements
 [[nodiscard]] LoopExpression as_loop_kernel(const Expression& expression);
+/// One kernel for several expressions of any shapes. They have the loops over axes of one length in
+/// common, and reductions of one shape over the same axes run in the same loops.
+///
+/// @throws Unsupported  arrays.as_loop_kernel.no_loop: no expressions; as above
+[[nodiscard]] LoopExpression as_loop_kernel(const std::vector<Expression>& expressions);
 
 }  // namespace rtcg::arrays

@@ -9,6 +9,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/check/check_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/scan.h"
 
 namespace rtcg::arrays::detail {
@@ -63,9 +64,6 @@ Expr converted(const Expr& value, DType from, DType to) {
     return value;
   }
   if (to == DType::boolean) {
-    if (is_complex(from)) {
-      refuse_loop("it converts complex numbers to booleans");
-    }
     return compare(ComparisonOp::not_equal, value, loop_constant(0, from));
   }
   const bool is_same = value_type(from) == value_type(to) && is_complex(from) == is_complex(to);
@@ -244,30 +242,41 @@ std::optional<Expr> real_operation(Op op, DType dtype, const Operands& operands,
   }
 }
 
-/// The code of a step as a function of its operands, which the loop engine has no operation for.
-loopy::TypedFunction function_of(Op op, DType dtype, const std::vector<DType>& types,
-                                 const std::string& name) {
+/// Steps as a function, which the loop engine calls: the operand `k` of a step is parameter `k`, or
+/// after the parameters the value of an earlier step.
+loopy::TypedFunction function_of(const std::vector<TapeStep>& steps,
+                                 const std::vector<DType>& types, const std::string& name) {
   loopy::TypedFunction result;
   result.name = name;
-  result.result = computed_type(dtype);
-  TapeStep step{op, dtype, {}};
-  std::vector<Value> operands;
+  result.result = computed_type(steps.back().dtype);
+  std::vector<Value> parameters;
   for (std::size_t i = 0; i < types.size(); ++i) {
-    const std::string parameter(1, static_cast<char>('a' + i));
+    const std::string parameter = fmt::format("x{}", i);
     const cgen::Type type = computed_type(types[i]);
     const cgen::Expr value = cgen::variable(parameter, type);
     result.parameters.push_back({parameter, type});
-    step.operands[i] = static_cast<std::uint32_t>(i);
-    operands.push_back(is_complex(types[i])
-                           ? Value{types[i], cgen::call(cgen::Intrinsic::real, {value}),
-                                   cgen::call(cgen::Intrinsic::imag, {value})}
-                           : Value{types[i], value, {}});
+    parameters.push_back(is_complex(types[i])
+                             ? Value{types[i], cgen::call(cgen::Intrinsic::real, {value}),
+                                     cgen::call(cgen::Intrinsic::imag, {value})}
+                             : Value{types[i], value, {}});
   }
   for (const loopy::Target target :
        {loopy::Target::host, loopy::Target::opencl, loopy::Target::cuda}) {
     cgen::BlockBuilder body;
     try {
-      const Value value = lower_step(step, operands, body, "v", loopy::dialect_of(target));
+      std::vector<Value> values = parameters;
+      for (const TapeStep& step : steps) {
+        std::vector<Value> operands;
+        for (const std::uint32_t operand : step.operands) {
+          if (operand != TapeStep::no_operand) {
+            operands.push_back(values[operand]);
+          }
+        }
+        const std::string own = fmt::format("v{}", values.size() - types.size());
+        const Value value = lower_step(step, operands, body, own, loopy::dialect_of(target));
+        values.push_back(&step == &steps.back() ? value : named(value, own, body));
+      }
+      const Value& value = values.back();
       body << cgen::return_(
           value.im ? cgen::call(cgen::Intrinsic::make_complex, {value.re, *value.im}) : value.re);
       result.bodies.push_back({target, body.block()});
@@ -277,6 +286,60 @@ loopy::TypedFunction function_of(Op op, DType dtype, const std::vector<DType>& t
   return result;
 }
 
+/// Whether the value of a node is found on its own: what is no operation on values, and what code
+/// of functions has no definition for.
+bool is_on_its_own(const ExpressionNode& node) {
+  const bool has_operation = node.op > Op::gather && !is_reduction(node.op);
+  return !has_operation || (node.op == Op::cast && is_half(node.dtype)) ||
+         helper_of(TapeStep{node.op, node.dtype});
+}
+
+/// The operations of a node's value as one expression, where those of a value that is used twice
+/// count twice.
+std::int64_t expanded_size(const ExpressionNode& root,
+                           std::unordered_map<const ExpressionNode*, std::int64_t>& known) {
+  constexpr std::int64_t enough = std::int64_t{1} << 32;
+  std::vector<const ExpressionNode*> pending = {&root};
+  while (!pending.empty()) {
+    const ExpressionNode& node = *pending.back();
+    const std::size_t before = pending.size();
+    std::int64_t total = 1;
+    for (int i = 0; i < 3 && node.operands[i] && !is_on_its_own(node); ++i) {
+      const auto found = known.find(node.operands[i].get());
+      if (found == known.end()) {
+        pending.push_back(node.operands[i].get());
+      } else {
+        total = std::min(enough, total + found->second);
+      }
+    }
+    if (pending.size() == before) {
+      pending.pop_back();
+      known.emplace(&node, total);
+    }
+  }
+  return known.at(&root);
+}
+
+bool has_reduction(const ExpressionNode& root) {
+  std::vector<const ExpressionNode*> pending = {&root};
+  std::set<const ExpressionNode*> seen;
+  while (!pending.empty()) {
+    const ExpressionNode& node = *pending.back();
+    pending.pop_back();
+    if (is_reduction(node.op)) {
+      return true;
+    }
+    for (const NodePointer& operand : node.operands) {
+      if (operand && seen.insert(operand.get()).second) {
+        pending.push_back(operand.get());
+      }
+    }
+  }
+  return false;
+}
+
+/// The operation of the loop engine by which a reduction runs; of argmin and argmax for numbers
+/// without NaNs.
 std::string reduction_name(Op op, DType dtype) {
   const bool is_boolean = dtype == DType::boolean;
   switch (op) {
@@ -285,9 +348,9 @@ std::string reduction_name(Op op, DType dtype) {
     case Op::product:
       return is_boolean ? "all" : "product";
     case Op::min:
-      return is_boolean ? "all" : "min";
+      return is_boolean ? "all" : is_floating(dtype) ? "minimum" : "min";
     case Op::max:
-      return is_boolean ? "any" : "max";
+      return is_boolean ? "any" : is_floating(dtype) ? "maximum" : "max";
     case Op::any:
       return "any";
     case Op::all:
@@ -297,6 +360,19 @@ std::string reduction_name(Op op, DType dtype) {
     default:
       return "argmax";
   }
+}
+
+/// Of two values and their places: the first NaN if there is one, otherwise the first of the least
+/// or greatest values. A place below 0 has no value.
+loopy::SubstitutionRule first_extreme(bool is_least, const std::string& name) {
+  const std::string is_taken = fmt::format(
+      "q >= 0 and (p < 0 or b {} a or (b != b and a == a) or "
+      "((b == a or (b != b and a != a)) and q < p))",
+      is_least ? "<" : ">");
+  return {name,
+          {"a", "p", "b", "q"},
+          loopy::parse_expr(fmt::format("make_tuple(if({0}, b, a), if({0}, q, p))", is_taken)),
+          {0, -1}};
 }
 
 /// Functions between floating-point numbers and integers of the same order, among which a NaN is
@@ -375,8 +451,8 @@ cgen::Type loop_type(DType dtype) {
                               : storage_type(dtype);
 }
 
-LoopKernelMaker::LoopKernelMaker(std::string name, Read read, Length length, Number number)
-    : read_(std::move(read)), length_(std::move(length)), number_(std::move(number)) {
+LoopKernelMaker::LoopKernelMaker(std::string name, Read read, Length length, Options options)
+    : read_(std::move(read)), length_(std::move(length)), options_(std::move(options)) {
   kernel_.name = std::move(name);
 }
 
@@ -435,24 +511,28 @@ void LoopKernelMaker::assign_scan(const Expr& target, Op op, const ExpressionNod
     kernel_.functions.push_back(bits.from_bits());
     element = loopy::call(OrderedBits::to_bits_name, {element});
   }
-  const Expr running =
-      loopy::scan(loopy::Reduction{reduction_name(op, node.dtype), {iname}, {element}});
+  const Expr running = loopy::scan(
+      loopy::Reduction{reduction_name(op, has_bits ? DType::i64 : node.dtype), {iname}, {element}});
   const Expr result = has_bits ? loopy::call(OrderedBits::from_bits_name, {running}) : running;
   add_statement({to_loop_memory(result, node.dtype), {}}, target, within);
 }
 
-Expr LoopKernelMaker::operand(const ExpressionNode& node, int number, const Index& index) {
-  const ExpressionNode& own = *node.operands[number];
-  const int missing = static_cast<int>(index.size()) - own.shape.size();
+/// The index of the operand's element for that of the element that is computed of it.
+LoopKernelMaker::Index LoopKernelMaker::broadcast(const Index& index, const Extents& shape) {
+  const int missing = static_cast<int>(index.size()) - shape.size();
   if (missing < 0) {
     refuse_loop("it has arrays besides its arguments");
   }
   Index result;
-  for (int axis = 0; axis < own.shape.size(); ++axis) {
-    result.push_back(own.shape[axis] == 1 ? Expr(0)
-                                          : index[static_cast<std::size_t>(missing + axis)]);
+  for (int axis = 0; axis < shape.size(); ++axis) {
+    result.push_back(shape[axis] == 1 ? Expr(0) : index[static_cast<std::size_t>(missing + axis)]);
   }
-  return value(own, result);
+  return result;
+}
+
+Expr LoopKernelMaker::operand(const ExpressionNode& node, int number, const Index& index) {
+  const ExpressionNode& own = *node.operands[number];
+  return value(own, broadcast(index, own.shape));
 }
 
 /// The place of the element at `index` in C order.
@@ -466,23 +546,28 @@ Expr LoopKernelMaker::place_of(const Index& index, const Extents& shape) const {
 }
 
 Expr LoopKernelMaker::value(const ExpressionNode& node, const Index& index) {
-  constexpr int most_steps = 1000;
+  constexpr int most_steps = 20'000;
+  constexpr int most_operations = 500;  // of an expression; more are a function
   if (++steps_ > most_steps) {
-    refuse_loop(fmt::format(
-        "it has more than {} operations, where those of a value that is used twice count twice",
-        most_steps));
+    refuse_loop(
+        fmt::format("it has more than {} operations, where those of reductions, places and "
+                    "integer quotients that are used twice count twice",
+                    most_steps));
   }
   static_cast<void>(loop_type(node.dtype));
   if (is_reduction(node.op)) {
     return total(node, index);
+  }
+  if (!is_on_its_own(node) && expanded_size(node, expanded_sizes_) > most_operations) {
+    return as_function(node, index);
   }
   switch (node.op) {
     case Op::leaf:
     case Op::argument:
       return from_loop_memory(read_(node, index, {}), node.dtype);
     case Op::number:
-      return number_ && is_floating(node.dtype) ? number_(*node.number, node.dtype)
-                                                : loop_number(*node.number, node.dtype);
+      return options_.number && is_floating(node.dtype) ? options_.number(*node.number, node.dtype)
+                                                        : loop_number(*node.number, node.dtype);
     case Op::indices:
       return place_of(index, node.shape);
     case Op::gather:
@@ -503,20 +588,91 @@ Expr LoopKernelMaker::value(const ExpressionNode& node, const Index& index) {
   const std::optional<Expr> result = has_complex
                                          ? complex_operation(node.op, operands)
                                          : real_operation(node.op, node.dtype, operands, types);
-  return result ? *result : called(node.op, node.dtype, operands, types);
+  if (result) {
+    return *result;
+  }
+  TapeStep step{node.op, node.dtype};
+  for (std::uint32_t i = 0; i < types.size(); ++i) {
+    step.operands[i] = i;
+  }
+  return called({step}, types, operands);
 }
 
-Expr LoopKernelMaker::called(Op op, DType dtype, const std::vector<Expr>& operands,
-                             const std::vector<DType>& types) {
+Expr LoopKernelMaker::called(const std::vector<TapeStep>& steps, const std::vector<DType>& types,
+                             const std::vector<Expr>& operands) {
   auto found = std::find_if(functions_.begin(), functions_.end(), [&](const Function& each) {
-    return each.op == op && each.dtype == dtype && each.types == types;
+    return each.steps == steps && each.types == types;
   });
   if (found == functions_.end()) {
     const std::string name = fmt::format("function{}", functions_.size());
-    kernel_.functions.push_back(function_of(op, dtype, types, name));
-    found = functions_.insert(found, {op, dtype, types, name});
+    kernel_.functions.push_back(function_of(steps, types, name));
+    found = functions_.insert(found, {steps, types, name});
   }
   return loopy::call(found->name, operands);
+}
+
+Expr LoopKernelMaker::as_function(const ExpressionNode& root, const Index& index) {
+  std::vector<const ExpressionNode*> inner;  // operands before those that use them
+  std::vector<const ExpressionNode*> outer;
+  std::set<const ExpressionNode*> seen;
+  std::vector<const ExpressionNode*> pending = {&root};
+  while (!pending.empty()) {
+    const ExpressionNode& node = *pending.back();
+    const std::size_t before = pending.size();
+    for (int i = 0; i < 3 && node.operands[i] && !is_on_its_own(node); ++i) {
+      if (seen.count(node.operands[i].get()) == 0) {
+        pending.push_back(node.operands[i].get());
+      }
+    }
+    if (pending.size() == before) {
+      pending.pop_back();
+      if (seen.insert(&node).second) {
+        (is_on_its_own(node) ? outer : inner).push_back(&node);
+      }
+    }
+  }
+  std::vector<DType> types;
+  std::vector<Expr> operands;
+  std::map<const ExpressionNode*, std::size_t> places;
+  for (const ExpressionNode* each : outer) {
+    const Expr own = value(*each, broadcast(index, each->shape));
+    std::size_t place = 0;
+    while (place < types.size() && !(types[place] == each->dtype && operands[place] == own)) {
+      ++place;
+    }
+    if (place == types.size()) {
+      types.push_back(each->dtype);
+      operands.push_back(own);
+    }
+    places.emplace(each, place);
+  }
+  std::vector<TapeStep> steps;
+  for (const ExpressionNode* each : inner) {
+    static_cast<void>(loop_type(each->dtype));
+    steps.push_back(TapeStep{each->op, each->dtype});
+    for (int i = 0; i < 3 && each->operands[i]; ++i) {
+      steps.back().operands[i] = static_cast<std::uint32_t>(places.at(each->operands[i].get()));
+    }
+    places.emplace(each, types.size() + steps.size() - 1);
+  }
+  return called(steps, types, operands);
+}
+
+LoopKernelMaker::Around LoopKernelMaker::around_root(const ExpressionNode& node,
+                                                     const Index& index) {
+  const Extents& shape = node.operands[0]->shape;
+  if (has_reduction(*node.operands[0])) {
+    return around(node, index);
+  }
+  const auto found = std::find_if(shared_.begin(), shared_.end(), [&](const Shared& each) {
+    return each.shape == shape && each.axes == node.axes && each.keeps_axes == node.keeps_axes &&
+           each.index == index;
+  });
+  if (found != shared_.end()) {
+    return found->around;
+  }
+  shared_.push_back({shape, node.axes, node.keeps_axes, index, around(node, index)});
+  return shared_.back().around;
 }
 
 LoopKernelMaker::Around LoopKernelMaker::around(const ExpressionNode& node, const Index& index) {
@@ -553,8 +709,8 @@ Expr LoopKernelMaker::total(const ExpressionNode& node, const Index& index) {
   const bool is_within = std::any_of(inames.begin(), inames.end(), [&](const std::string& iname) {
     return reduced_.count(iname) != 0;
   });
-  if (is_within && finds_place(node.op)) {
-    refuse_loop("it looks for the places of elements within another reduction");
+  if (is_within && finds_place(node.op)) {  // a value and its place are no value of an expression
+    return total_from_array(node, index);
   }
   const loopy::NameSet outer = std::exchange(used_, {});
   const Reduced result = reduced(node, around(node, index));
@@ -571,6 +727,40 @@ Expr LoopKernelMaker::total(const ExpressionNode& node, const Index& index) {
   return loopy::Name{name};
 }
 
+/// The element of an array with all results, which is there before the statements that read it.
+Expr LoopKernelMaker::total_from_array(const ExpressionNode& node, const Index& index) {
+  Index element;
+  for (int axis = 0; axis < node.shape.size(); ++axis) {
+    if (node.shape[axis] != 1) {
+      element.push_back(index[static_cast<std::size_t>(axis)]);
+    }
+  }
+  const auto [found, is_new] = arrays_of_totals_.try_emplace(&node);
+  if (is_new) {
+    found->second = fmt::format("totals{}", arrays_of_totals_.size() - 1);
+    loopy::Temporary array{.name = found->second, .type = computed_type(node.dtype)};
+    array.address_space = loopy::AddressSpace::global;
+    Index own;
+    Index target;
+    for (int axis = 0; axis < node.shape.size(); ++axis) {
+      own.emplace_back(0);
+      if (node.shape[axis] != 1) {
+        const std::string iname = fmt::format("{}_{}", array.name, axis);
+        array.shape.push_back(length_(node.shape[axis]));
+        add_loop(iname, array.shape.back());
+        own.back() = loopy::Name{iname};
+        target.push_back(own.back());
+      }
+    }
+    kernel_.temporaries.push_back(array);
+    const loopy::NameSet outer = std::exchange(used_, {});
+    add_statement(reduced(node, around(node, own)), loopy::access(array.name, target), own);
+    used_ = outer;
+  }
+  used_.insert(found->second);
+  return loopy::access(found->second, element);
+}
+
 void LoopKernelMaker::add_statement(const Reduced& result, const Expr& target, const Index& index) {
   loopy::Instruction instruction;
   instruction.id = "set_" + loopy::target_name(target);
@@ -580,7 +770,8 @@ void LoopKernelMaker::add_statement(const Reduced& result, const Expr& target, c
   for (const std::string& each : std::exchange(used_, {})) {
     instruction.depends_on.insert("set_" + each);
   }
-  if (!kernel_.instructions.empty() && is<loopy::Access>(target)) {  // assignments in their order
+  if (!options_.has_distinct_arrays && !kernel_.instructions.empty() &&
+      is<loopy::Access>(target)) {  // assignments in their order
     instruction.depends_on.insert(kernel_.instructions.back().id);
   }
   instruction.within_inames = names_in(index);
@@ -595,7 +786,7 @@ void LoopKernelMaker::add_statement(const Reduced& result, const Expr& target, c
 void LoopKernelMaker::assign(const Expr& target, DType target_type, const ExpressionNode& node,
                              const Index& index) {
   if (is_reduction(node.op)) {
-    const Around own = around(node, index);
+    const Around own = around_root(node, index);
     assign_reduction(target, node, own.inames, own.operand, index);
     return;
   }
@@ -616,7 +807,7 @@ void LoopKernelMaker::assign_reduction(const Expr& target, const ExpressionNode&
 LoopKernelMaker::Reduced LoopKernelMaker::reduced(const ExpressionNode& node, const Around& own) {
   const ExpressionNode& operand = *node.operands[0];
   const Expr element = value(operand, own.operand);
-  const std::string operation = reduction_name(node.op, node.dtype);
+  std::string operation = reduction_name(node.op, node.dtype);
   if (!finds_place(node.op)) {
     const Expr part = converted(element, operand.dtype, node.dtype);
     return {own.inames.empty() ? part : loopy::Reduction{operation, own.inames, {part}}, {}};
@@ -635,6 +826,12 @@ LoopKernelMaker::Reduced LoopKernelMaker::reduced(const ExpressionNode& node, co
                          : place_of(places, lengths);
   const std::string best = fmt::format("best{}", kernel_.temporaries.size());
   kernel_.temporaries.push_back({.name = best, .type = computed_type(operand.dtype)});
+  if (is_floating(operand.dtype)) {
+    operation = "first_" + operation;
+    if (find_rule(kernel_, operation) == nullptr) {
+      kernel_.rules.push_back(first_extreme(node.op == Op::argmin, operation));
+    }
+  }
   return {loopy::Reduction{operation, own.inames, {element, place}}, loopy::Name{best}};
 }
 

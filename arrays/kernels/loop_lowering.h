@@ -2,13 +2,15 @@
 // Internal header: it is not installed.
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "rtcg/arrays/lazy/expression.h"
+#include "rtcg/arrays/lazy/tape.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 // Expressions of arrays as statements of loop kernels.
@@ -26,7 +28,7 @@ namespace rtcg::arrays::detail {
 /// Makes a loop kernel: loops and arguments first, then its statements in their order.
 ///
 /// The statements compute what kernels of arrays do: halves in f32, integers modulo 2^n, converted
-/// as in NumPy. Sums may have another order; a minimum or maximum ignores NaNs.
+/// as in NumPy. Sums may have another order.
 class LoopKernelMaker {
  public:
   using Index = std::vector<loopy::Expr>;
@@ -38,9 +40,13 @@ class LoopKernelMaker {
   using Length = std::function<loopy::Expr(std::int64_t length)>;
   /// What is read for a C++ number of a floating type.
   using Number = std::function<loopy::Expr(const NumberValue& number, DType dtype)>;
+  struct Options {
+    Number number{};  ///< if there is none, numbers are constants
+    /// No statement reads or writes what another one writes; otherwise they run in their order.
+    bool has_distinct_arrays = false;
+  };
 
-  /// @param number  if there is none, numbers are constants
-  LoopKernelMaker(std::string name, Read read, Length length, Number number = {});
+  LoopKernelMaker(std::string name, Read read, Length length, Options options);
 
   void add_array(const std::string& name, DType dtype, std::vector<loopy::Expr> shape,
                  std::vector<loopy::Expr> strides_elements = {});
@@ -77,14 +83,21 @@ class LoopKernelMaker {
     std::string name;
   };
   struct Function {
-    Op op;
-    DType dtype;
-    std::vector<DType> types;  // of the operands
+    std::vector<TapeStep> steps;
+    std::vector<DType> types;  // of the parameters
     std::string name;
   };
   struct Around {
     std::vector<std::string> inames;
     Index operand;
+  };
+  /// A reduction at the root of a statement that needs the result of no other one.
+  struct Shared {
+    Extents shape;  ///< of the operand
+    Extents axes;
+    bool keeps_axes;
+    Index index;
+    Around around;
   };
 
   struct Reduced {
@@ -94,20 +107,31 @@ class LoopKernelMaker {
   };
 
   [[nodiscard]] loopy::Expr value(const ExpressionNode& node, const Index& index);
+  [[nodiscard]] static Index broadcast(const Index& index, const Extents& shape);
   [[nodiscard]] loopy::Expr operand(const ExpressionNode& node, int number, const Index& index);
-  [[nodiscard]] loopy::Expr called(Op op, DType dtype, const std::vector<loopy::Expr>& operands,
-                                   const std::vector<DType>& types);
+  /// A call of the function whose last step gives the result. @see function_of
+  [[nodiscard]] loopy::Expr called(const std::vector<TapeStep>& steps,
+                                   const std::vector<DType>& types,
+                                   const std::vector<loopy::Expr>& operands);
+  /// The value of a node as a call of a function that computes each part of it once.
+  [[nodiscard]] loopy::Expr as_function(const ExpressionNode& root, const Index& index);
+  [[nodiscard]] loopy::Expr total_from_array(const ExpressionNode& node, const Index& index);
   [[nodiscard]] loopy::Expr total(const ExpressionNode& node, const Index& index);
   [[nodiscard]] loopy::Expr place_of(const Index& index, const Extents& shape) const;
   [[nodiscard]] Around around(const ExpressionNode& node, const Index& index);
+  /// The same loops for all of one shape and the same axes.
+  [[nodiscard]] Around around_root(const ExpressionNode& node, const Index& index);
   [[nodiscard]] Reduced reduced(const ExpressionNode& node, const Around& own);
   void add_statement(const Reduced& result, const loopy::Expr& target, const Index& index);
 
   loopy::Kernel kernel_;
   Read read_;
   Length length_;
-  Number number_;
+  Options options_;
   std::vector<Total> totals_;  // of reductions within the values
+  std::map<const ExpressionNode*, std::string> arrays_of_totals_;
+  std::vector<Shared> shared_;
+  std::unordered_map<const ExpressionNode*, std::int64_t> expanded_sizes_;
   std::vector<Function> functions_;
   loopy::NameSet used_;            // of them by the statement that is being made
   std::set<std::string> reduced_;  // inames of reductions

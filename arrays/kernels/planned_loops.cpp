@@ -210,7 +210,7 @@ std::size_t place_of_number(const std::vector<TapeNumber>& numbers, DType dtype,
 ReadyLoops::ReadyLoops(const LoopExpression& loops, const AnyArray& out,
                        const LoopOperands& operands, runtime::StreamRef stream,
                        const LoopWishes& wishes)
-    : arguments_(loops.arguments(loops.kernel, out, stream)),
+    : arguments_(loops.arguments(loops.kernel, {out}, stream)),
       planned_(planned_loops(loops.kernel, loops.sizes, arguments_, stream.device(), wishes)) {
   const auto& storages = operands.storages;
   const auto add = [&](const std::shared_ptr<Storage>& storage) {

@@ -130,7 +130,7 @@ LoopKernelMaker typed_loop_maker(const std::vector<KernelArgument>& arguments, s
                ? loopy::access(*node.argument, {loopy::Name{"i"}})
                : loopy::Expr(loopy::Name{*node.argument});
   };
-  LoopKernelMaker maker(std::move(name), read, [=](std::int64_t) { return length; });
+  LoopKernelMaker maker(std::move(name), read, [=](std::int64_t) { return length; }, {});
   maker.add_loop("i", length);
   for (const KernelArgument& argument : arguments) {
     if (argument.name == "n" || argument.name == "i" || argument.structure) {

@@ -34,7 +34,12 @@ Expr is_not_zero(const Value& value) {
   return value.im ? re || not_equal(*value.im, constant(0, real_of(value.dtype))) : re;
 }
 
-/// Names the parts of a value, so that each is computed once.
+Value parts_of(DType dtype, const std::function<Expr(int)>& part) {
+  return {dtype, part(0), is_complex(dtype) ? std::optional(part(1)) : std::nullopt};
+}
+
+}  // namespace
+
 Value named(Value value, const std::string& name, cgen::BlockBuilder& body) {
   const cgen::Type type = cgen::const_(value_type(value.dtype));
   value.re = body.add(cgen::declare(type, name, value.re));
@@ -43,12 +48,6 @@ Value named(Value value, const std::string& name, cgen::BlockBuilder& body) {
   }
   return value;
 }
-
-Value parts_of(DType dtype, const std::function<Expr(int)>& part) {
-  return {dtype, part(0), is_complex(dtype) ? std::optional(part(1)) : std::nullopt};
-}
-
-}  // namespace
 
 Expr constant(double value, DType dtype) {
   return dtype == DType::boolean ? cgen::literal(value != 0)

@@ -42,6 +42,8 @@ struct LoweringPlace {
 [[nodiscard]] std::vector<Value> lower_steps(const std::vector<TapeStep>& steps,
                                              const LoweringPlace& place);
 
+/// Names the parts of a value, so that each is computed once.
+[[nodiscard]] Value named(Value value, const std::string& name, cgen::BlockBuilder& body);
 /// The value converted to another type.
 [[nodiscard]] Value convert(const Value& value, DType dtype, cgen::Dialect dialect);
 /// storage_type(), except f16 in OpenCL, where many devices do not compute with `half`: its bits as

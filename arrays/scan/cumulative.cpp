@@ -324,7 +324,7 @@ LoopExpression cumulative_as_loop_kernel(ScanOp op, const Expression& a,
 
 LoopPlan plan_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options) {
   const auto [scan, loops] = with_loops(scan_of(op, a, options));
-  const AnyArray out(loops.dtype, loops.shape, scan.stream);
+  const AnyArray out(loops.results[0].dtype, loops.results[0].shape, scan.stream);
   return detail::ReadyLoops(loops, out, scan.operands, scan.stream, wishes_of(scan, options))
       .plan();
 }

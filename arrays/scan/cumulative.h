@@ -58,7 +58,7 @@ struct CumulativeOptions {
 /// @throws  what compiling and launching throw
 /// @cost   asynchronous. One launch; three where several blocks of a GPU share a row of
 ///         floating-point sums or products. A copy of the operand before, if it has more than two
-///         other axes that are longer than 1, or more than 1000 operations
+///         other axes that are longer than 1, or as_loop_kernel() refuses it
 [[nodiscard]] AnyArray cumulative(ScanOp op, const Expression& a,
                                   const CumulativeOptions& options = {});
 [[nodiscard]] inline AnyArray cumulative_sum(const Expression& a,

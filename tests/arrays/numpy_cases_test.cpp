@@ -3,11 +3,14 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/kernels/loop_expression.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "tests/arrays/support/on_every_device.h"
 
 namespace rtcg::arrays {
@@ -189,19 +192,26 @@ class Case {
   int check() const {
     int results = 0;
     for (const auto& [shape, functions] : functions_) {
-      std::vector<Expression> expressions;
-      for (const Function& function : functions) {
-        expressions.push_back(function.result);
-      }
-      const std::vector<AnyArray> found = evaluate_all(expressions);
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        expect_equal(found[i], functions[i].expected,
-                     functions[i].name + " of " + std::string(name(left_)) + " and " +
-                         std::string(name(right_)) + ", " + to_string(*a_) + ", " + to_string(*b_));
-        results += static_cast<int>(found[i].count());
-      }
+      results += expect_results(evaluate_all(expressions_of(functions)), functions);
     }
     return results;
+  }
+  /// The same by one kernel of the loop engine for results of all shapes; without `runs` only its
+  /// text is made.
+  int check_loops(bool runs) const {
+    std::vector<Function> functions;
+    for (const auto& [shape, of_shape] : functions_) {
+      functions.insert(functions.end(), of_shape.begin(), of_shape.end());
+    }
+    const LoopExpression loops = as_loop_kernel(expressions_of(functions));
+    if (runs) {
+      return expect_results(loops.run_all(loops.kernel), functions);
+    }
+    EXPECT_NE(generate_text(loops.kernel, loopy::Target::cuda), "");
+    return static_cast<int>(functions.size());
+  }
+  [[nodiscard]] std::string types() const {
+    return std::string(name(left_)) + " " + std::string(name(right_));
   }
 
  private:
@@ -210,6 +220,25 @@ class Case {
     Expression result;
     AnyArray expected;
   };
+  static std::vector<Expression> expressions_of(const std::vector<Function>& functions) {
+    std::vector<Expression> expressions;
+    for (const Function& function : functions) {
+      expressions.push_back(function.result);
+    }
+    return expressions;
+  }
+  int expect_results(const std::vector<AnyArray>& found,
+                     const std::vector<Function>& functions) const {
+    int results = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      expect_equal(found[i], functions[i].expected,
+                   functions[i].name + " of " + std::string(name(left_)) + " and " +
+                       std::string(name(right_)) + ", " + to_string(*a_) + ", " + to_string(*b_));
+      results += static_cast<int>(found[i].count());
+    }
+    return results;
+  }
+
   DType left_;
   DType right_;
   std::optional<AnyArray> a_;
@@ -217,8 +246,8 @@ class Case {
   std::map<std::string, std::vector<Function>> functions_;
 };
 
-TEST(NumPyCases, GiveTheSameResults) {
-  const StreamScope scope(runtime::Device::host().default_stream());
+/// @returns  how many numbers `check` has compared
+int for_each_case(const std::function<int(const Case&)>& check) {
   std::ifstream file(RTCG_SOURCE_DIR "/tests/arrays/numpy_cases.txt");
   std::string line;
   std::optional<Case> current;
@@ -236,12 +265,29 @@ TEST(NumPyCases, GiveTheSameResults) {
       words >> left >> right;
       current.emplace(left, right);
     } else if (word == "end") {
-      results += current->check();
+      results += check(*current);
     } else {
       current->add_line(word, words);
     }
   }
-  EXPECT_GT(results, 10000);
+  return results;
+}
+
+TEST(NumPyCases, GiveTheSameResults) {
+  const StreamScope scope(runtime::Device::host().default_stream());
+  EXPECT_GT(for_each_case([](const Case& each) { return each.check(); }), 10000);
+}
+
+// The loop engine takes all of them; those of some types are run.
+TEST(NumPyCases, GiveTheSameResultsByTheLoopEngine) {
+  const StreamScope scope(runtime::Device::host().default_stream());
+  const std::set<std::string> run = {"boolean i32", "i32 u32", "u16 i8", "f16 f32", "c64 f64"};
+  std::set<std::string> seen;
+  const int results = for_each_case([&](const Case& each) {
+    const bool is_new = seen.insert(each.types()).second;
+    return is_new ? each.check_loops(run.count(each.types()) != 0) : 0;
+  });
+  EXPECT_GT(results, 1500);
 }
 
 }  // namespace

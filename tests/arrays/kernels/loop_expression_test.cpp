@@ -163,16 +163,96 @@ TEST(LoopExpression, IsTuned) {
   EXPECT_LE(max(abs(values - sqrt(sum(x * x, {.axes = Extents{1}})))).item<float>(), 1e-5F);
 }
 
+// As text such a value would be twice as long with each step.
+TEST(LoopExpression, ComputesValuesThatAreUsedOftenOnceInAFunction) {
+  const LoopData data;
+  const auto& [scope, x, row, i, f] = data;
+  Expression twice = x * row / 10;
+  Expression bits = i;
+  Expression complex = make_complex(row, f);
+  Expression small = cast(f, DType::f16);
+  for (int k = 0; k < 40; ++k) {
+    twice = where(twice > 1, twice / 2, sin(twice) + twice * row);
+    bits = (bits ^ (bits << 1)) + bits;
+    complex = complex * complex / (1 + abs(complex));
+    small = sin(small * small) - small / 3;
+  }
+  const LoopExpression loops = as_loop_kernel(twice);
+  EXPECT_EQ(loops.kernel.functions.size(), 1U);
+  EXPECT_EQ(loops.kernel.functions.at(0).parameters.size(), 2U + 3U);  // arrays and numbers
+  expect_same_loops(twice);
+  expect_same_loops(bits);
+  expect_same_loops(complex, 1e-5);
+  expect_same_loops(small, 1e-3);
+  expect_same_loops(sum(twice, {.axes = Extents{1}}));
+  Expression chain = x;
+  for (int k = 0; k < 1500; ++k) {
+    chain = chain + 1;
+  }
+  expect_same_loops(chain);
+}
+
+TEST(LoopExpression, OfSeveralExpressionsHasTheirLoopsInCommon) {
+  const LoopData data;
+  const auto& [scope, x, row, i, f] = data;
+  const ReduceOptions rows{.axes = Extents{1}};
+  const std::vector<Expression> all = {sum(x, rows),    max(x * x, rows),
+                                       argmin(x, rows), sum(x * x, rows),
+                                       x - mean(row),   i + 1,
+                                       sum(x),          mean(x, {.axes = Extents{0}}) * row};
+  const LoopExpression loops = as_loop_kernel(all);
+  const std::string text = to_string(loops.kernel);
+  EXPECT_NE(text.find("set_out0: out0[i0] = sum(r0, in0[i0, r0])"), std::string::npos) << text;
+  EXPECT_NE(text.find("set_out3: out3[i0] = sum(r0, in0[i0, r0]*in0[i0, r0])"), std::string::npos)
+      << text;
+  const std::vector<AnyArray> found = loops.run_all(loops.kernel);
+  ASSERT_EQ(found.size(), all.size());
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    SCOPED_TRACE(k);
+    ASSERT_EQ(found[k].dtype(), all[k].dtype());
+    ASSERT_EQ(found[k].shape(), all[k].shape());
+    EXPECT_LE(max(abs(cast<double>(found[k]) - all[k])).item<double>(), 1e-12);
+  }
+  EXPECT_ERROR("arrays.loop_expression.result_count",
+               loops.arguments(loops.kernel, {found[0]}, current_stream()));
+}
+
+TEST(LoopExpression, LetsNansWinAsReductionsDo) {
+  const LoopData data;
+  const Expression holes = sqrt(data.x);  // NaNs are first, last, or not there
+  const ReduceOptions rows{.axes = Extents{1}};
+  for (const Expression& each : {holes, -holes, Expression(holes + 1)}) {
+    const auto bits = [](const AnyArray& values) {
+      return where(isnan(values), -999, values).to_vector<double>();
+    };
+    for (const Expression& result :
+         {min(each, rows), max(each, rows), cast<double>(argmin(each, rows)),
+          cast<double>(argmax(each, rows)), cast<double>(argmax(each)), max(each)}) {
+      const LoopExpression loops = as_loop_kernel(result);
+      EXPECT_EQ(bits(loops.run(loops.kernel)), bits(evaluate(result)));
+    }
+  }
+}
+
+TEST(LoopExpression, FindsPlacesWithinReductions) {
+  const LoopData data;
+  const ReduceOptions rows{.axes = Extents{1}};
+  expect_same_loops(sum(argmax(data.x * data.row, rows)));
+  expect_same_loops(sum(argmax(data.x, rows) * argmin(data.i, rows)) + argmax(data.x, rows));
+  expect_same_loops(any(make_complex(data.x, data.row - data.row) != 0, rows));
+  expect_same_loops(cast<bool>(make_complex(data.x, data.row)));
+}
+
 TEST(LoopExpression, RefusesWhatTheLoopEngineLacks) {
   const LoopData data;
   const auto refused = [](const Expression& expression) {
     EXPECT_ERROR("arrays.as_loop_kernel.no_loop", as_loop_kernel(expression));
   };
-  refused(sum(argmax(data.x, {.axes = Extents{1}})));
   refused(zeros<float>({0}) + 1);
-  Expression twice = data.x;
-  for (int k = 0; k < 12; ++k) {
-    twice = twice * twice;
+  EXPECT_ERROR("arrays.as_loop_kernel.no_loop", as_loop_kernel(std::vector<Expression>{}));
+  Expression twice = data.i;  // quotients of integers are not in functions
+  for (int k = 0; k < 16; ++k) {
+    twice = floor_divide(twice, twice + 2);
   }
   refused(twice);
 }
