@@ -171,7 +171,7 @@ TEST(LoopExpression, ComputesValuesThatAreUsedOftenOnceInAFunction) {
   Expression bits = i;
   Expression complex = make_complex(row, f);
   Expression small = cast(f, DType::f16);
-  for (int k = 0; k < 40; ++k) {
+  for (int k = 0; k < 14; ++k) {
     twice = where(twice > 1, twice / 2, sin(twice) + twice * row);
     bits = (bits ^ (bits << 1)) + bits;
     complex = complex * complex / (1 + abs(complex));
@@ -186,7 +186,7 @@ TEST(LoopExpression, ComputesValuesThatAreUsedOftenOnceInAFunction) {
   expect_same_loops(small, 1e-3);
   expect_same_loops(sum(twice, {.axes = Extents{1}}));
   Expression chain = x;
-  for (int k = 0; k < 1500; ++k) {
+  for (int k = 0; k < 600; ++k) {
     chain = chain + 1;
   }
   expect_same_loops(chain);

@@ -127,8 +127,7 @@ TEST(BlockReductions, OfEveryOperationAndTypeGiveWhatLoopsGive) {
 // Numbers below 32 bits go as such, complex ones by parts.
 TEST(BlockReductions, OfSmallAndComplexNumbersShuffleToo) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"i8", "max"},  {"u8", "min"},   {"i16", "min"}, {"u16", "max"},
-      {"f16", "max"}, {"bf16", "min"}, {"c64", "sum"}, {"c128", "sum"}};
+      {"u8", "min"}, {"i16", "max"}, {"f16", "max"}, {"bf16", "min"}, {"c64", "sum"}};
   for (const auto& [type, operation] : cases) {
     SCOPED_TRACE(type);
     CompareOptions compare;
