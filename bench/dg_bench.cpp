@@ -1,4 +1,4 @@
-// Stages of Maxwell's equations on the host back end, beside what its memory moves, and the start
+// Stages of Maxwell's equations on the host back end, next to what its memory moves, and the start
 // of a solver whose kernels are compiled or found. A bench ends in an error where a result is
 // wrong.
 #include <algorithm>
@@ -96,8 +96,7 @@ void stage(benchmark::State& state, Precision precision) {
 BENCHMARK_CAPTURE(stage, f32, Precision::single)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(stage, f64, Precision::double_)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// A solver for a text that nobody has compiled yet, or for one that is in the cache. The mesh is
-// there.
+// A solver for a text that is not in the cache, or for one that is. The mesh exists already.
 void start(benchmark::State& state, bool is_cold) {
   const auto on = cube_of(8);
   System system = bench::cavity();

@@ -1,4 +1,4 @@
-// Lesson 6: split, tag, run. Transformations say how the loops lie on the machine: `g.0` is a grid
+// Lesson 6: split, tag, run. Transformations map the loops to the machine: `g.0` is a grid
 // axis, `l.0` a block axis, `ilp` copies of a statement in one thread. The mathematics stays as it
 // is, so the result is compared with that of the kernel as described.
 #include "examples/lesson.h"

@@ -1,6 +1,6 @@
-// Lesson 13: arrays beside other libraries. Memory of others becomes an array, arrays go to others,
-// and cuBLAS and cuFFT, opened at run time, work on the same memory and stream. Where they are
-// absent the lesson says so and computes the same without them.
+// Lesson 13: arrays together with other libraries. Memory of others becomes an array, arrays go to
+// others, and cuBLAS and cuFFT, opened at run time, work on the same memory and stream. Where they
+// are absent the lesson says so and computes the same without them.
 #include <cmath>
 #include <complex>
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ class Library {
   void* handle_;
 };
 
-// Memory that somebody else owns: here a buffer of the runtime, which could as well be cudaMalloc's
+// Memory with another owner: here a buffer of the runtime, which could as well be cudaMalloc's
 // or another library's.
 static bool foreign_memory(rt::StreamRef stream) {
   const auto owner =

@@ -108,7 +108,7 @@ std::vector<std::string> with_each_setting(const std::vector<std::string>& words
   return result;
 }
 
-/// Options that may be given several times take one value each time, so that none of them takes
+/// Options that may be given several times take one value each time, so that they do not take
 /// the FILE that follows.
 void take_one_value_each(CLI::App& app) {
   for (CLI::Option* each : app.get_options()) {

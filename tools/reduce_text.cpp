@@ -182,9 +182,9 @@ class Reducer {
       if (c != '+' && c != '-' && c != '*' && c != '/' && c != '%') {
         continue;
       }
-      std::size_t behind = i + 1;
-      while (behind < text_.size() && (text_[behind] == c || text_[behind] == ' ')) {
-        ++behind;
+      std::size_t after = i + 1;
+      while (after < text_.size() && (text_[after] == c || text_[after] == ' ')) {
+        ++after;
       }
       const bool is_sum = c == '+' || c == '-';
       const auto stops = [&](char other) {
@@ -194,12 +194,12 @@ class Reducer {
         return is_list || (!is_sum && (is_sign || other == '*' || other == '/' || other == '%')) ||
                (is_sum && is_sign);
       };
-      changes.push_back({i, find_end(behind, stops)});
+      changes.push_back({i, find_end(after, stops)});
       std::size_t begin = find_begin(i, stops);
       while (begin < i && text_[begin] == ' ') {
         ++begin;
       }
-      changes.push_back({begin, behind});
+      changes.push_back({begin, after});
     }
     return changes;
   }

@@ -291,11 +291,11 @@ loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kerne
   options.workers = workers_of(words.workers);
   options.cache = words.is_cold ? loopy::CacheState::cold : loopy::CacheState::warm;
   if (!words.is_fresh) {
-    const std::filesystem::path beside = loopy::Wisdom().path();
+    const std::filesystem::path wisdom_file = loopy::Wisdom().path();
     if (!words.log.empty()) {
       options.log = words.log;
     } else if (loopy::Wisdom().why_unwritable().empty()) {
-      options.log = (beside.parent_path() / "tuning.jsonl").string();
+      options.log = (wisdom_file.parent_path() / "tuning.jsonl").string();
     }
   }
   return options;

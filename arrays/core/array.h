@@ -107,7 +107,7 @@ class AnyArray {
   [[nodiscard]] AnyArray flip(const Extents& axes) const {
     return view(arrays::flip(layout_, axes));
   }
-  /// One length may be -1. A view where the layout allows it, else a copy.
+  /// One length may be -1. A view if the layout allows it, otherwise a copy.
   ///
   /// @throws InvalidInput  as resolve_shape
   [[nodiscard]] AnyArray reshape(const Extents& shape) const;

@@ -105,14 +105,15 @@ enum class WeakKind { boolean, integer, real, complex };
 /// NumPy's `can_cast(from, to, "same_kind")`; short vectors by component.
 [[nodiscard]] bool is_same_kind(DType from, DType to);
 
-/// The type of sin(x), sqrt(x), ... : x's own when it is floating or complex, else the smallest
+/// The type of sin(x), sqrt(x), ... : x's own if it is floating or complex, otherwise the smallest
 /// floating type that holds it; of short vectors, that of their components.
 [[nodiscard]] DType floating_for(DType dtype);
 /// f32 for c64, f64 for c128; others stay.
 [[nodiscard]] DType real_of(DType dtype);
 /// c128 for f64 and for integers, c64 for smaller floating types; complex types stay.
 [[nodiscard]] DType complex_of(DType dtype);
-/// The type of sums and products: i64 and u64 for booleans and smaller integers, else the same.
+/// The type of sums and products: i64 and u64 for booleans and smaller integers, otherwise the
+/// same.
 [[nodiscard]] DType sum_type(DType dtype);
 
 /// As memory holds an element, or the half of a complex one: a boolean as u8, a bfloat16 as u16.

@@ -87,11 +87,11 @@ Places find_places(const AnyArray& array, const std::vector<AnyArray>& indices,
     layout.strides.push_back(0);
   }
   keep(begin + taken, array.axes());
-  const int behind = array.axes() - begin - taken;
+  const int axes_after = array.axes() - begin - taken;
   Expression further = 0;
   for (int i = 0; i < taken; ++i) {
     AnyArray each = indices[static_cast<std::size_t>(i)];
-    for (int axis = 0; axis < behind; ++axis) {
+    for (int axis = 0; axis < axes_after; ++axis) {
       each = each.expand_dims(-1);
     }
     const Expression step =

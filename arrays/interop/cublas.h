@@ -25,7 +25,7 @@ struct CublasApi {
   Multiply<double> multiply_f64 = nullptr;
   std::string library{};  ///< the name it was opened by
 
-  /// cuBLAS 13 or 12, or the library of RTCG_LIBCUBLAS; null if there is none.
+  /// cuBLAS 13 or 12, or the library of RTCG_LIBCUBLAS; null if it is not found.
   [[nodiscard]] static const CublasApi* find();
   /// Why find() gives null.
   [[nodiscard]] static const std::string& why_none();

@@ -58,7 +58,7 @@ struct MatmulPlan {
 /// types, whose products are accumulated as in sum(), run the reduction of their broadcast product.
 ///
 /// @throws InvalidInput  arrays.matmul.shape_mismatch; as apply() of a given slicing
-/// @throws Unsupported   arrays.matmul.no_slicing: none of the model's first choices fits;
+/// @throws Unsupported   arrays.matmul.no_slicing: no first choice of the model fits;
 ///                       arrays.matmul.no_cublas
 /// @throws DeviceError   arrays.cublas.call_failed
 /// @cost   the engine: one launch for all matrices, and a copy of each operand that is not in C

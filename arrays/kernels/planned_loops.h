@@ -37,7 +37,7 @@ struct PlannedLoops {
   std::shared_ptr<const loopy::Executor> kernel{};
 };
 /// The lengths for which the kernel of these lengths is chosen: powers of two. The choice depends
-/// on them alone, so that a sum has the same bits whatever ran before.
+/// on them alone, so that a sum has the same bits in every program.
 [[nodiscard]] loopy::IntegerValues lengths_of_class(const loopy::IntegerValues& lengths);
 /// Whether all arrays begin at multiples of vector_bytes; otherwise no vectors are used.
 [[nodiscard]] bool are_aligned(const std::vector<loopy::NamedArgument>& arguments);

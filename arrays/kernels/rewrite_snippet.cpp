@@ -56,7 +56,7 @@ class Rewriter {
       if (reader_.is(at + 1, "(")) {  // a function
         return;
       }
-      at = reader_.behind_value(at) + 1;  // the comma
+      at = reader_.after_value(at) + 1;  // the comma
     }
   }
 
@@ -84,22 +84,22 @@ class Rewriter {
       ++at;
       return array.pointer;
     }
-    const std::size_t behind = reader_.behind_bracket(at + 1);
+    const std::size_t after = reader_.after_bracket(at + 1);
     const bool is_at_i = reader_.is(at + 2, "i") && reader_.is(at + 3, "]");
     std::string place = is_at_i && !array.element.empty()
                             ? array.element
                             : fmt::format("{}[{}{}{}]", array.pointer, array.before_place,
-                                          range(at + 2, behind - 1), array.after_place);
-    at = behind;
+                                          range(at + 2, after - 1), array.after_place);
+    at = after;
     if (array.has_struct || !converts(array.dtype)) {
       return place;
     }
-    if (is_vector(array.dtype) && reader_.is_component(behind)) {
+    if (is_vector(array.dtype) && reader_.is_component(after)) {
       if (!is_half(array.dtype)) {
         return place;
       }
-      at = behind + 2;
-      return converted({element_of(array.dtype), true}, place + "." + tokens_[behind + 1].text, at);
+      at = after + 2;
+      return converted({element_of(array.dtype), true}, place + "." + tokens_[after + 1].text, at);
     }
     if (is_vector(array.dtype) && !is_packed(array.dtype, names_.dialect)) {
       return place;
@@ -120,7 +120,7 @@ class Rewriter {
       return loaded(kept, place);
     }
     const std::string& symbol = tokens_[at].text;
-    const std::size_t end = reader_.behind_value(at + 1);
+    const std::size_t end = reader_.after_value(at + 1);
     std::string value = range(at + 1, end);
     if (symbol != "=") {
       value = fmt::format("{} {} ({})", loaded(kept, place), symbol.substr(0, symbol.size() - 1),

@@ -200,13 +200,13 @@ class SnippetStudy {
         snippet.names_.count("continue") != 0) {
       return false;
     }
-    const std::size_t behind = reader_.behind_bracket(at + 1);
-    const std::size_t end = reader_.is(behind, "=") ? reader_.behind_value(behind + 1) : behind;
+    const std::size_t after = reader_.after_bracket(at + 1);
+    const std::size_t end = reader_.is(after, "=") ? reader_.after_value(after + 1) : after;
     bool reads_itself = false;
-    for (std::size_t k = behind; k < end; ++k) {
+    for (std::size_t k = after; k < end; ++k) {
       reads_itself = reads_itself || tokens_[k].text == tokens_[at].text;
     }
-    return reader_.is(behind, "=") && (end == tokens_.size() || reader_.is(end, ";")) &&
+    return reader_.is(after, "=") && (end == tokens_.size() || reader_.is(end, ";")) &&
            !reads_itself;
   }
 
@@ -220,9 +220,9 @@ class SnippetStudy {
     const bool is_at_i = reader_.is(at + 2, "i") && reader_.is(at + 3, "]");
     use.at_i = use.at_i || is_at_i;
     use.elsewhere = use.elsewhere || !is_at_i;
-    const std::size_t behind = reader_.behind_bracket(at + 1);
+    const std::size_t after = reader_.after_bracket(at + 1);
     use.is_addressed = use.is_addressed || reader_.is_address_taken(at);
-    if (!reader_.is_written(at, behind)) {
+    if (!reader_.is_written(at, after)) {
       return;
     }
     if (argument.is_const) {
@@ -231,8 +231,8 @@ class SnippetStudy {
           fmt::format("the snippet writes '{}', which is declared const", argument.name));
     }
     use.is_written = true;
-    const bool has_part = is_vector(argument.dtype) && reader_.is_component(behind);
-    const std::size_t sign = has_part ? behind + 2 : behind;
+    const bool has_part = is_vector(argument.dtype) && reader_.is_component(after);
+    const std::size_t sign = has_part ? after + 2 : after;
     const bool is_plain = sign < tokens_.size() && is_assignment(tokens_[sign].text);
     const bool part_is_as_it_lies = has_part && !is_half(argument.dtype);
     if (converts(argument.dtype) && !is_plain && !part_is_as_it_lies) {

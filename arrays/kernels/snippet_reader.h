@@ -38,7 +38,7 @@ class SnippetReader {
            (at == 0 || (!is(at - 1, ".") && !is(at - 1, "->") && !is(at - 1, "::")));
   }
   /// The place after the bracket that closes the one at `open`.
-  [[nodiscard]] std::size_t behind_bracket(std::size_t open) const {
+  [[nodiscard]] std::size_t after_bracket(std::size_t open) const {
     int depth = 0;
     for (std::size_t at = open;; ++at) {
       if (tokens_[at].kind == TokenKind::symbol) {
@@ -51,17 +51,17 @@ class SnippetReader {
     }
   }
   /// The place after the assigned value that begins at `at`.
-  [[nodiscard]] std::size_t behind_value(std::size_t at) const {
+  [[nodiscard]] std::size_t after_value(std::size_t at) const {
     while (at < tokens_.size()) {
       if (is(at, "(") || is(at, "[") || is(at, "{")) {
-        at = behind_bracket(at);
+        at = after_bracket(at);
       } else if (is(at, ";") || is(at, ",") || is(at, ")") || is(at, "]") || is(at, "}") ||
                  is(at, ":")) {
         break;
       } else if (is(at, "?")) {  // its colon belongs to it
         ++at;
         while (at < tokens_.size() && !is(at, ":")) {
-          at = is(at, "(") || is(at, "[") || is(at, "{") ? behind_bracket(at) : at + 1;
+          at = is(at, "(") || is(at, "[") || is(at, "{") ? after_bracket(at) : at + 1;
         }
         ++at;
       } else {
@@ -70,14 +70,14 @@ class SnippetReader {
     }
     return std::min(at, tokens_.size());
   }
-  /// Whether the value in the tokens from `first` to before `behind` is written: assigned, incremented
-  /// or decremented, or its address taken. Writing a member counts too.
-  [[nodiscard]] bool is_written(std::size_t first, std::size_t behind) const {
-    while ((is(behind, ".") && behind + 1 < tokens_.size()) || is(behind, "[")) {
-      behind = is(behind, ".") ? behind + 2 : behind_bracket(behind);
+  /// Whether the value in the tokens from `first` to before `after` is written: assigned,
+  /// incremented or decremented, or its address taken. Writing a member counts too.
+  [[nodiscard]] bool is_written(std::size_t first, std::size_t after) const {
+    while ((is(after, ".") && after + 1 < tokens_.size()) || is(after, "[")) {
+      after = is(after, ".") ? after + 2 : after_bracket(after);
     }
-    if (behind < tokens_.size() && tokens_[behind].kind == TokenKind::symbol &&
-        (is_assignment(tokens_[behind].text) || is_step(tokens_[behind].text))) {
+    if (after < tokens_.size() && tokens_[after].kind == TokenKind::symbol &&
+        (is_assignment(tokens_[after].text) || is_step(tokens_[after].text))) {
       return true;
     }
     return is_stepped_before(first) || is_address_taken(first);

@@ -168,7 +168,7 @@ Quadrant arc_tangent(const Expr& re, const Expr& im, Scratch& s) {
   const Expr two = s.number(2);
   const Expr is_one = s.keep_test("o", equal(x, one));
   const Expr distance = s.keep("d", (x - one) * (x - one) + y * y);
-  // next to 1 the square of y is none
+  // next to 1 the square of y does not count
   const Expr is_next = is_one && y < s.number(s.is_double() ? 0x1p-60 : 0x1p-30);
   const Expr near =
       select(is_next, s.number(0.5) * (s.number(std::log(2.0)) - fn(Intrinsic::log, y)),

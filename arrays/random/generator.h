@@ -58,7 +58,7 @@ class Generator {
   ///
   /// @throws InvalidInput  arrays.random.dtype; arrays.random.bad_range: a rate that is negative,
   ///         infinite, or too large for the type
-  /// @source Knuth's products below 10, else Hoermann 1993 (PTRS)
+  /// @source Knuth's products below 10, otherwise Hoermann 1993 (PTRS)
   [[nodiscard]] AnyArray poisson(DType dtype, const Extents& shape, double rate,
                                  runtime::StreamRef stream = current_stream());
 

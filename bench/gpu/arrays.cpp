@@ -42,7 +42,7 @@ void expect_small(const Expression& difference, double limit, const std::string&
   }
 }
 
-/// The device's own copy that moves as many bytes in all, whatever lies there.
+/// The device's own copy, which moves as many bytes in all.
 Rival device_copy(const Stream& stream, const AnyArray& from, const AnyArray& to, double bytes) {
   const auto half = static_cast<std::size_t>(bytes / 2);
   const Device device = stream.device();

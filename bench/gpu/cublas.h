@@ -18,7 +18,7 @@ class Cublas {
   /// c[m, n] = a[m, k] b[n, k]^T.
   void multiply_transposed(std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n,
                            int k) const;
-  /// So many products of matrices that lie one behind the other.
+  /// So many products of matrices that follow each other in memory.
   void multiply_batched(std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k,
                         int count) const;
 

@@ -52,7 +52,7 @@ void compete(const Stream& stream, std::vector<Contestant>& contestants, const s
     contestant.times_us.clear();
   }
   for (int batch = 0; batch < batches; ++batch) {
-    // The order turns round, so that nobody always runs after the same one.
+    // The order rotates, so that no contestant always runs after the same one.
     for (std::size_t turn = 0; turn < contestants.size(); ++turn) {
       const std::size_t index = batch % 2 == 0 ? turn : contestants.size() - 1 - turn;
       contestants[index].times_us.push_back(time_batch(stream, contestants[index], includes_work));

@@ -16,8 +16,8 @@
 #include "bench/near_best.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/device/copy.h"
@@ -154,7 +154,7 @@ Case batched_product(const Cublas& cublas, int n, int count, double seconds) {
           }};
 }
 
-/// Derivatives along r, s, t of six fields: as one product for cuBLAS, whose results then lie in
+/// Derivatives along r, s, t of six fields: as one product for cuBLAS, whose results are then in
 /// another order.
 Case differentiation(const Cublas& cublas, int order, double seconds) {
   const int nodes = (order + 1) * (order + 2) * (order + 3) / 6;

@@ -490,14 +490,13 @@ void Lowering::add_needs(Module& lowered) {
          (is<Comment>(lowered.items[first]) || is<BlankLine>(lowered.items[first]))) {
     ++first;
   }
-  std::size_t behind_includes = first;
-  while (behind_includes < lowered.items.size() &&
-         (is<Include>(lowered.items[behind_includes]) ||
-          is<BlankLine>(lowered.items[behind_includes]))) {
-    ++behind_includes;
+  std::size_t after_includes = first;
+  while (after_includes < lowered.items.size() && (is<Include>(lowered.items[after_includes]) ||
+                                                   is<BlankLine>(lowered.items[after_includes]))) {
+    ++after_includes;
   }
   auto& items = lowered.items;
-  items.insert(items.begin() + static_cast<std::ptrdiff_t>(behind_includes), helpers.begin(),
+  items.insert(items.begin() + static_cast<std::ptrdiff_t>(after_includes), helpers.begin(),
                helpers.end());
   items.insert(items.begin() + static_cast<std::ptrdiff_t>(first), head.begin(), head.end());
 }

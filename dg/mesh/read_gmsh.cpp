@@ -35,7 +35,7 @@ const std::map<std::int64_t, ElementType>& element_types() {
   return types;
 }
 
-using Groups = std::array<std::int64_t, 2>;  // 0 where there is none
+using Groups = std::array<std::int64_t, 2>;  // 0: no group
 
 struct Simplex {
   std::array<std::int64_t, 4> nodes{};
@@ -129,7 +129,7 @@ class GmshReader {
 
   // ---- version 4.1 -----------------------------------------------------------------------------
 
-  // Parts of entities, of which a partitioned mesh is made, have their own tags and groups.
+  // The parts of entities in a partitioned mesh have their own tags and groups.
   void read_entities(bool are_parts) {
     if (are_parts) {
       static_cast<void>(in_.integer(8));

@@ -13,7 +13,8 @@ namespace rtcg::loopy {
 /// An integer point of `set` that `accepts`: values for `names`, chosen in their order, small ones
 /// first. `set` may mention other names; the point leaves these open.
 ///
-/// The search is cut off after some hundred steps: nothing found does not mean that there is none.
+/// The search is cut off after some hundred steps: an empty result does not prove that there is no
+/// point.
 [[nodiscard]] std::optional<IntegerValues> find_integer_point(
     const ConstraintSet& set, const std::vector<std::string>& names,
     const std::function<bool(const IntegerValues&)>& accepts);

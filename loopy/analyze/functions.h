@@ -10,12 +10,12 @@
 
 namespace rtcg::loopy {
 
-// Functions of all lanes of a warp together. No user can write their names: who calls them has to
+// Functions of all lanes of a warp together. Users cannot write their names: callers have to
 // know that all lanes do.
 /// Value, distance; for a part of a warp its lanes, a constant.
 inline constexpr const char* shuffle_xor_function = "(shuffle_xor)";
-inline constexpr const char* shuffle_up_function = "(shuffle_up)";    ///< value, distance
-inline constexpr const char* shuffle_function = "(shuffle)";          ///< value, lane
+inline constexpr const char* shuffle_up_function = "(shuffle_up)";  ///< value, distance
+inline constexpr const char* shuffle_function = "(shuffle)";        ///< value, lane
 inline constexpr const char* warp_any_function = "(warp_any)";
 inline constexpr const char* warp_all_function = "(warp_all)";
 

@@ -51,7 +51,7 @@ void require_callable(const Kernel& kernel, const Call& call);
 /// @throws InvalidInput  as type_of
 [[nodiscard]] std::vector<cgen::Type> types_of_targets(const Kernel& kernel, const Expr& value);
 
-/// The type in which two numbers are added; Unknown where there is none.
+/// The type in which two numbers are added; Unknown if no type fits.
 [[nodiscard]] cgen::Type common_type(const cgen::Type& left, const cgen::Type& right);
 [[nodiscard]] LooseType common_type(const LooseType& left, const LooseType& right);
 

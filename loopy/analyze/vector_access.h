@@ -43,7 +43,7 @@ struct VectorPlan {
                                                          const std::string& iname);
 
 /// The element that an asynchronous copy reads in the first lane, where all lanes of `iname` could
-/// be copied at once, 8 or 16 bytes, given that all or none of them are clipped. Temporaries whose
+/// be copied at once, 8 or 16 bytes, if either all or no lanes are clipped. Temporaries whose
 /// address space is open count as shared.
 [[nodiscard]] std::optional<Expr> vector_copy_source(const Kernel& kernel,
                                                      const Instruction& instruction,

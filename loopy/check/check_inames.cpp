@@ -113,8 +113,8 @@ bool is_computed(const Kernel& kernel, const std::string& name) {
                      });
 }
 
-/// A computed bound is a condition of what the threads do if other bounds are constants: part `l` of
-/// `k = 32*m + l` runs from 0 to 31, whatever rows `begin <= k < end` say.
+/// A computed bound is a condition of what the threads do if other bounds are constants: part `l`
+/// of `k = 32*m + l` runs from 0 to 31, for all rows `begin <= k < end`.
 bool has_constant_bounds(const Kernel& kernel, const std::string& iname) {
   const ConstraintSet all = constraints_of(kernel, {iname});
   ConstraintSet fixed;

@@ -181,7 +181,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
     statements.insert(statements.end(), last.begin(), last.end());
     axes.push_back(launch_axes(kernel, statements, launch.host_loops));
   }
-  // after the axes: if bounds depend on a temporary, their messages tell more
+  // after the axes: if bounds depend on a temporary, their messages say more
   check_temporaries(kernel, launches_of(tree), added_temporaries(described, names));
 
   GeneratedProgram program;

@@ -41,8 +41,8 @@ bool is_integer(const cgen::Expr& expr) {
   return kind && cgen::is_integral(*kind);
 }
 
-/// Whether exactly one of the two holds. Comparisons of floating-point numbers are no opposites:
-/// where one number is none, neither holds.
+/// Whether exactly one of the two holds. Comparisons of floating-point numbers are not opposites:
+/// with a NaN, neither holds.
 bool are_opposite(const cgen::Expr& left, const cgen::Expr& right) {
   if (is_negation(left, right) || is_negation(right, left)) {
     return true;
@@ -354,7 +354,7 @@ CodeBlock gather_conditions(CodeBlock block, const PrivateVariables& variables, 
     std::size_t item = 0;
     bool writes_memory = false;
     Effects own{};
-    Effects behind{};
+    Effects later{};
   };
   std::vector<Open> open;
   std::vector<std::optional<CodeItem>> items;
@@ -370,8 +370,8 @@ CodeBlock gather_conditions(CodeBlock block, const PrivateVariables& variables, 
           (which == Gather::one_store && is_store && each.writes_memory)) {
         return false;
       }
-      moves_up = effects.commutes_with(each.behind);
-      return (moves_up || each.own.commutes_with(each.behind)) && join(first, item);
+      moves_up = effects.commutes_with(each.later);
+      return (moves_up || each.own.commutes_with(each.later)) && join(first, item);
     });
     if (found == open.end()) {
       items.emplace_back(std::move(item));
@@ -381,12 +381,12 @@ CodeBlock gather_conditions(CodeBlock block, const PrivateVariables& variables, 
       if (!moves_up) {  // the first one moves down
         items.push_back(std::exchange(items[found->item], std::nullopt));
         found->item = items.size() - 1;
-        found->behind = {};
+        found->later = {};
       }
     }
     for (auto each = open.begin(); each != open.end(); ++each) {
       if (each != found) {
-        each->behind.add(found == open.end() ? effects : found->own);
+        each->later.add(found == open.end() ? effects : found->own);
       }
     }
     if (found == open.end() && can_join) {

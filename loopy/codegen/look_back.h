@@ -9,7 +9,7 @@ namespace rtcg::loopy {
 
 /// The code of a block's first warp that looks back.
 ///
-/// It publishes what the block comes to, with the status 1. Then it reads what 32 blocks before it
+/// It publishes the block's value, with the status 1. Then it reads what 32 blocks before it
 /// have published, and the 32 before these, until one has published all up to itself, with the
 /// status 2; and publishes the same for this block. Each word of 64 bits has a status and 32 bits
 /// of a value, so that a value is whole if its words have the same status: no fences are needed.

@@ -144,8 +144,8 @@ class Lowering {
                                        : lower(to_expr(found->second), scope_.index_type);
   }
 
-  /// An affine form of integers with the values of unrolled inames put in: nothing where it has
-  /// none of them.
+  /// An affine form of integers with the values of unrolled inames put in; nothing if it mentions
+  /// no such iname.
   [[nodiscard]] std::optional<Expr> with_known_values(const Expr& expr) const {
     if (scope_.values->empty()) {
       return std::nullopt;
@@ -271,7 +271,7 @@ class Lowering {
     return left_fits && right_fits && !is_wide ? Kind::u32 : Kind::i64;
   }
 
-  /// Integers are divided as such whatever is wanted around them.
+  /// Integers are divided as integers, also where another type is wanted.
   [[nodiscard]] Type type_of_division(const Expr& expr, const Type& wanted) const {
     const Type own = own_type(expr);
     return is_floating_type(wanted) && is_floating_type(own) ? wanted : own;

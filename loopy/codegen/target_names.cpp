@@ -83,7 +83,7 @@ bool is_reserved_name(cgen::Dialect dialect, std::string_view name) {
          has(device_functions, name) || is_helper_name(name) || is_function(name);
 }
 
-/// The same for the kernel itself: other functions see it, too.
+/// The same for the kernel itself: other functions see it as well.
 bool is_reserved_kernel(cgen::Dialect dialect, std::string_view name) {
   // names with a first underscore are those of linkers; programs of OpenMP call the others
   const std::string_view of_double = name.substr(0, name.size() - (name.ends_with('f') ? 1 : 0));

@@ -30,8 +30,8 @@ Traffic traffic_of(const Kernel& kernel, const Instruction& instruction) {
   return traffic;
 }
 
-/// The statements whose values `reader` may see in `variable`: those before it, and of these the
-/// ones that set it anew, where there are such.
+/// The statements whose values `reader` may see in `variable`: those before it, or of these only
+/// the ones that overwrite it, if such exist.
 std::vector<std::size_t> sources(const std::vector<Traffic>& traffic, std::size_t reader,
                                  const std::string& variable) {
   std::vector<std::size_t> setting;

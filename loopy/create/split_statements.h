@@ -15,7 +15,7 @@ struct StatementLine {
   std::size_t number = 0;
 };
 
-/// The statements of a text, without comments. C text in quotes ends none of them.
+/// The statements of a text, without comments. A semicolon in quoted C text ends no statement.
 [[nodiscard]] std::vector<StatementLine> split_statements(std::string_view text);
 
 }  // namespace rtcg::loopy

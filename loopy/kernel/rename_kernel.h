@@ -12,7 +12,7 @@ namespace rtcg::loopy {
 /// New names by old ones.
 using NewNames = std::map<std::string, std::string, std::less<>>;
 
-/// The new name, or the old one where there is none.
+/// The new name, or the old one if it has no new one.
 [[nodiscard]] const std::string& new_name(const NewNames& names, const std::string& old);
 
 /// The kernel with its arguments, temporaries, inames, rules and statements called otherwise.

@@ -47,7 +47,7 @@ struct Preamble {
 /// C text as the code of a function: `c_body("return x*x;")`.
 [[nodiscard]] cgen::Statement c_body(std::string text);
 
-/// The code for a target; null if there is none.
+/// The code for a target; null if the function has none.
 [[nodiscard]] const TypedFunction::Body* find_body(const TypedFunction& function, Target target);
 
 /// `host`, `opencl` or `cuda`.

@@ -31,7 +31,7 @@ Elimination::Elimination(const ConstraintSet& set) {
     Row row = row_of(constraint.expr);
     row.is_equality = constraint.is_equality;
     if (bring_to_lowest_terms(row)) {
-      append(row);  // a set has none of them twice
+      append(row);  // a set has no row twice
     }
   }
   for (const Congruence& congruence : set.congruences()) {

@@ -284,7 +284,7 @@ std::vector<Expr> Realizer::realize_reduction(const Reduction& reduction,
   return values;
 }
 
-/// What the rows of threads have come to, as variables of the threads along `axis`.
+/// The values of the rows of threads, as variables of the threads along `axis`.
 Realizer::Accumulated Realizer::row_totals(const Reduction& reduction,
                                            const ReductionOperation& operation,
                                            const std::vector<Expr>& values, const std::string& axis,

@@ -129,7 +129,7 @@ class Realizer {
   std::vector<Expr> carry(const ReductionOperation& operation, const Accumulated& so_far,
                           const std::vector<Expr>& total, const ScanSweeps& sweeps,
                           const Instruction& threads, std::string& last);
-  /// What the blocks before have come to, in shared memory (look_back.cpp).
+  /// The value of the blocks before, in shared memory (look_back.cpp).
   /// @param total  of the block, in all of its threads
   std::vector<Expr> look_back(const ReductionOperation& operation, const std::vector<Expr>& total,
                               const ScanSweeps& sweeps, const Instruction& threads,

@@ -292,7 +292,7 @@ Realizer::ScanItems Realizer::load_items(const Reduction& reduction,
   return items;
 }
 
-/// Each thread scans its items; the threads scan what these come to; what came before a thread is
+/// Each thread scans its items; the threads scan the values of these; what came before a thread is
 /// added to each of its items.
 std::vector<Expr> Realizer::scan_items(const ReductionOperation& operation,
                                        const Accumulated& so_far, const ScanItems& items,

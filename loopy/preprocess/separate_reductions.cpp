@@ -80,7 +80,7 @@ class Separator {
     return map_children(own, [&](const Expr& child) { return rewrite(child, inside); });
   }
 
-  /// What decides whether the rest is computed comes to an end before it.
+  /// A condition is computed completely before what depends on it.
   Expr rewrite_in_order(const Expr& expr, const NameSet& around) {
     const std::set<std::size_t> outer = decided_before_;
     const auto decides = [&](const Expr& condition) {

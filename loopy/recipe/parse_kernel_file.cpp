@@ -84,16 +84,16 @@ struct Section {
 
   /// The lines without the blanks that all indented ones begin with.
   [[nodiscard]] std::string text() const {
-    const bool begins_behind_name = first_line == name_line;
+    const bool begins_after_name = first_line == name_line;
     std::size_t indent = std::string::npos;
-    for (std::size_t i = begins_behind_name ? 1 : 0; i < lines.size(); ++i) {
+    for (std::size_t i = begins_after_name ? 1 : 0; i < lines.size(); ++i) {
       indent = std::min(indent, lines[i].find_first_not_of(" \t"));
     }
     std::string text;
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      const bool is_behind_name = begins_behind_name && i == 0;
+      const bool is_after_name = begins_after_name && i == 0;
       text += (i == 0 ? "" : "\n") +
-              lines[i].substr(is_behind_name ? 0 : std::min(indent, lines[i].size()));
+              lines[i].substr(is_after_name ? 0 : std::min(indent, lines[i].size()));
     }
     return text;
   }

@@ -21,7 +21,7 @@ struct AccessGroup {
   [[nodiscard]] bool contains(const ArrayAccess& access) const;
 };
 
-/// The groups of an array, those that mention the most inames first, else in the order of the
+/// The groups of an array, those that mention the most inames first, otherwise in the order of the
 /// kernel: FetchPlan::group counts them from 1 on.
 /// @param expanded  has no rules
 [[nodiscard]] std::vector<AccessGroup> access_groups(const Kernel& expanded,

@@ -1,4 +1,4 @@
-// Chains: kernels with several nests, each of which is sliced as a kernel of its own.
+// Chains: kernels with several nests, which are sliced as kernels of their own.
 #include <algorithm>
 #include <array>
 #include <cmath>

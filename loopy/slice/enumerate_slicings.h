@@ -36,7 +36,7 @@ struct MachineModel {
   /// do: where they may not, these are several launches and are not listed.
   bool has_device_fences = true;
   /// Whether it is a processor, whose threads of a block are lanes of its vectors: 8 are enough,
-  /// whatever min_threads says, and multiprocessors are cores.
+  /// even if min_threads is larger, and multiprocessors are cores.
   bool is_cpu = false;
   /// DeviceInfo::target of a CUDA device, otherwise empty: searches begin with shapes that were
   /// measured on it.
@@ -80,9 +80,9 @@ struct SlicingConstraints {
   std::map<std::string, InameHint> inames{};
   std::map<std::string, ArrayUse> arrays{};
   MachineModel machine{};
-  /// Arguments that may lie otherwise than the kernel describes them, at most 4: whoever runs what
-  /// is found then lays them out so, see Slicing::layouts and layout_copy(). Of all combinations 16
-  /// are looked at, those that change the fewest arrays.
+  /// Arguments that may get another layout than the kernel describes, at most 4. The caller of the
+  /// kernel lays them out, see Slicing::layouts and layout_copy(). At most 16 combinations are
+  /// listed, those that change the fewest arrays.
   std::vector<std::string> free_layouts{};
 };
 

@@ -14,9 +14,9 @@
 
 namespace rtcg::loopy::detail {
 
-/// Arrays that may lie otherwise, at most.
+/// The most arrays whose layout is free.
 constexpr std::size_t most_free_arrays = 4;
-/// A way to lie for each of them, as a place in FreeLayout::ways.
+/// A layout for each of them, as a place in FreeLayout::ways.
 using LayoutNumbers = std::array<std::uint8_t, most_free_arrays>;
 
 /// No way of FreeLayout::ways, but what each access likes best: no slicing takes less than with it.

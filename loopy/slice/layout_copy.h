@@ -9,9 +9,9 @@ enum class LayoutCopy {
   put_in_order  ///< back
 };
 
-/// What copies all elements of an argument between two arrays, `described` and `laid_out`: run it
-/// before a kernel whose slicing has the plan, or behind one that has written the array. Its other
-/// arguments are the parameters in the shape. What is padded is not written.
+/// A kernel that copies all elements of an argument between two arrays, `described` and `laid_out`.
+/// Run it before a kernel whose slicing has the plan, or after one that has written the array. Its
+/// other arguments are the parameters in the shape. Padding is not written.
 ///
 ///     const Kernel copy = layout_copy(kernel, plan, LayoutCopy::lay_out);
 ///     Executor(copy, device)(stream, {arg("described", a), arg("laid_out", b), arg("n", 1000)});

@@ -44,10 +44,10 @@ struct LoopSlicingConstraints {
   std::map<std::string, bool> prefetch_hints{};
 };
 
-/// Which dimensions lie on blocks and threads. A dimension of a result stays a loop, or becomes an
-/// axis of the grid (two at most), or is cut: threads inside (three axes at most, in every order),
-/// a loop or an axis of the grid outside. Lengths of threads are powers of two that divide. Those
-/// without threads are left out. In a fixed order, none twice.
+/// Which dimensions are mapped to blocks and threads. A dimension of a result stays a loop, or
+/// becomes an axis of the grid (two at most), or is cut: threads inside (three axes at most, in
+/// every order), a loop or an axis of the grid outside. Lengths of threads are powers of two that
+/// divide. Those without threads are left out. In a fixed order, none twice.
 [[nodiscard]] std::vector<Slicing> loop_assignments(const Kernel& kernel,
                                                     const LoopSlicingConstraints& constraints);
 

@@ -14,7 +14,7 @@
 
 namespace rtcg::loopy::detail {
 
-/// An array of which a march reads elements again.
+/// An array whose elements a march reads again.
 struct MarchedArray {
   std::string array{};
   double element_bytes = 4;

@@ -21,7 +21,8 @@ struct ResultTile {
   std::uint8_t in_thread = 0;
 };
 
-/// Finds the choices of tiles, each in the same way whatever it did before. For one thread.
+/// Finds the choices of tiles. What it finds for a tile does not depend on earlier ones. For one
+/// thread.
 class TileEnumerator {
  public:
   virtual ~TileEnumerator() = default;
@@ -32,7 +33,7 @@ class TileEnumerator {
   /// @param too_slow  what takes that long is left out
   [[nodiscard]] virtual const TileChoices& choices(const ResultTile& tile, std::size_t place,
                                                    float too_slow) = 0;
-  /// Of the fastest of some choices that stand for all; infinite where there is none.
+  /// Of the fastest of some choices that stand for all; infinite if there are no choices.
   [[nodiscard]] virtual float estimated_seconds(const ResultTile& tile) = 0;
 
  protected:
@@ -44,8 +45,7 @@ class TileEnumerator {
 /// The best choices, the best one first, the same ones for any number of threads.
 ///
 /// Where there are more choices than RankingBounds::most_choices, tiles are looked at in the order
-/// of their estimates until so many choices have been: the time that this takes is bounded,
-/// whatever the kernel.
+/// of their estimates until so many choices have been: this bounds the time for every kernel.
 ///
 /// @param make_enumerator  one for each thread; all find the same
 /// @param most_threads     and no more than the machine has cores

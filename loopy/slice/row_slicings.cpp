@@ -210,7 +210,7 @@ class RowReader {
     return result;
   }
 
-  /// The one along which the statement writes neighbours, else the longest.
+  /// The one along which the statement writes neighbours, otherwise the longest.
   [[nodiscard]] std::string spread_iname(const NameSet& own, const Expr& target) const {
     if (const Access* element = get_if<Access>(target)) {
       const auto last = to_affine(element->indices.back());

@@ -8,7 +8,7 @@
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_ranking.h"
 
-// The shapes that a search tries first, whatever the model says.
+// The shapes that a search tries first, before the choices of the model.
 
 namespace rtcg::loopy::detail {
 

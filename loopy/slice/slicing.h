@@ -50,18 +50,18 @@ struct FetchPlan {
   std::string array{};
   /// The first axis varies fastest in shared memory.
   bool is_transposed = false;
-  /// Elements left free after each row of shared memory.
+  /// Unused elements after each row of shared memory.
   std::int64_t padding = 0;
   /// What the items of one thread, and its inner loops, read: each element once.
   bool in_registers = false;
-  /// Rows of shared memory have their elements in different orders, instead of free ones behind
-  /// them, see swizzle_bank_conflicts().
+  /// Rows of shared memory have their elements in different orders, instead of unused elements
+  /// after them, see swizzle_bank_conflicts().
   bool is_swizzled = false;
   /// Elements that are read at once, 2 or 4, see add_prefetch(); 0: one by one, but 16 bytes where
   /// copies run ahead and both sides are contiguous.
   std::int64_t vector_width = 0;
-  /// Buffers of this array's tile, see pipeline(); 0: as many as the slicing has of all. Copies
-  /// arrive in the order in which they were asked for, so those that run ahead do so equally far.
+  /// Buffers of this array's tile, see pipeline(); 0: as many as the slicing has of all. All
+  /// prefetched tiles have equally many, because asynchronous copies complete in order.
   std::int64_t stages = 0;
   /// Loops that are swept, by the names that the cuts give them; empty: those within a block, or
   /// within a thread for registers, that the group's reads mention, of `group` 0 those of the
@@ -116,8 +116,8 @@ struct PrivatePlan {
   friend bool operator==(const PrivatePlan&, const PrivatePlan&) = default;
 };
 
-/// How an argument lies in memory, where that is not as the kernel describes it: whoever calls the
-/// kernel then has to lay the array out so, see layout_copy().
+/// The layout of an argument in memory if it is not as the kernel describes it. The caller of the
+/// kernel lays the array out, see layout_copy().
 struct LayoutPlan {
   std::string array{};
   /// The axes from the slowest varying to the fastest; empty: as described, C order where an axis
@@ -132,8 +132,8 @@ struct LayoutPlan {
   friend bool operator==(const LayoutPlan&, const LayoutPlan&) = default;
 };
 
-/// One way to run a kernel, as data: how each iname lies on grid, block, lanes and loops, what is
-/// kept in shared memory, and how arrays lie that the caller lets the tuner lay out.
+/// One way to run a kernel, as data: how each iname is mapped to grid, block, lanes and loops, what
+/// is kept in shared memory, and the layouts of arrays that the tuner may choose.
 ///
 /// As text:
 ///     i: g.1 l.1*16 ilp*4; j: g.0 l.0*16 vec*4; k: for for*8; fetch a transposed pad 4; fetch b;
@@ -181,8 +181,8 @@ struct Slicing {
   /// Loops of scans on an axis of the grid whose blocks look back, see scan_over_grid(); those of
   /// others take three launches.
   std::vector<std::string> look_back{};
-  /// Inames of which each thread along l.0 has several values that follow each other: neighbouring
-  /// threads load and store neighbouring elements, see exchange_items().
+  /// Inames whose threads along l.0 have several consecutive values: neighbouring threads load and
+  /// store neighbouring elements, see exchange_items().
   std::vector<std::string> exchanges{};
   /// Inames: the statements within each of them, and those that share loops with these, begin a
   /// launch of their own, see add_barrier().
@@ -194,7 +194,7 @@ struct Slicing {
   /// see fuse_reductions(): those of one list are united under the first name, and each list is one
   /// loop of all of the reductions. The other words are about the kernel after this.
   std::vector<std::vector<std::string>> online{};
-  /// Of arguments that do not lie as described.
+  /// Of arguments with another layout than described.
   std::vector<LayoutPlan> layouts{};
   /// Loops from the outermost to the innermost, by the names that the cuts give them; empty: as
   /// the scheduler has them, see prioritize_loops(). A stream leaves it so.
@@ -234,8 +234,7 @@ struct Slicing {
 /// @throws InvalidInput  what recipe_of and the transformations throw
 [[nodiscard]] Kernel apply(const Kernel& kernel, const Slicing& slicing);
 
-/// What lies in memory as a plan says instead of as described. The array gets one more axis where
-/// one is cut.
+/// Gives an argument the layout of a plan. If an axis is cut, the array gets one more.
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_array: no argument that is an array of known
 /// shape;
@@ -243,7 +242,7 @@ struct Slicing {
 ///                       pad, or statements know the places of its elements in memory
 [[nodiscard]] std::vector<RecipeStep> layout_steps(const Kernel& kernel, const LayoutPlan& plan);
 [[nodiscard]] Kernel laid_out(Kernel kernel, const LayoutPlan& plan);
-/// Why an array cannot lie otherwise than described, whatever the plan; else nothing.
+/// Why no plan can change the layout of an array; nothing if one can.
 [[nodiscard]] std::optional<std::string> why_not_laid_out(const Kernel& kernel,
                                                           std::string_view array);
 

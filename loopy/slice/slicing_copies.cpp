@@ -54,8 +54,8 @@ void add_queues(const Slicing& slicing, std::vector<RecipeStep>& steps) {
   }
 }
 
-/// The reads that a fetch is about: of its group, else of the first one, or of all where it says
-/// what it sweeps.
+/// The reads that a fetch is about: of its group, otherwise of the first one, or of all where it
+/// says what it sweeps.
 AccessGroup reads_of(const Kernel& expanded, const Slicing& slicing, const FetchPlan& fetch) {
   std::vector<AccessGroup> groups = access_groups(expanded, fetch.array);
   if (groups.empty()) {

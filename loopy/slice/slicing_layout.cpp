@@ -1,4 +1,4 @@
-// From the layout of an argument to the transformations that it stands for.
+// From the layout of an argument to its transformations.
 #include <algorithm>
 #include <numeric>
 
@@ -16,7 +16,7 @@ std::string bracketed(const std::string& array) {
   return fmt::format("[{}]", array);
 }
 
-/// C text that is said to touch the array, at places that nobody knows.
+/// C text that touches the array at unknown places.
 bool is_in_raw_text(const Kernel& kernel, std::string_view array) {
   return std::any_of(
       kernel.instructions.begin(), kernel.instructions.end(), [&](const Instruction& each) {
@@ -26,7 +26,7 @@ bool is_in_raw_text(const Kernel& kernel, std::string_view array) {
       });
 }
 
-/// What does not fit the axes of the array; else nothing.
+/// What does not fit the axes of the array; nothing if all fits.
 std::optional<std::string> find_fault(const Argument& argument, const LayoutPlan& plan) {
   const std::size_t axes = argument.shape.size();
   std::vector<std::size_t> sorted = plan.order;
@@ -52,8 +52,8 @@ std::optional<std::string> find_fault(const Argument& argument, const LayoutPlan
   return std::nullopt;
 }
 
-/// The axes behind the cut, from the slowest varying to the fastest: the inner part of a cut axis
-/// is the one behind its outer part, and varies fastest.
+/// The axes after the cut, from the slowest varying to the fastest: the inner part of a cut axis
+/// comes after its outer part, and varies fastest.
 std::vector<std::size_t> final_order(const LayoutPlan& plan, std::size_t axes) {
   std::vector<std::size_t> order = plan.order;
   if (order.empty()) {

@@ -176,7 +176,7 @@ class ProblemReader {
     }
   }
 
-  /// Those that are cut or lie on the grid, the fastest varying in the results first.
+  /// Those that are cut or on the grid, the fastest varying in the results first.
   std::vector<std::string> result_inames() const {
     std::vector<std::string> order;
     std::optional<NameSet> common;
@@ -434,7 +434,7 @@ class ProblemReader {
     return read;
   }
 
-  /// The most neighbours of 16 bytes together of which the first one is known to be aligned.
+  /// The most neighbours, of 16 bytes together, whose first one is known to be aligned.
   std::int64_t vector_width(const ArrayAccess& access, const SlicedRead& read) const {
     const Argument* argument = find_argument(kernel_, access.array);
     const auto lanes = static_cast<std::int64_t>(16 / read.element_bytes);
@@ -523,7 +523,7 @@ class ProblemReader {
     read.density = counter_.points(access.inames) / box;
   }
 
-  /// What lies between the reads of a group.
+  /// The distances between the reads of a group.
   static void add_distances(const AccessGroup& group, SlicedRead& read) {
     for (std::size_t axis = 0; axis < read.axes.size() && group.is_affine; ++axis) {
       const auto place = [&](const ArrayAccess& each) {

@@ -33,7 +33,7 @@ struct RankingBounds {
   std::size_t most_choices = 1200000;  ///< that are looked at, about: a second of one core, or less
 };
 
-/// No iname: there is none.
+/// No iname.
 struct SlicedLoop {
   std::string iname{};
   std::int64_t length = 1;

@@ -1,4 +1,4 @@
-// From a slicing to the transformations that it stands for.
+// From a slicing to its transformations.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -189,7 +189,8 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   if (!slicing.loop_order.empty()) {
     steps.push_back({"prioritize_loops", slicing.loop_order, {}});
   }
-  add_layouts(kernel, slicing, steps);  // behind the cuts, whose lengths spare divisions of indices
+  // after the cuts: constant lengths spare divisions of indices
+  add_layouts(kernel, slicing, steps);
   detail::add_copies(kernel, expanded, slicing, reduced, steps);
   // tiles are fetched by rules, which reduce_over_grid expands, and are in the loops of the cuts
   for (const InameSlicing& each : slicing.inames) {

@@ -35,11 +35,11 @@ struct RowSlicings {
 /// Blocks that march along the slow loop of a stencil, on GPUs; null for other kernels.
 [[nodiscard]] SourcePtr march_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// Blocks and threads over atomic updates, and copies of the arrays that they update. Null for
-/// kernels that do anything else.
+/// other kernels.
 [[nodiscard]] SourcePtr update_slicings(const Kernel& kernel,
                                         const SlicingConstraints& constraints);
-/// Rows of blocks and threads for nests whose statements scan along one loop, and that loop over the
-/// grid. Null for other kernels.
+/// Rows of blocks and threads for nests whose statements scan along one loop, and that loop over
+/// the grid. Null for other kernels.
 [[nodiscard]] SourcePtr scan_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// Rows to threads, to warps and their parts, and to blocks, for nests with loops whose bounds the
 /// kernel computes. Null for other kernels.

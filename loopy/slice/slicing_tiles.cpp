@@ -1,4 +1,4 @@
-// How tiles lie in shared memory, and how they are copied.
+// The layout of tiles in shared memory, and how they are copied.
 #include <algorithm>
 #include <cstdlib>
 

@@ -191,7 +191,7 @@ class UpdateReader {
       const auto affine = to_affine(target.indices[axis]);
       array.is_along = array.is_along || (axis + 1 == target.indices.size() && affine &&
                                           affine->coefficient(row_loop().iname) == 1);
-      // one value in a block whatever is cut: loops on the grid alone
+      // one value in a block however loops are cut: loops on the grid alone
       bool is_whole = affine.has_value();
       bool is_across = is_whole;
       for (const std::string& name : free_names(target.indices[axis])) {

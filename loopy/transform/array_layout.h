@@ -12,7 +12,7 @@
 
 namespace rtcg::loopy {
 
-/// How an argument or temporary lies in memory.
+/// The layout of an argument or temporary in memory.
 struct ArrayLayout {
   std::vector<Expr> shape{};
   /// One for each axis.
@@ -30,8 +30,8 @@ struct ArrayLayout {
 /// Whether a statement or rule touches the array by places in memory.
 [[nodiscard]] bool has_linear_access(const Kernel& kernel, std::string_view array);
 
-/// `array[indices]`, or 0 where that may lie outside of the array.
-/// @param box  constraints of where the indices lie
+/// `array[indices]`, or 0 where the indices may be outside of the array.
+/// @param box  constraints of the indices
 [[nodiscard]] Expr clipped_element(const Argument& argument, const std::vector<Expr>& indices,
                                    const ConstraintSet& box);
 

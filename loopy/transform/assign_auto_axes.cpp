@@ -92,8 +92,8 @@ std::vector<BlockLengths> block_lengths(const Kernel& kernel) {
   return lengths;
 }
 
-/// Rows shorter than half of l.0 leave most threads without work: several of them lie side by side
-/// on it then. Takes the iname of the row, the first of `open`, whose name is empty from then on,
+/// Rows shorter than half of l.0 leave most threads without work: several of them then share
+/// the axis. Takes the iname of the row, the first of `open`, whose name is empty from then on,
 /// and leaves what is left of the rows.
 Kernel side_by_side(Kernel kernel, const BlockLengths& lengths,
                     std::vector<std::pair<std::int64_t, std::string>>& open) {

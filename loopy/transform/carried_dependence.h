@@ -10,8 +10,8 @@
 namespace rtcg::loopy {
 
 /// Why the statements of a loop cannot be spread over two loops: `first` of all iterations and then
-/// `last` of all iterations, where both were in each iteration. Nothing where it does not matter,
-/// as far as affine indices tell.
+/// `last` of all iterations, where both were in each iteration. Nothing if
+/// affine indices show no difference.
 ///
 ///     for i: a[i] = x[i]; b[i] = a[i + 1]
 ///

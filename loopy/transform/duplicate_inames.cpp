@@ -219,7 +219,7 @@ std::optional<Refusal> find_refusal(Kernel kernel, const std::vector<std::string
 /// The new loops may nest otherwise than the old ones did.
 void check_order(const Kernel& old, const Kernel& kernel, const std::vector<std::string>& ids,
                  const NewNames& names) {
-  // axes that nested as loops and now do not: nobody could ask later what they hand on
+  // axes that nested as loops and now do not: later steps could not ask what they hand on
   if (iteration_order(as_loops(old)) && !iteration_order(as_loops(kernel))) {
     if (const auto why = find_value_carried_by_axes(old)) {
       throw_if_refused(Refusal{"loopy.duplicate_inames.carried_value",

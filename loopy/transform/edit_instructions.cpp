@@ -127,7 +127,8 @@ std::optional<Refusal> find_barrier_refusal(const Kernel& kernel, std::string_vi
   return refusal;
 }
 
-/// Loops around all of the statements: what lies on axes meets at the barrier as a whole.
+/// Loops around all of the statements. Inames on axes are not among them: all threads and blocks
+/// reach the barrier.
 NameSet common_loops(const Kernel& kernel, const Sides& sides) {
   std::optional<NameSet> common;
   for (const Instruction& instruction : kernel.instructions) {

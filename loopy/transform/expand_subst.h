@@ -24,8 +24,7 @@ namespace rtcg::loopy {
 [[nodiscard]] Kernel expand_subst(Kernel kernel, std::string_view rule = {},
                                   std::string_view within = {});
 
-/// The kernel with `a$tag(i)`, whatever the tag, as `a[i]`: who asks for the reads of `array` means
-/// these, too.
+/// The kernel with `a$tag(i)`, for every tag, as `a[i]`: these are reads of `array` as well.
 [[nodiscard]] Kernel expand_tagged_uses(Kernel kernel, const std::string& array);
 
 }  // namespace rtcg::loopy

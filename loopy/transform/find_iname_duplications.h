@@ -17,8 +17,8 @@ struct InameDuplication {
   std::string within{};
   friend bool operator==(const InameDuplication&, const InameDuplication&) = default;
 };
-/// Duplications each of which alone makes the loops of the kernel nest; empty where they do so
-/// already, and where none alone is enough.
+/// Single duplications that make the loops of the kernel nest; empty if the loops nest already, or
+/// if one duplication is not enough.
 /// @source Loo.py `get_iname_duplication_options`
 [[nodiscard]] std::vector<InameDuplication> find_iname_duplications(const Kernel& kernel);
 

@@ -8,7 +8,7 @@
 namespace rtcg::loopy {
 
 struct FuseOptions {
-  /// Put behind names of the second kernel that the first one has, too; a number follows where the
+  /// Appended to names of the second kernel that the first one has as well; a number follows if the
   /// result is taken.
   std::string suffix = "_b";
   /// Variables that the first kernel writes and the second one reads. A temporary of the first is

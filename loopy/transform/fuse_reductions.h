@@ -7,7 +7,7 @@
 
 namespace rtcg::loopy {
 
-/// Makes one reduction, in one pass over the elements, of reductions of which later ones use the
+/// Makes one reduction, in one pass over the elements, of reductions whose later ones use the
 /// results of earlier ones.
 ///
 /// Rewrites

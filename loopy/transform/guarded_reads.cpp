@@ -96,8 +96,8 @@ class ReadGuard {
     return place;
   }
 
-  /// Within a reduction: its operand is always evaluated if it has iterations whatever happens, all
-  /// in one thread.
+  /// Within a reduction: its operand is always evaluated if it has iterations in every case, all in
+  /// one thread.
   [[nodiscard]] Place within(Place place, const Reduction& reduction) const {
     const NameSet inames(reduction.inames.begin(), reduction.inames.end());
     const ConstraintSet all = constraints_of(kernel_, inames);
@@ -166,7 +166,7 @@ class ReadGuard {
       open.push_back(Comparison{ComparisonOp::less_equal, 0, index});
     }
     if (!end || !is_known([&](const Affine& value) { return *end - value - 1; })) {
-      // whole multiples of the divisor lie below the end or not
+      // the end is a multiple of the divisor
       const FloorDiv* quotient = get_if<FloorDiv>(index);
       const auto divisor = quotient != nullptr ? as_integer(quotient->denominator) : std::nullopt;
       open.push_back(

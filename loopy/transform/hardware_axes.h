@@ -6,8 +6,8 @@
 
 namespace rtcg::loopy {
 
-/// Puts statements onto the axes of the grid and of the block that others lie on and they do not:
-/// each block and thread does them, where else the first one of the axis would.
+/// Puts statements onto the axes of the grid and of the block that only other statements use: each
+/// block and thread then runs them, instead of the first one of the axis alone.
 ///
 /// @param within  the statements, as match_instructions takes them. What they write is either each
 ///                thread's own, or the same from all of them

@@ -185,7 +185,7 @@ Kernel with_bindings(Kernel callee, const BoundTo& bound) {
   return callee;
 }
 
-/// The callee's statements as they run where the call stands.
+/// The callee's statements as they run at the call.
 std::vector<Instruction> statements_at(const Instruction& call, const Kernel& callee) {
   std::vector<Instruction> statements = callee.instructions;
   for (Instruction& each : statements) {

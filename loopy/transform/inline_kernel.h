@@ -14,8 +14,8 @@ namespace rtcg::loopy {
 using Bindings = std::vector<std::pair<std::string, std::string>>;
 
 struct InlineOptions {
-  /// Whether the statements are a function of the text that is called here, one for all calls that
-  /// need the same; else they stand among the others.
+  /// Whether the statements become a function of the text, one for all calls that need the same;
+  /// otherwise they are inserted among the other statements.
   bool as_function = false;
 };
 
@@ -31,7 +31,7 @@ struct InlineOptions {
 /// it lacks them. Inames, temporaries, rules and ids get new names where theirs are taken.
 /// @param callee    recipes have it as the text of a kernel file, or the path of one
 /// @param call      id of a `nop` statement
-/// @param bindings  `_0`, `_1`, ... stand for the callee's indices
+/// @param bindings  `_0`, `_1`, ... are the callee's indices
 /// @param options   as a function, it gets pointers to the parts of arrays that it touches, and
 ///                  scalars; its loops are sequential, and it has no barriers and no C text
 /// @throws InvalidInput  loopy.inline_kernel.not_a_function, loopy.inline_kernel.no_call,

@@ -66,7 +66,7 @@ bool reads(const Expr& expr, const std::string& variable) {
   return accessed_arrays(expr).count(variable) != 0 || free_names(expr).count(variable) != 0;
 }
 
-/// `+` or `*` where the statement adds to what it assigns to, or multiplies it; 0 else.
+/// `+` or `*` if the statement adds to its target or multiplies it; otherwise 0.
 char update_kind(const Instruction& instruction) {
   const Assignment* assignment = get_if<Assignment>(instruction);
   if (assignment == nullptr || assignment->targets.size() != 1) {

@@ -14,7 +14,7 @@
 
 namespace rtcg::loopy {
 
-/// A loop around a statement: who has the same name next to each other at the same level shares it.
+/// A loop around a statement. Neighbours with the same name at the same level share it.
 struct LoopLevel {
   std::string loop{};
   /// The value by which its iterations are ordered, in inames of the kernel that is asked about.
@@ -51,8 +51,8 @@ struct DependenceOptions {
   bool is_proof = false;
 };
 /// Why the statements of `kernel` cannot run in the order `after`, where they ran in the order
-/// `before`: two that touch one element, one of them writing, would change places. Nothing where
-/// none do, as far as affine indices tell.
+/// `before`: two that touch one element, one of them writing, would change places. Nothing if
+/// affine indices show no such pair.
 ///
 /// Sums and products that a statement carries on (`s[i] = s[i] + a[i, k]`) may run in any order,
 /// and variables that each iteration sets before it reads them do not count. Statements that one
@@ -62,9 +62,9 @@ struct DependenceOptions {
     const Kernel& kernel, const IterationOrder& before, const IterationOrder& after,
     const DependenceOptions& options = {});
 
-/// Why lanes, threads or blocks of the kernel cannot stand for loops: one of their iterations hands
-/// an element to another. Nothing where none is proved to, and where statements meet at barriers
-/// that the user put there. Where not all of them nest as loops each is asked about alone.
+/// Why lanes, threads or blocks of the kernel cannot replace loops: one iteration hands an element
+/// to another. Nothing if this is not proved, or if the user put barriers between the statements.
+/// If they do not all nest as loops, each is examined alone.
 [[nodiscard]] std::optional<std::string> find_value_carried_by_axes(const Kernel& kernel);
 
 /// Refuses a transformation that adds or removes statements, where the loops around the others nest

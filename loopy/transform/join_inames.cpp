@@ -219,7 +219,7 @@ Kernel with_joined_domain(Kernel kernel, const Inames& inames, const std::string
   return kernel;
 }
 
-/// The joined iname stands where the outermost of the old ones stood.
+/// The joined iname takes the place of the outermost old one.
 Inames with_joined_once(const Inames& order, const Inames& inames, const std::string& joined) {
   Inames result;
   for (const std::string& each : order) {

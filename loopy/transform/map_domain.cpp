@@ -33,7 +33,7 @@ bool holds(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// New inames in terms of old ones, or why there are none such.
+/// New inames in terms of old ones, or why this is not possible.
 struct Mapping {
   Names old_inames{};
   Names new_inames{};

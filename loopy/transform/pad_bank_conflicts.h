@@ -28,8 +28,8 @@ namespace rtcg::loopy {
 [[nodiscard]] Kernel pad_bank_conflicts(Kernel kernel,
                                         const std::vector<std::string>& temporaries = {});
 
-/// The most turns that an access to the array takes: threads of the first warp whose elements lie
-/// in one bank take turns. 1 where there are no conflicts.
+/// The most turns that an access to the array takes: threads of the first warp whose elements are
+/// in one bank take turns. 1 if there are no conflicts.
 ///
 /// @throws InvalidInput  as pad_bank_conflicts
 [[nodiscard]] std::int64_t bank_conflicts(const Kernel& kernel, const std::string& temporary);

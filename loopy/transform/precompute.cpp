@@ -71,9 +71,9 @@ struct Source {
   UseReplacer::FindUse find_use;
   /// Which uses are replaced, in place of the pattern and what they mention.
   std::function<bool(const std::vector<Expr>& indices)> is_wanted{};
-  /// An axis that the temporary has whatever its length.
+  /// An axis that the temporary keeps even if its length is 1.
   std::optional<std::size_t> kept_axis{};
-  /// The value at some indices; `box` are the constraints of where they lie.
+  /// The value at some indices; `box` has their constraints.
   std::function<Expr(const std::vector<Expr>& indices, const ConstraintSet& box)> value;
   const char* nothing_replaced;  // codes
   const char* input_changes;
@@ -194,7 +194,7 @@ class Stager {
     }
   }
 
-  /// Inames that are shared, and of which each iteration uses what it fills itself.
+  /// Shared inames whose iterations use only what they fill themselves.
   void find_own_iterations() {
     std::size_t number = 0;
     for (std::size_t axis = 0; axis < box_.size() && number < options_.inames.size(); ++axis) {
@@ -445,7 +445,7 @@ class Stager {
     return result;
   }
 
-  /// As early as what it reads allows, behind other such statements: neighbours share a barrier.
+  /// As early as what it reads allows, after other such statements: neighbours share a barrier.
   [[nodiscard]] std::size_t place_of(const Instruction& store) const {
     const NameSet reads = read_variables(kernel_, expanded(store));
     std::size_t place = 0;

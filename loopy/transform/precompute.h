@@ -11,8 +11,8 @@
 namespace rtcg::loopy {
 
 struct PrecomputeOptions {
-  /// Tag of the new inames. Empty: `l.auto` where all threads of a block need the same values,
-  /// loops else.
+  /// Tag of the new inames. Empty: `l.auto` if all threads of a block need the same values,
+  /// otherwise loops.
   std::string default_tag{};
   /// Names of the new inames, one for each axis that is kept; empty: `NAME_0`, `NAME_1`, ... An
   /// iname that is there already is shared: it takes the same values, and keeps its tag. If all
@@ -22,11 +22,11 @@ struct PrecomputeOptions {
   /// Name of the temporary; empty: `RULE_store`, `ARRAY_fetch`.
   std::string temporary_name{};
   AddressSpace address_space = AddressSpace::automatic;
-  /// Loops that the new statement is within beside those that its values depend on.
+  /// Loops around the new statement, besides those that its values depend on.
   std::vector<std::string> outer_inames{};
   /// Neighbours in the array that are read at once, 2 or 4, of at most 16 bytes: add_prefetch only,
-  /// where rows are known to begin at multiples of them. 0: one by one. In the temporary they are
-  /// written at once where they lie side by side there, too.
+  /// where rows are known to begin at multiples of them. 0: one by one. They are also
+  /// written at once if they are contiguous in the temporary.
   std::int64_t vector_width = 0;
   /// Reads at constant distances from those that are named are replaced as well: add_prefetch only.
   bool any_offset = false;
@@ -67,8 +67,8 @@ struct PrecomputeOptions {
 ///     a_fetch[a_fetch_0] = a[16*io + a_fetch_0]
 ///     out[16*io + ii] = sum(k, a_fetch[k])
 ///
-/// What of the footprint may lie outside of the array is read as 0, without a branch around a
-/// barrier. Only reads that mention all swept inames are replaced, also
+/// The part of the footprint that may be outside of the array is read as 0, without a branch around
+/// a barrier. Only reads that mention all swept inames are replaced, also
 /// those within rules.
 /// @param array  the array, an argument or a temporary, or one of its accesses as it stands in the
 /// kernel now,

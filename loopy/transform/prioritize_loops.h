@@ -16,8 +16,8 @@ namespace rtcg::loopy {
 ///     for j: for i: S(i, j)
 ///
 /// Refused where iterations that touch one element, one of them writing, would change places;
-/// sums and products that a statement carries on may. Where the loops cannot be nested yet, nobody
-/// can tell: then the order is taken as it is.
+/// sums and products that a statement carries on may. If the loops cannot be nested yet, this is
+/// not known, and the order is accepted.
 /// @throws InvalidInput  loopy.prioritize_loops.unknown_iname, loopy.prioritize_loops.circle,
 ///                       loopy.prioritize_loops.carried_value
 /// @source Loo.py `prioritize_loops`

@@ -42,7 +42,7 @@ class ReadQueuer {
   Kernel run() {
     stage();
     if (length_ == 1) {
-      return std::move(kernel_);  // each iteration fills it anew
+      return std::move(kernel_);  // each iteration fills it again
     }
     take_fill();
     if (is_shared_) {
@@ -103,7 +103,7 @@ class ReadQueuer {
                       [](const FootprintAxis& each) { return each.length_elements > 1; }));
   }
 
-  /// The length of the vectors along the last axis; 0: there are none.
+  /// The length of the vectors along the last axis; 0: no vectors.
   [[nodiscard]] std::int64_t lanes_of(const NameSet& spread, const Affine& index) const {
     for (const std::string& each : spread) {
       if (tag_of(kernel_, each).kind == AxisKind::vec && index.coefficient(each) == 1) {

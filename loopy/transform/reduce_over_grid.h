@@ -45,7 +45,7 @@ struct ReduceOverGridOptions {
 /// its target already, `s = s + sum(...)`, the atomic form is one launch. Preprocessing does the
 /// two-stage form by itself wherever a reduction over an axis of the grid is left. A statement that
 /// reads the result later runs in a further launch.
-/// @param iname  on an axis of the grid; the inames of the reduction beside it stay as they are
+/// @param iname  on an axis of the grid; the other inames of the reduction stay as they are
 /// @throws InvalidInput  loopy.reduce_over_grid.unknown_iname, loopy.reduce_over_grid.not_on_grid,
 ///                       loopy.reduce_over_grid.no_reduction, loopy.reduce_over_grid.nested,
 ///                       loopy.reduce_over_grid.bounds, loopy.reduce_over_grid.no_atomic,

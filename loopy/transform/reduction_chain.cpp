@@ -138,7 +138,7 @@ class RepairFinder {
         !is_one(else_part->outer)) {
       return std::nullopt;
     }
-    // a branch that is 0 stays 0 whatever it is multiplied by
+    // a branch that is 0 stays 0 when it is multiplied
     const bool is_then = is_zero(conditional.else_value);
     if (!is_then && !is_zero(conditional.then_value) &&
         then_part->exponentials != else_part->exponentials) {

@@ -10,7 +10,7 @@
 #include "rtcg/cgen/ast/type.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
-// Reductions over the same values of which later ones use the results of earlier ones, such as
+// Reductions over the same values whose later ones use the results of earlier ones, such as
 //     top = reduce(max, j, x[j]);  total = sum(j, exp(x[j] - top))
 // and what corrects the later one when the earlier one changes.
 

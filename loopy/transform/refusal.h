@@ -29,7 +29,7 @@ void throw_if_refused(const std::optional<Refusal>& refusal);
 /// name to be made.
 [[nodiscard]] std::optional<std::string> why_not_new_name(const Kernel& kernel,
                                                           std::string_view name);
-/// Why two inames of one statement would lie on one axis of the hardware, were `iname` tagged so.
+/// Why two inames of one statement would be on one axis of the hardware if `iname` had this tag.
 [[nodiscard]] std::optional<std::string> why_not_on_axis(const Kernel& kernel,
                                                          std::string_view iname,
                                                          const InameTag& tag);

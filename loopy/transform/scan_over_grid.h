@@ -6,13 +6,13 @@
 
 namespace rtcg::loopy {
 
-/// How what the blocks before a block come to reaches it.
+/// How a block gets the value of the blocks before it.
 enum class GridScan {
   three_launches,  ///< the order of the operations is the same each time
   /// In one launch, on targets with warp shuffles and fences of the device (CUDA): each block scans
   /// its elements, publishes their value and reads what the blocks before it have published, as far
-  /// back as it must. How far that is differs from run to run, and with it the order of the
-  /// operations: the last bits of floating-point sums and products do, too. Other targets run three
+  /// back as necessary. The distance differs from run to run, and with it the order of the
+  /// operations and the last bits of floating-point sums and products. Other targets run three
   /// launches.
   look_back,
 };

@@ -16,7 +16,7 @@ namespace rtcg::loopy {
 ///
 /// Where the index is no number, reads choose among the arrays, and a statement that writes becomes
 /// one for each of them under the condition that it is the one; in unrolled loops and lanes the
-/// text has no such choice left. The new arrays lie in C order.
+/// text has no such choice left. The new arrays are in C order.
 /// @param array  an argument, accessed by its indices
 /// @param axis   of constant length, at most 64
 /// @throws InvalidInput  loopy.separate_array_axis.unknown_array,

@@ -13,7 +13,7 @@ namespace rtcg::loopy {
 /// Rewrites, for i from 0 to (n - 1) // 16 and the last iteration apart,
 ///     for i in [0, (n + 15) // 16): S(i)
 ///   into
-///     for i in [0, n // 16): S(i)                      16 elements each, whatever n
+///     for i in [0, n // 16): S(i)                      16 elements each, for every n
 ///     for i_tail in [n // 16, (n + 15) // 16): S(i_tail)
 ///
 /// A reduction over the loop combines one of each piece. On an axis of the grid or of the block

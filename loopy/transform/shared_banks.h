@@ -25,7 +25,7 @@ enum class JoinedLanes {
   possible,  ///< all that a compiler may join: neighbours that begin at an aligned place
 };
 
-/// Turns that accesses to an array take: threads of the first warp whose elements lie in one bank
+/// Turns that accesses to an array take: threads of the first warp whose elements are in one bank
 /// take turns.
 struct Turns {
   std::int64_t sum = 0;

@@ -14,7 +14,7 @@ namespace rtcg::loopy {
 ///   into
 ///     a: f32[(n + 15) // 16, 16];    b[i] = a[i_outer, i_inner]
 ///
-/// The array lies in C order then: an argument is expected so by the kernel's callers.
+/// The array is in C order afterwards; callers pass an argument in this layout.
 /// @param axis    counted from 0
 /// @param length  of the new axis; > 0
 /// @throws InvalidInput  loopy.split_array_axis.unknown_array, loopy.split_array_axis.bad_axis,

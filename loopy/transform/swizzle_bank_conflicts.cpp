@@ -21,7 +21,7 @@ bool is_power_of_two(std::int64_t value) {
   return value > 0 && (value & (value - 1)) == 0;
 }
 
-/// Whether C text touches the array at places that it does not tell.
+/// Whether C text touches the array at unknown places.
 bool is_touched_by_text(const Kernel& kernel, const std::string& name) {
   return std::any_of(
       kernel.instructions.begin(), kernel.instructions.end(), [&](const Instruction& each) {
@@ -69,7 +69,7 @@ std::optional<Refusal> find_refusal(const Kernel& placed, const std::string& nam
       !fits_rows(smallest, *axes)) {
     return Refusal{
         "loopy.swizzle_bank_conflicts.bad_pattern",
-        fmt::format("rows of {} elements of '{}' cannot lie in {} orders of groups of {}, the same "
+        fmt::format("rows of {} elements of '{}' cannot have {} orders of groups of {}, the same "
                     "for {} rows: these are powers of two, and groups times orders divide a row",
                     axes->columns, name, options.patterns, group, options.rows)};
   }

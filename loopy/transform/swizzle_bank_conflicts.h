@@ -19,7 +19,7 @@ struct SwizzleOptions {
   std::int64_t rows = 0;
 };
 
-/// Gives the rows of arrays in shared memory each another order of their elements, so that the
+/// Permutes the elements of each row of arrays in shared memory, by row, so that the
 /// threads of a warp that touch them at the same time find their elements in different banks: what
 /// pad_bank_conflicts does, without memory that is left unused.
 ///
@@ -29,10 +29,10 @@ struct SwizzleOptions {
 ///     a_fetch: f32[32, 32] {swizzle=column ^ row % 32};  b[i, j] = a_fetch[j, i]
 /// which is a place in memory, not another index: in C, a_fetch[j][i ^ j].
 ///
-/// The code for the host, where there are no banks, leaves the swizzle away.
+/// The code for the host has no swizzle, because there are no banks.
 /// Takes the swizzle for which all accesses together need the fewest turns, and of these the one of
-/// the fewest patterns; arrays for which none helps stay as they are. Whoever lays the array out
-/// anew afterwards takes the swizzle away. Copies of pipeline() that are to be wide come first.
+/// the fewest patterns; arrays that no swizzle helps stay as they are. A later change of the
+/// array's layout removes the swizzle. Vector copies of pipeline() have to come before.
 /// @param temporaries  empty: all arrays in shared memory that have rows to swizzle
 /// @throws InvalidInput  loopy.swizzle_bank_conflicts.unknown_temporary,
 ///                       loopy.swizzle_bank_conflicts.not_shared,

@@ -69,7 +69,7 @@ std::optional<std::vector<Expr>> parse_strides(const std::vector<std::string>& p
   return strides;
 }
 
-/// `N1,N0,vec`: the elements along the axis lie side by side, three take the place of four, and the
+/// `N1,N0,vec`: the elements along the axis are contiguous, three take the place of four, and the
 /// other axes nest as stated.
 std::optional<std::vector<Expr>> strides_of_vectors(const std::vector<Expr>& shape,
                                                     std::vector<std::string> parts,

@@ -9,7 +9,7 @@
 
 namespace rtcg::loopy {
 
-/// Says how arrays lie in memory.
+/// Sets the layout of arrays in memory.
 ///
 /// Rewrites
 ///     a: f32[n, m]
@@ -19,7 +19,7 @@ namespace rtcg::loopy {
 /// @param layout  `C`, `F`, the nesting of each axis (`N1,N0`: the last axis varies fastest, as in
 ///                C order; `N0,N1`: the first), or a stride in elements for each axis
 ///                (`stride:32,stride:1`). With `vec` for one axis of 2 to 4 elements, `N0,vec`,
-///                these lie side by side, three of them in the place of four: a loop over them that
+///                these are contiguous, three of them in the place of four: a loop over them that
 ///                is tagged vec loads and stores them at once. separate_array_axis makes an array
 ///                of each index of an axis
 /// @throws InvalidInput  loopy.tag_array_axes.unknown_array, loopy.tag_array_axes.bad_layout

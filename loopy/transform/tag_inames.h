@@ -10,7 +10,7 @@
 namespace rtcg::loopy {
 
 /// Inames and the tags they get: `{{"i", "g.0"}, {"j", "l.0"}}`. A name with `*` (any text) or `?`
-/// (any character) stands for all inames that fit.
+/// (any character) means all inames that match.
 using InameTags = std::vector<std::pair<std::string, std::string>>;
 
 /// Says how the iterations of some inames are carried out.

@@ -8,7 +8,7 @@
 
 namespace rtcg::loopy {
 
-/// Says in which memory temporaries lie.
+/// Chooses the memory of temporaries.
 ///
 /// @param space  `private`, `local`, `global`, or `auto` to let rtcg choose
 /// @throws InvalidInput  loopy.set_temporary_address_space.unknown_temporary,

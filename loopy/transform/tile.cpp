@@ -107,7 +107,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<Tile
   return std::nullopt;
 }
 
-/// One read of an array, in terms of the parts of inames that lie within a block.
+/// One read of an array, in terms of the parts of inames within a block.
 struct Read {
   std::vector<Expr> indices;
   std::vector<std::string> swept{};  ///< in the order of the tile
@@ -207,7 +207,7 @@ class Tiler {
     return reads;
   }
 
-  /// Whether a copy in shared memory saves reads, or makes them lie side by side.
+  /// Whether a copy in shared memory saves reads, or makes them contiguous.
   [[nodiscard]] bool is_reused(const Argument& argument) const {
     const std::vector<Read> reads = reads_of(argument.name);
     if (reads.empty() || reads.front().swept.empty() || loops_outside_block(reads)) {

@@ -23,8 +23,8 @@ struct TiledIname {
 struct TileOptions {
   /// Reduced inames and the length of the piece that a block has in shared memory at a time.
   std::vector<std::pair<std::string, std::int64_t>> reductions{};
-  /// Arrays to copy to shared memory. Nothing: those of which elements are read more than once in
-  /// a block, or by neighbouring threads from places far apart.
+  /// Arrays to copy to shared memory. Nothing: those whose elements are read more than once in a
+  /// block, or by neighbouring threads from places far apart.
   std::optional<std::vector<std::string>> fetch{};
   /// Whether the copies are padded against bank conflicts.
   bool pad = true;
@@ -44,7 +44,7 @@ struct TileOptions {
 ///
 /// With lanes, i is 16*lanes*i_outer + 16*i_lane + i_inner, and i_lane is tagged `ilp`. Rules are
 /// expanded. Arrays that the kernel writes are not fetched.
-/// @param inames  one to three, the one of neighbouring threads last: it lies on g.0 and l.0
+/// @param inames  one to three, the one of neighbouring threads last: it gets g.0 and l.0
 /// @throws InvalidInput  loopy.tile.unknown_iname, loopy.tile.bad_length, loopy.tile.is_reduced,
 ///                       loopy.tile.unknown_array, loopy.tile.tagged_already; and for arrays asked
 ///                       for, what add_prefetch throws

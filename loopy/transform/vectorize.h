@@ -20,8 +20,8 @@ namespace rtcg::loopy {
 /// them are: its compilers find the vectors by themselves. Accesses that are no vectors are done
 /// lane by lane.
 /// @param iname   untagged, or tagged `vec`; its values are 0 and 1, or 0 to 3, of at most 16 bytes
-/// @param arrays  to be read and written as vectors wherever they differ by lane; empty: whatever
-///                is possible, at least one
+/// @param arrays  to be read and written as vectors wherever they differ by lane; empty: all for
+///                which it is possible, at least one
 /// @throws InvalidInput  loopy.vectorize.unknown_iname, loopy.vectorize.bad_length,
 ///                       loopy.vectorize.tagged_already, loopy.vectorize.no_vector
 /// @throws InvalidInput  at a call: loopy.executor.misaligned_array

@@ -24,13 +24,13 @@ class CandidateRunner {
   using Prepared = std::shared_ptr<const PreparedCandidate>;
 
   virtual ~CandidateRunner() = default;
-  /// Whether check() can tell. What results are compared with may take longer than the first
-  /// compiles: candidates are timed meanwhile, and checked later. Called between other calls; it
+  /// Whether check() can decide. The reference may take longer than the first compiles: candidates
+  /// are timed meanwhile, and checked later. Called between other calls; it
   /// may launch, but waits for no other thread. If it throws, the search ends.
   [[nodiscard]] virtual bool is_judge_ready() { return true; }
-  /// The time is over: from now on check() tells, by what is known.
+  /// The time is over: from now on check() decides by what is known.
   virtual void judge_by_what_is_known() {}
-  /// Another number than before: what check() said until now holds no more.
+  /// If the number changes, earlier answers of check() are void.
   [[nodiscard]] virtual int judgement() const { return 0; }
   /// Any thread, several at once. May throw any Error as soon as `stop` is set: the result is then
   /// not needed. @throws Error  the candidate is refused

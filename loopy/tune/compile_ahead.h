@@ -20,7 +20,7 @@ struct Candidate {
   TunedCandidate tuned{};
   CandidateRunner::Prepared prepared{};
   bool is_resumed = false;
-  /// The least of its samples: what a busy machine adds is in none of a few of them.
+  /// The least of its samples: of a few samples, one is usually free of what a busy machine adds.
   double least_us = 0;
   /// Timed only roughly, since another one takes so much less.
   bool is_hopeless = false;

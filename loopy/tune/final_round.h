@@ -25,7 +25,7 @@ std::size_t sort_without_final_round(std::vector<Candidate>& fine);
 /// slower only if it takes at least 1.5 times as long in each of them.
 struct FinalRound {
   CandidateRunner& runner;
-  /// After which no round begins. There is none where one would last longer.
+  /// No round begins after this time, or if it would last longer.
   double seconds = 1;
   /// The time is over: candidates with a time from the log are not compiled.
   bool is_stopped = false;

@@ -22,7 +22,7 @@ class LaunchTimer {
     }
   }
 
-  /// Mean of so many launches, each of which `launch` submits to the stream.
+  /// Mean of so many launches; `launch` submits one to the stream.
   template <class Launch>
   [[nodiscard]] double time_us(const runtime::Stream& stream, const Launch& launch, int launches) {
     if (!scrubbed_) {

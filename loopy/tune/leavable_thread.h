@@ -39,8 +39,8 @@ class LeavableThread {
   bool is_left_ = false;
 };
 
-/// A value that a thread of its own makes. If nobody has waited for it at the end, the thread is
-/// left.
+/// A value that a thread of its own makes. The destructor does not wait for it: a thread that is
+/// still at work is left to itself.
 template <class T>
 class MadeAside {
  public:

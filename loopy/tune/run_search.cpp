@@ -357,7 +357,7 @@ class SearchRun {
     }
   }
 
-  /// After the search: the judge gets a moment more, and has to tell then by what is known.
+  /// After the search: the judge gets a moment more, then decides by what is known.
   void wait_for_judge() {
     progress_.doing = "judging results";
     report();

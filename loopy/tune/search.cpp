@@ -138,8 +138,8 @@ class Guided : public Search {
     return std::nullopt;
   }
 
-  /// What the model likes is often alike: most of its choices are taken from further down, at steps
-  /// that grow, and begin anew.
+  /// The model's first choices are often alike: most choices are taken from further down the list,
+  /// at growing steps that start again at the top.
   std::size_t spread(std::size_t first) {
     jump_ *= 1.35;
     if (jump_ > static_cast<double>(stream_.count()) / 8) {

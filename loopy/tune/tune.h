@@ -83,13 +83,13 @@ struct TuneResult : SearchSummary {
 ///
 /// The sizes in options.constraints.parameters are put into the kernel, so that a winner is for
 /// them alone. Candidates are compiled by several threads and processes while the device runs one
-/// at a time; what the best one so far leaves no chance is not compiled, or no more. The results of
-/// every one are compared before it may win: with what the description means and the bounds that
-/// its interpreter gives, or where there are none with those of a plain slicing; if that would take
-/// long, with those of the first candidate that gives the interpreter's samples, or is right for
-/// small sizes. What was timed before there is anything to compare with is compared later, before
-/// it guides the search, is logged or returned. Timing stops early for what is three times slower
-/// than the best; a program that ran already is not timed again. The same seed tries the same
+/// at a time; a candidate without a chance against the best one so far is not compiled. The results
+/// of each are compared before it may win: with the interpreter's results and error bounds, or with
+/// those of a plain slicing if C text cannot be interpreted; if that would take long, with those of
+/// the first candidate that gives the interpreter's samples, or is right for small sizes.
+/// Candidates that were timed before a reference existed are compared later, before they guide the
+/// search, are logged or returned. Timing stops early for candidates three times slower than the
+/// best; equal programs are timed once. The same seed tries the same
 /// candidates in the same order.
 /// @throws InvalidInput  loopy.tune.unwritable_log, loopy.tune.foreign_file; what SlicingStream
 /// throws, and what the

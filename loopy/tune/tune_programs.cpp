@@ -21,7 +21,7 @@ struct PreparedProgram : PreparedCandidate {
   std::function<void(runtime::StreamRef)> launch{};
 };
 
-/// Of everything that tells programs apart.
+/// Of everything in which programs differ.
 std::uint64_t hash_of(const std::string& text, const TunableProgram& made) {
   std::string all = fmt::format("{}\n{}\n{}\n{} {}", text, made.kernel, to_string(made.shape),
                                 made.options.fast_math, made.shape.cooperative);

@@ -52,7 +52,7 @@ std::string read_uuid(const DriverApi& driver, CUdevice device) {
   return bus.data();
 }
 
-// `580.159`: which of the many drivers that serve one version of CUDA. libcuda does not tell; the
+// `580.159`: which of the many drivers that serve one version of CUDA. libcuda does not say; the
 // kernel does, in a line that differs between its open and closed modules but for this word.
 std::string read_driver_release() {
   std::ifstream file("/proc/driver/nvidia/version");

@@ -189,7 +189,7 @@ class Backend {
   [[nodiscard]] virtual int suggested_block_threads(Kernel kernel, std::size_t shared_bytes);
 };
 
-/// The devices of one back end, or the reason why there are none (in words for a person).
+/// The devices of one back end, or a sentence that says why it has none.
 struct BackendDevices {
   std::vector<Backend*> devices;
   std::string why_none;

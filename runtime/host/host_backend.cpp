@@ -36,7 +36,7 @@ struct HostKernel {
   const char* parameter_text = nullptr;       // as they are declared, after the count
 };
 
-// `3, sizeof(float), sizeof(int *)` as the words within sizeof; empty for what is none.
+// `3, sizeof(float), sizeof(int *)` as the words within sizeof; empty for other texts.
 std::vector<std::string> declared_types(std::string_view text) {
   std::vector<std::string> types;
   constexpr std::string_view opening = "sizeof(";

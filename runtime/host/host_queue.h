@@ -72,7 +72,7 @@ class HostEvent {
 
   /// A later record makes this the event's place instead.
   void record(HostQueue& queue) const;
-  /// Whether the latest record has been passed; true if there is none.
+  /// Whether the latest record has been passed; true if nothing was recorded.
   [[nodiscard]] bool is_done() const;
   void synchronize() const;
   /// Lets later tasks of the queue wait for the latest record so far.

@@ -286,20 +286,20 @@ void draw_title(Canvas& canvas, const std::string& title) {
               TextAnchor::middle);
 }
 
-void draw_color_bar(Canvas& canvas, const Frame& beside, const ColorScale& scale) {
-  const int left = beside.left + beside.width + 24;
+void draw_color_bar(Canvas& canvas, const Frame& plot, const ColorScale& scale) {
+  const int left = plot.left + plot.width + 24;
   const int width = 18;
-  for (int y = 0; y < beside.height; ++y) {
-    const double value = scale.high - (scale.high - scale.low) * (y + 0.5) / beside.height;
-    canvas.fill(left, beside.top + y, left + width, beside.top + y + 1, scale.of(value));
+  for (int y = 0; y < plot.height; ++y) {
+    const double value = scale.high - (scale.high - scale.low) * (y + 0.5) / plot.height;
+    canvas.fill(left, plot.top + y, left + width, plot.top + y + 1, scale.of(value));
   }
   const double l = left - 0.5;
   const double r = left + width + 0.5;
-  const double t = beside.top - 0.5;
-  const double b = beside.top + beside.height + 0.5;
+  const double t = plot.top - 0.5;
+  const double b = plot.top + plot.height + 0.5;
   canvas.lines({{l, t}, {r, t}, {r, b}, {l, b}, {l, t}}, 1, detail::black);
   for (const double tick : detail::ticks(scale.low, scale.high, 6)) {
-    const double y = beside.top + beside.height * (scale.high - tick) / (scale.high - scale.low);
+    const double y = plot.top + plot.height * (scale.high - tick) / (scale.high - scale.low);
     canvas.lines({{r, y}, {r + 4, y}}, 1, detail::black);
     canvas.text({r + 8, y + detail::letters / 2}, detail::tick_text(tick), detail::letters,
                 detail::black);

@@ -30,10 +30,10 @@ constexpr std::array<Range, 30> distances = {
 
 template <std::size_t count>
 std::size_t place_of(const std::array<Range, count>& ranges, std::uint32_t value) {
-  const auto behind = std::upper_bound(
+  const auto after = std::upper_bound(
       ranges.begin(), ranges.end(), value,
       [](std::uint32_t number, const Range& range) { return number < range.first; });
-  return static_cast<std::size_t>(behind - ranges.begin()) - 1;
+  return static_cast<std::size_t>(after - ranges.begin()) - 1;
 }
 
 // One block of the codes that deflate fixes: no tables in the file, and little code here.

@@ -1,4 +1,4 @@
-// Arrays that the tuner lays out: the same numbers wherever they lie, and what becomes of them.
+// Arrays that the tuner lays out: the same numbers in every layout, and what becomes of them.
 #include <filesystem>
 #include <unistd.h>
 
