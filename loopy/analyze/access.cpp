@@ -137,16 +137,16 @@ std::vector<ArrayAccess> accesses_of(const Kernel& kernel, const Instruction& in
       collector.write(target);
     }
   }
-  if (const RawCode* raw = get_if<RawCode>(instruction)) {
-    for (const RawPart& part : raw->parts) {
-      if (part.is_read) {
-        collector.read(part.expr);
-      }
+  for_each_part(instruction, [&](const Expr& part, bool is_read, bool) {
+    if (is_read) {
+      collector.read(part);
     }
-    for (const Expr& target : targets_of(instruction)) {
-      collector.write(target);
+  });
+  for_each_part(instruction, [&](const Expr& part, bool, bool is_written) {
+    if (is_written) {
+      collector.write(part);
     }
-  }
+  });
   return collector.take();
 }
 

@@ -141,11 +141,13 @@ cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& pla
   cgen::Function function;
   function.result = cgen::void_type;
   function.name = plan.kernel_name;
-  // C text of users may have barriers of its own
-  const bool has_text =
-      std::any_of(launch.statements.begin(), launch.statements.end(),
-                  [&](std::size_t each) { return is<RawCode>(launch.kernel.instructions[each]); });
-  const bool do_threads_wait = (has_barriers || has_text) && launch.rules.has_threads;
+  // C text of users may have barriers of its own; blocks that look back wait for others
+  const bool may_wait =
+      std::any_of(launch.statements.begin(), launch.statements.end(), [&](std::size_t each) {
+        const Instruction& instruction = launch.kernel.instructions[each];
+        return is<RawCode>(instruction) || is<LookBack>(instruction);
+      });
+  const bool do_threads_wait = (has_barriers || may_wait) && launch.rules.has_threads;
   function.parameters = c_parameters(launch.kernel, parameters,
                                      do_threads_wait ? written_and_read(launch) : NameSet{});
   for (const HostLoop& loop : plan.host_loops) {

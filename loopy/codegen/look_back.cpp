@@ -82,8 +82,8 @@ class LookBackCode {
  public:
   LookBackCode(KernelVariables& variables, const LookBack& look_back, const ExprScope& scope)
       : variables_(variables), look_back_(look_back), scope_(scope) {
-    for (const Expr& each : look_back.before) {
-      types_.push_back(variables.type_of(each));
+    for (const LookBack::Value& each : look_back.values) {
+      types_.push_back(variables.type_of(each.before));
       words_ += word_count(types_.back());
     }
   }
@@ -100,15 +100,15 @@ class LookBackCode {
     const cgen::Expr drawn = cgen::variable(target_name(look_back_.drawn), cgen::u64);
     launch_ = body.add(cgen::declare(cgen::const_(cgen::u32), variables_.new_name("launch"),
                                      cgen::cast(cgen::u32, drawn >> i32(32)) << i32(2)));
-    assign_all(body, look_back_.before, look_back_.neutral);
+    assign_all(body, &Value::before, &Value::neutral);
     BlockBuilder own;
-    assign_all(own, look_back_.found, look_back_.total);
+    assign_all(own, &Value::found, &Value::total);
     publish(own, tile, cgen::select(cgen::equal(tile, i32(0)), u32(2), u32(1)));
     body << cgen::if_(cgen::equal(lane, i32(0)), own);
     BlockBuilder back;
     look_back(back, tile, lane);
     BlockBuilder all;
-    assign_all(all, look_back_.found, look_back_.before_and_total);
+    assign_all(all, &Value::found, &Value::before_and_total);
     publish(all, tile, u32(2));
     back << cgen::if_(cgen::equal(lane, i32(0)), all);
     body << cgen::if_(tile > i32(0), back);
@@ -116,45 +116,44 @@ class LookBackCode {
   }
 
  private:
+  using Value = LookBack::Value;
+  using Part = Expr Value::*;
+
   [[nodiscard]] cgen::Expr lowered(const Expr& expr, const cgen::Type& type) const {
     return lower_expr(scope_, expr, type);
   }
-  [[nodiscard]] cgen::Expr variable(const std::vector<Expr>& parts, std::size_t value) const {
-    return lowered(parts[value], types_[value]);
+  [[nodiscard]] cgen::Expr part(Part which, std::size_t value) const {
+    return lowered(look_back_.values[value].*which, types_[value]);
   }
 
-  void assign_all(BlockBuilder& body, const std::vector<Expr>& targets,
-                  const std::vector<Expr>& values) const {
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      body << cgen::assign(variable(targets, i),
-                           as_value_of(types_[i], lowered(values[i], types_[i])));
+  void assign_all(BlockBuilder& body, Part targets, Part values) const {
+    for (std::size_t i = 0; i < types_.size(); ++i) {
+      body << cgen::assign(part(targets, i), as_value_of(types_[i], part(values, i)));
     }
   }
 
   /// `targets = values`, where the values read the old ones of any target.
-  void assign_combined(BlockBuilder& body, const std::vector<Expr>& targets,
-                       const std::vector<Expr>& values) const {
-    assign_all(body, look_back_.combined, values);
-    assign_all(body, targets, look_back_.combined);
+  void assign_combined(BlockBuilder& body, Part targets, Part values) const {
+    assign_all(body, &Value::combined, values);
+    assign_all(body, targets, &Value::combined);
   }
 
   /// The words of `found`.
   [[nodiscard]] Exprs found_words() const {
     Exprs words;
     for (std::size_t i = 0; i < types_.size(); ++i) {
-      for (cgen::Expr& each : words_of(variable(look_back_.found, i), types_[i])) {
+      for (cgen::Expr& each : words_of(part(&Value::found, i), types_[i])) {
         words.push_back(std::move(each));
       }
     }
     return words;
   }
 
-  void assign_words(BlockBuilder& body, const std::vector<Expr>& targets,
-                    const Exprs& words) const {
+  void assign_words(BlockBuilder& body, Part targets, const Exprs& words) const {
     auto next = words.begin();
     for (std::size_t i = 0; i < types_.size(); ++i) {
       const auto end = next + static_cast<std::ptrdiff_t>(word_count(types_[i]));
-      body << cgen::assign(variable(targets, i), value_of({next, end}, types_[i]));
+      body << cgen::assign(part(targets, i), value_of({next, end}, types_[i]));
       next = end;
     }
   }
@@ -204,26 +203,26 @@ class LookBackCode {
       words.push_back(cgen::cast(cgen::u32, packed[i]));
     }
     body << cgen::do_while_(loads, is_open);
-    assign_words(body, look_back_.found, words);
+    assign_words(body, &Value::found, words);
   }
 
   /// The lanes combine what their tiles have published, the earliest one first, down to lane 0.
   void combine_lanes(BlockBuilder& body) const {
     const auto exchange = [&](BlockBuilder& step, Intrinsic function, const cgen::Expr& lane,
-                              const std::vector<Expr>& targets) {
+                              Part targets) {
       for (std::size_t i = 0; i < types_.size(); ++i) {
-        step << cgen::assign(variable(targets, i),
-                             cgen::call(function, {variable(look_back_.found, i), lane}));
+        step << cgen::assign(part(targets, i),
+                             cgen::call(function, {part(&Value::found, i), lane}));
       }
     };
     for (int distance = 1; distance < warp_size; distance *= 2) {
       BlockBuilder step;
-      exchange(step, Intrinsic::shuffle_down, i32(distance), look_back_.next);
-      assign_combined(step, look_back_.found, look_back_.found_and_next);
+      exchange(step, Intrinsic::shuffle_down, i32(distance), &Value::next);
+      assign_combined(step, &Value::found, &Value::found_and_next);
       body << step.block();
     }
     BlockBuilder step;
-    exchange(step, Intrinsic::shuffle, i32(0), look_back_.found);
+    exchange(step, Intrinsic::shuffle, i32(0), &Value::found);
     body << step.block();
   }
 
@@ -236,7 +235,7 @@ class LookBackCode {
         cgen::const_(index), variables_.new_name("other"), nearest - i32(warp_size - 1) + lane));
     const cgen::Expr status =
         round.add(cgen::declare(cgen::u32, variables_.new_name("status"), u32(2)));
-    assign_all(round, look_back_.found, look_back_.neutral);
+    assign_all(round, &Value::found, &Value::neutral);
     BlockBuilder wait;
     wait_for(wait, other, status);
     round << cgen::if_(other >= i32(0), wait);
@@ -247,10 +246,10 @@ class LookBackCode {
     const cgen::Expr nearest_end =
         i32(warp_size - 1) - cgen::call(Intrinsic::count_leading_zeros, {ends});
     BlockBuilder cleared;
-    assign_all(cleared, look_back_.found, look_back_.neutral);
+    assign_all(cleared, &Value::found, &Value::neutral);
     round << cgen::if_(cgen::not_equal(ends, u32(0)) && lane < nearest_end, cleared);
     combine_lanes(round);
-    assign_combined(round, look_back_.before, look_back_.found_and_before);
+    assign_combined(round, &Value::before, &Value::found_and_before);
     round << cgen::if_(cgen::not_equal(ends, u32(0)), {cgen::break_()});
     round << cgen::subtract_assign(nearest, i32(warp_size));
     body << cgen::while_(cgen::literal(true), round);

@@ -3,7 +3,6 @@
 
 #include "rtcg/cgen/ast/statement.h"
 #include "rtcg/loopy/codegen/kernel_variables.h"
-#include "rtcg/loopy/schedule/look_back.h"
 
 namespace rtcg::loopy {
 

@@ -8,7 +8,6 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/codegen/atomic_update.h"
 #include "rtcg/loopy/codegen/look_back.h"
-#include "rtcg/loopy/schedule/tile_order.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -172,9 +171,10 @@ cgen::Statement copy_call(KernelVariables& variables, std::int64_t bytes, const 
 CodeItem lower_statement(KernelVariables& variables, const Instruction& instruction,
                          const ExprScope& scope) {
   if (const RawCode* raw = get_if<RawCode>(instruction)) {
-    return {CodeStatement{instruction.tags.count(takes_tiles_in_order) != 0
-                              ? look_back_statement(variables, look_back_of(*raw), scope)
-                              : raw_statement(*raw, variables.launch.rules.dialect, scope)}};
+    return {CodeStatement{raw_statement(*raw, variables.launch.rules.dialect, scope)}};
+  }
+  if (const LookBack* look_back = get_if<LookBack>(instruction)) {
+    return {CodeStatement{look_back_statement(variables, *look_back, scope)}};
   }
   if (const CopyFence* fence = get_if<CopyFence>(instruction)) {
     return {CodeStatement{copy_fence(variables, *fence)}};

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "rtcg/loopy/schedule/look_back.h"
-#include "rtcg/loopy/schedule/tile_order.h"
-
 namespace rtcg::loopy {
 namespace {
 
@@ -15,12 +12,10 @@ struct TileOrder {
 
 /// That of one statement.
 std::optional<TileOrder> order_of(const Instruction& instruction) {
-  const RawCode* raw = get_if<RawCode>(instruction);
-  if (raw == nullptr || instruction.tags.count(takes_tiles_in_order) == 0) {
-    return std::nullopt;
-  }
-  const LookBack look_back = look_back_of(*raw);
-  return TileOrder{target_name(look_back.published), target_name(look_back.drawn)};
+  const LookBack* look_back = get_if<LookBack>(instruction);
+  return look_back == nullptr ? std::nullopt
+                              : std::optional(TileOrder{target_name(look_back->published),
+                                                        target_name(look_back->drawn)});
 }
 
 cgen::Expr index_on(cgen::BuiltinKind kind, int axis) {

@@ -394,6 +394,8 @@ class StatementParser {
         fail(fmt::format("'{}' of Loo.py is not an option: {}", key, *hint));
       } else if (key == "fill") {
         instruction.is_fill = true;
+      } else if (key == "exchange_items") {
+        instruction.exchanges_items = true;
       } else if (key == "call") {
         instruction.call_site = parse_call_site(value);
       } else {

@@ -163,12 +163,12 @@ NameSet read_variables(const Kernel& kernel, const Instruction& instruction) {
   NameSet reads;
   if (const RawCode* raw = get_if<RawCode>(instruction)) {
     reads = raw->reads;
-    for (const RawPart& part : raw->parts) {
-      if (part.is_read) {
-        add_reads(kernel, part.expr, reads);
-      }
-    }
   }
+  for_each_part(instruction, [&](const Expr& part, bool is_read, bool) {
+    if (is_read) {
+      add_reads(kernel, part, reads);
+    }
+  });
   if (const Assignment* assignment = get_if<Assignment>(instruction)) {
     add_reads(kernel, assignment->value, reads);
   }
@@ -250,6 +250,9 @@ Instruction map_expressions(Instruction instruction, const std::function<Expr(co
     for (RawPart& part : raw->parts) {
       part.expr = map(part.expr);
     }
+  }
+  if (LookBack* look_back = boost::variant2::get_if<LookBack>(&instruction.kind)) {
+    for_each_part_of(*look_back, [&](Expr& part, bool) { part = map(part); });
   }
   for (Expr& predicate : instruction.predicates) {
     predicate = map(predicate);

@@ -131,8 +131,36 @@ struct RawCode {
   std::vector<RawPart> parts{};
 };
 
+/// A block's search for the value of the blocks before it along a scan. Preprocessing makes it.
+///
+/// The blocks of its launch take their places on the grid in the order in which they begin, so that
+/// each waits only for blocks that run. What they publish is in an array of u64 in global memory,
+/// whose first number counts: its lower half the blocks that have begun, its upper half the
+/// launches.
+struct LookBack {
+  Expr thread = 0;     ///< the place along l.0
+  Expr tile = 0;       ///< the place of the block along the scan
+  Expr drawn = 0;      ///< what the block has found in the counter
+  Expr published = 0;  ///< the first of the words that the blocks along the scan publish
+  /// What it reads and writes for one value of the scan.
+  struct Value {
+    Expr total = 0;    ///< of the block
+    Expr neutral = 0;  ///< the neutral element
+    // Variables of a thread.
+    Expr before = 0;    ///< of the blocks before, so far
+    Expr found = 0;     ///< of another block
+    Expr next = 0;      ///< of one that is nearer
+    Expr combined = 0;  ///< one of the next three
+    // Values of `combined`.
+    Expr found_and_next = 0;
+    Expr found_and_before = 0;
+    Expr before_and_total = 0;
+  };
+  std::vector<Value> values{};
+};
+
 using InstructionKinds =
-    cgen::KindList<Assignment, CopyFence, BarrierInstruction, NoOperation, RawCode>;
+    cgen::KindList<Assignment, CopyFence, BarrierInstruction, NoOperation, RawCode, LookBack>;
 
 /// A call of a function of the generated text.
 struct CallSite {
@@ -159,6 +187,12 @@ struct Instruction {
   std::shared_ptr<const CallSite> call_site{};
   /// Whether add_prefetch or precompute made it: it stores values before they are used.
   bool is_fill = false;
+  /// Whether neighbouring threads load and store its elements in place of those that own them, see
+  /// exchange_items().
+  bool exchanges_items = false;
+  /// Whether it gives a private temporary the same value in all threads of a block, together with
+  /// other such statements: statements that are not on their axis may read it.
+  bool is_same_in_all_threads = false;
   /// Stated by the user: instances of the statement at which these integer expressions agree write
   /// different elements. Empty: all instances do.
   std::optional<std::vector<Expr>> disjoint_at{};
@@ -235,6 +269,13 @@ struct Kernel {
 /// Inames of the reductions within the statement.
 [[nodiscard]] NameSet reduction_inames(const Instruction& instruction);
 
+/// Calls `visit(expr, is_read, is_written)` on each part of C text or of a look-back, always in the
+/// same order.
+template <class Visit>
+void for_each_part(const Instruction& instruction, const Visit& visit);
+/// Calls `visit(expr, is_written)` on each part of a look-back, all of which it reads.
+template <class Self, class Visit>
+void for_each_part_of(Self& look_back, const Visit& visit);
 /// Calls `visit` on each expression of the statement: targets, value, predicates.
 template <class Visit>
 void for_each_expression(const Instruction& instruction, const Visit& visit);
@@ -253,6 +294,38 @@ void for_each_target(const Instruction& instruction, const Visit& visit);
 /// Strides of C order without gaps.
 [[nodiscard]] std::vector<Expr> c_order_strides(const std::vector<Expr>& shape);
 
+template <class Self, class Visit>
+void for_each_part_of(Self& look_back, const Visit& visit) {
+  visit(look_back.thread, false);
+  visit(look_back.tile, false);
+  visit(look_back.drawn, false);
+  visit(look_back.published, true);
+  for (auto& value : look_back.values) {
+    visit(value.total, false);
+    visit(value.neutral, false);
+    visit(value.before, true);
+    visit(value.found, true);
+    visit(value.next, true);
+    visit(value.combined, true);
+    visit(value.found_and_next, false);
+    visit(value.found_and_before, false);
+    visit(value.before_and_total, false);
+  }
+}
+
+template <class Visit>
+void for_each_part(const Instruction& instruction, const Visit& visit) {
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    for (const RawPart& part : raw->parts) {
+      visit(part.expr, part.is_read, part.is_written);
+    }
+  }
+  if (const LookBack* look_back = get_if<LookBack>(instruction)) {
+    for_each_part_of(*look_back,
+                     [&](const Expr& part, bool is_written) { visit(part, true, is_written); });
+  }
+}
+
 template <class Visit>
 void for_each_expression(const Instruction& instruction, const Visit& visit) {
   if (const Assignment* assignment = get_if<Assignment>(instruction)) {
@@ -261,11 +334,7 @@ void for_each_expression(const Instruction& instruction, const Visit& visit) {
     }
     visit(assignment->value);
   }
-  if (const RawCode* raw = get_if<RawCode>(instruction)) {
-    for (const RawPart& part : raw->parts) {
-      visit(part.expr);
-    }
-  }
+  for_each_part(instruction, [&](const Expr& part, bool, bool) { visit(part); });
   for (const Expr& predicate : instruction.predicates) {
     visit(predicate);
   }
@@ -278,13 +347,11 @@ void for_each_target(const Instruction& instruction, const Visit& visit) {
       visit(target);
     }
   }
-  if (const RawCode* raw = get_if<RawCode>(instruction)) {
-    for (const RawPart& part : raw->parts) {
-      if (part.is_written) {
-        visit(part.expr);
-      }
+  for_each_part(instruction, [&](const Expr& part, bool, bool is_written) {
+    if (is_written) {
+      visit(part);
     }
-  }
+  });
 }
 
 }  // namespace rtcg::loopy

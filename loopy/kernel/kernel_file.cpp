@@ -87,26 +87,10 @@ std::string options_text(const Instruction& instruction) {
   for (const Expr& predicate : instruction.predicates) {
     options.push_back("if=" + to_string(predicate));
   }
-  if (!instruction.tags.empty()) {
-    options.push_back(fmt::format("tags={}", fmt::join(instruction.tags, ":")));
-  }
-  const Assignment* assignment = get_if<Assignment>(instruction);
-  if (assignment != nullptr && assignment->is_atomic) {
-    options.emplace_back("atomic");
-  }
-  if (assignment != nullptr && assignment->is_async_copy) {
-    options.emplace_back("asynchronous");
-  }
   if (instruction.is_fill) {
     options.emplace_back("fill");
   }
-  if (instruction.disjoint_at) {
-    options.push_back(disjoint_text(instruction));
-  }
-  if (instruction.call_site != nullptr) {
-    options.push_back("call=" + to_string(*instruction.call_site));
-  }
-  for (std::string& each : raw_options(instruction)) {
+  for (std::string& each : manner_options(instruction)) {
     options.push_back(std::move(each));
   }
   return fmt::format("{{{}}}", join(options, ", "));
@@ -115,6 +99,9 @@ std::string options_text(const Instruction& instruction) {
 /// The statement; scalars in `undeclared` are declared where they are assigned to first.
 std::string statement_text(const Kernel& kernel, const Instruction& instruction,
                            NameSet& undeclared) {
+  if (is<LookBack>(instruction) || instruction.is_same_in_all_threads) {
+    refuse(kernel, fmt::format("preprocessing made statement '{}'", instruction.id));
+  }
   const Assignment* assignment = get_if<Assignment>(instruction);
   if (assignment == nullptr) {
     return fmt::format("{}  {}", to_string(instruction), options_text(instruction));

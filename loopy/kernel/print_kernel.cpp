@@ -110,24 +110,7 @@ std::string print_statement(const Instruction& instruction) {
   if (!instruction.predicates.empty()) {
     options.push_back("if=" + to_string(logical_and(instruction.predicates)));
   }
-  if (!instruction.tags.empty()) {
-    options.push_back(fmt::format("tags={}", fmt::join(instruction.tags, ":")));
-  }
-  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
-    if (assignment->is_atomic) {
-      options.emplace_back("atomic");
-    }
-    if (assignment->is_async_copy) {
-      options.emplace_back("asynchronous");
-    }
-  }
-  if (instruction.disjoint_at) {
-    options.push_back(disjoint_text(instruction));
-  }
-  if (instruction.call_site != nullptr) {
-    options.push_back("call=" + to_string(*instruction.call_site));
-  }
-  for (std::string& each : raw_options(instruction)) {
+  for (std::string& each : manner_options(instruction)) {
     options.push_back(std::move(each));
   }
   return fmt::format("{}: {}{}", instruction.id, to_string(instruction), in_braces(options));
@@ -171,16 +154,11 @@ std::vector<std::string> lines_of(const Values& values, const Print& print) {
   return lines;
 }
 
-}  // namespace
-
-std::vector<std::string> raw_options(const Instruction& instruction) {
-  const RawCode* raw = get_if<RawCode>(instruction);
-  if (raw == nullptr) {
-    return {};
-  }
-  NameSet reads = raw->reads;
-  NameSet writes = raw->writes;
-  for (const RawPart& part : raw->parts) {
+/// `reads=a:b`, `writes=c`: the variables that C text accesses.
+void add_raw_options(const RawCode& raw, std::vector<std::string>& options) {
+  NameSet reads = raw.reads;
+  NameSet writes = raw.writes;
+  for (const RawPart& part : raw.parts) {
     if (part.is_written) {
       writes.insert(target_name(part.expr));
       if (part.is_read) {
@@ -188,11 +166,42 @@ std::vector<std::string> raw_options(const Instruction& instruction) {
       }
     }
   }
-  std::vector<std::string> options;
   for (const auto& [key, names] : {std::pair("reads", &reads), std::pair("writes", &writes)}) {
     if (!names->empty()) {
       options.push_back(fmt::format("{}={}", key, fmt::join(*names, ":")));
     }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> manner_options(const Instruction& instruction) {
+  std::vector<std::string> options;
+  if (!instruction.tags.empty()) {
+    options.push_back(fmt::format("tags={}", fmt::join(instruction.tags, ":")));
+  }
+  if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+    if (assignment->is_atomic) {
+      options.emplace_back("atomic");
+    }
+    if (assignment->is_async_copy) {
+      options.emplace_back("asynchronous");
+    }
+  }
+  if (instruction.exchanges_items) {
+    options.emplace_back("exchange_items");
+  }
+  if (instruction.is_same_in_all_threads) {
+    options.emplace_back("same_in_all_threads");
+  }
+  if (instruction.disjoint_at) {
+    options.push_back(disjoint_text(instruction));
+  }
+  if (instruction.call_site != nullptr) {
+    options.push_back("call=" + to_string(*instruction.call_site));
+  }
+  if (const RawCode* raw = get_if<RawCode>(instruction)) {
+    add_raw_options(*raw, options);
   }
   return options;
 }
@@ -214,7 +223,16 @@ std::string to_string(const Instruction& instruction) {
                                                           : "... gbarrier");
       },
       [](const NoOperation&) { return std::string("... nop"); },
-      [](const RawCode& e) { return fmt::format("... c \"{}\"", raw_text(e)); });
+      [](const RawCode& e) { return fmt::format("... c \"{}\"", raw_text(e)); },
+      [](const LookBack& e) {
+        std::string text =
+            fmt::format("... look back along {} of {}", to_string(e.tile), to_string(e.published));
+        for (const LookBack::Value& each : e.values) {
+          text += fmt::format(": {} of {} = {}", to_string(each.before), to_string(each.total),
+                              to_string(each.found_and_before));
+        }
+        return text;
+      });
 }
 
 std::string to_string(const SubstitutionRule& rule) {

@@ -13,8 +13,9 @@ namespace rtcg::loopy {
 /// `square(x) := x*x`, followed by its neutral elements if it has any.
 [[nodiscard]] std::string to_string(const SubstitutionRule& rule);
 
-/// `reads=a:b` and `writes=c`, where the statement is C text that touches these.
-[[nodiscard]] std::vector<std::string> raw_options(const Instruction& instruction);
+/// How the statement runs, as options: `tags=x`, `atomic`, `disjoint`, and of C text `reads=a:b`,
+/// `writes=c`.
+[[nodiscard]] std::vector<std::string> manner_options(const Instruction& instruction);
 
 /// The contents of a kernel as text; equal kernels give equal text.
 ///

@@ -1,11 +1,8 @@
 // Scans along the blocks of the grid in one launch, by decoupled look-back.
-#include "rtcg/loopy/schedule/look_back.h"
-
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/preprocess/realizer.h"
 #include "rtcg/loopy/schedule/loop_bounds.h"
-#include "rtcg/loopy/schedule/tile_order.h"
 #include "rtcg/loopy/symbolic/affine.h"
 
 namespace rtcg::loopy {
@@ -51,16 +48,26 @@ std::vector<Expr> Realizer::look_back(const ReductionOperation& operation,
     return names;
   };
   const std::vector<std::string> before = variables("before");
+  const std::vector<Expr> so_far = as_names(before);
+  const std::vector<Expr> found = as_names(variables("found"));
+  const std::vector<Expr> next = as_names(variables("found_next"));
+  const std::vector<Expr> combined = as_names(variables("found_combined"));
+  const std::vector<Expr> neutral = operation.neutral();
+  const std::vector<Expr> found_and_next = operation.combine(found, next);
+  const std::vector<Expr> found_and_before = operation.combine(found, so_far);
+  const std::vector<Expr> before_and_total = operation.combine(so_far, total);
   LookBack code;
-  code.before = as_names(before);
-  code.found = as_names(variables("found"));
-  code.next = as_names(variables("found_next"));
-  code.combined = as_names(variables("found_combined"));
-  code.total = total;
-  code.neutral = operation.neutral();
-  code.found_and_next = operation.combine(code.found, code.next);
-  code.found_and_before = operation.combine(code.found, code.before);
-  code.before_and_total = operation.combine(code.before, total);
+  for (std::size_t i = 0; i < total.size(); ++i) {
+    code.values.push_back({.total = total[i],
+                           .neutral = neutral[i],
+                           .before = so_far[i],
+                           .found = found[i],
+                           .next = next[i],
+                           .combined = combined[i],
+                           .found_and_next = found_and_next[i],
+                           .found_and_before = found_and_before[i],
+                           .before_and_total = before_and_total[i]});
+  }
   code.drawn = Name{add_temporary("drawn", cgen::u64)};
   const std::string thread = whole_axis(sweeps.thread);
   code.thread = Name{thread};
@@ -80,12 +87,11 @@ std::vector<Expr> Realizer::look_back(const ReductionOperation& operation,
 
   Instruction statement;
   statement.id = names_.make("look_back");
-  statement.kind = as_statement(code);
+  statement.kind = code;
   statement.within_inames = threads.within_inames;
   statement.within_inames.insert(thread);
   statement.depends_on = threads.depends_on;
   statement.depends_on.insert(last);
-  statement.tags.insert(takes_tiles_in_order);
   statement.call_site = threads.call_site;
   kernel_.instructions.push_back(statement);
 

@@ -8,7 +8,6 @@
 #include "rtcg/loopy/analyze/axis_length.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/preprocess/realizer.h"
-#include "rtcg/loopy/schedule/insert_barriers.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -260,7 +259,7 @@ void Realizer::mark_same_in_all_threads(const std::vector<std::string>& names) {
   for (Instruction& each : kernel_.instructions) {
     for (const std::string& name : names) {
       if (written_variables(each).count(name) != 0) {
-        each.tags.insert(same_in_all_threads);
+        each.is_same_in_all_threads = true;
       }
     }
   }

@@ -53,7 +53,7 @@ Kernel Realizer::run() {
   for (const Instruction& instruction : described_) {
     realize(instruction);
   }
-  // all alike: they are cleared and made longer together, see tile_order.h
+  // all alike: they are cleared and made longer together, see LookBack
   Expr longest = 0;
   for (const std::string& each : look_back_states_) {
     longest = longest + find_temporary(kernel_, each)->shape.front();

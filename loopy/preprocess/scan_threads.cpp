@@ -287,7 +287,8 @@ Realizer::ScanItems Realizer::load_items(const Reduction& reduction,
   items.last = add_statements("_load", elements_at(items.arrays, to_expr(renamed(place))), values,
                               items.arrays, load.within_inames, load, cleared);
   for (std::size_t i = 0; i < items.arrays.size(); ++i) {
-    (kernel_.instructions.end() - 1 - static_cast<std::ptrdiff_t>(i))->tags = around.tags;
+    (kernel_.instructions.end() - 1 - static_cast<std::ptrdiff_t>(i))->exchanges_items =
+        around.exchanges_items;
   }
   return items;
 }

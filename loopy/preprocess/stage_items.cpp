@@ -11,7 +11,6 @@
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/symbolic/affine.h"
 #include "rtcg/loopy/symbolic/traverse.h"
-#include "rtcg/loopy/transform/exchange_items.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -325,7 +324,7 @@ class ItemStaging {
   Kernel run() {
     std::vector<std::string> marked;
     for (const Instruction& each : kernel_.instructions) {
-      if (each.tags.count(exchanges_items) != 0 && is<Assignment>(each)) {
+      if (each.exchanges_items && is<Assignment>(each)) {
         marked.push_back(each.id);
       }
     }
@@ -609,9 +608,8 @@ class ItemStaging {
 }  // namespace
 
 Kernel with_staged_items(Kernel kernel) {
-  const bool is_any =
-      std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
-                  [](const Instruction& each) { return each.tags.count(exchanges_items) != 0; });
+  const bool is_any = std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
+                                  [](const Instruction& each) { return each.exchanges_items; });
   return is_any ? ItemStaging(std::move(kernel)).run() : kernel;
 }
 

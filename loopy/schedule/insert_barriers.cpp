@@ -276,7 +276,7 @@ void check_reach(const Kernel& kernel) {
           const bool is_lost =
               (tag.kind == AxisKind::grid && reader.within_inames.count(iname) == 0) ||
               (tag.kind == AxisKind::block && temporary->address_space == AddressSpace::private_ &&
-               writer.tags.count(same_in_all_threads) == 0 && !lies_on_axis(reader, tag));
+               !writer.is_same_in_all_threads && !lies_on_axis(reader, tag));
           if (is_lost) {
             throw InvalidInput(
                 "loopy.insert_barriers.out_of_reach",

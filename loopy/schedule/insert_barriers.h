@@ -5,10 +5,6 @@
 
 namespace rtcg::loopy {
 
-/// A tag of statements that together give a private temporary the same value in all threads of a
-/// block, so statements that are not on their axis may read it. Users cannot write it.
-inline constexpr const char* same_in_all_threads = "(same in all threads)";
-
 /// Adds the barriers that the accesses need: if two threads of a block access the same element of
 /// shared or global memory and one of them writes, a barrier separates the accesses. Stated
 /// dependencies order statements; they add no barriers.

@@ -11,7 +11,6 @@
 
 #include "rtcg/loopy/analyze/find_integer_point.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
-#include "rtcg/loopy/schedule/tile_order.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -115,19 +114,19 @@ std::vector<SharedAccess> AccessFinder::find(std::size_t statement) {
     for (const std::string& each : raw->writes) {
       add(each, nullptr, true);
     }
-    for (const RawPart& part : raw->parts) {
-      if (part.is_written && instruction.tags.count(takes_tiles_in_order) != 0) {
-        continue;  // blocks wait for each other's elements
-      }
-      if (part.is_read) {
-        add_reads(part.expr);
-      }
-      const Access* element = get_if<Access>(part.expr);
-      if (part.is_written) {
-        add(target_name(part.expr), element != nullptr ? &element->indices : nullptr, true);
-      }
-    }
   }
+  for_each_part(instruction, [&](const Expr& part, bool is_read, bool is_written) {
+    if (is_written && is<LookBack>(instruction)) {
+      return;  // blocks wait for each other's elements
+    }
+    if (is_read) {
+      add_reads(part);
+    }
+    const Access* element = get_if<Access>(part);
+    if (is_written) {
+      add(target_name(part), element != nullptr ? &element->indices : nullptr, true);
+    }
+  });
   if (const Assignment* assignment = get_if<Assignment>(instruction)) {
     add_reads(assignment->value);
     for (const Expr& target : assignment->targets) {

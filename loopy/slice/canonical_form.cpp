@@ -160,6 +160,9 @@ class Writer {
       before.push_back(name_of_(statement_symbol(each)));
     }
     parts.push_back(sorted("after", before));
+    if (instruction.exchanges_items) {
+      parts.emplace_back("exchange");
+    }
     parts.push_back(match(
         instruction,
         [&](const Assignment& e) {
@@ -173,7 +176,12 @@ class Writer {
           return fmt::format("barrier {}", static_cast<int>(e.scope));
         },
         [](const NoOperation&) { return std::string("nothing"); },
-        [&](const RawCode& e) { return raw(e); }));
+        [&](const RawCode& e) { return raw(e); },
+        [&](const LookBack& e) {
+          Strings looks;
+          for_each_part_of(e, [&](const Expr& part, bool) { looks.push_back(text(part)); });
+          return in_order("look back", looks);
+        }));
     return in_order("", parts);
   }
 

@@ -39,7 +39,7 @@ Kernel exchange_items(Kernel kernel, std::string_view iname) {
   bool is_any = false;
   for (Instruction& each : kernel.instructions) {
     if (each.within_inames.count(name) != 0 && has_items_along(kernel, each, name)) {
-      each.tags.insert(exchanges_items);
+      each.exchanges_items = true;
       is_any = true;
     }
   }

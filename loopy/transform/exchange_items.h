@@ -6,10 +6,6 @@
 
 namespace rtcg::loopy {
 
-/// A tag of statements whose elements neighbouring threads load and store in place of those that
-/// own them, see exchange_items().
-inline constexpr const char* exchanges_items = "exchange_items";
-
 /// Lets neighbouring threads load and store neighbouring elements where each thread owns several
 /// that follow each other: the threads of a block exchange them through shared memory.
 ///

@@ -47,6 +47,16 @@ TEST(ExchangeItems, LoadsAndStoresNeighboursByNeighbours) {
   }
 }
 
+TEST(ExchangeItems, IsNoTagOfUsers) {
+  const Kernel kernel = items_kernel("{[i]: 0 <= i < n}", "y[i] = 2*x[i]  {tags=exchange_items}",
+                                     "x, y: f32[n]; n: i32");
+  const std::string text = generate_text(
+      apply_recipe(kernel,
+                   "split_iname(i, 512, outer_tag=g.0)\nsplit_iname(i_inner, 8, outer_tag=l.0)"),
+      Target::cuda);
+  EXPECT_EQ(count_of("__shared__", text), 0) << text;
+}
+
 TEST(ExchangeItems, LeavesAloneWhatOthersTouch) {
   const Kernel kernel = items_kernel("{[i]: 0 <= i < n}", "y[i] = x[i] if i < 7 else z[i] + z[i]",
                                      "x, y, z: f32[n]; n: i32");

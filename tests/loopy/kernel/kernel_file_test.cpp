@@ -7,6 +7,7 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/transform/precompute.h"
@@ -108,6 +109,32 @@ TEST(ToKernelFile, SaysWhichStatementsFillCopies) {
   const Kernel again = read(to_string(to_kernel_file(kernel)));
   EXPECT_TRUE(find_instruction(again, "fill_b_fetch")->is_fill);
   EXPECT_FALSE(find_instruction(again, "set_out")->is_fill);
+}
+
+TEST(ToKernelFile, KeepsTheMarkOfExchangedItems) {
+  const Kernel kernel = apply_recipe(make_kernel("{[i]: 0 <= i < n}", "b[i] = 2*a[i]\nc[i] = 1",
+                                                 {.arguments = "a, b, c: f32[n]; n: i32",
+                                                  .default_type = cgen::f32,
+                                                  .assumptions = "n >= 1"}),
+                                     "split_iname(i, 512, outer_tag=g.0)\n"
+                                     "split_iname(i_inner, 8, outer_tag=l.0)\n"
+                                     "exchange_items(i_inner_outer)");
+  const std::string text = to_string(to_kernel_file(kernel));
+  EXPECT_TRUE(find_instruction(read(text), "set_b")->exchanges_items) << text;
+  expect_round_trip(kernel);
+}
+
+TEST(ToKernelFile, RefusesWhatPreprocessingMade) {
+  const Kernel kernel =
+      apply_recipe(make_kernel("{[i, j]: 0 <= i < n and 0 <= j <= i}", "s[i] = scan(sum, j, a[j])",
+                               {.arguments = "a, s: i32[n]; n: i32", .assumptions = "n >= 1"}),
+                   "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)\n"
+                   "scan_over_grid(i_outer, how=look_back)");
+  const Kernel made = preprocess(kernel, {.has_warp_shuffles = true});
+  ASSERT_NE(find_instruction(made, "look_back"), nullptr);
+  EXPECT_NE(to_string(made).find("look_back: ... look back along i_outer"), std::string::npos)
+      << to_string(made);
+  EXPECT_ERROR("loopy.to_kernel_file.not_sayable", static_cast<void>(to_kernel_file(made)));
 }
 
 TEST(ToKernelFile, WritesCText) {
