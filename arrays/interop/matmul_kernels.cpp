@@ -10,9 +10,9 @@
 
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/interop/cublas.h"
+#include "rtcg/arrays/kernels/slicing_trials.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/slice/enumerate_slicings.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/observe/timer.h"
@@ -20,8 +20,10 @@
 namespace rtcg::arrays {
 namespace {
 
+using detail::constraints_on;
 using detail::CublasApi;
 using detail::PlannedMatmul;
+using detail::SlicingTrials;
 
 loopy::Kernel describe(DType dtype) {
   return loopy::make_kernel("{[i, j, k]: 0 <= i < m and 0 <= j < n and 0 <= k < l}",
@@ -50,16 +52,6 @@ loopy::IntegerValues parameters_of(const MatmulSizes& sizes) {
   return {{"m", sizes.rows}, {"n", sizes.columns}, {"l", sizes.depth}};
 }
 
-loopy::SlicingConstraints constraints_for(const MatmulSizes& sizes, runtime::Device device) {
-  loopy::SlicingConstraints constraints;
-  constraints.parameters = parameters_of(sizes);
-  constraints.machine = loopy::machine_model(device);
-  constraints.machine.multiprocessors = std::max(device.info().multiprocessors, 1);
-  const auto limit = static_cast<std::int64_t>(device.info().max_threads_per_block);
-  constraints.max_threads = std::clamp<std::int64_t>(limit, 32, 512);
-  return constraints;
-}
-
 /// Under which wisdom keeps the times of cuBLAS.
 std::string cublas_key(const loopy::Kernel& kernel) {
   return loopy::kernel_key(kernel) + " by cuBLAS";
@@ -79,16 +71,6 @@ std::optional<double> known_cublas_us(const loopy::Wisdom& wisdom, const loopy::
   return result;
 }
 
-/// Whether what is best for the one sizes may be good for the others.
-bool is_near(const loopy::IntegerValues& known, const MatmulSizes& sizes) {
-  const loopy::IntegerValues wanted = parameters_of(sizes);
-  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& each) {
-    const auto found = known.find(each.first);
-    return found != known.end() && found->second <= 2 * each.second &&
-           each.second <= 2 * found->second;
-  });
-}
-
 class Planner {
  public:
   Planner(DType dtype, const MatmulSizes& sizes, runtime::Device device,
@@ -103,12 +85,16 @@ class Planner {
 
   PlannedMatmul plan() {
     if (options_.slicing) {
-      use(*options_.slicing, MatmulPlan::Source::given);
+      use(*options_.slicing);
+      result_.plan.source = MatmulPlan::Source::given;
     } else if (prefers_cublas()) {
       result_.plan.source = MatmulPlan::Source::cublas;
-    } else if (!use_wisdom()) {
+    } else if (trials_.takes_from_wisdom(wisdom_, kernel_, device_, parameters_of(sizes_))) {
+      result_.plan.source = MatmulPlan::Source::wisdom;
+    } else {
       use_model();
     }
+    result_.plan.refused = trials_.refused();
     return std::move(result_);
   }
 
@@ -135,7 +121,7 @@ class Planner {
     return !ours || !theirs || *theirs <= ours->microseconds;
   }
 
-  void use(const loopy::Slicing& slicing, MatmulPlan::Source source) {
+  void use(const loopy::Slicing& slicing) {
     loopy::Kernel sliced = loopy::tuned_kernel(is_batched_ ? describe_batch(dtype_) : kernel_,
                                                parameters_of(sizes_), slicing);
     if (is_batched_) {
@@ -145,46 +131,24 @@ class Planner {
     static_cast<void>(made->prepare());  // what does not fit is known from here on
     result_.kernel = std::move(made);
     result_.plan.slicing = to_string(slicing);
-    result_.plan.source = source;
-  }
-
-  /// Like use(); writes down why not where the slicing does not fit.
-  bool try_to_use(const loopy::Slicing& slicing, MatmulPlan::Source source) {
-    try {
-      use(slicing, source);
-      return true;
-    } catch (const InternalError&) {
-      throw;
-    } catch (const Error& error) {
-      result_.plan.refused.push_back(fmt::format("{}: {}", to_string(slicing), error.what()));
-      return false;
-    }
-  }
-
-  bool use_wisdom() {
-    const auto known = wisdom_.find(kernel_, device_, parameters_of(sizes_));
-    return known && is_near(known->parameters, sizes_) &&
-           try_to_use(loopy::parse_slicing(known->decision), MatmulPlan::Source::wisdom);
   }
 
   void use_model() {
     const loopy::Kernel kernel = loopy::tuned_kernel(kernel_, parameters_of(sizes_), {});
-    loopy::SlicingStream ranking(kernel, constraints_for(sizes_, device_));
-    constexpr int most_tries = 16;  // the model does not know all that a device may lack
-    int tries = 0;
-    while (const std::optional<loopy::RankedSlicing> next = ranking.next()) {
-      if (try_to_use(next->slicing, MatmulPlan::Source::model)) {
-        return;
-      }
-      if (++tries == most_tries) {
-        throw Unsupported("arrays.matmul.no_slicing",
-                          fmt::format("none of the best {} slicings of the model for a "
-                                      "product of {} x {} x {} fits; the first: {}",
-                                      tries, sizes_.rows, sizes_.columns, sizes_.depth,
-                                      result_.plan.refused.front()));
-      }
+    const std::size_t refused_before = trials_.refused().size();
+    if (trials_.takes_from_model(kernel, constraints_on(parameters_of(sizes_), device_))) {
+      result_.plan.source = MatmulPlan::Source::model;
+      return;
     }
-    use({}, MatmulPlan::Source::plain);
+    const std::vector<std::string>& refused = trials_.refused();
+    if (refused.size() - refused_before == SlicingTrials::most_refused) {
+      throw Unsupported("arrays.matmul.no_slicing",
+                        fmt::format("the model's best {} slicings of a product of {} x {} x {} do "
+                                    "not fit; the first: {}",
+                                    SlicingTrials::most_refused, sizes_.rows, sizes_.columns,
+                                    sizes_.depth, refused[refused_before]));
+    }
+    use({});
   }
 
   DType dtype_;
@@ -195,6 +159,7 @@ class Planner {
   loopy::Kernel kernel_;
   loopy::Wisdom wisdom_;
   PlannedMatmul result_;
+  SlicingTrials trials_{[this](const loopy::Slicing& slicing) { use(slicing); }};
 };
 
 struct Plans {
@@ -269,7 +234,7 @@ MatmulPlan tune_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device de
   const loopy::Kernel kernel = describe(dtype);
   const loopy::Wisdom wisdom(wisdom_path);
   loopy::TuneOptions options;
-  options.constraints = constraints_for(sizes, device);
+  options.constraints = constraints_on(parameters_of(sizes), device);
   options.budget_seconds = budget_seconds;
   static_cast<void>(loopy::tuned_executor(kernel, device, options, wisdom));
   if (device.info().id.kind == runtime::BackendKind::cuda && CublasApi::find() != nullptr &&

@@ -8,12 +8,9 @@
 #include <optional>
 #include <tuple>
 
-#include <fmt/format.h>
-
-#include "rtcg/cgen/support/error.h"
+#include "rtcg/arrays/kernels/slicing_trials.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
-#include "rtcg/loopy/tune/tune.h"
 #include "rtcg/loopy/tune/wisdom.h"
 
 namespace rtcg::arrays::detail {
@@ -37,15 +34,6 @@ std::optional<loopy::Slicing> with_look_back(loopy::Slicing slicing, const std::
   }
   slicing.look_back.push_back(iname);
   return slicing;
-}
-
-/// Whether what is best for the one lengths may be good for the others.
-bool are_near(const loopy::IntegerValues& known, const loopy::IntegerValues& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& each) {
-    const auto found = known.find(each.first);
-    return found != known.end() && found->second <= 2 * each.second &&
-           each.second <= 2 * found->second;
-  });
 }
 
 using ExecutorPointer = std::shared_ptr<const loopy::Executor>;
@@ -76,19 +64,30 @@ class LoopPlanner {
 
   PlannedLoops plan() {
     const loopy::IntegerValues& lengths = std::get<2>(key_);
-    const loopy::Wisdom wisdom(std::get<4>(key_).wisdom_path);
-    const auto known = wisdom.find(kernel_, device_, lengths);
-    const bool is_known =
-        known && are_near(known->parameters, lengths) &&
-        try_to_use(loopy::parse_slicing(known->decision), LoopPlan::Source::wisdom);
-    if (!is_known && !ask_model(lengths)) {
-      use({}, LoopPlan::Source::plain);
+    const LoopWishes& wishes = std::get<4>(key_);
+    const auto allows = [this](const loopy::Slicing& slicing) { return can_run(slicing); };
+    const auto forms = [&](const loopy::Slicing& slicing) {
+      std::vector<loopy::Slicing> result = {slicing};
+      if (const auto looking_back = with_look_back(slicing, wishes.look_back)) {
+        result.insert(result.begin(), *looking_back);
+      }
+      std::erase_if(result, [&](const loopy::Slicing& each) { return !can_run(each); });
+      return result;
+    };
+    if (trials_.takes_from_wisdom(loopy::Wisdom(wishes.wisdom_path), kernel_, device_, lengths,
+                                  allows)) {
+      result_.plan.source = LoopPlan::Source::wisdom;
+    } else if (trials_.takes_from_model(kernel_, loop_constraints(lengths, device_), forms)) {
+      result_.plan.source = LoopPlan::Source::model;
+    } else {
+      use({});
     }
+    result_.plan.refused = trials_.refused();
     return std::move(result_);
   }
 
  private:
-  void use(const loopy::Slicing& slicing, LoopPlan::Source source) {
+  void use(const loopy::Slicing& slicing) {
     const std::string words = to_string(slicing);
     ExecutorPointer& executor = all_.executors[{std::get<0>(key_), std::get<1>(key_), words}];
     if (!executor) {
@@ -98,50 +97,13 @@ class LoopPlanner {
     }
     result_.kernel = executor;
     result_.plan.slicing = words;
-    result_.plan.source = source;
   }
 
-  bool try_to_use(const loopy::Slicing& slicing, LoopPlan::Source source) {
+  /// Other targets run three launches instead of looking back; the model lists these as well.
+  [[nodiscard]] bool can_run(const loopy::Slicing& slicing) const {
     const bool are_aligned = std::get<3>(key_);
-    // other targets run three launches instead of looking back, which are listed, too
     const bool is_cuda = device_.info().id.kind == runtime::BackendKind::cuda;
-    if ((!are_aligned && has_vectors(slicing)) || (!is_cuda && !slicing.look_back.empty())) {
-      return false;
-    }
-    try {
-      use(slicing, source);
-      return true;
-    } catch (const InternalError&) {
-      throw;
-    } catch (const Error& error) {
-      result_.plan.refused.push_back(fmt::format("{}: {}", to_string(slicing), error.what()));
-      return false;
-    }
-  }
-
-  bool ask_model(const loopy::IntegerValues& lengths) {
-    std::optional<loopy::SlicingStream> ranking;
-    try {
-      ranking.emplace(kernel_, loop_constraints(lengths, device_));
-    } catch (const InvalidInput& error) {
-      if (error.code() != "loopy.slicings.nothing_to_slice") {
-        throw;
-      }
-      return false;  // shorter than a block
-    }
-    constexpr std::size_t most_tries = 16;  // the model does not know all that a device may lack
-    while (result_.plan.refused.size() < most_tries) {
-      const std::optional<loopy::RankedSlicing> next = ranking->next();
-      if (!next) {
-        break;
-      }
-      const auto looking_back = with_look_back(next->slicing, std::get<4>(key_).look_back);
-      if ((looking_back && try_to_use(*looking_back, LoopPlan::Source::model)) ||
-          try_to_use(next->slicing, LoopPlan::Source::model)) {
-        return true;
-      }
-    }
-    return false;
+    return (are_aligned || !has_vectors(slicing)) && (is_cuda || slicing.look_back.empty());
   }
 
   PlannedLoopsOfProcess& all_;
@@ -149,6 +111,7 @@ class LoopPlanner {
   const PlannedLoopsOfProcess::Key& key_;
   const runtime::Device device_;
   PlannedLoops result_;
+  SlicingTrials trials_{[this](const loopy::Slicing& slicing) { use(slicing); }};
 };
 
 }  // namespace
@@ -184,11 +147,7 @@ PlannedLoops planned_loops(const loopy::Kernel& kernel, const loopy::IntegerValu
 
 loopy::SlicingConstraints loop_constraints(const loopy::IntegerValues& lengths,
                                            runtime::Device device) {
-  loopy::SlicingConstraints constraints;
-  constraints.parameters = lengths;
-  constraints.machine = loopy::machine_model(device);
-  const auto limit = static_cast<std::int64_t>(device.info().max_threads_per_block);
-  constraints.max_threads = std::clamp<std::int64_t>(limit, 32, 512);
+  loopy::SlicingConstraints constraints = constraints_on(lengths, device);
   constraints.min_threads = std::min<std::int64_t>(constraints.max_threads, 64);
   return constraints;
 }
