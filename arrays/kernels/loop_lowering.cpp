@@ -393,8 +393,7 @@ class OrderedBits {
   [[nodiscard]] loopy::TypedFunction to_bits() const {
     const cgen::Expr x = cgen::variable("x", number_);
     cgen::BlockBuilder body;
-    const cgen::Expr bits =
-        body.add(cgen::declare(cgen::const_(bits_), "bits", cgen::bit_cast(bits_, x)));
+    const cgen::Expr bits = body.add_constant(bits_, "bits", cgen::bit_cast(bits_, x));
     body << cgen::return_(cgen::select(cgen::not_equal(x, x), nan_, in_order(bits)));
     return {to_bits_name, {{"x", number_}}, bits_, {{{}, body.block()}}, {}};
   }

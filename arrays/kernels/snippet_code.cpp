@@ -250,8 +250,8 @@ void SnippetCode::packed_element(const Snippet& snippet, const std::vector<Expr>
     const Expr offset = offsets[operands_[k]];
     if (!use.is_filled) {
       const Expr packed =
-          body.add(cgen::declare(cgen::const_(pack.type()), names_->make(name + "_pack"),
-                                 parameters_.object(operands_[k], offset, pack.type(), false)));
+          body.add_constant(pack.type(), names_->make(name + "_pack"),
+                            parameters_.object(operands_[k], offset, pack.type(), false));
       for (int lane = 0; lane < lanes; ++lane) {
         body << assign(values[lane], pack.element(packed, lane, 0));
       }

@@ -94,8 +94,7 @@ class SnippetReducer : public Reducer {
     code_.begin_element(offsets, body);
     for (const ResultProgram& result : results_) {
       const cgen::Type type = result.carried_type();
-      state.push_back(body.add(
-          cgen::declare(cgen::const_(type), code_.fresh("item"), code_.value(result.map, type))));
+      state.push_back(body.add_constant(type, code_.fresh("item"), code_.value(result.map, type)));
       if (result.is_compensated) {
         state.push_back(constant(0, result.type.dtype()));
       }
@@ -145,8 +144,8 @@ class SnippetReducer : public Reducer {
     const KernelSignature& parameters = code_.parameters();
     // no host check sees the offsets, so the kernel clamps them
     const auto place = [&](const char* name, const Expr& index) {
-      const Expr given = body.add(cgen::declare(cgen::const_(cgen::i64), code_.fresh("given"),
-                                                cast(cgen::i64, offsets_[index])));
+      const Expr given =
+          body.add_constant(cgen::i64, code_.fresh("given"), cast(cgen::i64, offsets_[index]));
       const Expr zero = cast(cgen::i64, parameters.index(0));
       const Expr most = cast(cgen::i64, length);
       const Expr inside = select(given < zero, zero, select(given < most, given, most));
@@ -177,8 +176,7 @@ class SnippetReducer : public Reducer {
                    cgen::BlockBuilder& body) const {
     const cgen::Type type = state[part].type();
     const auto name = [&](const char* base, const Expr& value) {
-      return body.add(
-          cgen::declare(cgen::const_(cgen::value_type(type)), code_.fresh(base), value));
+      return body.add_constant(cgen::value_type(type), code_.fresh(base), value);
     };
     const Expr& high = state[part];
     const Expr& low = state[part + 1];

@@ -17,6 +17,14 @@ bool is_one(const Expr& expr) {
 
 }  // namespace
 
+Expr BlockBuilder::add_constant(const Type& type, std::string name, const Operand& value) {
+  return add(declare(const_(type), std::move(name), value));
+}
+
+Expr BlockBuilder::add_array(const Type& element, std::string name, int count, SourceOrigin where) {
+  return add(declare(array_of(element, Expr(count)), std::move(name), where));
+}
+
 Statement Body::as_block(const Statement& statement) {
   if (const auto* group = get_if<Group>(statement)) {
     return Statement(Block{group->statements}, statement.where());

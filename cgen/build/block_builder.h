@@ -34,6 +34,11 @@ class BlockBuilder {
     *this << declared.declaration();
     return declared;
   }
+  /// Declares `const type name = value;` here and gives its name.
+  Expr add_constant(const Type& type, std::string name, const Operand& value);
+  /// Declares the array `element name[count];` here and gives its name.
+  Expr add_array(const Type& element, std::string name, int count,
+                 SourceOrigin where = SourceOrigin::current());
 
   [[nodiscard]] const std::vector<Statement>& statements() const noexcept { return statements_; }
   /// The statements in braces.

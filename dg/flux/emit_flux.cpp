@@ -186,8 +186,7 @@ class Emitter {
       if (is_leaf || uses[i] < 2) {
         values_.push_back(value);
       } else {
-        values_.push_back(
-            body.add(cgen::declare(cgen::const_(options_.real), local_name(step), value)));
+        values_.push_back(body.add_constant(options_.real, local_name(step), value));
       }
     }
   }
@@ -288,8 +287,7 @@ class Emitter {
     const auto take_results = [&](const std::string& name, const std::vector<int>& outputs) {
       const auto length = static_cast<int>(outputs.size());
       const DeclaredParameter target = cgen::param(cgen::pointer_to(options_.real), name);
-      const Expr local = work.add(
-          cgen::declare(cgen::array_of(options_.real, Expr(length)), names_.make("point_" + name)));
+      const Expr local = work.add_array(options_.real, names_.make("point_" + name), length);
       for (int i = 0; i < length; ++i) {
         stores << cgen::assign(target[number_at(i, count, point)], local[i]);
       }
@@ -317,8 +315,8 @@ class Emitter {
     if (argument.count == 0) {
       return source[point];
     }
-    const Expr local = work.add(cgen::declare(cgen::array_of(options_.real, Expr(argument.count)),
-                                              names_.make("point_" + argument.name)));
+    const Expr local =
+        work.add_array(options_.real, names_.make("point_" + argument.name), argument.count);
     for (int i = 0; i < argument.count; ++i) {
       work << cgen::assign(local[i], source[number_at(i, count, point)]);
     }

@@ -8,7 +8,7 @@ using cgen::Expr;
 BlockItem BlockItems::item(BlockBuilder& body, ParameterList& parameters, ItemOrder order,
                            int count, const Expr& round) const {
   const auto constant = [&](const std::string& name, const Expr& value) {
-    return body.add(cgen::declare(cgen::const_(cgen::i32), name, value));
+    return body.add_constant(cgen::i32, name, value);
   };
   const Expr item = constant("item", thread_ ? round * threads_ + *thread_ : round);
   const bool by_node = order == ItemOrder::nodes_first;

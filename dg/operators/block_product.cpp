@@ -54,7 +54,7 @@ class HostProduct final : public BlockProduct {
 
   void begin(BlockBuilder& body, const Expr& thread) override {
     (void)thread;
-    sums_ = array(body, "sums", shape_.nodes * columns_);
+    sums_ = body.add_array(real_, "sums", shape_.nodes * columns_);
     body << cgen::for_(cgen::i32, "i", 0, shape_.nodes * columns_,
                        [&](const Expr& i, BlockBuilder& inner) {
                          inner << cgen::assign(sums_[i], cgen::literal(0, real_));
@@ -69,14 +69,13 @@ class HostProduct final : public BlockProduct {
                         [&](const Expr& c, BlockBuilder& inner) { inner << fill(c); });
     };
     body << cgen::for_(cgen::i32, "i", 0, shape_.nodes, [&](const Expr& i, BlockBuilder& row) {
-      const Expr sum = array(row, "row_sums", columns_);
+      const Expr sum = row.add_array(real_, "row_sums", columns_);
       over_columns(row,
                    [&](const Expr& c) { return cgen::assign(sum[c], sums_[i * columns_ + c]); });
       row << cgen::for_(cgen::i32, "k", 0, static_cast<int>(matrix.columns),
                         [&](const Expr& k, BlockBuilder& inner) {
-                          const Expr weight =
-                              inner.add(cgen::declare(cgen::const_(real_), "weight",
-                                                      operators[(k + first) * shape_.nodes + i]));
+                          const Expr weight = inner.add_constant(
+                              real_, "weight", operators[(k + first) * shape_.nodes + i]);
                           over_columns(inner, [&](const Expr& c) {
                             return cgen::add_assign(sum[c], weight * work.at(k, c));
                           });
@@ -124,8 +123,10 @@ class TileProduct final : public BlockProduct {
 
   void begin(BlockBuilder& body, const Expr& thread) override {
     const Expr group = fused_.row_groups == 1 ? thread : thread % groups_;
-    column_ = constant(body, "column", group * pack_);
-    row_ = fused_.row_groups == 1 ? Expr(0) : constant(body, "first_row", thread / groups_ * rows_);
+    column_ = body.add_constant(cgen::i32, "column", group * pack_);
+    row_ = fused_.row_groups == 1
+               ? Expr(0)
+               : body.add_constant(cgen::i32, "first_row", thread / groups_ * rows_);
     declare_sums(body, rows_ * fused_.columns_per_thread);
   }
 
@@ -135,15 +136,15 @@ class TileProduct final : public BlockProduct {
     const Expr operators = parameters.table("operators", pack);
     const int padded = rows_ * fused_.row_groups;
     const auto step = [&](const Expr& k, BlockBuilder& inner) {
-      const Expr entry = constant(inner, "entry", (k + first) * (padded / lanes_) + row_ / lanes_);
-      const Expr factors = array(inner, "factors", fused_.columns_per_thread);
+      const Expr entry =
+          inner.add_constant(cgen::i32, "entry", (k + first) * (padded / lanes_) + row_ / lanes_);
+      const Expr factors = inner.add_array(real_, "factors", fused_.columns_per_thread);
       for (int n = 0; n < fused_.columns_per_thread; ++n) {
         inner << cgen::assign(factors[n], work.at(k, column_of(n)));
       }
       for (int i = 0; i < rows_; i += lanes_) {
         BlockBuilder rows;
-        const Expr weights = rows.add(
-            cgen::declare(cgen::const_(pack), "weights", operators[plus(entry, i / lanes_)]));
+        const Expr weights = rows.add_constant(pack, "weights", operators[plus(entry, i / lanes_)]);
         for (int lane = 0; lane < lanes_; ++lane) {
           const Expr weight = cgen::Member{weights, std::string(1, "xyzw"[lane])};
           for (int n = 0; n < fused_.columns_per_thread; ++n) {
@@ -245,9 +246,8 @@ std::vector<Expr> BlockProduct::terms_at(BlockBuilder& body, const ColumnFlux& f
                                          const std::string& suffix) const {
   std::vector<Expr> terms;
   for (const Expr& place : flux.places) {
-    terms.push_back(
-        body.add(cgen::declare(cgen::const_(real_), fmt::format("value_{}{}", terms.size(), suffix),
-                               values.at(node, place))));
+    terms.push_back(body.add_constant(real_, fmt::format("value_{}{}", terms.size(), suffix),
+                                      values.at(node, place)));
   }
   return terms;
 }
@@ -260,7 +260,7 @@ Expr BlockProduct::flux_along(BlockBuilder& body, const ColumnFlux& flux,
   for (std::size_t term = 1; term < terms.size(); ++term) {
     sum = sum + flux.weights[first + static_cast<int>(term)] * terms[term];
   }
-  return body.add(cgen::declare(cgen::const_(real_), fmt::format("flux_{}{}", axis, suffix), sum));
+  return body.add_constant(real_, fmt::format("flux_{}{}", axis, suffix), sum);
 }
 
 std::unique_ptr<BlockProduct> BlockProduct::make(const KernelShape& shape, const Type& real,
@@ -279,16 +279,8 @@ std::unique_ptr<BlockProduct> BlockProduct::make(const KernelShape& shape, const
   return std::make_unique<TileProduct>(shape, real, fused);
 }
 
-Expr BlockProduct::constant(BlockBuilder& body, const std::string& name, const Expr& value) const {
-  return body.add(cgen::declare(cgen::const_(cgen::i32), name, value));
-}
-
-Expr BlockProduct::array(BlockBuilder& body, const std::string& name, int count) const {
-  return body.add(cgen::declare(cgen::array_of(real_, Expr(count)), name));
-}
-
 void BlockProduct::declare_sums(BlockBuilder& body, int count) {
-  sums_ = array(body, "sums", count);
+  sums_ = body.add_array(real_, "sums", count);
   for (int i = 0; i < count; ++i) {
     body << cgen::assign(sums_[i], cgen::literal(0, real_));
   }

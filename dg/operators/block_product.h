@@ -95,10 +95,6 @@ class BlockProduct {
   }
 
  protected:
-  [[nodiscard]] cgen::Expr constant(cgen::BlockBuilder& body, const std::string& name,
-                                    const cgen::Expr& value) const;
-  [[nodiscard]] cgen::Expr array(cgen::BlockBuilder& body, const std::string& name,
-                                 int count) const;
   /// The terms of the flux of a column at a node.
   [[nodiscard]] std::vector<cgen::Expr> terms_at(cgen::BlockBuilder& body, const ColumnFlux& flux,
                                                  const BlockMatrix& values, const cgen::Expr& node,

@@ -22,8 +22,7 @@ Expr BlockSurface::link_of(const BlockItem& item, int group) const {
 
 void BlockSurface::copy_traces(BlockBuilder& body, int group, const Copy& copy) const {
   const int rounds = items_.rounds(rows());
-  const Expr links =
-      body.add(cgen::declare(cgen::array_of(cgen::u32, Expr(rounds)), "links_of_rounds"));
+  const Expr links = body.add_array(cgen::u32, "links_of_rounds", rounds);
   items_.for_rounds(
       body, parameters_, ItemOrder::nodes_first, rows(),
       [&](BlockBuilder& inner, const BlockItem& item) {
@@ -49,17 +48,17 @@ void BlockSurface::add_fluxes(BlockBuilder& body, int group, bool with_copies) c
     add_pipelined_fluxes(body, group);
     return;
   }
-  items_.for_rounds(
-      body, parameters_, ItemOrder::nodes_first, rows(),
-      [&](BlockBuilder& inner, const BlockItem& item) {
-        const Expr link =
-            inner.add(cgen::declare(cgen::const_(cgen::u32), "link", link_of(item, group)));
-        KernelWriter::Load exterior;
-        if (with_copies) {
-          exterior = [&](const Expr&, int field) { return slot(work_, item, item.place, field); };
-        }
-        add_flux(inner, item, group, link, exterior);
-      });
+  items_.for_rounds(body, parameters_, ItemOrder::nodes_first, rows(),
+                    [&](BlockBuilder& inner, const BlockItem& item) {
+                      const Expr link = inner.add_constant(cgen::u32, "link", link_of(item, group));
+                      KernelWriter::Load exterior;
+                      if (with_copies) {
+                        exterior = [&](const Expr&, int field) {
+                          return slot(work_, item, item.place, field);
+                        };
+                      }
+                      add_flux(inner, item, group, link, exterior);
+                    });
 }
 
 void BlockSurface::add_flux(BlockBuilder& body, const BlockItem& item, int group, const Expr& link,
@@ -81,7 +80,7 @@ void BlockSurface::add_pipelined_fluxes(BlockBuilder& body, int group) const {
     return to.add(cgen::declare(cgen::u32, name, value));
   };
   const auto array = [&](BlockBuilder& to, const std::string& name) {
-    return to.add(cgen::declare(cgen::array_of(writer_.real(), Expr(fields)), name));
+    return to.add_array(writer_.real(), name, fields);
   };
   const auto item_of = [&](BlockBuilder& to, const Expr& round) {
     return items_.item(to, parameters_, ItemOrder::nodes_first, rows(), round);

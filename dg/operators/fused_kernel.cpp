@@ -93,25 +93,19 @@ class FusedWriter {
   }
 
  private:
-  Expr constant(BlockBuilder& body, const std::string& name, const Expr& value) const {
-    return body.add(cgen::declare(cgen::const_(cgen::i32), name, value));
-  }
-  Expr array(BlockBuilder& body, const std::string& name, int count) const {
-    return body.add(cgen::declare(cgen::array_of(real_, Expr(count)), name));
-  }
-
   void declare_memory(BlockBuilder& body) {
     if (is_on_host_) {
       const int columns = product_->columns();
-      values_ = {array(body, "values", shape_.nodes * columns), 0, columns};
-      work_ = {array(body, "work", memory_.work_rows * columns), 0, columns};
+      values_ = {body.add_array(real_, "values", shape_.nodes * columns), 0, columns};
+      work_ = {body.add_array(real_, "work", memory_.work_rows * columns), 0, columns};
     } else {
       const Expr memory = body.add(cgen::dynamic_shared_array(real_, "memory"));
       values_ = {memory, 0, memory_.values_stride};
       work_ = {memory, memory_.values_rows * memory_.values_stride, memory_.work_stride};
-      thread_ = constant(body, "thread", cgen::cast(cgen::i32, cgen::thread_idx_x));
+      thread_ = body.add_constant(cgen::i32, "thread", cgen::cast(cgen::i32, cgen::thread_idx_x));
     }
-    first_ = constant(body, "first", cgen::cast(cgen::i32, cgen::block_idx_x) * fused_.elements);
+    first_ = body.add_constant(cgen::i32, "first",
+                               cgen::cast(cgen::i32, cgen::block_idx_x) * fused_.elements);
     product_->begin(body, thread_);
   }
 
@@ -153,8 +147,7 @@ class FusedWriter {
 
   // Where the values at an item's node begin in the state.
   Expr start_of(BlockBuilder& body, const Item& item) const {
-    return body.add(cgen::declare(cgen::const_(cgen::i64), "start",
-                                  writer_.offset(item.element, 0) + item.place));
+    return body.add_constant(cgen::i64, "start", writer_.offset(item.element, 0) + item.place);
   }
 
   void load_values(BlockBuilder& body) {
@@ -187,7 +180,7 @@ class FusedWriter {
     body << cgen::for_(
         cgen::i32, "batch", 0, batches,
         [&](const Expr& batch, BlockBuilder& inner) {
-          const Expr coming = array(inner, "coming", length * shape_.fields);
+          const Expr coming = inner.add_array(real_, "coming", length * shape_.fields);
           for (const bool is_load : {true, false}) {
             for (int i = 0; i < length; ++i) {
               BlockBuilder round;
@@ -216,8 +209,8 @@ class FusedWriter {
     const int record = shape_.faces * shape_.record_words();
     BlockBuilder inner;
     const Expr count = parameters_.number("elements", cgen::i32) - first_;
-    const Expr here = constant(inner, "here",
-                               cgen::select(count < fused_.elements, count, Expr(fused_.elements)));
+    const Expr here = inner.add_constant(
+        cgen::i32, "here", cgen::select(count < fused_.elements, count, Expr(fused_.elements)));
     const auto add = [&](const Expr& array, int words) {
       inner << call_helper(
           prefetch_, {array + cgen::cast(cgen::i64, first_) * words, here * (words * real_bytes_)});
@@ -288,33 +281,33 @@ class FusedWriter {
   }
 
   void volume_weights(BlockBuilder& body) {
-    items().for_items(body, parameters_, ItemOrder::nodes_first, shape_.dimension,
-                      [&](BlockBuilder& inner, const Item& item) {
-                        const Expr& axis = item.place;
-                        const int terms = shape_.volume_terms;
-                        const Expr weights = array(inner, "weights", shape_.fields * terms);
-                        FluxPoint at{item.element, Expr(0)};
-                        at.reference_axis = axis;
-                        writer_.volume_weights(inner, parameters_, at, weights);
-                        for (int i = 0; i < shape_.fields * terms; ++i) {
-                          inner << cgen::assign(
-                              weight_slot(axis, i % terms, item.local * shape_.fields + i / terms),
-                              weights[i]);
-                        }
-                      });
+    items().for_items(
+        body, parameters_, ItemOrder::nodes_first, shape_.dimension,
+        [&](BlockBuilder& inner, const Item& item) {
+          const Expr& axis = item.place;
+          const int terms = shape_.volume_terms;
+          const Expr weights = inner.add_array(real_, "weights", shape_.fields * terms);
+          FluxPoint at{item.element, Expr(0)};
+          at.reference_axis = axis;
+          writer_.volume_weights(inner, parameters_, at, weights);
+          for (int i = 0; i < shape_.fields * terms; ++i) {
+            inner << cgen::assign(
+                weight_slot(axis, i % terms, item.local * shape_.fields + i / terms), weights[i]);
+          }
+        });
   }
 
   // A column's weights, and the columns of the values that they belong to.
   ColumnFlux column_flux(BlockBuilder& body, const Expr& column, const std::string& suffix) const {
     const int terms = shape_.volume_terms;
     const std::vector<std::vector<int>>& reads = writer_.linear_volume().reads;
-    ColumnFlux flux{array(body, "flux_weights" + suffix, shape_.dimension * terms), {}};
+    ColumnFlux flux{body.add_array(real_, "flux_weights" + suffix, shape_.dimension * terms), {}};
     for (int axis = 0; axis < shape_.dimension; ++axis) {
       for (int term = 0; term < terms; ++term) {
         body << cgen::assign(flux.weights[axis * terms + term], weight_slot(axis, term, column));
       }
     }
-    const Expr field = constant(body, "flux_field" + suffix, column % shape_.fields);
+    const Expr field = body.add_constant(cgen::i32, "flux_field" + suffix, column % shape_.fields);
     for (int term = 0; term < terms; ++term) {
       // where a field reads less, the weight is zero
       const auto read = [&](std::size_t each) {
@@ -325,14 +318,14 @@ class FusedWriter {
       for (std::size_t each = reads.size() - 1; each-- > 0;) {
         choice = cgen::select(cgen::equal(field, static_cast<int>(each)), read(each), choice);
       }
-      flux.places.push_back(
-          constant(body, fmt::format("read_{}{}", term, suffix), column - field + choice));
+      flux.places.push_back(body.add_constant(cgen::i32, fmt::format("read_{}{}", term, suffix),
+                                              column - field + choice));
     }
     return flux;
   }
 
   Expr interior_values(BlockBuilder& body, const Expr& local, const Expr& node) const {
-    const Expr interior = array(body, "interior", shape_.fields);
+    const Expr interior = body.add_array(real_, "interior", shape_.fields);
     for (int field = 0; field < shape_.fields; ++field) {
       body << cgen::assign(interior[field], slot(values_, local, node, field));
     }
@@ -345,7 +338,7 @@ class FusedWriter {
         [&](BlockBuilder& inner, const Item& item) {
           FluxPoint at{item.element, interior_values(inner, item.local, item.place), item.place};
           at.reference_axis = axis;
-          const Expr flux = array(inner, "flux", shape_.fields);
+          const Expr flux = inner.add_array(real_, "flux", shape_.fields);
           writer_.volume_flux(inner, parameters_, at, flux);
           for (int field = 0; field < shape_.fields; ++field) {
             inner << cgen::assign(slot(work_, item.local, item.place, field), flux[field]);
@@ -397,7 +390,7 @@ class FusedWriter {
 
   void begin_update(BlockBuilder& body) {
     if (!is_on_host_) {
-      coming_ = array(body, "coming_numbers", shape_.fields);
+      coming_ = body.add_array(real_, "coming_numbers", shape_.fields);
       load_coming(body, 0);
     }
   }
@@ -416,7 +409,7 @@ class FusedWriter {
 
   void update(BlockBuilder& body) {
     for_rounds(body, shape_.nodes, [&](BlockBuilder& inner, const Item& item) {
-      const Expr older = array(inner, "older", shape_.fields);
+      const Expr older = inner.add_array(real_, "older", shape_.fields);
       if (is_on_host_) {
         load_residual(inner, item, older);
       } else {
@@ -438,7 +431,7 @@ class FusedWriter {
     const Expr b = parameters_.number("b", real_);
     const Expr step = parameters_.number("time_step", real_);
     const Expr interior = interior_values(body, item.local, item.place);
-    const Expr sum = array(body, "right_hand_sides", shape_.fields);
+    const Expr sum = body.add_array(real_, "right_hand_sides", shape_.fields);
     for (int field = 0; field < shape_.fields; ++field) {
       body << cgen::assign(sum[field], slot(sums_, item.local, item.place, field));
     }

@@ -138,8 +138,7 @@ Expr KernelWriter::argument(BlockBuilder& body, ParameterList& parameters,
   const Expr owner = is_exterior && at.other ? *at.other : at.element;
   // copies an array of `count` numbers; at(i) is the i-th
   const auto local = [&](const std::string& name, const std::function<Expr(int)>& value) {
-    const Expr array =
-        body.add(cgen::declare(cgen::array_of(real_, Expr(argument.count)), "local_" + name));
+    const Expr array = body.add_array(real_, "local_" + name, argument.count);
     for (int i = 0; i < argument.count; ++i) {
       body << cgen::assign(array[i], value(i));
     }
@@ -216,7 +215,7 @@ void KernelWriter::finish(BlockBuilder& body, ParameterList& parameters, const F
     if (!function) {
       return;
     }
-    const Expr numbers = body.add(cgen::declare(cgen::array_of(real_, Expr(shape_.fields)), name));
+    const Expr numbers = body.add_array(real_, name, shape_.fields);
     BlockBuilder inner;
     call(inner, parameters, *function, at, numbers);
     for (int field = 0; field < shape_.fields; ++field) {
@@ -231,7 +230,7 @@ void KernelWriter::finish(BlockBuilder& body, ParameterList& parameters, const F
 KernelWriter::SurfacePlace KernelWriter::surface_place(BlockBuilder& body, const Expr& link,
                                                        const Expr& place) const {
   const auto named = [&](const std::string& name, const Expr& value) {
-    return body.add(cgen::declare(cgen::const_(cgen::i32), name, value));
+    return body.add_constant(cgen::i32, name, value);
   };
   const Expr p = named("p", place % shape_.face_nodes);
   const Expr code =
@@ -244,10 +243,10 @@ KernelWriter::SurfacePlace KernelWriter::surface_place(BlockBuilder& body, const
 std::function<Expr(int field)> KernelWriter::exterior_index(BlockBuilder& body,
                                                             ParameterList& parameters,
                                                             const SurfacePlace& at) const {
-  const Expr start = body.add(cgen::declare(
-      cgen::const_(cgen::i64), "start",
+  const Expr start = body.add_constant(
+      cgen::i64, "start",
       offset(at.other, 0) +
-          parameters.table("exterior_nodes", cgen::u8)[at.code * shape_.face_nodes + at.p]));
+          parameters.table("exterior_nodes", cgen::u8)[at.code * shape_.face_nodes + at.p]);
   return [this, start](int field) { return start + field * shape_.nodes; };
 }
 
@@ -270,16 +269,16 @@ Expr KernelWriter::link_at(ParameterList& parameters, const Expr& element,
 void KernelWriter::surface_flux(BlockBuilder& body, ParameterList& parameters, const Expr& element,
                                 const Expr& place, const Expr& link, const Load& load,
                                 const Store& store, const Load& exterior_load) const {
-  const Expr side = body.add(cgen::declare(cgen::const_(cgen::i32), "side",
-                                           element * shape_.faces + place / shape_.face_nodes));
+  const Expr side =
+      body.add_constant(cgen::i32, "side", element * shape_.faces + place / shape_.face_nodes);
   const SurfacePlace on = surface_place(body, link, place);
-  const Expr node = body.add(cgen::declare(cgen::const_(cgen::i32), "own_node",
-                                           parameters.table("face_nodes", cgen::u8)[place]));
-  const Expr record = body.add(cgen::declare(cgen::const_(cgen::i64), "record",
-                                             cgen::cast(cgen::i64, side) * shape_.record_words()));
+  const Expr node =
+      body.add_constant(cgen::i32, "own_node", parameters.table("face_nodes", cgen::u8)[place]);
+  const Expr record =
+      body.add_constant(cgen::i64, "record", cgen::cast(cgen::i64, side) * shape_.record_words());
   const Expr faces = parameters.table("faces");
   const auto array = [&](const std::string& name, int count) {
-    return body.add(cgen::declare(cgen::array_of(real_, Expr(count)), name));
+    return body.add_array(real_, name, count);
   };
   const Expr normal = array("normal", shape_.dimension);
   for (int axis = 0; axis < shape_.dimension; ++axis) {
@@ -293,8 +292,7 @@ void KernelWriter::surface_flux(BlockBuilder& body, ParameterList& parameters, c
   FluxPoint at{element, interior, node, {}, on.other, record, normal, on.p};
 
   BlockBuilder inside;
-  const Expr exterior =
-      inside.add(cgen::declare(cgen::array_of(real_, Expr(shape_.fields)), "exterior"));
+  const Expr exterior = inside.add_array(real_, "exterior", shape_.fields);
   const auto index =
       exterior_load ? std::function<Expr(int)>() : exterior_index(inside, parameters, on);
   for (int field = 0; field < shape_.fields; ++field) {
@@ -305,8 +303,7 @@ void KernelWriter::surface_flux(BlockBuilder& body, ParameterList& parameters, c
   at.exterior = exterior;
   call(inside, parameters, inside_, at, result);
   body << choice_of_boundary(parameters, on, at, inside, result);
-  const Expr scale =
-      body.add(cgen::declare(cgen::const_(real_), "scale", faces[record + shape_.dimension]));
+  const Expr scale = body.add_constant(real_, "scale", faces[record + shape_.dimension]);
   for (int field = 0; field < shape_.fields; ++field) {
     body << store(field, scale * result[field]);
   }

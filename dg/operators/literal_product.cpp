@@ -77,8 +77,7 @@ std::vector<Expr> LiteralProduct::waves(BlockBuilder& body, std::vector<Expr> nu
         const auto part = [&](std::size_t place, const Expr& value) {
           const bool is_read = 2 * apart < numbers.size() || is_wanted[place];
           return is_read
-                     ? body.add(cgen::declare(cgen::const_(real_),
-                                              fmt::format("{}_{}_{}", name, apart, place), value))
+                     ? body.add_constant(real_, fmt::format("{}_{}_{}", name, apart, place), value)
                      : value;
         };
         numbers[i] = part(i, here + there);
@@ -105,8 +104,7 @@ void LiteralProduct::add(BlockBuilder& body, ParameterList& parameters, const Ma
       std::vector<Expr> factors;
       for (const int place : orbit) {
         const std::string number = orbit.size() == 1 ? "" : fmt::format("_{}", factors.size());
-        factors.push_back(inner.add(
-            cgen::declare(cgen::const_(real_), "factor" + number, work.at(place, column_))));
+        factors.push_back(inner.add_constant(real_, "factor" + number, work.at(place, column_)));
       }
       factors = waves(inner, std::move(factors), "wave", is_wanted);
       for (std::size_t wave = 0; wave < orbit.size(); ++wave) {
@@ -136,7 +134,7 @@ std::vector<Matrix> LiteralProduct::directed(const std::vector<Matrix>& derivati
 ColumnFlux LiteralProduct::directed(BlockBuilder& body, ColumnFlux flux) const {
   const Matrix along = reflection_components(shape_.dimension);
   const auto terms = static_cast<int>(flux.places.size());
-  const Expr weights = array(body, "directed_weights", shape_.dimension * terms);
+  const Expr weights = body.add_array(real_, "directed_weights", shape_.dimension * terms);
   for (int direction = 0; direction < shape_.dimension; ++direction) {
     for (int term = 0; term < terms; ++term) {
       std::optional<Expr> sum;

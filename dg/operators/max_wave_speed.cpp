@@ -46,15 +46,15 @@ cgen::Declared max_wave_speed_kernel(const KernelWriter& writer, ParameterList& 
   const Expr speeds = parameters.written("speeds");
   BlockBuilder body;
   const Expr element =
-      body.add(cgen::declare(cgen::const_(cgen::i32), "element",
-                             cgen::cast(cgen::i32, cgen::block_idx_x * cgen::block_dim_x) +
-                                 cgen::cast(cgen::i32, cgen::thread_idx_x)));
+      body.add_constant(cgen::i32, "element",
+                        cgen::cast(cgen::i32, cgen::block_idx_x * cgen::block_dim_x) +
+                            cgen::cast(cgen::i32, cgen::thread_idx_x));
   BlockBuilder work;
   const Expr largest = work.add(cgen::declare(real, "largest", cgen::literal(0, real)));
   work << cgen::for_(
       cgen::i32, "node", Expr(0), Expr(shape.nodes), [&](const Expr& node, BlockBuilder& inner) {
         const auto array = [&](const char* name) {
-          return inner.add(cgen::declare(cgen::array_of(real, Expr(shape.fields)), name));
+          return inner.add_array(real, name, shape.fields);
         };
         const Expr interior = array("interior");
         const Expr values = array("values");

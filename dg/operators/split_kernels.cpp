@@ -24,18 +24,18 @@ class SplitWriter {
           const Expr state = parameters.table("state");
           const Expr target = parameters.written("volume_fluxes");
           const Expr elements = parameters.number("elements", cgen::i32);
-          const Expr interior = array(body, "interior", shape_.fields);
+          const Expr interior = body.add_array(real_, "interior", shape_.fields);
           for (int field = 0; field < shape_.fields; ++field) {
             body << cgen::assign(interior[field], state[writer_.offset(element, field) + node]);
           }
           FluxPoint at{element, interior, node};
           for (int axis = 0; axis < shape_.dimension; ++axis) {
             at.reference_axis = axis;
-            const Expr flux = array(body, fmt::format("flux_{}", axis), shape_.fields);
+            const Expr flux = body.add_array(real_, fmt::format("flux_{}", axis), shape_.fields);
             writer_.volume_flux(body, parameters, at, flux);
-            const Expr first = body.add(cgen::declare(
-                cgen::const_(cgen::i64), fmt::format("first_{}", axis),
-                writer_.offset(cgen::cast(cgen::i64, elements) * axis + element, 0) + node));
+            const Expr first = body.add_constant(
+                cgen::i64, fmt::format("first_{}", axis),
+                writer_.offset(cgen::cast(cgen::i64, elements) * axis + element, 0) + node);
             for (int field = 0; field < shape_.fields; ++field) {
               body << cgen::assign(target[first + field * shape_.nodes], flux[field]);
             }
@@ -58,8 +58,8 @@ class SplitWriter {
                        place],
                 value);
           };
-          const Expr link = body.add(cgen::declare(cgen::const_(cgen::u32), "link",
-                                                   writer_.link_at(parameters, element, place)));
+          const Expr link =
+              body.add_constant(cgen::u32, "link", writer_.link_at(parameters, element, place));
           writer_.surface_flux(body, parameters, element, place, link, load, store);
         });
   }
@@ -74,11 +74,11 @@ class SplitWriter {
           const Expr a = parameters.number("a", real_);
           const Expr b = parameters.number("b", real_);
           const Expr step = parameters.number("time_step", real_);
-          const Expr first = body.add(
-              cgen::declare(cgen::const_(cgen::i64), "first", writer_.offset(element, 0) + node));
+          const Expr first =
+              body.add_constant(cgen::i64, "first", writer_.offset(element, 0) + node);
           const auto at = [&](int field) { return first + field * shape_.nodes; };
-          const Expr interior = array(body, "interior", shape_.fields);
-          const Expr values = array(body, "values", shape_.fields);
+          const Expr interior = body.add_array(real_, "interior", shape_.fields);
+          const Expr values = body.add_array(real_, "values", shape_.fields);
           for (int field = 0; field < shape_.fields; ++field) {
             body << cgen::assign(interior[field], state[at(field)])
                  << cgen::assign(values[field], rhs[at(field)]);
@@ -106,21 +106,16 @@ class SplitWriter {
         cgen::const_(cgen::i64), "point",
         cgen::cast(cgen::i64, cgen::block_idx_x) * cgen::block_dim_x + cgen::thread_idx_x);
     BlockBuilder work;
-    const Expr element = work.add(
-        cgen::declare(cgen::const_(cgen::i32), "element", cgen::cast(cgen::i32, point / items)));
-    const Expr item = work.add(
-        cgen::declare(cgen::const_(cgen::i32), "item",
-                      cgen::cast(cgen::i32, point - cgen::cast(cgen::i64, element) * items)));
+    const Expr element =
+        work.add_constant(cgen::i32, "element", cgen::cast(cgen::i32, point / items));
+    const Expr item = work.add_constant(
+        cgen::i32, "item", cgen::cast(cgen::i32, point - cgen::cast(cgen::i64, element) * items));
     fill(work, parameters, element, item);
     BlockBuilder body;
     body << point << cgen::if_(point < cgen::cast(cgen::i64, elements) * items, work);
     result_.module.items.push_back(cgen::kernel(name, parameters.list(), body));
     result_.launches.emplace_back(
         KernelPlan{name, parameters.arguments(), split_block, split_block, items});
-  }
-
-  Expr array(BlockBuilder& body, const std::string& name, int count) const {
-    return body.add(cgen::declare(cgen::array_of(real_, Expr(count)), name));
   }
 
   const KernelWriter& writer_;

@@ -130,10 +130,11 @@ std::vector<cgen::Statement> TensorProduct::functions() const {
 }
 
 void TensorProduct::begin(BlockBuilder& body, const Expr& thread) {
-  lane_ = constant(body, "lane", thread % warp_size);
-  const Expr warp = constant(body, "warp", thread / warp_size);
-  row_tile_ = constant(body, "row_tile", warp % fused_.row_groups * tiles_of_warp_);
-  column_ = constant(body, "column", warp / fused_.row_groups * fused_.columns_per_thread);
+  lane_ = body.add_constant(cgen::i32, "lane", thread % warp_size);
+  const Expr warp = body.add_constant(cgen::i32, "warp", thread / warp_size);
+  row_tile_ = body.add_constant(cgen::i32, "row_tile", warp % fused_.row_groups * tiles_of_warp_);
+  column_ =
+      body.add_constant(cgen::i32, "column", warp / fused_.row_groups * fused_.columns_per_thread);
   declare_sums(body, tiles_of_warp_ * column_tiles() * 4);
 }
 
@@ -151,15 +152,14 @@ void TensorProduct::multiply(BlockBuilder& body, const Expr& operators, const Ex
                              const std::string& suffix) const {
   const Type pack = cgen::vector_of(real_, is_double_ ? 2 : 4);
   const int parts = is_double_ ? 1 : 2;
-  const Expr entry = constant(body, "entry" + suffix,
-                              (step * row_tiles() + row_tile_) * (parts * warp_size) + lane_);
+  const Expr entry = body.add_constant(
+      cgen::i32, "entry" + suffix, (step * row_tiles() + row_tile_) * (parts * warp_size) + lane_);
   for (int i = 0; i < tiles_of_warp_; ++i) {
     std::vector<Expr> weights;
     for (int each = 0; each < parts; ++each) {
       const int number = i * parts + each;
-      weights.push_back(
-          body.add(cgen::declare(cgen::const_(pack), fmt::format("weights_{}{}", number, suffix),
-                                 operators[plus(entry, number * warp_size)])));
+      weights.push_back(body.add_constant(pack, fmt::format("weights_{}{}", number, suffix),
+                                          operators[plus(entry, number * warp_size)]));
     }
     for (int j = 0; j < column_tiles(); ++j) {
       std::vector<Expr> arguments = {sums_of(i, j)};
@@ -175,16 +175,16 @@ void TensorProduct::add(BlockBuilder& body, ParameterList& parameters, const Mat
                         const Expr& first, const BlockMatrix& work) {
   const Expr operators = parameters.table("operators", cgen::vector_of(real_, is_double_ ? 2 : 4));
   const int steps = padded(static_cast<int>(matrix.columns)) / depth();
-  const Expr first_step = constant(body, "first_step", first / depth());
+  const Expr first_step = body.add_constant(cgen::i32, "first_step", first / depth());
   const auto step = [&](const Expr& k, BlockBuilder& inner) {
-    const Expr column = constant(inner, "factor_column", column_ + lane_ / 4);
+    const Expr column = inner.add_constant(cgen::i32, "factor_column", column_ + lane_ / 4);
     std::vector<std::vector<Expr>> factors;
     for (int j = 0; j < column_tiles(); ++j) {
       std::vector<Expr>& of_tile = factors.emplace_back();
       for (int quarter = 0; quarter < depth() / 4; ++quarter) {
-        of_tile.push_back(inner.add(
-            cgen::declare(cgen::const_(real_), fmt::format("factor_{}_{}", j, quarter),
-                          work.at(factor_row(k, quarter), plus(column, j * tile_columns)))));
+        of_tile.push_back(
+            inner.add_constant(real_, fmt::format("factor_{}_{}", j, quarter),
+                               work.at(factor_row(k, quarter), plus(column, j * tile_columns))));
       }
     }
     multiply(inner, operators, k + first_step, factors, "");
@@ -200,8 +200,8 @@ void TensorProduct::add_volume(BlockBuilder& body, ParameterList& parameters,
   std::vector<ColumnFlux> columns;
   for (int j = 0; j < column_tiles(); ++j) {
     const std::string suffix = fmt::format("_{}", j);
-    const Expr column =
-        constant(body, "volume_column" + suffix, plus(column_ + lane_ / 4, j * tile_columns));
+    const Expr column = body.add_constant(cgen::i32, "volume_column" + suffix,
+                                          plus(column_ + lane_ / 4, j * tile_columns));
     columns.push_back(make_flux(body, column, suffix));
   }
   const auto step = [&](const Expr& k, BlockBuilder& inner) {
@@ -231,12 +231,12 @@ void TensorProduct::add_volume(BlockBuilder& body, ParameterList& parameters,
 }
 
 BlockMatrix TensorProduct::store(BlockBuilder& body, const BlockMatrix& work) {
-  const Expr column = constant(body, "sums_column", column_ + lane_ % 4 * 2);
+  const Expr column = body.add_constant(cgen::i32, "sums_column", column_ + lane_ % 4 * 2);
   for (int i = 0; i < tiles_of_warp_; ++i) {
     for (int half = 0; half < 2; ++half) {
       BlockBuilder inner;
-      const Expr row =
-          constant(inner, "row", plus(row_tile_ * tile_rows + lane_ / 4, i * tile_rows + half * 8));
+      const Expr row = inner.add_constant(
+          cgen::i32, "row", plus(row_tile_ * tile_rows + lane_ / 4, i * tile_rows + half * 8));
       BlockBuilder rows;
       for (int j = 0; j < column_tiles(); ++j) {
         for (int n = 0; n < 2; ++n) {

@@ -93,13 +93,12 @@ class LookBackCode {
     const cgen::Expr tile = lowered(look_back_.tile, scope_.index_type);
     BlockBuilder body;
     const cgen::Type word = cgen::in_space(cgen::AddressSpace::global, cgen::volatile_(cgen::u64));
-    published_ = body.add(
-        cgen::declare(cgen::const_(cgen::pointer_to(word)), variables_.new_name("published"),
-                      cgen::address_of(lowered(look_back_.published, cgen::u64))));
+    published_ = body.add_constant(cgen::pointer_to(word), variables_.new_name("published"),
+                                   cgen::address_of(lowered(look_back_.published, cgen::u64)));
     // tiles_in_order() has declared it
     const cgen::Expr drawn = cgen::variable(target_name(look_back_.drawn), cgen::u64);
-    launch_ = body.add(cgen::declare(cgen::const_(cgen::u32), variables_.new_name("launch"),
-                                     cgen::cast(cgen::u32, drawn >> i32(32)) << i32(2)));
+    launch_ = body.add_constant(cgen::u32, variables_.new_name("launch"),
+                                cgen::cast(cgen::u32, drawn >> i32(32)) << i32(2));
     assign_all(body, &Value::before, &Value::neutral);
     BlockBuilder own;
     assign_all(own, &Value::found, &Value::total);
@@ -231,8 +230,8 @@ class LookBackCode {
     BlockBuilder round;
     const std::string nearest_name = variables_.new_name("nearest");
     const cgen::Expr nearest = body.add(cgen::declare(index, nearest_name, tile - i32(1)));
-    const cgen::Expr other = round.add(cgen::declare(
-        cgen::const_(index), variables_.new_name("other"), nearest - i32(warp_size - 1) + lane));
+    const cgen::Expr other = round.add_constant(index, variables_.new_name("other"),
+                                                nearest - i32(warp_size - 1) + lane);
     const cgen::Expr status =
         round.add(cgen::declare(cgen::u32, variables_.new_name("status"), u32(2)));
     assign_all(round, &Value::found, &Value::neutral);
@@ -240,8 +239,8 @@ class LookBackCode {
     wait_for(wait, other, status);
     round << cgen::if_(other >= i32(0), wait);
     const cgen::Expr ends =
-        round.add(cgen::declare(cgen::const_(cgen::u32), variables_.new_name("ends"),
-                                cgen::call(Intrinsic::warp_ballot, {cgen::equal(status, u32(2))})));
+        round.add_constant(cgen::u32, variables_.new_name("ends"),
+                           cgen::call(Intrinsic::warp_ballot, {cgen::equal(status, u32(2))}));
     // tiles before the nearest one that has published all are in its value
     const cgen::Expr nearest_end =
         i32(warp_size - 1) - cgen::call(Intrinsic::count_leading_zeros, {ends});
