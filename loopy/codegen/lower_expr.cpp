@@ -23,26 +23,6 @@ bool is_floating_type(const Type& type) {
   return kind && cgen::is_floating(*kind);
 }
 
-/// -1 * x, or -3 * x: what is subtracted rather than added.
-std::optional<Expr> as_subtracted(const Expr& term) {
-  if (const auto value = as_integer(term); value && *value < 0 && *value != INT64_MIN) {
-    return Expr(-*value);
-  }
-  const Product* product = get_if<Product>(term);
-  if (product == nullptr) {
-    return std::nullopt;
-  }
-  const auto first = as_integer(product->factors.front());
-  if (!first || *first >= 0 || *first == INT64_MIN) {
-    return std::nullopt;
-  }
-  Expr positive = -*first;
-  for (std::size_t i = 1; i < product->factors.size(); ++i) {
-    positive = positive * product->factors[i];
-  }
-  return positive;
-}
-
 class Lowering {
  public:
   explicit Lowering(const ExprScope& scope) : scope_(scope) {}
@@ -170,12 +150,12 @@ class Lowering {
   cgen::Expr sum(const Sum& e, const Type& type) const {
     // a sum that begins with a subtracted term is turned round where one that is added follows
     std::vector<Expr> terms = e.terms;
-    if (as_subtracted(terms[0]) && terms.size() == 2 && !as_subtracted(terms[1])) {
+    if (subtracted_term(terms[0]) && terms.size() == 2 && !subtracted_term(terms[1])) {
       std::swap(terms[0], terms[1]);
     }
     cgen::Expr result = lower(terms.front(), type);
     for (std::size_t i = 1; i < terms.size(); ++i) {
-      const std::optional<Expr> subtracted = as_subtracted(terms[i]);
+      const std::optional<Expr> subtracted = subtracted_term(terms[i]);
       result = subtracted ? result - lower(*subtracted, type) : result + lower(terms[i], type);
     }
     return result;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/split_outside_brackets.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"
 
 namespace rtcg::loopy {
@@ -15,18 +16,6 @@ namespace {
 [[noreturn]] void fail(std::string_view subscripts, const std::string& what) {
   throw InvalidInput("loopy.make_einsum.syntax",
                      fmt::format("cannot read '{}': {}", subscripts, what));
-}
-
-std::vector<std::string> split_at_commas(std::string_view text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else if (c != ' ') {
-      parts.back() += c;
-    }
-  }
-  return parts;
 }
 
 /// `i, j`.
@@ -48,10 +37,11 @@ struct Subscripts {
   std::string reduced{};
 };
 
-Subscripts read_subscripts(std::string_view text, std::size_t operand_count) {
+Subscripts read_subscripts(std::string text, std::size_t operand_count) {
+  std::erase(text, ' ');
   Subscripts read;
   const std::size_t arrow = text.find("->");
-  read.operands = split_at_commas(text.substr(0, arrow));
+  read.operands = split_outside_brackets(text.substr(0, arrow), ',');
   if (read.operands.size() != operand_count) {
     fail(text, fmt::format("it has {} operands, and there are {} names", read.operands.size(),
                            operand_count));
@@ -65,14 +55,14 @@ Subscripts read_subscripts(std::string_view text, std::size_t operand_count) {
       ++uses[letter];
     }
   }
-  if (arrow == std::string_view::npos) {
+  if (arrow == std::string::npos) {
     for (const auto& [letter, count] : uses) {
       if (count == 1) {
         read.result += letter;
       }
     }
   } else {
-    read.result = split_at_commas(text.substr(arrow + 2)).front();
+    read.result = split_outside_brackets(text.substr(arrow + 2), ',').front();
   }
   for (const char letter : read.result) {
     if (uses.count(letter) == 0 || std::count(read.result.begin(), read.result.end(), letter) > 1) {
@@ -92,7 +82,7 @@ Subscripts read_subscripts(std::string_view text, std::size_t operand_count) {
 
 Kernel make_einsum(std::string_view subscripts, const std::vector<std::string>& operands,
                    const KernelOptions& options) {
-  const Subscripts read = read_subscripts(subscripts, operands.size());
+  const Subscripts read = read_subscripts(std::string(subscripts), operands.size());
   std::string domains;
   for (const char letter : read.result + read.reduced) {
     domains += fmt::format("{{[{0}]: 0 <= {0} < N{0}}}\n", letter);

@@ -158,6 +158,30 @@ std::optional<std::int64_t> as_integer(const Expr& expr) {
   return integer != nullptr ? std::optional(integer->value) : std::nullopt;
 }
 
+std::optional<Expr> subtracted_term(const Expr& term) {
+  if (const auto value = as_integer(term); value && *value < 0 && *value != INT64_MIN) {
+    return Expr(-*value);
+  }
+  const Product* product = get_if<Product>(term);
+  if (product == nullptr) {
+    return std::nullopt;
+  }
+  const auto first = as_integer(product->factors.front());
+  if (!first || *first >= 0 || *first == INT64_MIN) {
+    return std::nullopt;
+  }
+  // rebuilt as it was parsed: -1 * x, -3 * x
+  if (*first != -1) {
+    Product positive = *product;
+    positive.factors.front() = -*first;
+    return Expr(positive);
+  }
+  if (product->factors.size() == 2) {
+    return product->factors[1];
+  }
+  return Expr(Product{{product->factors.begin() + 1, product->factors.end()}});
+}
+
 Expr operator+(const Expr& left, const Expr& right) {
   const auto l = as_integer(left);
   const auto r = as_integer(right);

@@ -174,6 +174,9 @@ inline const ExprKinds::Variant& kinds(const Expr& expr) {
 
 /// The value of an integer constant.
 [[nodiscard]] std::optional<std::int64_t> as_integer(const Expr& expr);
+/// `x` of `-1*x`, `3*x` of `-3*x`, 2 of -2: what a sum with this term subtracts. Nothing if the
+/// term is not negative.
+[[nodiscard]] std::optional<Expr> subtracted_term(const Expr& term);
 
 // Operators. They fold integer constants and drop neutral elements (`x + 0`, `1 * x`), and nothing
 // that could change a floating-point result.

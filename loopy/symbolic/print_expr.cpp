@@ -73,35 +73,10 @@ std::string print_real(const Real& real) {
   return fmt::format("cast({}, {})", scalar_type_name(cgen::Scalar{*real.stated_kind}), text);
 }
 
-/// The term without its sign, where it is negative.
-std::optional<Expr> subtracted(const Expr& term) {
-  if (const auto value = as_integer(term); value && *value < 0 && *value != INT64_MIN) {
-    return Expr(-*value);
-  }
-  const Product* product = get_if<Product>(term);
-  if (product == nullptr) {
-    return std::nullopt;
-  }
-  const auto first = as_integer(product->factors.front());
-  if (!first || *first >= 0 || *first == INT64_MIN) {
-    return std::nullopt;
-  }
-  // rebuilt as it was parsed: -1 * x, -3 * x
-  if (*first != -1) {
-    Product positive = *product;
-    positive.factors.front() = -*first;
-    return Expr(positive);
-  }
-  if (product->factors.size() == 2) {
-    return product->factors[1];
-  }
-  return Expr(Product{{product->factors.begin() + 1, product->factors.end()}});
-}
-
 std::string print_sum(const Sum& sum) {
   std::string text = print(sum.terms.front(), Level::sum);
   for (std::size_t i = 1; i < sum.terms.size(); ++i) {
-    const auto positive = subtracted(sum.terms[i]);
+    const auto positive = subtracted_term(sum.terms[i]);
     text += positive ? " - " + print(*positive, Level::product)
                      : " + " + print(sum.terms[i], Level::product);
   }

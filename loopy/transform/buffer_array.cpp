@@ -258,12 +258,7 @@ Kernel buffer_array(Kernel kernel, std::string_view array, const std::vector<std
   const std::string name(array);
   const Kernel before = kernel;
   const RecordedStep step(kernel);
-  const bool is_in_rules = std::any_of(
-      kernel.rules.begin(), kernel.rules.end(),
-      [&](const SubstitutionRule& rule) { return accessed_arrays(rule.body).count(name) != 0; });
-  if (is_in_rules) {
-    kernel = expand_subst(std::move(kernel));
-  }
+  kernel = expand_if_in_rules(std::move(kernel), name);
   Use use;
   throw_if_refused(find_refusal(kernel, name, inames, options, use));
   kernel = Buffering(std::move(kernel), name, inames, options, std::move(use)).run();

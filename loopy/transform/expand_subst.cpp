@@ -1,9 +1,12 @@
 #include "rtcg/loopy/transform/expand_subst.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/kernel/expand_rules.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/map_kernel.h"
 #include "rtcg/loopy/transform/record.h"
 
@@ -58,6 +61,13 @@ Kernel expand_tagged_uses(Kernel kernel, const std::string& array) {
     kernel = expand_subst(std::move(kernel), rule);
   }
   return kernel;
+}
+
+Kernel expand_if_in_rules(Kernel kernel, const std::string& array) {
+  const bool is_in_rules = std::any_of(
+      kernel.rules.begin(), kernel.rules.end(),
+      [&](const SubstitutionRule& rule) { return accessed_arrays(rule.body).count(array) != 0; });
+  return is_in_rules ? expand_subst(std::move(kernel)) : kernel;
 }
 
 }  // namespace rtcg::loopy

@@ -27,4 +27,8 @@ namespace rtcg::loopy {
 /// The kernel with `a$tag(i)`, for every tag, as `a[i]`: these are reads of `array` as well.
 [[nodiscard]] Kernel expand_tagged_uses(Kernel kernel, const std::string& array);
 
+/// The kernel with all rules expanded if one of them accesses `array`, so that all accesses are in
+/// statements.
+[[nodiscard]] Kernel expand_if_in_rules(Kernel kernel, const std::string& array);
+
 }  // namespace rtcg::loopy

@@ -464,12 +464,7 @@ Kernel keep_row(Kernel kernel, std::string_view array, const std::vector<std::st
                 const KeepRowOptions& options) {
   const std::string name(array);
   const RecordedStep step(kernel);
-  const bool is_in_rules = std::any_of(
-      kernel.rules.begin(), kernel.rules.end(),
-      [&](const SubstitutionRule& rule) { return accessed_arrays(rule.body).count(name) != 0; });
-  if (is_in_rules) {
-    kernel = expand_subst(std::move(kernel));
-  }
+  kernel = expand_if_in_rules(std::move(kernel), name);
   kernel = RowKeeper(std::move(kernel), name, inames, options).run();
   step.record(
       kernel, "keep_row", {name, list_text(inames)},

@@ -23,6 +23,18 @@ ConstraintSet bounds_of_loop(const Kernel& kernel, const std::string& iname,
   return result;
 }
 
+ConstraintSet in_loop(const ConstraintSet& bounds, const std::string& iname, const Affine& value,
+                      const ConstraintSet& known) {
+  ConstraintSet result;
+  const ConstraintSet moved = bounds.substitute(iname, value);
+  for (const Constraint& each : moved.constraints()) {
+    if (!known.implies(each)) {
+      result.add(each);
+    }
+  }
+  return result;
+}
+
 std::optional<Affine> beginning_of(const Kernel& kernel, const std::string& iname,
                                    const NameSet& around) {
   const ConstraintSet bounds = bounds_of_loop(kernel, iname, around);

@@ -200,18 +200,6 @@ class Pipeliner {
   }
 
  private:
-  /// That `value` is a value of the loop, where the loop itself does not say so.
-  [[nodiscard]] ConstraintSet in_loop(const Affine& value, const ConstraintSet& known) const {
-    ConstraintSet result;
-    const ConstraintSet moved = loop_.substitute(iname_, value);
-    for (const Constraint& each : moved.constraints()) {
-      if (!known.implies(each)) {
-        result.add(each);
-      }
-    }
-    return result;
-  }
-
   /// What holds for the inames of a form.
   [[nodiscard]] ConstraintSet known_of(const Affine& form) const {
     NameSet inames;
@@ -291,7 +279,7 @@ class Pipeliner {
       }
       copy.constraints = domain.constraints.substitute(iname_, iteration).rename(fresh);
       if (copies.empty()) {
-        copy.constraints.add(in_loop(iteration, known_of(iteration)));
+        copy.constraints.add(in_loop(loop_, iname_, iteration, known_of(iteration)));
       }
       copies.push_back(std::move(copy));
     }
@@ -317,7 +305,7 @@ class Pipeliner {
         each.constraints = each.constraints.substitute(iname_, later);
       }
     }
-    home->constraints.add(in_loop(later, loop_));
+    home->constraints.add(in_loop(loop_, iname_, later, loop_));
     Instruction& fill = kernel_.instructions[writer];
     fill = map_expressions(std::move(fill), [&](const Expr& expr) {
       return replace_iname(expr, iname_, to_expr(later), {iname_});

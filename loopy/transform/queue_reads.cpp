@@ -269,8 +269,9 @@ class ReadQueuer {
       copy.constraints.add_nonnegative(Affine(length_ - 2) - Affine(place));
     }
     if (is_shared_) {
-      copy.constraints.add(in_loop(first_, around_first()));
-      home->constraints.add(in_loop(Affine(iname_) + Affine(ahead()), fill_.within_inames));
+      copy.constraints.add(in_loop(loop_, iname_, first_, constraints_of(kernel_, around_first())));
+      home->constraints.add(in_loop(loop_, iname_, Affine(iname_) + Affine(ahead()),
+                                    constraints_of(kernel_, fill_.within_inames)));
     }
     if (home->inames.empty()) {
       kernel_.domains.erase(home);
@@ -281,19 +282,6 @@ class ReadQueuer {
     return fresh;
   }
   [[nodiscard]] std::int64_t ahead() const { return length_ - needed_; }
-
-  /// That `value` is a value of the loop, where what is around does not say so.
-  [[nodiscard]] ConstraintSet in_loop(const Affine& value, const NameSet& around) const {
-    const ConstraintSet known = constraints_of(kernel_, around);
-    ConstraintSet result;
-    const ConstraintSet moved = loop_.substitute(iname_, value);
-    for (const Constraint& each : moved.constraints()) {
-      if (!known.implies(each)) {
-        result.add(each);
-      }
-    }
-    return result;
-  }
 
   /// `q[1] = a[first]; ...`, then in the loop `q[0] = q[1]; ...; q[2] = a[i + 2]`.
   void shift_registers() {
@@ -461,13 +449,7 @@ Kernel queue_reads(Kernel kernel, std::string_view array, std::string_view iname
   }
   const Argument argument = *found;
   const RecordedStep step(kernel);
-  const bool is_in_rules =
-      std::any_of(kernel.rules.begin(), kernel.rules.end(), [&](const SubstitutionRule& rule) {
-        return accessed_arrays(rule.body).count(array_name) != 0;
-      });
-  if (is_in_rules) {
-    kernel = expand_subst(std::move(kernel));
-  }
+  kernel = expand_if_in_rules(std::move(kernel), array_name);
   const Kernel before = kernel;
   kernel = ReadQueuer(std::move(kernel), argument, std::string(iname), length, options).run();
   refuse_reordering(before, kernel, "loopy.queue_reads.not_possible");

@@ -9,6 +9,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/symbolic/affine.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/symbolic/split_outside_brackets.h"
 #include "rtcg/loopy/transform/array_layout.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
@@ -17,18 +18,6 @@ namespace rtcg::loopy {
 namespace {
 
 using Order = std::vector<std::size_t>;
-
-std::vector<std::string> split_at_commas(std::string_view text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else if (c != ' ') {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
 
 /// `N2,N0,N1` as axes from the slowest to the fastest varying.
 std::optional<Order> parse_nesting(const std::vector<std::string>& parts) {
@@ -104,7 +93,7 @@ std::optional<std::vector<Expr>> find_strides(const std::vector<Expr>& shape,
   if (layout == "F") {
     return strides_in_order(shape, {order.rbegin(), order.rend()});
   }
-  const std::vector<std::string> parts = split_at_commas(layout);
+  const std::vector<std::string> parts = split_outside_brackets(layout, ',');
   if (parts.size() != shape.size()) {
     return std::nullopt;
   }
