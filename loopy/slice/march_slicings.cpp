@@ -91,9 +91,6 @@ std::int64_t march_blocks(const MarchProblem& problem, const MarchChoice& choice
 }
 
 // What a march costs on a GPU. The rates that MachineModel lacks are estimates.
-constexpr double march_wait_clocks = 700;  // from a load to its value
-constexpr double march_cache_bytes_per_second = 5.5e12;
-constexpr double march_bytes_in_flight = 19 * 1024;  // as for rows
 constexpr double march_barrier_clocks = 40;
 
 class MarchCost {
@@ -137,12 +134,8 @@ class MarchCost {
     const double width = static_cast<double>(choice.width);
     const double blocks = static_cast<double>(march_blocks(problem_, choice));
     const double multiprocessors = machine_.multiprocessors;
-    const double resident = std::max(
-        1.0,
-        std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
-                  std::floor(machine_.registers_per_multiprocessor / (registers(choice) * threads)),
-                  std::floor(static_cast<double>(machine_.shared_bytes_per_multiprocessor) /
-                             static_cast<double>(shared_bytes(choice) + 1024))}));
+    const double resident = gpu::resident_blocks(machine_, threads, registers(choice),
+                                                 static_cast<double>(shared_bytes(choice)));
     const double running = std::min(blocks, multiprocessors * resident);
     const double steps = static_cast<double>(std::min(choice.length, problem_.march.length));
     // idle threads at the rim take as long as the others
@@ -189,9 +182,9 @@ class MarchCost {
     // planes that are not filled ahead are waited for in each iteration
     const double duty = choice.ahead > 0 ? 1 : 0.7;
     const double streams = std::clamp(
-        running / multiprocessors * threads * in_flight * duty / march_bytes_in_flight, 0.02, 1.0);
+        running / multiprocessors * threads * in_flight * duty / gpu::bytes_in_flight, 0.02, 1.0);
     const double memory_seconds = memory / machine_.memory_bytes_per_second / streams / busy;
-    const double cache_seconds = cache / march_cache_bytes_per_second / busy;
+    const double cache_seconds = cache / gpu::cache_bytes_per_second / busy;
     const double core_clocks = std::max({instructions / machine_.warp_lanes / 4 * 1.2,
                                          core_bytes / machine_.cache_bytes_per_clock,
                                          shared / machine_.shared_bytes_per_clock,
@@ -200,7 +193,7 @@ class MarchCost {
         core_clocks / multiprocessors / machine_.clock_hz / std::max(0.3, std::min(busy, fill));
     const double wait_seconds =
         waves * steps *
-        (march_barrier_clocks * barriers + march_wait_clocks / (choice.ahead > 0 ? 2.0 : 1.0)) /
+        (march_barrier_clocks * barriers + gpu::clocks_of_load / (choice.ahead > 0 ? 2.0 : 1.0)) /
         machine_.clock_hz;
     const double longest = std::max({memory_seconds, cache_seconds, core_seconds, wait_seconds});
     return longest +

@@ -241,12 +241,11 @@ class RaggedReader {
 }
 
 // Estimates for GPUs.
-constexpr double clocks_of_step = 6;       // instructions of a warp, besides those of the sum
-constexpr double clocks_of_row = 40;       // the same of a row, with its bounds
-constexpr double clocks_of_latency = 700;  // until a value from memory is there
-constexpr double loads_in_a_row = 3;       // bounds, then places, then what is at them
-constexpr double steps_ahead = 4;          // that compilers load together
-constexpr double l2_bytes_per_second = 5e12;
+constexpr double clocks_of_step = 6;  // instructions of a warp, besides those of the sum
+constexpr double clocks_of_row = 40;  // the same of a row, with its bounds
+constexpr double loads_in_a_row = 3;  // bounds, then places, then what is at them
+constexpr double steps_ahead = 4;     // that compilers load together
+constexpr double gathered_bytes_per_second = 5e12;
 
 class RaggedCost {
  public:
@@ -285,11 +284,12 @@ class RaggedCost {
     const double memory =
         (streamed + problem_.points * problem_.row_bytes) / machine_.memory_bytes_per_second;
     const double gathered = all_steps * problem_.gathers *
-                            (choice.columns > 1 ? 4 : gpu::sector_bytes) / l2_bytes_per_second;
+                            (choice.columns > 1 ? 4 : gpu::sector_bytes) /
+                            gathered_bytes_per_second;
     const double resident = std::min(
-        blocks,
-        used * std::clamp(std::floor(machine_.threads_per_multiprocessor / threads), 1.0, 32.0));
-    const double waiting = blocks / resident * clocks_of_latency *
+        blocks, used * std::clamp(std::floor(machine_.threads_per_multiprocessor / threads), 1.0,
+                                  gpu::most_resident_blocks));
+    const double waiting = blocks / resident * gpu::clocks_of_load *
                            (loads_in_a_row + steps / steps_ahead) / machine_.clock_hz;
     const double longest = std::max({core, memory, gathered, waiting});
     return longest + 0.15 * (core + memory + gathered + waiting - longest) + gpu::launch_seconds;

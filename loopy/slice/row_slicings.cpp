@@ -12,6 +12,7 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
@@ -440,11 +441,7 @@ class RowReader {
 }
 
 // What a row costs on a GPU. The rates that MachineModel lacks are estimates.
-constexpr double clocks_of_memory = 700;  // from a load to its value
-constexpr double cache_bytes = 40e6;      // of the second level
-constexpr double cache_bytes_per_second = 5.5e12;
-constexpr double bytes_in_flight =
-    19 * 1024;  // of a multiprocessor, to use all of its memory's rate
+constexpr double cache_bytes = 40e6;  // of the second level
 constexpr double registers_of_thread = 32;
 constexpr double seconds_of_launch = 2.5e-6;
 
@@ -506,12 +503,8 @@ class RowCost {
     const double rows = row_count();
     const double threads = static_cast<double>(choice.threads * choice.rows);
     const double blocks = static_cast<double>(blocks_of(problem_, choice)) * problem_.other_rows;
-    const double resident = std::max(
-        1.0,
-        std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
-                  std::floor(machine_.registers_per_multiprocessor / (registers(choice) * threads)),
-                  std::floor(static_cast<double>(machine_.shared_bytes_per_multiprocessor) /
-                             static_cast<double>(shared_bytes(choice) + 1024))}));
+    const double resident = gpu::resident_blocks(machine_, threads, registers(choice),
+                                                 static_cast<double>(shared_bytes(choice)));
     const double running = std::min(blocks, multiprocessors * resident);
     double memory_bytes = 0;
     double again_bytes = 0;
@@ -562,7 +555,7 @@ class RowCost {
       }
       // loads of a thread that wait for memory together: all of a row that is kept, else a few
       const double together = choice.keeps_any(Keep::registers) && n == 0 ? block_trips : 4;
-      wait_clocks += std::ceil(block_trips / together) * clocks_of_memory;
+      wait_clocks += std::ceil(block_trips / together) * gpu::clocks_of_load;
     }
     const double waves = std::ceil(blocks / (multiprocessors * resident));
     const double in_flight =
@@ -572,8 +565,8 @@ class RowCost {
              : 4);
     const double busy = std::min(1.0, blocks / multiprocessors);
     const double memory_seconds = memory_bytes / machine_.memory_bytes_per_second /
-                                  std::clamp(in_flight / bytes_in_flight, 0.02, 1.0) / busy;
-    const double cache_seconds = again_bytes / cache_bytes_per_second / busy;
+                                  std::clamp(in_flight / gpu::bytes_in_flight, 0.02, 1.0) / busy;
+    const double cache_seconds = again_bytes / gpu::cache_bytes_per_second / busy;
     const double core_seconds =
         std::max(instructions / 4, core_bytes / machine_.cache_bytes_per_clock) / multiprocessors /
         machine_.clock_hz / busy;

@@ -11,6 +11,7 @@
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/slice/count_work.h"
+#include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/symbolic/scan.h"
@@ -270,7 +271,6 @@ constexpr double look_back_clocks_of_tile = 380.0 / 32;
 constexpr double clocks_of_access = 2;    // instructions of a warp for a load or store
 constexpr double clocks_of_exchange = 3;  // instructions of a warp for each shuffle of a scan
 constexpr double spread_of_run = 0.12;    // lines that a thread's run of vectors touches twice
-constexpr double scan_flight_bytes = 19 * 1024;  // of a multiprocessor, to use all of memory's rate
 constexpr double seconds_of_scan_launch = 3e-6;
 constexpr double seconds_of_part_scans = 1.2e-6;  // of an iteration of the second launch
 constexpr double parts_of_iteration = 256 * 8;    // of scan_over_grid's threads and items
@@ -296,13 +296,8 @@ class ScanCost {
     // registers of the items, two for eight bytes, and others
     const double words = std::max(1.0, 4 / static_cast<double>(problem_.most_width));
     const double registers = 32 + 2 * items * problem_.values * words;
-    const double shared = static_cast<double>(shared_bytes(problem_, choice)) + 1024;
-    const double resident = std::max(
-        1.0, std::min({std::floor(machine_.threads_per_multiprocessor / threads),
-                       std::floor(machine_.registers_per_multiprocessor / (registers * threads)),
-                       std::floor(static_cast<double>(machine_.shared_bytes_per_multiprocessor) /
-                                  shared),
-                       32.0}));
+    const double resident = gpu::resident_blocks(
+        machine_, threads, registers, static_cast<double>(shared_bytes(problem_, choice)));
     const double used = std::min(multiprocessors, blocks);
     const double on_each = std::min(resident, std::ceil(blocks / multiprocessors));
     // a warp reads whole lines unless each thread goes along its own row
@@ -315,7 +310,7 @@ class ScanCost {
         problem_.points * (problem_.moved_bytes + (is_three ? problem_.read_bytes : 0)) * spread;
     const double flight = on_each * threads * items * problem_.read_bytes;
     const double memory = bytes / machine_.memory_bytes_per_second * multiprocessors / used /
-                          std::clamp(flight / scan_flight_bytes, 0.05, 1.0);
+                          std::clamp(flight / gpu::bytes_in_flight, 0.05, 1.0);
     const double tiles = problem_.points / (threads * (is_of_threads ? 1 : items));
     const double warps = std::max(1.0, threads / machine_.warp_lanes);
     const double exchanges = is_of_threads ? 0 : 5 + (warps > 1 ? 2 + std::log2(warps) : 0);

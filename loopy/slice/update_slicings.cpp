@@ -11,6 +11,7 @@
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/analyze/update.h"
 #include "rtcg/loopy/slice/count_work.h"
+#include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
@@ -298,7 +299,6 @@ constexpr double clocks_of_shared_loop = 24;   // the same by compare and swap
 constexpr double clocks_of_own_update = 8;     // the same without atomic functions
 constexpr double clocks_of_own_chain = 60;     // from one such update of a thread to the next
 constexpr double clocks_of_block = 3000;       // barriers, and waiting for the first values
-constexpr double flight_bytes = 19 * 1024;     // of a multiprocessor, to use all of memory's rate
 
 class UpdateCost {
  public:
@@ -344,11 +344,8 @@ class UpdateCost {
     const double threads = static_cast<double>(update_threads(problem_, choice));
     const double blocks = static_cast<double>(update_blocks(problem_, choice));
     const double registers = 32 + 3 * static_cast<double>(choice.unrolled);
-    const double resident = std::max(
-        1.0, std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
-                       std::floor(machine_.registers_per_multiprocessor / (registers * threads)),
-                       std::floor(static_cast<double>(machine_.shared_bytes_per_multiprocessor) /
-                                  static_cast<double>(shared_bytes(choice) + 1024))}));
+    const double resident = gpu::resident_blocks(machine_, threads, registers,
+                                                 static_cast<double>(shared_bytes(choice)));
     const double busy = std::min(1.0, blocks / multiprocessors);
     const double waves = std::ceil(blocks / (multiprocessors * resident));
     const double warps = threads / warp_size * std::min(resident, blocks / multiprocessors + 1);
@@ -390,7 +387,7 @@ class UpdateCost {
                              static_cast<double>(choice.unrolled) * std::min(16.0, problem_.bytes);
     const double memory_seconds = problem_.points * problem_.bytes /
                                   machine_.memory_bytes_per_second /
-                                  std::clamp(in_flight / flight_bytes, 0.05, 1.0) / busy;
+                                  std::clamp(in_flight / gpu::bytes_in_flight, 0.05, 1.0) / busy;
     const double core_seconds = clocks / multiprocessors / machine_.clock_hz / busy;
     const double longest = std::max({memory_seconds, core_seconds, memory_updates});
     return longest + 0.15 * (memory_seconds + core_seconds + memory_updates - longest) +
