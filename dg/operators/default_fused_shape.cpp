@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 
 namespace rtcg::dg::detail {
 namespace {
@@ -97,8 +98,8 @@ FusedShape shape_of_row(const KernelShape& shape, const MeasuredShape& row) {
 /// Instruction caches hold the instructions of about this number of bytes of constants; a thread
 /// with more of them waits for instructions.
 constexpr std::size_t most_constant_bytes = std::size_t{32} << 10;
-/// Four warps of 32 hide the latency of arithmetic on one scheduler each.
-constexpr int threads_of_block = 128;
+/// Four warps hide the latency of arithmetic on one scheduler each.
+constexpr int threads_of_block = 4 * warp_size;
 /// The registers of 4 bytes for the sums of a thread of tiles.
 constexpr int registers_of_tile = 32;
 constexpr int rows_of_tile = 4;
@@ -129,7 +130,7 @@ FusedShape modelled_shape(const KernelShape& shape, const Type& real,
     fused.row_groups = groups_of(shape.nodes, rows_of_tile);
     fused.columns_per_thread = registers_of_tile / rows_of_tile / static_cast<int>(real_bytes / 4);
   }
-  const int lanes = fused.product == Product::tensor_cores ? 32 : 1;
+  const int lanes = fused.product == Product::tensor_cores ? warp_size : 1;
   const int columns = threads_of_block / (lanes * fused.row_groups) * fused.columns_per_thread;
   fused.elements = elements_for(shape, columns, fused.product);
   return fitted(shape, real, fused, shared_bytes_of_two(device)).value_or(fused);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/compare.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/loopy/tune/tune_programs.h"
 #include "rtcg/runtime/device/copy.h"
@@ -123,10 +124,10 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
   std::vector<FusedShape> result;
   const auto add = [&](const FusedShape& fused) {
     const int columns = fused.elements * shape.fields;
-    const int lanes = fused.product == Product::tensor_cores ? 32 : 1;
+    const int lanes = fused.product == Product::tensor_cores ? warp_size : 1;
     const int threads = columns / fused.columns_per_thread * fused.row_groups * lanes;
-    if (columns % fused.columns_per_thread == 0 && threads >= 32 && threads <= 1024 &&
-        shared_bytes_of(shape, real, fused) <= limit) {
+    if (columns % fused.columns_per_thread == 0 && threads >= warp_size &&
+        threads <= most_threads_of_block && shared_bytes_of(shape, real, fused) <= limit) {
       result.push_back(fused);
       if (fused.elements == 8 && fused.prefetch != Prefetch::async_copy) {
         result.push_back(fused);  // and one of each kind that leaves the update to a second kernel
@@ -177,7 +178,7 @@ std::vector<FusedShape> fused_candidates(const KernelShape& shape, const cgen::T
               fused.prefetch = Prefetch::l2_cache;
               add(fused);
               // given a number of blocks, the compiler spills no register to reach it
-              const int threads = elements * shape.fields / columns * groups * 32;
+              const int threads = elements * shape.fields / columns * groups * warp_size;
               fused.blocks_per_multiprocessor =
                   threads > 0 ? device.registers_per_multiprocessor / (registers_kept * threads)
                               : 0;

@@ -5,13 +5,14 @@
 #include <optional>
 #include <string>
 
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/access.h"
 
 namespace rtcg::loopy {
 
 /// Elements of a sector of memory, 32 bytes, and threads whose accesses are one request.
 constexpr std::int64_t sector_elements = 8;
-constexpr std::int64_t request_threads = 32;
+constexpr std::int64_t request_threads = warp_size;
 
 /// Elements of the sectors that hold the first 32 neighbours along an iname, where all other
 /// inames are 0, by their number: 1 where they are contiguous, 8 where each has a sector of its

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
@@ -273,7 +274,7 @@ class ProblemReader {
     if (iname.empty()) {
       return;
     }
-    constexpr std::int64_t threads = 32;
+    constexpr std::int64_t threads = warp_size;
     problem_.can_spread_sums =
         !why_not_sliced(kernel_, {.inames = {{iname, {{0, {}}, {threads, {AxisKind::block, 0}}}}}});
     const auto can_reduce = [&](GridReduction how) {
